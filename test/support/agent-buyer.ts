@@ -38,19 +38,19 @@ export const RECEIPT: NonNullable<Delivery['receipt']> = {
 };
 
 export interface Told {
-  /** The state of listing 7, as it is read. */
+  /** Fields of listing 7, evaluated at every read. */
   listing?: () => object;
-  /** To who asks whether the goods are its own already: without a signature, and with one. */
+  /** Answers to a buyer who tries to collect without paying: without a signature, and with one. */
   looks?: readonly [Reply, Reply];
-  /** The state of a payment that is asked for by its nonce. */
+  /** Status of a payment that is queried by its nonce. */
   payment?: Partial<PaymentOut>;
 }
 
 const NOT_YOURS = [asked, refusalAnswer('nothing_to_collect')] as const;
 
 /**
- * A buyer with an empty book before a market that shows listing 7 and answers purchases in the order of the script, the last for ever. Until
- * the goods have come, who asks whether they are its own already is answered apart from it.
+ * A buyer with an empty book and a scripted market that shows listing 7. Purchases are answered in order; the last answer repeats. Until
+ * the goods were delivered, attempts to collect without paying are answered separately.
  */
 export async function buyerBefore(script: (Reply | ((request: SeenRequest) => Reply))[], told: Told = {}) {
   const { listing = () => ({}), looks = NOT_YOURS, payment } = told;

@@ -8,10 +8,7 @@ import type { Prepared, PreparedStream } from '../../src/platform/http/operation
 import { watchText } from './canary.ts';
 import type { TestMarket } from './market-context.ts';
 
-/**
- * Calls an operation as the server would, with path and query as they are sent. The answer must pass its schema, and hold nothing
- * that the schema does not name.
- */
+/** Calls an operation as the server would, with raw path and query parameters. The answer must match its schema exactly. */
 export async function ask<E extends EndpointShape>(
   market: Market & { catalog?: Catalog },
   endpoint: E,
@@ -25,7 +22,7 @@ export async function ask<E extends EndpointShape>(
     path: `${endpoint.path} ${JSON.stringify(asked.params ?? {})}?${JSON.stringify(asked.query ?? {})}`,
     acceptsGzip: false,
   } as MarketCall<E>;
-  // No background work refreshes the catalog here.
+  // No background job refreshes the catalog in these tests.
   await market.catalog?.fresh();
   await market.catalog?.searchable();
   const answer = await operation(market, call);
@@ -43,7 +40,7 @@ async function readPrepared(prepared: Prepared | PreparedStream): Promise<unknow
   return JSON.parse(Buffer.concat(pieces).toString('utf8'));
 }
 
-/** The reason of the refusal that `act` ends with. */
+/** Returns the reason of the refusal that `act` ends with. */
 export async function reasonOf(act: Promise<unknown>): Promise<string> {
   try {
     await act;
@@ -54,7 +51,7 @@ export async function reasonOf(act: Promise<unknown>): Promise<string> {
   return 'none';
 }
 
-/** Filters, sort, size and place, as they are sent. */
+/** Query of a shelf page as raw strings: filters, sort, page size and cursor. */
 export type ShelfGiven = QueryGiven<typeof endpoints.browseShelves>;
 
 export const browsePage = (market: TestMarket, query: ShelfGiven) =>
@@ -63,11 +60,11 @@ export type ShelfPage = Awaited<ReturnType<typeof browsePage>>;
 export const idsOf = (page: ShelfPage): number[] => page.listings.map(({ id }) => id);
 
 interface WalkActs {
-  /** After each page, also the last. */
+  /** Runs after every page, including the last. */
   seen?: (page: ShelfPage) => Promise<void> | void;
 }
 
-/** Walks to the end, letting `between` act after each page but the last. */
+/** Reads all pages. `between` runs after each page but the last. */
 export async function walkShelves(
   market: TestMarket,
   query: ShelfGiven,

@@ -4,16 +4,16 @@ import { claim, payDirectly } from './direct.ts';
 import { BASE_URL, type Member, signProof, startWorld, type World, type WorldOptions } from './market-world.ts';
 import { fundedWallet, listPaid, newGoods, PRICE } from './trade.ts';
 
-/** Books in which anything can be changed, and put back as it was. */
+/** A market's tables in which any row can be changed and restored. */
 export interface LyingBooks {
   plant(lie: string): Promise<void>;
-  /** What was found when the books were opened, or when `keep` was last called. */
+  /** Restores the state of the last `keep`, or of the opening. */
   putBack(): Promise<void>;
   keep(): Promise<void>;
   end(): Promise<void>;
 }
 
-/** No trigger and no foreign key stands in the way of a lie. */
+/** Disables triggers and foreign keys, so that any change is possible. */
 export async function openLyingBooks(url: string): Promise<LyingBooks> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
@@ -37,7 +37,7 @@ export async function openLyingBooks(url: string): Promise<LyingBooks> {
     putBack: async () => {
       const names = await tables();
       const back = names.map((name) => `insert into public.${name} overriding system value select * from kept.${name}`);
-      // Not truncated: the market goes on reading these tables, in an order of its own, and one of the two would have to give way.
+      // Deletes instead of truncating: the market keeps reading these tables in another order, and a truncate could deadlock.
       const emptied = names.map((name) => `delete from public.${name}`);
       await client.query(['begin', ...emptied, ...back, 'commit'].join(';'));
     },
@@ -47,16 +47,15 @@ export async function openLyingBooks(url: string): Promise<LyingBooks> {
 
 const { sellerOne, buyerOne, buyerTwo } = WORLD_ACCOUNTS;
 
-/** A market in which everything that an auditor looks at has happened, by the market's own doors. */
+/** A market in which everything an auditor checks has happened through regular requests. */
 export interface AuditedWorld {
   world: World;
-  /** The maintainer. */
   keeper: Member;
   seller: Member;
   buyers: readonly [Member, Member];
-  /** Paid for by x402 and directly. */
+  /** Bought by x402 and by direct transfer. */
   goods: bigint;
-  /** Free of charge, and given out once. */
+  /** Free goods, taken once. */
   gift: bigint;
   list(changes?: Record<string, unknown>): Promise<bigint>;
   buyByX402(listing: bigint, buyer: Member, payer: TestAccount): Promise<void>;
@@ -67,9 +66,9 @@ export async function startAuditedWorld(options: WorldOptions = {}): Promise<Aud
   const keeper = await world.join('the-keeper');
   const seller = await world.join('seller-one');
   const buyers = [await world.join('buyer-one'), await world.join('buyer-two')] as const;
-  await must(201, world.ask('POST', '/api/listing', { key: keeper.key, body: newGoods() }));
+  await mustSucceed(201, world.ask('POST', '/api/listing', { key: keeper.key, body: newGoods() }));
   const list = async (changes?: Record<string, unknown>): Promise<bigint> => {
-    const { body } = await must(201, listPaid(world, seller, newGoods(changes), await fundedWallet(world)));
+    const { body } = await mustSucceed(201, listPaid(world, seller, newGoods(changes), await fundedWallet(world)));
     return BigInt(Number(body['listing_id']));
   };
   const buyByX402 = async (listing: bigint, buyer: Member, payer: TestAccount): Promise<void> => {
@@ -77,20 +76,20 @@ export async function startAuditedWorld(options: WorldOptions = {}): Promise<Aud
     const proof = await signProof(world.chain, payer, { payTo: sellerOne.address, units: PRICE, resource });
     await world.buy(listing, { key: buyer.key, proof: proof.v2 });
     await world.finalize();
-    await must(200, world.buy(listing, { key: buyer.key }));
+    await mustSucceed(200, world.buy(listing, { key: buyer.key }));
   };
   const goods = await list();
   const gift = await list({ price_usdc: 0 });
   await buyByX402(goods, buyers[0], buyerOne);
   const direct = await payDirectly(world, { buyer: buyers[1], listingId: goods, payer: buyerTwo, units: PRICE });
   await world.finalize();
-  await must(200, claim(world, buyers[1], goods, direct));
-  await must(200, world.buy(gift, { key: buyers[0].key }));
+  await mustSucceed(200, claim(world, buyers[1], goods, direct));
+  await mustSucceed(200, world.buy(gift, { key: buyers[0].key }));
   await world.running.eventsSettled();
   return { world, keeper, seller, buyers, goods, gift, list, buyByX402 };
 }
 
-async function must<Answer extends { status: number; body: unknown }>(
+async function mustSucceed<Answer extends { status: number; body: unknown }>(
   status: number,
   asked: Promise<Answer>,
 ): Promise<Answer> {

@@ -2,18 +2,18 @@ import { inspect } from 'node:util';
 import { createSecretGuard } from '../../src/platform/secrets.ts';
 
 /**
- * Every key and code that a test makes has a right checksum, so that one that got out can be told from any other text. What goes by here is
- * searched with the guard that requests pass through. Needs no test runner: markets in processes of their own are watched too.
+ * Every key and code made in a test has a valid checksum, so a leaked one can be told from other text. Uses the same search as the guard
+ * for requests. Does not depend on the test runner, so markets in their own processes are watched too.
  */
 
 export const CANARY_PREFIXES = ['aisle', 'city'] as const;
 const guard = createSecretGuard(CANARY_PREFIXES);
 const BASE64_RUN = /[A-Za-z0-9+/_-]{24,}={0,2}/g;
 
-/** Where secrets were seen that should not be there. Never the secrets. */
+/** Places where a secret leaked. Never holds the secrets themselves. */
 const leaks: string[] = [];
 
-/** Whether a key or code stands in the text: as it is, percent-encoded, or in base64. */
+/** Whether the text contains a key or code: plain, percent-encoded or in base64. */
 export function holdsSecret(text: string): boolean {
   if (text.length < guard.shortest) return false;
   if (guard.inText(text)) return true;
@@ -22,7 +22,7 @@ export function holdsSecret(text: string): boolean {
   return false;
 }
 
-/** Says it at once, and again at the end: the code that is watched may swallow what is thrown into it. */
+/** Reports a leak at once and again at the end, because the code under watch may swallow an exception. */
 export function watchText(place: string, text: string): void {
   if (!holdsSecret(text)) return;
   leaks.push(place);
@@ -34,12 +34,12 @@ export function watchLogLine(event: string, fields: unknown): void {
   watchText(`the log line ${event}`, `${event} ${text}`);
 }
 
-/** What has been seen since the last call. */
+/** Returns the leaks since the last call. */
 export function takeLeaks(): string[] {
   return leaks.splice(0);
 }
 
-/** The one showing of each door: which of its members hold what is shown. */
+/** Responses that may show a secret, with the members that hold it. */
 const SHOWINGS: readonly { path: string; action?: string; members: readonly string[] }[] = [
   { path: '/api/register', action: 'stage', members: ['merchant_key', 'recovery_codes'] },
   { path: '/api/rotate', action: 'begin', members: ['merchant_key'] },
@@ -51,14 +51,14 @@ const SHOWINGS: readonly { path: string; action?: string; members: readonly stri
 export interface WatchedExchange {
   method: string;
   path: string;
-  /** As it was sent. */
+  /** Request body as sent. */
   asked: unknown;
   status: number;
   headers: Headers;
   text: string;
 }
 
-/** No answer holds a secret, in its headers neither, but the one that shows it. */
+/** Checks that no response has a secret in its headers or body, except the one response that shows it. */
 export function watchAnswer({ method, path, asked, status, headers, text }: WatchedExchange): void {
   const place = `the answer ${status} to ${method} ${path.slice(0, 80).replaceAll(/_(sk|rc|pc)_.*/gi, '_$1_...')}`;
   watchText(`the headers of ${place}`, [...headers].flat().join('\n'));

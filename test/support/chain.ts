@@ -18,10 +18,10 @@ import { type Hex, isHex } from '../../src/platform/hex.ts';
 const WEI = 10_000n * 10n ** 18n;
 export const FUNDED_UNITS = 1_000_000_000n;
 
-/** Names the file with the state that test chains begin with. The global setup writes it. */
+/** Names the file with the initial state of test chains. The global setup writes it. */
 export const CHAIN_STATE = 'OPENAISLE_TEST_CHAIN_STATE';
 
-/** Starts a chain of its own for a test file: USDC deployed, every world account with 10,000 ether and 1,000 USDC. */
+/** Starts a chain for a test file: USDC is deployed, and every world account has 10,000 ether and 1,000 USDC. */
 export async function startTestChain(options: ChainOptions = {}): Promise<LocalChain> {
   const loadFile = process.env[CHAIN_STATE];
   if (loadFile !== undefined && options.stateFile === undefined && options.chainId === undefined)
@@ -41,7 +41,7 @@ export async function startTestChain(options: ChainOptions = {}): Promise<LocalC
   }
 }
 
-/** Everything that can be done to the token, each waiting for its block. A revert is in the receipt's status. */
+/** All operations on the token. Each waits for its block; the receipt's status shows a revert. */
 export function usdcAdmin(chain: LocalChain) {
   const abi = usdcWriteAbi;
   const run = (from: TestAccount, data: Hex): Promise<Receipt> => send(chain, from, { to: USDC_ADDRESS, data });
@@ -56,7 +56,7 @@ export function usdcAdmin(chain: LocalChain) {
     mint: (to: Hex, units: bigint) => run(minter, encodeFunctionData({ abi, functionName: 'mint', args: [to, units] })),
     transfer: (from: TestAccount, to: Hex, units: bigint) =>
       run(from, encodeFunctionData({ abi, functionName: 'transfer', args: [to, units] })),
-    /** Any sender may submit anybody's authorization. */
+    /** Any sender may submit an authorization. */
     settleAuthorization: (sender: TestAccount, authorization: Authorization, signature: Hex) =>
       run(sender, settleData(authorization, signature)),
     cancelAuthorization: async (sender: TestAccount, authorizer: TestAccount, nonce: Hex) => {
@@ -100,7 +100,7 @@ async function signCancellation(chain: LocalChain, authorizer: TestAccount, nonc
   });
 }
 
-/** The signed bytes of a transaction, to bring it back after a reorg. */
+/** Returns a transaction's signed bytes, to send it again after a reorg. */
 export async function rawTransaction(chain: LocalChain, hash: Hex): Promise<Hex> {
   const raw = await chain.rpc.call('eth_getRawTransactionByHash', [hash]);
   if (!isHex(raw)) throw new Error(`the node does not know transaction ${hash}`);
@@ -108,8 +108,8 @@ export async function rawTransaction(chain: LocalChain, hash: Hex): Promise<Hex>
 }
 
 /**
- * Replaces the last `depth` blocks by others. Their transactions are gone, but for those in `keep`: signed bytes and the place, counted
- * from 0, of the new block each goes into. It does not stop at the finalized head.
+ * Replaces the last `depth` blocks. Drops their transactions except those in `keep`: signed bytes and the index, from 0, of the new block
+ * for each. May go below the finalized head.
  */
 export async function reorg(chain: LocalChain, depth: number, keep: readonly [Hex, number][] = []): Promise<void> {
   await chain.rpc.call('anvil_reorg', [depth, keep]);

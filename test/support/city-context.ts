@@ -14,11 +14,11 @@ import { systemRandom } from '../../src/platform/random.ts';
 import { watchText } from './canary.ts';
 import { recordingLog } from './recording-log.ts';
 
-/** Another one than the market's in the tests: a key of one site must be invalid at the other. */
+/** Differs from the market's pepper in tests: a key of one site must be invalid at the other. */
 export const CITY_PEPPER = createPepperFrom(new Map([[1, Buffer.alloc(32, 9)]]));
 const CITY_URL = 'http://127.0.0.1:4022';
 
-/** All that comes from one address in a test is let through. */
+/** Generous limits, because all requests of a test come from one address. */
 const WIDE: CityLimits = {
   ...CITY_LIMITS,
   registration_per_ip_hour: 1_000,
@@ -48,7 +48,7 @@ export function cityConfig(
   };
 }
 
-/** A city for operations that touch neither the chain nor the market: those addresses lead nowhere. */
+/** A city for operations that use neither the chain nor the market; their addresses lead nowhere. */
 export function cityContext(options: {
   database: Database;
   clock?: Clock;
@@ -79,7 +79,7 @@ interface CityAskOptions<E extends EndpointShape> {
   network?: string;
 }
 
-/** Calls an operation as the server would: what is given goes through its schemas, and so does the answer. */
+/** Calls an operation as the server would: input and answer are checked against its schemas. */
 export async function askCity<E extends EndpointShape>(
   city: City,
   endpoint: E,
@@ -101,7 +101,7 @@ export async function askCity<E extends EndpointShape>(
   return { status, body } as ResultOf<E>;
 }
 
-/** Put straight into the table; without a key hash its key is unknown. */
+/** Inserts a resident. Without a key hash, nobody knows its key. */
 export async function seedResident(
   database: Database,
   given: { handle: string; marketHandle?: string; keyHash?: Buffer },
@@ -130,7 +130,7 @@ export async function seedThing(database: Database, ownerId: bigint, name = 'A l
   });
 }
 
-/** An open offer of that thing, as if its draft had been read on a market. */
+/** Inserts an open offer of that thing, as if its draft had been read from a market. */
 export async function seedOffer(tx: Tx | Database, thingId: bigint, given: { draftId?: bigint } = {}): Promise<bigint> {
   const { id } = await tx.one<{ id: bigint }>(sql`
     insert into offers (id, thing_id, seller_id, price_units, seller_wallet, market_origin, market_draft_id, market_seller,
@@ -142,7 +142,7 @@ export async function seedOffer(tx: Tx | Database, thingId: bigint, given: { dra
   return id;
 }
 
-/** All that a city's log of acts tells of, as it stands in the tables. */
+/** Returns all table contents that a city's event log describes. */
 export async function cityBooks(database: Database): Promise<Record<string, unknown>> {
   const books: Record<string, unknown> = {};
   for (const kind of ACT_KINDS.filter((name) => name !== 'id_floors')) {

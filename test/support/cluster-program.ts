@@ -2,7 +2,7 @@ import { systemClock } from '../../src/platform/clock.ts';
 import { joinSupervisor, superviseWorkers } from '../../src/platform/cluster.ts';
 import { createLog } from '../../src/platform/log.ts';
 
-// Supervisor and workers without a market. The argument says which workers fall, and when.
+// A supervisor with workers but without a market. The argument says which workers fail, and when.
 
 const mode = process.argv[2];
 const log = createLog({ fields: ['worker', 'code'] });
@@ -13,7 +13,7 @@ const working = joinSupervisor({
 });
 
 if (working === null) {
-  // All waits are so much shorter.
+  // Divides all waits by 25.
   const clock = {
     now: systemClock.now,
     sleep: (ms: number, signal?: AbortSignal) => systemClock.sleep(ms / 25, signal),

@@ -1,7 +1,7 @@
-/** Names the folder in which programs that tests start keep their compiled sources. The global setup makes it. */
+/** Names the folder with compiled sources of programs that tests start. The global setup creates it. */
 export const COMPILED_FOLDER = 'OPENAISLE_TEST_COMPILED';
 
-/** Returns the variables with which a program compiles our sources once for all tests of a run, which halves the time of its start. */
+/** Returns variables with which a program reuses sources compiled earlier in the run, which halves its start time. */
 export function compileCache(): Record<string, string> {
   const folder = process.env[COMPILED_FOLDER];
   return folder === undefined ? {} : { NODE_COMPILE_CACHE: folder };

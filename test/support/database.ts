@@ -24,11 +24,11 @@ const COLUMNS = `
   where c.relkind in ('r', 'p', 'm') and c.relnamespace <> 'information_schema'::regnamespace
     and c.relnamespace::regnamespace::text not like 'pg\\_%' order by 1, a.attnum`;
 
-/** The tables of a database in which a secret stands: every row as text, its bytes decoded. */
+/** Returns the tables of a database that contain a secret. Searches every row as text, with bytes decoded. */
 export async function tablesWithSecrets(url: string): Promise<string[]> {
   const settings = { url, applicationName: 'openaisle-canary', statementTimeoutMs: 300_000 };
   const client = await connectClient(settings).catch((error: unknown) => {
-    // Dropped by its test already.
+    // Its test dropped it already.
     if (error instanceof Error && 'code' in error && error.code === '3D000') return null;
     throw error;
   });
@@ -44,7 +44,7 @@ async function search(client: Client): Promise<string[]> {
   const { rows: columns } = await client.query<Column>(COLUMNS);
   const tables = Map.groupBy(columns, ({ table }) => table);
   if (tables.size === 0) return [];
-  // The database looks for what a secret begins with, as only few rows have that; what is one for certain the guard knows.
+  // The database filters rows by the beginnings of secrets, which few have; the guard then decides.
   const parts = [...tables].map(
     ([table, own]) => `select '${table}' as table, text from (
       select concat_ws(' ', ${own.map(asText).join(', ')}) as text from ${table} t) rows where text ~* '${BEGINNINGS}'`,
@@ -59,11 +59,11 @@ function asText({ column, type }: Column): string {
   return `${column}::text`;
 }
 
-/** The same three bytes further on in each: base64 spells a text in three ways. */
+/** Encodes the text at each of the three offsets that base64 can give it. */
 function inBase64(text: string): string[] {
   return [0, 1, 2].map((shift) => {
     const spelled = Buffer.from('\0'.repeat(shift) + text).toString('base64');
-    // Characters at the edge also hold bits of the neighbouring text.
+    // The first and last characters also hold bits of neighbouring text.
     const whole = spelled.slice(Math.ceil((4 * shift) / 3), Math.floor((4 * (shift + text.length)) / 3));
     return whole.replaceAll('+', '\\+');
   });
@@ -77,22 +77,22 @@ const BEGINNINGS = [
 const CITY_MIGRATIONS = fileURLToPath(new URL('../../migrations/city', import.meta.url));
 
 export interface TestDatabase {
-  /** For a second opener, for example a child process. */
+  /** Connection URL, for example for a child process. */
   readonly url: string;
   readonly database: Database;
 }
 
 interface TestDatabaseOptions {
-  /** False for a database without any table. */
+  /** False: a database without tables. */
   migrated?: boolean;
-  /** Whose tables; the market's when left out. */
+  /** Site whose tables it has. Default: market. */
   site?: 'market' | 'city';
   poolSize?: number;
-  /** Events may tell of what is not in the books: for tests of the log itself, and of pages that show it. */
+  /** Allows events that do not match the books, for tests of the log itself and of pages that show it. */
   inventedEvents?: true;
 }
 
-/** A fresh database on the shared server of this test run. Drop it when done: then it is searched for secrets (W3). */
+/** Creates a database on this run's shared server. Dropping it also searches it for secrets. */
 export async function createTestDatabase(
   options: TestDatabaseOptions = {},
 ): Promise<TestDatabase & { drop(): Promise<void> }> {
@@ -110,9 +110,9 @@ export async function createTestDatabase(
   const database = await openDatabase({
     url: address.href,
     poolSize: options.poolSize ?? 8,
-    // A server given from outside may be tuned for speed; test data need not survive it.
+    // A server given from outside may be tuned for speed; test data may be lost.
     allowUnsafe: true,
-    // Tests seed dozens of rows at once, which queue for a connection: on a busy machine for longer than a market may wait.
+    // Tests seed dozens of rows at once, which wait for a connection longer than a market would on a busy machine.
     connectTimeoutMs: 60_000,
   });
   return {
@@ -129,7 +129,7 @@ export async function createTestDatabase(
   };
 }
 
-/** One fresh database for all tests of a file (or of a `describe`), made before the first and dropped after the last. */
+/** Creates one database for all tests of a file or `describe`, and drops it after the last. */
 export function testDatabase(options: TestDatabaseOptions = {}): TestDatabase {
   let made: Awaited<ReturnType<typeof createTestDatabase>> | null = null;
   beforeAll(async () => {
@@ -152,10 +152,10 @@ export function testDatabase(options: TestDatabaseOptions = {}): TestDatabase {
   };
 }
 
-/** Written also for requests that are refused: counts of calls, and what was last read of chain and facilitator. */
+/** Tables that refused requests may change: counts of calls, and cached readings of chain and facilitator. */
 const MAY_CHANGE = new Set(['rate_counters', 'facilitator_signers', 'facilitator_readings', 'chain_watermarks']);
 
-/** How many rows each table has, a table of tomorrow included. Two of these are equal when nothing was stored. */
+/** Returns the row count of every table. Two equal results mean that no row was added. */
 export async function countRows(database: Database): Promise<Record<string, bigint>> {
   const tables = await database.rows<{ name: string }>(
     raw(`select tablename as name from pg_tables where schemaname = current_schema() order by tablename`),
@@ -167,12 +167,12 @@ export async function countRows(database: Database): Promise<Record<string, bigi
 
 interface SeverableDatabase {
   database: Database;
-  /** From now on the database does not answer: open connections break and new ones are refused. */
+  /** Breaks open connections and refuses new ones. */
   sever(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Another way to the same database, over a wire that can be cut. */
+/** Opens a second route to the same database, through a connection that can be cut. */
 export async function severableDatabase(url: string): Promise<SeverableDatabase> {
   const { host, port, user, password, database: name } = new Client({ connectionString: url });
   const sockets = new Set<Socket>();

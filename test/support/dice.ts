@@ -1,15 +1,15 @@
-/** Chance that can be played again: the same seed gives the same throws. */
+/** Reproducible random numbers: the same seed gives the same sequence. */
 export interface Dice {
-  /** From 0 up to and without 1. */
+  /** In [0, 1). */
   next(): number;
-  /** True in that part of all throws. */
+  /** True with this probability. */
   chance(part: number): boolean;
-  /** From 0 up to and without `below`. */
+  /** An integer in [0, below). */
   number(below: number): number;
   pick<T>(from: readonly T[]): T;
 }
 
-/** Mulberry32: small, and good enough to choose what happens next. */
+/** Mulberry32: small, and random enough for tests. */
 export function createDice(seed: number): Dice {
   let state = seed >>> 0;
   const next = (): number => {

@@ -6,10 +6,9 @@ import type { Hex } from '../../src/platform/hex.ts';
 import { usdcAdmin } from './chain.ts';
 import type { Answer, Member, World } from './market-world.ts';
 
-/** What direct payment needs of a world: also a market in a process of its own has it. */
+/** Parts of a world that direct payment uses; a market in its own process has them too. */
 export type DirectWorld = Pick<World, 'chain' | 'ask'>;
 
-/** An intent as the market shows it. */
 export interface ShownIntent {
   id: string;
   challenge: string;
@@ -21,7 +20,7 @@ export interface ShownIntent {
   [field: string]: unknown;
 }
 
-/** The market takes the time from the chain: a block of now is there before an intent opens. */
+/** The market takes the time from the chain, so a current block is mined before opening an intent. */
 export async function openIntent(
   world: DirectWorld,
   member: Member,
@@ -41,13 +40,13 @@ export async function openFeeIntent(world: DirectWorld, member: Member, body?: o
   return answer.body['fee_intent'] as ShownIntent;
 }
 
-/** A plain transfer; resolves with its hash when it is mined. */
+/** Makes a plain transfer. Resolves with its hash once it is mined. */
 export async function transfer(world: DirectWorld, from: TestAccount, to: string, units: bigint): Promise<Hex> {
   const receipt = await usdcAdmin(world.chain).transfer(from, to.toLowerCase() as Hex, units);
   return receipt.transactionHash;
 }
 
-/** The same as a call, for transactions that are signed now and sent later. */
+/** The transfer as call data, for transactions that are signed now and sent later. */
 export function transferData(to: string, units: bigint): { to: Hex; data: Hex } {
   const args = [to.toLowerCase() as Hex, units] as const;
   return { to: USDC_ADDRESS, data: encodeFunctionData({ abi: usdcWriteAbi, functionName: 'transfer', args }) };
@@ -79,7 +78,7 @@ export interface DirectPurchase {
   signature: Hex;
 }
 
-/** Intent, signature and transfer, and nothing claimed yet. */
+/** Opens an intent, signs and transfers, without claiming. */
 export async function payDirectly(
   world: DirectWorld,
   given: { buyer: Member; listingId: bigint; payer: TestAccount; units: bigint },
@@ -90,18 +89,18 @@ export async function payDirectly(
   return { intent, txHash, signature };
 }
 
-/** Time of market and chain together, for tests of windows. Only ever forward. */
+/** Moves market and chain together, only forward, for tests of time windows. */
 export interface WorldTime {
   clock: Clock;
-  /** Mines a block of exactly that second; the market's clock is just behind it. */
+  /** Mines a block of exactly that second, with the market's clock just behind it. */
   moveTo(world: DirectWorld, second: number): Promise<void>;
-  /** The same, counted from the latest block. Says which second that is. */
+  /** Moves ahead from the latest block's time. Returns the new second. */
   moveOn(world: DirectWorld, seconds: number): Promise<number>;
-  /** The market's clock alone. */
+  /** Moves only the market's clock. */
   slip(seconds: number): void;
 }
 
-/** A block's time has no fractions, and the chain may begin a second too early: the market's clock is never behind it. */
+/** Keeps the market's clock ahead: block times have no fractions, and the chain may start a second early. */
 const AHEAD_MS = 2_000;
 
 export function createWorldTime(): WorldTime {
@@ -129,15 +128,15 @@ export async function latestSecond(world: DirectWorld): Promise<number> {
   return Number((await readBlock(world.chain.rpc, 'latest'))?.timestamp ?? 0n);
 }
 
-/** The time of the next block, whichever call mines it. */
+/** Sets the time of the next block, whichever call mines it. */
 export async function nextBlockAt(world: DirectWorld, second: number): Promise<void> {
   await world.chain.rpc.call('evm_setNextBlockTimestamp', [second]);
 }
 
-/** The second in which an intent begins or ends. */
+/** Returns the second at which an intent begins or ends. */
 export const secondOf = (time: string): number => Date.parse(time) / 1000;
 
-/** Where anybody is told that a payment stands. */
+/** Returns a payment's public status. */
 export async function statusBy(
   world: DirectWorld,
   by: { intent_id: string } | { tx_hash: string },

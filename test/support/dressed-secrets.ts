@@ -2,13 +2,13 @@ import fc from 'fast-check';
 import { systemRandom } from '../../src/platform/random.ts';
 import { makeDeliveryToken, makeMerchantKey, makePairingCode, makeRecoveryCode } from '../../src/platform/secrets.ts';
 
-/** A letter that becomes K after NFC. */
+/** KELVIN SIGN, which NFC turns into K. */
 export const KELVIN = '\u212a';
 
-/** Its first group has a K and right check characters; it was never given out. */
+/** Makes a valid pairing code with a K in its first group. It was never issued. */
 export const pairingCodeOf = (prefix: string): string => `${prefix}_pc_K123P-45674-89AB5`;
 
-/** Secrets of all kinds of these prefixes, as they are given out and in capitals and small letters where those are read too. */
+/** Makes secrets of all kinds with these prefixes, as issued and, where allowed, in upper and lower case. */
 function secretsOf(prefixes: readonly string[]): string[] {
   return prefixes.flatMap((prefix) => {
     const codes = Array.from({ length: 3 }, () => [
@@ -26,7 +26,7 @@ function secretsOf(prefixes: readonly string[]): string[] {
   });
 }
 
-/** Every character that a canonical form (NFC) changes, by what it becomes; more than one for some. */
+/** Maps the NFC form of each character to all characters that NFC changes into it. */
 function equivalents(): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>();
   for (let point = 0x80; point <= 0x10ffff; point += 1) {
@@ -39,8 +39,8 @@ function equivalents(): ReadonlyMap<string, readonly string[]> {
 }
 
 /**
- * Texts around secrets, some of which are secrets only in canonical form: letters are written by their equivalents, marks stand between and
- * behind them, other texts around.
+ * Makes texts with hidden secrets, some visible only in canonical form: letters replaced by equivalents, combining marks between or after
+ * them, other text around.
  */
 export function dressedSecret(prefixes: readonly string[]): fc.Arbitrary<string> {
   const canonical = equivalents();

@@ -6,7 +6,7 @@ export async function rewrite(path: string, change: (text: string) => string): P
   await writeFile(path, change(await readFile(path, 'utf8')));
 }
 
-/** Covers a change of an export as a person without the wallet would: like one of an earlier version. */
+/** Updates the digests after a change and drops the signature, as someone without the wallet could. */
 export async function redigest(dir: string): Promise<void> {
   const path = join(dir, 'export.json');
   const { signature: _, ...content } = JSON.parse(await readFile(path, 'utf8')) as {

@@ -23,30 +23,30 @@ import {
   startFacilitatorProcess,
 } from './facilitator.ts';
 
-/** What the chain has of an account's settlements. */
+/** An account's settlements on the chain. */
 interface OnChain {
-  /** Hashes of its transactions in blocks for each authorization, failed ones too. */
+  /** Hashes of its mined transactions for each authorization, including failed ones. */
   onChain: ReadonlyMap<Hex, readonly Hex[]>;
   failed: readonly Hex[];
 }
 
-/** A facilitator that is killed and started again, a chain that goes on, and callers who ask until they are told that it is done. */
+/** A facilitator that is killed and restarted, a chain that keeps mining, and callers who retry until their payment is settled. */
 export interface KillRig {
   chain: LocalChain;
-  /** The answers that said it is done, by the authorization's nonce. */
+  /** Transaction hashes in successful answers, by nonce. */
   acknowledged: ReadonlyMap<Hex, Hex>;
-  /** So many new settlements by so many callers. Resolves when all are acknowledged. */
+  /** Makes `count` settlements with that many callers. Resolves once all are acknowledged. */
   settle(count: number, callers: number): Promise<void>;
-  /** No block comes until the one that serves has looked at so many payments: what was broadcast is in no block then. */
+  /** Stops mining until the running process has verified that many payments, so broadcast transactions stay unmined. */
   holdBlocks(): Promise<(verified: number) => Promise<void>>;
-  /** Kills it. The next process is told to kill itself there; when it has, one comes that is told nothing. */
+  /** Kills the process. With a point, the next one kills itself there and a normal one follows. */
   killAt(point: string | null, meanwhile?: () => Promise<void>): Promise<void>;
   readChain(fromBlock?: number): Promise<OnChain>;
   stop(): Promise<void>;
 }
 
 const PAYERS = 48;
-/** Blocks come fast enough for a short test, and slowly enough that every kill meets transactions in flight. */
+/** Fast enough for a short test, slow enough that every kill hits transactions in flight. */
 const BLOCK_MS = 250;
 const LIFE_SECONDS = 3_600;
 
@@ -83,7 +83,7 @@ export async function openKillRig(options: { settlements: number; finalityBlocks
       acknowledged,
       settle: async (count, callers) => {
         const payments = await signAll(chain, payers, count);
-        // All processes listen at the same place.
+        // All processes listen on the same port.
         await Promise.all(Array.from({ length: callers }, () => call(serving, payments, acknowledged)));
       },
       holdBlocks: async () => {
@@ -107,7 +107,7 @@ export async function openKillRig(options: { settlements: number; finalityBlocks
   }
 }
 
-/** The blocks come from here, so that they can be held. */
+/** Mines the blocks here, so that mining can be paused. */
 function createBeat(chain: LocalChain) {
   let stopping = new AbortController();
   let running = Promise.resolve();
@@ -146,7 +146,7 @@ async function signAll(chain: LocalChain, payers: readonly TestAccount[], count:
   return all.reverse();
 }
 
-/** Takes one payment after the other, and asks for it until it is said to be done, whatever happens to the process meanwhile. */
+/** Settles payments one after the other, repeating each until it is acknowledged, across restarts of the process. */
 async function call(
   { url }: FacilitatorProcess,
   payments: SignedPayment[],
@@ -160,13 +160,13 @@ async function call(
         .then(() => post(`${url}/settle`, body))
         .catch(() => null);
       if (answer?.body['success'] === true) acknowledged.set(nonce, answer.body['transaction'] as Hex);
-      // The process is gone, or starts: its port is closed, and a refusal comes at once.
+      // The process is down or starting: the port refuses at once.
       else await systemClock.sleep(answer === null ? 20 : 5);
     }
   }
 }
 
-/** All blocks, transaction by transaction: it does not go by what the token logs, so that one that failed counts as well. */
+/** Reads all transactions of all blocks rather than the token's logs, so failed ones count too. */
 async function readChain(chain: LocalChain, sender: Hex, fromBlock: number): Promise<OnChain> {
   const latest = Number(await chain.rpc.call('eth_blockNumber', []));
   const onChain = new Map<Hex, Hex[]>();
@@ -186,12 +186,12 @@ async function readChain(chain: LocalChain, sender: Hex, fromBlock: number): Pro
   return { onChain, failed };
 }
 
-/** Ether that an operator takes out of the account; see takeEtherOut. */
+/** Ether taken out of the account by the operator; see takeEtherOut. */
 function isTakenOut(to: string | null, input: string): boolean {
   return input === '0x' && to?.toLowerCase() === WORLD_ACCOUNTS.stranger.address;
 }
 
-/** What a run is: it is played again by its seed, as far as the machine lets it. */
+/** Parameters of a run. The seed replays it, as far as timing allows. */
 interface KillsGame {
   settlements: number;
   kills: number;
@@ -202,7 +202,7 @@ const CALLERS = 32;
 const FINALITY_BLOCKS = 6;
 const MOST_MS_AFTER = 300;
 
-/** The test of a file: so many settlements and kills at random moments, unless the environment says otherwise. The seed is printed. */
+/** Defines the test of a file: settlements with kills at random moments. The environment may override the numbers. Prints the seed. */
 export function testRandomKills(name: string, usual: Omit<KillsGame, 'seed'>): void {
   const numberOf = (variable: string, otherwise: number): number => Number(process.env[variable] ?? otherwise);
   const game = {
@@ -226,7 +226,7 @@ export function testRandomKills(name: string, usual: Omit<KillsGame, 'seed'>): v
   });
 }
 
-/** Kills after so many answers and a moment more, and starts the next process in the same folder. */
+/** Kills after some answers and a random delay, and starts the next process in the same folder. */
 async function killThem(rig: KillRig, dice: Dice, { settlements, kills }: KillsGame): Promise<void> {
   const spacing = settlements / (kills + 1);
   for (let kill = 1; kill <= kills; kill += 1) {
@@ -238,7 +238,7 @@ async function killThem(rig: KillRig, dice: Dice, { settlements, kills }: KillsG
   }
 }
 
-/** Each authorization has one transaction on the chain, the one that was acknowledged; none was sent in vain. */
+/** Checks that each authorization has one transaction on the chain, the acknowledged one, and that no transaction failed. */
 export function mustBeSettledOnce({ acknowledged }: Pick<KillRig, 'acknowledged'>, { onChain, failed }: OnChain): void {
   expect([...onChain].filter(([, hashes]) => hashes.length !== 1)).toEqual([]);
   expect([...acknowledged].filter(([nonce, hash]) => onChain.get(nonce)?.[0] !== hash)).toEqual([]);

@@ -45,7 +45,7 @@ export function temporaryFolder(): Promise<string> {
   return mkdtemp(join(tmpdir(), 'openaisle-facilitator-'));
 }
 
-/** In this process, in a folder of its own unless one is given. Closing it removes its own folder. */
+/** Runs in this process, by default in its own folder, which is removed on close. */
 export async function startTestFacilitator(
   chain: LocalChain,
   options: Partial<FacilitatorOptions> = {},
@@ -57,7 +57,7 @@ export async function startTestFacilitator(
     rpcUrl: chain.url,
     account: WORLD_ACCOUNTS.facilitator.signer,
     log,
-    // The local chain's gas costs a hundred times what the real one's does, and a test pays for many at once.
+    // Gas on the local chain costs a hundred times more than on the real one, and a test pays for many settlements at once.
     etherUsdc: 1,
     ...options,
     dataDir,
@@ -70,7 +70,7 @@ export async function startTestFacilitator(
   return { ...facilitator, dataDir, lines, logged, close };
 }
 
-/** A signed authorization; what is not said is a good payment of 1 USDC from buyer one to seller one. */
+/** Signs an authorization. Default: a valid payment of 1 USDC from buyer one to seller one. */
 export async function signPayment(
   chain: LocalChain,
   terms: Partial<Authorization> & { payer?: TestAccount } = {},
@@ -88,7 +88,7 @@ export async function signPayment(
   return { authorization, signature: await signAuthorization(chain, payer, authorization) };
 }
 
-/** What a caller sends to /verify and /settle, in version 2 or 1. The requirements are those that the payment meets. */
+/** Makes the body for /verify and /settle, in version 2 or 1, with requirements that match the payment. */
 export function paymentBody(payment: SignedPayment, version: 1 | 2 = 2, changed: Record<string, unknown> = {}) {
   const { name, caip2, usdc, domainName, domainVersion } = NETWORKS.base;
   const { value, validAfter, validBefore, ...rest } = payment.authorization;
@@ -128,7 +128,7 @@ export async function post(url: string, body: unknown): Promise<Answer> {
   return { status: response.status, body: answer, ms: performance.now() - startedAt };
 }
 
-/** Hashes of all transactions that have used an authorization of this payer, this nonce only where one is given. */
+/** Returns the hashes of all transactions that used this payer's authorization with that nonce; null: any nonce. */
 export async function usesOf(chain: LocalChain, payer: Hex, nonce: Hex | null = null): Promise<Hex[]> {
   const logs = await readLogs(chain.rpc, {
     address: NETWORKS.base.usdc,
@@ -138,18 +138,18 @@ export async function usesOf(chain: LocalChain, payer: Hex, nonce: Hex | null = 
   return logs.map(({ transactionHash }) => transactionHash);
 }
 
-/** How many transactions of the account are in blocks. */
+/** Returns the number of the account's mined transactions. */
 export async function minedBy(chain: LocalChain, address: Hex): Promise<number> {
   return Number(await chain.rpc.call('eth_getTransactionCount', [address, 'latest']));
 }
 
-/** Far more than a settlement bids, so that the node takes it in place of one. */
+/** Far above a settlement's fee, so that the node replaces the settlement. */
 const ELSEWHERE_FEE = 500_000_000_000n;
 const ELSEWHERE_TIP = 50_000_000_000n;
 
 /**
- * An operator takes one wei out of the facilitator's account, with a nonce that a settlement may have. `raise` makes it dearer than one before
- * with the same nonce. Resolves with its hash and bytes when the node has it.
+ * Sends one wei from the facilitator's account with a nonce that a settlement may use. `raise` raises the fee above an earlier transaction
+ * with that nonce. Resolves with hash and bytes once the node has it.
  */
 export async function takeEtherOut(
   chain: LocalChain,
@@ -175,15 +175,15 @@ const MAIN = fileURLToPath(new URL('../../src/facilitator/main.ts', import.meta.
 
 export interface FacilitatorProcess {
   url: string;
-  /** Resolves with the first line of that name, also a past one. */
+  /** Resolves with the first log line with that event, including past ones. */
   logged(event: string): Promise<Record<string, unknown>>;
-  /** Resolves when there are so many lines of that name. */
+  /** Resolves once there are that many lines with that event. */
   loggedTimes(event: string, times: number): Promise<void>;
-  /** Resolves with the exit code, null after a kill. */
+  /** Resolves with the exit code; null after a kill. */
   end(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null>;
 }
 
-/** Null for a variable takes it away. */
+/** A null value removes the variable. */
 export async function facilitatorEnvironment(
   chain: LocalChain,
   dataDir: string,
@@ -198,14 +198,14 @@ export async function facilitatorEnvironment(
     FACILITATOR_RPC_URL: chain.url,
     FACILITATOR_KEY_FILE: keyFile,
     FACILITATOR_DATA_DIR: dataDir,
-    // The local chain's gas costs a hundred times what the real one's does.
+    // Gas on the local chain costs a hundred times more than on the real one.
     FACILITATOR_ETHER_USDC: '1',
     ...changed,
   };
   return Object.fromEntries(Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== null));
 }
 
-/** Runs `npm run facilitator`'s program to its end, for starts that must fail. */
+/** Runs the program of `npm run facilitator` to its end, for starts that must fail. */
 export async function runFacilitator(env: Record<string, string>): Promise<{ code: number | null; output: string }> {
   const child = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
@@ -218,10 +218,10 @@ export async function runFacilitator(env: Record<string, string>): Promise<{ cod
   return { code: child.exitCode, output };
 }
 
-/** Far more than it needs to come to any point. */
+/** Far more than it needs to reach any point. */
 const KILLED_MS = 60_000;
 
-/** Runs it until it has killed itself, as it is told by its environment; `meanwhile` begins when it listens, if it comes to that. */
+/** Runs it until it kills itself at the point in its environment. `meanwhile` starts once it listens, if it gets that far. */
 export async function runFacilitatorUntilKilled(
   env: Record<string, string>,
   meanwhile: () => Promise<void>,
@@ -240,7 +240,7 @@ export async function runFacilitatorUntilKilled(
   if (child.signalCode !== 'SIGKILL') throw new Error(`it never came to ${env['OPENAISLE_TEST_CRASH_AT']}`);
 }
 
-/** Resolves when it listens. */
+/** Resolves once it listens. */
 export async function startFacilitatorProcess(env: Record<string, string>): Promise<FacilitatorProcess> {
   const child = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'pipe', 'inherit'] });
   const lines: Record<string, unknown>[] = [];

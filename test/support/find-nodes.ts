@@ -5,11 +5,11 @@ import { delimiter, dirname, join } from 'node:path';
 export interface FoundNode {
   folder: string;
   version: string;
-  /** As `satisfies(22, 13)`: this one is as new. */
+  /** Whether this version is at least the given one, as `satisfies(22, 13)`. */
   satisfies(major: number, minor: number): boolean;
 }
 
-/** The project's own Node, the machine's, and those that OPENAISLE_NODES names by their folders; each version once. */
+/** Finds the project's Node, the machine's, and those in the folders of OPENAISLE_NODES; each version once. */
 export function findNodes(): FoundNode[] {
   const named = (process.env['OPENAISLE_NODES'] ?? '').split(delimiter).filter((folder) => folder !== '');
   const folders = [dirname(process.execPath), ...named, ...ownPath()].filter((folder) =>
@@ -27,10 +27,10 @@ export function findNodes(): FoundNode[] {
   return found.filter(({ version }, index) => found.findIndex((one) => one.version === version) === index);
 }
 
-/** By which a machine reaches its package registry, where it is not reached directly. */
+/** Variables that a machine may need to reach its package registry. */
 const REACH = /^(?:NODE_EXTRA_CA_CERTS|SSL_CERT_(?:FILE|DIR)|(?:https?|no)_proxy)$/i;
 
-/** What a program is started with so that it, and what it starts, runs on that Node. */
+/** Environment in which a program and its children run on that Node. */
 export function environmentOf({ folder }: FoundNode): Record<string, string> {
   const reach = Object.entries(process.env).flatMap(([name, value]) =>
     value !== undefined && REACH.test(name) ? [[name, value] as const] : [],
@@ -42,7 +42,7 @@ export function environmentOf({ folder }: FoundNode): Record<string, string> {
   };
 }
 
-/** Without the project's own Node, which npm scripts of its tests have on their PATH. */
+/** Returns PATH without the project's Node, which npm scripts add. */
 function ownPath(): string[] {
   return (process.env['PATH'] ?? '').split(delimiter).filter((folder) => !folder.includes('node_modules'));
 }

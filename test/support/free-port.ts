@@ -2,14 +2,14 @@ import { isPortFree } from '../../src/local/open-servers.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 
 /**
- * Ports that no system gives away by itself: Linux takes those of outgoing connections from 32768 on, and one of these could be taken
- * between the answer and its use. Each worker of a run has some to itself; the demonstration's tests have those from 24000 on.
+ * Below Linux's range of ephemeral ports (from 32768), so no outgoing connection can take one before it is used. Each worker of a run has
+ * its own range; the demonstration's tests use ports from 24000.
  */
 const COUNT = 2_000;
 const FIRST = 10_000 + (Number(process.env['VITEST_POOL_ID'] ?? 0) % 7) * COUNT;
 let next = systemRandom.int(COUNT);
 
-/** A port for processes that must be told theirs. Each is given out once, so whoever had one can come back to it. */
+/** Returns a port for a process that needs to know its port. Each is returned once, so its owner may reuse it after a restart. */
 export async function freePort(): Promise<number> {
   for (let tried = 0; tried < COUNT; tried += 1) {
     const port = FIRST + next;

@@ -13,11 +13,11 @@ import { onServer } from './run-postgres.ts';
 declare module 'vitest' {
   interface ProvidedContext {
     testPostgres: {
-      /** A database of the server all test files share, for creating and dropping theirs. */
+      /** Admin connection to the shared server, for creating and dropping databases. */
       adminUrl: string;
-      /** Already migrated, to be copied. */
+      /** A migrated database that tests copy. */
       template: string;
-      /** Why there is no template; tests that need none still run. */
+      /** Reason why there is no template. Tests that do not need one still run. */
       templateError: string | null;
     };
   }
@@ -30,7 +30,7 @@ interface Server {
   stop(): Promise<void>;
 }
 
-/** DATABASE_URL names the server to test against (its user must be allowed to create databases); else one is started. */
+/** Uses the server in DATABASE_URL (its user must be able to create databases), or starts one. */
 async function startServer(): Promise<Server> {
   const given = process.env['DATABASE_URL'];
   if (given !== undefined && given !== '') return { adminUrl: given, stop: async () => {} };
@@ -49,7 +49,7 @@ async function migrateTemplate(url: string): Promise<string | null> {
   try {
     const files = await readdir(MIGRATIONS).catch(() => []);
     if (files.length > 0) await migrate(url, MIGRATIONS);
-    // Many tests set the clock of the market and not that of the server; `events-of-now.test.ts` looks at the rule itself.
+    // Many tests move the market's clock but not the server's. `events-of-now.test.ts` checks the rule itself.
     await onServer(url, 'alter table events disable trigger events_are_of_now');
     return null;
   } catch (error) {
@@ -57,7 +57,9 @@ async function migrateTemplate(url: string): Promise<string | null> {
   }
 }
 
-/** Test chains begin with this state, which saves each of them deploying USDC. Tests that need a chain say so themselves where none starts. */
+/**
+ * Saves the initial state of test chains, so that none has to deploy USDC. Failures are ignored here; tests that need a chain report them.
+ */
 async function saveChainState(stateFile: string): Promise<void> {
   const chain = await startTestChain({ stateFile }).catch(() => null);
   if (chain === null) return;
@@ -65,7 +67,7 @@ async function saveChainState(stateFile: string): Promise<void> {
   process.env[CHAIN_STATE] = stateFile;
 }
 
-/** Says what runs and for how long: nothing else is printed before the first file is done. */
+/** Prints the run and its expected duration, since otherwise nothing appears until the first file is done. */
 function announce({ vitest }: TestProject): void {
   if (!process.env['npm_lifecycle_event']?.startsWith('test')) return;
   const names = vitest.projects.map(({ name }) => name);
@@ -74,10 +76,10 @@ function announce({ vitest }: TestProject): void {
   process.stdout.write(`${suites}${time}\n`);
 }
 
-/** Starts what all test files share, once per run, and takes it down again. */
+/** Starts everything that test files share, once per run, and stops it at the end. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   announce(project);
-  // Not NODE_COMPILE_CACHE itself: the workers of the tests would write there as they end.
+  // Does not use NODE_COMPILE_CACHE itself, because test workers would write to it as they exit.
   const compiled = await mkdtemp(join(tmpdir(), 'openaisle-compiled-'));
   process.env[COMPILED_FOLDER] = compiled;
   await saveChainState(join(compiled, 'chain.json'));

@@ -14,21 +14,21 @@ import { createKillSwitch, startKillPostgres } from './kill-postgres.ts';
 import { startWorld, type World, type WorldOptions } from './market-world.ts';
 import { openPostgresGround, type PostgresServer } from './standby-postgres.ts';
 
-/** A market on a PostgreSQL of its own behind one address, so that another server can take its place with less in it. */
+/** A market whose PostgreSQL, at a fixed address, can be replaced by a server with an older state. */
 export interface HistoryWorld {
   primary: PostgresServer;
   db: TestDatabase;
-  /** Connections lead to that server from now on; those that there are end. */
+  /** Sends new connections to that server and ends the existing ones. */
   leadTo(server: PostgresServer): void;
-  /** Of a host of its own each time, unless one is handed in. */
+  /** Starts a market on a new host, unless the options name one. */
   startMarket(options?: WorldOptions): Promise<World>;
   newHost(): Promise<LogCopyPlace>;
-  /** A standby that has all there is. */
+  /** Starts a standby that has all current data. */
   startStandby(): Promise<PostgresServer>;
   stop(): Promise<void>;
 }
 
-/** `migrations`: of the site that it is for. */
+/** `migrations`: folder with the migrations of the site. */
 export async function openHistoryWorld(migrations = MIGRATIONS): Promise<HistoryWorld> {
   const folder = await mkdtemp(join(tmpdir(), 'openaisle-history-'));
   const ground = await openPostgresGround();
@@ -77,7 +77,7 @@ export async function openHistoryWorld(migrations = MIGRATIONS): Promise<History
 export const until = (met: () => Promise<boolean>): Promise<boolean> =>
   vi.waitUntil(async () => await met().catch(() => false), { timeout: 30_000, interval: 20 });
 
-/** What is public by now stands in the host's copy; the newest event's id. */
+/** Waits until the host's copy has all public events. Returns the newest event's id. */
 export async function waitForCopy(world: World, { folder }: Pick<LogCopyPlace, 'folder'>): Promise<number> {
   await world.running.eventsSettled();
   const newest = ((await world.ask('GET', '/api/events')).body['events'] as { id: number }[])[0]?.id ?? 0;
@@ -85,7 +85,7 @@ export async function waitForCopy(world: World, { folder }: Pick<LogCopyPlace, '
   return newest;
 }
 
-/** The market stands on the earlier database, and has noticed. */
+/** Moves the market to the earlier database and waits until it has noticed. */
 export async function loseTo(
   backup: PostgresServer,
   { history, world, place }: { history: HistoryWorld; world: World; place: LogCopyPlace },
@@ -98,7 +98,7 @@ export async function loseTo(
   return newest;
 }
 
-/** As the operator recovers, with all that the copies tell. */
+/** Recovers as the operator would, using all copies. */
 export async function recoverHistory(
   world: World,
   { folder }: Pick<LogCopyPlace, 'folder'>,

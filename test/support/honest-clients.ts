@@ -2,9 +2,9 @@ import { request } from 'node:http';
 
 export interface Honest {
   answered: number;
-  /** Answers of 429 and 503, and none at all. */
+  /** Requests answered with 429 or 503, or not at all. */
   refused: string[];
-  /** Longer than a second. */
+  /** Requests that took more than a second. */
   slow: number;
   slowestMs: number;
 }
@@ -12,7 +12,7 @@ export interface Honest {
 const SLOW_MS = 1_000;
 const PATIENCE_MS = 20_000;
 
-/** Clients that ask one thing after the other, each from an address of its own, until they are told to stop. */
+/** Starts clients that send requests one after the other, each from its own address, until stopped. */
 export function startHonest(port: number, paths: readonly string[], clients = 6) {
   const seen: Honest = { answered: 0, refused: [], slow: 0, slowestMs: 0 };
   let isOver = false;
@@ -30,7 +30,7 @@ export function startHonest(port: number, paths: readonly string[], clients = 6)
   };
   const running = Array.from({ length: clients }, (_, index) => run(index + 1));
   return {
-    /** So far. */
+    /** Results so far. */
     seen,
     end: async (): Promise<Honest> => {
       isOver = true;
@@ -40,7 +40,7 @@ export function startHonest(port: number, paths: readonly string[], clients = 6)
   };
 }
 
-/** The status, or why there is none. A connection of its own, as a stranger's first. */
+/** Returns the status, or the reason of a failure. Uses a new connection, like a first-time client. */
 export function askFrom(port: number, path: string, localAddress: string): Promise<number | string> {
   return new Promise((resolve) => {
     const sent = request(

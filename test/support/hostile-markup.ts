@@ -1,9 +1,9 @@
-/** Markup that would run something, load something or take the page apart, were it taken for more than text. */
+/** Markup that would run or load something or break the page if it were not treated as text. */
 
 const RUN = 'alert(1)';
 const IMAGE = `<img src=x onerror=${RUN}>`;
 
-/** Small and capital letters in turn. */
+/** Alternates upper and lower case letters. */
 const mixed = (word: string): string =>
   [...word].map((letter, at) => (at % 2 === 0 ? letter : letter.toUpperCase())).join('');
 
@@ -108,7 +108,7 @@ export const SVG_AND_MATH: readonly string[] = [
 const ENDED = ['title', 'textarea', 'style', 'noscript', 'xmp', 'template', 'iframe', 'noembed', 'noframes', 'select'];
 const BEGUN = ['plaintext', 'textarea', 'title', 'style', 'noscript', 'xmp', 'template', 'select', 'listing', 'table'];
 
-/** Ends of what stands around, and beginnings that would swallow what follows. */
+/** Closes surrounding elements, or opens ones that swallow the rest of the page. */
 export const BREAKERS: readonly string[] = [
   ...ENDED.map((name) => `</${name}>${IMAGE}`),
   ...BEGUN.map((name) => `<${name}>`),
@@ -145,7 +145,7 @@ const BROKEN = [
   '"/href="//evil.example/',
 ];
 
-/** What would leave the attribute in which it stands. */
+/** Breaks out of the attribute that contains it. */
 export const ATTRIBUTE_BREAKERS: readonly string[] = [
   ...BROKEN,
   ...['"', "'", '`', '">', "'>", '/>', '"/>'].map((end) => `${end}${IMAGE}`),
@@ -202,7 +202,7 @@ export const STYLES: readonly string[] = [
   '*/ } body { display: none } /*',
 ];
 
-/** Elements that would stand where a script looks for something else. */
+/** Elements that a script might find in place of the intended ones (DOM clobbering). */
 export const CLOBBERS: readonly string[] = [
   '<img name=body>',
   '<img name=cookie>',

@@ -2,12 +2,15 @@ import sql from 'sql-template-tag';
 import type { Database } from '../../src/platform/database/database.ts';
 import { seedFee, seedMerchant, seedStock } from './seed.ts';
 
-/** Where each text stands: in all that a merchant or the maintainer can write. The API would refuse many; pages must not rest on it. */
+/**
+ * Places each text in every field that a merchant or the maintainer can write. The API would refuse many of them; pages must be safe
+ * anyway.
+ */
 export interface HostileStock {
-  /** By the place of the text. */
+  /** Handles of the sellers, by index of the text. */
   handles: string[];
   live: number[];
-  /** Withdrawn by its merchant, then removed by the maintainer, appealed, and decided. */
+  /** Listings withdrawn by their merchant, then removed by the maintainer, appealed, and decided. */
   ended: number[];
 }
 
@@ -15,10 +18,10 @@ const SHORT = 120;
 const WITH_FEES = 12;
 const LONGEST_STORE_LINE = 160;
 
-/** The beginning of a text, as long as a title or a tag may be. */
+/** Shortens a text to the length of a title or tag. */
 export const shortOf = (text: string): string => [...text].slice(0, SHORT).join('');
 
-/** `name`: what the handles of the sellers begin with. */
+/** `name`: prefix of the sellers' handles. */
 export async function seedHostileStock(
   database: Database,
   texts: readonly string[],
@@ -61,7 +64,7 @@ export async function seedHostileStock(
   return { handles: texts.map((_, at) => `${name}-${at}`), live, ended };
 }
 
-/** The numbers of the sellers, one for each text. */
+/** Inserts one seller per text and returns their ids. */
 async function seedSellers(
   database: Database,
   texts: readonly string[],

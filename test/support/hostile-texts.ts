@@ -2,7 +2,7 @@ import * as letters from './hostile-letters.ts';
 import { point } from './hostile-letters.ts';
 import * as markup from './hostile-markup.ts';
 
-/** Addresses that run something, or that lead elsewhere than they say. */
+/** URLs that run code or lead to another place than they show. */
 
 const RUN = 'alert(1)';
 const SCHEMES: readonly string[] = [
@@ -26,7 +26,7 @@ const SCHEMES: readonly string[] = [
   'file:///etc/passwd',
 ];
 
-/** Each as it stands, in HTML and in Markdown. */
+/** Each URL plain, in HTML and in Markdown. */
 const SCRIPT_LINKS: readonly string[] = SCHEMES.flatMap((address) => [
   `see ${address} now`,
   `<a href="${address}">click</a>`,
@@ -46,7 +46,9 @@ const MARKDOWN: readonly string[] = [
   '| a | b |\n|---|---|\n| <img src=x onerror=alert(1)> | x |',
 ];
 
-/** The page links plain addresses of the web. None of these may lead to another place than its letters say, or carry more than an address. */
+/**
+ * Pages turn plain web addresses into links. None of these may lead to another place than it shows, or carry anything besides the address.
+ */
 const FOREIGN_ADDRESSES: readonly string[] = [
   'https://evil.example/"onmouseover="alert(1)',
   "https://evil.example/'onmouseover='alert(1)",
@@ -77,8 +79,8 @@ const FOREIGN_ADDRESSES: readonly string[] = [
 ];
 
 /**
- * A few of each kind, for tests that have no time for all: what an attacker may write in the hope that a page takes it for more than text.
- * The API accepts none of it in full as it stands here.
+ * A few texts of each kind, for tests that cannot afford all: attempts to be treated as more than text. The API accepts none of them
+ * unchanged.
  */
 export const HOSTILE_TEXTS: readonly string[] = [
   '<script>alert(1)</script>',
@@ -103,7 +105,7 @@ export const HOSTILE_TEXTS: readonly string[] = [
   `${'W'.repeat(3_000)} ${'wide '.repeat(100)}`,
 ];
 
-/** All of them, by what they try. */
+/** All texts, grouped by the attack. */
 export const HOSTILE_FAMILIES = {
   scriptTags: markup.SCRIPT_TAGS,
   eventHandlers: markup.EVENT_HANDLERS,

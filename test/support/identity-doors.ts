@@ -23,7 +23,7 @@ export interface StagedSecrets {
   expires_at: string;
 }
 
-/** The register door as a client meets it: bodies and answers go through the endpoint's own schemas. */
+/** Calls the register endpoint as a client would: bodies and answers are checked against its schemas. */
 export function registerCaller(market: Market) {
   const post = async (given: unknown, from: { bearer?: string; network?: string } = {}) => {
     const body = endpoints.register.body.parse(given);
@@ -52,10 +52,10 @@ export function registerCaller(market: Market) {
   };
 }
 
-/** Nothing listens there: the doors need no chain. */
+/** A closed port: identity endpoints need no chain. */
 const CLOSED_PORT_URL = 'http://127.0.0.1:1';
 
-/** What every door of identity is asked with here, far above what any test needs. */
+/** Limits of all identity endpoints, far above the needs of any test. */
 export const ROOMY: Partial<Limits> = {
   ...{ registration_per_ip_hour: 1_000_000, registration_per_hour: 1_000_000, confirm_per_ip_hour: 1_000_000 },
   ...{ rotation_starts_per_ip_hour: 1_000_000, rotation_per_merchant_day: 1_000_000 },
@@ -70,7 +70,7 @@ interface DoorOptions {
   config?: Partial<MarketConfig>;
 }
 
-/** A served market without chain and facilitator, all doors open; the client's network is what `x-forwarded-for` says. */
+/** A served market without chain and facilitator, with identity endpoints enabled. `x-forwarded-for` sets the client's network. */
 export interface Doors {
   url: string;
   running: RunningMarket;
@@ -137,7 +137,7 @@ interface From {
 type Ask = (method: string, path: string, asked?: AskOptions) => Promise<Answer>;
 export type IdentityClient = ReturnType<typeof identityClient>;
 
-/** The doors as a client calls them. The answer is not judged here, but `must` wants a 200. */
+/** Calls the identity endpoints. Does not check answers, except that the `must` variants require a 200. */
 export function identityClient(ask: Ask) {
   const post = (door: string, body: unknown, { key, network }: From = {}): Promise<Answer> =>
     ask('POST', `/api/${door}`, {
@@ -188,7 +188,7 @@ export function identityClient(ask: Ask) {
   };
 }
 
-/** The nth of the eight, to be used in tests where there is one. */
+/** Returns the recovery code at that index (0 to 7). */
 export function codeOf({ codes }: { codes: readonly string[] }, index: number): string {
   const code = codes[index];
   if (code === undefined) throw new Error(`there is no code ${index}`);

@@ -16,7 +16,7 @@ import { FEE_TERMS, newGoods } from './trade.ts';
 
 const { treasury } = WORLD_ACCOUNTS;
 const inVersion = (proof: SignedProof, run: number) => (run % 2 === 0 ? proof.v2 : proof.v1);
-/** As long as the market takes it: no number of deaths may use it up. */
+/** The longest validity that the market accepts, so that repeated restarts do not exhaust it. */
 const SECONDS_AHEAD = 590;
 const sign = ({ world }: KillWorld, payer: TestAccount, terms: ProofTerms): Promise<SignedProof> =>
   signProof(world.chain, payer, { ...terms, secondsAhead: SECONDS_AHEAD });
@@ -36,7 +36,7 @@ async function fillCart(scene: KillWorld): Promise<Cart & { payer: TestAccount }
 const checkCart = (scene: KillWorld, { goods, proof }: Cart): Promise<void> =>
   checkSale(scene, { listingId: goods.id, from: payerOf(proof), to: goods.terms.payTo, units: goods.terms.units });
 
-/** With a key, in both versions of x402, with the proof each time or only until it is under way; in the last run without a key. */
+/** With a key, in both x402 versions, sending the proof each time or only until the payment is pending. The last run has no key. */
 export const buyByX402: Flow = async (scene, run) => {
   if (run % 4 === 3) return await buyWithoutKey(scene, run);
   const cart = await fillCart(scene);
@@ -54,7 +54,7 @@ export const buyByX402: Flow = async (scene, run) => {
   };
 };
 
-/** The delivery token, where it came; else a signature that only collects. */
+/** Collects with the delivery token if it arrived, else with a new signature over 0 USDC. */
 async function buyWithoutKey(scene: KillWorld, run: number): Promise<KillFlow> {
   const cart = await fillCart(scene);
   const proof = inVersion(cart.proof, run);
@@ -82,7 +82,7 @@ async function buyWithoutKey(scene: KillWorld, run: number): Promise<KillFlow> {
   };
 }
 
-/** Paid and seen, not final; then the client does not ask again until the background pass has delivered. */
+/** Waits until the payment is seen but not final; the background pass must then deliver without further requests. */
 export const deliverUnasked: Flow = async (scene, run) => {
   const cart = await fillCart(scene);
   const { key } = await scene.member();
@@ -114,7 +114,7 @@ export const listUnasked: Flow = async (scene) => {
   };
 };
 
-/** Seen in a block, which happens before its answer as the local chain mines at once. */
+/** Repeats until the payment is seen in a block; the local chain mines at once. */
 async function pursueUnderWay(ask: () => Promise<Answer>): Promise<Answer> {
   for (let round = 0; round < 20; round += 1) {
     const answer = await ask();
@@ -164,7 +164,7 @@ const checkFee = async ({ world }: KillWorld, { member, body, proof }: Stall): P
   expect(await countFeesAndListings(world, member, body.title)).toEqual({ fees: 1n, listings: 1n, events: 1n });
 };
 
-/** What a title was paid with, of all that this member paid for in that way and what the log tells of it. */
+/** Counts the listings with that title, their fees and their events. */
 export async function countFeesAndListings(world: KillWorld['world'], member: Member, title: string): Promise<unknown> {
   return await world.db.database.one(sql`
     with listed as (select id, fee_id from listings where title = ${title} and merchant_id = ${member.id})
@@ -174,7 +174,7 @@ export async function countFeesAndListings(world: KillWorld['world'], member: Me
         and (convert_from(canonical, 'UTF8')::jsonb -> 'detail' ->> 'listing_id')::bigint in (select id from listed)) as events`);
 }
 
-/** Fees that were paid and not used: no flow here lists in vain. */
+/** Counts paid fees without a listing; no flow here leaves one. */
 export async function countUnspentFees({ db }: KillWorld['world']): Promise<bigint> {
   const { unspent } = await db.database.one<{ unspent: bigint }>(
     sql`select count(*) as unspent from fees f where not exists (select from listings l where l.fee_id = f.id)`,

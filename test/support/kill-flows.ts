@@ -6,21 +6,21 @@ import { type KillWorld, SELLER } from './kill-world.ts';
 import { type Answer, paidUnits } from './market-world.ts';
 import { newGoods } from './trade.ts';
 
-/** What a well-behaved client does for one thing, over every death of the market; `run` says which of its manners it shows. */
+/** Steps of a correct client that reach one goal across restarts of the market. `run` selects a variant. */
 export type Flow = (scene: KillWorld, run: number) => Promise<KillFlow>;
 
 export interface KillFlow {
-  /** Resolves when the client has what it wanted. */
+  /** Resolves once the client has reached its goal. */
   act(): Promise<void>;
-  /** That it happened once. */
+  /** Checks that it happened exactly once. */
   check(): Promise<void>;
 }
 
-/** An outage lasts as long as the machine needs to start what was killed. */
+/** An outage lasts as long as a restart takes on this machine. */
 const PATIENCE_MS = 600_000;
 const PAUSE_MS = 100;
 
-/** Asks in rounds until there is a final answer. Patience is all that a market in trouble may ask for; it must not ask for money. */
+/** Repeats a request until its answer is final. A failing market may ask for patience, never for money. */
 export async function retryUntilDone(
   scene: KillWorld,
   attempt: (last: Answer | null) => Promise<Answer>,
@@ -39,7 +39,7 @@ export async function retryUntilDone(
   throw new Error(`no end after ${PATIENCE_MS} ms: ${JSON.stringify(last?.body)}`);
 }
 
-/** Several of them at once: what one kill meets is on its way for all of them. */
+/** Runs several at once, so that a kill hits all of them in flight. */
 export function together(flow: Flow, count: number): Flow {
   return async (scene, run) => {
     const errands = await Promise.all(Array.from({ length: count }, (_, nth) => flow(scene, run + nth)));
@@ -49,7 +49,7 @@ export function together(flow: Flow, count: number): Flow {
   };
 }
 
-/** The books of one sale: one transfer, one purchase, one proof, one event. */
+/** Checks the books of one sale: one transfer, one purchase, one proof, one event. */
 export async function checkSale(
   { world }: KillWorld,
   sale: { listingId: bigint; from: Hex; to: Hex; units: bigint },
@@ -66,7 +66,7 @@ export async function checkSale(
   expect(await eventsAbout(world, 'sale', listingId)).toBe(1);
 }
 
-/** How often the log tells of that. */
+/** Counts the events of that kind about that listing. */
 export async function eventsAbout({ db }: KillWorld['world'], kind: string, listingId: bigint): Promise<number> {
   const rows = await db.database.rows<{ canonical: Buffer }>(sql`select canonical from events where kind = ${kind}
     and (convert_from(canonical, 'UTF8')::jsonb -> 'detail' ->> 'listing_id')::bigint = ${listingId}`);
@@ -75,7 +75,7 @@ export async function eventsAbout({ db }: KillWorld['world'], kind: string, list
 
 let registered = 0;
 
-/** Stages, and confirms: an answer that was lost is not given twice, and then the key itself shows what became of it. */
+/** Stages and confirms. A confirm's answer is given only once, so if it was lost, using the key shows the outcome. */
 export const registerMerchant: Flow = async (scene) => {
   registered += 1;
   const handle = `newcomer-${registered}`;
@@ -158,7 +158,7 @@ export const voteForListing: Flow = async (scene) => {
   };
 };
 
-/** The maintainer lists without a fee: the same body makes one listing, however often it is sent. */
+/** Lists as the maintainer, without a fee: repeating the body makes only one listing. */
 export const listFree: Flow = async (scene) => {
   const body = newGoods({ seller_wallet: SELLER.address });
   return {

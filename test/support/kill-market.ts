@@ -12,7 +12,7 @@ interface KillHttp {
   close(): Promise<void>;
 }
 
-/** Passes requests on as they are, and springs the trap when its method or path comes by. */
+/** Forwards requests unchanged and springs the trap when its method or path appears. */
 export async function startKillHttp(
   target: string,
   wire: Exclude<Wire, 'database'>,
@@ -61,22 +61,21 @@ function methodsIn(body: Buffer): string[] {
   return [asked].flat().map(({ method }) => method);
 }
 
-/** How long a broken request waits for the market's death to be known before it counts as a fault of its own. */
+/** Time for the market's death to be noticed before a broken request counts as an error. */
 const DEATH_MS = 20_000;
-/** More than any test kills. */
+/** More than any test needs. */
 const MOST_DEATHS_OF_A_REQUEST = 1_000;
 
-/** A market that is started again each time it is killed. */
+/** A market that is restarted each time it is killed. */
 export interface LivingMarket {
-  /** Asks until a market lives long enough to answer: the same request, as a client does that heard nothing. */
+  /** Repeats the same request until a market lives long enough to answer, as a client would. */
   ask(method: string, path: string, asked?: AskOptions): Promise<Answer>;
-  /** The process that serves, once it does. */
+  /** Resolves with the serving process. */
   current(): Promise<MarketProcess>;
-  /** How many were killed so far. */
   deaths(): number;
-  /** Resolves once that many were killed; rejects when it takes too long. */
+  /** Resolves after that many kills; rejects after `limitMs`. */
   died(deaths: number, limitMs: number): Promise<void>;
-  /** The next one kills itself at that point. */
+  /** Makes the next process kill itself at that point. */
   replaceBy(crashAt: CrashPoint): Promise<void>;
   stop(): Promise<void>;
 }
@@ -101,7 +100,7 @@ export async function startLivingMarket(
     }
     void raised.ended.then((signal) => {
       if (isStopping) return;
-      // One that ended by itself must not pass for one that was killed.
+      // An exit by itself must not count as a kill.
       if (signal === 'SIGKILL') deaths += 1;
       serving = signal === 'SIGKILL' ? raise(next()) : Promise.reject(endedByItself(raised, signal));
       serving.catch(() => {});

@@ -4,21 +4,21 @@ import { Client } from 'pg';
 
 export type Wire = 'database' | 'chain' | 'facilitator';
 
-/** A moment on one of the wires between a market and what it rests on. */
+/** A moment on one of the connections between a market and its services. */
 export interface Trap {
   wire: Wire;
-  /** Piece of a statement, name of a JSON-RPC method, path of a facilitator. */
+  /** Part of a statement, name of a JSON-RPC method, or path of a facilitator. */
   mark: string;
-  /** Before it is passed on; or when it is done (a statement: its transaction is committed) and the market was not told. */
+  /** `before`: before it is forwarded. `after`: done (for a statement: committed), but not reported to the market. */
   when: 'before' | 'after';
 }
 
-/** What the wires ask whether this is the moment. */
+/** Decides whether a message springs the trap. */
 export interface KillSwitch {
   arm(trap: Trap, kill: () => void): void;
-  /** When to kill, if this is what the trap waits for. */
+  /** Returns when to kill if this is the armed message, else null. */
   meets(wire: Wire, text: string): Trap['when'] | null;
-  /** Kills, the first time. False: another call did so already, and everything goes on. */
+  /** Kills on the first call. False: another call already did, so continue. */
   spring(): boolean;
 }
 
@@ -42,17 +42,17 @@ export function createKillSwitch(): KillSwitch {
   };
 }
 
-/** One message of PostgreSQL's protocol. */
+/** A message of PostgreSQL's protocol. */
 export interface Message {
-  /** A letter; empty for the first that a client sends, which has none. */
+  /** Type letter; empty for the client's first message, which has none. */
   type: string;
-  /** As it was on the wire. */
+  /** Complete bytes. */
   raw: Buffer;
   /** Without type and length. */
   body: Buffer;
 }
 
-/** Cuts a stream into messages, however it comes in. */
+/** Splits a stream into messages, across chunk boundaries. */
 export function createCutter(from: 'client' | 'server'): (chunk: Buffer) => Message[] {
   let rest: Buffer = Buffer.alloc(0);
   let isFirst = from === 'client';
@@ -72,7 +72,7 @@ export function createCutter(from: 'client' | 'server'): (chunk: Buffer) => Mess
   };
 }
 
-/** Says which statement a message runs, from the texts that were prepared before; null for every other message. */
+/** Returns the statement that a message runs, using earlier prepared texts; null for all other messages. */
 function createStatementReader(): (message: Message) => string | null {
   const prepared = new Map<string, string>();
   return ({ type, body }) => {
@@ -86,7 +86,7 @@ function createStatementReader(): (message: Message) => string | null {
   };
 }
 
-/** What the server says was done. */
+/** Reads the command tag of a completed statement. */
 const commandOf = ({ body }: Message): string => textAt(body, 0).text;
 
 const oneLine = (text: string): string => text.replaceAll(/\s+/g, ' ').trim();
@@ -97,20 +97,20 @@ function textAt(body: Buffer, start: number): { text: string; end: number } {
 }
 
 export interface KillPostgres {
-  /** The same database, over this wire. */
+  /** URL of the same database through this proxy. */
   url: string;
-  /** Which server stands behind it for connections to come. */
+  /** Sends new connections to that server. */
   leadTo(url: string): void;
-  /** Ends the connections that there are. */
+  /** Ends the existing connections. */
   cut(): void;
   close(): Promise<void>;
 }
 
-/** Stands between a market and PostgreSQL, and springs the trap when its statement comes by. */
+/** A proxy in front of PostgreSQL that springs the trap when its statement appears. */
 export async function startKillPostgres(target: string, trap: KillSwitch): Promise<KillPostgres> {
   let current = new Client({ connectionString: target });
   const sockets = new Set<Socket>();
-  // Without this each answer waits for the acknowledgement of the one before it.
+  // With Nagle's algorithm, each answer would wait for the previous acknowledgement.
   const server = createServer({ noDelay: true }, (near) => {
     const { host, port } = current;
     const far = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host);
@@ -153,12 +153,15 @@ export async function startKillPostgres(target: string, trap: KillSwitch): Promi
   };
 }
 
-/** One connection. A client sends its next batch only when the last one is answered, so the next readiness is that of the mark's. */
+/**
+ * Watches one connection. A client sends its next batch only after the last one was answered, so the next ReadyForQuery belongs to the
+ * marked statement.
+ */
 function watch(near: Socket, far: Socket, trap: KillSwitch, cut: () => void): void {
   const cutClient = createCutter('client');
   const cutServer = createCutter('server');
   const statementOf = createStatementReader();
-  /** What the server has said since the mark came by, until its transaction ends. */
+  /** Messages of the server since the mark, until its transaction ends. */
   let held: Message[] | null = null;
 
   near.on('data', (chunk) => {
@@ -196,7 +199,7 @@ function watch(near: Socket, far: Socket, trap: KillSwitch, cut: () => void): vo
   });
 }
 
-/** Whether the transaction that has just ended did not fail. */
+/** Whether the transaction that just ended was committed. */
 function isCommitted(messages: readonly Message[]): boolean {
   if (messages.some(({ type }) => type === 'E')) return false;
   const last = messages.findLast(({ type }) => type === 'C');

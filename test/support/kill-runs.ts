@@ -16,20 +16,20 @@ import type { Trap, Wire } from './kill-postgres.ts';
 import { type KillWorld, openKillWorld } from './kill-world.ts';
 import type { Answer, Member } from './market-world.ts';
 
-/** One line of a table: where a market dies on the way of which flow. */
+/** A row of the table: the flow and the point at which a market dies. */
 type KillPoint = { name: string; flow: Flow; at: Trap | CrashPoint };
 
-/** Where a market is killed: on a wire, before the mark is passed on or when it is done and the market was not told. */
+/** Point of death on a connection: before the mark is forwarded, or after it is done and before the market learns of it. */
 export const at = (wire: Wire, when: Trap['when'], mark: string): Trap => ({ wire, when, mark });
 
-/** How often each point is met. */
+/** Rounds per point. */
 const ROUNDS = Number(process.env['OPENAISLE_KILLS'] ?? 1);
-/** All of these are ample on an idle machine, and meant for one that is not. */
+/** Generous, because the machine may be busy. */
 const OPENING_MS = 600_000;
 const REACHED_MS = 60_000;
 const POINT_MS = 180_000;
 
-/** Makes the tests of a file: each point of the table that this build plays, some times, in one world. */
+/** Defines the tests of a file: plays each point of this build several times in one world. */
 export function testKillPoints(file: string, title: string, allPoints: readonly KillPoint[]): void {
   const points = rotated(file, allPoints);
   let scene: KillWorld;
@@ -47,7 +47,7 @@ export function testKillPoints(file: string, title: string, allPoints: readonly 
           const from = scene.acks.size();
           const { act, check } = await flow(scene, run);
           await scene.rested();
-          // One that kills itself takes the place of one that is killed, and may be gone as soon as it has it.
+          // With a crash point, `arm` first kills the running market, which counts as well; the new one may die at once.
           const before = scene.market.deaths() + Number(typeof point === 'string');
           await scene.arm(point);
           await act();
@@ -71,7 +71,7 @@ export function testKillPoints(file: string, title: string, allPoints: readonly 
   });
 }
 
-/** How often each comes. */
+/** Relative frequency of each flow. */
 const FLOWS: readonly (readonly [number, Flow])[] = [
   [4, buyByX402],
   [3, buyDirectly],
@@ -86,15 +86,15 @@ const CLIENTS = 8;
 const MEMBERS = 24;
 
 export interface Load {
-  /** Resolves when that many more were acknowledged. Throws as soon as a client complains, or when it takes too long. */
+  /** Resolves after that many more acknowledgements. Throws if a client fails or time runs out. */
   acknowledged(more: number, limitMs: number): Promise<void>;
-  /** The same for so many more answers of that kind. */
+  /** Same for answers that `isMeant` accepts. */
   answered(more: number, limitMs: number, isMeant: (answer: Answer) => boolean): Promise<void>;
-  /** Nothing new is begun; resolves when everybody has what he wanted. Throws what a client had to complain about. */
+  /** Starts no new flow. Resolves once all clients are done; throws their failures. */
   end(): Promise<KillFlow[]>;
 }
 
-/** Clients that do one errand after the other, all at the same time; what each does is up to the seed. */
+/** Starts concurrent clients that run flows one after the other, chosen by the seed. */
 export async function startLoad(scene: KillWorld, seed: number): Promise<Load> {
   const members: Member[] = [];
   for (let n = 0; n < MEMBERS; n += 1) members.push(await scene.member());
@@ -116,9 +116,9 @@ export async function startLoad(scene: KillWorld, seed: number): Promise<Load> {
     }
   };
   const clients = Array.from({ length: CLIENTS }, (_, nth) => run(nth));
-  // A client that complains does no more, so that all would wait for it in vain.
+  // A failed client stops, so waiting for the others would never end.
   const complaint = Promise.all(clients).then(() => new Promise<never>(() => {}));
-  // Where nothing waits, it is told at the end.
+  // Without a waiter, the failure is reported at the end.
   complaint.catch(() => {});
   const reach = async (size: () => number, more: number, limitMs: number): Promise<void> => {
     const wanted = size() + more;
@@ -150,7 +150,7 @@ function pickFlow(dice: Dice): Flow {
   throw new RangeError('no flow');
 }
 
-/** What ends the test: everything is done, was done once, is still as acknowledged, and is as the chain has it. */
+/** Ends the test: every flow is done exactly once, and tables match acknowledgements and chain. */
 export async function endLoad(scene: KillWorld, load: Load): Promise<{ faults: string[]; errands: number }> {
   const errands = await load.end();
   const faults = await scene.finish();

@@ -13,7 +13,7 @@ import { type ProcessWorld, type ProcessWorldOptions, type ServiceUrls, startPro
 import { type Answer, type AskOptions, BASE_URL, type Member, type ProofTerms } from './market-world.ts';
 import { GAS_WEI, newGoods, PRICE } from './trade.ts';
 
-/** What a market has said with a 2xx, and to what. */
+/** A request and its acknowledged (2xx) answer. */
 interface Ack {
   method: string;
   path: string;
@@ -22,13 +22,13 @@ interface Ack {
   said: Record<string, unknown>;
 }
 
-/** Everything that was acknowledged, to be held against the database later. */
+/** Everything acknowledged, for later comparison with the database. */
 interface AckBook {
   note(method: string, path: string, body: unknown, answer: Answer): void;
   size(): number;
-  /** By kind. */
+  /** Counts by kind. */
   counts(): Record<string, number>;
-  /** What is not true any more, in words; from that place in the book. */
+  /** Describes acknowledgements that no longer hold, from that index on. */
   broken(database: Database, from?: number): Promise<string[]>;
 }
 
@@ -60,7 +60,7 @@ function createAckBook(): AckBook {
 const record = (value: unknown): Record<string, unknown> | null =>
   value !== null && typeof value === 'object' ? (value as Record<string, unknown>) : null;
 
-/** For each thing that the answer says, a query that finds exactly one row as long as it is true. */
+/** Returns a query for each statement in the answer; it finds exactly one row while the statement holds. */
 function proofsOf({ path, body, said, method }: Ack): Sql[] {
   const proofs: Sql[] = [];
   const payment = record(said['payment']);
@@ -86,13 +86,13 @@ function proofsOf({ path, body, said, method }: Ack): Sql[] {
   if (said['status'] === 'confirmed') {
     proofs.push(sql`select from merchants where id = ${said['merchant_id']} and handle = ${said['handle']}`);
   }
-  // A stage shows a key that belongs to no merchant yet, and promises only that it can be confirmed.
+  // A stage shows a key that belongs to no merchant yet; it only promises that it can be confirmed.
   if (proofs.length === 0 && said['status'] !== 'staged')
     throw new Error(`what does ${path} say? ${JSON.stringify(said)}`);
   return proofs;
 }
 
-/** What was taken on is still being done, or was done. */
+/** An accepted payment must still be pending or have ended well. */
 function ofPayment(payment: Record<string, unknown>): Sql {
   const outcome = payment['outcome'] ?? null;
   return payment['payment_status'] === 'payment_pending'
@@ -118,11 +118,11 @@ function ofListing(said: Record<string, unknown>, body: Record<string, unknown>)
     and l.title = ${body['title']} and f.tx_hash is not distinct from ${hash}`;
 }
 
-/** The keeper's wallet for what it sells. */
+/** Wallet for the maintainer's sales. */
 export const SELLER = testAccount('seller under fire');
 const WALLETS_AT_ONCE = 40;
 const RETRY_MS = 100;
-/** A client must not be refused for trying again while processes are killed. */
+/** Clients must not be rate limited for retrying while processes are killed. */
 const LIMITS = {
   registration_per_ip_hour: 100_000,
   registration_per_hour: 100_000,
@@ -132,7 +132,7 @@ const LIMITS = {
   open_fee_attempts_per_merchant: 1_000,
 };
 
-/** What was asked, and what came back. */
+/** A request and its answer. */
 type Asked = Answer & { method: string; path: string };
 
 export interface KillGoods {
@@ -141,26 +141,26 @@ export interface KillGoods {
   terms: ProofTerms;
 }
 
-/** A world with a market that is killed, and what its clients need. */
+/** A world whose market is killed, with helpers for clients. */
 export interface KillWorld {
   world: ProcessWorld;
   market: LivingMarket;
   acks: AckBook;
-  /** Everything that was answered, in its order. */
+  /** All answers, in order. */
   answers: readonly Asked[];
   keeper: Member;
   ask(method: string, path: string, asked?: AskOptions): Promise<Answer>;
   member(): Promise<Member>;
   wallet(): Promise<TestAccount>;
-  /** Listed by the keeper, who pays no fee. */
+  /** Lists goods as the maintainer, who pays no fee. */
   goods(): Promise<KillGoods>;
-  /** The market is killed there: at a point of a wire, or by itself. */
+  /** Sets the point at which the market dies: on a connection, or by itself. */
   arm(point: Trap | CrashPoint): Promise<void>;
-  /** Resolves when nothing that was done before is still to be numbered. */
+  /** Resolves once all earlier events are numbered. */
   rested(): Promise<void>;
-  /** Waits until nothing is open, and says what is not as it was acknowledged or as the chain has it. */
+  /** Waits until nothing is pending. Returns differences from acknowledgements and chain. */
   finish(): Promise<string[]>;
-  /** For a test that waits in vain: what has no answer, what was answered last, and what the sessions of the database do. */
+  /** Describes a stuck test: open requests, last answers, and database sessions. */
   tell(): Promise<string>;
   stop(): Promise<void>;
 }
@@ -172,7 +172,7 @@ export async function openKillWorld(
   const wires = await openWires(trap);
   const world = await startProcessWorld({ ...options, limits: LIMITS, serviceUrls: wires.lay });
   const keeper = await world.join('the-keeper');
-  // What it compiled is kept for all that follow, who leave no time to keep anything.
+  // This market fills the compile cache; later ones are killed before they could.
   await (await world.startMarket()).stop();
   const market = await startLivingMarket(world.startMarket);
   const acks = createAckBook();
@@ -205,7 +205,7 @@ export async function openKillWorld(
       const { kill } = await market.current();
       trap.arm(point, kill);
     },
-    rested: () => rest(world),
+    rested: () => untilNumbered(world),
     finish: async () => {
       await settleDown(world);
       const { faults } = await audit({
@@ -258,7 +258,7 @@ async function openWires(trap: KillSwitch) {
   };
 }
 
-/** Wallets of their own, so that what each paid can be counted; many are filled in one go. */
+/** Makes new wallets, so that payments can be counted, and funds many at once. */
 function createPurse(world: ProcessWorld): () => Promise<TestAccount> {
   let made = 0;
   let ready: TestAccount[] = [];
@@ -299,15 +299,15 @@ async function listGoods(ask: KillWorld['ask'], keeper: Member): Promise<KillGoo
   return { id, artifact: body.artifact, terms: { payTo, units: PRICE, resource: `${BASE_URL}/api/buy/${id}` } };
 }
 
-/** Everything is final, and the market has ended all of it by itself. */
+/** Finalizes everything and waits until the market has ended every payment by itself. */
 async function settleDown(world: ProcessWorld): Promise<void> {
   await world.finalize();
   const open = sql`select id from payments where status in ('verifying', 'settling')`;
   await expect.poll(() => world.db.database.rows(open), { timeout: 20_000, interval: 50 }).toEqual([]);
-  await rest(world);
+  await untilNumbered(world);
 }
 
-async function rest({ db }: ProcessWorld): Promise<void> {
+async function untilNumbered({ db }: ProcessWorld): Promise<void> {
   const waiting = sql`select kind from events where id is null`;
   await expect.poll(() => db.database.rows(waiting), { timeout: 20_000, interval: 20 }).toEqual([]);
 }

@@ -18,13 +18,13 @@ import { type GoodsBody, newGoods } from './trade.ts';
 
 let made = 0;
 
-/** A text of its own, of 120 words that no other one has. */
+/** Makes a text of 120 words that no other text has. */
 export function ownText(): string {
   made += 1;
   return Array.from({ length: 120 }, (_, at) => `w${made}x${at}`).join(' ');
 }
 
-/** Nearly the same: the last word is another, and it is set otherwise. Of 117 runs of five words in both together 115 are in each. */
+/** Makes a near copy: another last word and other spacing. Of 117 distinct runs of five words in both, 115 are shared. */
 export function nearText(text: string): string {
   made += 1;
   return [...text.toUpperCase().split(' ').slice(0, -1), `another${made}`].join('\n');
@@ -32,19 +32,19 @@ export function nearText(text: string): string {
 
 export type Made = Extract<ResultOf<typeof endpoints.createListing>['body'], { listing_id: number }>;
 
-/** Where merchants list without a payment: for nothing, or for a fee that was paid before. */
+/** Lists goods without a payment: for free, or for a fee paid earlier. */
 interface ListingDesk {
   market: TestMarket;
   clock: SettableClock;
-  /** Whatever it is answered with. */
+  /** Returns any answer. */
   ask(caller: SeededMerchant, body: GoodsBody, dryRun?: 'true'): Promise<ResultOf<typeof endpoints.createListing>>;
-  /** The listing that was made. */
+  /** Lists and returns the new listing. */
   list(caller: SeededMerchant, changes?: Record<string, unknown>): Promise<Made['listing']>;
 }
 
 const FALSE = `0x${'0'.repeat(64)}`;
 
-/** One for all tests of a file; readable only while tests run. The chain behind it says that no wallet is blocked, and nothing else. */
+/** Creates one desk for all tests of a file, readable only while tests run. Its chain only answers that no wallet is blocked. */
 export function listingDesk(db: TestDatabase, options: { limits?: Partial<Limits>; startMs: number }): ListingDesk {
   let open: { market: TestMarket; stop(): Promise<void> } | null = null;
   const clock = settableClock(options.startMs);

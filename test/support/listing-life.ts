@@ -23,7 +23,7 @@ interface Acting<E extends EndpointShape> {
   caller: Pick<Merchant, 'id' | 'handle'>;
 }
 
-/** Calls an operation that changes something, as the server would: the body goes through its schema, and so does the answer. */
+/** Calls an operation that writes, as the server would: body and answer are checked against its schemas. */
 export async function answerTo<E extends EndpointShape>(
   market: Market,
   endpoint: E,
@@ -42,7 +42,7 @@ export async function answerTo<E extends EndpointShape>(
   return { status, body } as ResultOf<E>;
 }
 
-/** The same, for tests that do not look at the status. */
+/** Same, for tests that ignore the status. */
 export async function act<E extends EndpointShape>(
   market: Market,
   endpoint: E,
@@ -52,13 +52,13 @@ export async function act<E extends EndpointShape>(
   return (await answerTo(market, endpoint, operation, given)).body;
 }
 
-/** Of a market whose token, and so each of its rows, is like no other. */
+/** Makes an opener for a random token, so that its rows differ from all others. */
 export function opener(now: number): Opener {
   const network = { chainId: 8453n, usdc: toHex(systemRandom.bytes(20)) };
   return { config: { network, facilitatorUrl: 'http://127.0.0.1:1' }, clock: { now: () => now } };
 }
 
-/** What a wallet signs, like no other where nothing is given. */
+/** Makes an authorization; omitted addresses and nonce are random. */
 export function authorizationOf(given: Partial<Authorization>): Authorization {
   return {
     from: toHex(systemRandom.bytes(20)),
@@ -71,7 +71,7 @@ export function authorizationOf(given: Partial<Authorization>): Authorization {
   };
 }
 
-/** The row that a purchase by x402 opens before the facilitator is asked. */
+/** Inserts the row that an x402 purchase opens before it asks the facilitator. */
 export async function openPayment(tx: Tx, listingId: bigint): Promise<Payment> {
   const row = await tx.one<{ price_units: bigint }>(sql`select price_units from listings where id = ${listingId}`);
   const payment = await openAttempt(opener(SEED_TIME.getTime()), tx, {
@@ -89,7 +89,7 @@ export interface LoggedEvent {
   detail: Record<string, unknown>;
 }
 
-/** Every event, numbered or not, that names this listing, in the order in which they were queued. */
+/** Returns all events that name this listing, numbered or not, in the order they were queued. */
 export async function eventsOf(database: Database, listingId: bigint): Promise<LoggedEvent[]> {
   const rows = await database.rows<{ canonical: Buffer }>(sql`select canonical from events order by queue_id`);
   return rows
@@ -98,7 +98,7 @@ export async function eventsOf(database: Database, listingId: bigint): Promise<L
     .map(({ kind, actor, detail }) => ({ kind, actor, detail }));
 }
 
-/** A transaction that has done its part and waits, with its locks, until it is told to end. */
+/** Runs `act` in a transaction that stays open, with its locks, until told to commit. */
 export async function holdTransactionOpen(
   database: Database,
   act: (tx: Tx) => Promise<unknown>,
@@ -119,7 +119,7 @@ export async function holdTransactionOpen(
   };
 }
 
-/** Resolves when that many sessions of this database wait for a lock of a row. */
+/** Resolves once that many sessions of this database wait for a row lock. */
 export async function untilWaiting(database: Database, sessions = 1): Promise<void> {
   await expect
     .poll(
@@ -132,12 +132,12 @@ export async function untilWaiting(database: Database, sessions = 1): Promise<vo
     .toEqual({ waiting: BigInt(sessions) });
 }
 
-/** How a listing can stand, and how a live one comes to stand so. */
+/** A state of a listing and the way it gets there from live. */
 export interface ListingSetup {
   name: string;
   state: ListingState;
   isWithdrawn: boolean;
-  /** Things of a city alone end so. */
+  /** Only things of a city end this way. */
   ofThings: boolean;
   bring(database: Database, id: bigint): Promise<void>;
 }
@@ -169,7 +169,7 @@ export const LISTING_SETUPS: readonly ListingSetup[] = [
   ending('stale'),
 ];
 
-/** The name of the rule that the database held against it; `none` if it took it. Other errors are thrown on. */
+/** Returns the constraint that the attempt violates; `none` if it succeeds. Rethrows other errors. */
 export async function ruleAgainst(attempt: Promise<unknown>): Promise<string> {
   try {
     await attempt;
@@ -181,7 +181,7 @@ export async function ruleAgainst(attempt: Promise<unknown>): Promise<string> {
   return 'none';
 }
 
-/** Sales of this aisle stop behind their insert, with an id and before their commit, until what is returned commits. */
+/** Holds sales of this aisle after their insert, with an id and before their commit, until the returned `commit` is called. */
 export function holdSales(database: Database, aisle: Aisle): Promise<{ commit(): Promise<void> }> {
   return holdTransactionOpen(database, async (tx) => {
     await tx.run(
@@ -191,7 +191,7 @@ export function holdSales(database: Database, aisle: Aisle): Promise<{ commit():
   });
 }
 
-/** A sale, as `POST /api/buy/:id` makes it; resolves after its commit. */
+/** Takes a free listing as `POST /api/buy/:id` does. Resolves after the commit. */
 export async function takeFree(market: TestMarket, listingId: bigint, buyer: SeededMerchant): Promise<void> {
   const listing = await findListingTerms(market.database, listingId);
   if (listing === null) throw new TypeError('no such listing');

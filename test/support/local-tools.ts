@@ -24,14 +24,14 @@ import { compileCache } from './compile-cache.ts';
 import type { Member, World } from './market-world.ts';
 import type { Era } from './mcp-ask.ts';
 
-/** A person at the host: what they are asked, and what they say. */
+/** Answers the host's questions in place of a person. */
 export type Person = (question: string) => ElicitResult;
 
 export interface ToolAnswer {
   text: string;
   /** Without the mark before it. */
   data: Record<string, unknown>;
-  /** With which the data begins where others' texts stand in it. */
+  /** Warning at the start of data that contains other people's texts. */
   mark: unknown;
   isError: boolean;
   untrusted: boolean;
@@ -40,13 +40,13 @@ export interface ToolAnswer {
 /** A host with the local tools. */
 export interface Host {
   client: Client;
-  /** Everything that came out of the tools, as text. */
+  /** All output of the tools, as text. */
   heard: string[];
   call(name: string, given?: Record<string, unknown>, onprogress?: (message: string) => void): Promise<ToolAnswer>;
   close(): Promise<void>;
 }
 
-/** A host's client over any transport; without a person it cannot ask. */
+/** Connects a host's client over a transport. Without a person it cannot ask questions. */
 export async function connectHost(transport: Transport, era: Era, person?: Person): Promise<Host> {
   const client = new Client(
     { name: 'test-host', version: '1' },
@@ -98,14 +98,14 @@ export interface OwnerOptions {
   policy?: Record<string, unknown>;
 }
 
-/** The home of one owner: wallet, policy and the merchant's file, as the command line keeps them. */
+/** An owner's home folder: wallet, policy and merchant file, as the command line stores them. */
 export interface Owner {
   home: string;
   env: Record<string, string>;
   writePolicy(limits: Record<string, unknown>): Promise<void>;
 }
 
-/** Homes that are gone when the file's tests are over. */
+/** Makes home folders that are removed after the file's tests. */
 export function ownerHomes() {
   let folder = '';
   let count = 0;
@@ -145,7 +145,7 @@ export function ownerHomes() {
 
 const TICK_MS = 3_000;
 
-/** Waiting for the chain makes its blocks, so that finality comes without it taking time. Ticks of progress never come. */
+/** Waiting for the chain mines its blocks, so finality comes at once. Progress ticks never fire. */
 export function quickWaits({ finalize }: Pick<World, 'finalize'>): Pick<Environment, 'sleep'> {
   return {
     sleep: (ms, signal) =>
@@ -162,12 +162,12 @@ export interface HostHereOptions {
   era: Era;
   person?: Person;
   options?: Options;
-  /** In place of the machine's. */
+  /** Replaces the machine's environment. */
   environment?: Partial<Environment>;
   change?: Partial<ToolContext>;
 }
 
-/** Tools and host in this process, over the context that the command makes. */
+/** Runs tools and host in this process, with the context that the command makes. */
 export async function startHostHere(given: HostHereOptions): Promise<Host & { logged: string[] }> {
   const { owner, era, person, options = {}, environment = {}, change = {} } = given;
   const logged: string[] = [];
@@ -202,7 +202,7 @@ export async function startHostHere(given: HostHereOptions): Promise<Host & { lo
 }
 
 export interface SpawnedHost extends Host {
-  /** Kill -9. */
+  /** Kills it with SIGKILL. */
   kill(): void;
   ended: Promise<unknown>;
   stderr(): string;
@@ -217,8 +217,8 @@ export interface RawRun {
 }
 
 /**
- * Says these messages to `openaisle mcp`, a line each, closes its input once the last is answered or a line holds
- * `endAt`, and waits for its end.
+ * Sends these messages to `openaisle mcp`, one per line, closes its input after the last answer or a line that contains `endAt`, and waits
+ * for it to exit.
  */
 export async function speakRaw(
   owner: Owner,
@@ -248,7 +248,7 @@ export async function speakRaw(
   return { code, lines, stderr };
 }
 
-/** `openaisle mcp` as a host starts it: a process of its own, spoken with over its standard input and output. */
+/** Starts `openaisle mcp` as a host does: as a process with its standard input and output. */
 export async function spawnHost(given: {
   owner: Owner;
   era: Era;

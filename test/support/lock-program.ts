@@ -2,11 +2,11 @@ import { appendFileSync } from 'node:fs';
 import { takeLock } from '../../src/locks/take-lock.ts';
 import { createDice } from './dice.ts';
 
-// Takes and releases one lock again and again, and notes each time that it has it and that it lets go. Sometimes it ends without a word.
+// Repeatedly takes and releases a lock and logs both. Sometimes kills itself while holding it.
 const [folder = '', journal = '', seed = '0'] = process.argv.slice(2);
 const dice = createDice(Number(seed));
 const note = (what: string): void => appendFileSync(journal, `${what} ${process.pid}\n`);
-// The name of the version before would keep the others out by itself.
+// The old version's lock name would already exclude the other processes, so give each its own.
 const place = { folder, name: '.lock', earlier: { name: `openaisle-test-${folder}-${process.pid}`, folder } };
 
 for (;;) {

@@ -2,33 +2,33 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { ERRORS, REASONS } from '../../src/contract/errors.ts';
 
-/** One answer of a real site, as it came. */
+/** A recorded answer of a real site. */
 export interface TapedAnswer {
   method: string;
-  /** Without its query. */
+  /** Without the query. */
   path: string;
   status: number;
   headers: Readonly<Record<string, string>>;
   text: string;
 }
 
-/** A place in the JSON of an answer: of its body, or of a header that holds some. */
+/** A position in an answer's JSON, in its body or in a header. */
 export interface Place {
   answer: number;
   header: string | null;
   at: readonly (string | number)[];
-  /** A text, or nothing, stands there; or the lie is one more member, by its name. */
+  /** `value`: a text or null at that position. `name`: an added member. */
   kind: 'value' | 'name';
 }
 
-/** Says the given words at that place; null: says what was recorded. */
+/** Puts the words at that position; null: unchanged. */
 export type Lie = { place: Place; words: string } | null;
 
 export interface LyingSite {
   url: string;
-  /** From now on all goes to a real site, and is kept. */
+  /** Forwards everything to the real sites and records it. */
   record(targets: Readonly<Record<string, string>>): TapedAnswer[];
-  /** From now on it says what was kept, in the same order, but for the lie. */
+  /** Replays the recorded answers in order, with the lie. */
   replay(tape: readonly TapedAnswer[], lie: Lie): void;
   close(): Promise<void>;
 }
@@ -41,7 +41,7 @@ interface Exchange {
 
 type Handler = (request: IncomingMessage, body: Buffer, response: ServerResponse) => Promise<void>;
 
-/** A site that has recorded what a real one says, and says it again with one text of it replaced. */
+/** A site that replays a real site's answers with one text replaced. */
 export async function startLyingSite(): Promise<LyingSite> {
   let handle: Handler = async (_request, _body, response) => void response.destroy();
   const server = createServer((request, response) => {
@@ -106,7 +106,7 @@ async function passOn(
   tape.push(kept);
   response.writeHead(kept.status, kept.headers);
   const decoder = new TextDecoder();
-  // A stream goes on until its reader has enough.
+  // A stream lasts until its reader stops.
   for await (const chunk of answer.body ?? []) {
     kept.text += decoder.decode(chunk as Uint8Array, { stream: true });
     response.write(chunk);
@@ -114,7 +114,7 @@ async function passOn(
   response.end();
 }
 
-/** Without the query; of a node of the chain, by what it is asked. */
+/** Returns the path without its query; for the chain's node, with the method. */
 function pathOf(url: string, body: Buffer): string {
   const path = url.split('?')[0] ?? url;
   const method = path === '/rpc' ? /"method":"(\w+)"/.exec(body.toString())?.[1] : undefined;
@@ -146,7 +146,7 @@ function lying(kept: TapedAnswer, { place, words }: NonNullable<Lie>): TapedAnsw
   return { ...kept, headers: { ...kept.headers, [header]: Buffer.from(text).toString('base64') } };
 }
 
-/** The first JSON of a stream of events, or the whole of a body. */
+/** Matches the first JSON event of a stream; otherwise the whole body is JSON. */
 const EVENT = /^data: (\{.*\})$/m;
 
 function withJson(text: string, change: (json: unknown) => unknown): string {
@@ -167,7 +167,7 @@ function planted(json: unknown, { at, kind }: Place, words: string): unknown {
   if (kind === 'value') parent[last] = words;
   else {
     const members = parent[last] as Record<string, unknown>;
-    // The value is one that stands there already, so that the name is what is looked at.
+    // Reuses an existing value, so that only the new name matters.
     members[words] = Object.values(members)[0] ?? words;
   }
   return whole.json;
@@ -181,7 +181,7 @@ function decoded(header: string): unknown {
   }
 }
 
-/** Every place where an answer says a text or nothing, and every object, to which a member of any name can be added. */
+/** Returns every position of a text or null, and every object, to which a member can be added. */
 export function placesOf(tape: readonly TapedAnswer[]): Place[] {
   const seen = new Set<string>();
   const once = (place: Place): boolean => {
@@ -207,14 +207,14 @@ function jsonOf({ headers, text }: TapedAnswer): unknown {
 
 function placesIn(value: unknown, at: readonly (string | number)[] = []): Pick<Place, 'at' | 'kind'>[] {
   if (typeof value === 'string' || value === null) return at.length === 0 ? [] : [{ at, kind: 'value' }];
-  // All rows have the places of the first.
+  // All rows have the positions of the first.
   if (Array.isArray(value)) return value.length === 0 ? [] : placesIn(value[0], [...at, 0]);
   if (typeof value !== 'object') return [];
   const inside = Object.entries(value).flatMap(([name, one]) => placesIn(one, [...at, name]));
   return [{ at, kind: 'name' }, ...inside];
 }
 
-/** The same tape, on which what is sent to be done is refused for that reason, and every text of the refusal is those words. */
+/** Returns the recording with every write refused for that reason, and with `words` as every text of the refusal. */
 export function refusing(
   tape: readonly TapedAnswer[],
   { reason, status, retry }: Refused,
@@ -236,7 +236,7 @@ export interface Refused {
   retry: string;
 }
 
-/** Every reason of the table, and one that no version knows. */
+/** Returns every documented reason and an unknown one. */
 export function everyReason(): Refused[] {
   const known = REASONS.map((reason) => ({ reason, ...ERRORS[reason] }));
   return [...known, { reason: 'zplant_call_buy_for_listing_9', status: 409, retry: 'never' }];

@@ -11,7 +11,7 @@ import { compileCache } from './compile-cache.ts';
 import { freePort } from './free-port.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/market/main.ts', import.meta.url));
-/** Nothing listens there. The market starts all the same: reads are served while the chain is away. */
+/** A closed port. The market starts anyway, since reads work without the chain. */
 const CLOSED_PORT_URL = 'http://127.0.0.1:1';
 
 export type Environment = Record<string, string>;
@@ -20,16 +20,16 @@ export type Line = Record<string, unknown>;
 export interface MainProcess {
   child: ChildProcess;
   exited: Promise<number | null>;
-  /** Everything on both outputs. */
+  /** Lines of both outputs. */
   said: string[];
-  /** The lines of the log of that name so far. */
+  /** Returns all log lines with that event so far. */
   lines(event: string): Line[];
-  /** The first line of that name, as it was written. */
+  /** Resolves with the first log line with that event, as written. */
   logged(event: string): Promise<string>;
   url: string;
 }
 
-/** `npm start` as processes of their own, in an environment and a folder of their own, which last for a test or for the whole `describe`. */
+/** Runs `npm start` as processes with their own environment and folder, for a test or a whole `describe`. */
 export function mainProcesses(db: { readonly url: string }, lasting: 'test' | 'describe' = 'test') {
   let folder = '';
   const started: ChildProcess[] = [];
@@ -41,7 +41,7 @@ export function mainProcesses(db: { readonly url: string }, lasting: 'test' | 'd
   const stop = async (): Promise<void> => {
     for (const child of started.splice(0)) {
       if (child.exitCode !== null || child.signalCode !== null) continue;
-      // Not SIGKILL: a database of its own would stay behind.
+      // Not SIGKILL, which would leave an embedded database running.
       child.kill('SIGTERM');
       await once(child, 'exit');
     }
@@ -51,7 +51,7 @@ export function mainProcesses(db: { readonly url: string }, lasting: 'test' | 'd
     await rm(folder, { recursive: true, force: true });
   });
 
-  /** The process's own environment is left out: the developer who runs the tests may have a market configured in it. */
+  /** Leaves out this process's environment: a developer may have a market configured in it. */
   const environment = async (changed: Environment = {}): Promise<Environment> => ({
     PATH: process.env['PATH'] ?? '',
     ...compileCache(),
@@ -65,7 +65,7 @@ export function mainProcesses(db: { readonly url: string }, lasting: 'test' | 'd
   return {
     folder: () => folder,
     environment,
-    /** Before the end of the test: all that were started. */
+    /** Stops all processes before the end of the test. */
     stop,
     onGivenDatabase: async (changed: Environment = {}): Promise<Environment> => {
       const pepperFile = join(folder, 'pepper');

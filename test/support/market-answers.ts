@@ -10,7 +10,7 @@ import type { PaymentOut } from '../../src/contract/payments.ts';
 import { DEFAULT_NETWORK } from '../../src/contract/vocabulary.ts';
 import type { Reply } from './scripted-market.ts';
 
-/** Well-formed answers of a market, for servers that tests script. */
+/** Well-formed answers of a market, for scripted servers. */
 
 export const SELLER = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
 export const TREASURY = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC';
@@ -212,10 +212,10 @@ export function paymentRequiredAnswer(asked: AskedPayment): Reply {
   };
 }
 
-/** Of the markets that tests script. */
+/** Domain of the scripted markets. */
 export const DOMAIN = 'market.example';
 
-/** Well-formed official facts, for servers that tests script. */
+/** Well-formed official facts. */
 export function officialAnswer(fields: object = {}): Reply {
   const x402_facilitator = {
     ...{ url: '', x402_versions: [1, 2], verify_deadline_seconds: 8, settle_deadline_seconds: 8 },

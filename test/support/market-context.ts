@@ -10,7 +10,7 @@ import { createPepperFrom } from '../../src/platform/pepper.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { recordingLog } from './recording-log.ts';
 
-/** What a stranger may cost, far above what any test needs whose calls all come from one address. */
+/** Generous request budgets, because all calls of a test come from one address. */
 export const WIDE_BUDGETS = {
   ...{ networks_per_site: 1_000, intents_per_merchant_hour: 1_000_000, intents_per_ip_hour: 1_000_000 },
   ...{ attempts_per_ip_hour: 1_000_000, attempts_per_merchant_hour: 1_000_000, attempts_per_hour: 10_000_000 },
@@ -34,7 +34,7 @@ export interface SettableClock extends Clock {
   set(nowMs: number): void;
 }
 
-/** Stands still until it is set. Sleeps take real time, so that what polls does not spin. */
+/** Stands still until set. Sleeps take real time, so that polling does not spin. */
 export function settableClock(startMs: number): SettableClock {
   let current = startMs;
   return {
@@ -48,13 +48,13 @@ export function settableClock(startMs: number): SettableClock {
 
 const CATALOG_BYTES = 64 * 1_048_576;
 
-/** With what its reads stand on. */
+/** With the catalog that its reads use. */
 export interface TestMarket extends Market {
   catalog: MarketCatalog;
   events: EventTail;
 }
 
-/** A market for operations that touch neither the chain nor a facilitator: those addresses lead nowhere. */
+/** A market for operations that use neither the chain nor a facilitator; their addresses lead nowhere. */
 export function marketContext(options: {
   database: Database;
   clock?: Clock;
@@ -66,7 +66,7 @@ export function marketContext(options: {
   const pepper = createPepperFrom(new Map([[1, Buffer.alloc(32, 7)]]));
   const events = createEventTail();
   const { database } = options;
-  // Neither started nor polling: `ask` lets it look before each call.
+  // Not started and not polling: `ask` refreshes it before each call.
   const catalog = createMarketCatalog({
     database,
     clock,

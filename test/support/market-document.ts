@@ -3,7 +3,7 @@ import { describeOpenApi, type OpenApi } from '../../src/contract/openapi.ts';
 import { MARKET_TAGS, MARKET_TEXTS } from '../../src/contract/openapi-texts.ts';
 import { NETWORKS } from '../../src/contract/vocabulary.ts';
 
-/** The description of a market's endpoints, without what the market adds to it. */
+/** The OpenAPI description of a market's endpoints, without the market's own additions. */
 export function marketDocument(): OpenApi {
   return describeOpenApi({
     ...{ endpoints, texts: MARKET_TEXTS, tags: MARKET_TAGS },

@@ -22,17 +22,17 @@ export interface MarketProcess {
   /** Resolves with the signal that ended it, or null after an orderly exit. */
   ended: Promise<NodeJS.Signals | null>;
   ask(method: string, path: string, asked?: AskOptions): Promise<Answer>;
-  /** What it has logged so far. */
+  /** Log lines so far. */
   output: readonly string[];
-  /** Kill -9, at once. */
+  /** Kills it with SIGKILL at once. */
   kill(): void;
   stop(): Promise<void>;
 }
 
-/** It was killed while it started: what goes on in the background begins before anybody is answered. */
+/** Thrown when the market was killed while starting; background jobs run before the first answer. */
 export class KilledAtStart extends Error {}
 
-/** Where a market finds what it rests on. */
+/** Addresses of a market's services. */
 export interface ServiceUrls {
   databaseUrl: string;
   rpcUrl: string;
@@ -40,21 +40,21 @@ export interface ServiceUrls {
 }
 
 export interface ProcessWorldOptions {
-  /** Other ways for the market, over wires of the test. */
+  /** Replaces the addresses by those of the test's proxies. */
   serviceUrls?: (straight: ServiceUrls) => Promise<ServiceUrls>;
   limits?: Partial<Limits>;
-  /** Further variables of the market's own. */
+  /** Additional environment variables. */
   environment?: Readonly<Record<string, string>>;
-  /** In place of a database of the shared server. */
+  /** Replaces a database on the shared server. */
   openDatabase?: () => Promise<TestDatabase & { drop(): Promise<void> }>;
 }
 
-/** Chain, facilitator and database of one test file, and markets that run as processes of their own: `npm start`, killed for real. */
+/** Chain, facilitator and database of one test file, with markets as separate processes: `npm start`, really killed. */
 export interface ProcessWorld {
   chain: LocalChain;
   db: TestDatabase;
   join(handle: string): Promise<Member>;
-  /** The market, told to kill itself at that point if one is named. */
+  /** Starts the market. With `crashAt`, it kills itself at that point. */
   startMarket(crashAt?: CrashPoint): Promise<MarketProcess>;
   finalize(): Promise<void>;
   stop(): Promise<void>;
@@ -84,7 +84,7 @@ export async function startProcessWorld(options: ProcessWorldOptions = {}): Prom
     OPENAISLE_LIMITS: JSON.stringify({ ...WIDE_BUDGETS, ...options.limits }),
     ...options.environment,
   };
-  /** The next one, which is got ready while the last one serves. */
+  /** Prepares the next process while the current one serves. */
   let standby = spawnStandby(environment, running);
   return {
     chain,
@@ -123,7 +123,7 @@ export async function startProcessWorld(options: ProcessWorldOptions = {}): Prom
   };
 }
 
-/** Loaded, and waiting for its turn. */
+/** Starts a process that loads its code and waits. */
 async function spawnStandby(environment: Record<string, string>, running: Set<ChildProcess>) {
   const env = { ...environment, OPENAISLE_PORT: String(await freePort()) };
   const child = spawn(process.execPath, ['test/support/market-standby.ts'], {
@@ -138,7 +138,7 @@ async function spawnStandby(environment: Record<string, string>, running: Set<Ch
   return { child, ended };
 }
 
-/** The line with which it says where it listens. All lines are kept, and nothing of what it says holds a secret. */
+/** Returns the line that says where it listens. Collects all lines and searches them for secrets. */
 async function listening(child: ChildProcess, seen: string[]): Promise<string> {
   if (child.stdout === null || child.stderr === null) throw new Error('no output of the market');
   const lines = createInterface({ input: child.stdout });

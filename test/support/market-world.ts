@@ -40,11 +40,11 @@ export interface Member {
 
 export interface WorldOptions {
   chain?: ChainOptions;
-  /** In place of our own facilitator: a liar, or one that never answers. */
+  /** Replaces our own facilitator, for example by one that lies or never answers. */
   facilitatorUrl?: string;
-  /** Of our own facilitator. What callers have to send is sent by the market. */
+  /** Options of our own facilitator. The market sends the headers that callers need. */
   facilitator?: Partial<FacilitatorOptions>;
-  /** In place of the chain itself; several: the first is the primary. */
+  /** Replaces the chain's own RPC URL. With several, the first is the primary. */
   rpcUrl?: (chain: LocalChain) => string | [string, ...string[]];
   limits?: Partial<Limits>;
   clock?: Clock;
@@ -53,21 +53,21 @@ export interface WorldOptions {
   watchEveryMs?: number;
   worldEveryMs?: number;
   fetchDocument?: FetchDocument;
-  /** Of its keys. Members that join have keys of the usual one. */
+  /** Prefix of its keys. Members that join still get keys with the default prefix. */
   keyPrefix?: string;
-  /** Of the linked city. It reads the market, so both have ports that are known beforehand. */
+  /** URL of the linked city. It reads the market, so both need fixed ports. */
   cityUrl?: string;
   port?: number;
-  /** What it calls itself, where others reach it through a proxy. */
+  /** Public URL, when others reach it through a proxy. */
   baseUrl?: string;
-  /** Another way for the market to its database: through a proxy, or as a role of few rights. */
+  /** Replaces the market's database URL: through a proxy, or with a restricted role. */
   databaseUrl?: (db: TestDatabase) => Promise<string>;
-  /** In place of a fresh one on the shared server: of a server of the test's own. It is left as it is. */
+  /** Uses this database instead of a new one on the shared server. It is not dropped. */
   db?: TestDatabase;
   logCopy?: LogCopyPlace;
 }
 
-/** Chain, token, facilitator, database and market: all real, all of one test file. */
+/** A real chain, token, facilitator, database and market, for one test file. */
 export interface World {
   chain: LocalChain;
   facilitator: TestFacilitator;
@@ -75,7 +75,7 @@ export interface World {
   db: TestDatabase;
   url: string;
   logLines: LogLine[];
-  /** A merchant with a key, as if it had come through the door. */
+  /** Creates a merchant with a key, as registration would. */
   join(handle: string): Promise<Member>;
   ask(method: string, path: string, options?: AskOptions): Promise<Answer>;
   buy(listingId: bigint, options?: AskOptions): Promise<Answer>;
@@ -98,7 +98,7 @@ export function worldConfig(given: {
   facilitatorAuth?: string | null | undefined;
   limits?: Partial<Limits>;
   cityUrl?: string | undefined;
-  /** Its own address too, for a city that reads it. */
+  /** Fixes the port, for a city that reads the market. */
   port?: number | undefined;
   baseUrl?: string | undefined;
   keyPrefix?: string;
@@ -161,7 +161,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     pepper: TEST_PEPPER,
     reconcileEveryMs: options.reconcileEveryMs ?? 60_000,
     watchEveryMs: options.watchEveryMs ?? 3_600_000,
-    // A test's blocks are final whenever it says so, not at the pace of a network.
+    // Blocks become final when the test says so, not at a network's pace.
     longestPauseMs: 0,
     worldEveryMs: options.worldEveryMs ?? 3_600_000,
     ...(options.crashPoint ? { crashPoint: options.crashPoint } : {}),
@@ -229,13 +229,13 @@ export interface ProofTerms {
   payTo: Hex;
   units: bigint;
   resource?: string;
-  /** Overrides of what is signed. */
+  /** Overrides fields of the authorization. */
   signed?: Partial<Authorization>;
   secondsAhead?: number;
   now?: number;
 }
 
-/** An authorization as a client signs it, in both envelopes. */
+/** Signs an authorization as a client does, in both envelopes. */
 export async function signProof(chain: LocalChain, payer: TestAccount, terms: ProofTerms): Promise<SignedProof> {
   const seconds = BigInt(Math.floor((terms.now ?? systemClock.now()) / 1000));
   const authorization: Authorization = {
@@ -284,7 +284,7 @@ export function wrapProof(authorization: Authorization, signature: Hex, terms: P
   };
 }
 
-/** Transfers of USDC from one wallet to another: what really was paid. */
+/** Returns the amounts of all USDC transfers from one wallet to another. */
 export async function paidUnits(chain: LocalChain, from: Hex, to: Hex): Promise<bigint[]> {
   const { readLogs } = await import('../../src/platform/chain/reads.ts');
   const { addressTopic, decodeTransfer, TRANSFER_TOPIC } = await import('../../src/platform/chain/usdc.ts');

@@ -11,19 +11,19 @@ export interface McpAsked {
   headers?: Readonly<Record<string, string>>;
   meta?: Readonly<Record<string, unknown>>;
   id?: number | string;
-  /** Told of each message as it comes. */
+  /** Runs for each message as it arrives. */
   onEvent?: (message: Record<string, unknown>) => Promise<void>;
 }
 
 export interface McpAnswer {
   status: number;
   headers: Headers;
-  /** The whole JSON-RPC answer, or the problem where it is none. */
+  /** The whole JSON-RPC response, or the problem document if there is none. */
   message: { result?: Record<string, unknown>; error?: { code: number; message: string; data?: unknown } } & Record<
     string,
     unknown
   >;
-  /** Messages that came before it. */
+  /** Messages before the response. */
   before: Record<string, unknown>[];
 }
 
@@ -31,7 +31,7 @@ export interface ToolAnswer {
   status: number;
   /** Without the mark before it. */
   body: Record<string, unknown>;
-  /** With which the data begins where merchants' texts stand in it. */
+  /** Warning at the start of data that contains merchants' texts. */
   untrusted: unknown;
   text: string;
   isError: boolean;
@@ -39,7 +39,7 @@ export interface ToolAnswer {
   before: Record<string, unknown>[];
 }
 
-/** One message as a client of that revision sends it, written by hand so that tests can bend it. */
+/** Sends one message as a client of that revision, written by hand so that tests can change it. */
 export async function askMcp(
   { url }: Pick<World, 'url'>,
   method: string,
@@ -78,7 +78,7 @@ export async function askMcp(
   return { status: response.status, headers: response.headers, message: last, before: messages.slice(0, -1) };
 }
 
-/** One answer, or a stream of messages with it at the end. */
+/** Reads a single response, or a stream that ends with it. */
 async function messagesOf(response: Response, onEvent: McpAsked['onEvent']): Promise<McpAnswer['message'][]> {
   if (!response.headers.get('content-type')?.startsWith('text/event-stream')) {
     const text = await response.text();
@@ -100,14 +100,14 @@ async function messagesOf(response: Response, onEvent: McpAsked['onEvent']): Pro
   return messages;
 }
 
-/** What stands between the marks around merchants' words; throws where a text is not fenced. */
+/** Returns the text between the marks around merchants' words. Throws if there are none. */
 export function unfenced(text: string): string {
   const [, mark, inside] = /^[^\n]+\n<(untrusted [0-9a-f]{16})>\n([\s\S]*)\n<\/\1>$/.exec(text) ?? [];
   if (mark === undefined || inside === undefined) throw new Error(`not fenced: ${text.slice(0, 200)}`);
   return inside;
 }
 
-/** A call of a tool that has to come back as a tool's result. */
+/** Calls a tool and expects a tool result. */
 export async function callTool(
   world: Pick<World, 'url'>,
   name: string,

@@ -2,22 +2,22 @@ import { createHash } from 'node:crypto';
 import { systemRandom } from '../../src/platform/random.ts';
 import type { ClientShape } from './oauth-shapes.ts';
 
-/** A browser for one site: cookies by name and path, redirects followed by hand. */
+/** A browser for one site: keeps cookies by name and path; redirects are followed explicitly. */
 interface Browser {
   get(url: string): Promise<Response>;
-  /** The Cookie header for that address. */
+  /** The Cookie header for that URL. */
   cookiesFor(url: string): string;
-  /** Every value that it was ever given. */
+  /** All cookie values it ever received. */
   readonly seen: ReadonlySet<string>;
-  /** As long as the site sends it on within itself. Ends at a page, or where the site sends it elsewhere. */
+  /** Follows redirects within the site. Ends at a page, or at a redirect to another site. */
   follow(url: string): Promise<Stop>;
 }
 
-/** Where a walk ended. */
+/** End of a chain of redirects. */
 interface Stop {
-  /** The page, or where the site sent the browser to. */
+  /** URL of the page, or of the redirect out of the site. */
   url: string;
-  /** Null: it left the site. */
+  /** Null: the browser left the site. */
   page: { status: number; headers: Headers; text: string } | null;
 }
 
@@ -80,7 +80,7 @@ function readCookie(line: string): { cookie: Cookie; isGone: boolean } {
   return { cookie: { name: pair.slice(0, mark), value: pair.slice(mark + 1), path: attribute('path') ?? '/' }, isGone };
 }
 
-/** A client of the hosted connector, step by step, as one that follows the specification: nothing of the market is known but its address. */
+/** A client of the hosted connector that follows the specification step by step and knows nothing but its address. */
 
 export interface ServerFacts {
   issuer: string;
@@ -104,7 +104,7 @@ interface Answered {
   body: Record<string, unknown>;
 }
 
-/** An authorization that was begun: what the client keeps to itself, and where it sends its user. */
+/** A started authorization: the client's own secrets and the URL for its user. */
 export interface Begun {
   clientId: string;
   redirectUri: string;
@@ -114,7 +114,7 @@ export interface Begun {
   url: string;
 }
 
-/** The page on which a person has to say yes. */
+/** The page that asks for consent. */
 export interface ConsentPage {
   browser: Browser;
   url: string;
@@ -150,7 +150,7 @@ export async function post(url: string, body: URLSearchParams | object): Promise
   return { status: response.status, body: text === '' ? {} : JSON.parse(text) };
 }
 
-/** Its id at this server. */
+/** Returns the client's id at this server. */
 export async function learnClientId(server: ServerFacts, { document, registration }: ClientShape): Promise<string> {
   if (document !== undefined) return document.client_id;
   const { status, body } = await post(server.registration_endpoint, registration ?? {});
@@ -158,7 +158,7 @@ export async function learnClientId(server: ServerFacts, { document, registratio
   return String(body['client_id']);
 }
 
-/** `changed` overrides what is asked; null leaves it out. */
+/** `changed` overrides parameters; null omits one. */
 export function beginAuthorization(
   server: ServerFacts,
   { clientId, shape }: { clientId: string; shape: ClientShape },
@@ -190,7 +190,7 @@ export function beginAuthorization(
   };
 }
 
-/** Goes to the page in a browser. Throws where there is none. */
+/** Opens the page in a browser. Throws if there is none. */
 export async function openConsent(begun: Begun, browser: Browser = openBrowser()): Promise<ConsentPage> {
   const stop = await browser.follow(begun.url);
   const uid = /\/oauth\/interaction\/([^/?]+)$/.exec(stop.url)?.[1];
@@ -198,7 +198,7 @@ export async function openConsent(begun: Begun, browser: Browser = openBrowser()
   return { browser, url: stop.url, uid, status: stop.page.status, text: stop.page.text };
 }
 
-/** From the page's location back to the client, who looks at state and issuer: what it was sent. */
+/** Goes from the page's redirect back to the client, which checks state and issuer. Returns the parameters it received. */
 export async function comeBack(
   server: ServerFacts,
   { state, redirectUri }: Pick<Begun, 'state' | 'redirectUri'>,
@@ -213,7 +213,7 @@ export async function comeBack(
   return sent;
 }
 
-/** Asks for tokens; `changed` as above. */
+/** Requests tokens; `changed` as above. */
 export async function redeem(
   server: ServerFacts,
   begun: Begun,
@@ -259,8 +259,8 @@ export interface Connected {
 }
 
 /**
- * The whole of it: discovery, registration, authorization, tokens. `decide` is the person on the page; it gives the address that the page
- * sends the browser to.
+ * Runs the whole flow: discovery, registration, authorization, tokens. `decide` acts for the person on the page and returns the redirect
+ * URL.
  */
 export async function connectClient(
   baseUrl: string,
@@ -272,7 +272,7 @@ export async function connectClient(
   return await authorizeClient(server, { clientId, shape }, decide);
 }
 
-/** From the authorization to the tokens; `changed` as above. */
+/** Goes from the authorization to the tokens; `changed` as above. */
 export async function authorizeClient(
   server: ServerFacts,
   { clientId, shape }: { clientId: string; shape: ClientShape },

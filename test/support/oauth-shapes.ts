@@ -1,14 +1,14 @@
 import type { FetchDocument } from '../../src/market/connect/connector.ts';
 
-/** A client as the public knows it: what it says of itself, and where it wants its users back. */
+/** A client's public data: its own description and its redirect URI. */
 export interface ClientShape {
-  /** Its metadata document; it has a client_id in it. Left out: it registers itself. */
+  /** Client metadata document with its client_id. Omitted: the client registers itself. */
   document?: Readonly<Record<string, unknown>> & { client_id: string };
   registration?: Readonly<Record<string, unknown>>;
   redirectUri: string;
-  /** As it asks for them; left out: it names none. */
+  /** Requested scope. Omitted: none. */
   scope?: string;
-  /** It leaves the resource out, as some versions do. */
+  /** Omits the resource parameter, as some versions do. */
   withoutResource?: true;
 }
 
@@ -16,7 +16,7 @@ const REFRESHING = ['authorization_code', 'refresh_token'];
 const hostedWebId = 'https://claude.ai/oauth/mcp-oauth-client-metadata';
 const hostedTerminalId = 'https://claude.ai/oauth/claude-code-client-metadata';
 
-/** As published or as registered, in the shapes that real clients have. */
+/** Clients as they are published or registered, in the forms that real ones use. */
 export const CLIENT_SHAPES = {
   claudeWeb: {
     document: {
@@ -30,7 +30,7 @@ export const CLIENT_SHAPES = {
     redirectUri: 'https://claude.ai/api/mcp/auth_callback',
     scope: 'market:read market:me offline_access',
   },
-  // No application type, redirects without a port, a port of the moment in the request.
+  // No application type; registered redirects have no port, requests use a random one.
   claudeCode: {
     document: {
       client_id: hostedTerminalId,
@@ -59,7 +59,7 @@ export const CLIENT_SHAPES = {
     redirectUri: 'https://chatgpt.com/connector_platform_oauth_redirect',
     scope: 'market:read market:me market:write offline_access',
   },
-  // As one of many, each with an address of its own.
+  // One of many apps, each with its own URL.
   chatgptApp: {
     document: {
       client_id: 'https://chatgpt.com/oauth/app-6f3a/client.json',
@@ -72,7 +72,7 @@ export const CLIENT_SHAPES = {
     redirectUri: 'https://chatgpt.com/connector/oauth/app-6f3a',
     scope: 'market:read market:me market:write offline_access',
   },
-  // Three redirects of three kinds, and no type.
+  // Three kinds of redirects and no type.
   cursor: {
     registration: {
       client_name: 'Cursor',
@@ -89,7 +89,7 @@ export const CLIENT_SHAPES = {
     redirectUri: 'cursor://anysphere.cursor-mcp/oauth/callback',
     scope: 'market:read',
   },
-  // A grant type that there is not here.
+  // Includes a grant type that this server does not support.
   vscode: {
     document: {
       client_id: 'https://vscode.dev/oauth/client-metadata.json',
@@ -130,7 +130,7 @@ export const CLIENT_SHAPES = {
   },
 } as const satisfies Record<string, ClientShape>;
 
-/** Answers for the hosts on which those documents stand; nothing else is published anywhere. */
+/** Serves these documents and no others. */
 export function publishDocuments(more: readonly Readonly<Record<string, unknown>>[] = []): FetchDocument {
   const shapes: readonly ClientShape[] = Object.values(CLIENT_SHAPES);
   const all = [...shapes.flatMap(({ document }) => document ?? []), ...more];

@@ -19,8 +19,8 @@ import { type LogLine, recordingLog } from './recording-log.ts';
 const MOST_LOOKS = 500;
 
 /**
- * Runs that while all rows of a model are held, and lets them go once so many statements wait for one: then every one of those has looked
- * at its row and found it unused.
+ * Runs `act` while all rows of a model are locked, and releases them once `waiting` statements wait for one. Each of those has then read
+ * its row as unused.
  */
 export async function whileHeld<T>(
   { database }: TestDatabase,
@@ -44,18 +44,18 @@ export async function whileHeld<T>(
   return await running;
 }
 
-/** The authorization server and a database, without the market around it: the page is a line of text, and tests say yes by themselves. */
+/** The authorization server with a database but without the market: the page is one line of text, and tests give consent directly. */
 export interface OauthStage {
   url: string;
-  /** Where it really listens: another process of the same site has the site's address, and a port of its own. */
+  /** Actual listening URL. A second process of a site shares its base URL but has its own port. */
   at: string;
   market: Market;
   connector: Connector;
   logLines: LogLine[];
-  /** A merchant, with the proof that the page would have taken. */
+  /** Creates a merchant with the proof that the page would accept. */
   join(handle: string): Promise<Member & { proof: SignInProof }>;
   find(page: Pick<ConsentPage, 'browser' | 'url' | 'uid'>): Promise<Interaction | null>;
-  /** What the page does on a yes; the address to go on at. */
+  /** Gives consent as the page does. Returns the redirect URL. */
   allow(page: ConsentPage, proof: SignInProof): Promise<string>;
   cancel(page: ConsentPage): Promise<string>;
   stop(): Promise<void>;
@@ -145,7 +145,7 @@ function serve(market: Market, connector: Connector) {
   });
 }
 
-/** The merchant's key in force, as shown on the page. */
+/** Returns the merchant's active key, as it would be shown on the page. */
 export async function proofOf({ database }: TestDatabase, merchantId: bigint): Promise<SignInProof> {
   const { id } = await database.one<{ id: bigint }>(
     sql`select id from merchant_keys where merchant_id = ${merchantId} and revoked_at is null`,
@@ -153,7 +153,7 @@ export async function proofOf({ database }: TestDatabase, merchantId: bigint): P
   return { merchantId, keyId: id, provedBy: 'key' };
 }
 
-/** A request for the page's steps, as its browser sends it. */
+/** Makes a request for the page's steps, as its browser would. */
 function incomingOf({ browser, url, uid }: Pick<ConsentPage, 'browser' | 'url' | 'uid'>): Incoming {
   const { pathname: path } = new URL(url);
   const cookie = browser.cookiesFor(url);

@@ -4,21 +4,21 @@ import { Client } from 'pg';
 import { createCutter, type Message } from './kill-postgres.ts';
 
 export interface PoolerOptions {
-  /** For how long a client has a session of the server. */
+  /** Unit for which a client keeps a server session. */
   mode: 'transaction' | 'session';
-  /** How many sessions there are. */
+  /** Number of sessions. */
   size: number;
-  /** The order in which free ones are lent: the one that came back last, or first, comes first. */
+  /** Lends the session that was returned last or first. */
   lends?: 'last' | 'first';
 }
 
 export interface PostgresPooler {
-  /** The same database, by way of the pooler, which asks for no password. */
+  /** URL of the same database through the pooler, without a password. */
   url: string;
   close(): Promise<void>;
 }
 
-/** A session of the server, lent to a client or free. */
+/** A server session, lent to a client or free. */
 interface Session {
   socket: Socket;
   client: PoolerClient | null;
@@ -29,17 +29,17 @@ interface PoolerClient {
   session: Session | null;
   /** Requests that wait for a session. */
   pending: Message[];
-  /** How many answers of the server are to come. */
+  /** Number of outstanding responses. */
   unanswered: number;
 }
 
-/** The parameters that PgBouncer takes at the start of a connection: it refuses all others. */
+/** Startup parameters that PgBouncer accepts; it refuses all others. */
 const STARTUP_PARAMETERS = new Set([
   ...['user', 'database', 'application_name', 'client_encoding'],
   ...['DateStyle', 'TimeZone', 'standard_conforming_strings'],
 ]);
 
-/** The sessions, and their clients. */
+/** Assigns sessions to clients. */
 function createExchange({ mode, lends }: PoolerOptions) {
   const free: Session[] = [];
   const waiting: PoolerClient[] = [];
@@ -49,7 +49,7 @@ function createExchange({ mode, lends }: PoolerOptions) {
     client.session = session;
     forward(client);
   };
-  /** Takes a new session, or one back. */
+  /** Adds a new or returned session. */
   const take = (session: Session): void => {
     if (session.client !== null) session.client.session = null;
     session.client = null;
@@ -81,7 +81,7 @@ function createExchange({ mode, lends }: PoolerOptions) {
       const isIdle = client.unanswered === 0 && body.toString('latin1') === 'I';
       if (isIdle && mode === 'transaction') take(session);
     },
-    /** The session that the client had, which is nobody's now. */
+    /** Removes a client and returns the session it had. */
     leave: (client: PoolerClient): Session | null => {
       if (waiting.includes(client)) waiting.splice(waiting.indexOf(client), 1);
       const { session } = client;
@@ -91,7 +91,7 @@ function createExchange({ mode, lends }: PoolerOptions) {
   };
 }
 
-/** Stands between a client and PostgreSQL as PgBouncer does, and resets nothing between two clients. */
+/** A pooler like PgBouncer that resets nothing between two clients. */
 export async function startPostgresPooler(target: string, options: PoolerOptions): Promise<PostgresPooler> {
   const exchange = createExchange(options);
   const sockets = new Set<Socket>();
@@ -113,7 +113,7 @@ export async function startPostgresPooler(target: string, options: PoolerOptions
     socket.on('close', () => {
       const session = exchange.leave(client);
       if (session === null || !server.listening) return;
-      // In the place of a reset.
+      // Close the session instead of resetting it.
       session.socket.destroy();
       void openSession();
     });
@@ -143,7 +143,7 @@ export async function startPostgresPooler(target: string, options: PoolerOptions
   };
 }
 
-/** The socket of a session that is logged in, without the driver behind it. */
+/** Opens a logged-in connection without a driver. */
 async function connectSession(target: string): Promise<Socket> {
   const client = new Client({ connectionString: target }) as Client & { connection: { stream: Socket } };
   await client.connect();
@@ -154,7 +154,7 @@ async function connectSession(target: string): Promise<Socket> {
 }
 
 function welcome(socket: Socket, { body }: Message): void {
-  // After the version of the protocol names and values follow each other.
+  // After the protocol version come names and values in turn.
   const names = body
     .toString('utf8', 4)
     .split('\0')

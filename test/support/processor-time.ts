@@ -1,7 +1,4 @@
-/**
- * Milliseconds of the processor that an act takes in this process. A busy machine makes the clock go on meanwhile, and the processor's
- * time hardly.
- */
+/** Returns the CPU milliseconds of `act` in this process, which other load affects far less than wall time. */
 export function processorMs(act: () => void): number {
   const before = process.cpuUsage();
   act();

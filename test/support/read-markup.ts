@@ -6,7 +6,7 @@ export interface Tag {
 
 interface Markup {
   tags: Tag[];
-  /** What is between the tags, entities read. */
+  /** Text between the tags, entities decoded. */
   text: string;
 }
 
@@ -14,7 +14,7 @@ const NAME = /^[A-Za-z][^\s/>]*/;
 const ATTRIBUTE = /^\s*([^\s"'<>/=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>]+)))?/;
 const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', amp: '&', apos: "'" };
 
-/** Reads markup as a browser's tokenizer does, as far as our own pages go: whatever begins like a tag is one. */
+/** Reads markup as a browser's tokenizer would, as far as our pages need: everything that looks like a tag is one. */
 export function readMarkup(source: string): Markup {
   const tags: Tag[] = [];
   let text = '';
@@ -28,7 +28,7 @@ export function readMarkup(source: string): Markup {
     if (isEnd) rest = rest.slice(1);
     const name = NAME.exec(rest)?.[0];
     if (name === undefined) {
-      // Doctype, declaration or comment: to the next end.
+      // Doctype, declaration or comment: skip to the next `>`.
       const close = rest.indexOf('>');
       tags.push({ name: rest.slice(0, Math.min(8, close)), isEnd: false, attributes: new Map() });
       rest = rest.slice(close + 1);
@@ -54,7 +54,7 @@ function readAttributes(source: string): { attributes: Map<string, string>; rest
   }
 }
 
-/** In one go: what comes out of an entity is no part of another one. */
+/** Decodes in one pass, so that decoded text is not decoded again. */
 function unescaped(text: string): string {
   return text.replaceAll(/&(?:#(x[0-9a-f]+|\d+)|(lt|gt|quot|amp|apos));/gi, (_, code?: string, name?: string) => {
     if (name !== undefined) return ENTITIES[name.toLowerCase()] ?? '';
@@ -74,7 +74,7 @@ const ATTRIBUTES = new Set(
   ),
 );
 
-/** Tags that no page of ours has: other elements or attributes, scripts from elsewhere, links that lead out without saying so. */
+/** Returns tags that our pages never contain: other elements or attributes, foreign scripts, and external links without the right `rel`. */
 export function strangeTags(tags: readonly Tag[]): Tag[] {
   return tags.filter(({ name, isEnd, attributes }) => {
     if (isEnd) return false;
@@ -92,16 +92,15 @@ function leadsOutSafely(href: string, rel: string | undefined): boolean {
 }
 
 /**
- * Lists the parts of a page: each tag with its class and id, without what a merchant may add to it, which is links to plain addresses and
- * the market's notes on letters that look alike.
- * Two pages that differ in texts alone have the same one.
+ * Lists the tags of a page with class and id, without those that merchants can cause: links to plain addresses and the market's notes on
+ * look-alike letters. Two pages that differ only in text have the same skeleton.
  */
 export function skeletonOf(tags: readonly Tag[]): string[] {
   const names: string[] = [];
   let isInOwnLink = true;
   let isInMark = false;
   for (const { name, isEnd, attributes } of withoutNotes(tags)) {
-    // Marks are drawn from numbers, each another way.
+    // Merchant marks are drawn from a number, so each is different.
     if (name === 'svg') isInMark = !isEnd;
     if (isInMark) continue;
     if (name === 'a' && !isEnd) isInOwnLink = attributes.get('rel') !== 'nofollow ugc noopener';
@@ -124,7 +123,7 @@ function withoutNotes(tags: readonly Tag[]): Tag[] {
   });
 }
 
-/** The same of each row of a list. */
+/** Returns the skeleton of each row of a list. */
 export function rowsOf(tags: readonly Tag[], row: string): string[] {
   const names = skeletonOf(tags);
   const begins = names.flatMap((name, at) => (name === row ? [at] : []));

@@ -7,7 +7,7 @@ export interface LogLine {
   fields: Readonly<Record<string, unknown>>;
 }
 
-/** Keeps every line for a test to look at. `logged` resolves with the first line of that name, also a past one. */
+/** Records every log line. `logged` resolves with the first line with that event, including past ones. */
 export function recordingLog(): { log: Log; lines: LogLine[]; logged(event: string): Promise<LogLine> } {
   const lines: LogLine[] = [];
   const waiting = new Set<{ event: string; resolve(line: LogLine): void }>();

@@ -29,7 +29,7 @@ afterAll(async () => {
   await chain?.stop();
 });
 
-/** Everything that a payment is decided by. */
+/** Reads everything that decides a payment. */
 async function readAll() {
   const rpc = createRpc({ url: proxy.url });
   const { blockNumber, blockHash, transactionHash } = paid;
@@ -51,7 +51,7 @@ const moved = (logs: readonly { topics: `0x${string}`[]; data: `0x${string}` }[]
   logs?.map((log) => decodeTransfer(log)).map((transfer) => transfer && [transfer.to, transfer.value]);
 const honestMove = [[sellerOne.address, UNITS]];
 
-/** What each fault makes of the honest reading: what is to be seen of it, or the kind of failure. */
+/** Expected effect of each fault on a reading: a check of the result, or the kind of failure. */
 const SIGHT: Record<RpcFaultName, ((seen: Reading, honest: Reading) => void) | RpcFailure['kind']> = {
   delay: (seen, honest) => expect(seen).toEqual(honest),
   cut: 'transport',
@@ -142,7 +142,7 @@ describe('a fault of a provider', () => {
   it('strikes as many calls as its chance says, and counts them', async () => {
     const before = proxy.struck();
     proxy.play('null_result', { seed: SEED, chance: 0.5 });
-    // One client would ask the same question once.
+    // A new client each time, since one client sends identical concurrent requests only once.
     const ask = () => createRpc({ url: proxy.url }).call('eth_chainId', []);
     const answers = await Promise.all(Array.from({ length: 60 }, ask));
     proxy.heal();

@@ -12,10 +12,10 @@ export type Ask = (method: string, params: unknown[]) => Promise<Json>;
 /** The real node behind a proxy. */
 interface RpcNode {
   ask: Ask;
-  /** How far its finalized head is behind its latest block. */
+  /** Distance of its finalized head from its latest block. */
   finality(): Promise<bigint>;
   leadTo(url: string): void;
-  /** Answers about blocks by number from memory: for a chain without reorganisations. */
+  /** Caches answers about blocks by number; only for chains without reorgs. */
   remember(): void;
 }
 
@@ -61,7 +61,7 @@ async function finalityOf(ask: Ask): Promise<bigint> {
 export const hex = (number: bigint): string => `0x${number.toString(16)}`;
 export const numberOf = (value: unknown): bigint => BigInt(String(value));
 
-/** What a node whose head is `head` would say. Its finalized head is as far behind as the real one's. */
+/** Answers as a node with that head would. Its finalized head has the same distance as the real one's. */
 export async function askInThePast(
   ask: Ask,
   { method, params }: Pick<Call, 'method' | 'params'>,
@@ -97,7 +97,7 @@ export async function askInThePast(
   return answered;
 }
 
-/** The error of a plan that takes so many blocks in one log query; null for everything that it takes. */
+/** Returns the error of a plan that limits log queries to `most` blocks; null if the call is allowed. */
 export async function refuseSpan(ask: Ask, { method, params }: Call, most: number): Promise<Json | null> {
   const [filter] = params as [Json | undefined];
   if (method !== 'eth_getLogs' || filter === undefined || filter['blockHash'] !== undefined) return null;
@@ -110,10 +110,10 @@ export async function refuseSpan(ask: Ask, { method, params }: Call, most: numbe
   return { code: -32_600, message: `You can make eth_getLogs requests with up to a ${most} block range.` };
 }
 
-/** Changes what the node answered. */
+/** Changes the node's result. */
 export type Twist = (result: unknown, call: Call) => unknown;
 
-/** What can be wrong with one call to a provider. */
+/** A defect of one call to a provider. */
 type Deed =
   | { kind: 'delay'; ms(dice: Dice): number }
   | { kind: 'behind'; blocks(dice: Dice): number }
@@ -123,17 +123,17 @@ type Deed =
   | { kind: 'reply'; status: number; headers: Record<string, string>; body(answer: string): string };
 
 export type RpcFault = Deed & {
-  /** The provider tells one consistent lie in all its answers: only another provider shows that it is one. */
+  /** The lie is consistent in all answers, so only another provider can expose it. */
   needsWitness?: true;
-  /** It names another final block than the chain has: that may halt the payments until an operator has looked. */
+  /** Names a wrong final block, which may halt payments until an operator has checked. */
   mayHalt?: true;
-  /** What is true can be found out all the same. */
+  /** The truth can still be found. */
   passable?: true;
-  /** Only searches go wrong: what is asked for by its hash is shown as it is, and a claim asks the second provider for nothing else. */
+  /** Affects only searches: lookups by hash are honest, and a claim asks the second provider for nothing else. */
   searchesOnly?: true;
 };
 
-/** Further than any test's finality. */
+/** More blocks than any test's finality needs. */
 const FAR_BEHIND = 40;
 const LONGEST_DELAY_MS = 40;
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -151,18 +151,18 @@ function forgedHashes(isForged: (block: Json) => boolean): Twist {
   };
 }
 
-/** Changes logs in receipts, and in searches too unless it is said otherwise; a search then finds by what they have become. */
+/** Changes logs in receipts, and by default also in searches, which then match the changed logs. */
 function changedLogs(change: (log: Json) => Json[], where: 'everywhere' | 'in_receipts' = 'everywhere'): Twist {
   return (result, { method, params }) => {
     if (method === 'eth_getTransactionReceipt' && result !== null) {
       return { ...(result as Json), logs: ((result as Json)['logs'] as Json[]).flatMap(change) };
     }
     if (method !== 'eth_getLogs' || where === 'in_receipts' || !Array.isArray(result)) return result;
-    return result.flatMap(change).filter((log) => fits(log, params[0] as Json));
+    return result.flatMap(change).filter((log) => matchesFilter(log, params[0] as Json));
   };
 }
 
-function fits(log: Json, filter: Json): boolean {
+function matchesFilter(log: Json, filter: Json): boolean {
   const topics = (filter['topics'] ?? []) as (string | string[] | null)[];
   const own = log['topics'] as string[];
   return (
@@ -185,13 +185,13 @@ const anotherPayee = onTransfers((log) => {
 const anotherToken = onTransfers((log) => [{ ...log, address: `0x${STRANGER}` }]);
 const noTransfer = onTransfers(() => []);
 
-/** The block of a transaction is not there yet, whether asked for by number or by hash. */
+/** Hides a transaction's block, by number and by hash, as if it did not exist yet. */
 const blockToCome: Twist = (result, call) => {
   const isNamed = isBlock(call) && String(call.params[0]).startsWith('0x');
   return isNamed && result !== null && hasTransactions(result as Json) ? null : result;
 };
 
-/** Everything that a provider of the chain may do to its callers, by name. */
+/** All faults that a provider may have, by name. */
 export const RPC_FAULTS = {
   delay: { kind: 'delay', ms: (dice) => dice.number(LONGEST_DELAY_MS), passable: true },
   cut: { kind: 'cut' },
@@ -232,29 +232,29 @@ export const RPC_FAULT_NAMES = Object.keys(RPC_FAULTS) as RpcFaultName[];
 
 export interface FaultPlay {
   seed: number;
-  /** In that part of the calls; all where it is left out. */
+  /** Share of calls that are struck. Omitted: all. */
   chance?: number;
 }
 
-/** A fault that strikes one call. The dice are of this call alone. */
+/** A fault for one call, with its own random numbers. */
 export interface Strike {
   fault: RpcFault;
   dice: Dice;
 }
 
-/** Says for each call in turn whether it is struck. The i-th call of a method has one fate, whatever else is asked meanwhile. */
+/** Decides for each call whether it is struck. The nth call of a method always gets the same result, regardless of other calls. */
 export function playFault(fault: RpcFault, { seed, chance = 1 }: FaultPlay): (method: string) => Strike | null {
   const counts = new Map<string, number>();
   return (method) => {
     const nth = counts.get(method) ?? 0;
     counts.set(method, nth + 1);
-    const dice = createDice(mix(`${seed} ${method} ${nth}`));
+    const dice = createDice(hashSeed(`${seed} ${method} ${nth}`));
     return dice.chance(chance) ? { fault, dice } : null;
   };
 }
 
-/** FNV-1a: neighbours must not look alike. */
-function mix(text: string): number {
+/** FNV-1a: similar seeds must not give similar results. */
+function hashSeed(text: string): number {
   let state = 0x811c9dc5;
   for (let at = 0; at < text.length; at += 1) state = Math.imul(state ^ text.charCodeAt(at), 0x01000193);
   return state >>> 0;

@@ -6,44 +6,43 @@ import { type SignedProof, signProof, type WorldOptions } from './market-world.t
 import { type RpcProxy, startRpcProxy } from './rpc-proxy.ts';
 import { type Goods, type Trade, testTrade } from './trade.ts';
 
-/** Paid by x402 and mined, not final. */
+/** Goods paid by x402 and mined, not final. */
 export interface PaidGoods extends Goods {
   proof: SignedProof;
   txHash: Hex;
   block: bigint;
 }
 
-/** A market with two providers, each behind a proxy; the second is the spare. */
+/** A market with two providers, each behind a proxy. The second is the spare. */
 export interface PairTrade extends Trade {
   primary: RpcProxy;
   spare: RpcProxy;
   clock: Clock;
-  /** Moves the market's clock. */
   advance(ms: number): void;
-  /** Lets so many seconds go by, with a look at everything now and then. */
+  /** Lets that many seconds pass, with a check of everything now and then. */
   idle(seconds: number): Promise<void>;
-  /** Brings the chain to the market's time: on one that stands still no payment opens. */
+  /** Moves the chain to the market's time; on a stalled chain no payment opens. */
   catchUp(): Promise<void>;
   pay(): Promise<PaidGoods>;
-  /** Makes all providers honest again, and lets the market see that. */
+  /** Makes all providers honest and lets the market notice. */
   heal(): Promise<void>;
-  /** Looks at all providers, then at all open payments. */
+  /** Checks all providers, then all open payments. */
   pass(): Promise<void>;
-  /** How that payment stands, for anybody who asks. */
+  /** Returns the public status of that payment. */
   stand(paid: PaidGoods): Promise<unknown>;
 }
 
-/** A payment and its finality are at most so many blocks. */
+/** Upper bound of the blocks that a payment needs to become final. */
 const BEHIND_SECONDS = 15;
 
 export async function tradeOnPair(options: Omit<WorldOptions, 'rpcUrl' | 'clock'> = {}): Promise<PairTrade> {
   const [primary, spare] = [await startRpcProxy(), await startRpcProxy()];
   let aheadMs = 0;
   const clock: Clock = { now: () => systemClock.now() + aheadMs, sleep: systemClock.sleep };
-  // Before the world registers its end, since what is registered last ends first.
+  // Registered before the world, because hooks registered last run first.
   afterAll(() => Promise.all([primary.close(), spare.close()]));
   const trade = testTrade({
-    // Passes are made by the test: one that runs by itself would hold the lock at times.
+    // Tests run the passes: a scheduled one would sometimes hold the lock.
     reconcileEveryMs: 3_600_000,
     ...options,
     clock,
@@ -66,12 +65,12 @@ export async function tradeOnPair(options: Omit<WorldOptions, 'rpcUrl' | 'clock'
   const catchUp = async (): Promise<void> => {
     const latest = await readBlock(world.chain.rpc, 'latest');
     const behind = Math.floor(clock.now() / 1_000) - Number(latest?.timestamp ?? 0n);
-    // A block is a second: many that are mined at once lead the chain ahead of the clock, and nothing on it would be believed.
+    // Blocks are one second apart. Mining many at once would move the chain ahead of the clock, and such blocks are not trusted.
     if (behind < BEHIND_SECONDS) aheadMs += (BEHIND_SECONDS - behind) * 1_000;
     if (behind < 20) return;
     await world.chain.rpc.call('evm_increaseTime', [behind - BEHIND_SECONDS]);
     await world.chain.mine(1);
-    // Otherwise the provider that was read last would be a minute behind the one that is read next.
+    // Without this check one provider's reading would be a minute older than the other's.
     await world.running.payments.watch.check();
   };
   return {

@@ -18,36 +18,36 @@ import { startRpcServer } from './rpc-server.ts';
 
 export type { Twist } from './rpc-faults.ts';
 
-/** A provider in front of a real node, as good or as bad as a test needs it. */
+/** A proxy in front of a real node that shows faults on demand. */
 export interface RpcProxy {
   url: string;
-  /** Which node stands behind it. */
+  /** Forwards to that node from now on. */
   leadTo(url: string): void;
-  /** The same, and the address to give to a market. */
+  /** Same, and returns the URL for the market. */
   at(chain: { url: string }): string;
-  /** Shows the node as it was that many blocks ago: heads, blocks, receipts, logs and states. */
+  /** Shows the node's past state: heads, blocks, receipts, logs and account states. */
   lag(blocks: number): void;
-  /** Refuses log queries over more blocks than that, with an error of the kind that free plans have; null: takes all. */
+  /** Refuses log queries over more blocks, with the error of a free plan; null: no limit. */
   capLogs(blocks: number | null): void;
-  /** Shows no block after this one, which the node has; null: all. */
+  /** Hides all blocks after this one, which must exist; null: none. */
   freezeAt(block: bigint | null): void;
-  /** Cuts every connection. */
+  /** Cuts every connection while true. */
   silence(isSilent: boolean): void;
-  /** Answers about blocks by number from memory: for a chain without reorganisations. */
+  /** Caches answers about blocks by number; only for chains without reorgs. */
   remember(): void;
   /** Null: honest. */
   twist(twist: Twist | null): void;
-  /** From here on a fault by name, in addition to what else was asked for; each call's fate is fixed by the seed. */
+  /** Adds a named fault. The seed decides which calls it strikes. */
   play(name: RpcFaultName, how: FaultPlay): void;
-  /** Holds the next request whose text has `mark` in it; all others go through. */
+  /** Holds the next request whose text contains `mark`; all others pass. */
   holdNext(mark: string): { held: Promise<void>; release(): void };
-  /** As good as the node again. */
+  /** Clears all faults. */
   heal(): void;
-  /** Calls answered or cut so far; of one method, where it is named. */
+  /** Number of calls answered or cut so far, in total or of one method. */
   calls(method?: string): number;
-  /** HTTP requests so far: each carries one or more calls. */
+  /** Number of HTTP requests so far; each carries one or more calls. */
   requests(): number;
-  /** Calls that a fault by name has struck so far. */
+  /** Number of calls struck by named faults so far. */
   struck(): number;
   close(): Promise<void>;
 }
@@ -112,7 +112,7 @@ export async function startRpcProxy(): Promise<RpcProxy> {
   };
 }
 
-/** One call, as the node would answer it, and what is made of that. */
+/** Answers one call: the node's answer with all faults applied. */
 async function answerCall(
   node: ReturnType<typeof createNode>,
   { behind, frozen, mostLogBlocks, twist }: Bearing,
@@ -148,7 +148,7 @@ async function askAsOf(
   return await askInThePast(node.ask, call, head, await node.finality());
 }
 
-/** The answer to a whole request: one struck call spoils it. */
+/** Sends the response to a whole request; one struck call spoils it. */
 function send(response: ServerResponse, text: string, strikes: readonly (Strike | null)[]): void {
   for (const strike of strikes) {
     if (strike?.fault.kind === 'cut') return void response.destroy();

@@ -3,15 +3,15 @@ import type { AddressInfo } from 'node:net';
 
 export interface RpcServer {
   url: string;
-  /** The bodies received, in order. */
+  /** Received bodies, in order. */
   received: unknown[];
   requests: IncomingMessage[];
-  /** How the next requests are answered. */
+  /** Sets the answer to the next requests. */
   answer(with_: (response: ServerResponse, body: unknown) => void): void;
   close(): Promise<void>;
 }
 
-/** A node that says whatever the test wants. */
+/** A node that answers as the test decides. */
 export async function startRpcServer(): Promise<RpcServer> {
   const received: unknown[] = [];
   const requests: IncomingMessage[] = [];
@@ -45,7 +45,7 @@ export async function startRpcServer(): Promise<RpcServer> {
   };
 }
 
-/** The id of a single request, as the server got it. */
+/** Returns the id of a single request. */
 export function idOf(body: unknown): unknown {
   return typeof body === 'object' && body !== null && 'id' in body ? body.id : null;
 }
@@ -58,13 +58,13 @@ export function resultIs(result: unknown): (response: ServerResponse, body: unkn
   };
 }
 
-/** What a call is answered with: a text, or a cut of the whole connection. */
+/** Answer to a call: a text, or a cut of the whole connection. */
 export interface CallAnswer {
   end(text: string): unknown;
   destroy(): unknown;
 }
 
-/** Answers each call by itself, also those of a batch. */
+/** Answers each call separately, also within a batch. */
 export function eachCall(
   reply: (answer: CallAnswer, call: unknown) => void,
 ): (response: ServerResponse, body: unknown) => void {

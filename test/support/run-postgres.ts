@@ -27,23 +27,23 @@ interface PostgresRun {
   cluster: string;
   /** Folder of its socket. */
   sockets: string;
-  /** Of a database that is there from the beginning. */
+  /** URL of a database that exists from the start. */
   url: string;
 }
 
 export interface RunningPostgres {
   exited: Promise<void>;
   isRunning(): boolean;
-  /** What it has said since this start. */
+  /** Returns its log since this start. */
   said(): Promise<string>;
-  /** Fast and clean: open transactions are rolled back. */
+  /** Fast shutdown: rolls back open transactions. */
   stop(): Promise<void>;
 }
 
-/** Said when processes of a killed server still end. They notice soon. */
+/** Printed while processes of a killed server are still ending, which takes only a moment. */
 const STILL_IN_USE = 'pre-existing shared memory block';
 
-/** Starts a server with the settings of its folder and waits until it takes connections: as a standby, reading ones. */
+/** Starts a server with its folder's settings and waits until it accepts connections (read-only on a standby). */
 export async function runPostgres(run: PostgresRun): Promise<RunningPostgres> {
   const logFile = join(run.sockets, '..', `${run.cluster.replace(/.*\//, '')}.log`);
   for (;;) {
@@ -85,7 +85,7 @@ export async function runPostgres(run: PostgresRun): Promise<RunningPostgres> {
 
 async function answers(url: string): Promise<boolean> {
   const client = new Client({ connectionString: url });
-  // Without it a server that ends would end this process.
+  // Without a handler, a server that stops would end this process.
   client.on('error', () => {});
   try {
     await client.connect();
@@ -98,7 +98,7 @@ async function answers(url: string): Promise<boolean> {
   }
 }
 
-/** The low-level way of a base backup, as PostgreSQL's documentation has it. */
+/** Makes a base backup by the low-level API, as PostgreSQL's documentation describes. */
 export async function copyCluster(url: string, from: string, to: string, user: ServerUser | null): Promise<void> {
   const client = await connectClient({ url, applicationName: 'openaisle-test', statementTimeoutMs: 0 });
   try {
@@ -108,9 +108,9 @@ export async function copyCluster(url: string, from: string, to: string, user: S
       'select labelfile from pg_backup_stop(wait_for_archive => false)',
     );
     await writeFile(join(to, 'backup_label'), rows[0]?.labelfile ?? '', { mode: 0o600 });
-    // The log of the time of the copy: all of it is there now.
+    // The write-ahead log for the time of the copy is complete now.
     await copyFolder(join(from, 'pg_wal'), join(to, 'pg_wal'), user, () => false);
-    // What was set by statement is of the server that was copied.
+    // Drops the source server's `alter system` settings.
     await writeFile(join(to, 'postgresql.auto.conf'), '', { mode: 0o600 });
     for (const name of ['backup_label', 'postgresql.auto.conf'])
       if (user !== null) await chown(join(to, name), user.uid, user.gid);
@@ -119,7 +119,7 @@ export async function copyCluster(url: string, from: string, to: string, user: S
   }
 }
 
-/** What belongs to the running server alone. The folders themselves are needed. */
+/** Files of the running server only. Their folders are kept. */
 const LEFT_OUT = [
   /^\/postmaster\.(?:pid|opts)$/,
   /^\/(?:pg_wal|pg_replslot|pg_dynshmem|pg_notify|pg_serial|pg_snapshots|pg_stat_tmp|pg_subtrans)\//,
@@ -140,7 +140,7 @@ async function copyFolder(
     if (entry.isDirectory()) await copyFolder(from, to, user, isLeftOut, inner);
     else await copyEntry(from + inner, to + inner, user).catch(passWhenGone);
   };
-  // At once: a process that is busy with something else would make each of the thousand files wait for its turn.
+  // Copy all at once: in a busy process, each of the thousand files would otherwise wait for its turn.
   await Promise.all((await readdir(from + path, { withFileTypes: true })).map(copy));
 }
 
@@ -150,24 +150,24 @@ async function copyEntry(from: string, to: string, user: ServerUser | null): Pro
   if (user !== null) await lchown(to, user.uid, user.gid);
 }
 
-/** Files come and go under a server that works: the log knows what became of them. */
+/** Ignores files that disappear while the server works; the write-ahead log covers them. */
 function passWhenGone(error: unknown): void {
   if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
 }
 
-/** A folder that the server takes for its own. */
+/** Makes a folder that the server accepts as its own. */
 export async function makeOwn(user: ServerUser | null, path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });
   if (user !== null) await chown(path, user.uid, user.gid);
 }
 
-/** Kill -9 of the PostgreSQL on this cluster and of all its processes, as when its machine loses power. */
+/** Kills the PostgreSQL of this cluster and all its processes with SIGKILL, as a power failure would. */
 export async function killServer(cluster: string): Promise<void> {
   const postmaster = Number((await readFile(join(cluster, 'postmaster.pid'), 'utf8')).split('\n')[0]);
-  // While it is stopped it starts no child that the list below would miss.
+  // Stopped, it cannot start a child that the list below would miss.
   process.kill(postmaster, 'SIGSTOP');
   const children = await childrenOf(postmaster);
-  // It is last: one that ended by itself stays to be killed for as long as nobody has taken note of it.
+  // Kill the postmaster last: while it lives, an exited child remains a zombie, so its pid is not reused.
   for (const pid of [...children, postmaster]) process.kill(pid, 'SIGKILL');
 }
 
@@ -176,14 +176,14 @@ async function childrenOf(parent: number): Promise<number[]> {
   const children: number[] = [];
   for (const pid of pids) {
     const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-    // The name, in brackets, may hold anything; state and parent follow it.
+    // The name in parentheses may contain anything; state and parent pid follow it.
     const [, ppid] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     if (Number(ppid) === parent) children.push(pid);
   }
   return children;
 }
 
-/** Runs one statement on a connection of its own: for what cannot run in a transaction, such as creating a database. */
+/** Runs one statement on its own connection, for statements that cannot run in a transaction, such as `create database`. */
 export async function onServer(url: string, text: string): Promise<void> {
   const client = await connectClient({ url, applicationName: 'openaisle-test', statementTimeoutMs: 0 });
   try {

@@ -5,12 +5,12 @@ import type { Member } from './market-world.ts';
 import type { Sending } from './send.ts';
 import { newGoods } from './trade.ts';
 
-/** A body that the endpoint takes, with every field that it knows. */
+/** A valid body that contains every field the endpoint knows. */
 export interface SampleBody {
   fields: Record<string, unknown>;
-  /** Kept or looked up as they are: any character may stand in them. */
+  /** Fields that are stored or looked up unchanged, so any character is valid. */
   opaque: readonly string[];
-  /** Fields of the right form that a good request leaves out: they name what does not exist. */
+  /** Well-formed fields that a valid request omits because they name something that does not exist. */
   omitted?: Record<string, unknown>;
 }
 
@@ -18,15 +18,15 @@ export interface Sample {
   name: EndpointName;
   endpoint: EndpointShape;
   path: string;
-  /** One for each form that the body may have. */
+  /** One body for each form the endpoint accepts. */
   bodies: SampleBody[];
-  /** Whose key it takes to come as far as the act itself: any merchant's, the one's whose listing it is, or the maintainer's. */
+  /** Caller whose key reaches the operation: any merchant, the listing's owner, or the maintainer. */
   by: 'member' | 'owner' | 'maintainer';
 }
 
 const WALLET = '0x00000000000000000000000000000000000b3c1e';
 
-/** Not with the wallet, which stands in the intent. */
+/** Omits the wallet, because the intent already names it. */
 const SIGNED = { intent_id: '0'.repeat(32), payer_signature: `0x${'2'.repeat(130)}` };
 const CLAIM = { intent_id: '0'.repeat(32), tx_hash: `0x${'1'.repeat(64)}`, payer_signature: `0x${'2'.repeat(130)}` };
 
@@ -35,8 +35,8 @@ const SESSION = { session: 'a session', csrf: 'a csrf' };
 type SampleOptions = { params?: Record<string, string>; bodies?: SampleBody[]; by?: 'owner' | 'maintainer' };
 
 /**
- * Good requests for all endpoints. A new endpoint, or a new field of one, that is missing here is an error. `endedId` names a listing
- * of the same merchant that was withdrawn and then removed: ending it once more changes nothing.
+ * Valid requests for all endpoints. A missing endpoint or field is a compile error. `endedId` names a listing of the same merchant that was
+ * withdrawn and then removed, so ending it again changes no row.
  */
 export function sampleRequests(at: { listingId: bigint; handle: string; endedId?: bigint }): Sample[] {
   const listingId = Number(at.listingId);
@@ -62,7 +62,7 @@ export function sampleRequests(at: { listingId: bigint; handle: string; endedId?
         },
       ],
     },
-    // With fields that never change, so what is good about it is its form.
+    // Changes fields that are fixed, so only its form is valid.
     editListing: {
       params: { id: String(at.listingId) },
       bodies: [{ fields: listing, opaque: ['artifact'] }],
@@ -198,7 +198,7 @@ function directRequests(listingId: bigint) {
   };
 }
 
-/** None of them draws or sells anything: there is no draft and no checkout, and the listing is no thing. */
+/** These requests create and sell nothing: the draft and checkout do not exist, and the listing is no thing. */
 function worldRequests(listingId: bigint) {
   const params = { listing_id: String(listingId) };
   const nothing = [{ fields: {}, opaque: [] }];
@@ -236,8 +236,8 @@ export function pathOf(endpoint: EndpointShape, params: Record<string, string>):
 }
 
 /**
- * What the request needs to come as far as its schemas: a key where one is asked for, a good body where there is one. The key is
- * `member`'s unless the sample needs another caller and that one is given.
+ * Adds what the request needs to reach its schemas: a key and a valid body, where required. Uses `member`'s key unless the sample needs
+ * another caller and that one is given.
  */
 export function sendingOf(
   sample: Sample,
@@ -253,7 +253,7 @@ export function sendingOf(
   };
 }
 
-/** The forms of an object schema, each with the names of its fields. */
+/** Returns the field names of each form of an object schema. */
 export function fieldNames(schema: z.ZodType | undefined): string[][] {
   if (schema === undefined) return [];
   const { anyOf, oneOf, ...whole } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });

@@ -13,7 +13,7 @@ import { makeMerchantKey } from '../../src/platform/secrets.ts';
 const thing = z.object({ name: z.string(), size: z.int().optional() });
 const anything = z.object({ saw: z.record(z.string(), z.unknown()) });
 
-/** A little business for the tests of this folder: one endpoint of each kind. */
+/** A small API for the tests of this folder, with one endpoint of each kind. */
 export const sampleEndpoints = {
   readThing: endpoint({
     name: 'readThing',
@@ -117,7 +117,7 @@ export const sampleOperations: SampleOptions['operations'] = {
     if (call.params.id === 404n) throw new Refusal('not_found', { detail: 'No such thing.' });
     if (call.params.id === 500n) throw new Error(`broken with ${sampleKey}`);
     if (call.params.id === 503n) throw Object.assign(new Error('connection lost'), { lost: true });
-    // Beyond the schema: must never leave.
+    // Field outside the schema: it must never be sent.
     const body = { name: `thing ${call.params.id}`, secret_goods: 'hidden' };
     return { status: 200, body };
   },
@@ -159,7 +159,7 @@ export const samplePages: Page[] = [
   }),
 ];
 
-/** The sample behind a real server; `lines` is what it logged. */
+/** Serves the sample API; `lines` collects its log. */
 export function createSampleServer(changed: Partial<SampleOptions> = {}): { server: HttpServer; lines: string[] } {
   const lines: string[] = [];
   const server = createHttpServer<Sample, null, SampleCaller>({
@@ -190,7 +190,7 @@ export function createSampleServer(changed: Partial<SampleOptions> = {}): { serv
   return { server, lines };
 }
 
-/** Sends bytes as they are and reads until the server closes or has been silent for that long. */
+/** Sends raw bytes and reads until the server closes or is silent for that long. */
 export function sendRaw(port: number, text: string, silenceMs = 400): Promise<string> {
   return new Promise((resolve, reject) => {
     let answer = '';
@@ -204,7 +204,7 @@ export function sendRaw(port: number, text: string, silenceMs = 400): Promise<st
   });
 }
 
-/** Listening, until the test that started it ends. */
+/** Listens until the test that started it ends. */
 export async function listenSample(changed: Partial<SampleOptions> = {}) {
   const { server, lines } = createSampleServer(changed);
   const { port, url } = await server.listen({ host: '127.0.0.1', port: 0 });
@@ -212,7 +212,7 @@ export async function listenSample(changed: Partial<SampleOptions> = {}) {
   return { server, lines, port, url };
 }
 
-/** A connection to write on by hand; what came back so far is in `heard()`. */
+/** Opens a raw connection; `heard()` returns the data received so far. */
 export async function openSocket(port: number, text = '', localAddress = '127.0.0.1') {
   const socket = connect({ port, host: '127.0.0.1', localAddress, noDelay: true });
   onTestFinished(() => void socket.destroy());
@@ -230,7 +230,7 @@ export async function openSocket(port: number, text = '', localAddress = '127.0.
   return { socket, heard: () => heard, closed: () => closed };
 }
 
-/** One that ends with the test that started it. */
+/** Starts a server that stops with its test. */
 export function startSample(changed: Partial<SampleOptions> = {}) {
   const sample = createSampleServer(changed);
   onTestFinished(() => sample.server.close({ drainMs: 0 }));

@@ -8,16 +8,16 @@ import { isoTime } from '../../src/platform/clock.ts';
 import type { Hex } from '../../src/platform/hex.ts';
 import type { SeededWorldListing } from './world-listing.ts';
 
-/** JSON with status 200, or whatever a function does with the response. */
+/** JSON with status 200, or a function that writes the response. */
 export type CityReply = object | ((response: ServerResponse) => void);
 
 export interface ScriptedCity {
   url: string;
-  /** Every path that was asked for. */
+  /** Paths of all requests. */
   asked: string[];
-  /** What is answered under that path from now on; null: that there is no such thing. */
+  /** Sets the answer for a path; null: not found. */
   answer(path: string, reply: CityReply | null): void;
-  /** What is answered whatever the path; null: by path again. */
+  /** Sets the answer for every path; null: use the answers by path again. */
   answerAll(reply: CityReply | null): void;
   showOffer(offer: OfferOut): void;
   showResident(handle: string, marketHandle: string | null): void;
@@ -32,7 +32,7 @@ const PROBLEM = {
   next_step: 'Look elsewhere.',
 };
 
-/** A third party's city, which shows what a test needs it to: a stand-in for a remote server, never for a part of ours. */
+/** A scripted city: replaces a remote server, never one of our own parts. */
 export async function startScriptedCity(): Promise<ScriptedCity> {
   const byPath = new Map<string, CityReply>();
   const asked: string[] = [];
@@ -78,7 +78,7 @@ export function residentRecord(handle: string, marketHandle: string | null): { r
   return { resident: { handle, market_handle: marketHandle, joined_at: joined, things: [], things_total: 0 } };
 }
 
-/** The offer of a seeded listing, as a city shows it. */
+/** Makes the offer of a seeded listing, as a city shows it. */
 export function offerRecord(
   city: { url: string },
   listing: SeededWorldListing,
@@ -118,12 +118,12 @@ export interface ClaimedBy {
   checkoutId: number;
   wallet: Hex;
   txHash: Hex;
-  /** Seconds. */
+  /** Unix time in seconds. */
   reservedAt: number;
   claimedAtMs: number;
 }
 
-/** What a city adds to its offer when it calls it claimed. */
+/** Makes the fields that a city adds to a claimed offer. */
 export function claimedFields(by: ClaimedBy): Partial<OfferOut> {
   const reservedAt = by.reservedAt * 1_000;
   return {

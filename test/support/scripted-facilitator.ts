@@ -22,12 +22,12 @@ type SettleFault =
 export interface Script {
   verify: VerifyFault;
   settle: SettleFault;
-  /** A real facilitator, for what is forwarded. */
+  /** URL of a real facilitator for forwarded requests. */
   to?: string;
   transaction?: string;
-  /** In place of the usual reason of a refusal. */
+  /** Replaces the usual reason of a refusal. */
   reason?: string;
-  /** How long after it was asked the slow one answers. */
+  /** Delay of the slow answer. */
   afterMs?: number;
 }
 
@@ -35,14 +35,14 @@ export interface ScriptedFacilitator {
   url: string;
   calls: { verify: number; settle: number };
   script(script: Script): void;
-  /** For the authorization of that nonce alone, so that many cases can share the time that passes; null: like all others. */
+  /** Script for one nonce only, so that many cases can share the waiting time; null: back to the general script. */
   scriptFor(nonce: string, script: Script | null): void;
   /** Runs once, before the next answer of that kind. */
   before(kind: 'verify' | 'settle', act: () => Promise<void>): void;
   close(): Promise<void>;
 }
 
-/** A third party's facilitator, as bad as a test needs it: a stand-in for a remote server, never for a part of ours. */
+/** A scripted facilitator: replaces a remote server, never one of our own parts. */
 export async function startScriptedFacilitator(): Promise<ScriptedFacilitator> {
   let current: Script = { verify: 'valid', settle: 'garbage' };
   const ofNonce = new Map<string, Script>();
@@ -111,7 +111,7 @@ function send(response: ServerResponse, status: number, body: unknown): void {
 
 const NETWORK = 'eip155:8453';
 
-/** What is done in the end by a real facilitator, and what becomes of its answer. */
+/** Forwards to a real facilitator and changes its answer by the fault. */
 async function forward(
   kind: 'verify' | 'settle',
   fault: VerifyFault | SettleFault,
@@ -141,7 +141,7 @@ async function forward(
       send(response, 200, { isValid: false, invalidReason: 'invalid_payload' });
       return;
     case 'forward_answered_twice': {
-      // The second answer waits on the connection: the next request there would get it.
+      // The second copy stays on the connection, where the next request would read it.
       const length = Buffer.byteLength(text);
       const head = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n`;
       response.socket?.write(`${head}${text}`.repeat(2));
@@ -173,14 +173,14 @@ function misbehave(fault: VerifyFault | SettleFault, response: ServerResponse, s
       send(response, 500, { error: 'boom' });
       return;
     case 'redirect':
-      // The one kind whose follower would send the proof along.
+      // 307 is the redirect at which a client would resend the proof.
       response.writeHead(307, { location: `${script.to ?? ''}/settle` }).end();
       return;
     case 'cut':
       response.destroy();
       return;
     default:
-      // hang: no answer, until the other side gives up.
+      // hang: never answers.
       return;
   }
 }

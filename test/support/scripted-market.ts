@@ -12,7 +12,7 @@ export interface SeenRequest {
   body: unknown;
 }
 
-/** `cut` ends the connection without an answer. A string body goes out as it is. The header `date` is sent only where it stands in `headers`. */
+/** `cut` closes the connection without an answer. A string body is sent unchanged. The `date` header is sent only if it is in `headers`. */
 export type Reply = 'cut' | { status: number; headers?: Record<string, string>; body?: unknown };
 
 export interface ScriptedMarket extends AsyncDisposable {
@@ -20,7 +20,7 @@ export interface ScriptedMarket extends AsyncDisposable {
   seen: SeenRequest[];
 }
 
-/** A remote server that answers what the test tells it to: true or false, whole or broken. */
+/** A remote server that gives the test's answers, whether honest or false, complete or broken. */
 export async function startScriptedMarket(
   answer: (request: SeenRequest, index: number) => Reply,
 ): Promise<ScriptedMarket> {
@@ -40,7 +40,7 @@ export async function startScriptedMarket(
       }
       const raw = typeof reply.body === 'string';
       const type = raw ? 'text/html' : reply.status < 400 ? 'application/json' : 'application/problem+json';
-      // Clients of these tests have clocks of their own.
+      // Clients of these tests have their own clocks.
       response.sendDate = false;
       response.writeHead(reply.status, {
         'content-type': type,
@@ -62,7 +62,7 @@ export async function startScriptedMarket(
   };
 }
 
-/** A clock that a sleeper moves, so that twenty minutes of waiting pass at once. */
+/** A clock that sleeping moves forward, so that twenty minutes pass at once. */
 export function createTestTime(startMs = 1_800_000_000_000): Pick<Environment, 'now' | 'sleep'> & { slept: number[] } {
   let nowMs = startMs;
   const slept: number[] = [];
@@ -79,11 +79,11 @@ export function createTestTime(startMs = 1_800_000_000_000): Pick<Environment, '
 
 export interface TestWallet extends Wallet {
   signed: number;
-  /** Those of them that could move money, as they were signed. */
+  /** Signed authorizations that could move money. */
   payments: Authorization[];
 }
 
-/** A wallet that counts what it signs. */
+/** A wallet that counts its signatures. */
 export function createTestWallet(): TestWallet {
   const account = privateKeyToAccount(generatePrivateKey());
   const wallet: TestWallet = {
@@ -99,12 +99,12 @@ export function createTestWallet(): TestWallet {
   return wallet;
 }
 
-/** Asks for the goods without paying for them. */
+/** Whether the request asks for goods without paying. */
 export function collects({ body }: SeenRequest): boolean {
   return (body as { collect?: boolean } | undefined)?.collect === true;
 }
 
-/** The nonce in a request's proof; null when it carries none. */
+/** Returns the nonce of a request's proof; null if it has none. */
 export function nonceIn(request: SeenRequest): string | null {
   const header = request.headers['x-payment'] ?? request.headers['payment-signature'];
   if (typeof header !== 'string') return null;
@@ -112,7 +112,7 @@ export function nonceIn(request: SeenRequest): string | null {
   return authorization.nonce;
 }
 
-/** The different nonces that a market was sent and could settle. */
+/** Returns the distinct nonces of proofs that the market could settle. */
 export function noncesToSettle(seen: readonly SeenRequest[]): Set<string> {
   const settling = seen.filter((request) => !collects(request));
   return new Set(settling.map(nonceIn).filter((nonce) => nonce !== null));

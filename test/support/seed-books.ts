@@ -4,8 +4,8 @@ import type { Database } from '../../src/platform/database/database.ts';
 let batches = 0;
 
 /**
- * Many paid fees at once, each with its payment and proof, of these merchants in turn: the first pays every second one, the next
- * every second one of the rest, and so on. Their blocks are spread evenly over the time given.
+ * Inserts many paid fees with payments and proofs. The first merchant pays half of them, the next half of the rest, and so on. Blocks are
+ * spread evenly over the time range.
  */
 export async function seedFees(
   database: Database,

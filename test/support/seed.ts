@@ -5,7 +5,7 @@ import { canonicalJson, sha256 } from '../../src/platform/canonical-json.ts';
 import type { Database, Queryable } from '../../src/platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../src/platform/hex.ts';
 
-/** Rows put straight into the tables, for tests of reads. What no test names is made up, and different each time. */
+/** Inserts rows directly, for tests of reads. Omitted fields get unique made-up values. */
 
 let last = 0;
 const next = (): number => ++last;
@@ -47,7 +47,7 @@ export interface SeededListing {
   wallet: Hex;
 }
 
-/** A live listing, free of a fee unless one is named. */
+/** Inserts a live listing, without a fee unless one is given. */
 export async function seedListing(
   database: Database,
   merchantId: bigint,
@@ -75,7 +75,7 @@ export async function seedListing(
   });
 }
 
-/** By itself, as tables of older versions have no such column. */
+/** A separate statement, because older versions of the table lack this column. */
 async function putLicenses(
   tx: Queryable,
   ids: readonly bigint[],
@@ -85,14 +85,14 @@ async function putLicenses(
     if (license) await tx.run(sql`update listings set license = ${license} where id = ${ids[at]}`);
 }
 
-/** What is not live stays as it is, as in the market. */
+/** Changes live listings only, as the market does. */
 export async function withdrawListing(database: Database, id: bigint): Promise<void> {
   await database.run(sql`
     update listings set state = 'withdrawn', withdrawn_at = ${later()}, withdrawn_reason = 'enough'
     where id = ${id} and state = 'live'`);
 }
 
-/** By the first merchant, who is the maintainer. What is removed already, or has ended, stays as it is. */
+/** Removes as merchant 1, the maintainer. Listings that are removed or have ended stay unchanged. */
 export async function removeListing(database: Database, id: bigint): Promise<void> {
   await database.run(sql`
     with gone as (
@@ -108,12 +108,12 @@ export async function pinListing(database: Database, id: bigint, pinned: boolean
   await database.run(sql`update listings set pinned = ${pinned} where id = ${id}`);
 }
 
-/** As an edit of the aisle does. */
+/** Moves a listing to another aisle, as an edit does. */
 export async function moveListing(database: Database, id: bigint, aisle: Aisle): Promise<void> {
   await database.run(sql`update listings set aisle = ${aisle} where id = ${id}`);
 }
 
-/** As a granted appeal does: one that was withdrawn before its removal is withdrawn again. */
+/** Reverses a removal as a granted appeal does: a listing withdrawn earlier is withdrawn again. */
 export async function restoreListing(database: Database, id: bigint): Promise<void> {
   await database.run(sql`
     with back as (
@@ -124,7 +124,7 @@ export async function restoreListing(database: Database, id: bigint): Promise<vo
     update removals set restored_at = ${later()} from back where listing_id = back.id and restored_at is null`);
 }
 
-/** Clears the shelves for the next round of a property. */
+/** Empties the shelves for the next round of a property test. */
 export async function hideAllListings(database: Database): Promise<void> {
   await database.run(sql`
     update listings set state = 'withdrawn', withdrawn_at = ${SEED_TIME} where state = 'live'`);
@@ -145,7 +145,7 @@ interface Bought {
   valueUnits: bigint;
 }
 
-/** A completed payment and its proof. */
+/** Inserts a completed payment with its proof. */
 async function seedPayment(database: Database, bought: Bought): Promise<Paid> {
   const { purpose, listingId, merchantId, payer, valueUnits } = bought;
   const txHash = bytes('tx', 32);
@@ -167,7 +167,7 @@ async function seedPayment(database: Database, bought: Bought): Promise<Paid> {
   return { paymentId: id, txHash, payer, valueUnits };
 }
 
-/** A purchase paid by x402, by a merchant, a wallet alone, or both. */
+/** Inserts an x402 purchase by a merchant, by a wallet alone, or both. */
 export async function seedPaidPurchase(
   database: Database,
   listingId: bigint,
@@ -193,7 +193,7 @@ export async function seedPaidPurchase(
   return { id, txHash: toHex(paid.txHash) };
 }
 
-/** A free good taken with a key. */
+/** Takes free goods with a key. */
 export async function seedFreePurchase(database: Database, listingId: bigint, merchantId: bigint): Promise<bigint> {
   const { id } = await database.one<{ id: bigint }>(sql`
     insert into purchases (listing_id, merchant_id, price_units, paid_units, verified_via, created_at)
@@ -201,7 +201,7 @@ export async function seedFreePurchase(database: Database, listingId: bigint, me
   return id;
 }
 
-/** A paid listing fee; a credit until a listing names it. */
+/** Inserts a paid listing fee, which is a credit until a listing uses it. */
 export async function seedFee(database: Database, merchantId: bigint): Promise<bigint> {
   const payer = bytes('payer', 20);
   const paid = await seedPayment(database, {
@@ -223,7 +223,7 @@ export async function seedFee(database: Database, merchantId: bigint): Promise<b
   });
 }
 
-/** An event with its number already given. Not to be mixed with a running sequencer. */
+/** Inserts an event with its number. Do not use it with a running sequencer. */
 export async function seedEvent(
   database: Database,
   kind: EventKind,
@@ -257,7 +257,7 @@ export interface SeedGoods {
   pinned?: boolean;
 }
 
-/** Many live listings in one transaction, in the order given; their ids. */
+/** Inserts many live listings in one transaction, in order. Returns their ids. */
 export async function seedStock(
   database: Database,
   merchantId: bigint,
@@ -299,7 +299,7 @@ export async function seedStock(
   });
 }
 
-/** As an edit does; what is not named stays, and so does the license of a listing that was bought. */
+/** Changes a listing as an edit does. Omitted fields stay, and so does the license of a listing that was bought. */
 export async function editListing(
   database: Database,
   id: bigint,
@@ -316,7 +316,7 @@ export async function editListing(
     where id = ${id} and not exists (select from purchases where listing_id = ${id})`);
 }
 
-/** Again by the same merchant changes nothing. */
+/** Inserts a vote; a second one of the same merchant changes no row. */
 export async function seedVote(database: Database, listingId: bigint, merchantId: bigint): Promise<void> {
   await database.run(sql`
     insert into votes (listing_id, merchant_id, created_at) values (${listingId}, ${merchantId}, ${later()})

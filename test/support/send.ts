@@ -5,17 +5,17 @@ import { ERRORS, type ErrorRow, errorClass, type Reason } from '../../src/contra
 import { watchAnswer } from './canary.ts';
 import { BASE_URL } from './market-world.ts';
 
-/** An answer as it came over the line. */
+/** A response as received. */
 export interface SentAnswer {
   status: number;
   headers: Headers;
   text: string;
 }
 
-/** Stands in the artifact of every listing that a test of refusals seeds. */
+/** Contained in the artifact of every listing that a test of refusals seeds. */
 export const CANARY = 'CANARY-hidden-goods';
 
-/** Everything that the table and W2 say of a refusal; hands out its body. */
+/** Checks a refusal against the table of reasons and the documented form of a problem. Returns its body. */
 export function expectRefusal(answer: SentAnswer, reason?: Reason): Record<string, unknown> {
   const { status, headers, text } = answer;
   const problem: Record<string, unknown> =
@@ -26,7 +26,7 @@ export function expectRefusal(answer: SentAnswer, reason?: Reason): Record<strin
   });
   const given = problem['reason'] as Reason;
   const table: ErrorRow = ERRORS[given];
-  // A reason may have other fields where it is given of a proof.
+  // A reason may have other fields when it concerns a proof.
   const row = status === table.of_proof?.status ? { ...table, ...table.of_proof } : table;
   expect(status).toBe(row.status);
   expect(status, text).toBeLessThan(500);
@@ -48,7 +48,7 @@ export function expectRefusal(answer: SentAnswer, reason?: Reason): Record<strin
   return problem;
 }
 
-/** A client generated from the contract must not meet a refusal that the contract does not name for that endpoint. */
+/** Checks that the contract lists this refusal for the endpoint, since generated clients know no others. */
 export function expectDeclared(endpoint: EndpointShape, answer: SentAnswer): SentAnswer {
   if (answer.status >= 300) expect(reasonsOf(endpoint), endpoint.name).toContain(JSON.parse(answer.text).reason);
   return answer;
@@ -56,13 +56,13 @@ export function expectDeclared(endpoint: EndpointShape, answer: SentAnswer): Sen
 
 export interface Sending {
   key?: string;
-  /** Sent as it is; anything but text or bytes as JSON. */
+  /** Text or bytes are sent unchanged, anything else as JSON. */
   body?: unknown;
-  /** A list sends the header that many times. */
+  /** An array sends the header once per element. */
   headers?: Record<string, string | string[]>;
 }
 
-/** One request exactly as given: a client that mends nothing, joins no headers and follows nothing. */
+/** Sends exactly this request: corrects nothing, joins no headers, follows no redirects. */
 export function send(url: string, method: string, path: string, sending: Sending = {}): Promise<SentAnswer> {
   const body = bytesOf(sending.body);
   const headers: Record<string, string | string[]> = { connection: 'close', ...sending.headers };
@@ -111,12 +111,12 @@ interface AskedFrom {
 export interface AnswerFrom {
   status: number;
   headers: IncomingMessage['headers'];
-  /** Empty where the answer was cut or is none. */
+  /** Empty if the response was cut or has no body. */
   text: string;
   bytes: number;
 }
 
-/** A request whose client has that address, one of 127.0.0.0/8: each of them is a network of its own. */
+/** Sends a request from that client address, one of 127.0.0.0/8; each counts as its own network. */
 export function askFrom(
   address: string,
   url: string,
@@ -136,7 +136,7 @@ export function askFrom(
       let bytes = 0;
       answer.on('data', (chunk: Buffer) => {
         bytes += chunk.byteLength;
-        // Long ones are counted and not kept.
+        // Long bodies are counted but not kept.
         if (bytes < 1_000_000) chunks.push(chunk);
       });
       answer.once('error', reject);
@@ -149,7 +149,7 @@ export function askFrom(
   });
 }
 
-/** Listens to the log from that address; whatever comes is left alone. */
+/** Opens an event stream from that address and ignores its data. */
 export function openStream(address: string, url: string): Promise<{ status: number; close(): void }> {
   return new Promise((resolve, reject) => {
     const sent = request(`${url}/api/events/stream`, { localAddress: address, agent: false });

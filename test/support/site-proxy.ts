@@ -1,14 +1,14 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** What a site is made to answer another: its own words, others, none, or nonsense. */
+/** A site's answer to another site: its own, a different one, none, or garbage. */
 export type SiteAnswer =
   | { status: number; json: unknown }
   | { status: number; text: string; headers?: Record<string, string> }
   | 'hang_up'
   | 'silence';
 
-/** Gives the answer in place of the site's own; null lets that pass. */
+/** Returns the replacement for the site's answer; null keeps it. */
 export type SiteTwist = (asked: { method: string; path: string; status: number; json: unknown }) => SiteAnswer | null;
 
 export interface SeenRequest {
@@ -19,31 +19,31 @@ export interface SeenRequest {
 }
 
 export interface SiteProxy {
-  /** The origin under which the other site knows this one. */
+  /** URL under which the other site knows this one. */
   url: string;
-  /** Everything that came this way. */
+  /** All requests that passed. */
   seen: SeenRequest[];
-  /** From now on; null: all passes. */
+  /** Sets the twist; null: forward everything. */
   twist(twist: SiteTwist | null): void;
   close(): Promise<void>;
 }
 
-/** Stands before a site, where the other one reads it: an honest wire, until it is told to lie. */
+/** A proxy in front of a site, between it and the other site. Honest until told to lie. */
 export async function startSiteProxy(target: () => string): Promise<SiteProxy> {
   const seen: SeenRequest[] = [];
   let twisted: SiteTwist | null = null;
   const server = createServer((request, response) => {
-    pass(request, response).catch(() => response.destroy());
+    passOn(request, response).catch(() => response.destroy());
   });
 
-  async function pass(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function passOn(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const asked = await readRequest(request);
     seen.push(asked);
-    const own = await ask(target(), asked).catch(() => null);
+    const own = await askSite(target(), asked).catch(() => null);
     const json = own === null ? null : parse(own.text);
     const { method, path } = asked;
     const lie = twisted?.({ method, path, status: own?.status ?? 0, json }) ?? null;
-    give(response, lie ?? (own === null ? 'hang_up' : { ...own, headers: { 'content-type': own.type } }));
+    sendAnswer(response, lie ?? (own === null ? 'hang_up' : { ...own, headers: { 'content-type': own.type } }));
   }
 
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -68,7 +68,7 @@ async function readRequest(request: IncomingMessage): Promise<SeenRequest> {
   return { method, path, headers, body: Buffer.concat(chunks).toString('utf8') };
 }
 
-function give(response: ServerResponse, answer: SiteAnswer): void {
+function sendAnswer(response: ServerResponse, answer: SiteAnswer): void {
   if (answer === 'silence') return;
   if (answer === 'hang_up') return void response.destroy();
   const text = 'json' in answer ? JSON.stringify(answer.json) : answer.text;
@@ -77,7 +77,7 @@ function give(response: ServerResponse, answer: SiteAnswer): void {
   response.end(text);
 }
 
-async function ask(
+async function askSite(
   target: string,
   { method, path, headers, body }: SeenRequest,
 ): Promise<{ status: number; type: string; text: string }> {

@@ -11,63 +11,63 @@ import { copyCluster, killServer, makeOwn, onServer, type RunningPostgres, runPo
 const PASSWORD = 'of-a-test';
 const POLL_MS = 10;
 
-/** One PostgreSQL with a data folder of its own, as a primary, a restored copy or a standby, whichever it is started as. */
+/** A PostgreSQL with its own data folder that can run as a primary, a restored copy or a standby. */
 export interface PostgresServer {
-  /** Of the database `openaisle`, as superuser, by its Unix socket. It stays over restarts. */
+  /** URL of the database `openaisle`, as superuser over its Unix socket. Stays the same across restarts. */
   readonly url: string;
-  /** Its data folder, as it stands on disk. */
+  /** Its data folder. */
   readonly cluster: string;
-  /** What it has written into its log since it was started. */
+  /** Returns its log since the last start. */
   said(): Promise<string>;
-  /** Goes on with the folder as it was left: a primary, a standby, or a fresh copy as what was restored, on the timeline of the backup. */
+  /** Starts with the folder as it is: a primary, a standby, or a fresh copy as a restored server on the backup's timeline. */
   start(): Promise<void>;
-  /** The same for a fresh copy, as a recovery to a point in time ends: on a timeline of its own. */
+  /** Starts a fresh copy as a point-in-time recovery ends: on a new timeline. */
   startOnNewTimeline(): Promise<void>;
-  /** Follows `primary` from now on, and is ready once it takes reading connections. `name` is what `makeSynchronous` knows it by. */
+  /** Follows `primary` and resolves once it accepts read connections. `name` identifies it for `makeSynchronous`. */
   startAsStandbyOf(primary: PostgresServer, name: string): Promise<void>;
-  /** A base backup, taken while everybody works: a server that has not been started, and is as this one was at the end of the copy. */
+  /** Makes a base backup under load. Returns a server, not started, with the state at the end of the copy. */
   copyWhileRunning(): Promise<PostgresServer>;
-  /** Commits wait from now on until that standby has them on disk; null: they wait for no standby. Returns once it is in force. */
+  /** Makes commits wait until that standby has them on disk; null: for none. Returns once this is in effect. */
   makeSynchronous(standby: string | null): Promise<void>;
-  /** The standby receives nothing more. What was committed meanwhile is lost when it is promoted. */
+  /** Stops receiving. Commits from then on are lost if this standby is promoted. */
   pauseStreaming(): Promise<void>;
   resumeStreaming(): Promise<void>;
-  /** The standby receives and does not show. A promotion shows all of it, so nothing is lost by it. */
+  /** Receives without applying. A promotion applies everything, so nothing is lost. */
   pauseReplay(): Promise<void>;
   resumeReplay(): Promise<void>;
-  /** Waits until the standby shows all that `primary` has committed up to now. */
+  /** Waits until the standby has applied all commits of `primary` so far. */
   waitForReplay(primary: PostgresServer): Promise<void>;
-  /** The standby is a primary when this returns. */
+  /** Returns once the standby is a primary. */
   promote(): Promise<void>;
-  /** One statement, on a connection of its own: also of a standby, to which the platform does not connect. */
+  /** Runs one statement on its own connection; also works on a standby, to which the platform never connects. */
   ask<T extends object>(text: string): Promise<T[]>;
-  /** Kill -9 of all its processes. `start` goes on from there. */
+  /** Kills all its processes with SIGKILL. `start` continues from there. */
   kill(): Promise<void>;
-  /** What a supervisor does: what still runs of it is killed, and it is started. */
+  /** Acts as a supervisor: kills remaining processes and starts the server. */
   restart(): Promise<void>;
-  /** A clean end: its standbys get everything first. */
+  /** Stops cleanly; standbys receive everything first. */
   stop(): Promise<void>;
 }
 
 export interface PrimaryOptions {
   /** Settings of postgresql.conf. */
   settings?: Readonly<Record<string, string>>;
-  /** An empty folder for the data, for example on a disk of its own. */
+  /** An empty folder for the data, for example on a separate disk. */
   cluster?: string;
   /** An empty folder for the write-ahead log. */
   wal?: string;
 }
 
 export interface PostgresGround {
-  /** Where the servers are, unless they were given other folders. */
+  /** Folder of the servers, unless they have their own. */
   folder: string;
-  /** A new server, as safe as the market's own, that runs and has the empty database `openaisle`. */
+  /** Starts a new server with the market's durability settings and an empty database `openaisle`. */
   startPrimary(options?: PrimaryOptions): Promise<PostgresServer>;
-  /** Ends every server and removes everything. */
+  /** Stops every server and removes all files. */
   drop(): Promise<void>;
 }
 
-/** Where servers of the embedded version are made that lose, follow and replace one another. */
+/** Makes servers of the embedded version that can fail, follow and replace each other. */
 export async function openPostgresGround(): Promise<PostgresGround> {
   const folder = await mkdtemp(join(tmpdir(), 'openaisle-ground-'));
   await chmod(folder, 0o711);
@@ -95,7 +95,7 @@ export async function openPostgresGround(): Promise<PostgresGround> {
       return server;
     },
     drop: async () => {
-      // Standbys were made later than what they follow, which would wait for them.
+      // Stop standbys before the servers they follow, which would wait for them. Standbys were made later.
       for (const server of servers.toReversed()) await server.stop();
       await rm(folder, { recursive: true, force: true });
     },
@@ -118,7 +118,7 @@ async function initialize(
     ...[`--pgdata=${cluster}`, '--username=openaisle', `--pwfile=${password}`, '--encoding=UTF8', '--data-checksums'],
     ...['--auth-local=scram-sha-256', '--auth-host=reject', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'],
     ...['--locale=C', '--no-instructions', ...(wal === undefined ? [] : [`--waldir=${wal}`])],
-    // A standby that streams again after a while finds what it missed, and a copy the log of its own time.
+    // Keeps enough log for a standby that resumes streaming, and for the time of a base backup.
     ...Object.entries({ wal_keep_size: '1GB', ...settings }).map(([name, value]) => `--set=${name}=${value}`),
   ]);
 }
@@ -126,15 +126,15 @@ async function initialize(
 interface Desk {
   ask: PostgresServer['ask'];
   until(condition: string): Promise<void>;
-  /** In force for connections to come; processes that are there learn of it soon. */
+  /** Applies to new connections; existing processes follow soon. */
   configure(name: string, value: string): Promise<void>;
 }
 
 function createDesk(url: string): Desk {
   const ask = async <T extends object>(text: string): Promise<T[]> => {
-    // The platform's own connections are to no standby.
+    // The platform's own connections refuse standbys.
     const client = new Client({ connectionString: url });
-    // Without it a server that ends would end this process.
+    // Without a handler, a server that stops would end this process.
     client.on('error', () => {});
     try {
       await client.connect();
@@ -164,7 +164,7 @@ function createActs({ ask, until, configure }: Desk): Pick<PostgresServer, Acts>
   return {
     makeSynchronous: async (standby) => {
       await configure('synchronous_standby_names', standby ?? '');
-      // It is the checkpointer who tells all others of the change: it has, once it has done what it was asked after it.
+      // The checkpointer announces the new setting, so it has done so once a later checkpoint is complete.
       await ask('checkpoint');
       if (standby === null) return;
       const isSynchronous = `application_name = '${standby}' and sync_state = 'sync'`;
@@ -172,7 +172,7 @@ function createActs({ ask, until, configure }: Desk): Pick<PostgresServer, Acts>
     },
     pauseReplay: async () => {
       await ask('select pg_wal_replay_pause()');
-      // The state is `pause requested` until the process that replays has seen it.
+      // The state is `pause requested` until the replay process has noticed.
       await until("pg_get_wal_replay_pause_state() = 'paused'");
     },
     resumeReplay: async () => void (await ask('select pg_wal_replay_resume()')),
@@ -245,7 +245,7 @@ function createServer(
       await running?.exited;
     },
     restart: async () => {
-      // It may end by itself at the same time.
+      // It may exit by itself at the same time.
       if (running?.isRunning()) await killServer(cluster).catch(() => {});
       await running?.exited;
       await start();

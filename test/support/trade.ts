@@ -23,16 +23,16 @@ import {
 import { type ScriptedFacilitator, startScriptedFacilitator } from './scripted-facilitator.ts';
 import { seedListing } from './seed.ts';
 
-/** What goods cost where a test names no price. */
+/** Default price of goods. */
 export const PRICE = 2_500_000n;
 
-/** For a payer that sends a transaction itself. To buy, a wallet needs none of it. */
+/** For a payer that sends its own transactions. Buying by x402 needs none. */
 export const GAS_WEI = 10n ** 18n;
 
 export interface Goods {
   id: bigint;
   artifact: string;
-  /** What a proof for these goods must say; `now` is the time of the market whenever it is read. */
+  /** Terms of a proof for these goods; `now` reads the market's time. */
   terms: Required<Pick<ProofTerms, 'payTo' | 'units' | 'resource' | 'now'>>;
 }
 
@@ -44,19 +44,18 @@ interface GoodsOptions {
 
 export interface Trade {
   world: World;
-  /** The maintainer. */
   keeper: Member;
   seller: Member;
   buyer: Member;
-  /** A listing of the seller, unlike every other one. */
+  /** Makes a listing of the seller that differs from all others. */
   goods(given?: GoodsOptions): Promise<Goods>;
-  /** An account of its own, so that what it paid can be counted. */
+  /** Makes a new account, so that its payments can be counted. */
   wallet(usdcUnits?: bigint, wei?: bigint): Promise<TestAccount>;
-  /** What the market tells anybody about the payment of that proof. */
+  /** Returns the public status of that proof's payment. */
   statusOf(proof: SignedProof): Promise<Record<string, unknown>>;
 }
 
-/** One world for all tests of a file, with one who sells and one who buys; readable only while tests run. */
+/** Creates one world with a seller and a buyer for all tests of a file. Readable only while tests run. */
 export function testTrade(options: WorldOptions = {}): Trade {
   let running: Pick<Trade, 'world' | 'keeper' | 'seller' | 'buyer'> | null = null;
   let made = 0;
@@ -86,7 +85,7 @@ export function testTrade(options: WorldOptions = {}): Trade {
       const content = artifact ?? `secret goods number ${made}`;
       const listing = { wallet: payTo, priceUnits: units, artifact: content };
       const { id } = await seedListing(world.db.database, seller.id, listing);
-      // Put there past the market, which sees it only when it looks.
+      // Inserted directly, so the market sees it only after its next read.
       await world.running.eventsSettled();
       const resource = `${BASE_URL}/api/buy/${id}`;
       const terms = {
@@ -114,14 +113,14 @@ export function testTrade(options: WorldOptions = {}): Trade {
 
 export interface ScriptedTrade extends Trade {
   facilitator: ScriptedFacilitator;
-  /** From here on the facilitator does what ours does. */
+  /** From here on behaves like our own facilitator. */
   forward(): void;
 }
 
-/** The same, with a facilitator as bad as a test needs it. */
+/** Same, with a scripted facilitator. */
 export async function scriptedTrade(options: Omit<WorldOptions, 'facilitatorUrl'> = {}): Promise<ScriptedTrade> {
   const facilitator = await startScriptedFacilitator();
-  // Before the world registers its end, since what is registered last ends first.
+  // Registered before the world, because hooks registered last run first.
   afterAll(() => facilitator.close());
   const trade = testTrade({ ...options, facilitatorUrl: facilitator.url });
   const forward = () => facilitator.script({ verify: 'forward', settle: 'forward', to: trade.world.facilitator.url });
@@ -174,7 +173,7 @@ let made = 0;
 
 export type GoodsBody = Record<string, unknown> & { title: string; artifact: string };
 
-/** A good request to list; what is not named differs from that of every other one. */
+/** Makes a valid listing request; omitted fields differ from all others. */
 export function newGoods(changes: Record<string, unknown> = {}): GoodsBody {
   made += 1;
   return {
@@ -208,7 +207,7 @@ export function signFee(world: World, payer: TestAccount): Promise<SignedProof> 
   return signProof(world.chain, payer, FEE_TERMS);
 }
 
-/** A wallet of its own, so that what it paid can be counted. */
+/** Makes a new wallet, so that its payments can be counted. */
 export async function fundedWallet(world: World, usdcUnits = 100_000_000n): Promise<TestAccount> {
   made += 1;
   const account = testAccount(`wallet ${made} of a test`);
@@ -216,7 +215,7 @@ export async function fundedWallet(world: World, usdcUnits = 100_000_000n): Prom
   return account;
 }
 
-/** Lists with the fee paid, and brings it to the shelf. */
+/** Lists with the fee paid and waits until the listing is on the shelf. */
 export async function listPaid(world: World, member: Member, body: unknown, payer: TestAccount): Promise<Answer> {
   const proof = await signFee(world, payer);
   await listGoods(world, member, body, { proof: proof.v2 });
@@ -233,7 +232,7 @@ export interface CollectChange {
   signer?: TestAccount;
 }
 
-/** A collecting signature, and the salt behind it. */
+/** Makes a collecting signature and returns it with its salt. */
 export async function signCollecting(
   chain: LocalChain,
   { id, terms }: { id: bigint; terms: Pick<Goods['terms'], 'payTo' | 'resource'> },

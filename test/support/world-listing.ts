@@ -4,7 +4,7 @@ import type { Database, Tx } from '../../src/platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../src/platform/hex.ts';
 import { SEED_TIME, seedMerchant } from './seed.ts';
 
-/** Rows about things of a city put straight into the tables, for tests that need no city. What no test names is made up. */
+/** Inserts rows about city things directly, for tests without a city. Omitted fields get made-up values. */
 
 let last = 0;
 const next = (): number => ++last;
@@ -20,7 +20,7 @@ export interface SeedWorldListing {
   wallet?: Hex;
   tags?: string[];
   feeId?: bigint;
-  /** Of the city. */
+  /** Origin of the city. */
   origin?: string;
   offerId?: bigint;
   thingId?: bigint;
@@ -36,7 +36,7 @@ export interface SeededWorldListing {
   priceUnits: bigint;
 }
 
-/** A live listing of a thing, with the draft that it comes from; free of a fee unless one is named. */
+/** Inserts a live listing of a thing with its draft, without a fee unless one is given. */
 export async function seedWorldListing(
   database: Database,
   merchantId: bigint,
@@ -90,7 +90,7 @@ export interface SeedCheckout {
   cityHandle?: string;
 }
 
-/** An open one, for any listing of a thing. */
+/** Inserts an open checkout of any listing of a thing. */
 export async function seedCheckout(tx: Tx, listingId: bigint, given: SeedCheckout): Promise<bigint> {
   await tx.lock('world_checkouts');
   const { id } = await tx.one<{ id: bigint }>(sql`
@@ -104,7 +104,7 @@ export async function seedCheckout(tx: Tx, listingId: bigint, given: SeedCheckou
 
 export interface SeedWorldSale extends SeedCheckout {
   payer?: Hex;
-  /** One that was made on a chain; made up when left out. */
+  /** A real transfer on a chain. Omitted: made up. */
   transfer?: { txHash: Hex; blockNumber: bigint; blockHash: Hex; logIndex: number };
 }
 
@@ -116,7 +116,7 @@ export interface SeededWorldSale {
   claimedAt: Date;
 }
 
-/** The end that a sync records: listing, checkout, proof and purchase in one transaction. */
+/** Inserts the result of a completed sale in one transaction: listing, checkout, proof and purchase. */
 export async function seedWorldSale(
   database: Database,
   listingId: bigint,
@@ -151,7 +151,7 @@ export async function seedWorldSale(
   });
 }
 
-/** As what becomes of its offer does. */
+/** Ends a listing as the outcome of its offer would. */
 export async function endWorldListing(
   database: Database,
   id: bigint,

@@ -16,12 +16,12 @@ import { seedListing, seedMerchant } from '../support/seed.ts';
 import { seedFees } from '../support/seed-books.ts';
 import { fundedWallet, GAS_WEI, listGoods, newGoods, PRICE, signFee, testTrade } from '../support/trade.ts';
 
-// A market that was on another network before, and has its listings and payments still.
+// A market that used another network earlier and still has its listings and payments.
 
 const ANOTHER = 137n;
 const { world, buyer, seller, goods, wallet } = testTrade();
 
-/** An attempt of that other time, like one of today but for its chain. */
+/** Inserts a payment attempt as it was recorded on the old network. */
 async function openBefore(listingId: bigint, { from, to, value, ...of }: Authorization): Promise<bigint> {
   const { id } = await world.db.database.one<{ id: bigint }>(sql`
     insert into payments (purpose, path, status, listing_id, chain_id, asset, payee, payer, value_units, nonce, valid_after,

@@ -56,7 +56,7 @@ const requestsOf = (rpc: Rpc): number => rpc.traffic().requests;
 const listings = new Map<SignedProof, bigint>();
 const buyAgain = (proof: SignedProof) => world.buy(listings.get(proof) ?? 0n, { key: buyer.key, proof: proof.v2 });
 
-/** So many payments of one merchant that are settling and not seen on the chain. */
+/** Opens `count` payments of one merchant that are settling and have not been seen on the chain. */
 async function openPayments(count: number): Promise<SignedProof[]> {
   return await Promise.all(
     (await wallets(count)).map(async (payer) => {
@@ -120,7 +120,7 @@ describe('the background pass', () => {
     await settleInOneBlock([early]);
     await world.running.payments.reconcileOnce();
     await settleInOneBlock([late]);
-    // The request of its buyer sees it, and no pass has yet.
+    // The buyer's request sees the transfer; no background pass has seen it yet.
     await buyAgain(late);
     expect(await seen(late)).toMatchObject({ stage: 'mined' });
     await reorg(world.chain, 1);

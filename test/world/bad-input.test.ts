@@ -22,7 +22,7 @@ const withBody = samples.flatMap((sample) =>
 
 beforeAll(async () => {
   world = await startWorld({
-    // No facilitator answers there.
+    // No facilitator listens here.
     cityUrl: 'http://127.0.0.1:1',
     limits: {
       guard_runs_per_merchant_day: 100_000,
@@ -39,7 +39,7 @@ beforeAll(async () => {
   await removeListing(database, AT.endedId);
   await database.run(sql`
     insert into votes (listing_id, merchant_id, created_at) values (${AT.listingId}, ${member.id}, now())`);
-  // What the samples ask for is there already, so that asking changes nothing.
+  // Insert the rows that the samples would create, so that sending a sample changes no row.
   await database.run(sql`
     insert into comments (id, listing_id, merchant_id, body, created_at)
     values (1, ${AT.listingId}, ${member.id}, 'a comment', now())`);
@@ -69,10 +69,10 @@ function pathsIn(problem: Record<string, unknown>): string[] {
 
 const OPEN_QUERIES = new Set(['q', 'tag', 'seller', 'max_price_usdc', 'verified_sales_min', 'license']);
 
-/** Null ends what a name began. */
+/** Fields where null is valid: it removes the value. */
 const MAY_BE_NULL = new Set(['linkCity.city_handle', 'editListing.license']);
 
-/** What nothing but the act itself can refuse, of requests that would change something or name what was never opened. */
+/** Reasons that only the operation itself can give: the request is well formed, but would change something or names an unknown id. */
 const BY_THE_ACT: Record<string, Reason> = {
   editListing: 'field_fixed',
   appealRemoval: 'not_removed',
@@ -114,7 +114,7 @@ describe('the samples of this test', () => {
   });
 });
 
-/** What stands in a place has another name at another method. */
+/** Drops parameter names: the same path segment may be named differently for another method. */
 const formOf = (path: string): string => path.replaceAll(/:\w+/g, ':');
 
 describe.each(samples)('$name refuses', (sample) => {
@@ -187,7 +187,7 @@ describe.each(samples)('$name refuses', (sample) => {
       expectRefusal(await ask(sample, {}, `?${name}=1&${name}=1`), 'invalid_query');
       for (const value of ['', '-1', '0', '1.0', '1e1', '01', '%00', '%E2%80%AE', '9'.repeat(40), 'no such thing']) {
         const answer = await ask(sample, {}, `?${name}=${value.replaceAll(' ', '+')}`);
-        // What is searched for may be anything, and some of these are prices, counts and tags.
+        // These query fields accept any text, and some of the inputs are valid prices, counts or tags.
         if (OPEN_QUERIES.has(name) && answer.status === 200) continue;
         const problem = expectRefusal(answer);
         expect(['invalid_query', 'cursor_invalid'], `${name}=${value}`).toContain(problem['reason']);
@@ -259,9 +259,9 @@ describe.each(withBody)('the body of $form', (sample) => {
   });
 
   it.each(textsOf(fields))('has %s only as text of its length, without what hides or reorders', async (field) => {
-    // Longer than any text may be, but not than a body.
+    // Longer than any text field allows, but within the body limit.
     const long = await put(field, 'a'.repeat(sample.endpoint.body_limit === undefined ? 60_000 : 300_000));
-    // One refusal for every text that is no code in force, whatever is wrong with it.
+    // Every text that is not an active recovery code gets the same refusal.
     if (field === 'recovery_code') expectRefusal(long);
     else expectAt(long, field);
     for (const character of [

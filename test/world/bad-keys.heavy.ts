@@ -36,7 +36,7 @@ afterEach(async () => {
   expect(await countRows(world.db.database)).toEqual(rows);
 });
 
-function ask(sample: Sample, changed: Sending = {}, path = sample.path): Promise<SentAnswer> {
+function sendSample(sample: Sample, changed: Sending = {}, path = sample.path): Promise<SentAnswer> {
   return send(world.url, sample.endpoint.method, path, { ...sendingOf(sample, member), ...changed });
 }
 
@@ -129,7 +129,7 @@ describe.each(samples)('$name', (sample) => {
         for (const field of foreign) tries.push([{ body: { ...body, [field]: `see ${secret}.` } }]);
       }
       for (const [sending, path] of tries) {
-        const answer = await ask(sample, sending, path);
+        const answer = await sendSample(sample, sending, path);
         expectRefusal(answer, 'secret_in_payload');
         expect(answer.text + JSON.stringify([...answer.headers])).not.toContain(secret);
       }
@@ -148,7 +148,7 @@ describe('the hidden goods of a new listing', () => {
   const sample = samples.find(({ name }) => name === 'createListing');
   const list = (changes: Record<string, unknown>) => {
     if (sample === undefined) throw new Error('no sample of a listing');
-    return ask(sample, { body: { ...sample.bodies[0]?.fields, ...changes } });
+    return sendSample(sample, { body: { ...sample.bodies[0]?.fields, ...changes } });
   };
 
   it.each(secrets)('may not hold %s, as text, as bytes or among other text', async (_kind, secret) => {

@@ -64,11 +64,11 @@ function payAt(name: string): PayAt & { ask(headers: Headers): Promise<SentAnswe
   };
 }
 
-/** A refusal of a proof says whether paying again is safe, and a 402 always says what to sign. */
+/** Checks a refusal of a proof: it says whether paying again is safe, and a 402 always names the terms to sign. */
 function expectPaymentRefusal(answer: SentAnswer, reason: Reason, at: PayAt): void {
   const problem = expectRefusal(answer, reason);
   const row: ErrorRow = ERRORS[problem['reason'] as Reason];
-  // Where the table leaves it open the request came with a proof that was not checked yet.
+  // A reason without a value in the table: the proof was not checked yet, so the answer must say true.
   expect(problem['do_not_pay_again']).toBe(row.of_proof?.do_not_pay_again ?? row.do_not_pay_again ?? true);
   if (answer.status !== 402) return;
   const { payTo, units, resource } = at.terms;

@@ -8,7 +8,7 @@ import { systemClock } from '../../src/platform/clock.ts';
 import { type Hex, isHex } from '../../src/platform/hex.ts';
 import { type ProofTerms, type SignedProof, signProof, wrapProof } from '../support/market-world.ts';
 
-/** Where a payment is asked for. */
+/** Terms of a request for payment. */
 export interface PayAt {
   chain: LocalChain;
   terms: ProofTerms & { resource: string };
@@ -19,7 +19,7 @@ type Headers = Record<string, string | string[]>;
 export interface BadProof {
   what: string;
   reason: Reason;
-  /** One or more requests' headers, all to be refused with that reason. */
+  /** Makes the headers of one or more requests; each must be refused with `reason`. */
   make(at: PayAt): Promise<Headers[]>;
 }
 
@@ -33,7 +33,7 @@ const inEither = (value: string): Headers[] => [{ 'x-payment': value }, { 'payme
 
 const good = (at: PayAt): Promise<SignedProof> => signProof(at.chain, payer, at.terms);
 
-/** Signed by the payer in all form, but for other terms than those asked for. */
+/** A valid signature of the payer over terms other than the requested ones. */
 function signedFor(what: string, signed: (at: PayAt) => Partial<Authorization>): BadProof {
   const make = async (at: PayAt) => both(await signProof(at.chain, payer, { ...at.terms, signed: signed(at) }));
   return { what, reason: 'payment_invalid', make };
@@ -58,7 +58,7 @@ const otherTerms: BadProof[] = [
 
 type Json = { [field: string]: Json } & Record<string, unknown>;
 
-/** A good proof, changed in what was not signed. */
+/** A valid proof with an unsigned field changed. */
 function changed(what: string, reason: Reason, version: 'v1' | 'v2' | 'both', change: (proof: Json) => void): BadProof {
   const make = async (at: PayAt) => {
     const proof = await good(at);
@@ -71,7 +71,7 @@ function changed(what: string, reason: Reason, version: 'v1' | 'v2' | 'both', ch
   return { what, reason, make };
 }
 
-function set(path: string, value: unknown): (proof: Json) => void {
+function setPath(path: string, value: unknown): (proof: Json) => void {
   const steps = path.split('.');
   const last = steps.pop() ?? '';
   return (proof) => {
@@ -87,23 +87,23 @@ const otherWords: BadProof[] = [
       `version 1 for the network ${network || 'without a name'}`,
       'payment_invalid',
       'v1',
-      set('network', network),
+      setPath('network', network),
     ),
   ),
   ...['eip155:84532', 'eip155:1', 'base', 'eip155:08453', 'solana:x'].map((network) =>
-    changed(`version 2 for the network ${network}`, 'payment_invalid', 'v2', set('accepted.network', network)),
+    changed(`version 2 for the network ${network}`, 'payment_invalid', 'v2', setPath('accepted.network', network)),
   ),
-  changed('another token', 'payment_invalid', 'v2', set('accepted.asset', NETWORKS['base-sepolia'].usdc)),
-  changed('a promise to pay another payee', 'payment_invalid', 'v2', set('accepted.payTo', payer.address)),
-  changed('a promise of a higher amount', 'payment_invalid', 'v2', set('accepted.amount', '99000000')),
-  changed('a promise of a lower amount', 'payment_invalid', 'v2', set('accepted.amount', '0')),
-  changed('version 1 of another scheme', 'payment_invalid', 'v1', set('scheme', 'upto')),
-  changed('version 2 of another scheme', 'payment_invalid', 'v2', set('accepted.scheme', 'upto')),
+  changed('another token', 'payment_invalid', 'v2', setPath('accepted.asset', NETWORKS['base-sepolia'].usdc)),
+  changed('a promise to pay another payee', 'payment_invalid', 'v2', setPath('accepted.payTo', payer.address)),
+  changed('a promise of a higher amount', 'payment_invalid', 'v2', setPath('accepted.amount', '99000000')),
+  changed('a promise of a lower amount', 'payment_invalid', 'v2', setPath('accepted.amount', '0')),
+  changed('version 1 of another scheme', 'payment_invalid', 'v1', setPath('scheme', 'upto')),
+  changed('version 2 of another scheme', 'payment_invalid', 'v2', setPath('accepted.scheme', 'upto')),
   changed(
     'a proof for another resource',
     'payment_bound_elsewhere',
     'v2',
-    set('resource.url', 'http://127.0.0.1:4020/api/buy/2'),
+    setPath('resource.url', 'http://127.0.0.1:4020/api/buy/2'),
   ),
 ];
 
@@ -112,27 +112,27 @@ const signedFields = ['from', 'to', 'value', 'validAfter', 'validBefore', 'nonce
 );
 const shapes: BadProof[] = [
   ...['x402Version', 'payload', 'payload.signature', 'payload.authorization', ...signedFields].flatMap((path) => [
-    changed(`a proof without ${path}`, 'malformed_proof', 'both', set(path, undefined)),
-    changed(`a proof with a number for ${path}`, 'malformed_proof', 'both', set(path, 3)),
-    changed(`a proof with an object for ${path}`, 'malformed_proof', 'both', set(path, {})),
+    changed(`a proof without ${path}`, 'malformed_proof', 'both', setPath(path, undefined)),
+    changed(`a proof with a number for ${path}`, 'malformed_proof', 'both', setPath(path, 3)),
+    changed(`a proof with an object for ${path}`, 'malformed_proof', 'both', setPath(path, {})),
   ]),
   ...['-1', '1e6', '0x10', '1.0', ' 1', '', '9'.repeat(78)].map((value) =>
     changed(
       `a value spelled "${value.slice(0, 9)}"`,
       'malformed_proof',
       'both',
-      set('payload.authorization.value', value),
+      setPath('payload.authorization.value', value),
     ),
   ),
   changed(
     'a time spelled as a date',
     'malformed_proof',
     'both',
-    set('payload.authorization.validBefore', '2030-01-01'),
+    setPath('payload.authorization.validBefore', '2030-01-01'),
   ),
-  changed('a short nonce', 'malformed_proof', 'both', set('payload.authorization.nonce', '0x01')),
-  changed('a payer that is no address', 'malformed_proof', 'both', set('payload.authorization.from', 'buyer.eth')),
-  changed('version 3', 'malformed_proof', 'both', set('x402Version', 3)),
+  changed('a short nonce', 'malformed_proof', 'both', setPath('payload.authorization.nonce', '0x01')),
+  changed('a payer that is no address', 'malformed_proof', 'both', setPath('payload.authorization.from', 'buyer.eth')),
+  changed('version 3', 'malformed_proof', 'both', setPath('x402Version', 3)),
   changed('a permit2 payload', 'malformed_proof', 'both', (proof) => {
     const { authorization, signature } = proof['payload'] as Json;
     const permit2Authorization = {
@@ -140,11 +140,11 @@ const shapes: BadProof[] = [
       permitted: { token: NETWORKS.base.usdc, amount: '1' },
       spender: payer.address,
     };
-    set('payload', { signature, permit2Authorization })(proof);
+    setPath('payload', { signature, permit2Authorization })(proof);
   }),
 ];
 
-/** The same terms with a signature made some other way. */
+/** The same terms with a different kind of signature. */
 function resigned(what: string, reason: Reason, sign: (at: PayAt, proof: SignedProof) => Hex | Promise<Hex>): BadProof {
   const make = async (at: PayAt) => {
     const proof = await good(at);
@@ -158,7 +158,7 @@ function hexOf(text: string): Hex {
   return text;
 }
 
-/** The twin that recovers to the same address. */
+/** Returns the high-s twin of a signature; it recovers to the same address. */
 function highS(signature: Hex): Hex {
   const s = CURVE_ORDER - BigInt(`0x${signature.slice(66, 130)}`);
   const v = signature.endsWith('1b') ? '1c' : '1b';
@@ -252,5 +252,5 @@ const headerForms: BadProof[] = [
   ),
 ];
 
-/** Everything that may be wrong with a proof, but for what depends on the chain's state. */
+/** All defects of a proof that do not depend on the state of the chain. */
 export const BAD_PROOFS: readonly BadProof[] = [...otherTerms, ...otherWords, ...shapes, ...signatures, ...headerForms];

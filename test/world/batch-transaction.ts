@@ -9,7 +9,7 @@ const abi = parseAbi([
   'function transferFrom(address from, address to, uint256 value)',
 ]);
 
-/** Code of a transaction without a recipient that makes these calls to the token: copy each from the code, then CALL. */
+/** Init code for a contract creation that makes these token calls: copies each call's data from the code, then runs CALL. */
 function batchCode(calls: readonly Hex[]): Hex {
   const datas = calls.map((call) => call.slice(2));
   const word = (value: number): string => value.toString(16).padStart(4, '0');
@@ -24,7 +24,7 @@ function batchCode(calls: readonly Hex[]): Hex {
   return `0x${code}00${datas.join('')}`;
 }
 
-/** Calls to the token, all in one transaction of `sender`. Resolves with its hash when it is mined. */
+/** Makes several token calls in one transaction of `sender`. Resolves with its hash once it is mined. */
 export async function sendBatch(world: Pick<World, 'chain'>, sender: TestAccount, calls: readonly Hex[]): Promise<Hex> {
   const { status, transactionHash } = await send(world.chain, sender, { data: batchCode(calls) }, 3_000_000n);
   if (status !== 'success') throw new Error('the batch reverted');
@@ -36,7 +36,7 @@ export interface BatchedTransfer {
   units: bigint;
 }
 
-/** Plain transfers of one wallet, all in one transaction: the wallet lets the contract that is to be made move its money. */
+/** Makes plain transfers of one wallet in one transaction. The wallet first approves the contract that the transaction will create. */
 export async function transferTogether(
   world: World,
   from: TestAccount,

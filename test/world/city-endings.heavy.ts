@@ -22,7 +22,7 @@ interface Held {
 const TWO_HOURS = 7_200;
 const hash = (digit: string): Hex => `0x${digit.repeat(64)}`;
 
-async function held(): Promise<Held> {
+async function holdOffer(): Promise<Held> {
   const [offer, buyer] = [await sale.offer(), await sale.person()];
   return { offer, buyer, reservation: await sale.reserve(offer, buyer) };
 }
@@ -37,7 +37,7 @@ const bookOf = async ({ id }: OpenedOffer) =>
   );
 const ownerOf = async ({ thingId }: OpenedOffer): Promise<bigint> =>
   (await sale.db.database.one<{ owner_id: bigint }>(sql`select owner_id from things where id = ${thingId}`)).owner_id;
-/** A check by a process whose providers do not answer. */
+/** A city process whose chain providers do not answer. */
 const blind = (): City => {
   const providers = createProviders(['http://127.0.0.1:1'], sale.clock);
   return { ...sale.city, providers, providerHealth: createProviderHealth(providers, sale.clock) };
@@ -53,7 +53,7 @@ describe('what a final transaction does not keep to ends the offer without a sal
     ],
     ['wrong_payee', async ({ buyer }) => sale.pay({ from: buyer.wallet, to: (await sale.person()).wallet.address })],
   ])('%s', async (reason, pay) => {
-    const one = await held();
+    const one = await holdOffer();
     const txHash = await pay(one);
     expect((await claim(one, txHash)).body.offer.phase).toBe('payment_pending');
     await sale.finalize();
@@ -73,14 +73,14 @@ describe('what a final transaction does not keep to ends the offer without a sal
   });
 
   it('it is found at once where the transaction is final already', async () => {
-    const one = await held();
+    const one = await holdOffer();
     const txHash = await payFor(one, 1n);
     await sale.finalize();
     expect(await reasonOf(claim(one, txHash))).toBe('world_payment_invalid');
   });
 
   it('not while another transaction that was named fits', async () => {
-    const one = await held();
+    const one = await holdOffer();
     const little = await payFor(one, 1n);
     await claim(one, little);
     await sale.finalize();
@@ -94,7 +94,7 @@ describe('what a final transaction does not keep to ends the offer without a sal
 
 describe('a transaction with nothing of theirs is refused, and the offer goes on', () => {
   it('when it is final; before that it waits', async () => {
-    const one = await held();
+    const one = await holdOffer();
     const [two, three] = [await sale.person(), await sale.person()];
     const txHash = await sale.pay({ from: two.wallet, to: three.wallet.address });
     expect(await claim(one, txHash)).toMatchObject({ status: 202, body: { offer: { phase: 'reserved' } } });
@@ -108,7 +108,7 @@ describe('a transaction with nothing of theirs is refused, and the offer goes on
   });
 
   it('one that failed is refused too', async () => {
-    const one = await held();
+    const one = await holdOffer();
     const reverted = await send(sale.chain, one.buyer.wallet, { to: USDC_ADDRESS, data: '0xa9059cbb' });
     expect(reverted.status).toBe('reverted');
     await sale.finalize();
@@ -119,11 +119,11 @@ describe('a transaction with nothing of theirs is refused, and the offer goes on
 
 describe('one transaction proves one sale', () => {
   it('one that has bought something is refused for everything else, and nothing is named', async () => {
-    const one = await held();
+    const one = await holdOffer();
     const txHash = await payFor(one);
     await sale.finalize();
     await claim(one, txHash);
-    const two = await held();
+    const two = await holdOffer();
     expect(await reasonOf(claim(two, txHash))).toBe('transaction_used');
     const { named } = await sale.db.database.one<{ named: bigint }>(
       sql`select count(*) as named from claims where reservation_id = ${two.reservation.id}`,
@@ -133,8 +133,8 @@ describe('one transaction proves one sale', () => {
 
   it('claimed for two at once it buys one of them, and the other goes on', async () => {
     const seller = await sale.offer();
-    const [one, other] = [await held(), await held()];
-    // Both offers are paid to one wallet by one wallet.
+    const [one, other] = [await holdOffer(), await holdOffer()];
+    // Give both offers the same seller wallet and the same payer wallet.
     const wallet = seller.seller.wallet.address;
     await sale.db.database.transaction(async (tx) => {
       await tx.run(sql`set local session_replication_role = replica`);
@@ -163,7 +163,7 @@ describe('one transaction proves one sale', () => {
 
 describe('two hours', () => {
   it('without a transfer that fits it expires; the second before it does not', async () => {
-    const one = await held();
+    const one = await holdOffer();
     const txHash = await payFor(one, 1n);
     await claim(one, txHash);
     const since = sale.clock.now();
@@ -181,7 +181,7 @@ describe('two hours', () => {
   });
 
   it('with one that was seen, be it for a moment, a person looks at it', async () => {
-    const one = await held();
+    const one = await holdOffer();
     const txHash = await payFor(one);
     expect((await claim(one, txHash)).body.offer.phase).toBe('payment_pending');
     const since = sale.clock.now();
@@ -194,7 +194,7 @@ describe('two hours', () => {
   });
 
   it('what is final by then is sold, however late it is looked at', async () => {
-    const one = await held();
+    const one = await holdOffer();
     const txHash = await payFor(one);
     await claim(one, txHash);
     await sale.finalize();
@@ -203,7 +203,7 @@ describe('two hours', () => {
   });
 
   it('they end the wait also where the chain cannot be read, and nothing else does', async () => {
-    const [seen, unseen, reserved] = [await held(), await held(), await held()];
+    const [seen, unseen, reserved] = [await holdOffer(), await holdOffer(), await holdOffer()];
     await claim(seen, await payFor(seen));
     await claim(unseen, await payFor(unseen, 1n));
     const sweep = createSweep(blind(), 1_000);
@@ -219,7 +219,7 @@ describe('two hours', () => {
   });
 
   it('a fitting transfer without a claim is found by the last check', async () => {
-    const one = await held();
+    const one = await holdOffer();
     await claim(one, await payFor(one, 1n));
     await reorg(sale.chain, 1);
     await payFor(one);
@@ -230,8 +230,8 @@ describe('two hours', () => {
 
 describe('a reorganisation', () => {
   it('that brings the transfer back in another block makes no difference', async () => {
-    const one = await held();
-    // Beneath it nothing is taken back.
+    const one = await holdOffer();
+    // Mine one block below the transfer, so the reorg does not undo earlier state.
     await pass(1);
     const txHash = await payFor(one);
     const raw = await rawTransaction(sale.chain, txHash);
@@ -242,7 +242,7 @@ describe('a reorganisation', () => {
   });
 
   it('that takes it out of its window makes it invalid', async () => {
-    const one = await held();
+    const one = await holdOffer();
     const txHash = await payFor(one);
     const raw = await rawTransaction(sale.chain, txHash);
     await claim(one, txHash);
@@ -257,7 +257,7 @@ describe('a reorganisation', () => {
 
 describe('claims', () => {
   it('five may be undecided; a sixth takes the place of the oldest that is in no block', async () => {
-    const one = await held();
+    const one = await holdOffer();
     const seen = await payFor(one);
     await claim(one, seen);
     for (const digit of ['1', '2', '3', '4', '5']) expect((await claim(one, hash(digit))).status).toBe(202);
@@ -271,7 +271,7 @@ describe('claims', () => {
   });
 
   it('where nothing can be read it is said so; what was named is looked at all the same', async () => {
-    const one = await held();
+    const one = await holdOffer();
     const txHash = await payFor(one);
     const seeing = { providers: sale.city.providers, providerHealth: sale.city.providerHealth };
     Object.assign(sale.city, blind());
@@ -284,7 +284,7 @@ describe('claims', () => {
   });
 
   it('a transfer by an authorization that a stranger submits is a transfer', async () => {
-    const one = await held();
+    const one = await holdOffer();
     const { wallet } = one.buyer;
     const authorization = {
       from: wallet.address,

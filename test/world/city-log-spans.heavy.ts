@@ -6,11 +6,11 @@ import { citySale, type OpenedOffer, type Person, PRICE, type ReservationOut } f
 
 const FINALITY_BLOCKS = 1_200;
 const WINDOW_SECONDS = 300;
-/** Fewer with each: for five minutes no provider is asked for more than it refused. */
+/** Descending: a provider that refused a span is not asked for a wider one for five minutes. */
 const CAPS = [1_000, 100, 10, 5, 1];
 
 const proxies = [await startRpcProxy(), await startRpcProxy()] as const;
-// Before the sale registers its end, since what is registered last ends first.
+// Registered before the sale, because hooks registered last run first.
 afterAll(() => Promise.all(proxies.map((proxy) => proxy.close())));
 const sale = citySale({
   finalityBlocks: FINALITY_BLOCKS,
@@ -30,12 +30,12 @@ async function reserve(): Promise<Reserved> {
   const [offer, buyer] = [await sale.offer(), await sale.person()];
   return { offer, buyer, reservation: await sale.reserve(offer, buyer) };
 }
-/** A chain takes long for many blocks in one call. */
+/** Mines in small batches, because the node is slow when one call mines many blocks. */
 async function mine(blocks: number): Promise<void> {
   for (let left = blocks; left > 0; left -= 200) await sale.chain.mine(Math.min(left, 200));
   await sale.mineAt((await sale.time()) + 1);
 }
-/** Looks until the phase is another one. Each reading comes a block later. */
+/** Reconciles until the phase changes, one block between readings. */
 async function untilOver({ offer, buyer }: Reserved): Promise<{ phase: OfferPhase; readings: number }> {
   for (let readings = 1; readings < 20; readings += 1) {
     const { phase } = await sale.reconcile(offer, buyer);
@@ -60,7 +60,7 @@ describe.each(CAPS)('with providers that take %i blocks in one log query', (most
     const txHash = await pay(one);
     expect(await claim(one, txHash)).toBe('payment_pending');
     claimed.push({ one, txHash });
-    // A block each second.
+    // One block per second.
     await mine(WINDOW_SECONDS);
     const before = proxies.map(logsOf);
     const over = [await untilOver(unpaid), await untilOver(paid)];
@@ -68,7 +68,7 @@ describe.each(CAPS)('with providers that take %i blocks in one log query', (most
     const queries = proxies.map((proxy, at) => logsOf(proxy) - (before[at] ?? 0));
     const readings = over.map((end) => end.readings);
     console.error(`cap ${most}: ${readings} readings, ${queries} log queries of each provider`);
-    // Only the blocks of the window are read, of two offers, the newest of them in each reading.
+    // Each reading covers the windows of two offers only, always including their newest blocks.
     for (const count of queries) expect(count).toBeLessThanOrEqual((6 * WINDOW_SECONDS) / most + 100);
     expect(leftOut()).toEqual([null, null]);
   });

@@ -7,7 +7,7 @@ import { startRpcProxy } from '../support/rpc-proxy.ts';
 import { citySale, type OpenedOffer, type Person, PRICE, type ReservationOut } from './city-sale.ts';
 
 const [primary, spare] = [await startRpcProxy(), await startRpcProxy()];
-// Before the sale registers its end, since what is registered last ends first.
+// Registered before the sale, because hooks registered last run first.
 afterAll(() => Promise.all([primary.close(), spare.close()]));
 const sale = citySale({ finalityBlocks: 4, rpcUrls: (chain) => [primary.at(chain), spare.at(chain)] });
 
@@ -22,7 +22,7 @@ interface Held {
   reservation: ReservationOut;
 }
 
-async function held(): Promise<Held> {
+async function holdOffer(): Promise<Held> {
   await calm();
   const [offer, buyer] = [await sale.offer(), await sale.person()];
   return { offer, buyer, reservation: await sale.reserve(offer, buyer) };
@@ -34,7 +34,7 @@ const claim = ({ offer, buyer, reservation }: Held, txHash: Hex) =>
   sale.claim(offer, buyer, txHash, reservation.challenge);
 const look = async ({ offer, buyer }: Held) => (await sale.reconcile(offer, buyer)).phase;
 const pass = async (seconds: number): Promise<void> => sale.mineAt((await sale.time()) + seconds);
-/** Long enough for what a provider did before to be forgotten, and then a head of each. */
+/** Waits long enough for earlier provider faults to be forgotten, then records a good answer and a head for each. */
 async function calm(): Promise<void> {
   primary.heal();
   spare.heal();
@@ -45,7 +45,7 @@ async function calm(): Promise<void> {
   }
 }
 
-/** Of the receipts and logs of that transaction: another amount. */
+/** Changes the amount in the receipt and logs of that transaction. */
 const lessIn =
   (txHash: Hex) =>
   (result: unknown): unknown => {
@@ -55,7 +55,7 @@ const lessIn =
   };
 
 it('two that show the same sell it', async () => {
-  const one = await held();
+  const one = await holdOffer();
   const txHash = await payFor(one);
   await sale.finalize();
   const before = spare.calls();
@@ -67,7 +67,7 @@ it.each([
   ['the second', primary, spare],
   ['the first', spare, primary],
 ])('where %s shows another amount nothing is decided; it is when both agree', async (_, _honest, liar) => {
-  const one = await held();
+  const one = await holdOffer();
   const txHash = await payFor(one);
   await sale.finalize();
   liar.twist(lessIn(txHash));
@@ -78,7 +78,7 @@ it.each([
 });
 
 it('one that has not reached the block holds it up; one that is silent does for a minute', async () => {
-  const one = await held();
+  const one = await holdOffer();
   const txHash = await payFor(one);
   await sale.finalize();
   spare.lag(6);
@@ -93,7 +93,7 @@ it('one that has not reached the block holds it up; one that is silent does for 
 });
 
 it('a reservation is over when all have a block at its end: one that lags keeps it', async () => {
-  const one = await held();
+  const one = await holdOffer();
   const end = Date.parse(one.reservation.reserved_until) / 1_000;
   await sale.mineAt(end - 1);
   await sale.mineAt(end);
@@ -110,7 +110,7 @@ it.each([
   ['the leading one', primary],
   ['the other one', spare],
 ])('where %s hides a transfer the thing is not freed', async (_, liar) => {
-  const one = await held();
+  const one = await holdOffer();
   await payFor(one);
   liar.twist((result, { method }) => (method === 'eth_getLogs' ? [] : result));
   await pass(301);
@@ -118,7 +118,7 @@ it.each([
 });
 
 it('a claim waits while the finalized block is another one when it is looked at again', async () => {
-  const one = await held();
+  const one = await holdOffer();
   const txHash = await payFor(one);
   await sale.finalize();
   await sale.finalize();
@@ -136,7 +136,7 @@ it('a claim waits while the finalized block is another one when it is looked at 
 });
 
 it('where what was final is another block nothing is begun, and nothing is given up', async () => {
-  const one = await held();
+  const one = await holdOffer();
   await look(one);
   const rows = await sale.db.database.rows<{ block_number: bigint }>(sql`select block_number from chain_watermarks`);
   await pass(301);
@@ -158,7 +158,7 @@ it('where what was final is another block nothing is begun, and nothing is given
 });
 
 it('where the window cannot be read nothing changes', async () => {
-  const one = await held();
+  const one = await holdOffer();
   await pass(301);
   for (const liar of [primary, spare]) {
     liar.twist((result, { method }) => (method === 'eth_getLogs' ? 'nonsense' : result));
@@ -169,7 +169,7 @@ it('where the window cannot be read nothing changes', async () => {
 });
 
 it('one on another chain neither sells nor frees anything', async () => {
-  const [paid, unpaid] = [await held(), await held()];
+  const [paid, unpaid] = [await holdOffer(), await holdOffer()];
   const txHash = await payFor(paid);
   await sale.finalize();
   for (const liar of [primary, spare]) {

@@ -26,7 +26,7 @@ import { type Reply, startScriptedMarket } from '../support/scripted-market.ts';
 
 export const PRICE = 2_500_000n;
 
-/** A person with an account on both sites, and a wallet. */
+/** A person with a wallet and an account on both sites. */
 export interface Person extends Resident {
   merchant: string;
   wallet: TestAccount;
@@ -43,27 +43,27 @@ export interface OpenedOffer {
 export type ReservationOut = ResultOf<CityEndpoints['reserveOffer']>['body']['reservation'];
 export type ClaimAnswer = ResultOf<CityEndpoints['claimOffer']>;
 
-/** A city and a chain whose time stands still until it is moved, and a market that shows what a test needs it to. */
+/** A city on a chain whose time stands still until moved, with a scripted market. */
 export interface CitySale {
   city: City;
   chain: LocalChain;
   db: TestDatabase;
   clock: SettableClock;
   logLines: LogLine[];
-  /** Answers under that path of the market from now on. */
+  /** Sets the market's answers below that path. */
   show(path: string, reply: Reply): void;
-  /** Of the latest block, in seconds. */
+  /** Returns the time of the latest block, in seconds. */
   time(): Promise<number>;
-  /** A block of that time; the city's clock shows it too. */
+  /** Mines a block at that time and sets the city's clock to it. */
   mineAt(second: number): Promise<void>;
-  /** Everything mined so far is final; the time moves on by some seconds. */
+  /** Makes everything mined so far final; time advances a few seconds. */
   finalize(): Promise<void>;
   person(): Promise<Person>;
   draft(seller: Person, thingId: bigint, changes?: Partial<DraftOut>): bigint;
   offer(): Promise<OpenedOffer>;
   checkout(offer: OpenedOffer, buyer: Person, changes?: Partial<CheckoutOut>): number;
   reserve(offer: OpenedOffer, buyer: Person, asked?: { checkout?: number; wallet?: Hex }): Promise<ReservationOut>;
-  /** In a block of that time, or in the next one. */
+  /** Transfers USDC in a block at `second`, or in the next block if omitted. */
   pay(given: { from: TestAccount; to: Hex; units?: bigint; second?: number }): Promise<Hex>;
   claim(offer: OpenedOffer, by: Person, txHash: Hex, challenge: string, signer?: TestAccount): Promise<ClaimAnswer>;
   claimWith(offer: OpenedOffer, by: Person, txHash: Hex, signature: Hex): Promise<ClaimAnswer>;
@@ -76,11 +76,11 @@ export interface CitySale {
 export interface SaleOptions {
   finalityBlocks?: number;
   limits?: Partial<CityLimits>;
-  /** In place of the chain itself. */
+  /** Replaces the chain's own RPC URL. */
   rpcUrls?: (chain: LocalChain) => [string, ...string[]];
 }
 
-/** One for all tests of a file. */
+/** Creates one sale shared by all tests of a file. */
 export function citySale(options: SaleOptions = {}): CitySale {
   let made: Awaited<ReturnType<typeof startSale>> | null = null;
   beforeAll(async () => {
@@ -128,7 +128,7 @@ async function startSale(options: SaleOptions): Promise<{ sale: CitySale; stop()
   clock.set((await time()) * 1_000);
   const parts = { city, chain, db, clock, logLines: lines, time, show: shown.set.bind(shown) };
   return {
-    sale: { ...parts, ...moves(parts, options.finalityBlocks ?? 0), ...makers(parts), ...acts(city) },
+    sale: { ...parts, ...chainMoves(parts, options.finalityBlocks ?? 0), ...offerMakers(parts), ...cityActs(city) },
     stop: async () => {
       await chain.kill();
       await market[Symbol.asyncDispose]();
@@ -139,7 +139,7 @@ async function startSale(options: SaleOptions): Promise<{ sale: CitySale; stop()
 
 type Parts = Pick<CitySale, 'city' | 'chain' | 'db' | 'clock' | 'time'> & { show(path: string, reply: Reply): unknown };
 
-function moves({ chain, clock, time }: Parts, finalityBlocks: number) {
+function chainMoves({ chain, clock, time }: Parts, finalityBlocks: number) {
   const follow = async (): Promise<void> => clock.set((await time()) * 1_000);
   return {
     mineAt: async (second: number): Promise<void> => {
@@ -163,8 +163,8 @@ function moves({ chain, clock, time }: Parts, finalityBlocks: number) {
 let people = 0;
 let lastId = 0;
 
-/** What the market shows. */
-function records({ clock, show }: Pick<Parts, 'clock' | 'show'>) {
+/** Builds the answers of the scripted market. */
+function marketRecords({ clock, show }: Pick<Parts, 'clock' | 'show'>) {
   const draft = (seller: Person, thingId: bigint, changes: Partial<DraftOut> = {}): bigint => {
     lastId += 1;
     const record: DraftOut = {
@@ -205,7 +205,7 @@ function records({ clock, show }: Pick<Parts, 'clock' | 'show'>) {
   return { draft, checkout };
 }
 
-function makers({ city, chain, db, clock, show }: Parts) {
+function offerMakers({ city, chain, db, clock, show }: Parts) {
   const showMerchant = (person: Person): unknown =>
     show(`/api/store/${person.merchant}?limit=1`, {
       status: 200,
@@ -223,7 +223,7 @@ function makers({ city, chain, db, clock, show }: Parts) {
     showMerchant(made);
     return made;
   };
-  const { draft, checkout } = records({ clock, show });
+  const { draft, checkout } = marketRecords({ clock, show });
   const offer = async (): Promise<OpenedOffer> => {
     const seller = await person();
     const thingId = await seedThing(db.database, seller.id);
@@ -249,7 +249,7 @@ async function askOpen(city: City, caller: Person, body: { market_draft_id: numb
   return (await askCity(city, cityEndpoints.openOffer, openOffer, { body, caller })).body;
 }
 
-function acts(city: City) {
+function cityActs(city: City) {
   const claimWith: CitySale['claimWith'] = (offer, by, txHash, signature) =>
     askCity(city, cityEndpoints.claimOffer, claimOffer, {
       params: { id: offer.id.toString() },

@@ -6,7 +6,7 @@ import { reasonOf } from '../support/ask.ts';
 import { holdTransactionOpen, untilWaiting } from '../support/listing-life.ts';
 import { citySale, type OpenedOffer, type Person, PRICE, type ReservationOut } from './city-sale.ts';
 
-// Block times are set by the second; the city's clock follows the chain.
+// Tests set block times to the second; the city's clock follows the chain.
 const sale = citySale({ finalityBlocks: 4 });
 
 interface Held {
@@ -17,7 +17,7 @@ interface Held {
   to: number;
 }
 
-async function held(): Promise<Held> {
+async function holdOffer(): Promise<Held> {
   const [offer, buyer] = [await sale.offer(), await sale.person()];
   const reservation = await sale.reserve(offer, buyer);
   return {
@@ -40,7 +40,7 @@ const reasonInBooks = async ({ id }: OpenedOffer) =>
 
 describe('the window, by the time of the block', () => {
   it('one second before its end is inside', async () => {
-    const one = await held();
+    const one = await holdOffer();
     const txHash = await payIn(one, one.to - 1);
     expect((await claim(one, txHash)).body.offer.phase).toBe('payment_pending');
     await sale.finalize();
@@ -48,7 +48,7 @@ describe('the window, by the time of the block', () => {
   });
 
   it('at its end is outside', async () => {
-    const one = await held();
+    const one = await holdOffer();
     const txHash = await payIn(one, one.to);
     expect((await claim(one, txHash)).body.offer.phase).toBe('payment_pending');
     await sale.finalize();
@@ -82,10 +82,10 @@ describe('the window, by the time of the block', () => {
 
 describe('unpaid', () => {
   it('it lapses with the first block at its end and not before; the buyer who let it lapse waits, others do not', async () => {
-    const one = await held();
+    const one = await holdOffer();
     const other = await sale.person();
     await sale.mineAt(one.to - 1);
-    // Our own clock may say what it wants.
+    // The market's own clock must not matter.
     sale.clock.set((one.to + 20) * 1_000);
     expect((await sale.reconcile(one.offer, other)).phase).toBe('reserved');
     expect(await reasonOf(sale.reserve(one.offer, other))).toBe('offer_reserved');
@@ -105,7 +105,7 @@ describe('unpaid', () => {
     expect(await reasonOf(claim(one, `0x${'5'.repeat(64)}`))).toBe('reservation_over');
     const next = await sale.reserve(one.offer, other);
     expect(secondOf(next.reserved_at)).toBe(one.to);
-    // Half an hour later the first may try again.
+    // The first buyer may try again after half an hour.
     await sale.mineAt(one.to + 1_799);
     expect((await sale.reconcile(one.offer, other)).phase).toBe('listed');
     await expect(sale.reserve(one.offer, one.buyer)).rejects.toMatchObject({ options: { retryAfterSeconds: 1 } });
@@ -114,7 +114,7 @@ describe('unpaid', () => {
   });
 
   it('a reservation that is over makes room for another buyer, and lets its seller cancel', async () => {
-    const [one, two] = [await held(), await held()];
+    const [one, two] = [await holdOffer(), await holdOffer()];
     await sale.mineAt(two.to);
     const other = await sale.person();
     expect((await sale.reserve(one.offer, other)).city_handle).toBe(other.handle);
@@ -122,7 +122,7 @@ describe('unpaid', () => {
   });
 
   it('the listing is the one of the first reservation', async () => {
-    const one = await held();
+    const one = await holdOffer();
     await sale.mineAt(one.to);
     const other = await sale.person();
     const checkout = sale.checkout({ ...one.offer, listingId: one.offer.listingId + 1_000 }, other);
@@ -141,7 +141,7 @@ describe('unpaid', () => {
     ],
     ['the price', (one) => payIn(one, one.to - 1), 'payment_pending'],
   ])('paid and not claimed, %s', async (_, pay, phase) => {
-    const one = await held();
+    const one = await holdOffer();
     await pay(one);
     await sale.mineAt((await sale.time()) + 301);
     expect((await sale.reconcile(one.offer, one.buyer)).phase).toBe(phase);
@@ -150,7 +150,7 @@ describe('unpaid', () => {
 
 describe('paid and not claimed in time', () => {
   it('it waits for its buyer, who claims it later; no other buyer gets it meanwhile', async () => {
-    const one = await held();
+    const one = await holdOffer();
     const txHash = await payIn(one, one.to - 1);
     await sale.mineAt(one.to + 60);
     const other = await sale.person();
@@ -162,10 +162,10 @@ describe('paid and not claimed in time', () => {
   });
 
   it('a claim of the last second holds against another buyer who wants to reserve', async () => {
-    const one = await held();
+    const one = await holdOffer();
     const other = await sale.person();
     await sale.mineAt(one.to - 1);
-    // Another request checks it, and waits before the offer's lock by the claim that is just being written.
+    // The reservation request waits for the offer's lock, which a transaction holds while it inserts a claim.
     const claiming = await holdTransactionOpen(sale.db.database, async (tx) => {
       await tx.run(sql`select from offers where id = ${one.offer.id} for update`);
       await tx.run(sql`insert into claims (reservation_id, tx_hash, named_at)
@@ -177,7 +177,7 @@ describe('paid and not claimed in time', () => {
     await claiming.commit();
     expect(await reserved).toBe('offer_reserved');
     expect(await sale.phase(one.offer)).toBe('reserved');
-    // The next look knows that it is in no block.
+    // The next reading finds that the transaction is in no block.
     expect((await sale.reconcile(one.offer, other)).phase).toBe('listed');
   });
 });

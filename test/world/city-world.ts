@@ -29,30 +29,30 @@ export interface Inhabitant extends Resident {
 }
 
 export interface CityOptions {
-  /** Of the market, so that both sites see the same transfers. */
+  /** The market's chain, so that both sites see the same transfers. */
   chain: LocalChain;
   marketUrl: string;
-  /** Any free one when left out. */
+  /** Omitted: any free port. */
   port?: number;
-  /** What it calls itself, where others reach it through a proxy. */
+  /** Public URL, when others reach the city through a proxy. */
   baseUrl?: string;
   clock?: Clock;
   sweepEveryMs?: number;
   limits?: Partial<CityLimits>;
-  /** In place of the chain itself; several: the first is the primary. */
+  /** Replaces the chain's own RPC URL. With several, the first is the primary. */
   rpcUrl?: string | [string, ...string[]];
-  /** A second city on the database of a first one, or through a proxy; nothing is dropped at the end. */
+  /** For a second city on the first one's database, or for a proxy. Nothing is dropped at the end. */
   databaseUrl?: string;
   logCopy?: LogCopyPlace;
 }
 
-/** A city on a database of its own and on the chain that it is given: all real. */
+/** A real city with its own database, on the given chain. */
 export interface CityWorld {
   url: string;
   running: RunningCity;
   db: TestDatabase;
   city: RunningCity['city'];
-  /** A resident with a key, as if it had come through the door. */
+  /** Creates a resident with a key, as registration would. */
   join(handle: string): Promise<Inhabitant>;
   ask(method: string, path: string, options?: AskOptions): Promise<Answer>;
   logLines: LogLine[];
@@ -114,7 +114,7 @@ export interface BothSites {
   stop(): Promise<void>;
 }
 
-/** A market and a city that name each other, on one chain. Each may have a clock of its own. */
+/** Starts a market and a city that know each other, on one chain. Each may have its own clock. */
 export async function startBothSites(
   options: {
     market?: Omit<WorldOptions, 'cityUrl' | 'port'>;

@@ -16,7 +16,7 @@ describe('the command line buys', () => {
   let around: CliOptions;
   const stop = new AbortController();
   let mining: Promise<void>;
-  /** No block comes until it resolves. */
+  /** Mining pauses until this resolves. */
   let gate = Promise.resolve();
 
   beforeAll(async () => {
@@ -27,7 +27,7 @@ describe('the command line buys', () => {
       market: world.url,
       env: { OPENAISLE_WALLET_KEY: buyerOne.key, XDG_DATA_HOME: join(cli.folder(), 'data') },
     };
-    // The commands wait for finality by the clock of this machine: blocks come meanwhile.
+    // The commands wait for finality by this machine's clock, so keep mining meanwhile.
     mining = (async () => {
       while (!stop.signal.aborted) {
         await gate;

@@ -22,7 +22,7 @@ describe('the command line, interrupted', () => {
   });
   afterAll(() => gate.close());
 
-  /** With which status the market answers to that key. */
+  /** Returns the status of the market's answer to that key. */
   const standing = async (key: string | null | undefined): Promise<number> =>
     (await fetch(`${market}/api/me`, { headers: { authorization: `Bearer ${key}` } })).status;
   const resume = (command: string, file: string): Promise<CliRun> =>
@@ -35,7 +35,7 @@ describe('the command line, interrupted', () => {
     return { file, stored: await readStored(file) };
   };
 
-  /** Killed for good while its confirm waits at the gate: saved, and not confirmed. */
+  /** Kills the command while its confirm waits at the gate: the key is saved but not confirmed. */
   const killedAtConfirm = async (args: readonly string[], market: string): Promise<void> => {
     gate.set('confirm', 'hold');
     const { child, ended } = cli.start(args, { market });
@@ -45,7 +45,7 @@ describe('the command line, interrupted', () => {
     await ended;
   };
 
-  /** Neither its arguments nor its environment hold a secret, and it has started nothing. */
+  /** Checks that arguments and environment hold no secret and that the process has no children. */
   async function expectNoSecretAround(pid: number | undefined): Promise<void> {
     if (process.platform !== 'linux') return;
     const around = await Promise.all(['cmdline', 'environ'].map((name) => readFile(`/proc/${pid}/${name}`, 'utf8')));
@@ -83,7 +83,7 @@ describe('the command line, interrupted', () => {
     });
   });
 
-  /** Lets the held confirm of a dead client go on, and waits until the key is in force; or leaves it where it is for ever. */
+  /** Either forwards the held confirm of the dead client and waits until the key is active, or drops it. */
   async function letArrive(arrives: boolean, key: string | undefined): Promise<void> {
     gate.set('confirm', 'pass');
     if (!arrives) return gate.drop();

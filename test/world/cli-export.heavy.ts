@@ -66,7 +66,7 @@ describe('a store is exported', () => {
     const second = await at(old, ['export', dir, '--json']);
     expect(second.json()).toMatchObject({ listings: Number(listings) + 1, read: 1 });
     expect(await fileOf(later)).toMatchObject({ listing: { title: 'Later' } });
-    // As if the market had other goods now than it had when they were exported.
+    // Pretend that the market's goods have changed since the export.
     const path = join(dir, 'listings', `${live}.json`);
     await rewrite(path, (text) => text.replace(/("artifact_commitment": ")0x..../, '$10xffff'));
     const before = await readFile(path, 'utf8');
@@ -141,7 +141,7 @@ describe('a store is exported', () => {
     expect(
       await refusalOf((copy) => rewrite(join(copy, listing), (text) => text.replace('_usdc": 2.5', '_usdc": 9'))),
     ).toBe('export_changed');
-    // Who changes the digest too still meets the commitment that the listing published.
+    // Changing the digest as well still fails: the listing published a commitment to the goods.
     expect(
       await refusalOf(async (copy) => {
         await writeFile(join(copy, 'goods', goods), 'other goods');

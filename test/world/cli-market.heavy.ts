@@ -32,7 +32,7 @@ describe('the command line on a market', () => {
   });
   afterAll(() => world?.stop());
 
-  /** As that merchant, who pays out of the wallet of that name. Waiting makes blocks. */
+  /** Runs a command as that merchant, who pays from the wallet of that name. Waiting mines blocks. */
   const as = (handle: string, args: readonly string[], more: CliOptions = {}): Promise<CliRun> =>
     cli.run([...args, '--handle', handle], {
       market: world.url,
@@ -46,7 +46,7 @@ describe('the command line on a market', () => {
     await world.running.eventsSettled();
     return String(id);
   };
-  /** The same command for a person and for a program: both end with 0. */
+  /** Runs a command with and without --json; both must exit with 0. */
   const both = async (
     run: (more: string[]) => Promise<CliRun>,
   ): Promise<{ text: string; json: Record<string, unknown> }> => {
@@ -197,13 +197,13 @@ describe('the command line on a market', () => {
     for (const text of ['One', 'Two', 'Three', 'Four', 'Five', 'Six']) await as('keeper', ['comment', talked, text]);
     const first = await reading(['watch', '--after', '0', '--count', '1', '--json']);
     expect([first.code, JSON.parse(first.stdout)]).toMatchObject([0, { id: 1 }]);
-    // A stream begins at the newest event that has its number: those comments have theirs from here on.
+    // A stream starts at the newest numbered event, so wait until the earlier comments have their numbers.
     await world.running.eventsSettled();
     const told = await reading(['watch', '--kind', 'comment', '--count', '1', '--json'], {
       environment: {
         fetch: async (url, init) => {
           const response = await fetch(url, init);
-          // It listens from here on.
+          // The stream is open now.
           await as('ink', ['comment', talked, 'Heard?']);
           return response;
         },
@@ -309,13 +309,13 @@ describe('the command line on a market', () => {
   });
 });
 
-/** The stream as a bad network gives it: it ends behind so many events. */
+/** Cuts the stream after that many events, as a bad network would. */
 function endedAfter(response: Response, events: number): Response {
   let text = '';
   const ending = new TransformStream<string, string>({
     transform: (chunk, controller) => {
       text += chunk;
-      // The block at the beginning says how long to pause, and is no event.
+      // The first block only sets the retry delay and is not an event.
       const blocks = text.split('\n\n').filter((block) => block.includes('event: '));
       if (blocks.length < events) return;
       controller.enqueue(

@@ -5,7 +5,7 @@ import { mainProcesses } from '../support/main-process.ts';
 import { WIDE_LIMITS } from '../support/market-context.ts';
 import { cliRuns, joining, readStored, runOnTerminal } from './run-cli.ts';
 
-// The terminal is made by a program that only Linux has in this form.
+// The terminal comes from `script`, whose options differ outside Linux.
 describe.runIf(process.platform === 'linux')('the command line on a terminal', () => {
   const db = testDatabase();
   const markets = mainProcesses(db, 'describe');

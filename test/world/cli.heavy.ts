@@ -53,7 +53,7 @@ describe('the command line against a running market', () => {
     const third = await readStored(file);
     expect(third.recovery_codes.filter((code) => second.recovery_codes.includes(code))).toEqual([]);
 
-    // Codes that are over open nothing, those of the file do.
+    // Used and replaced codes are refused; the codes in the file work.
     const late = await cli.run(['recover', '--code-stdin', '--json'], {
       market,
       input: `${second.recovery_codes[0]}\n`,
@@ -132,7 +132,7 @@ describe('the command line against a running market', () => {
     await once(hostile, 'listening');
     const { port } = hostile.address() as AddressInfo;
     for (const more of [[], ['--json']]) {
-      // Whether a secret is in it is looked at in every run.
+      // Every run's output is also searched for secrets.
       const told = await cli.run(['whoami', '--key-stdin', '--market', `http://127.0.0.1:${port}`, ...more], {
         input: `${key}\n`,
       });

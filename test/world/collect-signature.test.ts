@@ -13,7 +13,7 @@ const { world, buyer, goods, wallet } = testTrade();
 const collecting = (goodsOf: Pick<Goods, 'id' | 'terms'>, payer: Hex, signer: TestAccount, change?: CollectChange) =>
   signCollecting(world.chain, goodsOf, { payer, signer }, change);
 
-async function sold() {
+async function soldGoods() {
   const listing = await goods();
   const payer = await wallet();
   const proof = await signProof(world.chain, payer, listing.terms);
@@ -26,7 +26,7 @@ const said = ({ status, body }: { status: number; body: Record<string, unknown> 
 
 describe('an authorization that moves nothing', () => {
   it('collects what its signer has paid: 202 while that is pending, then the goods once', async () => {
-    const { listing, payer } = await sold();
+    const { listing, payer } = await soldGoods();
     const { v1, v2, body } = await collecting(listing, payer.address, payer);
     expect(await world.buy(listing.id, { proof: v2, body })).toMatchObject({
       status: 202,
@@ -46,7 +46,7 @@ describe('an authorization that moves nothing', () => {
   });
 
   it('of many at once with the same one, one gets the goods', async () => {
-    const { listing, payer } = await sold();
+    const { listing, payer } = await soldGoods();
     await world.finalize();
     const { v2, body } = await collecting(listing, payer.address, payer);
     const answers = await Promise.all(Array.from({ length: 6 }, () => world.buy(listing.id, { proof: v2, body })));
@@ -54,7 +54,7 @@ describe('an authorization that moves nothing', () => {
   });
 
   it('serves nowhere else: another market, chain, listing, wallet or salt', async () => {
-    const { listing, payer } = await sold();
+    const { listing, payer } = await soldGoods();
     await world.finalize();
     const other = await goods();
     const wrong = [
@@ -111,7 +111,7 @@ describe('an authorization that moves nothing', () => {
   });
 
   it('the signature over the full value goes on collecting, and is never settled', async () => {
-    const { listing, payer } = await sold();
+    const { listing, payer } = await soldGoods();
     await world.finalize();
     const proof = await signProof(world.chain, payer, listing.terms);
     expect((await world.buy(listing.id, { proof: proof.v2, body: { collect: true } })).status).toBe(200);
@@ -119,7 +119,7 @@ describe('an authorization that moves nothing', () => {
   });
 
   it('submitted by a stranger it moves nothing and collects nothing', async () => {
-    const { listing, payer } = await sold();
+    const { listing, payer } = await soldGoods();
     await world.finalize();
     const { v2, body, authorization, signature } = await collecting(listing, payer.address, payer);
     await usdcAdmin(world.chain).settleAuthorization(WORLD_ACCOUNTS.stranger, authorization, signature);
@@ -139,7 +139,7 @@ describe('an authorization that moves nothing', () => {
     await world.finalize();
     const { v2, body } = await collecting(listing, contract.address, contract.owner);
     expect((await world.buy(listing.id, { proof: v2, body })).status).toBe(200);
-    // What says yes from now on said nothing when the last final block was made.
+    // At the last final block this contract did not accept signatures; it does from now on.
     await world.chain.rpc.call('anvil_setCode', [contract.address, YES]);
     await world.chain.mine(1);
     const stranger = await collecting(listing, contract.address, WORLD_ACCOUNTS.stranger);
@@ -153,5 +153,5 @@ describe('an authorization that moves nothing', () => {
   });
 });
 
-/** Says yes to every signature. */
+/** Contract code that accepts every signature. */
 const YES = `0x7f1626ba7e${'0'.repeat(56)}60005260206000f3`;

@@ -13,7 +13,7 @@ let reader: Member;
 let listing: number;
 
 beforeAll(async () => {
-  // Stands still, so that no day ends in the middle.
+  // Fixed, so that no day boundary falls within a test.
   const clock = settableClock(Date.parse('2030-01-01T12:00:00.000Z'));
   world = await startWorld({ limits: { voices_per_merchant_day: 12 }, clock });
   keeper = await world.join('the-keeper');
@@ -62,7 +62,7 @@ it('a comment is made once, shown at once, and told of by its id alone', async (
   const tag = shown.headers.get('etag') ?? '';
   expect(shown.headers.get('cache-control')).toContain('public');
   expect((await read(`/api/listing/${listing}`, { 'if-none-match': tag })).status).toBe(304);
-  // With comments it goes the long way.
+  // A listing with comments does not take the quick path.
   expect(quickReads()).toBe(before);
   const events = await windowEvents();
   const detail = { comment_id: comment, listing_id: listing, merchant_id: Number(seller.id) };

@@ -6,25 +6,25 @@ import { type Hex, isHex } from '../../src/platform/hex.ts';
 
 const GAS_WEI = 10n ** 18n;
 const MAGIC = `1626ba7e${'0'.repeat(56)}`;
-/** Selector and two words. */
+/** 68 bytes: selector and two words. */
 const TRANSFER_BYTES = '44';
 
 /**
- * A wallet of one owner: it says yes to what the owner's key signed (EIP-1271), and passes every 68 bytes that it is called with on to
- * the token, so that one transaction can hold as many transfers as a test wants.
+ * A wallet with one owner. It accepts the owner's signatures (EIP-1271) and forwards each 68-byte slice of its call data to the token, so
+ * one transaction can hold any number of transfers.
  */
 function walletCode(owner: Hex): string {
   const usdc = USDC_ADDRESS.slice(2);
   const pieces = {
-    // Where the call is isValidSignature: there.
+    // Jump to `check` if the call is isValidSignature.
     start: (to: Places) => `60003560e01c63${MAGIC.slice(0, 8)}1460${to.check}576000`,
-    // [at] at < calldatasize ?
+    // Continue while at < calldatasize.
     loop: (to: Places) => `5b80361160${to.call}5700`,
     call: (to: Places) =>
       `5b60${TRANSFER_BYTES}816000376000600060${TRANSFER_BYTES}60006000` +
       `73${usdc}5af11560${to.fail}5760${TRANSFER_BYTES}0160${to.loop}56`,
     fail: () => '5b60006000fd',
-    // ecrecover(hash, v, r, s) == owner
+    // Compare ecrecover(hash, v, r, s) with the owner.
     check: () =>
       `5b60043560005260a43560f81c602052606435604052608435606052602060806080600060015afa50` +
       `60805173${owner.slice(2)}147f${MAGIC}0260005260206000f3`,
@@ -44,18 +44,18 @@ type Places = Record<'loop' | 'call' | 'fail' | 'check', string>;
 
 export interface ContractWallet {
   address: Hex;
-  /** Signs what the wallet says yes to. */
+  /** Signs for the wallet. */
   owner: TestAccount;
   deploy(): Promise<void>;
-  /** All in one transaction; resolves with its hash when it is mined. */
+  /** Makes all transfers in one transaction. Resolves with its hash once it is mined. */
   transfer(...transfers: readonly { to: string; units: bigint }[]): Promise<Hex>;
-  /** As if it were deployed: a plain transfer from its address. */
+  /** Makes a plain transfer from the wallet's address while it has no code. */
   transferUndeployed(to: string, units: bigint): Promise<Hex>;
 }
 
 let made = 0;
 
-/** The address is known from the start; there is no code before `deploy`. */
+/** The address is known from the start; code is there only after `deploy`. */
 export async function createContractWallet(chain: LocalChain, usdcUnits: bigint): Promise<ContractWallet> {
   made += 1;
   const owner = testAccount(`owner of contract wallet ${made}`);
@@ -87,7 +87,7 @@ export async function createContractWallet(chain: LocalChain, usdcUnits: bigint)
       await chain.rpc.call('anvil_stopImpersonatingAccount', [address]);
       if (!isHex(hash, 32)) throw new Error('the node gave no transaction hash');
       const { transactionHash } = await waitForReceipt(chain, hash);
-      // Nothing can be deployed where something was sent from.
+      // Reset the nonce: no contract can be deployed at an address that has sent a transaction.
       await chain.rpc.call('anvil_setNonce', [address, '0x0']);
       return transactionHash;
     },

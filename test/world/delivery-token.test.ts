@@ -10,7 +10,7 @@ const { world, buyer, goods, wallet } = testTrade();
 const fresh = (): string => makeDeliveryToken(systemRandom, 'aisle');
 const bringing = (token: string): Pick<AskOptions, 'headers'> => ({ headers: { 'x-delivery-token': token } });
 
-/** Nothing was opened by what is done. */
+/** Checks that `act` stores no row. */
 async function withoutRow<T>(act: () => Promise<T>): Promise<T> {
   const before = await countRows(world.db.database);
   const result = await act();

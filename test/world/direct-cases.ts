@@ -14,7 +14,7 @@ import {
 import type { Answer, Member } from '../support/market-world.ts';
 import { GAS_WEI, type Goods, PRICE, type Trade } from '../support/trade.ts';
 
-/** Goods, who wants them, an intent for them, and the signature of who is going to pay. */
+/** Goods, buyer, payer, an intent and the payer's signature of its challenge. */
 export interface DirectCase extends Goods {
   payer: TestAccount;
   member: Member;
@@ -23,23 +23,23 @@ export interface DirectCase extends Goods {
 }
 
 export interface DirectCases {
-  /** Nothing paid and nothing claimed yet. By default: the buyer, a new wallet, new goods. */
+  /** Opens an intent without paying or claiming. Defaults: the test's buyer, a new wallet, new goods. */
   begin(given?: { member?: Member; payer?: TestAccount; goods?: Goods }): Promise<DirectCase>;
-  /** From the payer to the seller; resolves with its hash when it is mined. */
+  /** Transfers from payer to seller. Resolves with the hash once it is mined. */
   pay(given: DirectCase, units?: bigint): Promise<Hex>;
-  /** A transfer that the payer has signed, its first, and that has not been sent. */
+  /** Signs the payer's first transfer without sending it. */
   signTransfer(given: Pick<DirectCase, 'payer'>, to: string, units: bigint, tip?: bigint): Promise<Hex>;
   /** Claims with that transaction. */
   name(given: DirectCase, txHash: Hex, signature?: Hex): Promise<Answer>;
   statusOf(given: DirectCase): Promise<Record<string, unknown>>;
-  /** The transactions that its claim names and that are undecided, in their order. */
+  /** Undecided transactions of its claim, in the order they were named. */
   hashesOf(given: DirectCase): Promise<Hex[]>;
   countOf(listingId: bigint): Promise<{ payments: bigint; purchases: bigint }>;
 }
 
 const FEE_LIMIT = 200_000_000_000n;
 
-/** A transaction that does not exist. */
+/** A hash that belongs to no transaction. */
 export const someHash = (): Hex => toHex(systemRandom.bytes(32));
 
 export function directCases({ world, buyer, goods: newGoods, wallet }: Trade): DirectCases {

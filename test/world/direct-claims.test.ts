@@ -11,7 +11,7 @@ import { directCases } from './direct-cases.ts';
 
 const time = createWorldTime();
 const wire = await startRpcProxy();
-// Registered first, it ends last.
+// Registered first, because hooks registered last run first.
 afterAll(() => wire.close());
 const trade = testTrade({ clock: time.clock, rpcUrl: wire.at, chain: { finalityBlocks: 16 } });
 const { world, buyer, seller } = trade;
@@ -96,7 +96,7 @@ describe('at once', () => {
       });
     }
     expect((await countOf(one.id)).purchases + (await countOf(two.id)).purchases).toBe(1n);
-    // The other goods can still be bought, by a transfer of their own.
+    // The other goods can still be bought with a separate transfer.
     const second = await pay(loser);
     await finalize();
     expect((await name(loser, second)).status).toBe(200);
@@ -111,7 +111,7 @@ describe('at once', () => {
     ];
     const txHash = await pay(first);
     const early = await Promise.all([first, ...others].map((given) => name(given, txHash)));
-    // The same goods and the same wallet: one of the two has to wait for the other.
+    // Both claims name the same goods and wallet, so one must wait for the other.
     expect(
       early
         .slice(0, 2)
@@ -120,7 +120,7 @@ describe('at once', () => {
     ).toEqual([202, 409]);
     const waiting = early.find(({ status }) => status === 409);
     expect(waiting?.body).toMatchObject({ reason: 'payment_undecided', do_not_pay_again: true });
-    // Of whom the other one is, and which its intent, nothing is said.
+    // The answer reveals neither the other buyer nor the other intent.
     for (const field of ['payment', 'intent_id']) expect(waiting?.body).not.toHaveProperty(field);
     await finalize();
     const late = await Promise.all([first, ...others].map((given) => name(given, txHash)));
@@ -152,7 +152,7 @@ describe('at once', () => {
     if (settled.length === 0) {
       expect(late.map(({ status }) => status)).toEqual([200, 200]);
     } else {
-      // The transfer was made all the same: a person decides on it.
+      // The transfer was made anyway, so a person decides on it.
       expect(late).toMatchObject([{ status: 422, body: { reason: 'already_bought' } }, { status: 200 }]);
     }
   });

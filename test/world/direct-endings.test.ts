@@ -23,7 +23,7 @@ const withdraw = (id: bigint): Promise<Answer> => world.ask('DELETE', `/api/list
 
 let maintainerKey: string | null = null;
 
-/** By the maintainer, at the market's own time. */
+/** Removes a listing as the maintainer, at the market's current time. */
 async function remove(id: bigint): Promise<Answer> {
   if (maintainerKey === null) {
     maintainerKey = makeMerchantKey(systemRandom, 'aisle');
@@ -43,13 +43,13 @@ describe('a withdrawal', () => {
     const early = await pay(pending);
     expect((await name(pending, early)).status).toBe(202);
     expect((await withdraw(before.id)).status).toBe(200);
-    // Paid only now, and claimed only now.
+    // Pays and claims only now, after the listing ended.
     const late = await pay(before);
     expect((await name(before, late)).status).toBe(202);
     await finalize();
     expect(await name(before, late)).toMatchObject({ status: 200, body: { artifact: before.artifact } });
     expect(await name(pending, early)).toMatchObject({ status: 200, body: { artifact: before.artifact } });
-    // And long afterwards, however it is asked.
+    // Long afterwards every way of asking still delivers.
     expect((await name(before, late)).status).toBe(200);
     expect((await world.buy(before.id, { key: buyer.key })).status).toBe(200);
     const other = await world.join('buyer-too-late');
@@ -128,7 +128,7 @@ describe('goods that were paid by a transfer', () => {
     const sign = () => signProof(world.chain, given.payer, given.terms);
     const byKey = await world.buy(given.id, { key: buyer.key });
     const byWallet = await world.buy(given.id, { proof: (await sign()).v2, body: { collect: true } });
-    // One that signs as if it were to pay is not charged either.
+    // An authorization signed as a payment is not charged either.
     const asPayment = await world.buy(given.id, { proof: (await sign()).v1 });
     for (const answer of [byKey, byWallet, asPayment]) {
       expect(answer).toMatchObject({
@@ -243,7 +243,7 @@ describe('GET /api/payment', () => {
     const ended = { payment_status: 'rejected', outcome: 'declined', do_not_pay_again: false };
     expect(await statusOf(given)).toMatchObject(ended);
     expect(await statusBy(world, { tx_hash: txHash })).toMatchObject(ended);
-    // The buyer may begin again.
+    // The buyer may open a new intent.
     const path = `/api/purchase-intent/${given.id}`;
     await time.moveOn(world, 0);
     expect((await world.ask('POST', path, { key: buyer.key, body: {} })).status).toBe(201);
@@ -286,7 +286,7 @@ it('a storm of claims, passes, edits, a withdrawal and a removal ends with every
 });
 
 describe('a reorganisation before finality', () => {
-  /** Claimed, mined, not final, and so deep that the wallet's money is never undone. */
+  /** Claimed and mined but not final, with enough blocks below that a reorg never undoes the wallet's funding. */
   async function claimed(): Promise<{ given: DirectCase; txHash: Hex }> {
     const given = await begin();
     await world.chain.mine(3);

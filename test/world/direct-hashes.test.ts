@@ -32,7 +32,7 @@ describe('the transactions that a claim names', () => {
     const sixth = someHash();
     expect((await name(given, sixth)).status).toBe(202);
     expect(await hashesOf(given)).toEqual([seen, ...names.slice(2), sixth]);
-    // One that was pushed out is named again like a new one, and pushes out the next.
+    // A hash that was pushed out counts as new when named again, and pushes out the next one.
     expect((await name(given, names[1] as Hex)).status).toBe(202);
     expect(await hashesOf(given)).toEqual([seen, ...names.slice(3), sixth, names[1]]);
   });
@@ -51,7 +51,7 @@ describe('the transactions that a claim names', () => {
     expect((await name(given, fitting)).status).toBe(202);
     expect(await name(given, someHash())).toMatchObject(refused(409, 'payment_undecided'));
     expect(await hashesOf(given)).toEqual([tooLittle, ...later, fitting]);
-    // What fits wins over what was named before it and does not.
+    // A transfer that fits wins over earlier ones that do not.
     await finalize();
     expect(await name(given, fitting)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
   });
@@ -65,7 +65,7 @@ describe('the transactions that a claim names', () => {
     expect((await name(other, used)).status).toBe(200);
     const pending = someHash();
     expect((await name(given, pending)).status).toBe(202);
-    // Nothing is said about paying again while one of them may still be the payment.
+    // The refusals do not say that paying again is safe while another transaction may still be the payment.
     expect(await name(given, used)).toMatchObject(refused(409, 'transaction_used'));
     expect(await name(given, wrong)).toMatchObject(refused(422, 'wrong_payer'));
     const failed = await transfer(world, given.payer, given.intent.seller_wallet, 10_000n * PRICE);
@@ -152,7 +152,7 @@ describe('the wallet of a claim', () => {
     const txHash = await transfer(world, other, intent.seller_wallet, PRICE);
     expect((await name(given, txHash, byOther)).status).toBe(202);
     await finalize();
-    // The first wallet signs again, too late: the other one has paid.
+    // The first wallet signs again, but too late: the other one has paid.
     expect(await name(given, pending)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
     const bought = await world.db.database.one(sql`select payer from purchases where listing_id = ${given.id}`);
     expect(bought).toEqual({ payer: toBytes(other.address) });
@@ -178,7 +178,7 @@ describe('the wallet of a claim', () => {
     const bought = await pay(owner);
     await finalize();
     expect((await name(owner, bought)).status).toBe(200);
-    // Not bought by this merchant, and its wallet is a new one.
+    // Goods that this merchant has not bought, claimed with a new wallet.
     const given = await begin({ goods });
     const pending = someHash();
     expect((await name(given, pending)).status).toBe(202);

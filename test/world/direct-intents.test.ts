@@ -100,7 +100,7 @@ describe('an intent', () => {
     expect(later.status).toBe(201);
     expect(shown(later).id).not.toBe(first.id);
     expect(secondOf(shown(later).created_at)).toBe(began + 300);
-    // The last second of the older one.
+    // The older intent is in its last second.
     await nextBlockAt(world, began + 599);
     const { transactionHash: txHash } = await usdcAdmin(world.chain).transfer(payer, sellerOne.address, PRICE);
     await time.moveTo(world, began + 700);
@@ -123,7 +123,7 @@ describe('an intent', () => {
     expect([left.status, shown(left)]).toEqual([200, shown(named)]);
     const other = await ask(id, { payer_wallet: buyerTwo.address });
     expect(other).toMatchObject({ status: 409, body: { reason: 'other_payer_open', do_not_pay_again: false } });
-    // Open means until it expires, also in the minutes in which it is not shown any more.
+    // An intent stays open until it expires, including the last minutes in which it is no longer offered.
     await time.moveTo(world, secondOf(shown(named).expires_at) - 5);
     expect(await ask(id, { payer_wallet: buyerTwo.address })).toMatchObject({ status: 409 });
     await time.moveTo(world, secondOf(shown(named).expires_at));
@@ -133,7 +133,7 @@ describe('an intent', () => {
   it('is one for five requests at once, and blocks neither another buyer nor another path', async () => {
     const { id, terms } = await trade.goods();
     await time.moveOn(world, 0);
-    // All five are past every look at the table before one of them can write to it.
+    // The table lock holds all five requests after their reads and before the first write.
     const { database } = world.db;
     const held = await holdTransactionOpen(database, (tx) => tx.run(sql`lock table payment_intents in share mode`));
     const asked = Promise.all(Array.from({ length: 5 }, () => ask(id)));
@@ -182,7 +182,7 @@ describe('no intent opens', () => {
     const other = await world.join('buyer-with-that-wallet');
     const foreign = await ask(id, { payer_wallet: payer.address }, other.key);
     expect(foreign).toMatchObject(undecided);
-    // What that wallet pays, and for whom, is not told to a caller that names it.
+    // A caller that only names the wallet must not learn about its payment or the buyer.
     expect(foreign.body).not.toHaveProperty('payment');
     expect((await ask(id)).body).toHaveProperty('payment');
     expect((await ask(id, {}, other.key)).status).toBe(201);
@@ -191,7 +191,7 @@ describe('no intent opens', () => {
     expect((await world.buy(id, { key: buyer.key })).status).toBe(200);
     expect(await ask(id)).toMatchObject(bought);
     expect(await ask(id, { payer_wallet: payer.address }, other.key)).toMatchObject(bought);
-    // An end of the listing hides neither.
+    // Ending the listing hides neither purchase.
     await withdrawListing(world.db.database, id);
     expect(await ask(id)).toMatchObject(bought);
   });
@@ -216,7 +216,7 @@ describe('no intent opens', () => {
     });
     const { id } = await trade.goods();
     expect(await ask(id, {}, seller.key)).toMatchObject({ status: 403, body: { reason: 'own_goods' } });
-    // The wallet of another listing of the same seller.
+    // The same seller's wallet of another listing.
     await trade.goods({ payTo: sellerTwo.address });
     expect(await ask(id, { payer_wallet: sellerTwo.address })).toMatchObject({
       status: 403,
@@ -235,7 +235,7 @@ describe('no intent opens', () => {
     const { id } = await trade.goods();
     const second = await time.moveOn(world, 0);
     time.slip(25);
-    // The chain is behind: its time begins the window, so that no transfer made after this answer lies before it.
+    // The chain is behind, so the window starts at the chain's time: a transfer made after this answer is never before the window.
     const behind = await ask(id);
     expect([behind.status, secondOf(shown(behind).created_at)]).toEqual([201, second]);
     const { id: other } = await trade.goods();
@@ -259,7 +259,7 @@ describe('no intent opens', () => {
   it('while the token is paused, or the payee may not receive', async () => {
     const admin = usdcAdmin(world.chain);
     const { id } = await trade.goods();
-    // What was read is kept for a minute.
+    // Readings are cached for a minute.
     await time.moveOn(world, 61);
     await admin.pause();
     await time.moveOn(world, 0);

@@ -23,7 +23,7 @@ import { createContractWallet } from './contract-wallet.ts';
 
 const time = createWorldTime();
 const wire = await startRpcProxy();
-// Registered first, it ends last.
+// Registered first, because hooks registered last run first.
 afterAll(() => wire.close());
 const trade = testTrade({ clock: time.clock, rpcUrl: wire.at });
 const { world, buyer } = trade;
@@ -38,7 +38,7 @@ async function count(table: 'payments' | 'claim_hashes' | 'purchases'): Promise<
   return row.rows;
 }
 
-/** Paid and final, and not claimed. */
+/** Pays and finalizes without claiming. */
 async function paidAndFinal(named: boolean) {
   const { id, artifact } = await trade.goods();
   const payer = await trade.wallet(PRICE, GAS_WEI);
@@ -49,14 +49,14 @@ async function paidAndFinal(named: boolean) {
   return { id, artifact, payer, intent, signature, txHash };
 }
 
-/** Seeded listings are older than every intent. */
+/** By default seeded listings are older than every intent. */
 async function setCreated(listingId: bigint, createdAt: Date): Promise<void> {
   await world.db.database.run(sql`alter table listings disable trigger listing_terms_are_fixed`);
   await world.db.database.run(sql`update listings set created_at = ${createdAt} where id = ${listingId}`);
   await world.db.database.run(sql`alter table listings enable trigger listing_terms_are_fixed`);
 }
 
-/** The same signature in other bytes. */
+/** Other encodings of the same signature. */
 const SPELLINGS: readonly [string, (signature: string) => string][] = [
   ['its twin with the high s', (given) => withS(given, flipped)],
   ['its high s with the old v', (given) => `${withS(given, flipped).slice(0, 130)}${given.slice(130)}`],
@@ -97,13 +97,13 @@ describe('a signature by the key of the payer', () => {
       expect(answer, what).toMatchObject(invalid);
     }
     expect([await count('payments'), await count('claim_hashes')]).toEqual(before);
-    // Hex digits of any case are the same bytes.
+    // Upper and lower case hex digits are the same bytes.
     const upper = `0x${paid.signature.slice(2).toUpperCase()}`;
     expect(await claim(world, buyer, paid.id, { ...paid, signature: upper })).toMatchObject({
       status: 200,
       body: { artifact: paid.artifact },
     });
-    // Whatever is sent afterwards with the key that bought: the same delivery, and no second use.
+    // Requests with the buyer's key get the same delivery and store no second purchase.
     const purchases = await count('purchases');
     for (const [what, spell] of SPELLINGS) {
       const answer = await claim(world, buyer, paid.id, { ...paid, signature: spell(paid.signature) });
@@ -129,7 +129,7 @@ describe('a signature by the key of the payer', () => {
     const paid = await paidAndFinal(false);
     for (const [what, spell] of SPELLINGS) {
       const answer = await claim(world, buyer, paid.id, { ...paid, signature: spell(paid.signature) });
-      // The other v recovers to an unknown key: it signed, and has not paid.
+      // The other v recovers to a key that signed nothing and has not paid.
       const isOther = what === 'the other v' || what === '64 bytes with the other parity';
       const reason = isOther ? 'wrong_payer' : 'signature_invalid';
       if (what === 'its high s with the old v') expect(answer.body['reason'], what).toBe('signature_invalid');
@@ -254,7 +254,7 @@ describe('a contract wallet', () => {
     const signature = await signChallenge(wallet.owner, intent);
     const txHash = await wallet.transferUndeployed(intent.seller_wallet, PRICE);
     await wallet.deploy();
-    // The head is read, then no code, then the head again; by that time all of it is final.
+    // The claim reads the head, finds no code and reads the head again; by then everything is final.
     const first = wire.holdNext('"finalized",false');
     const answer = claim(world, buyer, id, { intent, txHash, signature });
     await first.held;

@@ -29,10 +29,10 @@ const abi = parseAbi([
   'function transferFrom(address from, address to, uint256 value)',
 ]);
 
-type Case = Awaited<ReturnType<typeof begin>>;
+type Case = Awaited<ReturnType<typeof openCase>>;
 
-/** An intent, and its payer. */
-async function begin(units = 4n * PRICE) {
+/** Opens an intent with a signature of its payer. */
+async function openCase(units = 4n * PRICE) {
   const listing = await trade.goods();
   const payer = await trade.wallet(units, GAS_WEI);
   const intent = await openIntent(world, buyer, listing.id);
@@ -45,7 +45,7 @@ async function sendCall(from: TestAccount, to: Hex, data: Hex): Promise<Hex> {
   return (await waitForReceipt(world.chain, await submit(world.chain, from, { to, data }))).transactionHash;
 }
 
-/** The money is there, does not fit, and a person decides; the goods stay where they are. */
+/** Expects a review: the money arrived but does not fit, so a person decides, and the goods are not delivered. */
 function expectReview(answer: Answer, reason: string, given: { artifact: string }): { id: number } {
   expect(answer).toMatchObject({
     status: 422,
@@ -63,7 +63,7 @@ describe('the block of the transfer lies in [created_at, expires_at)', () => {
     ['exactly expires_at', 600, null],
     ['a second later', 601, null],
   ])('%s', async (_what, second, status) => {
-    const given = await begin();
+    const given = await openCase();
     await nextBlockAt(world, secondOf(given.intent.created_at) + second);
     const txHash = await transfer(world, given.payer, given.intent.seller_wallet, PRICE);
     await time.moveOn(world, 100);
@@ -95,7 +95,7 @@ describe('the block of the transfer lies in [created_at, expires_at)', () => {
   });
 
   it('and the claim may come long after it', async () => {
-    const given = await begin();
+    const given = await openCase();
     const txHash = await transfer(world, given.payer, given.intent.seller_wallet, PRICE);
     await time.moveOn(world, 90_000);
     await world.finalize();
@@ -105,11 +105,11 @@ describe('the block of the transfer lies in [created_at, expires_at)', () => {
 
 describe('what was transferred', () => {
   it('one unit too little is reviewed; the same intent is not claimed twice, nor another opened, meanwhile', async () => {
-    const given = await begin();
+    const given = await openCase();
     const txHash = await transfer(world, given.payer, given.intent.seller_wallet, PRICE - 1n);
     await world.finalize();
     const { id: reviewed } = expectReview(await claimed(given, txHash), 'amount_too_little', given);
-    // Again, and with another transaction that would fit: it is the seller's turn.
+    // Claiming again, or with another transaction that would fit, does not help: the seller decides first.
     const rest = await transfer(world, given.payer, given.intent.seller_wallet, PRICE);
     await world.finalize();
     expect(expectReview(await claimed(given, txHash), 'amount_too_little', given).id).toBe(reviewed);
@@ -128,13 +128,13 @@ describe('what was transferred', () => {
       outcome: 'declined',
       do_not_pay_again: false,
     });
-    // The transaction was spent by the review; the other one was not, and pays.
+    // The review has used up the transaction; the other one is free and pays.
     expect(await claimed(given, txHash)).toMatchObject({ status: 409, body: { reason: 'transaction_used' } });
     expect(await claimed(given, rest)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
   });
 
   it('parts are not added up, not even within one transaction; but one log that is enough suffices, tips included', async () => {
-    const [inParts, whole, elsewhere] = [await begin(), await begin(8n * PRICE), await begin()];
+    const [inParts, whole, elsewhere] = [await openCase(), await openCase(8n * PRICE), await openCase()];
     const to = inParts.intent.seller_wallet;
     const parts = await transferTogether(inParts.payer, [
       { to, units: PRICE - 1n },
@@ -180,7 +180,7 @@ describe('what was transferred', () => {
     ['of another token', ({ payer, intent }) => otherToken(payer, intent.seller_wallet), 'transfer_not_found'],
     ['which is a mint', ({ intent }) => mintTo(intent.seller_wallet), 'wrong_payer'],
   ])('%s consumes nothing, and the right transfer is taken afterwards', async (_what, pay, reason) => {
-    const given = await begin();
+    const given = await openCase();
     const wrong = await pay(given);
     expect((await claimed(given, wrong)).status).toBe(202);
     await world.finalize();
@@ -195,7 +195,7 @@ describe('what was transferred', () => {
   });
 });
 
-/** Plain transfers of one wallet, and other calls to the token before them, all in one transaction. */
+/** Makes plain transfers of one wallet, after some other token calls, in one transaction. */
 async function transferTogether(
   from: TestAccount,
   transfers: readonly { to: string; units: bigint }[],
@@ -211,10 +211,10 @@ async function transferTogether(
   return await sendBatch(world, from, [...before, ...calls]);
 }
 
-/** A contract that says Transfer in the token's form, and is not the token. */
+/** Emits the token's Transfer event from a contract that is not the token. */
 async function otherToken(payer: TestAccount, to: string): Promise<Hex> {
   const address = `0x${'be'.repeat(20)}`;
-  // log3(memory 0..32, topic, from, to) with the first three words of the call.
+  // log3(memory 0..32, topic, from, to), using the first three words of the call data.
   await world.chain.rpc.call('anvil_setCode', [address, '0x60603560005260403560203560003560206000a300']);
   const topic = 'ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
   const word = (value: string): string => value.toLowerCase().replace('0x', '').padStart(64, '0');
@@ -228,7 +228,7 @@ async function mintTo(to: string): Promise<Hex> {
 
 describe('a transfer through an authorization', () => {
   it('of no payment here is reviewed, for any sender', async () => {
-    const given = await begin();
+    const given = await openCase();
     const { authorization, signature } = await signProof(world.chain, given.payer, given.terms);
     const { transactionHash } = await usdcAdmin(world.chain).settleAuthorization(stranger, authorization, signature);
     await world.finalize();
@@ -237,7 +237,7 @@ describe('a transfer through an authorization', () => {
 
   it('of a payment here belongs to that, and is no review: whatever became of it', async () => {
     const other = await world.join('buyer-by-x402');
-    const given = await begin();
+    const given = await openCase();
     const bought = await trade.goods();
     const proof = await signProof(world.chain, given.payer, bought.terms);
     expect((await world.buy(bought.id, { key: other.key, proof: proof.v2 })).status).toBe(202);
@@ -255,7 +255,7 @@ describe('a transfer through an authorization', () => {
   });
 
   it('next to a plain one that fits, in one transaction, is reviewed all the same', async () => {
-    const given = await begin();
+    const given = await openCase();
     const { payer, intent } = given;
     const { authorization, signature } = await signProof(world.chain, payer, given.terms);
     const txHash = await transferTogether(
@@ -270,7 +270,7 @@ describe('a transfer through an authorization', () => {
 
 describe('a transfer is found again wherever it stands', () => {
   it('one transaction in two spellings is one', async () => {
-    const given = await begin();
+    const given = await openCase();
     const paid = await payDirectly(world, { buyer, listingId: given.id, payer: given.payer, units: PRICE });
     const upper = `0x${paid.txHash.slice(2).toUpperCase()}` as Hex;
     expect((await claim(world, buyer, given.id, { ...paid, txHash: upper })).status).toBe(202);

@@ -1,4 +1,4 @@
-/** Thirty buyers at once, and an operator who uses the facilitator's account meanwhile: everybody has the goods, each paid once. */
+/** Thirty concurrent buyers while an operator uses the facilitator's account: each gets the goods and pays once. */
 import { randomInt } from 'node:crypto';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { type TestAccount, USDC_ADDRESS, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
@@ -13,7 +13,7 @@ vi.setConfig({ testTimeout: 180_000, hookTimeout: 120_000 });
 
 const BUYERS = 30;
 const FOREIGN = 4;
-/** Blocks come fast enough for a test, and slowly enough that many settlements are in none yet. */
+/** Fast enough for a test, slow enough that many settlements are still unmined. */
 const BLOCK_MS = 250;
 const SEED = Number(process.env['OPENAISLE_DISPLACED_SEED'] ?? randomInt(2 ** 31));
 const { sellerOne } = WORLD_ACCOUNTS;
@@ -41,21 +41,21 @@ interface Buyer {
   payer: TestAccount;
 }
 
-/** Asks with one proof until the goods are there; never signs a second time. */
+/** Repeats the request with one proof until it gets the goods. Never signs a second time. */
 async function buyOnce({ member, payer }: Buyer): Promise<unknown> {
   const terms = { payTo: sellerOne.address, units: PRICE, resource: `${BASE_URL}/api/buy/${listingId}` };
   const proof = await signProof(world.chain, payer, { ...terms, secondsAhead: 600 });
   for (;;) {
     const { status, body } = await world.buy(listingId, { key: member.key, proof: proof.v2 });
     if (status === 200) return body['artifact'];
-    // Never told to pay again, and nothing that would end the purchase.
+    // The answer must never tell the client to pay again or end the purchase.
     if (status !== 202 && status !== 503) throw new Error(`${status} ${JSON.stringify(body)}`);
     if (body['do_not_pay_again'] === false && status === 202) throw new Error('told to pay again');
     await systemClock.sleep(100);
   }
 }
 
-/** Takes the place of a settlement that is in no block, at a moment and a place that the dice choose. No block comes meanwhile. */
+/** Replaces an unmined settlement at a random moment and nonce, with mining paused. */
 async function useAccountElsewhere(
   dice: Dice,
   blocks: ReturnType<typeof createBlocks>,
@@ -127,7 +127,7 @@ it(`thirty buyers and four foreign transactions: everybody has the goods, each p
   for (const { payer } of buyers) {
     expect(await paidUnits(world.chain, payer.address, sellerOne.address)).toEqual([PRICE]);
   }
-  // No transaction was sent in vain: each buyer has one transaction in a block, and the operator its four.
+  // Every mined transaction had a use: one per buyer, four of the operator.
   expect(await minedBy(world.chain, address)).toBe(before + BUYERS + FOREIGN);
   await world.running.eventsSettled();
   const order = { databaseUrl: world.db.url, rpcUrl: world.chain.url, token: USDC_ADDRESS, quiet: true };

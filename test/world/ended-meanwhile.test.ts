@@ -9,7 +9,7 @@ const rpc = await startRpcProxy();
 afterAll(() => rpc.close());
 const { world, buyer, goods, wallet } = testTrade({ rpcUrl: rpc.at });
 
-/** The selector of the last thing that is read of the chain before a payment is opened: what the wallet holds. */
+/** Selector of balanceOf, the last chain read before a payment is opened. */
 const BALANCE = '0x70a08231';
 
 it.each([

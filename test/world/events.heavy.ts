@@ -33,21 +33,21 @@ it('walked by pages while 16 writers write, ids fall by one without holes and ro
   });
   let walks = 0;
   let seen = 0;
-  // A walk that was begun while they wrote, over and over; one more when all is quiet.
+  // Read the whole log repeatedly while writers run, and once more when they are done.
   do {
-    const ids = await walk();
+    const ids = await readWholeLog();
     expect(ids.length).toBeGreaterThanOrEqual(seen);
     seen = ids.length;
     walks += 1;
   } while (writing);
   await done;
   await world.running.eventsSettled();
-  expect((await walk()).length).toBe(WRITERS * ACTS_EACH);
+  expect((await readWholeLog()).length).toBe(WRITERS * ACTS_EACH);
   expect(walks).toBeGreaterThan(1);
 });
 
-/** The sdk's walk refuses a hole, a repeated id and a row too many; here it is said once more in plain words. */
-async function walk(): Promise<number[]> {
+/** Checks the whole log for holes and repeated ids. The SDK checks this too; here it is explicit. */
+async function readWholeLog(): Promise<number[]> {
   const client = createClient({ baseUrl: world.url });
   const ids: number[] = [];
   let total: number | null = null;

@@ -9,7 +9,7 @@ import { GAS_WEI, PRICE, scriptedTrade } from '../support/trade.ts';
 
 const { sellerOne, stranger } = WORLD_ACCOUNTS;
 
-/** Time of market and chain together; only ever forward. */
+/** Offset of the market's and the chain's time; it only grows. */
 let offsetMs = 0;
 const clock = { now: () => systemClock.now() + offsetMs, sleep: systemClock.sleep };
 const { facilitator, forward, world, buyer, goods, wallet, statusOf } = await scriptedTrade({ clock });
@@ -20,7 +20,7 @@ async function moveTime(seconds: number): Promise<void> {
   await world.chain.mine(1);
 }
 
-async function attempt(script: Script) {
+async function openAttempt(script: Script) {
   facilitator.script(script);
   const payer = await wallet(4n * PRICE, GAS_WEI);
   const listing = await goods();
@@ -28,7 +28,7 @@ async function attempt(script: Script) {
   return { ...listing, payer, sign, proof: await sign() };
 }
 
-async function expectPaidAnew(made: Awaited<ReturnType<typeof attempt>>): Promise<void> {
+async function expectPaidAnew(made: Awaited<ReturnType<typeof openAttempt>>): Promise<void> {
   forward();
   const lapsed = await world.buy(made.id, { key: buyer.key, proof: made.proof.v1 });
   expect([lapsed.status, lapsed.body['reason'], lapsed.body['do_not_pay_again']]).toEqual([
@@ -47,7 +47,7 @@ async function expectPaidAnew(made: Awaited<ReturnType<typeof attempt>>): Promis
 
 describe('an authorization that expires unused', () => {
   it('once submitted: only a final block at validBefore ends it, and the buyer can pay again', async () => {
-    const made = await attempt({ verify: 'valid', settle: 'garbage' });
+    const made = await openAttempt({ verify: 'valid', settle: 'garbage' });
     expect((await world.buy(made.id, { key: buyer.key, proof: made.proof.v2 })).body['reason']).toBe(
       'settlement_pending',
     );
@@ -67,7 +67,7 @@ describe('an authorization that expires unused', () => {
   });
 
   it('never submitted: the latest block past validBefore is enough', async () => {
-    const made = await attempt({ verify: 'garbage', settle: 'garbage' });
+    const made = await openAttempt({ verify: 'garbage', settle: 'garbage' });
     expect((await world.buy(made.id, { key: buyer.key, proof: made.proof.v2 })).body['reason']).toBe(
       'verification_pending',
     );
@@ -96,7 +96,7 @@ describe('a payment that the token refuses', () => {
   it.each(Object.entries(causes))(
     '%s, found at verify: 402 with the reason, then unpaid, then paid again',
     async (_what, { cause, mend, words }) => {
-      const made = await attempt({ verify: 'forward', settle: 'forward', to: world.facilitator.url });
+      const made = await openAttempt({ verify: 'forward', settle: 'forward', to: world.facilitator.url });
       facilitator.before('verify', async () => {
         await cause(made.payer);
       });
@@ -117,7 +117,7 @@ describe('a payment that the token refuses', () => {
   );
 
   it('a drained balance after verify: the refused settlement is never taken for the end', async () => {
-    const made = await attempt({ verify: 'forward', settle: 'forward', to: world.facilitator.url });
+    const made = await openAttempt({ verify: 'forward', settle: 'forward', to: world.facilitator.url });
     facilitator.before('settle', async () => {
       await admin().transfer(made.payer, stranger.address, 4n * PRICE);
     });

@@ -11,7 +11,7 @@ import { COURSES, type Course, LIFE_SECONDS, watchMoney } from './watch-money.ts
 const DEADLINE_MS = FACILITATOR_DEADLINE_SECONDS * 1_000;
 const AROUND_MS = 100;
 
-/** What can go wrong between a market and a third party's facilitator, by name; `to` and a foreign transaction are the test's to add. */
+/** Faults between a market and a third party's facilitator, by name. Each test adds `to` and the foreign transaction. */
 const FACILITATOR_FAULTS = {
   slow_just_in_time: { verify: 'forward', settle: 'forward_slowly', afterMs: DEADLINE_MS - AROUND_MS },
   slow_just_too_late: { verify: 'forward', settle: 'forward_slowly', afterMs: DEADLINE_MS + AROUND_MS },
@@ -32,10 +32,10 @@ const FACILITATOR_FAULTS = {
 type FacilitatorFaultName = keyof typeof FACILITATOR_FAULTS;
 const FACILITATOR_FAULT_NAMES = Object.keys(FACILITATOR_FAULTS) as FacilitatorFaultName[];
 
-/** Half a minute on an idle machine: deadlines pass for real. */
+/** Half a minute on an idle machine, because real deadlines expire. */
 const BUSY_MS = 240_000;
 
-/** Time of market and chain together; only ever forward. */
+/** Offset of the market's and the chain's time; it only grows. */
 let offsetMs = 0;
 const trade = await scriptedTrade({
   chain: { finalityBlocks: FINALITY_BLOCKS },
@@ -53,7 +53,7 @@ async function outlive(seconds: number): Promise<void> {
   await world.chain.mine(1);
 }
 
-/** After these the transfer stands, whatever the market was told. */
+/** Faults after which the transfer is on the chain, regardless of what the market was told. */
 const SETTLES: ReadonlySet<FacilitatorFaultName> = new Set<FacilitatorFaultName>([
   'slow_just_in_time',
   'slow_just_too_late',
@@ -64,7 +64,7 @@ const SETTLES: ReadonlySet<FacilitatorFaultName> = new Set<FacilitatorFaultName>
   'verify_no_chain_yes',
 ]);
 
-/** What a client does after its first answer. */
+/** Ways a client may continue after its first answer. */
 const CLIENTS = {
   'shows the same proof again': 'proof',
   'asks without a proof': 'plain',
@@ -79,11 +79,11 @@ interface Case {
   course: Course;
 }
 
-/** A client that shows the proof again when all is well has it settled. */
+/** The payment succeeds if the fault still settles it, or if the client shows the proof again afterwards. */
 const isPaid = ({ fault, client }: Case): boolean => SETTLES.has(fault) || CLIENTS[client] === 'proof';
 
 const MOST_TRIES = 10;
-/** So many at once: each has its own deadline to wait for, and a machine of two cores is to stay in time. */
+/** Limits concurrency: each case waits for its own deadline, and a machine with two cores must keep up. */
 const AT_ONCE = 14;
 
 async function openCases(): Promise<Case[]> {
@@ -99,7 +99,7 @@ async function openCases(): Promise<Case[]> {
   return cases;
 }
 
-async function each(cases: readonly Case[], act: (one: Case) => Promise<unknown>): Promise<void> {
+async function runCases(cases: readonly Case[], act: (one: Case) => Promise<unknown>): Promise<void> {
   const failed: string[] = [];
   for (let at = 0; at < cases.length; at += AT_ONCE) {
     const group = cases.slice(at, at + AT_ONCE);
@@ -116,8 +116,8 @@ const nonceOf = ({ proof }: Course): string => {
   return proof.authorization.nonce;
 };
 
-/** The first answer that stands for a payment: on a busy machine chain or database may be out of reach for a while. */
-async function begin(course: Course): Promise<Answer> {
+/** Repeats until a payment row exists: on a busy machine chain or database may be unreachable for a while. */
+async function openPayment(course: Course): Promise<Answer> {
   for (let tries = 1; ; tries += 1) {
     const answer = await money.ask(course);
     if ((await money.rowsOf(course)).length > 0) return answer;
@@ -125,8 +125,8 @@ async function begin(course: Course): Promise<Answer> {
   }
 }
 
-/** What the client does that was told to come back. */
-async function again({ client, course }: Case): Promise<void> {
+/** Does what this client does when told to come back. */
+async function askAgain({ client, course }: Case): Promise<void> {
   const how = CLIENTS[client];
   if (how !== null) await money.ask(course, how);
 }
@@ -151,32 +151,32 @@ describe('a facilitator with faults', { timeout: BUSY_MS }, () => {
       const transaction = fault === 'success_with_foreign_transaction' ? foreign : '';
       facilitator.scriptFor(nonceOf(course), { ...FACILITATOR_FAULTS[fault], to: world.facilitator.url, transaction });
     }
-    await each(cases, async ({ course }) => {
-      const { status, body } = await begin(course);
+    await runCases(cases, async ({ course }) => {
+      const { status, body } = await openPayment(course);
       expect([202, 503]).toContain(status);
       expect(body['do_not_pay_again']).toBe(true);
     });
     await pass();
-    await each(cases, again);
+    await runCases(cases, askAgain);
     await money.mustBeFinal();
   });
 
   it('well again, it settles for buyers who come back, and for none twice', async () => {
     for (const { course } of cases) facilitator.scriptFor(nonceOf(course), null);
-    await each(cases, again);
-    await each(cases, again);
+    await runCases(cases, askAgain);
+    await runCases(cases, askAgain);
     await money.mustBeFinal();
     await finalize();
     await pass();
-    await each(cases, again);
+    await runCases(cases, askAgain);
   });
 
   it('what is not settled waits for the end of its authorization, undecided', async () => {
     await outlive(LIFE_SECONDS + 1);
     await pass();
-    await each(cases, again);
-    // The end of its time is not final yet: a block that holds the transfer might still take the place of a later one.
-    await each(cases, async (one) => {
+    await runCases(cases, askAgain);
+    // The authorization's end is not final yet, so a reorg could still bring in a block that holds the transfer.
+    await runCases(cases, async (one) => {
       const expected = isPaid(one) ? 'completed' : 'settling';
       expect((await money.rowsOf(one.course)).map(({ status }) => status)).toEqual([expected]);
     });
@@ -185,7 +185,7 @@ describe('a facilitator with faults', { timeout: BUSY_MS }, () => {
   it('in the end each is paid and delivered once, or neither', async () => {
     await finalize();
     await pass();
-    await each(cases, async (one) => {
+    await runCases(cases, async (one) => {
       const { course } = one;
       const end = await money.mustHaveEnded(course);
       expect(end).toBe(isPaid(one) ? 'completed' : 'unpaid');

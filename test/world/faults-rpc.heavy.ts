@@ -7,17 +7,17 @@ import { COURSES, type Course } from './watch-money.ts';
 const SEED = Number(process.env['OPENAISLE_FAULTS_SEED'] ?? 20_264);
 /** A second or two on an idle machine. */
 const BUSY_MS = 180_000;
-/** First every call is struck, then some of them: a half truth may be harder to see through. */
+/** First strikes every call, then some: a partial fault may be harder to notice. */
 const CHANCES = [1, 0.4];
 
 const faultOf = (name: RpcFaultName): RpcFault => RPC_FAULTS[name];
 
-/** One provider, with all its faults; or two, with the faults of one. */
+/** One provider with all its faults, or two providers of which one is faulty. */
 interface Arrangement {
   title: string;
   providers: number;
   faulty: number;
-  /** Who lies alone and without a contradiction is found out by another provider only. */
+  /** Omits consistent lies when there is only one provider, since only a second one could contradict them. */
   faults: readonly RpcFaultName[];
 }
 const ARRANGEMENTS: readonly Arrangement[] = [
@@ -37,10 +37,12 @@ interface Ordeal extends Arrangement {
 
 const MOMENTS = ['while it is opened', 'between mined and final', 'at the deciding pass'] as const;
 type Moment = (typeof MOMENTS)[number];
-/** OPENAISLE_FAULT_MOMENTS=all plays each fault of one of two providers at each moment; else the moments take turns over the faults. */
+/**
+ * OPENAISLE_FAULT_MOMENTS=all plays each fault at each moment even with two providers; otherwise the faults take turns over the moments.
+ */
 const EACH_MOMENT = process.env['OPENAISLE_FAULT_MOMENTS'] === 'all';
 
-/** All of them for the only provider. With a second one at its side each arrangement begins at another moment, so that two meet each fault. */
+/** All moments for a single provider. With two, one moment per fault; the two arrangements use different ones. */
 function momentsFor({ providers, faulty }: Arrangement, name: RpcFaultName): readonly Moment[] {
   if (EACH_MOMENT || providers === 1) return MOMENTS;
   return MOMENTS.slice((RPC_FAULT_NAMES.indexOf(name) + faulty) % MOMENTS.length).slice(0, 1);
@@ -55,8 +57,8 @@ async function askAll({ money }: ProviderStage, courses: readonly Course[]): Pro
   return answers.map(({ status }) => status);
 }
 
-/** The fault lasts while `act` is done, by every chance once. Returns how many calls it has struck. */
-async function under(
+/** Runs `act` under the fault, once for each chance. Returns the number of calls it struck. */
+async function withFault(
   { stage, name, faulty }: Ordeal,
   moment: Moment,
   act: (chance: number) => Promise<void>,
@@ -72,13 +74,13 @@ async function under(
   return proxy.struck() - before;
 }
 
-/** Whether the second provider says all that it is asked for, in spite of its fault. */
+/** The fault affects searches only, and a claim asks the second provider by hash, so it corroborates anyway. */
 function isCorroborated({ name, faulty }: Ordeal, course: Course): boolean {
   return faultOf(name).searchesOnly === true && faulty > 0 && course.name === 'claim';
 }
 
-/** One payment of each kind, with the fault at that moment and at no other. */
-async function endure(ordeal: Ordeal, moment: Moment): Promise<void> {
+/** Plays one payment of each kind with the fault active only at that moment. */
+async function playFaultAt(ordeal: Ordeal, moment: Moment): Promise<void> {
   const { stage, name } = ordeal;
   const courses = await openAll(stage);
   const spared = new Set<Course>();
@@ -87,27 +89,27 @@ async function endure(ordeal: Ordeal, moment: Moment): Promise<void> {
     const statuses = await askAll(stage, courses);
     const ended = courses.filter((_, at) => (statuses[at] ?? 0) < 202);
     if (chance < 1) {
-      // Where chance spared the calls that mattered, it was decided as it should be.
+      // Payments whose calls were spared by chance were decided correctly.
       for (const course of ended) spared.add(course);
       return;
     }
     if (faultOf(name).passable === true) return;
-    // Nothing can be known for sure by then, nor can the other provider decide alone before a minute has gone by.
+    // With this fault nothing should be decided yet, and the other provider may not decide alone before a minute has passed.
     const early = ended.filter((course) => !spared.has(course) && !isCorroborated(ordeal, course));
     expect(early.map((course) => course.name)).toEqual([]);
   };
   let struck = 0;
   if (moment === 'while it is opened') {
-    // Asked twice: what was refused at first may be taken up, and what was taken up is asked for again. The second of two providers is
-    // heard in the pass alone.
-    struck = await under(ordeal, moment, async (chance) => {
+    // Ask twice: a payment that was refused at first may open on the second try, and an open one is asked again. The second provider is
+    // only used in the background pass.
+    struck = await withFault(ordeal, moment, async (chance) => {
       await askAll(stage, courses);
       await look(chance);
     });
   } else {
     expect(await askAll(stage, courses)).toEqual([202, 202, 202]);
     if (moment === 'at the deciding pass') await stage.finalize();
-    struck = await under(ordeal, moment, look);
+    struck = await withFault(ordeal, moment, look);
   }
   expect(struck, 'no call met the fault').toBeGreaterThan(0);
   const commands = await stage.heal();
@@ -124,7 +126,7 @@ async function endure(ordeal: Ordeal, moment: Moment): Promise<void> {
 for (const providers of [1, 2]) {
   describe(`${providers === 1 ? 'one provider' : 'two providers'} (seed ${SEED})`, async () => {
     const stage = await providerStage(providers);
-    // A test that failed must not leave its fault to the next one.
+    // Clear the fault even after a failed test.
     afterEach(() => {
       for (const proxy of stage.proxies) proxy.heal();
     });
@@ -136,7 +138,7 @@ for (const providers of [1, 2]) {
           async (name) => {
             for (const moment of momentsFor(arrangement, name)) {
               try {
-                await endure({ ...arrangement, stage, name }, moment);
+                await playFaultAt({ ...arrangement, stage, name }, moment);
               } catch (error) {
                 throw new Error(`${moment}: ${error instanceof Error ? error.message : error}`, { cause: error });
               }

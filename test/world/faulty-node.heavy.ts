@@ -12,20 +12,20 @@ import { testTrade } from '../support/trade.ts';
 import { COURSES, type Course, watchMoney } from './watch-money.ts';
 
 /**
- * What a provider of good will does now and then: its index lacks a block; it names a head that its state has not reached; two nodes of
- * different heights share its address; it has a block no more for a while.
+ * Faults of an honest provider: its index lacks a block; it names a head that its state has not reached; two nodes of different heights
+ * share its address; it temporarily loses a block.
  */
 const NODE_FAULTS = ['no_logs_of_a_block', 'behind_its_own_head', 'two_nodes', 'forgets_a_block'] as const;
 type NodeFault = (typeof NODE_FAULTS)[number];
 
-/** A provider for everybody, facilitator included. */
+/** One faulty provider shared by market and facilitator. */
 interface FaultyNode {
   url: string;
   leadTo(url: string): void;
-  /** Every block after `from` that holds a transaction counts as one that is lost; with two nodes the seed says which of them answers. */
+  /** Loses every block after `from` that holds a transaction; with two nodes, the seed picks the one that answers. */
   play(fault: NodeFault, given: { from: bigint; seed: number }): void;
   heal(): void;
-  /** Calls that were answered otherwise than the node would. */
+  /** Number of calls answered differently from the real node. */
   struck(): number;
   close(): Promise<void>;
 }
@@ -39,7 +39,7 @@ async function startFaultyNode(): Promise<FaultyNode> {
   let playing: { fault: NodeFault; from: bigint; dice: ReturnType<typeof createDice> } | null = null;
   let struck = 0;
 
-  /** As a node whose head is some blocks back. */
+  /** Answers as a node whose head is some blocks behind. */
   const askBehind = async ({ method, params }: Call): Promise<Json> => {
     const head = numberOf((await node.ask('eth_blockNumber', []))['result']) - BEHIND;
     return await askAt(node.ask, { method, params }, head, await node.finality());
@@ -84,7 +84,7 @@ async function startFaultyNode(): Promise<FaultyNode> {
   };
 }
 
-/** Asked twice to see what was changed: nothing that sends. */
+/** Read methods, safe to call twice to compare the answers. */
 const READINGS = new Set([
   ...['eth_getBlockByNumber', 'eth_getBlockByHash', 'eth_getTransactionReceipt', 'eth_getBlockReceipts', 'eth_getLogs'],
   ...['eth_call', 'eth_getTransactionCount', 'eth_getTransactionByHash'],
@@ -107,7 +107,7 @@ const LOSSES: Readonly<Record<'no_logs_of_a_block' | 'forgets_a_block', Loss>> =
   },
 };
 
-/** What `askInThePast` leaves as it is: the account's count and what stands by hash. */
+/** Adds the methods that `askInThePast` does not cover: account nonces, gas estimates and lookups by transaction or block. */
 async function askAt(ask: Ask, call: Pick<Call, 'method' | 'params'>, head: bigint, finality: bigint): Promise<Json> {
   const { method, params } = call;
   if (method === 'eth_getTransactionCount') return await ask(method, [params[0], hex(head)]);
@@ -123,11 +123,11 @@ async function askAt(ask: Ask, call: Pick<Call, 'method' | 'params'>, head: bigi
 
 const SEED = Number(process.env['OPENAISLE_FAULTS_SEED'] ?? 20_264);
 const FINALITY_BLOCKS = 4;
-/** A client that asks again; blocks come once a second. */
+/** Client retry interval. The chain mines one block per second. */
 const ASK_MS = 100;
 const BUSY_MS = 180_000;
 const WAIT = { timeout: 60_000, interval: 250 };
-/** Past the last moment of every authorization here. */
+/** Longer than any authorization in this file is valid. */
 const LONG_SECONDS = 700;
 
 const node = await startFaultyNode();
@@ -138,7 +138,7 @@ node.leadTo(`http://127.0.0.1:${port}`);
 let aheadMs = 0;
 const clock: Clock = { now: () => systemClock.now() + aheadMs, sleep: systemClock.sleep };
 
-/** Market and facilitator read and send through one provider, whose chain goes on by itself. */
+/** Market and facilitator share one provider; its chain keeps mining. */
 const trade = testTrade({
   chain: { port, blockTimeSeconds: 1, finalityBlocks: FINALITY_BLOCKS },
   clock,
@@ -156,7 +156,7 @@ async function isPaid({ payer, payee }: Course): Promise<boolean> {
   return (await paidUnits(world.chain, payer.address, payee)).length > 0;
 }
 
-/** What a client does, and what must hold whatever it is told. */
+/** Sends the client's request and checks what must hold under any fault. Returns whether the payment is paid. */
 async function ask(course: Course): Promise<boolean> {
   const wasPaid = await isPaid(course);
   const answer = await money.ask(course);
@@ -174,8 +174,8 @@ async function askAll(courses: readonly Course[]): Promise<boolean> {
   return (await Promise.all(courses.map(ask))).every(Boolean);
 }
 
-/** Each is asked for until it is paid, or for so long that a fault may be why it is not. */
-async function open(courses: readonly Course[], seconds: number): Promise<boolean> {
+/** Asks for each payment until all are paid or `seconds` blocks have passed. */
+async function askUntilPaid(courses: readonly Course[], seconds: number): Promise<boolean> {
   const until = (await heightOf('latest')) + BigInt(seconds);
   while ((await heightOf('latest')) < until) {
     await askAll(courses);
@@ -185,14 +185,14 @@ async function open(courses: readonly Course[], seconds: number): Promise<boolea
   return false;
 }
 
-/** For chain, market and facilitator alike. */
+/** Advances chain, market and facilitator together. */
 async function letTimePass(): Promise<void> {
   await world.chain.rpc.call('evm_increaseTime', [LONG_SECONDS]);
   aheadMs += LONG_SECONDS * 1_000;
   await world.chain.mine();
 }
 
-async function asked(courses: readonly Course[], blocks: number): Promise<void> {
+async function askForBlocks(courses: readonly Course[], blocks: number): Promise<void> {
   const until = (await heightOf('latest')) + BigInt(blocks);
   while ((await heightOf('latest')) < until) {
     await askAll(courses);
@@ -200,29 +200,29 @@ async function asked(courses: readonly Course[], blocks: number): Promise<void> 
   }
 }
 
-/** Two purchases and a claim: the second purchase while the first is on its way. */
-async function begin(): Promise<Course[]> {
+/** Starts two purchases and a claim; the second purchase starts while the first is in flight. */
+async function startCourses(): Promise<Course[]> {
   const courses = [await COURSES.purchase(trade), await COURSES.claim(trade), await COURSES.purchase(trade)];
-  // So that a node that is behind knows of the money in their wallets: without it a payment is refused rightly.
+  // Make the funding final, so that a lagging node sees it; without it a payment is rightly refused.
   await world.chain.mine(FINALITY_BLOCKS);
   return courses;
 }
 
-async function endure(fault: NodeFault, moment: 'from the beginning' | 'once it is paid'): Promise<void> {
-  const courses = await begin();
+async function playFault(fault: NodeFault, moment: 'from the beginning' | 'once it is paid'): Promise<void> {
+  const courses = await startCourses();
   const given = { from: await heightOf('latest'), seed: SEED };
   const before = node.struck();
   if (moment === 'from the beginning') node.play(fault, given);
-  const areAllPaid = await open(courses, 3 * FINALITY_BLOCKS);
+  const areAllPaid = await askUntilPaid(courses, 3 * FINALITY_BLOCKS);
   if (moment === 'once it is paid') {
     expect(areAllPaid).toBe(true);
     node.play(fault, given);
   }
-  // What is not paid yet would be refused rightly afterwards; and a transaction that the only provider has never shown, and denies until
-  // its time is over and final, cannot be told from one that was never sent.
+  // Skip the wait where a refusal would be right: an unpaid payment, or a transaction that the only provider denies until its authorization
+  // has expired and is final, which looks the same as one that was never sent.
   const isDenied = fault === 'forgets_a_block' && moment === 'from the beginning';
   if (areAllPaid && !isDenied) await letTimePass();
-  await asked(courses, FINALITY_BLOCKS + 4);
+  await askForBlocks(courses, FINALITY_BLOCKS + 4);
   expect(node.struck()).toBeGreaterThan(before);
   node.heal();
   await expect.poll(() => askAll(courses), WAIT).toBe(true);
@@ -234,7 +234,7 @@ describe(`a provider for market and facilitator (seed ${SEED})`, () => {
     it.each(rotated(import.meta.filename, NODE_FAULTS))(
       `%s ${moment}: nothing missed, nothing wrong`,
       { timeout: BUSY_MS },
-      (fault) => endure(fault, moment),
+      (fault) => playFault(fault, moment),
     );
   }
   it('in the end books and chain agree', async () => {

@@ -13,7 +13,7 @@ export const statusAndReason = ({ status, body }: Answer): unknown[] => [
   body['reason'] ?? body['status'] ?? 'ok',
 ];
 
-/** Deep enough that nothing becomes final before a test says so. */
+/** Large enough that blocks become final only when a test says so. */
 const FINALITY_BLOCKS = 24;
 
 export interface PaidFee extends Claiming {
@@ -25,13 +25,13 @@ export interface FeeStage {
   keeper: Member;
   /** Makes everything mined so far final. */
   finalize(): Promise<void>;
-  /** Each with a day's guard runs of its own. */
+  /** Creates a merchant with its own daily limit of guard runs. */
   merchant(): Promise<Member>;
-  /** A wallet of its own, with gas for what it sends itself. */
+  /** Creates a wallet with gas for its own transactions. */
   wallet(usdcUnits?: bigint): Promise<TestAccount>;
-  /** Intent, signature and transfer, and nothing claimed yet. With `named` the intent names that wallet, so that it is one of its own. */
+  /** Opens an intent, signs and transfers, without claiming. With `named`, the intent names that wallet, so it counts as its own. */
   payFee(member: Member, given?: { units?: bigint; payer?: TestAccount; named?: TestAccount }): Promise<PaidFee>;
-  /** The goods together with the fee's transfer. */
+  /** Lists the goods and claims the fee's transfer for them. */
   list(member: Member, body: GoodsBody, claiming: Claiming): Promise<Answer>;
   countOf(
     table: 'payments' | 'listings' | 'fees' | 'pending_listings' | 'artifact_guards',
@@ -41,7 +41,7 @@ export interface FeeStage {
   newestEvents(): Promise<Record<string, unknown>[]>;
 }
 
-/** One world for all tests of a file about fees by transfer; readable only while tests run. */
+/** Creates one world for all tests of a file about fees by transfer. Its fields are readable only while tests run. */
 export function feeStage(options: WorldOptions = {}): FeeStage {
   let started: { world: World; keeper: Member } | null = null;
   let made = 0;

@@ -23,7 +23,7 @@ afterAll(async () => {
   await facilitator?.close();
 });
 
-/** The same market after its operator has changed where fees go. */
+/** Restarts the market with another fee wallet, as its operator might. */
 async function restart(treasury: `0x${string}`) {
   const database = await openDatabase({ url: world.db.url, poolSize: 4, allowUnsafe: true });
   const running = createMarket({
@@ -63,7 +63,7 @@ it('a fee under way keeps the terms it was opened with, though the treasury is a
     expect(await paidUnits(world.chain, payer.address, WORLD_ACCOUNTS.treasury.address)).toHaveLength(1);
     expect(await paidUnits(world.chain, payer.address, other)).toEqual([]);
     await world.finalize();
-    // A slow chain is waited for no longer than an answer may take, and then the fee is still under way.
+    // The market waits for a slow chain only as long as an answer may take; then the fee is still pending.
     await expect
       .poll(async () => (await askMarket(restarted.url, 'POST', '/api/listing', { key: member.key, body })).status)
       .toBe(201);

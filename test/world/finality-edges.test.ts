@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { checkClaim } from '../../src/platform/chain/accept-head.ts';
 
-// How old a block must be to be final (W9), to the millisecond.
+// The age at which a block becomes final, to the millisecond.
 
 const AGE_SECONDS = 600;
 const SECOND = 1_790_000_000;

@@ -20,7 +20,7 @@ const DOCUMENTS: Readonly<Record<string, string>> = {
   '/.well-known/agent-skills/index.json': JSON_TYPE,
   '/.well-known/agent-skills/trade-on-openaisle/SKILL.md': 'text/markdown; charset=utf-8',
 };
-/** Where the addresses of the documents above are shown to those who do not know them. */
+/** Pages that link the documents above for readers who do not know them. */
 const GUIDES = ['/', '/llms.txt', '/help', '/api/help', '/openapi.json'];
 
 let world: World;
@@ -37,7 +37,7 @@ const read = (path: string, init: RequestInit = {}): Promise<Response> => fetch(
 const json = async (path: string) =>
   JSON.parse(await (await read(path, { headers: { accept: 'application/json' } })).text());
 
-/** Absolute ones of this host, and the targets of links. */
+/** Returns absolute addresses of this host and all link targets. */
 function addressesIn(written: string): string[] {
   const text = written.replaceAll(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)));
   const absolute = [...text.matchAll(/https?:\/\/[^\s"'`<>()\\,;]+/g)].map(([address]) => address.replace(/[.:]$/, ''));
@@ -49,7 +49,7 @@ describe('the documents by which agents find the market', () => {
   it.each(Object.entries(DOCUMENTS))(
     '%s answers GET and HEAD, may be kept, and is read by any origin',
     async (path, type) => {
-      // Compressed, a document is other bytes, and is so as soon as it has been asked for.
+      // Ask for the uncompressed form: after the first request a compressed one is cached, and its bytes differ.
       const headers = { 'accept-encoding': 'identity' };
       const answer = await read(path, { headers });
       expect([answer.status, answer.headers.get('content-type')]).toEqual([200, type]);
@@ -78,7 +78,7 @@ describe('the documents by which agents find the market', () => {
     expect(found.size).toBeGreaterThan(20);
     expect([...found]).toContain(`${world.url}/mcp/connect`);
     const statuses = await Promise.all([...found].map(async (address) => [address, (await fetch(address)).status]));
-    // MCP is spoken by POST.
+    // MCP only takes POST.
     const lost = statuses.filter(([address, status]) => status !== 200 && address !== `${world.url}/mcp`);
     expect(lost).toEqual([]);
   });
@@ -148,7 +148,7 @@ describe('the 402, for catalogs of paid services', () => {
   const asked = ({ status, headers, body }: Answer) => {
     expect(status).toBe(402);
     const header = headers.get('payment-required') ?? '';
-    // Clients take 16 KiB of headers at the least, and send what is in this one back.
+    // Clients accept at least 16 KiB of headers and send this header's content back.
     expect(header.length).toBeLessThan(4_096);
     const [{ outputSchema }] = body['accepts'] as [{ outputSchema: unknown }];
     expect(outputSchema).toEqual({ input: { type: 'http', method: 'POST', discoverable: true } });

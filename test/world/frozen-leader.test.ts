@@ -9,7 +9,7 @@ import { seedListing } from '../support/seed.ts';
 
 const { buyerOne, sellerOne } = WORLD_ACCOUNTS;
 const PRICE = 2_500_000n;
-/** The minute between two passes of a follower takes less than a second here. */
+/** Shortens a follower's minute between passes to less than a second. */
 const quick: Clock = { now: systemClock.now, sleep: (ms, signal) => systemClock.sleep(ms / 100, signal) };
 
 const thawed = Promise.withResolvers<void>();
@@ -19,7 +19,7 @@ let world: World;
 beforeAll(async () => {
   const db = await createTestDatabase();
   ends.push(() => db.drop());
-  // Of a process that is gone while its session, and with it the lock, lives on.
+  // Stands for a dead process whose session still holds the lock.
   const frozen = await openDatabase({ url: db.url, poolSize: 1, allowUnsafe: true });
   ends.push(() => frozen.close());
   const taken = Promise.withResolvers<void>();

@@ -11,16 +11,16 @@ import { testDatabase } from '../support/database.ts';
 import { ROOMY, registerCaller } from '../support/identity-doors.ts';
 import { marketContext } from '../support/market-context.ts';
 
-// With the limits lifted, since they alone would end this after ten tries: what is left is the code.
+// Runs without the limits, which would stop it after ten tries, so only the code itself protects the account.
 
-/** Two hundred thousand are a matter of some eight minutes. */
+/** Two hundred thousand tries take about eight minutes. */
 const TRIES = Number(process.env['OPENAISLE_WRONG_CODES'] ?? rotatedRounds(import.meta.filename, 5_000));
 const AT_ONCE = 64;
 const MERCHANTS = 25;
 const PER_NETWORK = 500;
 const db = testDatabase({ poolSize: 16 });
 
-/** Half of them in the right form, half a right code with one character changed, cut or added. */
+/** Half are well formed; half are a valid code with one character changed, removed or added. */
 function wrongCode(index: number, rights: readonly string[]): string {
   if (index % 2 === 0) return makeRecoveryCode(systemRandom, 'aisle');
   const right = rights[index % rights.length] ?? '';
@@ -64,6 +64,6 @@ test(`of ${TRIES} wrong codes none is accepted`, { timeout: 1_800_000 }, async (
   expect(Object.fromEntries(reasons)).toEqual({ recovery_code_refused: TRIES });
   const seconds = (performance.now() - started) / 1_000;
   console.error(`${TRIES} wrong codes: ${seconds.toFixed(1)} s, ${Math.round(TRIES / seconds)} a second`);
-  // The same way in does open with a right one.
+  // A valid code sent in the same way works.
   for (const [index, code] of rights.entries()) expect(await reasonOf(begin(code, index))).toBe('none');
 });

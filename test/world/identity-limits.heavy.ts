@@ -15,7 +15,7 @@ import {
 import { type SettableClock, settableClock } from '../support/market-context.ts';
 import type { Answer } from '../support/market-world.ts';
 
-// The limits of W10, asked of two markets over one database in turn, each with a pool of its own.
+// Limits of the identity endpoints, asked in turn of two markets that share a database but not a pool.
 
 const HOUR = 3_600_000;
 const FIRST = Date.parse('2030-01-01T00:00:00.000Z');
@@ -46,7 +46,7 @@ async function open(limits: Partial<Limits>, config: object = {}): Promise<{ doo
   return { doors, client: identityClient(doors.ask) };
 }
 
-/** Ten minutes into a day on which nothing was counted yet. */
+/** Moves to ten minutes into a fresh day with empty counters. */
 function nextDay(): void {
   hour += 24;
   clock.set(FIRST + hour * HOUR + 600_000);
@@ -58,9 +58,9 @@ const confirmNothing = { action: 'confirm', session: 'unknown', csrf: 'unknown' 
 
 interface Case {
   name: keyof Limits;
-  /** Refused or not, each of these counts. */
+  /** Sends a request that counts, whether or not it is refused. */
   ask(client: IdentityClient, from: { network: string }): Promise<Answer>;
-  /** What is left of the window, from ten minutes after its beginning. */
+  /** Seconds left in the window, ten minutes after its start. */
   seconds: number;
 }
 
@@ -208,7 +208,7 @@ test('a network may have limits of its own; it is counted by client all the same
   expect(await allowed('203.0.113.1')).toBe(2);
   expect(await allowed('203.0.113.2')).toBe(2);
   expect(await allowed('203.0.113.70')).toBe(4);
-  // Every address of a /64 is one client.
+  // All addresses of a /64 count as one client.
   expect(await allowed('2001:db8:1::', (time) => `2001:db8:1::${time + 1}`)).toBe(3);
   expect(await allowed('2001:db8:2::1')).toBe(3);
   expect(await allowed('2001:db9::1')).toBe(1);

@@ -4,7 +4,7 @@ import { codeOf, type IdentityClient, identityClient, type Owner, ROOMY } from '
 import { mainProcesses } from '../support/main-process.ts';
 import { askMarket } from '../support/market-world.ts';
 
-// Two processes on one database: no key outlives on the one what was committed through the other.
+// Two processes on one database: a key that was replaced through one process stops working on the other.
 
 const ROUNDS = 30;
 
@@ -13,7 +13,7 @@ interface Seen {
   status: number;
 }
 
-/** Asks without a pause, on one process, with one key, until told to stop. */
+/** Sends requests with one key to one process without pause until stopped. */
 function watchKey(client: IdentityClient, key: string) {
   const seen: Seen[] = [];
   let isOver = false;
@@ -37,7 +37,7 @@ function watchKey(client: IdentityClient, key: string) {
   };
 }
 
-/** No request that began after the commit was acknowledged is let in, and who was refused once is refused for ever. */
+/** Checks that no request sent after the acknowledged commit is accepted, and that a refused key stays refused. */
 function expectDead(seen: readonly Seen[], acknowledgedAt: number, round: number): void {
   const firstRefused = seen.find(({ status }) => status === 401)?.begunAt ?? Number.POSITIVE_INFINITY;
   const dead = Math.min(acknowledgedAt, firstRefused);
@@ -51,14 +51,14 @@ async function startTwo(processes: Processes, limits: object): Promise<[Identity
   const changed = { OPENAISLE_LIMITS: JSON.stringify(limits) };
   const start = async (): Promise<IdentityClient> => {
     const market = processes.start(await processes.onGivenDatabase(changed));
-    // Its start may take long where many tests run.
+    // Starting may take long while many tests run.
     await expect.poll(() => market.lines('market_listening').length, { timeout: 120_000 }).toBe(1);
     return identityClient((method, path, asked) => askMarket(market.url, method, path, asked));
   };
   return [await start(), await start()];
 }
 
-/** One key replaced through one of the processes, while both are asked with it; how often they were. */
+/** Replaces a key through one process while both are queried with it. Returns the number of queries. */
 async function replaceUnderWatch(
   clients: readonly [IdentityClient, IdentityClient],
   owner: Owner,
@@ -104,7 +104,7 @@ describe('with two market processes that had no request yet', () => {
       clients[index % 2 === 0 ? 0 : 1].post('recovery', { action: 'begin', recovery_code: 'x' });
     const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => begin(index)));
     const passed = answers.filter(({ status }) => status === 403);
-    // Where the hour turned meanwhile the count began again.
+    // If the hour turned meanwhile, the count started again.
     expect([4, 8]).toContain(passed.length);
     const refused = [await begin(0), await begin(1)];
     const waits = refused.map(({ body }) => Number(body['retry_after_seconds']));

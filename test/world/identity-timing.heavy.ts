@@ -16,10 +16,10 @@ import type { Answer } from '../support/market-world.ts';
 import { onServer } from '../support/run-postgres.ts';
 
 /**
- * Whether a refusal tells by its time what it does not tell by its words. The kinds are asked in turn, in an order drawn again for each turn, over
- * one connection, so that whatever else the machine does falls on all alike. The slowest fifth of each kind is left out: pauses of collector and
- * scheduler. Then Welch's t for each pair. With the number of samples below, |t| above 4.5 says that two kinds differ beyond doubt; it is reached
- * by a difference of about a seventh of the spread of one answer. One run in which the machine was disturbed is asked again once, afresh.
+ * Checks that response times reveal nothing that the responses hide. Requests of all kinds alternate in random order over one connection,
+ * so that noise of the machine affects all alike. The slowest fifth of each kind is dropped (garbage collection, scheduling). Then Welch's
+ * t is computed for each pair. With this many samples, |t| above 4.5 means a real difference; it takes a difference of about a seventh of
+ * one response's spread. A run on a disturbed machine is repeated once.
  */
 const TURNS = 2_000;
 const WARM_UP = 200;
@@ -33,7 +33,7 @@ let doors: Doors;
 let client: IdentityClient;
 
 beforeAll(async () => {
-  // Every call is counted durably, and on a busy disk that wait, the same for all, is many times what is compared here.
+  // Every call is counted durably, and waiting for a busy disk would hide the differences measured here.
   const { name } = await db.database.one<{ name: string }>(sql`select current_database() as name`);
   await onServer(db.url, `alter database ${name} set synchronous_commit = off`);
   database = await openDatabase({ url: db.url, poolSize: 4, allowUnsafe: true });
@@ -81,7 +81,7 @@ async function measure(kinds: Kinds): Promise<Record<string, number[]>> {
   return times;
 }
 
-/** The largest |t| of any pair; says all of them. */
+/** Returns the largest |t| of any pair and prints all of them. */
 async function largestDifference(what: string, kinds: Kinds): Promise<number> {
   const samples = Object.entries(await measure(kinds)).map(([name, times]) => ({ name, ...summarize(times) }));
   const pairs = samples.flatMap((a, index) => samples.slice(index + 1).map((b) => ({ a, b, t: welch(a, b) })));
@@ -106,11 +106,8 @@ async function expectAlike(what: string, kinds: Kinds): Promise<void> {
   expect(Math.min(...found)).toBeLessThan(BOUND);
 }
 
-/**
- * The door's own function, without the way there: over HTTP every write waits for the next step of the catalog, which evens out all but
- * large differences.
- */
-function begin(recovery_code: string): () => Promise<unknown> {
+/** Calls the operation directly: over HTTP every write waits for the catalog's next refresh, which hides all but large differences. */
+function beginRecovery(recovery_code: string): () => Promise<unknown> {
   const context = marketContext({ database, limits: { recovery_starts_per_ip_hour: 1_000_000 } });
   const market: Market = {
     ...context,
@@ -121,7 +118,7 @@ function begin(recovery_code: string): () => Promise<unknown> {
   return () => expect(recovery(market, call)).rejects.toMatchObject({ reason: 'recovery_code_refused' });
 }
 
-/** Everything but the request's own number and the time of day. */
+/** Returns the response without its request number and time of day. */
 function bytesOf({ status, headers, body }: Answer): string {
   const own = new Set(['date', 'x-request-id']);
   return JSON.stringify([status, [...headers].filter(([name]) => !own.has(name)), { ...body, request_id: '' }]);
@@ -136,7 +133,10 @@ test('a code that was never made, one that is none, and a burned one of a mercha
   const codes = { unknown, malformed: `${unknown.slice(0, -1)}!`, burned };
   const post = (recovery_code: string) => client.post('recovery', { action: 'begin', recovery_code });
   expectSameBytes(await Promise.all(Object.values(codes).map(post)));
-  await expectAlike('codes', Object.fromEntries(Object.entries(codes).map(([name, code]) => [name, begin(code)])));
+  await expectAlike(
+    'codes',
+    Object.fromEntries(Object.entries(codes).map(([name, code]) => [name, beginRecovery(code)])),
+  );
 });
 
 test('a key that was never made, a revoked one and a staged one take the same time', { timeout: 600_000 }, async () => {
@@ -151,7 +151,7 @@ test('a key that was never made, a revoked one and a staged one take the same ti
 });
 
 test('the measure does see a difference where there is one', { timeout: 600_000 }, async () => {
-  const ask = begin('x');
+  const ask = beginRecovery('x');
   const askWithQuery = async () => [await ask(), await database.one(sql`select count(*) from merchants`)];
   const found = await largestDifference('seen', { 'as it is': ask, 'one query more': askWithQuery });
   expect(found).toBeGreaterThan(BOUND);

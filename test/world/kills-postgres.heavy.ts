@@ -17,12 +17,12 @@ import { type KillWorld, openKillWorld } from '../support/kill-world.ts';
 import { killServer } from '../support/run-postgres.ts';
 
 interface KillablePostgres extends TestDatabase {
-  /** Kill -9 of the server and of all its processes, and a new start on the same data. The address stays. */
+  /** Kills the server and its child processes with SIGKILL and restarts it on the same data and address. */
   killAndRestart(): Promise<void>;
   drop(): Promise<void>;
 }
 
-/** A server of its own, as safe as the market's own: nothing that it acknowledged may be lost. */
+/** Starts a server with the market's own durability settings: it may lose nothing that it acknowledged. */
 async function startKillablePostgres(): Promise<KillablePostgres> {
   const dataDir = await mkdtemp(join(tmpdir(), 'openaisle-killable-'));
   let postgres = await startEmbeddedPostgres({ dataDir });
@@ -49,9 +49,9 @@ async function startKillablePostgres(): Promise<KillablePostgres> {
 }
 
 const KILLS = Number(process.env['OPENAISLE_KILLS'] ?? rotatedRounds(import.meta.filename, 8));
-/** When the database dies, and what the clients do. Printed, and taken from the environment to play it again. */
+/** Decides when the database dies and what the clients do. Printed; set it in the environment to replay a run. */
 const SEED = Number(process.env['OPENAISLE_KILLS_SEED'] ?? systemRandom.bytes(4).readUInt32BE());
-/** Ample on an idle machine, and meant for one that is not. */
+/** Generous, because the machine may be busy. */
 const OPENING_MS = 600_000;
 const [SHORTEST_MS, LONGEST_MS] = [50, 600];
 const BACK_MS = 180_000;

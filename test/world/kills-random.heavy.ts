@@ -7,9 +7,9 @@ import { endLoad, startLoad } from '../support/kill-runs.ts';
 import { type KillWorld, openKillWorld } from '../support/kill-world.ts';
 
 const KILLS = Number(process.env['OPENAISLE_KILLS'] ?? rotatedRounds(import.meta.filename, 15));
-/** When the market dies, and what its clients do. Printed, and taken from the environment to play it again. */
+/** Decides when the market dies and what its clients do. Printed; set it in the environment to replay a run. */
 const SEED = Number(process.env['OPENAISLE_KILLS_SEED'] ?? systemRandom.bytes(4).readUInt32BE());
-/** Ample on an idle machine, and meant for one that is not. */
+/** Generous, because the machine may be busy. */
 const OPENING_MS = 600_000;
 const [SHORTEST_MS, LONGEST_MS] = [30, 400];
 
@@ -40,6 +40,6 @@ it(`${KILLS} times kill -9 of a busy market: nothing acknowledged is lost, nothi
   );
   expect(faults).toEqual([]);
   expect(scene.market.deaths()).toBe(KILLS);
-  // A run in which nothing was acknowledged would prove nothing.
+  // A run without acknowledged requests would prove nothing.
   expect(underFire).toBeGreaterThanOrEqual(Math.floor(KILLS / 2));
 }, 1_800_000);

@@ -11,7 +11,7 @@ afterAll(() => rpc.close());
 const { world, goods, wallet } = testTrade({ rpcUrl: rpc.at });
 let made = 0;
 
-/** Sends the first until it makes that reading, lets the second through from beginning to end, then goes on with the first. */
+/** Starts the first request, holds it at that chain read, runs the second to its end, then lets the first go on. */
 async function overtake(mark: string, first: () => Promise<Answer>, second: () => Promise<Answer>): Promise<Answer[]> {
   const { held, release } = rpc.holdNext(mark);
   const late = first();
@@ -24,7 +24,7 @@ async function overtake(mark: string, first: () => Promise<Answer>, second: () =
 const statuses = (answers: Answer[]) => answers.map(({ status, body }) => [status, body['reason'] ?? body['status']]);
 const PENDING = [202, 'payment_pending'];
 
-/** Selectors of what is read about a payer: whether the nonce is used, and what the wallet holds. */
+/** Selectors of the chain reads about a payer: the state of its nonce and its balance. */
 const NONCE = '0xe94a0102';
 const BALANCE = '0x70a08231';
 

@@ -1,4 +1,4 @@
-/** Sales that cannot pay for their own gas are not offered by x402, and shut nobody out. */
+/** Sales too small to pay for their own gas are not offered by x402 and block nobody. */
 import { afterEach, describe, expect, test } from 'vitest';
 import { usdcOfUnits } from '../../src/contract/money.ts';
 import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
@@ -12,9 +12,9 @@ import { type Goods, scriptedTrade, testTrade } from '../support/trade.ts';
 import { cliRuns } from './run-cli.ts';
 
 const { sellerTwo } = WORLD_ACCOUNTS;
-/** Gas of a settlement is some cents then. */
+/** At this price a settlement costs a few cents of gas. */
 const ETHER_USDC = 500;
-/** Longer than the market keeps what the facilitator said. */
+/** Longer than the market caches the facilitator's answers. */
 const FORGOTTEN = { timeout: 20_000, interval: 500 };
 
 const cli = cliRuns();
@@ -28,7 +28,7 @@ async function leastPrice(): Promise<bigint> {
   return BigInt(state.least_price_units);
 }
 
-/** Raises the base fee of the next block, and with it the price of gas. */
+/** Raises the base fee of the next block, and with it the gas price. */
 async function raiseBaseFee(gwei: number): Promise<void> {
   await world.chain.rpc.call('anvil_setNextBlockBaseFeePerGas', [`0x${(gwei * 1e9).toString(16)}`]);
   await world.chain.mine();
@@ -60,7 +60,7 @@ test('a sale below its gas is refused before a signature, and before a row, with
     expect(answer.body).not.toHaveProperty('accepts');
     expect(answer.body).toMatchObject({ do_not_pay_again: false, retry: 'never' });
     const named = Number(answer.body['least_price_usdc']);
-    // Gas may have become cheaper in a block meanwhile.
+    // Gas may have become cheaper in a block in between.
     expect(named).toBeGreaterThan(usdcOfUnits(cheap.terms.units));
     expect(named).toBeLessThanOrEqual(usdcOfUnits(least));
     expect(answer.body['detail']).toContain(`from ${named} USDC on`);
@@ -110,7 +110,7 @@ describe('clients sign no payment for such a sale, and say what to do', () => {
     const refused = await bought.catch((error: unknown) => error);
     expect(refused).toMatchObject({ reason: 'x402_not_offered', doNotPayAgain: false });
     expect(refused).toMatchObject({ problem: { least_price_usdc: expect.any(Number), retry: 'never' } });
-    // At most over nothing, to collect what was bought before.
+    // It may sign for 0, to collect an earlier purchase.
     expect(signed.filter((value) => value > 0n)).toEqual([]);
   });
 
@@ -127,7 +127,7 @@ describe('clients sign no payment for such a sale, and say what to do', () => {
 });
 
 describe('a facilitator', () => {
-  /** Sells to itself for a thousandth of a USDC, each time out of another wallet. Null: it was settled. */
+  /** Sells to itself for a thousandth of a USDC, from a new wallet each time. Returns null if it was settled. */
   async function sellToOneself(url: string, n: number): Promise<unknown> {
     const payer = testAccount(`wallet ${n} that buys of itself`);
     await fund(world.chain, [{ address: payer.address, usdcUnits: 1_000n }]);
@@ -174,7 +174,7 @@ test('what was opened before gas rose is settled, and its buyer is not sent away
   await automine(false);
   const first = await world.buy(offer.id, { key: buyer.key, proof });
   expect(first.body).toMatchObject({ reason: 'settlement_pending', do_not_pay_again: true });
-  // Mined, and not final yet.
+  // Mined, but not final.
   await world.chain.mine();
   await raiseBaseFee(20);
   await expect.poll(leastPrice, FORGOTTEN).toBeGreaterThan(offer.terms.units);

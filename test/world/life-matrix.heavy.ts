@@ -10,12 +10,12 @@ import { type Member, startWorld, TEST_PEPPER, type World } from '../support/mar
 import { SEED_TIME, seedListing, seedPaidPurchase, withdrawListing } from '../support/seed.ts';
 import { newGoods } from '../support/trade.ts';
 
-/** Every route that looks at or changes a listing, by every kind of caller, in every state: what it answers. */
+/** Answers of every route that reads or changes a listing, for every kind of caller, in every state. */
 
 const CALLERS = ['none', 'rotated', 'owner', 'other', 'buyer', 'maintainer'] as const;
 type Caller = (typeof CALLERS)[number];
 
-/** `bought` and all to its right have a buyer. `ended`: withdrawn, then removed. `again`: restored, then removed once more. */
+/** From `bought` on there is a buyer. `ended`: withdrawn, then removed. `again`: restored, then removed once more. */
 const STATES = [
   'live',
   'pending',
@@ -31,8 +31,8 @@ const STATES = [
 type State = (typeof STATES)[number];
 
 /**
- * One line for each route and some of the callers: a status, or the reason of a refusal. One cell alone stands for all states. With `=`
- * nothing changes: it was so already, or was only looked at.
+ * One line per route and group of callers: a status, or the reason of a refusal. A single cell covers all states. `=` means that the
+ * request changes no row: it only reads, or the change was made before.
  */
 const EXPECTED = `
 route     callers                      live             pending          bought           withdrawn           removed             appealed            restored         ended               upheld              again
@@ -166,11 +166,11 @@ beforeAll(async () => {
   members = { maintainer, owner, rotated, other, buyer };
 });
 afterAll(() => world?.stop());
-// No block comes by itself here, and an intent opens only while the chain's clock is near the market's: a busy machine takes longer than that.
+// This chain mines only on request, and an intent opens only if its clock is close to the market's, which a busy machine would miss.
 beforeEach(() => world.chain.mine());
 
-/** A listing in that state, with a comment of a merchant who does nothing else. */
-async function place(state: State): Promise<Placed> {
+/** Makes a listing in that state, with a comment by an otherwise inactive merchant. */
+async function placeListing(state: State): Promise<Placed> {
   const { database } = world.db;
   const { id } = await seedListing(database, members.owner.id, { wallet: WORLD_ACCOUNTS.sellerOne.address });
   const { id: commentId } = await database.one<{ id: bigint }>(sql`
@@ -249,7 +249,7 @@ it.each(Object.keys(ROUTES))(
     const mine = cells.filter((cell) => cell.route === route);
     const wrong: string[] = [];
     for (const { caller, state, expected } of mine) {
-      const placed = await place(state);
+      const placed = await placeListing(state);
       if (route === 'detail') await world.running.eventsSettled();
       const before = await standOf(placed.id);
       const [method, path, body] = (ROUTES[route] as (placed: Placed) => Request)(placed);
@@ -261,7 +261,7 @@ it.each(Object.keys(ROUTES))(
       if (said !== expected.replace('=', '')) wrong.push(cell);
       if (refused && answer.status !== ERRORS[said as Reason].status)
         wrong.push(`${cell} with status ${answer.status}`);
-      // A refusal leaves no trace.
+      // A refused request changes no row.
       const isStill = refused || expected.endsWith('=');
       const changed = (await standOf(placed.id)) !== before;
       if (changed === isStill) wrong.push(`${cell}, and ${changed ? 'something' : 'nothing'} has changed`);
@@ -270,7 +270,7 @@ it.each(Object.keys(ROUTES))(
   },
 );
 
-/** Everything that is kept about a listing, but payments that a 402 opens none of. */
+/** Returns everything stored about a listing as text. Payments are included, since a 402 opens none. */
 async function standOf(id: bigint): Promise<string> {
   const row = await world.db.database.one<{ stand: unknown }>(sql`
     select json_build_array(

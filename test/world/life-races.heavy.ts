@@ -13,8 +13,8 @@ import { type Answer, type Member, signProof, TEST_PEPPER } from '../support/mar
 import { seedFee, seedListing } from '../support/seed.ts';
 import { GAS_WEI, type Goods, newGoods, PRICE, testTrade } from '../support/trade.ts';
 
-// Two acts on one listing begin within a few milliseconds of each other, in changing order. In either order: one story, told by
-// the answers, by the tables and by the log alike.
+// Two operations on one listing start within a few milliseconds of each other, in varying order. Answers, tables and log must agree on one
+// order.
 
 const ROUNDS = Number(process.env['OPENAISLE_RACES'] ?? rotatedRounds(import.meta.filename, 25));
 const SEED = Number(process.env['OPENAISLE_RACES_SEED'] ?? Date.now() % 1_000_000);
@@ -28,11 +28,11 @@ const trade = testTrade({
 const { world, seller, buyer } = trade;
 const time = { timeout: 3_600_000 };
 
-/** By how much the first act of each race waits for the second: moved after every round towards where neither is always first. */
+/** Delay of each race's first operation. Adjusted after every round, so that each side wins some rounds. */
 const leans = new Map<string, number>();
 
-/** Both, about at once; `lean` says which of them came first. The same seed and the same outcomes give the same waits. */
-async function race<A, B>(
+/** Runs both at about the same time; `lean` records which came first. The same seed and outcomes give the same delays. */
+async function raceBoth<A, B>(
   name: string,
   round: number,
   one: () => Promise<A>,
@@ -56,12 +56,12 @@ async function kindsOf(id: bigint): Promise<string[]> {
   return events.map(({ kind }) => kind).toSorted();
 }
 
-function tally(counts: Map<string, number>, outcome: string): void {
+function countOutcome(counts: Map<string, number>, outcome: string): void {
   counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
 }
 
-/** How often which of the two came first. */
-function tell(name: string, counts: Map<string, number>): void {
+/** Prints how often each side came first. */
+function printOutcomes(name: string, counts: Map<string, number>): void {
   const outcomes = JSON.stringify(Object.fromEntries([...counts].toSorted()));
   process.stdout.write(`${name}: seed ${SEED}, ${ROUNDS} rounds, ${outcomes}\n`);
 }
@@ -72,7 +72,7 @@ const edit = (id: bigint, body: object) => world.ask('PATCH', `/api/listing/${id
 const withdraw = (id: bigint) => world.ask('DELETE', `/api/listing/${id}`, { key: seller.key });
 
 let payerMade = 0;
-/** A wallet with money enough for a whole test. */
+/** Makes a wallet with enough money for a whole test. */
 async function richWallet() {
   payerMade += 1;
   const account = testAccount(`racer ${payerMade}`);
@@ -80,7 +80,7 @@ async function richWallet() {
   return account;
 }
 
-/** Everything submitted so far is final, and every payment is judged by it. */
+/** Finalizes everything submitted so far and decides all payments. */
 async function settleAll(): Promise<void> {
   await world.finalize();
   await world.running.payments.reconcileOnce();
@@ -90,7 +90,7 @@ test('edit against taking free goods: a taker has what the commitment says', tim
   const counts = new Map<string, number>();
   for (let round = 0; round < ROUNDS; round += 1) {
     const { id } = await seedListing(world.db.database, seller.id, { priceUnits: 0n, artifact: `before ${round}` });
-    const [edited, taken] = await race(
+    const [edited, taken] = await raceBoth(
       'free edit',
       round,
       () => edit(id, { artifact: `after ${round}` }),
@@ -111,10 +111,10 @@ test('edit against taking free goods: a taker has what the commitment says', tim
     if (!isEdited) expect(said(edited)).toBe('409 listing_closed');
     expect(taken.body['artifact']).toBe(isEdited ? `after ${round}` : `before ${round}`);
     expect(await kindsOf(id)).toEqual(isEdited ? ['listing_edit', 'sale'] : ['sale']);
-    tally(counts, said(edited));
+    countOutcome(counts, said(edited));
     lean('free edit', isEdited);
   }
-  tell('edit against taking free goods', counts);
+  printOutcomes('edit against taking free goods', counts);
 });
 
 interface Bought {
@@ -124,7 +124,7 @@ interface Bought {
   bought: Answer;
 }
 
-/** Rounds of one purchase by x402 together with another act, with what became of both once everything is final. */
+/** Plays rounds of one x402 purchase against another operation and returns the final state of both. */
 async function raceAgainstPurchases(
   name: string,
   act: (id: bigint) => Promise<Answer>,
@@ -137,13 +137,13 @@ async function raceAgainstPurchases(
     for (let round = from; round < Math.min(ROUNDS, from + BATCH); round += 1) {
       const goods = await trade.goods();
       const proof = await signProof(world.chain, payer, goods.terms);
-      const [other, bought] = await race(
+      const [other, bought] = await raceBoth(
         name,
         round,
         () => act(goods.id),
         () => world.buy(goods.id, { key: buyer.key, proof: proof.v2 }),
       );
-      // An edit that is refused, or a purchase that is accepted despite a removal, was second.
+      // A refused edit, or a purchase accepted despite the removal, came second.
       lean(name, name.startsWith('remove') ? isRefused(bought) : other.status === 200);
       rounds.push({ id: goods.id, goods, other, bought });
     }
@@ -152,10 +152,10 @@ async function raceAgainstPurchases(
       const end = await world.db.database.one<{ purchases: bigint; statuses: string[] }>(sql`
         select (select count(*) from purchases where listing_id = ${round.id}) as purchases,
           array(select status from payments where listing_id = ${round.id}) as statuses`);
-      tally(counts, await judge(round, end));
+      countOutcome(counts, await judge(round, end));
     }
   }
-  tell(name, counts);
+  printOutcomes(name, counts);
 }
 
 test('edit against a purchase: no buyer pays for what was changed under way', time, () =>
@@ -163,7 +163,7 @@ test('edit against a purchase: no buyer pays for what was changed under way', ti
     'edit against a purchase',
     (id) => edit(id, { description: 'Edited words' }),
     async ({ id, goods, other, bought }, end) => {
-      // It came between the row and its submission: nothing was taken, and nothing will be.
+      // The edit came between opening and submitting the payment: no money moved, and none will.
       if (said(bought) === '409 listing_changed') {
         expect([said(other), end]).toEqual(['200', { purchases: 0n, statuses: ['verifying'] }]);
         expect(said(await world.buy(id, { key: buyer.key }))).toBe('409 listing_changed');
@@ -197,7 +197,7 @@ test('remove against a purchase: what was paid before is delivered, what was not
       expect(said(other)).toBe('200');
       const kinds = await kindsOf(id);
       expect(kinds).toEqual(purchases === 1n ? ['moderation', 'sale'] : ['moderation']);
-      // What moved is a purchase or in review; what did not move left no payment that is open.
+      // If money moved, there is a purchase or a review; otherwise no payment stays open.
       if (isRefused(bought)) {
         expect({ purchases, statuses }).toEqual({ purchases: 0n, statuses: [] });
       } else if (purchases === 1n) expect(statuses).toEqual(['completed']);
@@ -232,7 +232,7 @@ test('withdraw against claim: a transfer for an intent that was opened before is
     }
     await world.finalize();
     for (const { round, goods, claiming } of ready) {
-      const [ended, claimed] = await race(
+      const [ended, claimed] = await raceBoth(
         'withdraw claim',
         round,
         () => withdraw(goods.id),
@@ -242,14 +242,14 @@ test('withdraw against claim: a transfer for an intent that was opened before is
       expect(claimed.body['artifact']).toBe(goods.artifact);
       expect(await kindsOf(goods.id)).toEqual(['sale', 'withdrawal']);
       const events = await eventsOf(world.db.database, goods.id);
-      tally(counts, `${events[0]?.kind} first`);
+      countOutcome(counts, `${events[0]?.kind} first`);
       lean('withdraw claim', events[0]?.kind === 'withdrawal');
     }
   }
-  tell('withdraw against claim', counts);
+  printOutcomes('withdraw against claim', counts);
 });
 
-/** With a fee that is paid and unspent. */
+/** Makes a merchant with a paid, unspent fee. */
 async function withCredit(name: string): Promise<Member> {
   const member = await world.join(name);
   await seedFee(world.db.database, member.id);
@@ -264,7 +264,7 @@ test.each([
 ])('two copies at once, %s: one is listed, the other keeps its fee', time, async (name, artifact) => {
   const counts = new Map<string, number>();
   for (let round = 0; round < ROUNDS; round += 1) {
-    // Words of their own for each round: with those of the last one it would be a copy too.
+    // Each round uses its own words, because goods of an earlier round would count as copies.
     const own = (which: number) => artifact(round, which).replaceAll('word', `w${name.length}r${round}n`);
     const members = [await withCredit(`one-${name.length}-${round}`), await withCredit(`two-${name.length}-${round}`)];
     const list = (which: number) => () =>
@@ -276,16 +276,16 @@ test.each([
           seller_wallet: WORLD_ACCOUNTS.sellerOne.address,
         }),
       });
-    const answers = await race(`copies ${name}`, round, list(0), list(1));
+    const answers = await raceBoth(`copies ${name}`, round, list(0), list(1));
     expect(answers.map(said).toSorted()).toEqual(['201', '409 duplicate_listing']);
     const { listings, credits } = await world.db.database.one<{ listings: bigint; credits: bigint }>(sql`
       select (select count(*) from listings where title = ${`Copied ${name} ${round}`}) as listings,
         (select count(*) from fees f where f.merchant_id in (${members[0]?.id}, ${members[1]?.id})
           and not exists (select from listings l where l.fee_id = f.id)) as credits`);
     expect({ listings, credits }).toEqual({ listings: 1n, credits: 1n });
-    tally(counts, `the ${answers[0]?.status === 201 ? 'first' : 'second'} is listed`);
+    countOutcome(counts, `the ${answers[0]?.status === 201 ? 'first' : 'second'} is listed`);
   }
-  tell(`two copies, ${name}`, counts);
+  printOutcomes(`two copies, ${name}`, counts);
 });
 
 test('two votes at once: one for one merchant, two for two', time, async () => {
@@ -294,12 +294,12 @@ test('two votes at once: one for one merchant, two for two', time, async () => {
     world.ask('POST', '/api/vote', { key: member.key, body: { listing_id: Number(id) } });
   for (let round = 0; round < ROUNDS; round += 1) {
     const { id } = await seedListing(world.db.database, seller.id);
-    const same = await race('same vote', round, vote(buyer, id), vote(buyer, id));
+    const same = await raceBoth('same vote', round, vote(buyer, id), vote(buyer, id));
     expect(same.map(({ status, body }) => [status, body['votes']])).toEqual([
       [200, 1],
       [200, 1],
     ]);
-    await race('two votes', round, vote(other, id), vote(buyer, id));
+    await raceBoth('two votes', round, vote(other, id), vote(buyer, id));
     const { votes } = await world.db.database.one<{ votes: bigint }>(
       sql`select count(*) as votes from votes where listing_id = ${id}`,
     );

@@ -13,7 +13,7 @@ const payments = () => world.running.payments;
 const readyz = async () => (await world.ask('GET', '/readyz')).body;
 const NOBODY_LEFT_OUT = { payments: 'open', providers: [{ left_out: null }, { left_out: null }] };
 
-/** Two seconds each, as on Base. */
+/** Two seconds per block, as on Base. */
 async function mine(blocks: number): Promise<void> {
   await world.chain.rpc.call('anvil_mine', [`0x${blocks.toString(16)}`, '0x2']);
   await pair.catchUp();
@@ -93,12 +93,12 @@ it('the first shows receipts and no logs: direct claims that it bears out do not
       pair.advance(20_500);
       await mine(1);
     }
-    // Both show the receipt, so the claim is decided, whoever leads.
+    // Both providers show the receipt, so the claim is decided whichever one leads.
     expect((await claim(world, buyer, id, direct)).status).toBe(200);
     await payments().reconcileOnce();
     stands.push(await stand(paid));
   }
-  // The fourth reading comes a minute after the first. From the fifth on the second provider leads.
+  // The fourth reading comes a minute after the first. From the fifth on, the second provider leads.
   expect(stands.slice(0, 3)).toEqual(Array(3).fill('payment_pending'));
   expect(stands.slice(4)).toEqual(['completed', 'completed']);
   expect(await readyz()).toMatchObject({ payments: 'open', providers: [{ left_out: 'mute' }, { left_out: null }] });

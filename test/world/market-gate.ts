@@ -1,23 +1,23 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 
-/** `hold`: the request waits here. `lose_request`: cut before the market sees it. `lose_answer`: carried out, and the answer is cut. */
+/** `hold`: the request waits here. `lose_request`: cut before the market sees it. `lose_answer`: executed, but the answer is cut. */
 export type Passage = 'pass' | 'hold' | 'lose_request' | 'lose_answer';
 
 export interface MarketGate {
   url: string;
-  /** What happens to requests with that action in their body from now on. */
+  /** Decides how requests with that `action` in their body are handled. */
   set(action: string, passage: Passage): void;
   /** Resolves once that many requests with that action wait here. */
   held(action: string, count?: number): Promise<void>;
-  /** Lets those that wait go on to the market. */
+  /** Forwards the waiting requests. */
   letGo(): void;
-  /** Forgets those that wait: the market never sees them. */
+  /** Drops the waiting requests: the market never sees them. */
   drop(): void;
   close(): Promise<void>;
 }
 
-/** Stands between a client and a market, and cuts the connection where it is told to. */
+/** A proxy between client and market that cuts connections on demand. */
 export async function openGate(market: () => string): Promise<MarketGate> {
   const passages = new Map<string, Passage>();
   const waiting: { action: string; go(): void }[] = [];
@@ -36,7 +36,7 @@ export async function openGate(market: () => string): Promise<MarketGate> {
     }
     const answer = await fetch(`${market()}${request.url}`, {
       method: request.method ?? 'GET',
-      headers: carried(request),
+      headers: headersOf(request),
       body: request.method === 'GET' ? null : body,
     });
     const text = await answer.text();
@@ -68,7 +68,7 @@ export async function openGate(market: () => string): Promise<MarketGate> {
   };
 }
 
-function carried(request: IncomingMessage): Record<string, string> {
+function headersOf(request: IncomingMessage): Record<string, string> {
   const names = ['authorization', 'content-type', 'accept'] as const;
   return Object.fromEntries(
     names.flatMap((name) => (request.headers[name] === undefined ? [] : [[name, request.headers[name]]])),

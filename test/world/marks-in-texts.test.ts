@@ -11,7 +11,7 @@ import { processorMs } from '../support/processor-time.ts';
 
 const MOST_MS = 50;
 
-/** One case for each field that may hold text, filled to the largest body of its endpoint. */
+/** One case for each text field, filled up to its endpoint's body limit. */
 const cases = [...Object.entries<EndpointShape>(endpoints), ...Object.entries<EndpointShape>(cityEndpoints)].flatMap(
   ([name, endpoint]) =>
     requestsTo(endpoint)
@@ -53,8 +53,8 @@ function incomingOf({ method, path, headers, body }: HostileRequest, endpoint: E
 
 class Reached extends Error {}
 
-/** Judges a body up to its operation, and measures milliseconds of the processor. */
-async function judge({ endpoint, request }: (typeof cases)[number]): Promise<{ outcome: string; ms: number }> {
+/** Parses and checks a body up to its operation. Measures CPU milliseconds. */
+async function judgeBody({ endpoint, request }: (typeof cases)[number]): Promise<{ outcome: string; ms: number }> {
   const operation = async (): Promise<never> => {
     throw new Reached();
   };
@@ -78,10 +78,10 @@ describe('a body full of marks or line ends in one field', () => {
   it('costs no more than its length, once the code is warm', async () => {
     const dear: string[] = [];
     for (const one of cases) {
-      let least = await judge(one);
-      // Compiling and garbage collection fall into some of the times.
+      let least = await judgeBody(one);
+      // Some measurements include compilation and garbage collection.
       for (let again = 0; again < 3 && least.ms > MOST_MS / 2; again += 1) {
-        const next = await judge(one);
+        const next = await judgeBody(one);
         if (next.ms < least.ms) least = next;
       }
       expect(['invalid_fields', 'unexpected_fields', 'taken', 'malformed_json'], one.says).toContain(least.outcome);

@@ -10,7 +10,7 @@ import { expectRefusal, send } from '../support/send.ts';
 
 const document = marketDocument();
 
-/** The name of every field that an answer has anywhere, refusals among them. */
+/** Returns every field name that occurs in an answer or refusal. */
 function namesIn(value: unknown): string[] {
   if (Array.isArray(value)) return value.flatMap(namesIn);
   if (typeof value !== 'object' || value === null) return [];
@@ -21,12 +21,11 @@ function namesIn(value: unknown): string[] {
 }
 
 const answers = Object.values(document.paths).flatMap((path) => Object.values(path).map(({ responses }) => responses));
-/** What only the tables know is tried as well. */
+/** Column names that no answer contains. */
 const COLUMNS = ['merchant_id', 'fee_id', 'price_units', 'body_hash', 'is_maintainer', 'wallet_kind', 'key_hash'];
 const NAMES = [...new Set([...namesIn(answers), ...namesIn(document['components']), ...COLUMNS])].sort();
 
-/** More parameters are refused for their number. */
-/** An answer names no more of them. */
+/** Small enough for the limits on query parameters and on the names that an answer lists. */
 const AT_ONCE = 20;
 const inTurn = (names: readonly string[]): string[][] =>
   Array.from({ length: Math.ceil(names.length / AT_ONCE) }, (_, at) => names.slice(at * AT_ONCE, (at + 1) * AT_ONCE));
@@ -38,7 +37,7 @@ const withBody = writes.flatMap((sample) =>
   sample.bodies.map((body) => ({ ...sample, body, form: `${sample.name} ${body.fields['action'] ?? ''}`.trim() })),
 );
 
-/** An own field of that name, also where the language has another use for the name. */
+/** Adds own properties with these names, including names special to JavaScript such as `__proto__`. */
 function withFields(fields: Record<string, unknown>, names: readonly string[]): Record<string, unknown> {
   const given = JSON.stringify(fields).slice(1, -1);
   const more = names.map((name) => `${JSON.stringify(name)}:1`);
@@ -97,7 +96,7 @@ describe('over the line, where nothing changes', () => {
     await withdrawListing(database, AT.endedId);
     await seedVote(database, AT.listingId, member.id);
     await world.running.eventsSettled();
-    before = await dump(database);
+    before = await hashTables(database);
   });
   afterAll(() => world?.stop());
 
@@ -120,7 +119,7 @@ describe('over the line, where nothing changes', () => {
         expect(pathsIn(expectRefusal(answer, 'unexpected_fields')).sort(), sample.form).toEqual(foreign);
       }
     }
-    expect(await dump(world.db.database)).toEqual(before);
+    expect(await hashTables(world.db.database)).toEqual(before);
   });
 
   it('so are those of an object inside a body', async () => {
@@ -136,7 +135,7 @@ describe('over the line, where nothing changes', () => {
         }
       }
     }
-    expect(await dump(world.db.database)).toEqual(before);
+    expect(await hashTables(world.db.database)).toEqual(before);
   });
 
   it('so are all of them in a query', async () => {
@@ -147,12 +146,12 @@ describe('over the line, where nothing changes', () => {
         expect(pathsIn(expectRefusal(answer, 'unexpected_fields')).sort(), sample.name).toEqual(names);
       }
     }
-    expect(await dump(world.db.database)).toEqual(before);
+    expect(await hashTables(world.db.database)).toEqual(before);
   });
 });
 
-/** What every table holds, as one hash each; but for the day on which a key was last used, and what is read of chain and facilitator. */
-async function dump(database: Database): Promise<Record<string, string>> {
+/** Returns a hash of each table, without the day a key was last used and cached chain and facilitator readings. */
+async function hashTables(database: Database): Promise<Record<string, string>> {
   const tables = await database.rows<{ name: string }>(
     raw(`select tablename as name from pg_tables where schemaname = current_schema() and tablename not in
       ('facilitator_signers', 'facilitator_readings', 'chain_watermarks') order by tablename`),

@@ -29,15 +29,15 @@ interface Sent {
   body: string;
 }
 
-/** What an agent sends and is sent, as it goes over the wire. */
+/** Requests and answers of an agent, as they go over the wire. */
 interface Wire {
   fetch: Environment['fetch'];
   sent: Sent[];
-  /** Every answer, whole; resolves when all have come to their end. */
+  /** Resolves with all complete answers once every response has ended. */
   received(): Promise<string[]>;
 }
 
-/** `cut` may lose an answer by throwing, after the market has begun with it. */
+/** `cut` may drop an answer by throwing after the market has started on it. */
 function listenIn(cut: (sent: Sent) => Promise<void> = async () => {}): Wire {
   const sent: Sent[] = [];
   const answers: Promise<string>[] = [];
@@ -61,7 +61,7 @@ function listenIn(cut: (sent: Sent) => Promise<void> = async () => {}): Wire {
   };
 }
 
-/** Nonces of the proofs over money that went along, each once. */
+/** Returns the distinct nonces of all proofs over money that were sent. */
 function noncesSent({ sent }: Pick<Wire, 'sent'>): Set<unknown> {
   return new Set(sent.filter(carriesProof).map(({ body }) => proofIn(body)?.payload?.authorization?.nonce));
 }
@@ -86,12 +86,12 @@ const { treasury } = WORLD_ACCOUNTS;
 let world: World;
 beforeAll(async () => {
   world = await startWorld({ port: await freePort(), reconcileEveryMs: 200 });
-  // Merchant 1 lists for nothing.
+  // Merchant 1 is the maintainer, who lists without a fee.
   await world.join('the-keeper');
 });
 afterAll(() => world?.stop());
 
-/** Through the door for programs, since no tool makes a key. */
+/** Registers over HTTP, since no tool creates a key. */
 async function openStore(handle: string): Promise<string> {
   const client = createClient({ baseUrl: world.url });
   const { body: staged } = await client.register({
@@ -108,13 +108,13 @@ interface Agent {
   revision: Revision;
   key?: string;
   wire?: Wire;
-  /** Told while it follows a payment. */
+  /** Receives the messages while the agent follows a payment. */
   onProgress?: (message: string) => void;
-  /** Whenever it pauses by itself. */
+  /** Runs whenever the agent pauses. */
   sleep?: () => Promise<void>;
 }
 
-/** An agent of ours, and how often its wallet has signed over money. */
+/** Makes an agent that counts how often its wallet signs over money. */
 async function agentOf({ wallet, revision, key, wire = listenIn(), onProgress, sleep }: Agent) {
   const tools = await connectTools({
     ...{ baseUrl: world.url, revision, environment: wire },
@@ -138,7 +138,7 @@ async function agentOf({ wallet, revision, key, wire = listenIn(), onProgress, s
   return { tools, client, wallet: signer, wire, [Symbol.asyncDispose]: () => tools[Symbol.asyncDispose]() };
 }
 
-/** Makes a payment final as soon as an agent is told that it is not: only what it was told can have ended its wait. */
+/** Finalizes when the agent is first told that its payment is not final, so only that message can have ended its wait. */
 function finalizeWhenTold() {
   const told: string[] = [];
   const moves: Promise<void>[] = [];
@@ -155,20 +155,20 @@ async function finalizeWhenPaid(from: Hex, to: Hex): Promise<void> {
 
 const balanceOf = ({ address }: TestAccount): Promise<bigint> => readBalance(world.chain.rpc, USDC_ADDRESS, address);
 
-/** Everything went to the one address, and a key stood in its header only. */
+/** Checks that all requests went to one address and that the key was only in its header. */
 function holdKeptKey({ sent }: Wire, key: string | null): void {
   expect(sent.length).toBeGreaterThan(3);
   for (const { url, headers, body } of sent) {
     expect(url).toBe(`${world.url}/mcp`);
     expect(headers.get('authorization')).toBe(key === null ? null : `Bearer ${key}`);
     headers.delete('authorization');
-    // A delivery token of the buyer's own is sent outside of the arguments.
+    // The buyer's delivery token is sent next to the arguments, in the request's metadata.
     const around = String(body).replaceAll(/"openaisle\/delivery-token":"aisle_dt_[0-9A-Za-z]{49}"/g, '');
     expect(holdsSecret(`${JSON.stringify([...headers])} ${around}`)).toBe(false);
   }
 }
 
-/** In the older revision who buys has a key, in the newer one a wallet is all it has. */
+/** The buyer has a key in the older protocol revision and only a wallet in the newer one. */
 function partsOf(revision: Revision) {
   const isMember = revision === '2025-11-25';
   const name = isMember ? 'lamp' : 'mirror';
@@ -221,7 +221,7 @@ describe.each(REVISIONS)('two agents that speak %s', (revision) => {
 
     await using again = await agentOf(agent);
     expect((await buyByTools({ ...again, ...order })).artifact).toBe(artifact);
-    // Without a key the wallet shows by a signature over nothing whose it is.
+    // Without a key, the wallet proves its ownership with a signature over 0 USDC.
     expect(again.wallet.signed).toBe(0);
     await world.finalize();
     expect(await paidUnits(world.chain, buyer.address, seller.address)).toEqual([PRICE_UNITS]);
@@ -256,7 +256,7 @@ it.concurrent.each(REVISIONS)(
     const delivery = await buyByTools({ ...second, ...order });
     expect([delivery.listing_id, delivery.artifact]).toEqual([Number(id), artifact]);
     expect(first.wallet.signed).toBe(1);
-    // What was kept before the first call is enough: the proof with a key, the proof and its token with a wallet alone.
+    // The agent saved enough before its first call: the proof, and without a key also the delivery token.
     expect(second.wallet.signed).toBe(0);
     expect(noncesSent(second.wire).size).toBe(1);
     expect([...noncesSent(second.wire)]).toEqual(expect.arrayContaining([...noncesSent(first.wire)]));
@@ -269,7 +269,7 @@ it.concurrent.each(REVISIONS)(
 const root = resolve(import.meta.dirname, '../..');
 const page = readFileSync(join(root, 'docs/mcp.md'), 'utf8');
 
-/** The script of the page, in a folder of its own; `run` gives what it printed. */
+/** Writes the page's script to a temporary folder; `run` returns its output. */
 async function withScript(id: bigint, env: Record<string, string>, use: (run: () => Promise<string>) => Promise<void>) {
   const folder = mkdtempSync(join(tmpdir(), 'openaisle-script-'));
   try {
@@ -318,7 +318,7 @@ it.concurrent('the script of docs/mcp.md gets what is free, and what its merchan
   ]);
   await seedPaidPurchase(world.db.database, bought.id, { merchantId: taker.id });
   await world.running.eventsSettled();
-  // No script could sign with this one.
+  // The script could not sign with this key.
   const env = { WALLET_KEY: 'none' };
   await withScript(gift.id, env, async (run) => expect([await run(), await run()]).toEqual(['a gift', 'a gift']));
   await withScript(largeGift.id, env, async (run) => expect(await run()).toBe(artifact));

@@ -21,7 +21,7 @@ let seller: Member;
 let buyer: Member;
 beforeAll(async () => {
   world = await startWorld({ reconcileEveryMs: 200 });
-  // Merchant 1 lists for nothing.
+  // Merchant 1 is the maintainer, who lists without a fee.
   await world.join('first');
   seller = await world.join('seller');
   buyer = await world.join('buyer');
@@ -85,7 +85,7 @@ it('who follows along waits in one call, with progress, and the token of a buyer
   const lamp = await goods();
   const proof = await proofFor(lamp.wallet);
   const meta = { 'x402/payment': payload(proof, 2), progressToken: 'follow' };
-  // Only what was told on the way can have led to the end of the wait.
+  // Finalize only after an event, so only that can have ended the wait.
   let isFinal = false;
   const onEvent = async (): Promise<void> => {
     if (isFinal || (await paidUnits(world.chain, payer.address, lamp.wallet)).length === 0) return;
@@ -151,7 +151,7 @@ it('what is no proof is refused before anybody is asked', async () => {
 });
 
 it('goods that hold what looks like a key are not handed over by a tool, nor altered', async () => {
-  // A prefix that the watch over all tests does not know: this key is made to be found in goods.
+  // Uses a prefix that the global secret watch does not know, because this key is meant to be found in goods.
   const other = await startWorld({ keyPrefix: 'shop' });
   try {
     const owner = await seedMerchant(other.db.database);

@@ -23,7 +23,7 @@ const db = testDatabase();
 const shape = CLIENT_SHAPES.claudeWeb;
 const clientId = shape.document.client_id;
 const published = publishDocuments();
-/** What stands at the addresses of one host, by path. */
+/** Responses of one host, by path. */
 const ODD: Readonly<Record<string, () => Response>> = {
   '/other.json': () => Response.json({ ...shape.document, client_id: clientId }),
   '/case.json': () => Response.json({ ...shape.document, client_id: 'https://ODD.example/case.json' }),
@@ -69,7 +69,7 @@ const leadsToPage = async (of: ClientShape, id: string, redirectUri: string): Pr
   const response = await ask(beginAuthorization(server, { clientId: id, shape: { ...of, redirectUri } }));
   const location = response.headers.get('location') ?? '';
   if (location.startsWith(`${stage.url}/oauth/interaction/`)) return true;
-  // No redirect leads elsewhere either.
+  // It redirects nowhere else either.
   expect([response.status, location]).toEqual([400, '']);
   return false;
 };
@@ -136,11 +136,11 @@ describe('what a client sends with its user', () => {
       expect(sent.get('state')).toBe(begun.state);
       codes.push(sent.get('code') ?? '');
     }
-    // The client looks at the state.
+    // This client checks the state.
     const page = await openConsent(beginAuthorization(server, { clientId, shape }));
     const location = await stage.allow(page, owner.proof);
     await expect(comeBack(server, yours, { browser: page.browser, location })).rejects.toThrow('another state');
-    // And where it does not, what it kept to itself belongs to another code.
+    // A client that does not check the state still fails: its verifier belongs to another code.
     expect((await redeem(server, mine, codes[1] ?? '')).body).toMatchObject({ error: 'invalid_grant' });
     expect((await redeem(server, yours, codes[0] ?? '')).body).toMatchObject({ error: 'invalid_grant' });
   });
@@ -271,7 +271,7 @@ describe('what is for one client alone', () => {
     expect(answers.map(({ status }) => status)).toEqual([303, 303, 200, 400, 201]);
     for (const { headers } of answers) expect(headers.get('cache-control')).toBe('private, no-store');
     expect(step.headers.get('referrer-policy')).toBe('no-referrer');
-    // The two of the authorization go, and none comes that would remember it.
+    // Both authorization cookies are removed, and no new one keeps the sign-in.
     const cookies = last.headers.getSetCookie();
     expect(cookies.length).toBeGreaterThan(0);
     for (const cookie of cookies)
@@ -305,7 +305,7 @@ test('a client that begins again and again without a consent has to wait', async
 
 describe('a client that makes us ask for documents', () => {
   test('asks ten times as often at a host of the configuration, and not for ever', async () => {
-    // In an hour of its own: the other tests have asked too.
+    // Uses its own hour, since the other tests also count against the limit.
     const clock = settableClock(Date.parse('2090-01-01T00:00:00Z'));
     const narrow = await startOauthStage(db, { limits: { oauth_clients_per_ip_hour: 2 }, changes: { clock } });
     try {
@@ -314,7 +314,7 @@ describe('a client that makes us ask for documents', () => {
         (await ask(beginAuthorization(facts, { clientId: id, shape }))).status;
       for (let nth = 0; nth < 20; nth += 1) expect(await status(`https://claude.ai/no/${nth}`)).toBe(502);
       expect(await status('https://claude.ai/no/more')).toBe(429);
-      // The others are not to suffer, and what was read is at hand.
+      // Other hosts still work, and cached documents stay available.
       expect(await status('https://chatgpt.com/no/1')).toBe(502);
       for (const nth of [1, 2]) expect(await status(`https://x${nth}.example/client.json`)).toBe(502);
       expect(await status('https://x3.example/client.json')).toBe(429);

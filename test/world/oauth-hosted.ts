@@ -14,16 +14,19 @@ import {
 } from '../support/oauth-client.ts';
 import type { ClientShape } from '../support/oauth-shapes.ts';
 
-/** What a client knows that was given an address and nothing else. */
+/** Facts a client learns when it knows nothing but an address. */
 export interface Found {
   server: ServerFacts;
-  /** As the challenge names it; null: the client did not ask for one. */
+  /** Scope named in the challenge; null: the client did not ask for a challenge. */
   scope: string | null;
 }
 
 const REVISION = '2025-11-25';
 
-/** As the specification has it, and Claude, Claude Code, Cursor and VS Code do it: from the refusal to its resource to its server. */
+/**
+ * Discovery by the specification, as Claude, Claude Code, Cursor and VS Code do it: from the refusal to the resource document to the
+ * server.
+ */
 export async function findByChallenge(address: string): Promise<Found> {
   const response = await fetch(address, {
     method: 'POST',
@@ -39,14 +42,14 @@ export async function findByChallenge(address: string): Promise<Found> {
   if (response.status !== 401) throw new Error(`no challenge: ${response.status}`);
   const challenge = readChallenge(response.headers);
   const resource = await readJson(challenge['resource_metadata'] ?? '');
-  // The address that its user typed, path included, or the document belongs to another resource.
+  // The document must name exactly the address that the user entered, path included.
   if (resource['resource'] !== address) throw new Error('the document is of another resource');
   const [issuer = ''] = resource['authorization_servers'] as string[];
   const server = await readServer(issuer, ['oauth-authorization-server', 'openid-configuration']);
   return { server: { ...server, resource: address }, scope: challenge['scope'] ?? null };
 }
 
-/** As ChatGPT may do it: no refusal is waited for; both addresses on the host of the connector have to say the same. */
+/** Discovery as ChatGPT may do it: without waiting for a refusal; both documents on the connector's host must agree. */
 export async function findBySite(address: string): Promise<Found> {
   const { origin, pathname } = new URL(address);
   const server = await readServer(origin, ['oauth-authorization-server']);
@@ -57,7 +60,7 @@ export async function findBySite(address: string): Promise<Found> {
   return { server: { ...server, resource: address }, scope: null };
 }
 
-/** The first of those documents that is there, and what clients insist on in it. */
+/** Reads the first of those documents that exists and checks the fields that clients require. */
 async function readServer(issuer: string, names: readonly string[]): Promise<ServerFacts> {
   for (const name of names) {
     const response = await fetch(`${issuer}/.well-known/${name}`, { headers: { 'mcp-protocol-version': REVISION } });
@@ -74,23 +77,23 @@ async function readServer(issuer: string, names: readonly string[]): Promise<Ser
   throw new Error('no authorization server');
 }
 
-/** The parameters of a Bearer challenge. */
+/** Parses the parameters of a Bearer challenge. */
 export function readChallenge(headers: Headers): Record<string, string> {
   const text = headers.get('www-authenticate') ?? '';
   if (!text.startsWith('Bearer ')) throw new Error(`no challenge: ${text}`);
   return Object.fromEntries([...text.matchAll(/(\w+)="([^"]*)"/g)].map(([, name = '', value = '']) => [name, value]));
 }
 
-/** What is asked for where the challenge, and the server's list, lead to it. */
+/** Returns the scope to request, from the challenge or else the server's list. */
 export function scopeToAsk({ server, scope }: Found): string {
   const offline = server.scopes_supported.includes('offline_access') ? ['offline_access'] : [];
   return [scope ?? DEFAULT_TOKEN_SCOPES.join(' '), ...offline].join(' ');
 }
 
-/** What a person shows on the page. */
+/** Proof of ownership that a person enters on the page. */
 type ShownProof = { key: string } | { pairingCode: string };
 
-/** A person on the page of a whole market: shows what proves the store, says yes, and is sent on to that address. */
+/** Plays the person on the page: proves ownership of the store, agrees, and returns the redirect address. */
 export async function allowOnPage(page: ConsentPage, proof: ShownProof): Promise<string> {
   const [headers, body] =
     'key' in proof ? [{ authorization: `Bearer ${proof.key}` }, {}] : [{}, { pairing_code: proof.pairingCode }];
@@ -121,7 +124,7 @@ async function step(
   return JSON.parse(text) as Record<string, unknown>;
 }
 
-/** Every row of every table, as text; bytes in it are spelled in hex. By table. */
+/** Returns every row of every table as text, by table. Bytes are in hex. */
 export async function dumpTables(database: Database): Promise<Map<string, string[]>> {
   const tables = await database.rows<{ name: string }>(sql`
     select c.oid::regclass::text as name from pg_class c
@@ -137,7 +140,7 @@ export async function dumpTables(database: Database): Promise<Map<string, string
   return dump;
 }
 
-/** The tables in which one of those stands, in whatever spelling. */
+/** Returns the tables that hold one of these secrets in any encoding. */
 export function tablesThatHold(dump: ReadonlyMap<string, readonly string[]>, secrets: readonly string[]): string[] {
   const spelled = secrets.flatMap(spellings);
   return [...dump].flatMap(([name, rows]) =>
@@ -156,12 +159,12 @@ export function spellings(secret: string): string[] {
   ];
 }
 
-/** How a client goes about it. */
+/** Describes how a client behaves. */
 export interface Manner {
   shape: ClientShape;
   era: Era;
   find(address: string): Promise<Found>;
-  /** What it asks for; null: it names no scopes. */
+  /** Returns the scope to request; null: none. */
   scopeOf(found: Found): string | null;
 }
 
@@ -177,14 +180,14 @@ export interface HostedClient {
   server: ServerFacts;
   clientId: string;
   connected: Connected;
-  /** Everything it was ever given, and its user showed or was given, that must stand nowhere. */
+  /** All secrets it was given or its user entered. None may be stored anywhere. */
   secrets: Set<string>;
   call(tool: string, given?: object, meta?: Readonly<Record<string, unknown>>): Promise<HostedAnswer>;
-  /** Where the answer names a wider scope, asks for it and goes on with that token; says which scope that was. */
+  /** Asks for the wider scope that the answer names and goes on with the new token. Returns that scope. */
   stepUp(answer: HostedAnswer): Promise<string>;
 }
 
-/** A client of the hosted connector of a whole market, from the address that its user pasted to its first token. */
+/** Connects a client to the hosted connector, from the address its user pasted to its first token. */
 export async function openHosted(
   world: World,
   manner: Manner,

@@ -31,7 +31,7 @@ let owner: Awaited<ReturnType<OauthStage['join']>>;
 
 beforeAll(async () => {
   first = await startOauthStage(db);
-  // Of the same site, started later, with another pepper added.
+  // A second process of the same site, started later with an additional pepper.
   second = await startOauthStage(db, { baseUrl: first.url, changes: { pepper } });
   secure = await startOauthStage(db, { baseUrl: 'https://market.example' });
   server = await discover(first.url);
@@ -56,7 +56,7 @@ test('an authorization goes on at whichever process its steps come to', async ()
       merchant: { id: owner.id },
     });
   }
-  // For another site it is nothing, though the rows are there.
+  // Another site does not accept it, although the rows are there.
   expect(await secure.connector.authenticate(String(body['access_token']))).toBeNull();
 });
 

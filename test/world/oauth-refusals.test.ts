@@ -47,7 +47,7 @@ beforeAll(async () => {
 beforeEach(() => clock.set(Date.now()));
 afterAll(async () => {
   await stage.stop();
-  // Whatever the library has to say goes through our log or nowhere.
+  // The library's messages must go through our log or be dropped.
   for (const method of printed) expect(method).not.toHaveBeenCalled();
 });
 
@@ -56,7 +56,7 @@ const begin = (changed?: Readonly<Record<string, string | null>>): Begun =>
 const connect = (): Promise<Connected> => connectClient(stage.url, shape, (page) => stage.allow(page, owner.proof));
 const lives = async (token: unknown): Promise<boolean> => (await stage.connector.authenticate(String(token))) !== null;
 
-/** What the client is told, by way of its user's browser. */
+/** Returns the error that the client receives through its user's browser. */
 async function errorSent(begun: Begun): Promise<string | null> {
   const browser = openBrowser();
   const sent = await comeBack(server, begun, { browser, location: begun.url });
@@ -239,7 +239,7 @@ describe('a token', () => {
       const next = await refresh(server, clientId, String(body['refresh_token']));
       expect(next.body).toMatchObject({ error: 'invalid_grant' });
     }
-    // Its merchant sees that it is over, and nothing of it is kept.
+    // The merchant sees the grant as revoked, and all its tokens are gone.
     const [over] = await db.database.rows<{ oauth_grant: string; revoked_at: Date | null }>(
       sql`select oauth_grant, revoked_at from hosted_grants order by granted_at desc limit 1`,
     );

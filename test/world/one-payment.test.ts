@@ -15,7 +15,7 @@ async function openPayments(): Promise<number> {
   return Number(found);
 }
 
-/** Undecided is 503 until the transfer is seen and 202 then; never a 402, which is what makes a client sign again. */
+/** Undecided means 503 until the transfer is seen and 202 from then on; never a 402, which would make a client sign again. */
 function expectNoInvitation(answers: Answer[]): void {
   for (const { status, body } of answers) {
     expect([202, 503]).toContain(status);
@@ -60,7 +60,7 @@ describe('one payment', () => {
     const { id, terms } = await goods();
     const wallets = [await wallet(), await wallet(), await wallet()];
     const proofs = await Promise.all(wallets.map((account) => signProof(world.chain, account, terms)));
-    // All of them are past the look for an earlier payment before one of them opens its own.
+    // The row lock holds all of them after the check for an earlier payment and before they open their own.
     const lock = sql`select from listings where id = ${id} for update`;
     const held = await holdTransactionOpen(world.db.database, (tx) => tx.rows(lock));
     const asked = proofs.map((proof) => world.buy(id, { key: buyer.key, proof: proof.v2 }));
@@ -99,20 +99,20 @@ describe('one payment', () => {
 });
 
 describe('who may not have the goods', () => {
-  async function observed(): Promise<{ listing: Goods; rebuilt: SignedProof }> {
+  async function observedProof(): Promise<{ listing: Goods; rebuilt: SignedProof }> {
     const listing = await goods();
     const payer = await wallet();
     const proof = await signProof(world.chain, payer, listing.terms);
     const bought = await world.buy(listing.id, { proof: proof.v2 });
     expect(bought.status).toBe(202);
-    // All of this stands in the calldata of the settlement for anybody to read.
+    // Everything here can be read from the settlement's public call data.
     return { listing, rebuilt: wrapProof(proof.authorization, proof.signature, listing.terms) };
   }
 
   it.each(['v1', 'v2'] as const)(
     'an observer who rebuilds the proof from the chain gets neither goods nor token (%s)',
     async (version) => {
-      const { listing, rebuilt } = await observed();
+      const { listing, rebuilt } = await observedProof();
       const early = await world.buy(listing.id, { proof: rebuilt[version] });
       expect(early.status).toBe(202);
       expect(early.body).not.toHaveProperty('delivery_token');
@@ -132,7 +132,7 @@ describe('who may not have the goods', () => {
     const { id, artifact, terms } = await goods();
     const payer = await wallet();
     const proof = await signProof(world.chain, payer, terms);
-    // The observer sees the proof, and sends it to the chain before the facilitator does.
+    // An observer copies the proof and submits it before the facilitator does.
     await world.chain.rpc.call('evm_setAutomine', [false]);
     const buying = world.buy(id, { key: buyer.key, proof: proof.v2 });
     await expect.poll(async () => await openPaymentsOf(proof)).toBe(1);
@@ -145,7 +145,7 @@ describe('who may not have the goods', () => {
     await buying;
     await world.finalize();
     const after = await world.buy(id, { key: buyer.key });
-    // Which of the two came first is up to the chain; who may collect in either case is shown in background-pass.test.ts.
+    // Either transaction may have come first; background-pass.test.ts covers who may collect in each case.
     expect([200, 409]).toContain(after.status);
     const fresh = await signProof(world.chain, payer, terms);
     const collected = await world.buy(id, { body: { collect: true }, proof: fresh.v2 });
@@ -242,7 +242,7 @@ describe('a listing that ends', () => {
     const { id, terms } = await goods();
     const proof = await signProof(world.chain, await wallet(), terms);
     expect((await world.buy(id, { key: buyer.key, proof: proof.v2 })).status).toBe(202);
-    // As of a time before the block of the transfer.
+    // Removed as of a time before the transfer's block.
     await removeListing(world.db.database, id);
     await world.finalize();
     const answer = await world.buy(id, { key: buyer.key });

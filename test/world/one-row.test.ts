@@ -4,7 +4,7 @@ import { constraintOf } from '../../src/platform/database/database-error.ts';
 import { testDatabase } from '../support/database.ts';
 import { type SeededMerchant, seedListing, seedMerchant } from '../support/seed.ts';
 
-// One row for what may be paid once. The code looks first, and takes locks; the database holds it whatever the code does.
+// Constraints that allow one row for each thing that may be paid once. The code checks and locks first; these hold without it.
 
 const db = testDatabase();
 let merchant: SeededMerchant;
@@ -21,7 +21,7 @@ const bytes = (length: number): Buffer => {
   return Buffer.alloc(length, made);
 };
 
-/** The rule that a statement breaks; null when it is taken. */
+/** Returns the name of the constraint that a statement violates; null if it succeeds. */
 async function brokenRule(statement: Sql): Promise<string | null> {
   try {
     await db.database.run(statement);
@@ -38,7 +38,7 @@ const asset = bytes(20);
 const payee = bytes(20);
 const now = sql`date_trunc('second', now())`;
 
-function attempt(given: { payer?: Buffer; nonce?: Buffer; merchantId?: bigint | null; bodyHash?: Buffer }): Sql {
+function insertAttempt(given: { payer?: Buffer; nonce?: Buffer; merchantId?: bigint | null; bodyHash?: Buffer }): Sql {
   const { payer = bytes(20), nonce = bytes(32), merchantId = null, bodyHash = null } = given;
   const purpose = bodyHash === null ? 'purchase' : 'listing_fee';
   return sql`insert into payments (purpose, path, status, listing_id, merchant_id, body_hash, chain_id, asset, payee, payer, value_units,
@@ -49,22 +49,22 @@ function attempt(given: { payer?: Buffer; nonce?: Buffer; merchantId?: bigint | 
 
 it('an authorization opens one payment, whatever it is shown for', async () => {
   const authorization = { payer: bytes(20), nonce: bytes(32) };
-  expect(await brokenRule(attempt(authorization))).toBeNull();
-  const fee = attempt({ ...authorization, merchantId: merchant.id, bodyHash: bytes(32) });
+  expect(await brokenRule(insertAttempt(authorization))).toBeNull();
+  const fee = insertAttempt({ ...authorization, merchantId: merchant.id, bodyHash: bytes(32) });
   expect(await brokenRule(fee)).toBe('payments_one_per_authorization');
 });
 
 it('a payer and a merchant have one payment for goods', async () => {
   const payer = bytes(20);
-  expect(await brokenRule(attempt({ payer, merchantId: merchant.id }))).toBeNull();
-  expect(await brokenRule(attempt({ payer }))).toBe('payments_one_per_payer');
-  expect(await brokenRule(attempt({ merchantId: merchant.id }))).toBe('payments_one_per_merchant');
+  expect(await brokenRule(insertAttempt({ payer, merchantId: merchant.id }))).toBeNull();
+  expect(await brokenRule(insertAttempt({ payer }))).toBe('payments_one_per_payer');
+  expect(await brokenRule(insertAttempt({ merchantId: merchant.id }))).toBe('payments_one_per_merchant');
 });
 
 it('a body has one undecided fee', async () => {
   const fee = { merchantId: merchant.id, bodyHash: bytes(32) };
-  expect(await brokenRule(attempt(fee))).toBeNull();
-  expect(await brokenRule(attempt(fee))).toBe('payments_one_fee_per_body');
+  expect(await brokenRule(insertAttempt(fee))).toBeNull();
+  expect(await brokenRule(insertAttempt(fee))).toBe('payments_one_fee_per_body');
 });
 
 it('an intent has one claim, also one for goods that were bought before', async () => {

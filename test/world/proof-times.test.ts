@@ -4,7 +4,7 @@ import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { findFault } from '../../src/market/payments/paths/x402/check-proof.ts';
 import type { Proof, Terms } from '../../src/market/payments/terms.ts';
 
-// The times that an authorization may name (W7), to the second: no request is fast enough to ask for an edge.
+// Validity times that an authorization may have, to the second. Calls the check directly, since no HTTP request could hit the exact second.
 
 const NOW = 1_790_000_000;
 const LEAST_AHEAD = 20;

@@ -5,26 +5,26 @@ import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts';
 import { type Trade, testTrade } from '../support/trade.ts';
 import { type MoneyWatch, watchMoney } from './watch-money.ts';
 
-/** Deep enough that nothing becomes final by the traffic of a test alone. */
+/** Large enough that nothing becomes final just from the blocks of one test. */
 export const FINALITY_BLOCKS = 24;
 
-/** A market whose providers are all behind proxies, and what an operator does about it. */
+/** A market with every provider behind a proxy, and the operator's commands. */
 export interface ProviderStage {
   trade: Trade;
   proxies: readonly RpcProxy[];
   money: MoneyWatch;
-  /** Looks at all providers, then at all open payments. */
+  /** Checks all providers, then all open payments. */
   pass(): Promise<void>;
   /** Makes everything mined so far final. */
   finalize(): Promise<void>;
-  /** All providers are honest again and the market has seen it. Says which commands an operator had to give. */
+  /** Makes all providers honest and lets the market notice. Returns the commands that the operator had to run. */
   heal(): Promise<string[]>;
 }
 
 export async function providerStage(providers: number): Promise<ProviderStage> {
   const [primary, ...others] = [await startRpcProxy(), ...(await startOthers(providers - 1))];
   const proxies = [primary, ...others];
-  // Before the world registers its end, since what is registered last ends first.
+  // Registered before the world, because hooks registered last run first.
   afterAll(() => Promise.all(proxies.map((proxy) => proxy.close())));
   const trade = testTrade({
     chain: { finalityBlocks: FINALITY_BLOCKS },
@@ -62,7 +62,7 @@ async function startOthers(count: number): Promise<RpcProxy[]> {
   return await Promise.all(Array.from({ length: count }, () => startRpcProxy()));
 }
 
-/** Why nothing is decided at the moment; null while payments go on. */
+/** Reason why payments are halted; null while they are not. */
 const standstill = ({ world }: Trade): string | null => world.running.payments.watch.head()?.why ?? null;
 
 async function resume(trade: Trade): Promise<string | null> {

@@ -5,15 +5,15 @@ import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { signProof } from '../support/market-world.ts';
 import { testTrade } from '../support/trade.ts';
 
-// The purchase that README shows, made again: what stands there is what a market answers.
+// Repeats the purchase in the README and compares the real answers with the ones shown.
 
 const { world, goods } = testTrade();
 
-/** Numbers that another run need not repeat. */
+/** Fields that differ from run to run. */
 const VARYING = new Set(['block_number', 'finalized_head', 'retry_after_seconds']);
 const REST = '…';
 
-/** The answers in the order of the text: status and body, with `…` for what is left out. */
+/** Answers in the README, in order: status and body. `…` marks omitted parts. */
 function answersOfReadme(): { status: number; body: unknown }[] {
   const text = readFileSync(resolve(import.meta.dirname, '../../README.md'), 'utf8');
   return [...text.matchAll(/```json (\d+)\n([^`]+)```/g)].map(([, status = '', shown = '']) => ({
@@ -22,7 +22,7 @@ function answersOfReadme(): { status: number; body: unknown }[] {
   }));
 }
 
-/** Where an answer is not what is shown, by path. */
+/** Returns the paths at which the real answer differs from the one shown. */
 function differences(shown: unknown, real: unknown, path = ''): string[] {
   if (typeof shown === 'string' && shown.endsWith(REST))
     return typeof real === 'string' && real.startsWith('0x') === shown.startsWith('0x') ? [] : [path];

@@ -7,12 +7,12 @@ import { paidUnits, type SignedProof } from '../support/market-world.ts';
 import { PRICE } from '../support/trade.ts';
 import { type Goods, reviewStage, statusAndReason } from './review-stage.ts';
 
-// What was paid while the listing was removed, and what becomes of it when the removal is taken back (W7).
+// Payments made while a listing is removed, and their outcome when the removal is reversed.
 
 const stage = await reviewStage();
 const { sellerOne, stranger } = WORLD_ACCOUNTS;
 
-/** The merchant's appeal, and the maintainer's decision on it. */
+/** Files the merchant's appeal and grants it as the maintainer. */
 async function restore({ id }: Goods): Promise<void> {
   const { world, seller, keeper } = stage;
   const statement = { listing_id: Number(id), statement: 'It is good' };
@@ -24,8 +24,8 @@ async function restore({ id }: Goods): Promise<void> {
   expect(decided).toMatchObject({ status: 200, body: { listing: { state: 'live', removed: false } } });
 }
 
-/** By x402: the market has handed the proof over, and has heard nothing of it. */
-async function settling() {
+/** Starts an x402 payment: the market submitted the proof and got no usable answer. */
+async function settlingPayment() {
   const { world, facilitator } = stage;
   facilitator.script({ verify: 'valid', settle: 'garbage' });
   const [goods, buyer, payer] = [await stage.goods(), await stage.person(), await stage.wallet()];
@@ -36,7 +36,7 @@ async function settling() {
   return { goods, buyer, payer, proof, again };
 }
 
-/** A stranger brings it to the chain, in a block of a later second than anything before. */
+/** A stranger submits it in a later second than any earlier block. */
 async function mine({ authorization, signature }: SignedProof): Promise<void> {
   await stage.time.moveOn(stage.world, 5);
   await usdcAdmin(stage.world.chain).settleAuthorization(stranger, authorization, signature);
@@ -51,11 +51,11 @@ async function expectSold({ id }: Goods, sales: number): Promise<void> {
 
 describe('a payment by x402 that is settling', () => {
   it('in a block before the removal is delivered, though the listing is removed', async () => {
-    const { goods, proof, again } = await settling();
+    const { goods, proof, again } = await settlingPayment();
     await mine(proof);
     await stage.remove(goods);
     await stage.finalize();
-    // Its title is shown to no reader any more.
+    // Its title is no longer shown to readers.
     const title = 'Removed by the maintainer';
     expect(await again()).toMatchObject({
       status: 200,
@@ -66,7 +66,7 @@ describe('a payment by x402 that is settling', () => {
   });
 
   it('in a block of the removal is delivered when the listing is restored before that block is final', async () => {
-    const { goods, proof, again, payer } = await settling();
+    const { goods, proof, again, payer } = await settlingPayment();
     await stage.remove(goods);
     await mine(proof);
     await stage.world.running.payments.reconcileOnce();
@@ -79,7 +79,7 @@ describe('a payment by x402 that is settling', () => {
   });
 
   it('and is in review by then stays there for the seller, who can deliver', async () => {
-    const { goods, proof, again } = await settling();
+    const { goods, proof, again } = await settlingPayment();
     await stage.remove(goods);
     await mine(proof);
     await stage.finalize();
@@ -96,14 +96,14 @@ describe('a payment by x402 that is settling', () => {
   });
 
   it('in a block of a removal that was taken back comes before the next one, and is delivered', async () => {
-    const { goods, proof, again } = await settling();
+    const { goods, proof, again } = await settlingPayment();
     await stage.remove(goods);
     await mine(proof);
     await restore(goods);
     await stage.remove(goods);
     await stage.finalize();
     expect(await again()).toMatchObject({ status: 200, body: { artifact: goods.artifact } });
-    // No other buyer gets it now.
+    // No other buyer gets it.
     const other = await stage.person();
     expect(statusAndReason(await stage.world.buy(goods.id, { key: other.key }))).toEqual([404, 'listing_unavailable']);
   });

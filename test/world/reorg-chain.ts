@@ -21,13 +21,13 @@ const multicall = parseAbi([
   'function aggregate3(Call3[] calls) payable',
 ]);
 
-/** Signed, and its hash. */
+/** A signed transaction and its hash. */
 export interface Signed {
   raw: Hex;
   hash: Hex;
 }
 
-/** Where a transfer stands in the chain of this moment. */
+/** Position of a transfer in the current chain. */
 export interface Place {
   hash: Hex;
   block: number;
@@ -44,11 +44,11 @@ export interface Point {
 export interface Sight {
   latest: Point;
   finalized: Point;
-  /** Of those that were asked for and are in a block. */
+  /** Positions of the requested transactions that are in a block. */
   places: Map<Hex, Place>;
 }
 
-/** What to look for: the transfer that one of the transactions makes. */
+/** Identifies the transfer that any of these transactions makes. */
 export interface Sought {
   hashes: readonly Hex[];
   from: Hex;
@@ -56,7 +56,7 @@ export interface Sought {
   units: bigint;
 }
 
-/** Transactions that come into the new blocks: each into the block of that place, counted from 0, in the order of the list. */
+/** Transactions for the new blocks: hash and index of the new block (from 0), in list order within a block. */
 export type Plan = readonly (readonly [Hex, number])[];
 
 export interface ReorgChain {
@@ -64,11 +64,11 @@ export interface ReorgChain {
   sign(from: TestAccount, call: Call): Promise<Signed>;
   send(signed: Signed): Promise<void>;
   look(sought: readonly Sought[]): Promise<Sight>;
-  /** A stranger's transfer, which the chain below that block has not seen. */
+  /** Makes a stranger's transfer that is not in the chain below that block. */
   stray(forkBlock: number): Promise<Hex>;
-  /** One call among several in a transaction, behind a stranger's transfer. */
+  /** Makes one transaction in which the call follows a stranger's transfer. */
   batched(data: Hex): Promise<Call>;
-  /** All the new blocks differ from the old ones, whatever comes again. */
+  /** Replaces all blocks of that depth, even if the same transactions return. */
   reorg(depth: number, plan: Plan): Promise<void>;
 }
 
@@ -85,7 +85,7 @@ interface ReceiptJson {
   logs: { topics: string[]; data: string; logIndex: string; address: string; blockTimestamp: string }[];
 }
 
-/** A chain of one block a second, on which these hold money. */
+/** Opens a chain with one block per second, on which these accounts are funded. */
 export async function openReorgChain(
   chain: LocalChain,
   payers: readonly TestAccount[],
@@ -119,7 +119,7 @@ export async function openReorgChain(
       await chain.rpc.call('eth_sendRawTransaction', [raw]);
       await waitForReceipt(chain, hash);
     },
-    look: (sought) => look(chain, sought),
+    look: (sought) => readSight(chain, sought),
     stray,
     batched: async (data) => ({ to: MULTICALL3_ADDRESS, data: await batchData(chain, nextStray(), data) }),
     reorg: async (depth, plan) => {
@@ -158,7 +158,7 @@ async function batchData(chain: LocalChain, other: TestAccount, data: Hex): Prom
   return encodeFunctionData({ abi: multicall, functionName: 'aggregate3', args: [calls] });
 }
 
-async function look(chain: LocalChain, sought: readonly Sought[]): Promise<Sight> {
+async function readSight(chain: LocalChain, sought: readonly Sought[]): Promise<Sight> {
   const hashes = sought.flatMap((one) => one.hashes);
   const answers = await callAll(chain.rpc, [
     { method: 'eth_getBlockByNumber', params: ['latest', false] },

@@ -13,14 +13,14 @@ export type FateName =
   | 'comes by another transaction'
   | 'stays'
   | 'appears'
-  /** Below the blocks that are replaced. */
+  /** In a block below the replaced ones. */
   | 'untouched'
-  /** In no block before or after. */
+  /** In no block, before or after. */
   | 'waits';
 
 export interface Fate {
   name: FateName;
-  /** Which of the new blocks it comes into; null: none. */
+  /** Index of its new block; null: none. */
   at: number | null;
 }
 
@@ -31,7 +31,7 @@ export interface Drawing {
   stray(forkBlock: number): Promise<Hex>;
 }
 
-/** What a reorganisation does to each payment, and the transactions that make it so. */
+/** Draws the effect of a reorg on each payment, and the transactions that cause it. */
 export async function drawFates(
   flights: readonly PaymentUnderTest[],
   drawing: Drawing,
@@ -40,7 +40,7 @@ export async function drawFates(
   const first = sight.latest.number - depth + 1;
   const fates = new Map<PaymentUnderTest, Fate>();
   const plan: [Hex, number][] = [];
-  // In the same block those that move by a stray transaction come behind it.
+  // These move because a stray transaction goes before them in the same block.
   const shifted: [Hex, number][] = [];
   for (const flight of flights) {
     const fate = drawFate(flight, drawing, first);
@@ -74,7 +74,7 @@ function drawFate(flight: PaymentUnderTest, { dice, sight, depth }: Drawing, fir
   return { name, at: other < at ? other : other + 1 };
 }
 
-/** Blocks come a second after each other. */
+/** Time of a block, at one second per block. */
 const timeOf = (block: number, { latest }: Sight): number => latest.time - (latest.number - block);
 
 interface Line {
@@ -89,7 +89,7 @@ interface Line {
 
 const STATUS = { paid: 'completed', unpaid: 'unpaid', review: 'needs_review' } as const;
 
-/** Every payment stands as it should, and what is proven is proven by its last place in the chain. */
+/** Checks that every payment has the expected state and that proofs name their latest position in the chain. */
 export async function compareLedger(database: Database, flights: readonly PaymentUnderTest[]): Promise<void> {
   const lines = await database.rows<Line>(sql`
     select encode(coalesce(p.nonce, p.intent_id), 'hex') as key,

@@ -20,36 +20,38 @@ export const KINDS = ['purchase by x402', 'fee by x402', 'purchase by transfer',
 export type Kind = (typeof KINDS)[number];
 const PRICE = 2_500_000n;
 
-/** How a payment ends. */
+/** Final outcome of a payment. */
 export type Ending = 'paid' | 'unpaid' | 'review';
 
-/** One payment, from its opening to its end. */
+/** A payment from opening to outcome. */
 export interface PaymentUnderTest extends Sought {
   name: string;
   kind: Kind;
   isX402: boolean;
-  /** Of its nonce or of its intent, as the ledger has it. */
+  /** Its nonce or intent id in the ledger. */
   key: string;
-  /** Each pays for it, and at most one of them is in the chain. */
+  /** Alternative transactions that would pay for it. At most one is in the chain. */
   transfers: readonly Signed[];
-  /** Seconds: a block before, or from `end` on, does not pay for it. */
+  /** In seconds: a block earlier than `begin`, or at `end` and later, does not pay for it. */
   begin: number;
   end: number;
-  /** The market has asked for settlement, or it was claimed. */
+  /** The market has requested settlement, or the payment was claimed. */
   isSubmitted: boolean;
-  /** The market has a row of it. */
+  /** The market has a row for it. */
   isOpened: boolean;
   place: Place | null;
-  /** The market has seen it at this place. */
+  /** The market has seen its transfer at the current position. */
   isSeen: boolean;
   ending: Ending | null;
-  /** Asks for settlement again, or claims. */
+  /** Requests settlement again, or claims. */
   submit(): Promise<Answer>;
-  /** As a buyer who retries, with nothing new in hand. */
+  /** Retries as a buyer without anything new. */
   ask(): Promise<Answer>;
-  /** As one that signs again with each call; only while the payment is undecided, else it opens another. Null: there is nothing to sign. */
+  /**
+   * Retries with a newly signed proof. Only while the payment is undecided, since it would open another one later. Null: needs no proof.
+   */
   askWithNewProof: (() => Promise<Answer>) | null;
-  /** What an answer says, and nothing else may say. */
+  /** Recognizes the one answer that delivers. */
   isDelivery(answer: Answer): boolean;
   accounts: readonly TestAccount[];
 }
@@ -61,17 +63,17 @@ export interface PaymentSetup {
   seller: Member;
   buyer: Member;
   now(): number;
-  /** Sends what other people pay, without money. */
+  /** They send other people's transfers and need only gas. */
   senders: TestAccount[];
-  /** Pay by x402, many things at once. */
+  /** They pay by x402, for many goods at once. */
   payers: readonly TestAccount[];
-  /** Pay by transfer, one thing after the other. */
+  /** They pay by transfer, one payment at a time. */
   wallets: TestAccount[];
 }
 
 let made = 0;
 
-function take(from: TestAccount[]): TestAccount {
+function takeAccount(from: TestAccount[]): TestAccount {
   const account = from.shift();
   if (account === undefined) throw new Error('all accounts are in use');
   return account;
@@ -84,8 +86,8 @@ async function goods({ world, seller }: PaymentSetup, secret: string): Promise<b
   return id;
 }
 
-/** `isSettled`: the facilitator is asked for settlement, and says nothing sensible; otherwise verification already goes wrong. */
-function script({ facilitator }: PaymentSetup, isSettled: boolean): void {
+/** `isSettled`: the facilitator is asked to settle and returns garbage; otherwise already verify returns garbage. */
+function scriptFacilitator({ facilitator }: PaymentSetup, isSettled: boolean): void {
   facilitator.script({ verify: isSettled ? 'valid' : 'garbage', settle: 'garbage' });
 }
 
@@ -94,7 +96,7 @@ interface X402Order {
   terms: { payTo: Hex; units: bigint; resource: string };
   payer: TestAccount;
   secondsAhead: number;
-  /** With the proof, or with nothing but the key. */
+  /** Sends the request with the proof, or with only the key. */
   request(proof: SignedProof['v2'] | null): Promise<Answer>;
   isDelivery(answer: Answer): boolean;
 }
@@ -105,7 +107,7 @@ async function openX402(hangar: PaymentSetup, order: X402Order, isSettled: boole
   const proof = await signProof(chain.chain, payer, { ...terms, now: hangar.now(), secondsAhead });
   const { authorization, signature } = proof;
   const data = settleData(authorization, signature);
-  const accounts = [take(senders), take(senders)] as const;
+  const accounts = [takeAccount(senders), takeAccount(senders)] as const;
   const alone = await chain.sign(accounts[0], { to: USDC_ADDRESS, data });
   const batched = await chain.sign(accounts[1], await chain.batched(data));
   const request = async (): Promise<Answer> => {
@@ -126,7 +128,7 @@ async function openX402(hangar: PaymentSetup, order: X402Order, isSettled: boole
     ...{ from: payer.address, to: terms.payTo, units: terms.units, isOpened: true },
     ...{ key: authorization.nonce.slice(2), begin: 0, end: Number(authorization.validBefore) },
     submit: async () => {
-      script(hangar, true);
+      scriptFacilitator(hangar, true);
       return await request();
     },
     ask: () => order.request(null),
@@ -136,7 +138,7 @@ async function openX402(hangar: PaymentSetup, order: X402Order, isSettled: boole
     },
     isDelivery: order.isDelivery,
   };
-  script(hangar, isSettled);
+  scriptFacilitator(hangar, isSettled);
   const { status, body } = await request();
   const isOpening =
     flight.isSubmitted === isSettled && body['do_not_pay_again'] === true && (status === 503 || status === 202);
@@ -165,7 +167,7 @@ interface DirectOrder {
   isDelivery(answer: Answer): boolean;
 }
 
-/** Mines no block, since the run counts them. */
+/** Opens an intent without mining, since the run counts blocks. */
 async function openIntent(world: World, member: Member, path: string): Promise<ShownIntent> {
   const { status, body } = await world.ask('POST', path, { key: member.key, body: {} });
   if (status !== 201) throw new Error(`no intent: ${JSON.stringify(body)}`);
@@ -199,7 +201,7 @@ async function openDirect({ chain }: PaymentSetup, order: DirectOrder): Promise<
   return flight;
 }
 
-/** Opens a payment of that kind; by x402 with or without the facilitator having been asked for settlement. */
+/** Opens a payment of that kind. For x402, `isSettled` says whether the facilitator was asked to settle. */
 export async function openPaymentUnderTest(
   hangar: PaymentSetup,
   kind: Kind,
@@ -228,19 +230,26 @@ export async function openPaymentUnderTest(
     const id = await goods(hangar, secret);
     const intent = await openIntent(world, buyer, `/api/purchase-intent/${id}`);
     const request: DirectOrder['request'] = (claiming) => claim(world, buyer, id, claiming);
-    return await openDirect(hangar, { kind, intent, payer: take(wallets), units: PRICE, request, isDelivery: isGoods });
+    return await openDirect(hangar, {
+      kind,
+      intent,
+      payer: takeAccount(wallets),
+      units: PRICE,
+      request,
+      isDelivery: isGoods,
+    });
   }
   const body = newGoods();
-  // A merchant has one open intent for fees.
+  // Use a new merchant, since each may have only one open intent for fees.
   const merchant = await world.join(`lister-${made}`);
   const intent = await openIntent(world, merchant, '/api/fee-intent');
   const request: DirectOrder['request'] = (claiming) =>
     listGoods(world, merchant, { ...body, fee_payment: feePayment(claiming) });
-  const order = { kind, intent, payer: take(wallets), units: LISTING_FEE_UNITS, request, isDelivery: isListed };
+  const order = { kind, intent, payer: takeAccount(wallets), units: LISTING_FEE_UNITS, request, isDelivery: isListed };
   return await openDirect(hangar, order);
 }
 
-/** Its accounts may serve another payment. */
+/** Returns its accounts for use by other payments. */
 export function finishPayment({ senders, wallets }: PaymentSetup, flight: PaymentUnderTest): void {
   (flight.isX402 ? senders : wallets).push(...flight.accounts);
 }

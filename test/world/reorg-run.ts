@@ -12,21 +12,21 @@ import {
   type PaymentUnderTest,
 } from './reorg-payments.ts';
 
-/** How far below the latest block the finalized head is: a reorganisation of that depth takes back all that is not final, and no more. */
+/** Distance from the latest to the finalized block: a reorg of this depth replaces exactly the blocks that are not final. */
 export const FINALITY_BLOCKS = 40;
 const IN_FLIGHT = 9;
-/** Longer than any authorization or intent lasts. */
+/** Longer than any authorization or intent is valid. */
 const LONG_SECONDS = 700;
 
 export interface Scene {
   hangar: PaymentSetup;
   dice: Dice;
-  /** The market's clock follows the latest block. */
+  /** Sets the market's clock to the latest block's time. */
   setTime(second: number): void;
   count(what: string): void;
 }
 
-/** Payments in flight while the chain is rewritten again and again under them. */
+/** Keeps payments in flight while the chain is repeatedly reorganized. */
 export class ReorgRun {
   readonly #scene: Scene;
   readonly #landed: PaymentUnderTest[] = [];
@@ -37,7 +37,7 @@ export class ReorgRun {
     this.#scene = scene;
   }
 
-  /** One reorganisation, and what leads to it. */
+  /** Plays one reorganization and the steps before it. */
   async round(): Promise<void> {
     const { dice } = this.#scene;
     await this.moment();
@@ -52,13 +52,13 @@ export class ReorgRun {
     await this.compareBooks();
   }
 
-  /** Everything in flight comes to its end. */
+  /** Brings every payment in flight to its outcome. */
   async land(): Promise<void> {
     await this.moment();
     for (const flight of this.#flights.filter(({ isSubmitted, isX402 }) => !isSubmitted && !isX402))
       await this.#handOn(flight);
     await this.mine(FINALITY_BLOCKS + 1);
-    // What is not in the chain now never will be: its time runs out.
+    // Transfers not in the chain now never will be, so let their time run out.
     for (const isX402 of [true, false]) await this.#runOut(isX402);
     const { chain } = this.#scene.hangar.chain;
     await chain.rpc.call('evm_setNextBlockTimestamp', [this.#sight.latest.time + LONG_SECONDS]);
@@ -72,7 +72,7 @@ export class ReorgRun {
     await this.compareBooks();
   }
 
-  /** To the block with which the next one ends unpaid, when that is final and not before. */
+  /** Opens a payment and mines to the block whose finality ends it as unpaid, and checks that it does not end earlier. */
   async #runOut(isX402: boolean): Promise<void> {
     const { dice, hangar } = this.#scene;
     const { chain } = hangar.chain;
@@ -114,7 +114,7 @@ export class ReorgRun {
     expect(flight.place, `${flight.name} was sent`).not.toBeNull();
   }
 
-  /** Some are sent, handed on, claimed. */
+  /** Sends, submits or claims a random part of the payments. */
   async #goOn(part: number): Promise<void> {
     const { dice } = this.#scene;
     for (const flight of [...this.#flights]) {
@@ -128,7 +128,7 @@ export class ReorgRun {
     await this.#judge(flight, answer);
   }
 
-  /** Buyers ask, the background looks, or neither. */
+  /** Lets buyers ask or a background pass run, or neither. */
   async #observe(): Promise<void> {
     const { dice, hangar } = this.#scene;
     if (dice.chance(0.3)) {
@@ -148,17 +148,17 @@ export class ReorgRun {
     const ask = isAnew ? (flight.askWithNewProof ?? flight.ask) : flight.ask;
     const settled = hangar.facilitator.calls.settle;
     await this.#judge(flight, await ask());
-    // A client that signs again is answered with the payment under way.
+    // A client that signs again gets the answer of the payment in flight.
     expect(hangar.facilitator.calls.settle).toBe(settled);
   }
 
-  /** Holds an answer against what the chain shows. */
+  /** Compares an answer with the state of the chain. */
   async #judge(flight: PaymentUnderTest, answer: Answer): Promise<void> {
     const due = endingOf(flight, this.#sight);
     const said = wordOf(flight, answer);
     const wanted = due ?? (flight.place === null ? 'unseen' : 'seen');
     this.#scene.count(`answers: ${said}`);
-    // The transfer of a fee or of a claim was not seen yet, and still the answer is 202: the market goes on by itself.
+    // For a fee or a claim the answer may be 202 before its transfer was seen, since the market goes on by itself.
     const isAsWanted =
       said === wanted || (said === 'seen' && wanted === 'unseen' && flight.kind !== 'purchase by x402');
     const what = `${flight.name} is ${wanted} at ${JSON.stringify({ ...this.#sight, places: flight.place })}`;
@@ -176,7 +176,7 @@ export class ReorgRun {
     if (ending !== 'unpaid') await checkPublic(this.#scene.hangar, flight);
   }
 
-  /** Looks at the chain. A payment whose end has come is answered so at once. */
+  /** Reads the chain. A payment whose outcome is due must get it in its next answer. */
   async moment(): Promise<void> {
     const { hangar, setTime } = this.#scene;
     this.#sight = await hangar.chain.look(this.#flights);
@@ -190,7 +190,7 @@ export class ReorgRun {
     await Promise.all(due.map((flight) => this.#ask(flight)));
   }
 
-  /** Stops a block before each end, and at it. */
+  /** Mines, stopping one block before each outcome and at it. */
   async mine(blocks: number): Promise<void> {
     const { dice } = this.#scene;
     await this.moment();
@@ -201,7 +201,7 @@ export class ReorgRun {
       if (next > left) return await this.#mineBlind(left);
       const nearest = this.#flights.filter((_, at) => steps[at] === next);
       if (next > 1) await this.#mineBlind(next - 1);
-      // Asked a block too early, half of the time: being asked lets the market see the transfer.
+      // In half of the cases ask one block early, which lets the market see the transfer.
       if (dice.chance(0.5)) await Promise.all(nearest.map((flight) => this.#ask(flight)));
       const open = this.#flights.length;
       await this.#mineBlind(1);
@@ -215,7 +215,7 @@ export class ReorgRun {
     await this.moment();
   }
 
-  /** So many blocks that one payment is just before its finality. */
+  /** Number of blocks until just before the finality of one payment. */
   #toTheBrink(): number {
     const { dice } = this.#scene;
     const placed = this.#flights.flatMap(({ place }) => (place === null ? [] : place));
@@ -223,13 +223,13 @@ export class ReorgRun {
     return Math.max(0, dice.pick(placed).block - this.#sight.finalized.number - 1 - dice.number(2));
   }
 
-  /** Deep enough for one of the payments, as a rule. */
+  /** Draws a depth, usually enough to reach one of the payments. */
   #depth(): number {
     const { dice } = this.#scene;
     const { latest } = this.#sight;
     const placed = this.#flights.flatMap(({ place }) => (place === null ? [] : place));
     if (placed.length === 0 || dice.chance(0.15)) return 1 + dice.number(FINALITY_BLOCKS);
-    // The deepest of all as often as any other: it is the nearest to its end.
+    // Half the time pick the deepest payment, which is closest to its outcome.
     const block = dice.chance(0.5) ? dice.pick(placed).block : Math.min(...placed.map((place) => place.block));
     const least = latest.number - block + 1;
     return Math.min(FINALITY_BLOCKS, least + (dice.chance(0.5) ? 0 : dice.number(FINALITY_BLOCKS)));
@@ -279,7 +279,7 @@ function endingOf(flight: PaymentUnderTest, { latest, finalized }: Sight): Endin
   return finalized.time >= end ? 'unpaid' : null;
 }
 
-/** In how many blocks that will be, if nothing else happens. */
+/** Blocks until the outcome, if nothing changes. */
 function stepsToEnd(flight: PaymentUnderTest, { latest, finalized }: Sight): number {
   const { place, end, isSubmitted, isOpened } = flight;
   if (!isOpened) return Infinity;
@@ -287,7 +287,7 @@ function stepsToEnd(flight: PaymentUnderTest, { latest, finalized }: Sight): num
   return isSubmitted ? end - finalized.time : end + 1 - latest.time;
 }
 
-/** How far the payment has come when the reorganisation hits it. */
+/** Progress of the payment when the reorg happens. */
 function stepOf(
   { kind, isX402, isSubmitted, isOpened, place, isSeen }: PaymentUnderTest,
   { finalized }: Sight,
@@ -314,7 +314,7 @@ function checkFate(
   expect(place?.blockHash, what).not.toBe(before?.blockHash);
 }
 
-/** What anybody is told of a payment whose money came. */
+/** Checks the public status of a payment whose money arrived. */
 async function checkPublic(
   { world }: PaymentSetup,
   { name, ending, place, isX402, from, key }: PaymentUnderTest,

@@ -7,10 +7,10 @@ import { PRICE, testTrade } from '../support/trade.ts';
 
 const { world, buyer, goods, wallet, statusOf } = testTrade({ chain: { finalityBlocks: 8 } });
 
-/** Paid, mined, not final. */
+/** Paid and mined, but not final. */
 async function paidForGoods() {
   const payer = await wallet();
-  // So deep that the funding itself is never undone.
+  // Enough blocks that no reorg undoes the funding.
   await world.chain.mine(3);
   const listing = await goods();
   const proof = await signProof(world.chain, payer, listing.terms);
@@ -53,7 +53,7 @@ describe('a reorganisation before finality', () => {
     const { id, artifact, payer, proof, terms } = await paidForGoods();
     await reorg(world.chain, 2);
     expect(await paidUnits(world.chain, payer.address, terms.payTo)).toEqual([]);
-    // The facilitator knows the dropped transaction and sends the very same one again.
+    // The facilitator knows the dropped transaction and sends the same one again.
     await expect
       .poll(async () => (await world.buy(id, { key: buyer.key, proof: proof.v2 })).status, { timeout: 20_000 })
       .toBe(202);
@@ -90,7 +90,7 @@ it('a chain rewritten below the watermark decides nothing, and no payment begins
   const { payer, proof } = await paidForGoods();
   const snapshot = await world.chain.rpc.call('evm_snapshot', []);
   await world.finalize();
-  // The finalized head of this fork becomes the watermark, by a payment that is looked at and still too young.
+  // A payment that is read while still too young makes this fork's finalized head the watermark.
   const watcher = await paidForGoods();
   await world.running.payments.reconcileOnce();
   await world.chain.rpc.call('evm_revert', [snapshot]);

@@ -1,6 +1,6 @@
 /**
- * The chain is rewritten under payments at every step of their way. A run is played again by its seed: OPENAISLE_REORGS_SEED with the one
- * that a failure names, and OPENAISLE_REORGS of one chain's share.
+ * Reorganizes the chain under payments at every step. To replay a run, set OPENAISLE_REORGS_SEED to the seed of the failure and
+ * OPENAISLE_REORGS to the share of one chain.
  */
 import { inspect } from 'node:util';
 import { afterAll, expect, it } from 'vitest';
@@ -14,17 +14,17 @@ import { startScriptedFacilitator } from '../support/scripted-facilitator.ts';
 import { openReorgChain } from './reorg-chain.ts';
 import { FINALITY_BLOCKS, ReorgRun } from './reorg-run.ts';
 
-/** As many as take a minute on an idle machine; 500 meet every step with everything. */
+/** Takes a minute on an idle machine; 500 combine every step with every event. */
 const REORGS = Number(process.env['OPENAISLE_REORGS'] ?? rotatedRounds(import.meta.filename, 60));
 const SEED = Number(process.env['OPENAISLE_REORGS_SEED'] ?? 20_262 + 3 * rotationPart());
-/** The local node loses states of the past after some two thousand blocks, those that were taken back among them. */
+/** After about two thousand blocks, including replaced ones, the local node drops old states. */
 const REORGS_PER_CHAIN = 25;
-/** From here on every step has met everything that can happen to it. */
+/** From this count on, every step has met every event. */
 const MANY = 500;
-/** The goods are put into the tables without a fee and without an event: the auditor is right to find that. */
+/** Listings are inserted without a fee or an event, so the auditor rightly reports that. */
 const SEEDED = ['a listing without a fee', 'no event tells of this: maintainer_seed'];
 const SECOND = 1_000;
-/** The market's clock is never before the latest block. */
+/** Keeps the market's clock from falling behind the latest block. */
 const BEHIND_MS = 500;
 
 const STEPS = [
@@ -51,11 +51,11 @@ afterAll(() => facilitator.close());
 
 const accounts = (name: string, count: number) => Array.from({ length: count }, (_, n) => testAccount(`${name} ${n}`));
 
-/** One chain, one market, and what happens to them. */
-async function play(seed: number, reorgs: number, tally: Map<string, number>): Promise<void> {
+/** Plays one chain with one market. */
+async function playChain(seed: number, reorgs: number, tally: Map<string, number>): Promise<void> {
   let now = systemClock.now();
   const clock: Clock = { now: () => now, sleep: systemClock.sleep };
-  // The chain is not read while it is rewritten, since the node does not do that in one step: the background looks when it is told to.
+  // The node does not reorganize atomically, so the background pass runs only on request.
   const world = await startWorld({
     ...{ facilitatorUrl: facilitator.url, chain: { finalityBlocks: FINALITY_BLOCKS }, clock },
     reconcileEveryMs: 3_600_000,
@@ -95,7 +95,7 @@ it(`${REORGS} reorganisations of up to ${FINALITY_BLOCKS} blocks at every step d
   try {
     for (let done = 0; done < REORGS; done += REORGS_PER_CHAIN) {
       process.stdout.write(`reorgs: seed ${SEED + done / REORGS_PER_CHAIN}, ${done} of ${REORGS} done\n`);
-      await play(SEED + done / REORGS_PER_CHAIN, Math.min(REORGS_PER_CHAIN, REORGS - done), tally);
+      await playChain(SEED + done / REORGS_PER_CHAIN, Math.min(REORGS_PER_CHAIN, REORGS - done), tally);
     }
   } finally {
     const lines = [...tally].sort().map(([what, times]) => `${times} ${what}`);

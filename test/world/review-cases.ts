@@ -9,7 +9,7 @@ import { FINALITY_BLOCKS, type Goods, type ReviewStage } from './review-stage.ts
 
 const { sellerOne, stranger } = WORLD_ACCOUNTS;
 
-/** A payment in review, with what was done for it. */
+/** A payment in review, with its goods and buyer. */
 export interface Reviewed {
   id: number;
   reason: string;
@@ -17,16 +17,16 @@ export interface Reviewed {
   buyer: Member;
   payer: TestAccount;
   received: bigint;
-  /** How anybody finds its status. */
+  /** Query string of its public status. */
   query: string;
-  /** Says the same once more, as the buyer would. */
+  /** Repeats the buyer's request. */
   again(): Promise<Answer>;
-  /** What that is answered with while it is undecided. */
+  /** Expected status and reason of that request while the review is undecided. */
   undecided: unknown[];
-  /** The buyer has the goods by another payment. */
+  /** The buyer already has the goods through another payment. */
   isBought: boolean;
   isRemoved: boolean;
-  /** Only the payer collects: the authorization was public before it came here, or a stranger submitted it. */
+  /** Only the payer may collect, because the authorization was public before it came here or a stranger submitted it. */
   payerCollects: boolean;
 }
 
@@ -68,7 +68,7 @@ async function claimed(stage: ReviewStage, begun: Begun, reason: string, txHash:
   return { reason, goods, buyer, payer, received, query: `intent_id=${intent.id}`, again };
 }
 
-/** Every way in which a claimed transfer comes to a review. */
+/** All ways for a claimed transfer to end in a review. */
 export const claimCases = {
   amount_too_little: async (stage: ReviewStage) => {
     const begun = await begin(stage);
@@ -134,7 +134,7 @@ async function reviewOf(stage: ReviewStage, opened: Opened, reason: string, more
   return await review({ reason, goods, buyer, payer, received: PRICE, query, again }, more);
 }
 
-/** Every way in which an x402 payment comes to a review. */
+/** All ways for an x402 payment to end in a review. */
 export const attemptCases = {
   transaction_used: async (stage: ReviewStage) => {
     const [one, two] = [await openAttempt(stage), await openAttempt(stage)];
@@ -162,7 +162,7 @@ export const attemptCases = {
       proof.authorization,
       proof.signature,
     );
-    // The very block of the transfer is the newest final one, and the provider does not know of it yet.
+    // The transfer's block is the newest final one, and the provider does not have it yet.
     const ahead = Number(blockNumber + BigInt(FINALITY_BLOCKS) - (await latestNumber(stage.world.chain)));
     await stage.world.chain.mine(ahead);
     stage.denyUses(true);

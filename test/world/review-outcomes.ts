@@ -22,7 +22,7 @@ const counted = async ({ world }: ReviewStage, { goods, buyer }: Reviewed) => {
   return { purchases: rows.length, sales: (sold.body['listing'] as { sales: number }).sales };
 };
 
-/** What each caller sees and may do while it is undecided: the buyer waits, only the seller is asked. */
+/** Checks each caller's view and rights while the review is undecided: the buyer waits, and only the seller may decide. */
 export async function expectUndecided(stage: ReviewStage, made: Reviewed): Promise<void> {
   const { world, seller } = stage;
   const { goods, buyer, payer } = made;
@@ -69,7 +69,7 @@ export async function expectUndecided(stage: ReviewStage, made: Reviewed): Promi
   for (const other of [buyer, stage.keeper, await stage.person()]) await expectForeign(stage, other, made.id);
 }
 
-/** To everybody else a review is as absent as one that never was. */
+/** To anyone else a review looks like one that does not exist. */
 async function expectForeign(
   stage: ReviewStage,
   other: Parameters<ReviewStage['decide']>[0],
@@ -82,7 +82,7 @@ async function expectForeign(
   expect((await stage.reviewsOf(other)).filter(({ payment_id }) => payment_id === id)).toEqual([]);
 }
 
-/** The seller's decision, and everything that follows from it. */
+/** Makes the seller's decision and checks its consequences. */
 export async function expectDecided(stage: ReviewStage, made: Reviewed, outcome: Outcome): Promise<void> {
   const { seller } = stage;
   const before = await counted(stage, made);
@@ -113,7 +113,7 @@ export async function expectDecided(stage: ReviewStage, made: Reviewed, outcome:
   if (outcome === 'deliver' || made.isBought) await expectDelivered(stage, made);
   else await expectFree(stage, made, outcome);
   if (!made.isBought) return;
-  // The goods are there by the other payment, whatever became of this one.
+  // The other payment delivers the goods, whatever happened to this one.
   const again = await made.again();
   const said = [again.status, again.body['do_not_pay_again']];
   expect(said).toEqual(outcome === 'deliver' ? [200, true] : [409, true]);
@@ -136,7 +136,7 @@ async function expectDelivered(stage: ReviewStage, made: Reviewed): Promise<void
   await expectListed(stage, made);
 }
 
-/** In the buyer's history it is a purchase like any other, with what was received. */
+/** Checks that the buyer's history shows it as a normal purchase, with the amount received. */
 async function expectListed({ world }: ReviewStage, { goods, buyer, received, query }: Reviewed): Promise<void> {
   const { body } = await world.ask('GET', '/api/purchases', { key: buyer.key });
   const [row] = body['purchases'] as Record<string, unknown>[];
@@ -150,7 +150,7 @@ async function expectListed({ world }: ReviewStage, { goods, buyer, received, qu
   });
 }
 
-/** The buyer is where it was before it paid, and is delivered once if it pays again. */
+/** Checks that the buyer can start over and is delivered once after paying again. */
 async function expectFree(stage: ReviewStage, made: Reviewed, outcome: Outcome): Promise<void> {
   const { world } = stage;
   const { goods, buyer } = made;

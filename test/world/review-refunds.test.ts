@@ -23,7 +23,7 @@ const refund = (made: Reviewed, txHash: string) =>
 const refused = async (made: Reviewed, txHash: string): Promise<unknown[]> =>
   statusAndReason(await refund(made, txHash));
 
-/** A log of that form from a contract that is not the token. */
+/** Emits an event like Transfer from a contract that is not the token. */
 async function emitTransfer(from: Hex, to: Hex, units: bigint): Promise<Hex> {
   const push = (word: string): string => `7f${word}`;
   const data = push(units.toString(16).padStart(64, '0'));
@@ -120,7 +120,7 @@ it('of two payments in review at once is that of one, and serves no other afterw
   expect((await refund(left, await stage.payBack(payer, PAID))).status).toBe(200);
 });
 
-/** Goods of a buyer, sold to the wallet with which it paid: there the seller can be the one who buys. */
+/** Lists goods of the buyer that are paid to its own wallet, so that the seller can be a buyer there. */
 async function goodsOf(made: Reviewed) {
   const { database } = stage.world.db;
   const { id } = await seedListing(database, made.buyer.id, { wallet: made.payer.address, priceUnits: PAID });

@@ -11,14 +11,14 @@ import { reviewStage, statusAndReason } from './review-stage.ts';
 
 const stage = await reviewStage();
 
-/** What the database says to statements in one transaction; null when it takes them. */
+/** Returns the constraint that the statements violate in one transaction; null if they succeed. */
 async function brokenRule(...statements: Sql[]): Promise<string | null> {
   const { database } = stage.world.db;
   const undo = new Error('undo');
   try {
     await database.transaction(async (tx) => {
       for (const statement of statements) await tx.run(statement);
-      // What is looked at when the transaction commits, without a commit.
+      // Run deferred checks now, without a commit.
       await tx.run(sql`set constraints all immediate`);
       throw undo;
     });
@@ -40,11 +40,11 @@ async function refusedByAll(statements: Readonly<Record<string, Sql | Sql[]>>): 
 }
 
 const bytes = (length: number) => Buffer.alloc(length, 9);
-/** Ends a payment, as far as its times go. */
+/** Columns that a payment sets when it ends. */
 const ended = sql`ended_at = now(), updated_at = now()`;
 const reviewedNow = sql`reviewed_at = now(), updated_at = now()`;
 
-/** An open claim with one unseen transaction. */
+/** Inserts an open claim with one unseen transaction. */
 async function openClaim(named?: object) {
   const { world } = stage;
   const [goods, buyer, payer] = [await stage.goods(), await stage.person(), await stage.wallet()];

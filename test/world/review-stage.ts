@@ -17,7 +17,7 @@ import { type ScriptedFacilitator, startScriptedFacilitator } from '../support/s
 import { seedListing } from '../support/seed.ts';
 import { GAS_WEI, PRICE } from '../support/trade.ts';
 
-/** Deep enough that nothing becomes final before a test says so. */
+/** Large enough that blocks become final only when a test says so. */
 export const FINALITY_BLOCKS = 24;
 
 export const statusAndReason = ({ status, body }: Answer): unknown[] => [
@@ -37,9 +37,9 @@ export interface ReviewStage {
   facilitator: ScriptedFacilitator;
   time: WorldTime;
   finalize(): Promise<void>;
-  /** While it is on, the market's chain says that no authorization was ever used. */
+  /** While on, the market's chain reports every authorization as unused. */
   denyUses(isOn: boolean): void;
-  /** While it is on, the market cannot read its chain. */
+  /** While on, the market cannot read its chain. */
   cutChain(isOn: boolean): void;
   person(): Promise<Member>;
   goods(): Promise<Goods>;
@@ -48,10 +48,10 @@ export interface ReviewStage {
   decide(by: Member, id: number, body: object): Promise<Answer>;
   reviewsOf(member: Member): Promise<Record<string, unknown>[]>;
   newestEvents(count: number): Promise<Record<string, unknown>[]>;
-  /** Sends USDC of the seller's wallet, and makes it final. */
+  /** Sends USDC from the seller's wallet and makes it final. */
   payBack(to: TestAccount, units: bigint): Promise<Hex>;
   remove(goods: Goods): Promise<void>;
-  /** Buys by x402, from the first request to the goods. */
+  /** Buys by x402, from the first request to delivery. */
   buyAnew(goods: Goods, buyer: Member): Promise<Answer>;
 }
 
@@ -61,7 +61,7 @@ interface Started {
   seller: Member;
 }
 
-/** One world for all tests of a file about reviews, with a clock that moves together with the chain's. */
+/** Creates one world for all tests of a file about reviews. Its clock moves with the chain's. */
 export async function reviewStage(): Promise<ReviewStage> {
   const time = createWorldTime();
   const facilitator = await startScriptedFacilitator();
@@ -117,12 +117,12 @@ export async function reviewStage(): Promise<ReviewStage> {
       return signProof(stage.world.chain, payer, terms);
     },
     decide: (by, id, body) => stage.world.ask('POST', `/api/review/${id}`, { key: by.key, body }),
-    ...acts(() => stage),
+    ...stageActs(() => stage),
   };
   return stage;
 }
 
-function acts(
+function stageActs(
   stage: () => ReviewStage,
 ): Pick<ReviewStage, 'reviewsOf' | 'newestEvents' | 'payBack' | 'remove' | 'buyAnew'> {
   return {
@@ -170,10 +170,10 @@ interface Asked {
   params?: [{ data?: string; input?: string }];
 }
 
-/** Selector of what says whether an authorization was used. */
+/** Selector of authorizationState, which says whether an authorization was used. */
 const NONCE_STATE = '0xe94a0102';
 
-/** The market's way to its chain, which can be made to say that no authorization was used yet. */
+/** The market's connection to its chain, which can report authorizations as unused. */
 async function deniableRpc() {
   const server = await startRpcServer();
   let target = '';

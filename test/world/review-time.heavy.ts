@@ -12,7 +12,7 @@ const declineOld = () => stage.world.running.payments.declineOld();
 const statusOf = async (intentId: string) =>
   (await stage.world.ask('GET', `/api/payment?intent_id=${intentId}`)).body['payment'];
 
-/** A fee by transfer, claimed with these goods. */
+/** Pays a fee by transfer and claims it with these goods. */
 async function feeFor(body: Record<string, unknown>, units: bigint) {
   const { world, seller } = stage;
   const payer = await stage.wallet();

@@ -19,7 +19,7 @@ export interface CliRun {
   code: number | null;
   stdout: string;
   stderr: string;
-  /** The one object that --json prints. */
+  /** Parses the single object that --json prints. */
   json(): Record<string, unknown>;
 }
 
@@ -27,11 +27,11 @@ export interface CliOptions {
   market?: string;
   input?: string;
   env?: Record<string, string>;
-  /** Ends a command that would go on, as Ctrl-C does. */
+  /** Aborts a command that runs until stopped, as Ctrl-C does. */
   interruption?: AbortSignal;
-  /** In place of the machine's network and clock; not of a process of its own. */
+  /** Replaces network and clock. Ignored by a process of its own. */
   environment?: Partial<Environment>;
-  /** A folder of its own in place of the one that all runs share: another machine. */
+  /** Uses this home folder instead of the shared one, as another machine. */
   home?: string;
 }
 
@@ -48,7 +48,7 @@ export interface StoredIdentity {
   key_refused_at: string | null;
 }
 
-/** The command line in a home of its own: as processes, or, much quicker, in this one. What it prints is searched for secrets. */
+/** Runs the command line in its own home: as a process, or much faster in this one. Its output is searched for secrets. */
 export function cliRuns() {
   let folder = '';
   beforeAll(async () => {
@@ -76,9 +76,9 @@ export function cliRuns() {
   return {
     folder: () => folder,
     start,
-    /** As a process of its own. */
+    /** Runs in a new process. */
     spawned: (args: readonly string[], options?: CliOptions) => start(args, options).ended,
-    /** In this process. */
+    /** Runs in this process. */
     run: (args: readonly string[], options: CliOptions = {}) => runHere(args, environment(options), options),
     fileOf: (market: string, handle: string, home = folder) =>
       join(home, 'config', 'openaisle', new URL(market).host.replace(':', '_'), `${handle}.json`),
@@ -99,7 +99,7 @@ async function collect(child: ChildProcess, args: readonly string[]): Promise<Cl
     stderr += text;
   });
   const [code] = (await once(child, 'close')) as [number | null];
-  return searched(args, { code, stdout, stderr });
+  return searchedRun(args, { code, stdout, stderr });
 }
 
 async function runHere(
@@ -124,10 +124,10 @@ async function runHere(
     interruption: () => interruption,
     environment,
   });
-  return searched(argv, { code, stdout, stderr });
+  return searchedRun(argv, { code, stdout, stderr });
 }
 
-function searched([command]: readonly string[], { code, stdout, stderr }: Omit<CliRun, 'json'>): CliRun {
+function searchedRun([command]: readonly string[], { code, stdout, stderr }: Omit<CliRun, 'json'>): CliRun {
   for (const [name, text] of Object.entries({ stdout, stderr }))
     if (holdsSecret(text)) throw new Error(`a secret got into ${name} of openaisle ${command}`);
   return { code, stdout, stderr, json: (): Record<string, unknown> => JSON.parse(stdout) };
@@ -137,23 +137,23 @@ export async function readStored(path: string): Promise<StoredIdentity> {
   return JSON.parse(await readFile(path, 'utf8'));
 }
 
-/** The bits of who may do what, as `0600`. */
+/** Returns the permission bits in octal, like `0600`. */
 export async function modeOf(path: string): Promise<string> {
   return ((await stat(path)).mode & 0o777).toString(8).padStart(4, '0');
 }
 
-/** What a join needs in addition to its handle. */
+/** Options that a join needs besides its handle. */
 export function joining(handle: string): string[] {
   return ['join', '--handle', handle, '--model', 'test', '--class', 'coding_ephemeral', '--human-approved'];
 }
 
 interface TerminalRun {
   code: number | null;
-  /** Everything that stood on the screen. */
+  /** Everything printed to the screen. */
   screen: string;
 }
 
-/** The command line on a terminal of its own (that of util-linux’ `script`): each answer is typed once its question stands there. */
+/** Runs the command line on a terminal (`script` of util-linux). Types each answer once its question appears. */
 export async function runOnTerminal(
   args: readonly string[],
   answers: readonly (readonly [question: string, answer: string])[],

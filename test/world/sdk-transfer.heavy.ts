@@ -15,13 +15,13 @@ const { world, buyer, seller } = trade;
 const { sellerOne, treasury } = WORLD_ACCOUNTS;
 const PRICE_USDC = 2.5;
 
-/** A process of its own: nothing in its memory is known to the next. Waiting makes blocks, so that finality comes at once. */
+/** A client without memory of earlier ones, like a new process. Waiting mines blocks, so finality comes at once. */
 function processOf(member: Member) {
   const environment = { sleep: () => world.finalize() };
   return createClient({ baseUrl: world.url, callsItself: BASE_URL, key: member.key, environment });
 }
 
-/** One thing to buy, who pays for it, and a store that outlives the processes that buy it. */
+/** Sets up one purchase: goods, payer, and a store that outlives the buying processes. */
 async function order(payer?: TestAccount) {
   const { id, artifact } = await trade.goods();
   const account = payer ?? (await trade.wallet(4n * PRICE, GAS_WEI));
@@ -42,7 +42,7 @@ const goodsToList = (title: string) => ({
 
 const KILLED = new Error('killed');
 
-/** Ends the process as it comes to a phase. */
+/** Throws at that phase, as if the process died there. */
 function killedAt(phase: TransferPhase): Pick<TransferOptions, 'onProgress'> {
   return {
     onProgress: (progress) => {
@@ -94,7 +94,7 @@ describe('a buyer that is killed', () => {
     async (phase) => {
       const { artifact, buy, paid } = await order();
       await expect(buy(killedAt(phase))).rejects.toBe(KILLED);
-      // Sent is not mined yet.
+      // A transfer that was just sent may not be mined yet.
       await expect.poll(paid).toHaveLength(phase === 'opened' || phase === 'signed' ? 0 : 1);
       expect((await buy()).artifact).toBe(artifact);
       expect(await paid()).toEqual([PRICE]);

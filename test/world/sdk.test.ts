@@ -32,7 +32,7 @@ beforeAll(async () => {
 });
 afterAll(() => world?.stop());
 
-/** Waiting makes blocks, so that finality comes without it taking time. */
+/** Waiting mines blocks, so finality comes at once. */
 function clientOf(key?: string) {
   const environment = { sleep: () => world.finalize() };
   return createClient({

@@ -10,8 +10,8 @@ import { countRows, testDatabase } from '../support/database.ts';
 import { type Doors, identityClient, type Owner, startDoors } from '../support/identity-doors.ts';
 import { expectRefusal, type Sending, send } from '../support/send.ts';
 
-// Secrets of all three kinds in every place that is not theirs, at every endpoint (W1). What goes by the clients here is watched for secrets in
-// answers and headers, the log line by line, and the database as a whole when it is dropped.
+// Puts secrets of all three kinds into every place except their own header, at every endpoint. Answers, headers and log lines are searched
+// for secrets, and so is the whole database when it is dropped.
 
 const db = testDatabase();
 let doors: Doors;
@@ -39,7 +39,7 @@ interface Place {
 
 const pathOf = ({ path }: EndpointShape): string => path.replaceAll(/:\w+/g, '1');
 
-/** As JSON may spell the same text. */
+/** Escapes every character as JSON allows. */
 const escaped = (text: string): string =>
   [...text].map((one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`).join('');
 
@@ -72,7 +72,7 @@ function headersWith(secret: string): Sending[] {
   ];
 }
 
-/** Of the path too: most of these addresses name nothing, and the guard comes first all the same. */
+/** Puts the secret into the path too. Most of these paths do not exist, but the guard comes before routing. */
 function targetsWith(path: string, secret: string): string[] {
   const encoded = [...secret].map((one) => `%${one.charCodeAt(0).toString(16)}`).join('');
   const queries = [
@@ -101,7 +101,7 @@ interface Attempt {
   place(secret: string): Place;
 }
 
-/** One place after the other with one kind of secret after the other, so that over all endpoints each kind comes to each place. */
+/** Rotates the kinds of secrets over the places, so that over all endpoints each kind is tried in each place. */
 async function expectAllGuarded(attempts: readonly Attempt[]): Promise<void> {
   const secrets = [...Object.values(NEVER_ISSUED), owner.key, owner.codes[0] ?? ''];
   const counters = sql`select name, subject, used from rate_counters order by 1, 2`;

@@ -6,10 +6,10 @@ import { refreshSigners } from '../../src/market/payments/paths/x402/facilitator
 import { signProof } from '../support/market-world.ts';
 import { testTrade } from '../support/trade.ts';
 
-// Until there is a facilitator behind it.
+// The facilitator is silent until the market has started.
 let isMute = true;
 
-/** The real facilitator behind a front whose /supported can be silenced. */
+/** A proxy in front of the real facilitator whose /supported can be silenced. */
 const front = createServer(async (request, response) => {
   if (isMute && request.url === '/supported') return void response.writeHead(503).end('{}');
   const chunks: Buffer[] = [];
@@ -37,7 +37,7 @@ it('a facilitator whose list of signers cannot be read for a while does not take
   await world.running.payments.reconcileOnce();
   expect(await refreshSigners(world.running.market)).toBe(true);
   isMute = true;
-  // As ten minutes later.
+  // Age the rows by ten minutes.
   await world.db.database.run(sql`update facilitator_signers set last_seen_at = last_seen_at - interval '10 minutes'`);
   await world.db.database.run(sql`update facilitator_readings set read_at = read_at - interval '10 minutes'`);
   const { id, terms } = await goods();

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { createTestDatabase } from '../support/database.ts';
 
-/** A wire that can go silent without breaking, as when a machine in between forgets a connection. Connections made later work. */
+/** A connection that can go silent without closing, as when a firewall drops its state. New connections work. */
 async function silenceable(url: string) {
   const { host, port, user, password } = new Client({ connectionString: url });
   let silences = 0;

@@ -3,14 +3,14 @@ import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { paidUnits, signProof } from '../support/market-world.ts';
 import { PRICE, scriptedTrade } from '../support/trade.ts';
 
-// A facilitator that takes a request and never answers: the eight seconds of the deadline pass for real.
+// The facilitator accepts a request and never answers, so the real deadline of eight seconds passes.
 const { sellerOne } = WORLD_ACCOUNTS;
 const { facilitator, world, buyer, goods, wallet, statusOf } = await scriptedTrade({
-  // The background pass of a running market, at its own pace.
+  // Lets the background pass run on its own schedule.
   reconcileEveryMs: 200,
 });
 
-async function purchase() {
+async function startPurchase() {
   const payer = await wallet();
   const { id, artifact, terms } = await goods();
   return { id, artifact, payer, proof: await signProof(world.chain, payer, terms) };
@@ -18,7 +18,7 @@ async function purchase() {
 
 it('that settles and never answers leads to an answer in time, and then, by itself, to the goods', async () => {
   facilitator.script({ verify: 'forward', settle: 'forward_then_hang', to: world.facilitator.url });
-  const { id, artifact, payer, proof } = await purchase();
+  const { id, artifact, payer, proof } = await startPurchase();
   const answer = await world.buy(id, { key: buyer.key, proof: proof.v2 });
   expect([202, 503]).toContain(answer.status);
   expect(answer.body['do_not_pay_again']).toBe(true);
@@ -33,7 +33,7 @@ it('that settles and never answers leads to an answer in time, and then, by itse
 
 it('that never answers verify leads to 503 and the same proof, and nothing was submitted', async () => {
   facilitator.script({ verify: 'hang', settle: 'hang' });
-  const { id, payer, proof } = await purchase();
+  const { id, payer, proof } = await startPurchase();
   const answer = await world.buy(id, { key: buyer.key, proof: proof.v1 });
   expect([answer.status, answer.body['reason'], answer.body['do_not_pay_again']]).toEqual([
     503,

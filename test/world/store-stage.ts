@@ -10,7 +10,7 @@ import { type CliOptions, type CliRun, cliRuns } from './run-cli.ts';
 
 const { sellerOne, treasury } = WORLD_ACCOUNTS;
 
-/** The fees that a wallet paid. */
+/** Returns the fees paid by a wallet. */
 const paidIn = (world: World, { address }: TestAccount): Promise<bigint[]> =>
   paidUnits(world.chain, address, treasury.address);
 
@@ -20,7 +20,7 @@ async function walletIn(world: World, name: string): Promise<{ wallet: TestAccou
   return { wallet, env: { OPENAISLE_WALLET_KEY: wallet.key } };
 }
 
-/** The store `ink` at one market, and a second market where it has an account and nothing else; readable only while tests run. */
+/** The store `ink` on one market and its empty account on a second market. Readable only while tests run. */
 export function storeStage() {
   const cli = cliRuns();
   let old: World;
@@ -49,7 +49,7 @@ export function storeStage() {
     await fresh?.stop();
   });
 
-  /** As the store. Waiting makes blocks. */
+  /** Runs a command as the store. Waiting mines blocks. */
   const at = (world: World, args: readonly string[], more: CliOptions = {}): Promise<CliRun> =>
     cli.run([...args, '--handle', 'ink'], {
       market: world.url,
@@ -70,7 +70,7 @@ export function storeStage() {
       const { id } = await seedListing(old.db.database, seller.id, { wallet: sellerOne.address, ...given });
       return id;
     },
-    /** A whole export of what the old market has, in a folder of its own. */
+    /** Exports the whole store of the old market to a new folder. */
     exported: async (): Promise<string> => {
       const dir = dirNamed('store');
       const { code, stderr } = await at(old, ['export', dir]);

@@ -39,7 +39,7 @@ async function giveBack(given: DirectCase, units: bigint): Promise<Hex> {
   return txHash;
 }
 
-/** Paid, delivered, and paid once more. */
+/** Pays and is delivered, then pays a second time. */
 async function paidTwice(): Promise<{ given: DirectCase; first: Hex; second: Hex }> {
   const given = await begin();
   const first = await pay(given);
@@ -53,7 +53,7 @@ it('of two equal claims at once the second goes on with the first, though someth
   const first = await pay(bought);
   await finalize();
   expect((await name(bought, first)).status).toBe(200);
-  // Another merchant, whose own payment is under way, claims what a wallet paid that has the goods already.
+  // Another merchant, whose own payment is pending, claims a second payment of a wallet that already has the goods.
   const member = await world.join('claims-twice');
   const given = await begin({ member, payer: bought.payer, goods: bought });
   const second = await pay(given);
@@ -63,7 +63,7 @@ it('of two equal claims at once the second goes on with the first, though someth
   expect([202, 503]).toContain(buying.status);
   const intent = await findIntent(world.db.database, given.intent.id);
   if (intent === null) throw new Error('there is no intent');
-  // Both stand before the place of the claim, which a third one gives up.
+  // Both requests wait for a third claim in the same slot, which is then rolled back.
   const released = Promise.withResolvers<void>();
   const placed = Promise.withResolvers<void>();
   const third = world.db.database
@@ -96,13 +96,13 @@ describe('transactions that are named for an intent that is paid', () => {
     const { given, first } = await paidTwice();
     const forged = await signChallenge(await trade.wallet(), { challenge: 'another text' });
     for (let index = 0; index < 10; index += 1) {
-      // The signature of no key may be that of a contract, which is known once the transfer is final.
+      // An invalid key signature may be a contract's, which can be checked only once the transfer is final.
       expect((await name(given, someHash(), `0x${'11'.repeat(65)}`)).status).toBe(202);
-      // Any key signs something: of a wallet that did not pay, nothing is stored, and the goods stay the buyer’s.
+      // Anyone can sign with some key. For a wallet that did not pay, no row is stored and the goods stay the buyer's.
       expect((await name(given, someHash(), forged)).status).toBe(200);
     }
     expect(await named(given)).toBe(1n);
-    // What is known is answered whatever is signed, also while no wallet can be asked.
+    // A decided transaction is answered regardless of the signature, even while no wallet can be asked.
     expect((await name(given, first, `0x${'11'.repeat(65)}`)).status).toBe(200);
   });
 
@@ -120,7 +120,7 @@ describe('transactions that are named for an intent that is paid', () => {
 describe('a second transfer for an intent that is paid', () => {
   it('is reviewed when it is claimed, and given back; the goods stay the buyer’s all the while', async () => {
     const { given, first, second } = await paidTwice();
-    // Nothing is known of it yet, and the goods are bought.
+    // The goods are bought, and the second transfer is not final yet.
     expect(await name(given, second)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
     expect(await reviewsOf(given)).toEqual([]);
     await finalize();
@@ -163,7 +163,7 @@ describe('a second transfer for an intent that is paid', () => {
     await world.chain.mine(8);
     const second = await pay(given);
     for (const hash of [second, first]) expect((await name(given, hash)).status).toBe(202);
-    // The first is final, the second is not.
+    // Only the first is final.
     await world.chain.mine(8);
     await pass();
     expect(await statusOf(given)).toMatchObject({ payment_status: 'completed', tx_hash: first });
@@ -223,7 +223,7 @@ describe('a second transfer for an intent that is paid', () => {
       given.payer,
       [PRICE, PRICE].map((units) => ({ to, units })),
     );
-    // Named for what is paid already, then for what it pays.
+    // Claim it for the listing that is already paid, then for the one it pays.
     expect((await name(given, both)).status).toBe(200);
     expect((await name(other, both)).status).toBe(202);
     expect(await hashesOf(given)).toEqual([first, both]);

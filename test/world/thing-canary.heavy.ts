@@ -1,4 +1,4 @@
-/** Neither site ever holds, logs or is sent the other's key. */
+/** A site never stores, logs or receives the other site's key. */
 import { inspect } from 'node:util';
 import { expect, test } from 'vitest';
 import { holdsSecret } from '../support/canary.ts';
@@ -17,7 +17,7 @@ test('a whole sale leaves no key of either site in a log, a database or a reques
   await sites.finalize();
   await must(sites.claim(buyer, thing, reservation, hash), 200);
   expect((await sites.sync(thing)).body['status']).toBe('completed');
-  // Each site is handed the other's key where it could be taken for its own.
+  // Send each site the other's key where it might accept it as its own.
   const [own, foreign] = [buyer.merchant.key, buyer.resident.key];
   const swapped = await Promise.all([
     market.ask('GET', '/api/me', { key: foreign }),
@@ -36,7 +36,7 @@ test('a whole sale leaves no key of either site in a log, a database or a reques
     city.ask('GET', `/api/resident/${own}`),
   ]);
   expect(told.map(({ status, body }) => [status, body['reason']])).toEqual(told.map(() => [400, 'secret_in_payload']));
-  // What went between them: reads, with nothing of anybody in them.
+  // The sites exchange only reads, without personal data.
   const between = [...sites.toCity.seen, ...sites.toMarket.seen];
   expect(sites.toCity.seen.length).toBeGreaterThan(3);
   expect(sites.toMarket.seen.length).toBeGreaterThan(2);

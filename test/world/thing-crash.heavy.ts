@@ -1,4 +1,4 @@
-/** A city that is killed in the middle of a sale, by the kernel, again and again; and a buyer who only has the SDK. */
+/** A city is repeatedly killed with SIGKILL in the middle of a sale; the buyer uses only the SDK. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -22,7 +22,7 @@ const PENDING = [202, 'payment_pending'];
 const HOUR_SECONDS = 3_600;
 const marked = (answer: Answer): unknown[] => [...statusAndReason(answer), answer.body['do_not_pay_again']];
 
-/** Each block is a second later, and one that is newer than the clock is not believed: the clock follows. */
+/** Mines one block per second and moves the clock along, because blocks newer than the clock are not trusted. */
 async function finalize(): Promise<void> {
   await stage.finalize();
   await time.moveOn(stage.world, 1);
@@ -33,7 +33,7 @@ beforeEach(async () => {
   await time.moveOn(stage.world, 1);
 });
 
-/** A fee by x402 that never gets to the chain: its payer cancels it. Ends with the next `finalize`. */
+/** Starts an x402 fee that its payer cancels, so it never reaches the chain. It ends with the next `finalize`. */
 async function unpayable(thing: Meant): Promise<void> {
   const payer = await wallet();
   const admin = usdcAdmin(stage.world.chain);
@@ -131,8 +131,8 @@ it('a fee that goes to review gives draft and wallet free; taken as paid it is a
 });
 
 describe('a fee whose thing cannot be listed any more', () => {
-  /** Of two merchants whose city tells each that the same offer is his, one comes late. */
-  async function late(): Promise<{ thing: Meant; claim: Awaited<ReturnType<typeof payFee>> }> {
+  /** The city attributes one offer to two merchants, and one of them is late. */
+  async function lateFee(): Promise<{ thing: Meant; claim: Awaited<ReturnType<typeof payFee>> }> {
     const first = await meant();
     const claims = [await payFee(first.seller)];
     expect((await list(first, { claim: claims[0] ?? expect.fail() })).status).toBe(202);
@@ -145,7 +145,7 @@ describe('a fee whose thing cannot be listed any more', () => {
   }
 
   it('is a credit, and draft and wallet are free; the same request says so and asks for nothing', async () => {
-    const { thing, claim } = await late();
+    const { thing, claim } = await lateFee();
     expect([await stateOf(thing), await kindOf(thing.wallet)]).toEqual(['pending', null]);
     expect(await creditsOf(thing.seller)).toBe(1);
     expect(marked(await list(thing))).toEqual([409, 'offer_mismatch', true]);

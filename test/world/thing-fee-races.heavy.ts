@@ -13,10 +13,10 @@ import { type Meant, thingFeeStage } from './thing-fee-stage.ts';
 
 const ROUNDS = 50;
 const HOUR = 3_600;
-/** Of a transaction that there is not: the fee stays undecided until its window is over. */
+/** A transaction that does not exist keeps a fee undecided until its window ends. */
 const NOWHERE = `0x${'9'.repeat(64)}`;
 
-// It answers nothing that can be used: a fee by x402 stays undecided until its authorization has run out.
+// Gives no usable answer, so an x402 fee stays undecided until its authorization expires.
 const facilitator = await startScriptedFacilitator();
 facilitator.script({ verify: 'garbage', settle: 'garbage' });
 afterAll(() => facilitator.close());
@@ -33,7 +33,7 @@ beforeAll(async () => {
 
 const database = () => stage.world.db.database;
 
-/** The market's clock alone; the chain follows with `chainFollows`. */
+/** Moves only the market's clock; `chainFollows` moves the chain. */
 function jump(seconds: number): void {
   aheadMs += seconds * 1_000;
 }
@@ -42,7 +42,7 @@ async function chainFollows(seconds: number): Promise<void> {
   await stage.world.chain.mine(1);
 }
 
-/** A request that opens a fee, by either way, ready to be sent. */
+/** Prepares a request that opens a fee, in either way. */
 async function feeOf(thing: Meant, round: number): Promise<Act> {
   if (round % 2 === 0) {
     const { v2: proof } = await sign(payer);
@@ -56,13 +56,13 @@ async function feeOf(thing: Meant, round: number): Promise<Act> {
 type Act = () => Promise<Answer>;
 
 /**
- * Both at once. In half of the rounds the draft is held until both wait for it, so that each comes first in some; in the others they run
- * free. `meanwhile` is done when both are on their way, and have judged the draft once.
+ * Runs both at once. In half of the rounds a lock on the draft makes both wait, so that each comes first in some rounds; in the others they
+ * run free. `meanwhile` runs once both are in flight and have checked the draft.
  */
-async function race(thing: Meant, round: number, acts: [Act, Act], meanwhile = (): void => {}): Promise<Answer[]> {
+async function raceActs(thing: Meant, round: number, acts: [Act, Act], meanwhile = (): void => {}): Promise<Answer[]> {
   const [first, second] = round % 4 < 2 ? acts : [acts[1], acts[0]];
   const answers =
-    round % 8 < 4 ? await oneByOne(thing, first, second, meanwhile) : await free(thing, first, second, meanwhile);
+    round % 8 < 4 ? await oneByOne(thing, first, second, meanwhile) : await runFree(thing, first, second, meanwhile);
   return acts[0] === first ? answers : answers.toReversed();
 }
 
@@ -82,22 +82,22 @@ async function oneByOne(thing: Meant, first: Act, second: Act, meanwhile: () => 
   return await Promise.all(asked);
 }
 
-async function free(thing: Meant, first: Act, second: Act, meanwhile: () => void): Promise<Answer[]> {
+async function runFree(thing: Meant, first: Act, second: Act, meanwhile: () => void): Promise<Answer[]> {
   const before = city.asked.length;
   const asked = [first(), second()];
   let isOver = false;
   const all = Promise.all(asked).finally(() => {
     isOver = true;
   });
-  // When the fee's request reads the offer, it has judged the draft once; or it is refused before.
+  // The fee request reads the offer after its first check of the draft, unless it was refused before.
   const path = offerPath(thing.offerId);
   await expect.poll(() => isOver || city.asked.slice(before).includes(path), { interval: 1 }).toBe(true);
   meanwhile();
   return await all;
 }
 
-/** What is held without a right to it. */
-async function faults(): Promise<unknown[]> {
+/** Returns drafts and wallets that are held by no open fee, and open fees that hold nothing. */
+async function findFaults(): Promise<unknown[]> {
   return await database().rows(sql`
     select 'a fee that is over holds the draft' as fault, d.id::text as what from world_drafts d
       where state = 'fee_pending'
@@ -114,13 +114,13 @@ async function faults(): Promise<unknown[]> {
       where state in ('pending', 'fee_pending') group by merchant_id having count(*) > 1`);
 }
 
-/** These fees are decided, and every draft is over or free. */
+/** Checks that these fees are decided and every draft is closed or free. */
 async function expectAllFree(): Promise<void> {
   jump(HOUR);
   await chainFollows(HOUR);
   await stage.finalize();
   await stage.world.running.payments.reconcileOnce();
-  expect(await faults()).toEqual([]);
+  expect(await findFaults()).toEqual([]);
   const held = sql`select count(*) as held from world_drafts where state = 'fee_pending'`;
   expect(await database().one(held)).toEqual({ held: 0n });
   expect(await database().rows(sql`select from wallet_uses where kind = 'world'`)).toEqual([]);
@@ -135,7 +135,7 @@ describe(`${ROUNDS} times at once`, () => {
     for (let round = 0; round < ROUNDS; round += 1) {
       const thing = await meant();
       const open = await feeOf(thing, round);
-      const [canceled, opened] = await race(thing, round, [() => cancel(thing), open]);
+      const [canceled, opened] = await raceActs(thing, round, [() => cancel(thing), open]);
       if (isFeeOpen(opened ?? expect.fail())) {
         seen.held += 1;
         expect([round, told(canceled), await stateOf(thing)]).toEqual([
@@ -148,7 +148,7 @@ describe(`${ROUNDS} times at once`, () => {
         expect([round, told(opened), canceled?.status]).toEqual([round, [409, 'draft_closed'], 200]);
         expect([await stateOf(thing), await stage.countOf('payments', thing.seller)]).toEqual(['canceled', 0]);
       }
-      expect([round, await faults()]).toEqual([round, []]);
+      expect([round, await findFaults()]).toEqual([round, []]);
     }
     expect(seen.canceled * seen.held, JSON.stringify(seen)).toBeGreaterThan(0);
     await expectAllFree();
@@ -160,9 +160,9 @@ describe(`${ROUNDS} times at once`, () => {
       const thing = await meant();
       const open = await feeOf(thing, round);
       const another = () => draft(thing.seller, { seller_wallet: thing.wallet });
-      // In some rounds the hour ends when all is done: then the fee was in time.
+      // In some rounds the hour ends only after both are done, so the fee was in time.
       const isInTime = round % 16 >= 12;
-      const [drafted, opened] = await race(thing, round, [another, open], () => jump(isInTime ? 0 : HOUR));
+      const [drafted, opened] = await raceActs(thing, round, [another, open], () => jump(isInTime ? 0 : HOUR));
       if (isInTime) jump(HOUR);
       if (isFeeOpen(opened ?? expect.fail())) {
         seen.held += 1;
@@ -176,7 +176,7 @@ describe(`${ROUNDS} times at once`, () => {
         expect(await stage.countOf('payments', thing.seller)).toBe(0);
       }
       await chainFollows(HOUR);
-      expect([round, await faults()]).toEqual([round, []]);
+      expect([round, await findFaults()]).toEqual([round, []]);
     }
     expect(seen.over * seen.held, JSON.stringify(seen)).toBeGreaterThan(0);
     await expectAllFree();

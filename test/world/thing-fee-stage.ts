@@ -17,39 +17,39 @@ import { offerRecord, type ScriptedCity, startScriptedCity } from '../support/sc
 import { FEE_TERMS } from '../support/trade.ts';
 import { type FeeStage, feeStage } from './fee-stage.ts';
 
-/** A thing that its merchant means to list: the draft, and the offer that the city shows for it. */
+/** A thing to be listed: the draft, and the city's offer for it. */
 export interface Meant {
   seller: Member;
   resident: string;
   draftId: number;
   offerId: bigint;
   wallet: Hex;
-  /** What it is listed with. */
+  /** Request body that lists it. */
   body: { draft_id: number; city_offer_id: number };
 }
 
 export interface ThingFeeStage {
   stage: FeeStage;
   city: ScriptedCity;
-  /** A merchant who is a resident too. */
+  /** Creates a merchant who is also a resident. */
   seller(): Promise<Member>;
   link(member: Member): Promise<string>;
   draft(seller: Member, changes?: Record<string, unknown>): Promise<Answer>;
-  /** Draft and offer, which agree but for `offer`. */
+  /** Creates a draft and an offer that agree, apart from the fields in `offer`. */
   meant(given?: { seller?: Member; wallet?: Hex; offerId?: bigint; offer?: Partial<OfferOut> }): Promise<Meant>;
   show(meant: Meant, changes?: Partial<OfferOut>): void;
   list(meant: Meant, asked?: { proof?: SignedProof['v1'] | undefined; claim?: Claiming }): Promise<Answer>;
-  /** An authorization of the fee, by the market's clock; for things when left out. */
+  /** Signs an authorization of the fee by the market's clock. `path` defaults to the one for things. */
   sign(payer: TestAccount, path?: '/api/listing'): Promise<SignedProof>;
   cancel(meant: Meant): Promise<Answer>;
   stateOf(meant: Meant): Promise<unknown>;
-  /** For which kind of sale the wallet is held; null: for none. */
+  /** Kind of sale the wallet is held for; null: none. */
   kindOf(wallet: Hex): Promise<string | null>;
 }
 
 let made = 0;
 
-/** A market on a real chain, and a city that shows whatever a test lets it show. */
+/** A market on a real chain with a scripted city. */
 export async function thingFeeStage(options: WorldOptions = {}): Promise<ThingFeeStage> {
   const city = await startScriptedCity();
   afterAll(() => city.close());

@@ -1,4 +1,4 @@
-/** A city that lies to the market, a market that lies to the city, and a chain that takes back what it said. */
+/** A city that lies to the market, a market that lies to the city, and a chain with reorgs. */
 import { expect, test } from 'vitest';
 import type { Hex } from '../../src/platform/hex.ts';
 import { rawTransaction, reorg } from '../support/chain.ts';
@@ -9,7 +9,7 @@ const sites = testSites();
 
 type Fields = Record<string, unknown>;
 
-/** The offer as the city has it, with something else in it. */
+/** Returns the city's offer with some fields changed. */
 const offerWith =
   (changes: Fields): SiteTwist =>
   ({ path, json, status }) =>

@@ -1,21 +1,17 @@
 /**
- * Random runs of sales over both sites, with a chain that takes back blocks, a wire that lies and a city that is started again; each act
- * is held against a reference that is small enough to be read. A failing run is shown as short as it could be made, with its seed and
- * path; the same run again:
- *
- *   OPENAISLE_THING_SEED=... OPENAISLE_THING_PATH=... npx vitest run --project heavy test/world/thing-model.heavy.ts
- *
- * OPENAISLE_THING_RUNS plays another number of them.
+ * Random sales over both sites, with reorgs, lying connections and restarts of the city. Each operation is compared with a small reference
+ * model. A failing run is shrunk and printed with its seed and path. To replay it: OPENAISLE_THING_SEED=... OPENAISLE_THING_PATH=... npx
+ * vitest run --project heavy test/world/thing-model.heavy.ts. OPENAISLE_THING_RUNS sets the number of runs.
  */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { rotatedRounds } from '../suite/rotation.ts';
 import { play, readGame } from '../world-model/play.ts';
 import { openStage, type Stage } from '../world-model/stage.ts';
 
-/** From this number on every outcome below is met. */
+/** From this count on, every outcome below occurs. */
 const ALL_RUNS = 60;
 const RUNS = rotatedRounds(import.meta.filename, ALL_RUNS);
-/** A game that never came to one of these would prove little. */
+/** Outcomes that must occur, or the runs would prove little. */
 const PLAYED = [
   'reserve: 201',
   'reserve: 409 offer_reserved',

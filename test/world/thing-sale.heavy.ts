@@ -1,4 +1,4 @@
-/** Sales of things over both sites, with real databases and a real chain, and a wire between them. */
+/** Sales of things over both sites, with real databases, a real chain, and a proxy between the sites. */
 import { expect, test } from 'vitest';
 import type { Answer } from '../support/market-world.ts';
 import { latestSecond, type Person, PRICE, type Reservation, secondOf, type Thing, testSites } from './thing-stage.ts';
@@ -14,12 +14,12 @@ async function thingForSale(): Promise<{ thing: Thing; buyer: Person }> {
   return { thing, buyer: await sites.person('buyer') };
 }
 
-async function held(): Promise<{ thing: Thing; buyer: Person; reservation: Reservation }> {
+async function holdThing(): Promise<{ thing: Thing; buyer: Person; reservation: Reservation }> {
   const { thing, buyer } = await thingForSale();
   return { thing, buyer, reservation: await sites.hold(buyer, thing) };
 }
 
-/** Nothing was sold: not in the city, not on the market. */
+/** Checks that neither the city nor the market sold it. */
 async function expectUnsold(thing: Thing): Promise<void> {
   expect(await sites.owner(thing)).toBe(thing.seller.resident.handle);
   const listing = await sites.listing(thing);
@@ -28,7 +28,7 @@ async function expectUnsold(thing: Thing): Promise<void> {
 }
 
 test('a thing is sold: the city waits for finality, the market looks for itself, and both have the same transfer', async () => {
-  const { thing, buyer, reservation } = await held();
+  const { thing, buyer, reservation } = await holdThing();
   expect(secondOf(reservation.reserved_until) - secondOf(reservation.reserved_at)).toBe(300);
   const hash = await sites.pay(buyer, reservation);
   const early = await sites.claim(buyer, thing, reservation, hash);
@@ -81,14 +81,14 @@ test('of two buyers one reserves and pays; the other is told before paying', asy
   const hash = await sites.pay(winner, reservation);
   await sites.finalize();
   expect((await sites.claim(winner, thing, reservation, hash)).status).toBe(200);
-  // Nor can the other claim what it did not pay.
+  // The other buyer cannot claim a payment that it did not make.
   const stranger = isFirst ? other : buyer;
   expect((await sites.claim(stranger, thing, reservation, hash)).status).toBe(409);
   expect(await sites.owner(thing)).toBe(winner.resident.handle);
 });
 
 test('who pays in the last second has the thing, though another wants to reserve it before the claim comes', async () => {
-  const { thing, buyer, reservation } = await held();
+  const { thing, buyer, reservation } = await holdThing();
   const other = await sites.person('other');
   const until = secondOf(reservation.reserved_until);
   const hash = await sites.pay(buyer, reservation, PRICE, until - 1);
@@ -104,7 +104,7 @@ test('who pays in the last second has the thing, though another wants to reserve
 });
 
 test('an unpaid reservation is free again, and who let it lapse waits for half an hour', async () => {
-  const { thing, buyer, reservation } = await held();
+  const { thing, buyer, reservation } = await holdThing();
   await sites.time.moveTo(sites.market, secondOf(reservation.reserved_until));
   const other = await sites.person('other');
   const next = await sites.hold(other, thing);
@@ -126,7 +126,7 @@ test.each([
   const hash = await sites.pay(buyer, { seller_wallet: thing.seller.wallet.address }, PRICE);
   const minedAt = await latestSecond(sites.market);
   expect(minedAt).toBeLessThan(paidAt);
-  // The block of the transfer is the latest, or the one before it.
+  // The transfer's block is the latest one or the one before.
   if (offset < 0) await sites.time.moveOn(sites.market, 1);
   const opened = await sites.checkout(buyer, thing);
   const { id } = opened.body['checkout'] as { id: number };
@@ -147,7 +147,7 @@ test.each([
   ['in its last second', -1, 'claimed'],
   ['in the second in which it ends', 0, 'payment_invalid'],
 ] as const)('a transfer %s', async (_, offset, wanted) => {
-  const { thing, buyer, reservation } = await held();
+  const { thing, buyer, reservation } = await holdThing();
   const hash = await sites.pay(buyer, reservation, PRICE, secondOf(reservation.reserved_until) + offset);
   const pending = await sites.claim(buyer, thing, reservation, hash);
   expect(pending.status).toBe(202);
@@ -157,7 +157,7 @@ test.each([
 });
 
 test('too little is invalid for good: nothing is sold, the seller cancels, and the market closes the listing', async () => {
-  const { thing, buyer, reservation } = await held();
+  const { thing, buyer, reservation } = await holdThing();
   const hash = await sites.pay(buyer, reservation, PRICE - 1n);
   await sites.finalize();
   const claimed = await sites.claim(buyer, thing, reservation, hash);
@@ -168,7 +168,7 @@ test('too little is invalid for good: nothing is sold, the seller cancels, and t
 });
 
 test('a transfer from another wallet is invalid, with any signature', async () => {
-  const { thing, buyer, reservation } = await held();
+  const { thing, buyer, reservation } = await holdThing();
   const friend = await sites.person('friend');
   const hash = await sites.pay(friend, reservation);
   await sites.finalize();
@@ -178,7 +178,7 @@ test('a transfer from another wallet is invalid, with any signature', async () =
 });
 
 test('a signature of another wallet, and a transaction that is none, change nothing', async () => {
-  const { thing, buyer, reservation } = await held();
+  const { thing, buyer, reservation } = await holdThing();
   const friend = await sites.person('friend');
   const hash = await sites.pay(buyer, reservation);
   const forged = await sites.claim({ ...buyer, wallet: friend.wallet }, thing, reservation, hash);
@@ -203,7 +203,7 @@ test('one transfer buys one thing', async () => {
 });
 
 test('a city that stops after the claim finds the sale by itself when it is back', async () => {
-  const { thing, buyer, reservation } = await held();
+  const { thing, buyer, reservation } = await holdThing();
   const hash = await sites.pay(buyer, reservation);
   expect((await sites.claim(buyer, thing, reservation, hash)).status).toBe(202);
   await sites.restartCity();
@@ -218,10 +218,10 @@ test('without finality for two hours: a transfer that fitted is kept for a perso
     [PRICE, 'founder_review'],
     [PRICE - 1n, 'payment_expired'],
   ] as const) {
-    const { thing, buyer, reservation } = await held();
+    const { thing, buyer, reservation } = await holdThing();
     const hash = await sites.pay(buyer, reservation, units);
     expect((await sites.claim(buyer, thing, reservation, hash)).status).toBe(202);
-    // One block: nothing becomes final by it.
+    // One block, so nothing becomes final.
     await sites.time.moveOn(sites.market, 2 * HOUR + 5);
     await sites.city.running.sweep.sweepOnce();
     expect(await phaseOf(thing)).toBe(wanted);
@@ -232,7 +232,7 @@ test('without finality for two hours: a transfer that fitted is kept for a perso
 });
 
 test('a sale of yesterday is recorded when the market looks', async () => {
-  const { thing, buyer, reservation } = await held();
+  const { thing, buyer, reservation } = await holdThing();
   const hash = await sites.pay(buyer, reservation);
   await sites.finalize();
   expect((await sites.claim(buyer, thing, reservation, hash)).status).toBe(200);

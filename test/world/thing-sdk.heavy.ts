@@ -1,4 +1,4 @@
-/** A buyer who only has the SDK: what it refuses before anything is sent, and that it sends once, whatever happens on the way. */
+/** A buyer who uses only the SDK: it refuses bad offers before sending, and sends once whatever fails. */
 import { expect, test } from 'vitest';
 import { transferFinder, transferWallet } from '../../src/local/chain/transactions.ts';
 import { createCityClient } from '../../src/sdk/city-client.ts';
@@ -15,11 +15,11 @@ interface Stage {
   thing: Thing;
   buyer: Person;
   options: BuyThingOptions;
-  /** Of every transfer that the wallet was asked for. */
+  /** Every transfer the wallet was asked to make. */
   sent: string[];
 }
 
-/** Time stands with the chain here: waiting is a few blocks. */
+/** Waiting mines a few blocks, since time only moves with the chain. */
 async function stage(change: (wallet: TransferWallet) => Partial<TransferWallet> = () => ({})): Promise<Stage> {
   const thing = await sites.thing(await sites.person('seller'));
   const buyer = await sites.person('buyer');

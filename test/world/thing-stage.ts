@@ -15,7 +15,7 @@ export const PRICE_USDC = 4;
 export const PRICE = 4_000_000n;
 const GAS_WEI = 10n ** 18n;
 
-/** A merchant and the resident who is the same person; each site knows one of the keys. */
+/** A merchant and resident who are one person; each site knows one of the keys. */
 export interface Person {
   merchant: Member;
   resident: Inhabitant;
@@ -39,25 +39,25 @@ export interface Reservation {
   seller_wallet: string;
 }
 
-/** Both sites, each on databases and under keys of its own, on one chain, and a wire between them that can be made to lie. */
+/** Both sites on one chain, each with its own database and keys, connected through proxies that can lie. */
 export interface Sites {
   market: World;
   city: CityWorld;
-  /** Where the market reads the city. */
+  /** The market's connection to the city. */
   toCity: SiteProxy;
-  /** Where the city reads the market. */
+  /** The city's connection to the market. */
   toMarket: SiteProxy;
   time: WorldTime;
-  /** Who may remove listings. */
+  /** The maintainer, who may remove listings. */
   keeper: Member;
   person(name: string): Promise<Person>;
   /** A thing of the seller, listed on the market for PRICE. */
   thing(seller: Person): Promise<Thing>;
   checkout(buyer: Person, thing: Thing): Promise<Answer>;
   reserve(buyer: Person, thing: Thing, checkoutId: number): Promise<Answer>;
-  /** Checkout and reservation, which must succeed. */
+  /** Checks out and reserves; both must succeed. */
   hold(buyer: Person, thing: Thing): Promise<Reservation>;
-  /** A transfer from the buyer's wallet, mined in the block of that second; at once when left out. */
+  /** Transfers from the buyer's wallet in the block of that second. Omitted: at once. */
   pay(buyer: Person, reservation: Pick<Reservation, 'seller_wallet'>, units?: bigint, second?: number): Promise<Hex>;
   claim(buyer: Person, thing: Thing, reservation: Pick<Reservation, 'challenge'>, txHash: Hex): Promise<Answer>;
   sync(thing: Thing): Promise<Answer>;
@@ -72,10 +72,10 @@ export interface Sites {
 let made = 0;
 
 export interface SitesOptions {
-  /** In place of one that goes on by itself. */
+  /** Replaces the clock that runs by itself. */
   time?: WorldTime;
   cityLimits?: Partial<CityLimits>;
-  /** A database and a copy of the log of the test's own. */
+  /** Uses the test's own database and log copy. */
   market?: Pick<WorldOptions, 'db' | 'logCopy' | 'worldEveryMs'>;
   city?: Pick<CityOptions, 'databaseUrl' | 'logCopy' | 'sweepEveryMs'>;
 }
@@ -100,7 +100,7 @@ export async function startSites(options: SitesOptions = {}): Promise<Sites> {
     });
   let city = await open();
   const first = city;
-  // Merchant 1 is the maintainer, who lists free; no trader here is to be that.
+  // Merchant 1 is the maintainer, who lists free; no trader may be that.
   const keeper = await market.join('the-keeper');
 
   const ground: Ground = { market, time, city: () => city };
@@ -114,7 +114,7 @@ export async function startSites(options: SitesOptions = {}): Promise<Sites> {
     ...actsOn(ground),
     hold: (buyer, thing) => holdThing(sites, buyer, thing),
     ...viewsOf(ground),
-    // Each block a second later, and the clocks with them: a block that is newer than the clock is not believed.
+    // Moves chain and clocks one second per block, because blocks newer than the clock are not trusted.
     finalize: async () => {
       for (let blocks = 0; blocks < 10; blocks += 1) await time.moveOn(market, 1);
     },
@@ -157,7 +157,7 @@ async function makePerson({ market, city }: Ground, name: string): Promise<Perso
 }
 
 async function holdThing(sites: Sites, buyer: Person, thing: Thing): Promise<Reservation> {
-  // The city takes the time from the chain: a block of now is there before.
+  // The city takes the time from the chain, so mine a current block first.
   await sites.time.moveOn(sites.market, 1);
   const opened = await sites.checkout(buyer, thing);
   if (opened.status > 201) throw new Error(`no checkout: ${JSON.stringify(opened.body)}`);
@@ -207,7 +207,7 @@ function viewsOf({ market, city }: Ground): Pick<Sites, 'offer' | 'owner' | 'lis
   };
 }
 
-/** Both sites for all tests of a file; readable only while tests run. */
+/** Creates both sites for all tests of a file. Readable only while tests run. */
 export function testSites(): Sites {
   let started: Sites | null = null;
   beforeAll(async () => {
@@ -244,7 +244,7 @@ async function listThing(sites: Sites, seller: Person): Promise<Thing> {
     201,
   );
   const offer = offered['offer'] as { id: number };
-  // A fee that is paid already; how one is paid is shown elsewhere.
+  // Insert a paid fee; other tests cover paying one.
   await seedFee(market.db.database, seller.merchant.id);
   const listed = await must(
     market.ask('POST', '/api/world/listing', {

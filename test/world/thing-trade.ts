@@ -16,23 +16,23 @@ import { type SeededWorldListing, type SeedWorldListing, seedWorldListing } from
 export interface ThingPaid {
   wallet: Hex;
   txHash: Hex;
-  /** Of its block. */
+  /** Time of its block. */
   second: number;
 }
 
 export interface ThingTrade extends Omit<PairTrade, 'pay'> {
   city: ScriptedCity;
-  /** A listed thing, of which the city shows the offer. */
+  /** Lists a thing; the scripted city shows its offer. */
   thing(given?: SeedWorldListing): Promise<SeededWorldListing>;
   show(thing: SeededWorldListing, changes?: Partial<OfferOut>): void;
   checkout(thing: SeededWorldListing, merchant?: Member): Promise<number>;
   pay(thing: SeededWorldListing, given?: { units?: bigint; payer?: TestAccount }): Promise<ThingPaid>;
-  /** The city calls it claimed, by a reservation that began ten seconds before the block. */
+  /** Makes the city show the offer as claimed, with a reservation that began ten seconds before the block. */
   claim(thing: SeededWorldListing, paid: ThingPaid, checkoutId: number, changes?: Partial<OfferOut>): void;
-  /** Checkout, transfer and the city's word for it; nothing of it is final. */
+  /** Checks out and transfers, and makes the city show it as claimed. Nothing is final yet. */
   bought(thing: SeededWorldListing, given?: { units?: bigint }): Promise<ThingPaid & { checkoutId: number }>;
   sync(thing: { id: bigint }, member?: Member): Promise<Answer>;
-  /** One look of the background pass. */
+  /** Runs one background pass. */
   worldPass(): Promise<void>;
   rowOf(thing: { id: bigint }): Promise<ThingRow>;
   checkoutState(id: number): Promise<unknown>;
@@ -50,10 +50,10 @@ export interface ThingRow {
   proofs: bigint;
 }
 
-/** The resident that the trade's buyer is. */
+/** City handle of the trade's buyer. */
 export const BUYING_RESIDENT = 'bob';
 
-/** A market with two providers on a real chain, and a city that shows whatever a test lets it show. */
+/** A market with two providers on a real chain, and a scripted city. */
 export async function thingTrade(): Promise<ThingTrade> {
   const city = await startScriptedCity();
   afterAll(() => city.close());

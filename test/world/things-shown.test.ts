@@ -26,7 +26,7 @@ import {
 } from '../support/seed.ts';
 import { endWorldListing, SEED_CITY, seedWorldListing, seedWorldSale } from '../support/world-listing.ts';
 
-// What every reader sees of a thing of the city, whether the copy in memory followed it or was read again.
+// Every reader must see the same state of a city thing, from the in-memory copy and from a fresh read.
 
 const db = testDatabase();
 let followed: TestMarket;
@@ -42,7 +42,7 @@ beforeAll(async () => {
 const detailIn = (market: TestMarket, id: bigint) =>
   ask(market, endpoints.getListing, makeGetListing(market.catalog), { params: { id: String(id) } });
 
-/** The same from the copy that followed, from one that was just read, and from the database alone. */
+/** Reads the listing from the followed copy, a fresh copy and the database, and expects the same result. */
 async function detailOf(id: bigint) {
   const answer = await detailIn(followed, id);
   expect(await detailIn(marketContext({ database: db.database }), id)).toEqual(answer);

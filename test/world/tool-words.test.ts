@@ -18,7 +18,7 @@ import { askMcp, callTool } from '../support/mcp-ask.ts';
 import { seedListing } from '../support/seed.ts';
 import { lineOf, nodesOf, openSources, type Source } from '../support/source/open-sources.ts';
 
-/** Methods, addresses, headers, statuses, and the words for them: what a caller of tools cannot send. */
+/** Methods, paths, headers, statuses and words for them, none of which a caller of tools can use. */
 const HTTP_TALK = new RegExp(
   [
     ...[String.raw`\b(?:GET|HEAD|POST|PUT|PATCH|DELETE)\b`, String.raw`(?<![\w.:])/(?:api|treasury)\b`],
@@ -34,13 +34,13 @@ const HTTP_TALK = new RegExp(
   ].join('|'),
 );
 
-/** Of these no tool's answer tells: a request that is not read as one of MCP, or what only a city refuses. */
+/** Reasons that no tool returns: the request is not valid MCP, or only a city refuses it. */
 const NOT_OF_TOOLS: ReadonlySet<Reason> = new Set([
   ...(['malformed_request', 'malformed_json', 'method_not_allowed', 'request_timeout'] as const),
   ...(['unsupported_media_type', 'origin_refused', 'token_required', 'insufficient_scope'] as const),
   'not_thing_owner',
 ]);
-/** Says itself that the goods are to be had over HTTP alone. */
+/** Its text may mention HTTP, because the goods are only available that way. */
 const OVER_HTTP: ReadonlySet<Reason> = new Set(['not_by_tool']);
 
 it('the pattern finds what it is for', () => {
@@ -70,9 +70,9 @@ it('every row of the table of errors is true for a caller of tools', () => {
 });
 
 describe('what a case says in place of its row', () => {
-  /** Members and constants in which our sentences stand. */
+  /** Members and constants that hold our sentences. */
   const SAID = /^(?:nextStep|next_step|next|detail|message|how_to_appeal|NEXT|HOW_TO_APPEAL)$/;
-  /** What is told by no tool: doors of identity, pages, the operator's commands, and MCP's own doors. */
+  /** Source files whose texts no tool returns: identity, pages, operator commands, and MCP's own endpoints. */
   const ELSEWHERE =
     /\.test\.ts$|^src\/market\/(?:pages|connect|identity|history)\/|^src\/market\/(?:[\w-]*command|config|prepare-database|start|supervisor)\.ts$|^src\/market\/mcp\/(?:mount-mcp|create-mcp|messages)\.ts$/;
   const sources = openSources(resolve(import.meta.dirname, '../..')).filter(
@@ -80,7 +80,7 @@ describe('what a case says in place of its row', () => {
       (path.startsWith('src/market/') || path === 'src/platform/http/caller-headers.ts') && !ELSEWHERE.test(path),
   );
 
-  /** Each text in an expression, with 7 in place of what it is filled with. */
+  /** Returns each text in an expression, with 7 for every interpolated value. */
   function textsIn(node: Node): string[] {
     if (isStringLiteral(node) || isNoSubstitutionTemplateLiteral(node)) return [node.text];
     if (isTemplateExpression(node)) {
@@ -105,7 +105,7 @@ describe('what a case says in place of its row', () => {
   it('is true for a caller of tools as well', () => {
     const said = sources.flatMap(sentencesOf);
     expect(said.length).toBeGreaterThan(100);
-    // A city has no tools: how an offer is cancelled there is said as it is done.
+    // Cities have no tools, so cancelling an offer there is described as an HTTP request.
     const ofCity = / with a POST of \{\} to 7; /;
     const spoken = said.map((line) => inToolWords(line.replace(ofCity, ' ')));
     expect(spoken.filter((line) => HTTP_TALK.test(line.slice(line.indexOf(' '))))).toEqual([]);
@@ -115,7 +115,7 @@ describe('what a case says in place of its row', () => {
 describe('the list', () => {
   const all = listTools({ isMaintainer: true, hasCity: true });
 
-  /** Every field of a schema, by its path. */
+  /** Returns every field of a schema with its path. */
   function fieldsOf(schema: JsonSchema, path: string): [path: string, field: JsonSchema][] {
     const inside = ['anyOf', 'oneOf'].flatMap((keyword) => (schema[keyword] as JsonSchema[] | undefined) ?? []);
     const properties = Object.entries((schema['properties'] ?? {}) as Record<string, JsonSchema>);
@@ -243,7 +243,7 @@ describe('of a running market', () => {
       },
       maintainer: { powers: expect.arrayContaining([expect.objectContaining({ endpoint: 'the tool pin_listing' })]) },
     });
-    // In the form that it has over HTTP, for programs that read it so.
+    // Kept in its HTTP form for programs that parse it.
     expect(officialFacts.safeParse(body).error).toBeUndefined();
     const { body: overHttp } = await world.ask('GET', '/api/official');
     expect(Object.keys(body)).toEqual(Object.keys(overHttp));

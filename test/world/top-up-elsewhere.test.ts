@@ -34,7 +34,7 @@ const claimedOf = async (given: DirectCase): Promise<Hex[]> =>
     further.filter(({ claimed }) => claimed).map((one) => one.tx_hash),
   );
 
-/** One wallet, two goods of one seller: too little for the first is in review, and the price of either was sent. */
+/** One wallet and two goods of one seller: the first has too little and is in review; the price, equal for both, was sent as well. */
 async function twoGoods() {
   const one = await begin();
   const two = await begin({ payer: one.payer });
@@ -45,7 +45,7 @@ async function twoGoods() {
   return { one, two, little, more: await pay(one), reviewId: idOf(answer) };
 }
 
-/** And it is kept for the first, in sight of the seller. */
+/** Claims the second transfer for the first goods, where the seller sees it. */
 async function keptForOne() {
   const given = await twoGoods();
   await finalize();
@@ -74,7 +74,7 @@ describe('a transfer that the seller of one thing sees as claimed', () => {
     expect(await reviewsOf(one)).toMatchObject([{ tx_hash: more }]);
     expect(await name(one, little)).toMatchObject({ status: 200, body: { artifact: one.artifact } });
     expect(await countOf(two.id)).toEqual({ payments: 0n, purchases: 0n });
-    // It was no payment for the second, which can be bought with another transfer.
+    // It did not pay for the second goods, which can be bought with another transfer.
     const own = await pay(two);
     await finalize();
     expect(await name(two, own)).toMatchObject({ status: 200, body: { artifact: two.artifact } });

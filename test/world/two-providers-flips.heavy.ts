@@ -17,11 +17,11 @@ const pair = await tradeOnPair({ chain: { finalityBlocks: 8 } });
 const { world, primary, spare, pay, pass, heal, stand } = pair;
 const payments = () => world.running.payments;
 
-async function latest(): Promise<bigint> {
+async function latestBlock(): Promise<bigint> {
   return BigInt(String(await world.chain.rpc.call('eth_blockNumber', [])));
 }
 
-/** The finalized head that counts, and who says so. */
+/** Returns the finalized head in use and the provider that leads. */
 async function headNow(): Promise<{ final: bigint; leader: string } | null> {
   try {
     const { finalized, rpc } = await payments().readHead();
@@ -36,9 +36,9 @@ async function countDeliveries(): Promise<number> {
   return (await world.db.database.rows(sql`select id from purchases`)).length;
 }
 
-/** Says which block each provider shows as its latest; -1: it says nothing. */
+/** Sets the latest block that each provider shows and returns them; -1: silent. */
 function showDifferently(dice: Dice, head: bigint): bigint[] {
-  // Now the one is far behind, now the other.
+  // Either provider may be the one that is far behind.
   const slower = dice.pick([primary, spare]);
   return [primary, spare].map((proxy) => {
     const isSilent = dice.chance(SILENT_PART);
@@ -49,7 +49,7 @@ function showDifferently(dice: Dice, head: bigint): bigint[] {
   });
 }
 
-/** What is final and shown by both is delivered, and what was delivered stays so. */
+/** Checks that payments final at both providers are delivered, and stay delivered. */
 async function checkDeliveries(
   paid: readonly PaidGoods[],
   delivered: Set<PaidGoods>,
@@ -81,7 +81,7 @@ it(`${FLIPS} flips between providers 0 to ${LARGEST_LAG} blocks behind undo noth
     }
     if (flip % MINE_EVERY === 0) {
       await world.chain.mine(1 + dice.number(20));
-      head = await latest();
+      head = await latestBlock();
     }
     const shown = showDifferently(dice, head);
     const led = await headNow();

@@ -23,7 +23,7 @@ import { tradeOnPair } from '../support/rpc-pair.ts';
 import { startScriptedFacilitator } from '../support/scripted-facilitator.ts';
 import { GAS_WEI, PRICE } from '../support/trade.ts';
 
-// One past, kept in two files: what the two chains do with it afterwards is not the same.
+// One common past, copied to two files, from which the two chains diverge.
 const folder = await mkdtemp(join(tmpdir(), 'openaisle-two-chains-'));
 const [here, there] = [join(folder, 'here.json'), join(folder, 'there.json')];
 afterAll(() => rm(folder, { recursive: true, force: true }));
@@ -39,7 +39,7 @@ let other: LocalChain;
 beforeAll(async () => {
   facilitator.script({ verify: 'forward', settle: 'forward', to: world.facilitator.url });
   other = await startChain({ finalityBlocks: 4, stateFile: there });
-  // Another miner, so other blocks, of the same height as those of the first chain and some more.
+  // Mine with another coinbase, so the blocks differ, and go beyond the first chain's height.
   await other.rpc.call('anvil_setCoinbase', [`0x${'0e'.repeat(20)}`]);
   await other.mine(200);
 });
@@ -51,7 +51,7 @@ const readyz = async () => (await world.ask('GET', '/readyz')).body;
 const commands = (): CommandMarket => world.running.market;
 const events = (name: string) => world.logLines.filter(({ event }) => event === name);
 
-/** A provider that is on the other chain from here on. */
+/** Moves a provider to the other chain. */
 function splitOff(): void {
   spare.leadTo(other.url);
 }
@@ -277,7 +277,7 @@ describe('the watermark', () => {
   });
 });
 
-/** Another process, as far as the database can tell. */
+/** A separate process, from the database's point of view. */
 async function startSecond(): Promise<{
   running: RunningMarket;
   url: string;

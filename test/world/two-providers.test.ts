@@ -104,7 +104,7 @@ describe('a second provider that does not bear the payment out holds it up, and 
     ],
   ];
 
-  // One payment for all of them: it stays undecided until the last of these tests.
+  // One payment for all these tests; it stays undecided until the last one.
   let waiting: PaidGoods | null = null;
   it.each(faults)('%s', async (_, why, break_) => {
     const paid = waiting ?? (await pay());
@@ -165,7 +165,7 @@ function inReceipt(change: (receipt: RpcAnswer) => RpcAnswer): Twist {
 }
 
 describe('a primary that lies about money', () => {
-  /** Everything that it says about transfers, by whichever question. */
+  /** Makes every answer about transfers show the payment. */
   const asIfPaid =
     (units: bigint): Twist =>
     (result, { method }) => {
@@ -282,7 +282,7 @@ describe('a provider that has not been of use for a minute is left out of the vo
     await world.finalize();
     spare.silence(true);
     await pass();
-    // The real time that the test takes counts, too: the rest of the minute is room for a slow machine.
+    // Real time counts too; the rest of the minute is slack for a slow machine.
     await pair.idle(30);
     expect(await stand(paid)).toBe('payment_pending');
     await pair.idle(31);
@@ -323,11 +323,11 @@ describe('a provider that has not been of use for a minute is left out of the vo
     expect(await stand(paid)).toBe('payment_pending');
     await pair.idle(61);
     expect(await stand(paid)).toBe('completed');
-    // It is asked all the same, and is heard as soon as it answers.
+    // It is still asked, and counts as soon as it answers.
     await heal();
     const next = await pay();
     await world.finalize();
-    // The pass that runs by itself may be at it, and then this one is none.
+    // If the scheduled pass is running, this one does nothing, so repeat it.
     await expect
       .poll(async () => {
         await pass();
@@ -360,7 +360,7 @@ it('an authorization that only the primary calls unused is not called expired', 
   await pass();
   expect(await stand(paid)).toBe('payment_pending');
   await heal();
-  // The pass that runs by itself may be at it, and then this one is none.
+  // If the scheduled pass is running, this one does nothing, so repeat it.
   await expect
     .poll(async () => {
       await pass();
@@ -373,7 +373,7 @@ it('an authorization that both call unused has expired', async () => {
   await pair.catchUp();
   const { id, terms } = await pair.goods();
   const payer = await pair.wallet();
-  // As if it had never been submitted: the topics of its payer find nothing.
+  // Log searches for its payer find no entry, as if it had never been submitted.
   const hide: Twist = (result, { method, params }) => {
     const topics = JSON.stringify((params[0] as RpcAnswer | undefined)?.['topics'] ?? '');
     if (isLogs(method) && topics.includes(addressTopic(payer.address))) return [];

@@ -6,7 +6,7 @@ import { type Member, signProof, type World } from '../support/market-world.ts';
 import { testTrade } from '../support/trade.ts';
 import { thingTrade } from './thing-trade.ts';
 
-/** Pages of both sides wait for a sale that has its id and is not committed; then they show it. */
+/** Checks that both pages wait for a sale that has an id but is not committed, and then show it. */
 async function mustKeepPagesWaiting(
   { world, seller, buyer }: { world: World; seller: Member; buyer: Member },
   { aisle, listingId }: { aisle: Aisle; listingId: bigint },

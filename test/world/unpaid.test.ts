@@ -6,11 +6,11 @@ import { type Answer, paidUnits, signProof } from '../support/market-world.ts';
 import { GAS_WEI, PRICE, scriptedTrade } from '../support/trade.ts';
 
 const { sellerTwo, stranger } = WORLD_ACCOUNTS;
-// Verify says yes and settle never answers, until a test says otherwise.
+// Verify succeeds and settle never answers, until a test changes that.
 const { facilitator, forward, world, buyer, goods, wallet, statusOf } = await scriptedTrade();
 
-/** Opens an attempt that the facilitator was asked to settle and never did. */
-async function stuck(secondsAhead = 120) {
+/** Opens a payment that the facilitator was asked to settle and never did. */
+async function stuckPayment(secondsAhead = 120) {
   facilitator.script({ verify: 'valid', settle: 'garbage' });
   const listing = await goods();
   const payer = await wallet();
@@ -20,7 +20,10 @@ async function stuck(secondsAhead = 120) {
   return { listing, payer, proof };
 }
 
-async function expectUnpaidThenPaidAnew(attempt: Awaited<ReturnType<typeof stuck>>, outcome: string): Promise<void> {
+async function expectUnpaidThenPaidAnew(
+  attempt: Awaited<ReturnType<typeof stuckPayment>>,
+  outcome: string,
+): Promise<void> {
   const { listing, payer, proof } = attempt;
   expect(await statusOf(proof)).toMatchObject({ payment_status: 'unpaid', outcome, do_not_pay_again: false });
   const old = await world.buy(listing.id, { key: buyer.key, proof: proof.v2 });
@@ -37,7 +40,7 @@ async function expectUnpaidThenPaidAnew(attempt: Awaited<ReturnType<typeof stuck
 
 describe('a payment that can never settle ends unpaid, and the buyer can pay again', () => {
   it('a cancelled nonce, once the cancellation is final', async () => {
-    const attempt = await stuck();
+    const attempt = await stuckPayment();
     await usdcAdmin(world.chain).cancelAuthorization(stranger, attempt.payer, attempt.proof.authorization.nonce);
     await world.running.payments.reconcileOnce();
     expect(await statusOf(attempt.proof)).toMatchObject({ payment_status: 'payment_pending', do_not_pay_again: true });
@@ -77,7 +80,7 @@ describe('while a payment is undecided the buyer is not asked to pay again', () 
     expect([retried.status, retried.body['do_not_pay_again']]).toEqual([503, true]);
     const bare = await world.buy(id, { key: buyer.key });
     expect([bare.status, bare.body['do_not_pay_again']]).toEqual([503, true]);
-    // The facilitator comes back: the same proof pays, once.
+    // The facilitator is back: the same proof pays, once.
     forward();
     expect((await world.buy(id, { key: buyer.key, proof: proof.v2 })).status).toBe(202);
     expect(await paidUnits(world.chain, payer.address, terms.payTo)).toEqual([PRICE]);
@@ -104,7 +107,7 @@ describe('a rejection that the chain confirms', () => {
     const { id, terms } = await goods({ payTo: sellerTwo.address });
     const payer = await wallet(PRICE, GAS_WEI);
     const proof = await signProof(world.chain, payer, terms);
-    // Between our own check and the facilitator's the balance leaves.
+    // The money leaves between the market's balance check and the facilitator's.
     facilitator.before('verify', async () => {
       await usdcAdmin(world.chain).transfer(payer, stranger.address, PRICE);
     });

@@ -19,8 +19,8 @@ const join = (): Promise<Member> => {
   return world.join(`owner-${made}`);
 };
 
-/** A Safe pays twice for its intent. The first transfer waits for the payee, since the claim of it was not signed. */
-async function begin() {
+/** A Safe pays twice for its intent. The first transfer waits for the payee, because its claim was not signed. */
+async function payTwice() {
   const goods = await stage.goods();
   const safe = await createSafe(world.chain, { owners: 1, threshold: 1, usdcUnits: 4n * PRICE });
   await safe.deploy();
@@ -42,7 +42,7 @@ async function begin() {
 }
 
 it('a claim that ends unpaid hides neither the one that waits for the payee nor what was delivered', async () => {
-  const { goods, owner, intent, first, id, signed, status } = await begin();
+  const { goods, owner, intent, first, id, signed, status } = await payTwice();
   expect((await signed(someHash())).body).toMatchObject({ reason: 'transfer_not_found' });
   expect(await status()).toMatchObject({ id, payment_status: 'needs_review', do_not_pay_again: true });
   const asked = { intent_id: intent.id, payer_signature: `0x${'11'.repeat(65)}` };
@@ -76,7 +76,7 @@ it('a fee that waits for the maintainer is not paid a second time', async () => 
       body: { reason: 'payment_undecided', do_not_pay_again: true, payment: { id: payment.id }, intent_id: intent.id },
     });
   }
-  // For another listing it is asked for; used for this one all the same, its transfer is not looked at.
+  // A second intent is possible for another listing; used for this one, its transfer is not examined.
   const other = (await open({ pay_anew: true })).body['fee_intent'] as typeof intent;
   const another = someHash();
   expect(await fee.claim(owner, { intent: other, txHash: another, signature: await stage.sign(other) })).toMatchObject({
@@ -119,7 +119,7 @@ it.each(['superseded', 'proven'] as const)(
 );
 
 it('an unsigned claim of another transaction waits for the decision, and is refused for good after that', async () => {
-  const { goods, second, id, unsigned, signed } = await begin();
+  const { goods, second, id, unsigned, signed } = await payTwice();
   expect((await unsigned(second)).body).toMatchObject({ reason: 'payment_undecided', retry: 'same_request' });
   expect((await stage.review(seller, id, { outcome: 'declined' })).status).toBe(200);
   const { body } = await unsigned(second);
@@ -131,7 +131,7 @@ it('an unsigned claim of another transaction waits for the decision, and is refu
 it.each(['refunded', 'deliver'] as const)(
   'of two transfers the signed one pays, and the other ends as %s',
   async (outcome) => {
-    const { goods, safe, first, second, id, signed, status } = await begin();
+    const { goods, safe, first, second, id, signed, status } = await payTwice();
     expect(goods.isTaken(await signed(second))).toBe(true);
     await fund(world.chain, [{ address: WORLD_ACCOUNTS.sellerOne.address, usdcUnits: PRICE, wei: GAS_WEI }]);
     const back = await transfer(world, WORLD_ACCOUNTS.sellerOne, safe.address, PRICE);

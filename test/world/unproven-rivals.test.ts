@@ -15,7 +15,7 @@ const join = (): Promise<Member> => {
   return world.join(`merchant-${made}`);
 };
 
-/** An owner and a rival open an intent for the same wallet; the owner's transfer comes and is a day old. */
+/** An owner and a rival open intents for the same wallet; the owner's transfer is a day old. */
 async function contest(
   subject: Subject,
   wallet: { address: `0x${string}`; transfer(to: string, units: bigint): Promise<string> },
@@ -65,7 +65,7 @@ describe('a transfer of a wallet that can sign is neither taken nor blocked by w
       expect([409, 422]).toContain(one.status);
       expect([subject.isTaken(one), one.body['do_not_pay_again']]).toEqual([false, true]);
     }
-    // Whatever the rival had opened ended with the signature.
+    // The wallet's signature closes every review of the rival.
     expect(await openReviews(subject, txHash)).toEqual([]);
     const { payment_status } = await statusOf(foreign);
     expect(['rejected', 'unsubmitted']).toContain(payment_status);
@@ -132,7 +132,7 @@ describe('of a wallet that can sign nothing', () => {
       expect(await statusOf(foreign)).toMatchObject({ payment_status: 'rejected', outcome: 'superseded' });
       const late = await steal();
       expect([late.status, late.body['reason'], subject.isTaken(late)]).toEqual([409, 'transaction_used', false]);
-      // Goods come by the key. A fee is a credit, which this listing spends.
+      // Goods are delivered by key. A fee is a credit, which this listing spends.
       const taken = await own();
       expect([taken.status, subject.isTaken(taken)]).toEqual([kind === 'goods' ? 200 : 201, true]);
       expect(await stage.review(subject.decider, mine, { outcome: 'declined' })).toMatchObject({

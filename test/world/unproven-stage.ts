@@ -14,32 +14,32 @@ import {
 import type { Answer, Member } from '../support/market-world.ts';
 import { type GoodsBody, listGoods, newGoods, PRICE, testTrade } from '../support/trade.ts';
 
-/** Goods of the seller, or the fee for a listing of the claimant: what a claim is about, without the difference. */
+/** Subject of a claim: goods of the seller, or the fee for a listing of the claimant. */
 export interface Subject {
   kind: 'goods' | 'fee';
   units: bigint;
   /** Opens an intent that names that wallet. */
   open(by: Member, wallet: Hex): Promise<ShownIntent>;
   claim(by: Member, claiming: Claiming): Promise<Answer>;
-  /** Whether an answer handed out what was paid for. */
+  /** Whether an answer delivered what was paid for. */
   isTaken(answer: Answer): boolean;
   decider: Member;
 }
 
 export interface UnprovenStage {
   trade: ReturnType<typeof testTrade>;
-  /** A day and a bit later, and final. */
+  /** Moves a little more than a day ahead and finalizes. */
   waitADay(): Promise<void>;
   goods(): Promise<Subject & { artifact: string; id: bigint }>;
   fee(): Promise<Subject>;
   reviewsOf(member: Member): Promise<Record<string, unknown>[]>;
   review(member: Member, id: unknown, body: object): Promise<Answer>;
-  /** A signature that the wallet never says yes to. */
+  /** Makes a signature that the wallet never accepts. */
   sign(intent: ShownIntent): Promise<string>;
   time: ReturnType<typeof createWorldTime>;
 }
 
-/** One world for a file of tests, whose clock they move. */
+/** Creates one world for a test file, with a clock that its tests move. */
 export function unprovenStage(): UnprovenStage {
   const time = createWorldTime();
   const trade = testTrade({ clock: time.clock });

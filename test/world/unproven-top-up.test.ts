@@ -31,7 +31,7 @@ async function newSafe() {
   return safe;
 }
 
-/** An owner whose first transfer, of too little, is in review, and who has sent a second; a rival has an intent for other goods. */
+/** The owner's first transfer is too small and in review, and a second one was sent; a rival has an intent for other goods. */
 async function toppedUp() {
   const [own, other] = [await stage.goods(), await stage.goods()];
   const safe = await newSafe();
@@ -62,7 +62,7 @@ describe('a further transfer that its wallet has signed for while the payee deci
     if (early !== null) expect((await decide(idOf(early), { outcome: 'deliver' })).status).toBeGreaterThanOrEqual(400);
     expect(other.isTaken(await steal())).toBe(false);
     expect((await decide(reviewId, { outcome: 'declined' })).status).toBe(200);
-    // Also between the decision and its claim it is that wallet's.
+    // It stays the wallet's even between the decision and its claim.
     expect(await steal()).toMatchObject({ status: 409, body: { reason: 'transaction_used' } });
     const paid = await name(second);
     expect([paid.status, own.isTaken(paid)]).toEqual([200, true]);
@@ -117,7 +117,7 @@ it('a wallet that takes a claim over has signed for all that it names', async ()
   expect(stolen.body).toMatchObject({ reason: 'payer_unproven' });
   const intent = await openIntent(world, owner, goods.id);
   const byOther = await signChallenge(await trade.wallet(), intent);
-  // Another key opens the claim: what the wallet sent is not that key's.
+  // Another key opens the claim, so transfers of the wallet do not belong to it.
   expect((await goods.claim(owner, { intent, txHash: someHash(), signature: byOther })).status).toBe(202);
   expect((await goods.claim(owner, { intent, txHash: sent, signature: byOther })).status).toBe(422);
   const now = await safe.transfer(intent.seller_wallet, PRICE);

@@ -33,7 +33,7 @@ export interface NewVersion {
   mediaType?: string;
 }
 
-/** A live listing that takes the place of another of the same merchant; what is not named is as it was, but for the salt. */
+/** Inserts a live listing that replaces another one of the same merchant. Omitted fields are copied, except the salt. */
 export async function seedVersion(database: Database, given: NewVersion): Promise<bigint> {
   const salt = systemRandom.bytes(32);
   const content = given.artifact === undefined ? null : Buffer.from(given.artifact);
@@ -65,7 +65,7 @@ export async function seedVersion(database: Database, given: NewVersion): Promis
   });
 }
 
-/** A purchase with the money on its way, and what was signed for it. */
+/** Starts a purchase and returns its proof with the answer. */
 export async function payFor(
   world: World,
   goods: Goods,
@@ -76,14 +76,14 @@ export async function payFor(
   return { answer, proof };
 }
 
-/** What one would look at to see that an act left no trace: purchases, payments, intents and the log. */
+/** Counts purchases, payments, intents and events, to check that an operation stored no row. */
 async function booksOf(database: Database): Promise<Record<string, bigint>> {
   return await database.one<Record<string, bigint>>(sql`
     select (select count(*) from purchases) as purchases, (select count(*) from payments) as payments,
       (select count(*) from payment_intents) as intents, (select count(*) from events) as events`);
 }
 
-/** One line for the result of a request: what was answered, and whether the goods were in it. */
+/** Formats an answer in one line: status, reason, and whether it contained the goods. */
 export function said({ status, body }: Answer): string {
   const reason = body['reason'] ?? body['status'];
   return `${status} ${reason ?? ('artifact' in body ? 'delivered' : 'nothing')}`;
@@ -98,17 +98,17 @@ const NEWER_PRICE = 2n * PRICE;
 export const NEWER_GOODS = 'secret goods of the newer version';
 
 interface VersionTrade extends ScriptedTrade {
-  /** Made now, for earlier buyers too, at twice the price, unless told otherwise. */
+  /** Makes a version. Defaults: now, for earlier buyers too, at twice the price. */
   version(supersedes: bigint, given?: Partial<NewVersion>): Promise<Goods>;
-  /** The wallet of one who has bought those goods for good. */
+  /** Buys those goods with finality and returns the paying wallet. */
   bought(listing: Goods, key?: string): Promise<TestAccount>;
-  /** At a time that is later than that of any block so far. */
+  /** Removes a listing at a time after every block so far. */
   remove(id: bigint): Promise<void>;
-  /** Nothing is stored by it, and the facilitator does not hear of it. */
+  /** Checks that `act` stores no row and does not call the facilitator. */
   withoutTrace<T>(act: () => Promise<T>): Promise<T>;
 }
 
-/** A world in which versions are made and bought. In the end its books are held against the chain. */
+/** Creates a world in which versions are made and bought. At the end its books are compared with the chain. */
 export async function versionTrade(): Promise<VersionTrade> {
   const trade = await scriptedTrade();
   const { facilitator, world, wallet } = trade;
@@ -116,7 +116,7 @@ export async function versionTrade(): Promise<VersionTrade> {
   afterAll(async () => {
     await world.running.payments.reconcileOnce();
     const { faults } = await audit({ databaseUrl: world.db.url, rpcUrl: world.chain.url, token: USDC_ADDRESS });
-    // The listings were put on the shelf past the market, without a fee.
+    // These listings were inserted directly, without a fee.
     const seeded = /^(a listing without a fee|no event tells of this: maintainer_seed)/;
     expect(faults.filter((fault) => !seeded.test(fault))).toEqual([]);
   });

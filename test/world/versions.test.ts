@@ -17,10 +17,10 @@ async function isUsed({ authorization: { from, nonce } }: SignedProof): Promise<
 let old: Goods;
 let newer: Goods;
 let newest: Goods;
-/** They bought the first version before there was a second: with a key, and by a wallet alone. */
+/** Bought the first version before the second existed: one with a key, one with a wallet alone. */
 let keyedPayer: TestAccount;
 let keylessPayer: TestAccount;
-/** Bought the first version when the second was there; bought the second before the third was. */
+/** Bought the first version when the second existed, and the second before the third. */
 let late: Member;
 let latePayer: TestAccount;
 let second: Member;

@@ -23,7 +23,7 @@ const { stranger } = WORLD_ACCOUNTS;
 
 type Sign = (digest: Hex) => Promise<Hex>;
 
-/** A proof in the name of that address, signed in its own way, for goods of its own. */
+/** Makes a proof from that address, signed by `sign`, for new goods. */
 async function proofBy(from: Hex, sign: Sign) {
   const goods = await trade.goods();
   const { authorization } = await signProof(world.chain, stranger, { ...goods.terms, signed: { from } });
@@ -40,7 +40,7 @@ async function countPayments(): Promise<bigint> {
 
 let buyers = 0;
 
-/** Bought, final and delivered, and the money has moved once, by both versions of the protocol. */
+/** Checks in both protocol versions that a purchase is delivered and the money moves once. */
 async function paysBy(from: Hex, sign: Sign): Promise<void> {
   for (const version of ['v1', 'v2'] as const) {
     const proof = await proofBy(from, sign);
@@ -73,7 +73,7 @@ async function isRefused(from: Hex, sign: Sign, reason: string): Promise<Answer>
   return answer;
 }
 
-/** A key's account with money, which delegates to a contract of that kind. */
+/** Makes a funded key account that delegates to a contract of that kind. */
 async function delegated(kind: DelegateKind): Promise<{ account: TestAccount; delegate: Hex }> {
   const account = await trade.wallet(4n * PRICE);
   const delegate = await deployDelegate(world.chain, kind);

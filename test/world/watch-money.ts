@@ -9,24 +9,24 @@ import { type Claiming, claim, type ShownIntent, signChallenge, transfer } from 
 import { type Answer, paidUnits, type SignedProof, signProof, type World } from '../support/market-world.ts';
 import { FEE_TERMS, GAS_WEI, listGoods, newGoods, PRICE, type Trade } from '../support/trade.ts';
 
-/** How long an authorization lives: nearly as long as the market takes any, so that a busy machine has the time. */
+/** Validity of an authorization: close to the longest the market accepts, so that a busy machine has time. */
 export const LIFE_SECONDS = 590;
 
 type CourseName = 'purchase' | 'fee' | 'claim';
 
-/** What one buyer does to pay for one thing, once, from a wallet of its own. */
+/** One purchase by one buyer from its own wallet. */
 export interface Course {
   name: CourseName;
   payer: TestAccount;
   payee: Hex;
   units: bigint;
-  /** Signed once and shown again and again; a claim has none. */
+  /** Signed once and sent repeatedly; null for a claim. */
   proof: SignedProof | null;
-  /** The next step, or the last one again: what a client does that was told to send the same request. */
+  /** Takes the next step, or repeats the last one, as a client told to send the same request. */
   ask(): Promise<Answer>;
-  /** By its key alone, as one that has lost its proof. */
+  /** Asks with only its key, like a client that lost its proof. */
   askWithoutProof(): Promise<Answer>;
-  /** Whether the answer hands over what was paid for. */
+  /** Whether the answer delivers what was paid for. */
   delivers(answer: Answer): boolean;
 }
 
@@ -89,11 +89,11 @@ export const COURSES = { purchase: openPurchase, fee: openFee, claim: openClaim 
   OpenCourse
 >;
 
-/** The listings of these tests are put into the tables without a fee and without an event: the auditor is right to find that. */
+/** Listings are inserted without a fee or an event, so the auditor rightly reports that. */
 const SEEDED = ['a listing without a fee', 'no event tells of this: maintainer_seed'];
-/** A payer gets one of these, or 402 while nothing is known of a payment. */
+/** Statuses a payer may get; 402 only while no payment is known. */
 const EXPECTED = new Set([200, 201, 202, 402, 503]);
-/** What the market may say aloud while it is lied to; any other error in its log is a part of it that failed. */
+/** Errors the market may log while it is lied to. Any other error is a bug. */
 const ALARMS = new Set([
   'payment_evidence_contradicts',
   'payment_blocked',
@@ -107,16 +107,16 @@ interface Row {
   status: string;
 }
 
-/** What has to hold at every moment, whatever provider or facilitator do; each throws when it does not. */
+/** Checks that must hold at every moment, whatever provider or facilitator do. Each throws if violated. */
 export interface MoneyWatch {
-  /** Sends it, and judges the answer by what is in the ledger. */
+  /** Sends the request and compares the answer with the ledger. */
   ask(course: Course, how?: 'proof' | 'plain'): Promise<Answer>;
   rowsOf(course: Course): Promise<Row[]>;
-  /** Nothing was handed over that the real node does not call final. */
+  /** Checks that every delivery is final on the real node. */
   mustBeFinal(): Promise<void>;
-  /** Paid once on the chain or never, and delivered once or never: the same of both. */
+  /** Checks that it was paid at most once on the chain, delivered at most once, and that both agree. */
   mustHaveEnded(course: Course): Promise<'completed' | 'unpaid'>;
-  /** Books, chain and log, when everything has had the time to end. */
+  /** Compares books, chain and log, once everything has had time to end. */
   mustAgree(): Promise<void>;
 }
 
@@ -129,7 +129,7 @@ export function watchMoney(world: World): MoneyWatch {
     rowsOf,
     ask: async (course, how = 'proof') => {
       const answer = how === 'proof' ? await course.ask() : await course.askWithoutProof();
-      judge(course, answer, (await rowsOf(course)).at(-1)?.status ?? null);
+      judgeAnswer(course, answer, (await rowsOf(course)).at(-1)?.status ?? null);
       return answer;
     },
     mustBeFinal: () => mustBeFinal(world),
@@ -143,12 +143,12 @@ export function watchMoney(world: World): MoneyWatch {
   };
 }
 
-function judge(course: Course, answer: Answer, status: string | null): void {
+function judgeAnswer(course: Course, answer: Answer, status: string | null): void {
   const { body } = answer;
   const said = `${course.name} (${status ?? 'no row'}): ${answer.status} ${JSON.stringify(body)}`;
   if (!EXPECTED.has(answer.status)) throw new Error(`an unexpected answer: ${said}`);
   const isUndecided = status !== null && status !== 'unpaid';
-  // What was submitted or may still be: not a word that sounds like paying once more.
+  // For a submitted or undecided payment, the answer must not suggest paying again.
   if (isUndecided && (answer.status === 402 || body['do_not_pay_again'] === false))
     throw new Error(`asked to pay again: ${said}`);
   const isHandedOver = answer.status < 202;

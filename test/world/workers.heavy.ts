@@ -15,10 +15,10 @@ import { seedListing, seedMerchant, seedVote, withdrawListing } from '../support
 
 const db = testDatabase();
 const patiently = { timeout: 50_000, interval: 20 };
-// Three processes start for most of these, and one starts a database too.
+// Most of these start three processes, one also a database.
 const LONG_MS = 60_000;
 
-/** Number and process id of each worker, as they said when they began to serve; the latest of each number. */
+/** Returns the latest process id of each worker, from their start messages. */
 function serving(market: MainProcess): Map<number, number> {
   return new Map(market.lines('market_listening').map(({ worker, pid }) => [Number(worker), Number(pid)]));
 }
@@ -29,7 +29,6 @@ async function twoOf(start: (env: Environment) => MainProcess, env: Environment)
   return market;
 }
 
-/** The process id of a worker. */
 function pidOf(market: MainProcess, worker: number): number {
   const pid = serving(market).get(worker);
   if (pid === undefined) throw new Error(`worker ${worker} does not serve`);
@@ -44,14 +43,14 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** On a connection of its own, so that each asks the worker whose turn it is. */
+/** Uses a new connection, so each request goes to the next worker. */
 async function read(market: MainProcess, path = '/healthz', headers: Environment = {}): Promise<number> {
   const answer = await fetch(`${market.url}${path}`, { headers: { connection: 'close', ...headers } });
   await answer.arrayBuffer();
   return answer.status;
 }
 
-/** Of whichever worker's turn it is. What a cursor holds is its process's own. */
+/** Reads a page from the next worker. Drops the cursor, which differs by process. */
 async function pageOf(market: MainProcess, path: string): Promise<unknown> {
   const answer = await fetch(`${market.url}/api/shelves?limit=50${path}`, { headers: { connection: 'close' } });
   const { next_cursor: _, ...page } = (await answer.json()) as Record<string, unknown>;
@@ -140,7 +139,7 @@ describe('two workers', { timeout: LONG_MS }, () => {
     for (const path of paths) {
       const query = Object.fromEntries(new URLSearchParams(path));
       const { next_cursor: _, ...page } = await browsePage(fresh, query);
-      // Turn by turn: each of the two is asked, twice.
+      // Round robin: each of the two workers is asked twice.
       for (let turn = 0; turn < 4; turn += 1) await expect.poll(() => pageOf(market, path), patiently).toEqual(page);
     }
     expect(serving(market).get(1)).toBe(before.get(1));
@@ -158,7 +157,7 @@ describe('two workers', { timeout: LONG_MS }, () => {
         answered += 1;
       });
       socket.write('GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
-      // Reset or closed: both tell the client.
+      // A reset or a close both tell the client.
       await once(socket, 'close').catch(() => {});
     });
     await expect.poll(() => answered, patiently).toBe(1);

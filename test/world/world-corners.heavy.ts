@@ -13,7 +13,7 @@ import { GAS_WEI } from '../support/trade.ts';
 import type { SeededWorldListing } from '../support/world-listing.ts';
 import { type ThingPaid, thingTrade } from './thing-trade.ts';
 
-// What is shown once in world-sync and world-sale, in all its kinds.
+// Further cases of world-sync and world-sale.
 
 const trade = await thingTrade();
 const { world, city, seller, spare, thing, show, checkout, pay, claim, bought, sync, rowOf, checkoutState } = trade;
@@ -25,7 +25,7 @@ const inReview = (reason: string) => ({
   ...{ do_not_pay_again: true, retry: 'never' },
 });
 
-/** In the chain's time: `reserved` is the second at which the reservation begins. */
+/** Offer fields in chain time; `reserved` is the second at which the reservation begins. */
 const reservedFrom = (reserved: number): Partial<OfferOut> => ({
   reserved_at: isoTime(reserved * 1_000),
   reserved_until: isoTime((reserved + 300) * 1_000),
@@ -70,7 +70,7 @@ describe('a sale', () => {
       const lamp = await thing();
       const [opened, paid] = [await checkout(lamp), await pay(lamp)];
       await world.finalize();
-      // The checkout is from the time of the reservation, which may lie some minutes back.
+      // The checkout is as old as the reservation, which may be some minutes old.
       await shiftCheckout(lamp, opened, ahead);
       const { id: checkoutId } = await lastCheckout(lamp);
       claim(lamp, paid, checkoutId, reservedFrom(paid.second - ahead));
@@ -154,7 +154,7 @@ describe('what the city calls claimed and the chain does not bear out', () => {
       terms,
       await signAuthorization(world.chain, payer, terms),
     );
-    const second = await latest();
+    const second = await latestTime();
     claim(lamp, { wallet: payer.address, txHash: transactionHash, second }, opened);
     expect((await sync(lamp)).body).toMatchObject(PENDING);
     await world.finalize();
@@ -180,7 +180,7 @@ async function lastCheckout(lamp: SeededWorldListing): Promise<{ id: number }> {
   return { id: Number(row.id) };
 }
 
-/** Another one of the same buyer, opened so many seconds earlier. */
+/** Replaces the checkout by one that opened `seconds` earlier. */
 async function shiftCheckout(lamp: SeededWorldListing, id: number, seconds: number): Promise<void> {
   await database().run(sql`update world_checkouts set state = 'closed' where id = ${id}`);
   await database().run(sql`
@@ -190,12 +190,12 @@ async function shiftCheckout(lamp: SeededWorldListing, id: number, seconds: numb
     from world_checkouts where id = ${id} and listing_id = ${lamp.id}`);
 }
 
-async function latest(): Promise<number> {
+async function latestTime(): Promise<number> {
   const block = (await world.chain.rpc.call('eth_getBlockByNumber', ['latest', false])) as { timestamp: string };
   return Number(block.timestamp);
 }
 
-/** As if a buyer had begun to buy goods with that authorization. */
+/** Inserts a payment, as if a buyer had started to buy goods with that authorization. */
 async function ledgerRow(payer: `0x${string}`, nonce: `0x${string}`, validBefore: bigint): Promise<void> {
   const goods = await seedListing(database(), seller.id);
   await database().transaction(async (tx) => {

@@ -16,14 +16,14 @@ const HOUR = 3_600;
 const PENDING = [202, 'payment_pending'];
 
 const facilitator = await startScriptedFacilitator();
-// Before the world registers its end, since what is registered last ends first.
+// Registered before the world, because hooks registered last run first.
 afterAll(() => facilitator.close());
 let aheadMs = 0;
 let deadly: CrashPoint | null = null;
 const { stage, city, seller, meant, list, sign, cancel, stateOf, kindOf } = await thingFeeStage({
   facilitatorUrl: facilitator.url,
   clock: { now: () => systemClock.now() + aheadMs, sleep: systemClock.sleep },
-  // The market dies there, as far as a request or a pass can: by an unexpected error.
+  // Throws an unexpected error, which ends a request or pass as a crash would.
   crashPoint: (point) => {
     if (point !== deadly) return;
     deadly = null;
@@ -44,14 +44,14 @@ const standOf = async (thing: Meant): Promise<unknown[]> => [await stateOf(thing
 const signOwn = async () => sign(await fundedWallet(stage.world));
 const cityIsGone = () => city.answerAll((to) => to.destroy());
 
-/** Time of market and chain together; only ever forward. */
+/** Moves market and chain together, only forward. */
 async function moveTime(seconds: number): Promise<void> {
   aheadMs += seconds * 1_000;
   await stage.world.chain.rpc.call('evm_increaseTime', [seconds]);
   await stage.world.chain.mine(1);
 }
 
-/** What comes to nothing, with the signature for what may be sent instead. */
+/** Claims a transfer that cannot pay. `again` makes a valid one for the same intent. */
 async function claimOf(thing: Meant, txHash?: string): Promise<Claiming & { again(): Promise<string> }> {
   const payer = await wallet();
   const intent = await openFeeIntent(stage.world, thing.seller);
@@ -61,12 +61,12 @@ async function claimOf(thing: Meant, txHash?: string): Promise<Claiming & { agai
   return { intent, signature, txHash: elsewhere, again };
 }
 
-/** What a merchant is told who wants to list goods with that wallet. */
+/** Returns the answer to a merchant who lists goods with that wallet. */
 async function goodsWith(to: string): Promise<unknown[]> {
   return statusAndReason(await listGoods(stage.world, await stage.merchant(), newGoods({ seller_wallet: to })));
 }
 
-/** Goods of another merchant on the wallet of the thing, paid for by a transfer that is not final. */
+/** Goods of another merchant with the thing's wallet, paid by a transfer that is not final. */
 async function goodsUnderWay(thing: Meant): Promise<{ member: Member; body: ReturnType<typeof newGoods> }> {
   const member = await stage.merchant();
   const body = newGoods({ seller_wallet: thing.wallet });
@@ -244,7 +244,7 @@ describe('of goods and a thing with one wallet', () => {
     const goods = await goodsUnderWay(thing);
     await finalize();
     const claim = await payFee(thing.seller);
-    // By then the goods have the wallet, and wait for their place in the guard.
+    // By then the goods hold the wallet and wait for the guard.
     const place = sql`select from artifact_guards where merchant_id = ${goods.member.id} for update`;
     const held = await holdTransactionOpen(database(), (tx) => tx.run(place));
     const passing = reconcile();

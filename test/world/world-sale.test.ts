@@ -202,7 +202,7 @@ describe('while it cannot be known', () => {
   });
 });
 
-/** Of another merchant, with whom the resident was linked before. */
+/** Opens a checkout of another merchant who was linked to the resident earlier. */
 async function checkoutOfOther(lamp: SeededWorldListing): Promise<number> {
   const other = await world.join('the-other');
   await world.ask('POST', '/api/city-link', { key: other.key, body: { city_handle: BUYING_RESIDENT } });

@@ -11,7 +11,7 @@ const trade = await thingTrade();
 const { world, city, seller, buyer, thing, show, checkout, bought, sync, rowOf, checkoutState, worldPass } = trade;
 const database = () => world.db.database;
 
-/** As if the city had begun to show something else that long ago. */
+/** Backdates the moment at which the city's offer started to differ. */
 const since = (id: bigint, ms: number) =>
   database().run(sql`
     update world_listings set differs_since = differs_since - make_interval(secs => ${ms / 1_000}) where listing_id = ${id}`);
@@ -198,7 +198,7 @@ describe('another offer than the one that was listed, or none', () => {
 });
 
 describe('the background pass', () => {
-  /** Nothing of earlier tests is due. */
+  /** Marks the listings of earlier tests as just checked, so that none is due. */
   const settleOthers = () => database().run(sql`update world_listings set looked_at = now(), phase = 'listed'`);
 
   it('is on duty in a market with a city', async () => {

@@ -16,40 +16,40 @@ import { type HostileRequest, requestsTo } from './requests.ts';
 
 export interface Target {
   site: 'market' | 'facilitator' | 'city';
-  /** The operation's name, or method and path. */
+  /** Operation name, or method and path. */
   name: string;
-  /** Why the work may take longer; null: it may not. */
+  /** Reason why the work may take longer; null: it may not. */
   exempt: string | null;
   requests: HostileRequest[];
 }
 
 export interface Measured {
   content: string;
-  /** Bytes of head and body. */
+  /** Size of head and body in bytes. */
   bytes: number;
   status: number;
-  /** The reason of a refusal; null where the answer names none. */
+  /** Reason of the refusal; null if the answer has none. */
   reason: string | null;
-  /** Milliseconds of the processor, in the server. */
+  /** CPU milliseconds in the server. */
   ms: number;
 }
 
 export interface BoundsWorld {
   world: LocalWorld;
   targets: Target[];
-  /** The key of a merchant of a minute ago. */
+  /** Key of a merchant who registered a minute ago. */
   merchantKey: string;
   measure(target: Target, hostile: HostileRequest): Promise<Measured>;
 }
 
-/** Milliseconds of the processor that one request may take, whatever it holds. */
+/** CPU milliseconds that any single request may take. */
 export const MOST_MS = 50;
 
-/** Why some endpoints may take longer: they hold goods against all others. */
+/** Reason why these endpoints may take longer: they compare goods with all others. */
 const COMPARES = 'goods are compared';
 const EXEMPT: Readonly<Record<string, string>> = { createListing: COMPARES, editListing: COMPARES };
 
-/** Starts a whole world on this machine and makes every hostile request to each of its endpoints. */
+/** Starts a whole world on this machine and sends every hostile request to each of its endpoints. */
 export async function startBoundsWorld(begun: AsyncDisposableStack, signal: AbortSignal): Promise<BoundsWorld> {
   const dataDir = await mkdtemp(join(tmpdir(), 'openaisle-bounds-'));
   begun.defer(() => rm(dataDir, { recursive: true, force: true }));
@@ -72,7 +72,7 @@ export async function startBoundsWorld(begun: AsyncDisposableStack, signal: Abor
   const measure = async ({ site }: Target, hostile: HostileRequest): Promise<Measured> => {
     const { url, pid } = at[site];
     const before = processorMsOf(pid);
-    const answer = await ask(agent, url, hostile);
+    const answer = await sendRequest(agent, url, hostile);
     return { content: hostile.content, ...answer, bytes: bytesOf(hostile), ms: processorMsOf(pid) - before };
   };
   const targets = [
@@ -84,7 +84,7 @@ export async function startBoundsWorld(begun: AsyncDisposableStack, signal: Abor
   return { world, targets, merchantKey: keys.merchant, measure };
 }
 
-/** Measures again where the time was long, and keeps the least: background work of the server falls into some of the times. */
+/** Repeats slow measurements and keeps the lowest, because background work of the server affects some of them. */
 export async function measureWell(bounds: BoundsWorld, target: Target, hostile: HostileRequest): Promise<Measured> {
   let least = await bounds.measure(target, hostile);
   for (let again = 0; again < 3 && least.ms > MOST_MS / 2; again += 1) {
@@ -100,7 +100,7 @@ interface Keys {
   resident: string;
 }
 
-/** Joins both sites as a stranger does, and lists goods as the maintainer for requests that need a listing. */
+/** Joins both sites as a stranger and lists goods as the maintainer for requests that need a listing. */
 async function joinSites({ marketUrl, cityUrl, keyFile }: LocalWorld): Promise<Keys> {
   const { merchant_key: maintainer } = JSON.parse(readFileSync(keyFile(MAINTAINER), 'utf8')) as {
     merchant_key: string;
@@ -147,13 +147,12 @@ function targetsOf(site: Target['site'], table: Readonly<Record<string, Endpoint
   });
 }
 
-/** Returns the key that comes furthest: a listing is edited by its owner. */
+/** Returns the key that passes the most checks; only its owner may edit a listing. */
 function keyFor({ auth, name }: EndpointShape, { merchant, maintainer }: Keys): string | null {
   if (auth === 'maintainer' || name === 'editListing') return maintainer;
   return auth === 'key' || auth === 'optional_key' ? merchant : null;
 }
 
-/** Counts the bytes of head and body. */
 export function bytesOf({ path, headers, body }: HostileRequest): number {
   const head = Object.entries(headers).reduce(
     (sum, [name, value]) => sum + name.length + value.length + 4,
@@ -164,8 +163,8 @@ export function bytesOf({ path, headers, body }: HostileRequest): number {
 
 const CUT = 0;
 
-/** Sends one request. Status 0: the connection was closed meanwhile. */
-function ask(
+/** Sends one request. Returns status 0 if the connection was closed. */
+function sendRequest(
   agent: Agent,
   url: string,
   { method, path, headers, body }: HostileRequest,

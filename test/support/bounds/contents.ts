@@ -1,6 +1,6 @@
-/** Contents that cost a careless reader more than their length: of texts, of whole bodies, of addresses and headers. */
+/** Contents that can cost a careless parser more than their length suggests: texts, whole bodies, URLs and headers. */
 
-/** Returns text of so many bytes, or a few less. */
+/** Returns text of at most `room` bytes, and only slightly less. */
 type Fill = (room: number) => string;
 
 function filled(piece: string, { before = '', after = '' } = {}): Fill {
@@ -11,7 +11,7 @@ function filled(piece: string, { before = '', after = '' } = {}): Fill {
   };
 }
 
-/** Contents between the quotes of a JSON string. */
+/** Contents of a JSON string, without its quotes. */
 export const TEXTS: Readonly<Record<string, Fill>> = {
   marks: filled('\u0301\u0316', { before: 'a' }),
   'marks in escapes': filled('\\u0301\\u0316', { before: 'a' }),
@@ -31,7 +31,7 @@ export const TEXTS: Readonly<Record<string, Fill>> = {
   'addresses of full stops': filled('.', { before: 'http://', after: 'x' }),
 };
 
-/** Whole bodies that fit no endpoint. */
+/** Whole bodies that match no endpoint. */
 export const BODIES: Readonly<Record<string, Fill>> = {
   'lists in lists': filled('[', { before: '{"a":' }),
   'objects in objects': filled('{"a":'),
@@ -59,7 +59,7 @@ function members(room: number, member: (at: number) => string): string {
   }
 }
 
-/** Values of a query as they stand in an address. */
+/** Values of a query parameter. */
 export const VALUES: Readonly<Record<string, Fill>> = {
   marks: filled('%CC%81%CC%96', { before: 'a' }),
   'line ends': filled('%0A', { after: '!' }),
@@ -72,7 +72,7 @@ export const VALUES: Readonly<Record<string, Fill>> = {
   'beginnings of codes': filled('aisle_pc_'),
 };
 
-/** Whole queries. */
+/** Whole query strings. */
 export const QUERIES: Readonly<Record<string, Fill>> = {
   'many empty pairs': filled('&'),
   'many pairs': filled('a=1&'),
@@ -81,13 +81,13 @@ export const QUERIES: Readonly<Record<string, Fill>> = {
 };
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
-/** Digits of base64 stand for three quarters of their number. */
+/** Base64 needs four characters for three bytes. */
 const encoded =
   (fill: Fill): Fill =>
   (room) =>
     base64(fill(Math.floor((room * 3) / 4) - 3));
 
-/** Headers that every route reads, or looks through for secrets. */
+/** Headers that every route reads or searches for secrets. */
 export const HEADERS: readonly (readonly [name: string, content: string, fill: Fill])[] = [
   ['accept', 'many types', filled('a/b,')],
   ['accept', 'one type of many parameters', filled(';q=1', { before: 'a/b' })],
@@ -105,7 +105,7 @@ export const HEADERS: readonly (readonly [name: string, content: string, fill: F
 
 const proof = (fields: string): string => `{"x402Version":2,"payload":{${fields}}}`;
 
-/** Headers of payments; some have the form of one. */
+/** Payment headers; some are well formed. */
 export const PROOFS: readonly (readonly [name: string, content: string, fill: Fill])[] = [
   ['payment-signature', 'a long signature', encoded((room) => proof(`"signature":"0x${'ab'.repeat(room / 2 - 40)}"`))],
   [

@@ -5,7 +5,7 @@ import type { LocalWorld } from '../../../src/local/world.ts';
 import { QUERIES, VALUES } from './contents.ts';
 import { type HostileRequest, hostileBodies } from './requests.ts';
 
-/** The limit of the facilitator's app. */
+/** Body limit of the facilitator. */
 const LIMIT_BYTES = 65_536;
 const HEAD_ROOM = 15_000;
 
@@ -17,12 +17,12 @@ interface Route {
   requests: HostileRequest[];
 }
 
-/** Makes every hostile request to each route that the facilitator names at its root. */
+/** Makes every hostile request to each route that the facilitator lists at its root. */
 export async function facilitatorRequests({ facilitatorUrl, facilitatorAuth }: LocalWorld): Promise<Route[]> {
   const { routes } = told.parse(await (await fetch(`${facilitatorUrl}/`)).json());
   const headers = { authorization: facilitatorAuth };
   const asked = routes.map(async (path): Promise<Route> => {
-    // A route without a GET takes a POST.
+    // Routes without GET take POST.
     const { status } = await fetch(`${facilitatorUrl}${path}`, { headers });
     const method = status === 404 ? 'POST' : 'GET';
     const requests = method === 'POST' ? writes(path, headers) : reads(path, headers);
@@ -64,7 +64,7 @@ function textsIn(value: unknown, path: Path): Path[] {
   return Object.entries(value).flatMap(([name, member]) => textsIn(member, [...path, name]));
 }
 
-/** Makes a payment of the right form with a signature that no key made. */
+/** Makes a well-formed payment with an invalid signature. */
 function paymentOf(version: 1 | 2): Record<string, unknown> {
   const network = NETWORKS.base;
   const name = version === 1 ? network.name : network.caip2;

@@ -10,10 +10,10 @@ interface Mounted {
   requests: HostileRequest[];
 }
 
-/** The limit of `mountMcp`. */
+/** Body limit of `mountMcp`. */
 const MCP_LIMIT_BYTES = 2_097_152;
 
-/** Makes hostile requests to routes outside the contract: tools, the authorization server, forms of pages. */
+/** Makes hostile requests to routes outside the contract: tools, authorization server, page forms. */
 export function mountedRequests(key: string): Mounted[] {
   return [toolRequests(key), ...formRequests()];
 }
@@ -33,7 +33,7 @@ function toolRequests(key: string): Mounted {
   return { name: 'POST /mcp', exempt: null, requests };
 }
 
-/** Makes requests to a form of a page and to the endpoints of the authorization server. */
+/** Makes requests to page forms and to the endpoints of the authorization server. */
 function formRequests(): Mounted[] {
   const forms = [
     { path: '/join', limit: FORM_LIMIT_BYTES, field: 'handle' },

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 const NANOSECONDS_OF_ONE = 1_000_000;
 
-/** Returns milliseconds of the processor that all threads of another process have taken so far. Linux only. */
+/** Returns the CPU milliseconds used so far by all threads of a process. Linux only. */
 export function processorMsOf(pid: number): number {
   let nanoseconds = 0;
   for (const thread of readdirSync(`/proc/${pid}/task`)) {

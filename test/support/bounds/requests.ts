@@ -3,9 +3,9 @@ import type { EndpointShape } from '../../../src/contract/endpoint.ts';
 import { BODY_LIMIT_BYTES, DEFAULT_LIMITS, HEADER_LIMIT_BYTES } from '../../../src/contract/vocabulary.ts';
 import { BODIES, HEADERS, PROOFS, QUERIES, TEXTS, VALUES } from './contents.ts';
 
-/** A request of a stranger, or of a merchant of a minute ago. */
+/** A request by a stranger, or by a merchant who registered a minute ago. */
 export interface HostileRequest {
-  /** Name of the content, and the place where it stands. */
+  /** Name of the content and its position. */
   content: string;
   method: string;
   path: string;
@@ -16,14 +16,14 @@ export interface HostileRequest {
 type JsonSchema = { [keyword: string]: unknown };
 type Path = readonly (string | number)[];
 
-/** Leaves some room for the rest of a head. */
+/** Leaves room for the rest of the head. */
 const HEAD_ROOM = HEADER_LIMIT_BYTES - 1_000;
-/** Lengths in bytes: as long as the body allows, and as long as accepted goods and texts may be. */
+/** Body sizes in bytes: the body limit, and sizes that are valid for goods and texts. */
 const LENGTHS = [Number.POSITIVE_INFINITY, DEFAULT_LIMITS.artifact_bytes, 16_000, 480] as const;
 const NOTHING_OF_THAT_ID = 999_999;
 const HEX = (bytes: number): string => `0x${'5a'.repeat(bytes)}`;
 
-/** Good values of fields that have a form, so that a request gets as far as it can. Other values follow from the type. */
+/** Valid values for fields with a format, so that a request passes as many checks as possible. Other values follow from the type. */
 const GOOD: Readonly<Record<string, unknown>> = {
   handle: 'someone-new',
   city_handle: 'someone',
@@ -42,7 +42,7 @@ const GOOD: Readonly<Record<string, unknown>> = {
   aisle: 'tools',
 };
 
-/** Makes every hostile request to one endpoint from its descriptor alone, so that a new endpoint or field is covered. */
+/** Makes every hostile request to one endpoint from its descriptor alone, so new endpoints and fields are covered automatically. */
 export function requestsTo(endpoint: EndpointShape): HostileRequest[] {
   const { method, body, payment } = endpoint;
   const path = pathOf(endpoint);
@@ -65,13 +65,13 @@ export function requestsTo(endpoint: EndpointShape): HostileRequest[] {
 }
 
 interface Form {
-  /** A body that gets as far as it can. */
+  /** A body that passes as many checks as possible. */
   base: Record<string, unknown>;
-  /** Places of texts in the body. */
+  /** Paths of texts in the body. */
   texts: Path[];
 }
 
-/** Makes hostile bodies of at most so many bytes. */
+/** Makes hostile bodies of at most `limit` bytes. */
 export function hostileBodies(forms: readonly Form[], limit: number): Pick<HostileRequest, 'content' | 'body'>[] {
   const whole = Object.entries(BODIES).map(([content, fill]) => ({ content, body: Buffer.from(fill(limit)) }));
   const inTexts = forms.flatMap(({ base, texts }) =>
@@ -127,7 +127,7 @@ function textsIn(schema: JsonSchema, path: Path): Path[] {
     );
   }
   if (items !== undefined) return textsIn(items as JsonSchema, [...path, 0]);
-  // A field of another type gets a text as well: the refusal must be as quick.
+  // Put a text into fields of other types as well: refusing it must be as quick.
   return type === 'null' ? [] : [path];
 }
 
@@ -146,7 +146,7 @@ function goodOf(name: string, schema: JsonSchema, { auth }: EndpointShape): unkn
   if (only !== undefined) return only;
   if (name in GOOD) return GOOD[name];
   if (some !== undefined) return some[0];
-  // The maintainer acts on nothing that exists, so that listing 1 stays.
+  // The maintainer gets an unknown id, so that listing 1 is not removed.
   if (name.endsWith('_id')) return auth === 'maintainer' ? NOTHING_OF_THAT_ID : 1;
   if (type === 'number' || type === 'integer') return Math.max(1, minimum ?? 0);
   if (type === 'boolean') return true;
@@ -164,7 +164,7 @@ function readsOf({ method, query }: EndpointShape, path: string): HostileRequest
   const queries = [
     ...names.flatMap((name) =>
       Object.entries(VALUES).flatMap(([content, fill]) =>
-        // A search has at most 100 letters, which are 300 to 1,200 bytes.
+        // A search may have 100 characters, which are 300 to 1,200 bytes when encoded.
         [HEAD_ROOM, 1_200, 300].map((room) => ({
           content: `${content} in ${name}, ${room} bytes`,
           path: `${path}?${name}=${fill(room - name.length)}`,

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { cycleFaults, directionFaults, marketFaults } from './architecture-rules.ts';
 import type { Import } from './imports-of.ts';
 
-function edge(from: string, to: string): Import {
+function importOf(from: string, to: string): Import {
   return { from: `src/${from}`, to: `src/${to}`, line: 1, inside: true };
 }
 
@@ -22,7 +22,7 @@ describe('directions', () => {
     ['market/a.ts', '../test/support/b.ts'],
     ['market/a.ts', 'elsewhere/b.ts'],
   ])('%s may not import %s', (from, to) => {
-    expect(directionFaults([edge(from, to)])).toHaveLength(1);
+    expect(directionFaults([importOf(from, to)])).toHaveLength(1);
   });
 
   test.each([
@@ -34,7 +34,7 @@ describe('directions', () => {
     ['contract/a.test.ts', 'market/b.ts'],
     ['market/a/b.ts', 'market/c/d.ts'],
   ])('%s may import %s', (from, to) => {
-    expect(directionFaults([edge(from, to)])).toEqual([]);
+    expect(directionFaults([importOf(from, to)])).toEqual([]);
   });
 });
 
@@ -46,35 +46,38 @@ describe('inside the market', () => {
     ['the log a feature', 'events/a.ts', 'payments/b.ts'],
     ['the catalog a feature', 'catalog/a.ts', 'listings/b.ts'],
   ])('%s is not let in', (_, from, to) => {
-    expect(marketFaults([edge(`market/${from}`, `market/${to}`)])).toHaveLength(1);
+    expect(marketFaults([importOf(`market/${from}`, `market/${to}`)])).toHaveLength(1);
   });
 
   test('a feature may not use a file at the top that rests on a feature, however far away', () => {
-    const direct = [edge('market/fees/a.ts', 'market/context.ts'), edge('market/context.ts', 'market/events/b.ts')];
+    const direct = [
+      importOf('market/fees/a.ts', 'market/context.ts'),
+      importOf('market/context.ts', 'market/events/b.ts'),
+    ];
     expect(marketFaults(direct)).toHaveLength(1);
     const far = [
-      edge('market/fees/a.ts', 'market/context.ts'),
-      edge('market/context.ts', 'market/config.ts'),
-      edge('market/config.ts', 'market/identity/b.ts'),
+      importOf('market/fees/a.ts', 'market/context.ts'),
+      importOf('market/context.ts', 'market/config.ts'),
+      importOf('market/config.ts', 'market/identity/b.ts'),
     ];
     expect(marketFaults(far)).toHaveLength(1);
   });
 
   test('two features that import each other are a circle, even where no two files do', () => {
     const faults = marketFaults([
-      edge('market/a/one.ts', 'market/b/two.ts'),
-      edge('market/b/three.ts', 'market/a/four.ts'),
+      importOf('market/a/one.ts', 'market/b/two.ts'),
+      importOf('market/b/three.ts', 'market/a/four.ts'),
     ]);
     expect(faults).toEqual(['features in a circle: a, b']);
   });
 
   test('features rest on foundations, doors on anything, tests on anything', () => {
     const faults = marketFaults([
-      edge('market/purchases/a.ts', 'market/payments/b.ts'),
-      edge('market/payments/a.ts', 'market/events/b.ts'),
-      edge('market/pages/a.ts', 'market/catalog/b.ts'),
-      edge('market/create-market.ts', 'market/pages/b.ts'),
-      edge('market/payments/a.test.ts', 'market/purchases/b.ts'),
+      importOf('market/purchases/a.ts', 'market/payments/b.ts'),
+      importOf('market/payments/a.ts', 'market/events/b.ts'),
+      importOf('market/pages/a.ts', 'market/catalog/b.ts'),
+      importOf('market/create-market.ts', 'market/pages/b.ts'),
+      importOf('market/payments/a.test.ts', 'market/purchases/b.ts'),
     ]);
     expect(faults).toEqual([]);
   });
@@ -82,11 +85,11 @@ describe('inside the market', () => {
 
 test('a circle of files is named with all of its members and nothing else', () => {
   const edges = [
-    edge('a.ts', 'b.ts'),
-    edge('b.ts', 'c.ts'),
-    edge('c.ts', 'a.ts'),
-    edge('d.ts', 'a.ts'),
-    edge('c.ts', 'e.ts'),
+    importOf('a.ts', 'b.ts'),
+    importOf('b.ts', 'c.ts'),
+    importOf('c.ts', 'a.ts'),
+    importOf('d.ts', 'a.ts'),
+    importOf('c.ts', 'e.ts'),
   ];
   expect(cycleFaults(edges)).toEqual(['src/a.ts <-> src/b.ts <-> src/c.ts']);
   expect(cycleFaults(edges.slice(1))).toEqual([]);

@@ -1,6 +1,6 @@
 import type { Import } from './imports-of.ts';
 
-/** Groups of names that reach each other, each sorted; a name that reaches itself directly is one too. */
+/** Returns groups of names that reach each other, each sorted. A name that reaches itself directly counts as a group. */
 function findCycles(edges: readonly { from: string; to: string }[]): string[][] {
   const next = Map.groupBy(edges, ({ from }) => from);
   const targets = (name: string): string[] => (next.get(name) ?? []).map(({ to }) => to);
@@ -16,7 +16,7 @@ function findCycles(edges: readonly { from: string; to: string }[]): string[][] 
   return cycles;
 }
 
-/** Everything on the way from `start`; `start` itself only when the way leads back. */
+/** Returns all names reachable from `start`; includes `start` only if a cycle leads back. */
 function reach(start: string, targets: (name: string) => string[]): Set<string> {
   const found = new Set<string>();
   const open = targets(start);
@@ -57,7 +57,7 @@ const EVERYTHING: readonly Part[] = [
   'test',
 ];
 
-/** What each part may import besides itself. The three servers meet over HTTP and in no other way. */
+/** Allowed imports of each part, besides itself. The three servers communicate only over HTTP. */
 const MAY_IMPORT: Readonly<Record<Part, readonly Part[]>> = {
   contract: [],
   locks: [],
@@ -73,7 +73,7 @@ const MAY_IMPORT: Readonly<Record<Part, readonly Part[]>> = {
   test: EVERYTHING,
 };
 
-/** Features that others stand on, with the features they may stand on themselves. */
+/** Base features, with the features that they may use themselves. */
 const FOUNDATIONS: Readonly<Record<string, readonly string[]>> = {
   events: [],
   catalog: [],
@@ -81,10 +81,10 @@ const FOUNDATIONS: Readonly<Record<string, readonly string[]>> = {
   payments: ['events'],
 };
 
-/** Folders of the market that offer the same operations in another form. */
+/** Folders of the market that expose the same operations in different forms. */
 const DOORS: readonly string[] = ['pages', 'http', 'mcp'];
 
-/** Null for a file that belongs to no part. */
+/** Null for a file outside all parts. */
 export function partOf(path: string): Part | null {
   if (path.endsWith('.test.ts') || /^(?:test|bench|packages)\//.test(path) || path === 'vitest.config.ts')
     return 'test';
@@ -103,7 +103,7 @@ export function directionFaults(imports: readonly Import[]): string[] {
   });
 }
 
-/** A folder of the market, or the file itself where it lies at the top; null outside the market. */
+/** Returns a folder of the market, or the file itself if it is at the top level; null outside the market. */
 function featureOf(path: string): string | null {
   const [, folder] = /^src\/market\/([^/]+)\/.+$/.exec(path) ?? [];
   return folder ?? (path.startsWith('src/market/') ? path : null);
@@ -112,7 +112,7 @@ function featureOf(path: string): string | null {
 const isTop = (feature: string): boolean => feature.startsWith('src/');
 const isDoor = (feature: string): boolean => DOORS.includes(feature);
 
-/** The order inside the market: doors over operations over features over foundations. Tests are left out. */
+/** Checks the layers inside the market: endpoints over operations over features over base features. Ignores tests. */
 export function marketFaults(imports: readonly Import[]): string[] {
   const edges = imports.flatMap((one) => {
     const [from, to] = [featureOf(one.from), featureOf(one.to)];
@@ -126,7 +126,7 @@ export function marketFaults(imports: readonly Import[]): string[] {
     if (from.endsWith('/operations.ts') && isDoor(to)) fault('operations know no door');
     const allowed = FOUNDATIONS[from];
     if (allowed !== undefined && !isTop(to) && !allowed.includes(to)) fault(`${from} is a foundation`);
-    // What features share at the top of the market is ground: it stands on no feature itself.
+    // Files that features share at the market's top level may not depend on a feature.
     if (!isTop(from) && isTop(to)) {
       const above = featuresBelow(to, edges);
       if (above.length > 0) fault(`${to} rests on ${above.join(', ')}`);
@@ -136,7 +136,7 @@ export function marketFaults(imports: readonly Import[]): string[] {
   return [...faults, ...findCycles(folders).map((cycle) => `features in a circle: ${cycle.join(', ')}`)];
 }
 
-/** The features that a file at the top of the market needs, directly or through others there. */
+/** Returns the features that a top-level file depends on, directly or through other top-level files. */
 function featuresBelow(top: string, edges: readonly { from: string; to: string }[]): string[] {
   const found = new Set<string>();
   const open = [top];

@@ -20,17 +20,17 @@ import { lineOf, nodesOf, type Source } from './open-sources.ts';
 export interface Import {
   /** Path of the importing file. */
   from: string;
-  /** Path of a file of the project, or the name that the text gives to something outside it. */
+  /** Path of a project file, or the specifier of an external module. */
   to: string;
   line: number;
-  /** Of a file of the project. */
+  /** Whether `to` is a project file. */
   inside: boolean;
 }
 
-/** Stands for a module whose name is computed: no check can follow that, so no rule allows it. */
+/** Stands for a computed module name. No check can follow it, so no rule allows it. */
 export const COMPUTED = '(computed)';
 
-/** Everything a file refers to as a module, in whatever form, types included. */
+/** Returns all modules that a file refers to in any form, including types. */
 export function importsOf(source: Source): Import[] {
   const found: Import[] = [];
   for (const node of nodesOf(source.tree)) {
@@ -57,7 +57,7 @@ function moduleNamesOf(node: Node): string[] {
   return [];
 }
 
-/** `new URL('./x.ts', import.meta.url)`: a module that is started rather than loaded. */
+/** `new URL('./x.ts', import.meta.url)`: a module that is started, not loaded. */
 function fileNamesOf(node: NewExpression): string[] {
   const [name, base] = node.arguments ?? [];
   if (node.expression.getText() !== 'URL' || base?.getText() !== 'import.meta.url') return [];
@@ -65,7 +65,7 @@ function fileNamesOf(node: NewExpression): string[] {
   return text.endsWith('.ts') ? [text] : [];
 }
 
-/** `import(...)` and `require(...)`. Resolving a path loads nothing. */
+/** `import(...)` and `require(...)`. Resolving a path loads no module. */
 function isImportCall(callee: Node): boolean {
   if (callee.kind === SyntaxKind.ImportKeyword) return true;
   return isIdentifier(callee) && callee.text === 'require';

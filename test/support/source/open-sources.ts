@@ -6,7 +6,7 @@ import { API } from 'typescript/unstable/sync';
 
 const LEFT_OUT = new Set(['node_modules', '.git', 'data', 'dist']);
 
-/** Every file of the project, from its root: what is installed, built or run with is left out. */
+/** Lists all files of the project, without dependencies, build output and tools' folders. */
 export function listFiles(root: string, folder = ''): string[] {
   return readdirSync(resolve(root, folder), { withFileTypes: true })
     .filter(({ name }) => !LEFT_OUT.has(name) && !name.endsWith('.log'))
@@ -16,29 +16,29 @@ export function listFiles(root: string, folder = ''): string[] {
     });
 }
 
-/** One source file as the compiler's own parser sees it. */
+/** A source file, parsed by the compiler. */
 export interface Source {
-  /** From the root of the project, with forward slashes. */
+  /** Relative to the project root, with forward slashes. */
   path: string;
   text: string;
   tree: SourceFile;
 }
 
-/** Everything that tsconfig.json includes. */
+/** Opens every file that tsconfig.json includes. */
 export function openSources(root: string): Source[] {
-  return read(new API({ cwd: root }), root);
+  return readSources(new API({ cwd: root }), root);
 }
 
-/** The same for files that exist only in a test. Paths from the root of a made-up project. */
+/** Same for files that exist only in a test, with paths relative to an imaginary project root. */
 export function openTexts(files: Readonly<Record<string, string>>): Source[] {
   const root = '/texts';
   const config = JSON.stringify({ compilerOptions: { noLib: true, types: [] }, include: ['**/*.ts'] });
   const placed = Object.entries(files).map(([path, text]) => [`${root}/${path}`, text]);
   const fs = createVirtualFileSystem(Object.fromEntries([[`${root}/tsconfig.json`, config], ...placed]));
-  return read(new API({ cwd: root, fs }), root);
+  return readSources(new API({ cwd: root, fs }), root);
 }
 
-function read(api: API, root: string): Source[] {
+function readSources(api: API, root: string): Source[] {
   try {
     const [project] = api.updateSnapshot({ openProjects: [`${root}/tsconfig.json`] }).getProjects();
     if (project === undefined) throw new Error(`no project in ${root}`);
@@ -52,7 +52,7 @@ function read(api: API, root: string): Source[] {
   }
 }
 
-/** Every node below this one, in the order of the text. */
+/** Yields all nodes below this one, in text order. */
 export function* nodesOf(node: Node): Generator<Node> {
   const children: Node[] = [];
   node.forEachChild((child) => {
@@ -64,7 +64,7 @@ export function* nodesOf(node: Node): Generator<Node> {
   }
 }
 
-/** Counted from one, of the first character that is not space or comment. */
+/** Line of the node's first character that is not space or comment, from 1. */
 export function lineOf(source: Source, node: Node): number {
   return lineAt(source, node.getStart(source.tree));
 }

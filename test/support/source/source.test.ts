@@ -10,7 +10,7 @@ function open(text: string): Source {
   return source;
 }
 
-function brief(found: { line: number; what: string }[]): string[] {
+function briefOf(found: { line: number; what: string }[]): string[] {
   return found.map(({ line, what }) => `${line} ${what}`);
 }
 
@@ -101,7 +101,7 @@ const signal = AbortSignal.timeout(5);
 const given = { fetch };
 import { generatePrivateKey } from 'viem/accounts';
 `);
-  expect(brief(worldUses(source))).toEqual([
+  expect(briefOf(worldUses(source))).toEqual([
     '1 randomBytes of node:crypto',
     '2 node:timers/promises',
     '3 connect of node:net',
@@ -145,9 +145,9 @@ wallet.signTypedData({});
 import { recoverTypedDataAddress } from 'viem';
 import { spawn } from 'node:child_process';
 `);
-  expect(brief(sqlUses(source))).toEqual(['1 sql-template-tag', '2 pg', '3 .query(']);
-  expect(brief(signingUses(source))).toEqual(['4 viem/accounts', '4 privateKeyToAccount', '5 signTypedData']);
-  expect(brief(processUses(source))).toEqual(['7 node:child_process']);
+  expect(briefOf(sqlUses(source))).toEqual(['1 sql-template-tag', '2 pg', '3 .query(']);
+  expect(briefOf(signingUses(source))).toEqual(['4 viem/accounts', '4 privateKeyToAccount', '5 signTypedData']);
+  expect(briefOf(processUses(source))).toEqual(['7 node:child_process']);
 });
 
 test('a chapter of a test file is no function, the tests in it are', () => {
@@ -170,7 +170,7 @@ test.only('x', () => {}); describe.skip('y', () => {}); it.concurrent.only('z');
 test.skipIf(true)('v', () => {}); pages.skip(3); // as any, console.log, test.only
 const text = 'console.log(any) test.only';
 `);
-  expect(brief(untidyUses(source))).toEqual([
+  expect(briefOf(untidyUses(source))).toEqual([
     '1 any',
     '1 any',
     '1 non-null assertion',

@@ -16,13 +16,13 @@ import type { Use } from './world-uses.ts';
 interface FunctionSize {
   name: string;
   line: number;
-  /** From the line of its first word to that of its closing brace, both counted. */
+  /** Number of lines, from its first word to its closing brace. */
   lines: number;
 }
 
 /**
- * Every function with a body: declarations, expressions, arrows, methods, accessors and constructors. What is handed to `describe` is
- * a chapter of a test file rather than a function: the tests in it count each for itself.
+ * Returns every function with a body: declarations, expressions, arrows, methods, accessors and constructors. Skips callbacks of
+ * `describe`, whose tests are counted one by one.
  */
 export function functionLines(source: Source): FunctionSize[] {
   const sizes: FunctionSize[] = [];
@@ -50,7 +50,7 @@ function nameOf(node: Node): string {
 const TEST_WORDS = new Set(['test', 'it', 'describe', 'suite', 'bench']);
 const LEFT_OUT = new Set(['only', 'skip', 'todo']);
 
-/** What no file may hold: `any`, `!` in place of a check, printing outside of the log, tests that do not run or run alone. */
+/** Finds forbidden uses: `any`, `!` instead of a check, printing outside the log, skipped or exclusive tests. */
 export function untidyUses(source: Source): Use[] {
   const uses: Use[] = [];
   for (const node of nodesOf(source.tree)) {
@@ -66,7 +66,7 @@ function untidinessOf(node: Node): string | null {
   if (!isPropertyAccessExpression(node)) return null;
   const name = node.name.text;
   const base = firstWordOf(node.expression);
-  // The log does not exist yet where a process tells why it cannot start.
+  // A process that cannot start has no log yet.
   if (base === 'console' && name !== 'error') return `console.${name}`;
   return TEST_WORDS.has(base) && LEFT_OUT.has(name) ? `${base}.${name}` : null;
 }
@@ -76,7 +76,7 @@ function firstWordOf(node: Node): string {
   return isIdentifier(node) ? node.text : '';
 }
 
-/** A file that only passes on what others export. */
+/** Whether a file only reexports. */
 export function isBarrel(source: Source): boolean {
   const { statements } = source.tree;
   return (
@@ -84,7 +84,7 @@ export function isBarrel(source: Source): boolean {
   );
 }
 
-/** Names of exported functions and constants. */
+/** Returns the names of exported functions and constants. */
 export function exportedValues(source: Source): string[] {
   return source.tree.statements.flatMap((one) => {
     if (!one.getText(source.tree).startsWith('export ')) return [];

@@ -38,7 +38,7 @@ const MEMBERS = new Set([
   'crypto.randomUUID',
   'crypto.subtle',
 ]);
-/** Modules that are means themselves, whatever is taken from them. */
+/** Modules that count as effects, whatever is imported from them. */
 const MODULES = new Set([
   'node:timers',
   'node:timers/promises',
@@ -56,7 +56,7 @@ const CONNECTIONS = /^(?:connect|createConnection|Socket)$/;
 const CHANCE = /^(?:random|generateKey|generatePrime|generatePrivateKey|webcrypto|getRandomValues)/;
 const CHANCE_FROM = /^(?:node:crypto|viem(?:\/.*)?|@noble\/.*)$/;
 
-/** Where a file reads the clock, throws dice, waits, or goes to the network by itself instead of being handed the means. */
+/** Finds direct uses of the clock, random numbers, timers and network, which should be injected instead. */
 export function worldUses(source: Source): Use[] {
   const uses: Use[] = [];
   for (const node of nodesOf(source.tree)) {
@@ -99,12 +99,12 @@ function moduleOf(node: Node): string {
   return moduleOf(node.parent);
 }
 
-/** A type from such a module does nothing. */
+/** Type imports have no effect at run time. */
 function isTypeOnly(source: Source, line: number): boolean {
   return /^\s*(?:import|export) type\b/.test(source.text.split('\n')[line - 1] ?? '');
 }
 
-/** Whether the name stands for the global itself: not a member, a key, a type's part, or something declared here. */
+/** Whether the name refers to the global: not a member, a key, part of a type, or a local declaration. */
 function isValue(node: Node): boolean {
   const { parent } = node;
   if (isPropertyAccessExpression(parent)) return parent.expression === node;
@@ -142,7 +142,7 @@ const SIGNING_NAMES = new Set([
 ]);
 const PROCESS_MODULES = /^node:(?:child_process|cluster|worker_threads)$/;
 
-/** Queries, and what makes them. */
+/** Finds queries and the code that makes them. */
 export function sqlUses(source: Source): Use[] {
   const uses = importUses(source, SQL_MODULES);
   for (const node of nodesOf(source.tree)) {
@@ -154,7 +154,7 @@ export function sqlUses(source: Source): Use[] {
   return uses;
 }
 
-/** Anything that holds a key or signs with one. Recovering a signer is not signing. */
+/** Finds code that holds a key or signs. Recovering a signer is not signing. */
 export function signingUses(source: Source): Use[] {
   const uses = importUses(source, SIGNING_MODULES);
   for (const node of nodesOf(source.tree)) {
@@ -165,7 +165,7 @@ export function signingUses(source: Source): Use[] {
   return uses;
 }
 
-/** Comparisons with one of these texts, and cases of a switch for one. */
+/** Finds comparisons with one of these texts, including cases of a switch. */
 export function comparisons(source: Source, texts: ReadonlySet<string>): Use[] {
   const isOne = (node: Node): boolean => isStringLiteral(node) && texts.has(node.text);
   return [...nodesOf(source.tree)]

@@ -15,15 +15,15 @@ const MAGIC = `1626ba7e${'0'.repeat(56)}`;
 
 let made = 0;
 
-/** A wallet with code. Its owner's key is the only thing that can sign for it. */
+/** A wallet with code. Only its owner's key can sign for it. */
 export interface OwnedWallet {
   address: Hex;
   owner: TestAccount;
-  /** Resolves with the transaction's hash when it is mined. */
+  /** Resolves with the transaction's hash once it is mined. */
   transfer(to: string, units: bigint): Promise<Hex>;
 }
 
-/** A SimpleAccount behind its proxy (ERC-4337), as its makers ship it: it answers no EIP-1271. */
+/** An original SimpleAccount behind its proxy (ERC-4337), which does not implement EIP-1271. */
 export async function createSimpleAccount(chain: LocalChain, usdcUnits: bigint): Promise<OwnedWallet> {
   made += 1;
   const owner = testAccount(`owner of simple account ${made}`);
@@ -56,7 +56,7 @@ function simpleAccount(chain: LocalChain): Promise<Hex> {
   return singleton(chain, 'SimpleAccount', [[{ type: 'address' }, ENTRY_POINT]]);
 }
 
-/** `mute`: has no isValidSignature. `plain`: takes what the key signed. `wraps`: takes what the key signed over hash and address. */
+/** `mute`: no isValidSignature. `plain`: accepts the key's signature. `wraps`: accepts the key's signature over hash and address. */
 export type DelegateKind = 'mute' | 'plain' | 'wraps';
 
 /** isValidSignature: ecrecover(keccak256(hash, this), v, r, s) == this. */
@@ -67,7 +67,7 @@ const WRAPPING_CODE: Hex = `0x${[
   `60805130147f${MAGIC}0260005260206000f3`,
 ].join('')}`;
 
-/** The contracts that an account of a key can delegate to. */
+/** Deploys a contract that a key's account can delegate to. */
 export async function deployDelegate(chain: LocalChain, kind: DelegateKind): Promise<Hex> {
   if (kind === 'mute') return await simpleAccount(chain);
   if (kind === 'plain') return await singleton(chain, 'Simple7702Account');
@@ -75,12 +75,12 @@ export async function deployDelegate(chain: LocalChain, kind: DelegateKind): Pro
   return await deployCode(chain, `0x61${size}80600c6000396000f3${WRAPPING_CODE.slice(2)}`);
 }
 
-/** Delegates an account of a key to a contract (EIP-7702): from now on USDC asks that contract. */
+/** Delegates a key's account to a contract (EIP-7702). From then on USDC asks that contract. */
 export async function delegateTo(chain: LocalChain, { address }: TestAccount, delegate: Hex): Promise<void> {
   await chain.rpc.call('anvil_setCode', [address, `0xef0100${delegate.slice(2)}`]);
 }
 
-/** Signs as the wrapping delegate takes it. */
+/** Signs in the form that the wrapping delegate accepts. */
 export function signWrapped(account: TestAccount, digest: Hex): Promise<Hex> {
   const hash = keccak256(`0x${digest.slice(2)}${pad(account.address, { size: 32 }).slice(2)}`);
   return account.signer.sign({ hash });

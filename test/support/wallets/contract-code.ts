@@ -6,7 +6,7 @@ import type { LocalChain } from '../../../src/local/chain/start-chain.ts';
 import { send } from '../../../src/local/chain/transactions.ts';
 import { type Hex, isHex } from '../../../src/platform/hex.ts';
 
-/** Contracts of public packages, as their makers compiled them: where each package keeps its artifact. */
+/** Paths of compiled contracts in public packages, unmodified. */
 const ARTIFACTS = {
   Safe: '@safe-global/safe-smart-account/build/artifacts/contracts/Safe.sol/Safe.json',
   SafeProxyFactory:
@@ -27,7 +27,7 @@ function bytecodeOf(name: ContractName): Hex {
   return bytecode;
 }
 
-/** Covers the deployment of a contract of the largest size. */
+/** Enough gas to deploy a contract of the maximum size. */
 export const DEPLOY_GAS = 8_000_000n;
 
 export async function deployCode(chain: LocalChain, data: Hex): Promise<Hex> {
@@ -41,7 +41,7 @@ export async function deployCode(chain: LocalChain, data: Hex): Promise<Hex> {
 
 const deployed = new WeakMap<LocalChain, Map<ContractName, Promise<Hex>>>();
 
-/** One of it on a chain, without arguments of a constructor. */
+/** Deploys the contract once per chain. Later calls return that address and ignore their arguments. */
 export function singleton(chain: LocalChain, name: ContractName, args: readonly [AbiParameter, unknown][] = []) {
   const before = deployed.get(chain) ?? new Map<ContractName, Promise<Hex>>();
   deployed.set(chain, before);

@@ -36,25 +36,25 @@ const SAFE_TX = [
   { name: 'nonce', type: 'uint256' },
 ] as const;
 
-/** A wallet of a test that says yes to what its owners signed (EIP-1271). */
+/** A contract wallet that accepts its owners' signatures (EIP-1271). */
 export interface SigningWallet {
   address: Hex;
-  /** Signs as the wallet takes it. */
+  /** Signs in the form that the wallet accepts. */
   sign(digest: Hex): Promise<Hex>;
-  /** Resolves with the transaction's hash when it is mined. */
+  /** Resolves with the transaction's hash once it is mined. */
   transfer(to: string, units: bigint): Promise<Hex>;
 }
 
 export interface SafeWallet extends SigningWallet {
   /** Its address is known before it has code. */
   deploy(): Promise<void>;
-  /** The signature as it is given before the wallet is deployed (ERC-6492). */
+  /** Wraps a signature for use before the wallet is deployed (ERC-6492). */
   wrap(signature: Hex): Hex;
 }
 
 let made = 0;
 
-/** A Safe with the handler that answers EIP-1271. Not deployed yet. */
+/** Makes a Safe with the handler for EIP-1271. Not deployed yet. */
 export async function createSafe(
   chain: LocalChain,
   { owners: count, threshold, usdcUnits }: { owners: number; threshold: number; usdcUnits: bigint },

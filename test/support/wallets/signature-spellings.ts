@@ -5,18 +5,18 @@ const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0
 const sOf = (signature: Hex): bigint => BigInt(`0x${signature.slice(66, 130)}`);
 const word = (value: bigint): string => value.toString(16).padStart(64, '0');
 
-/** The same signature with a v of 0 or 1. */
+/** Rewrites v to 0 or 1. */
 export function withShortV(signature: Hex): Hex {
   return `${signature.slice(0, 130)}${signature.endsWith('1b') ? '00' : '01'}` as Hex;
 }
 
-/** The same in 64 bytes: the parity is the highest bit of s (EIP-2098). */
+/** Compacts to 64 bytes, with the parity in the highest bit of s (EIP-2098). */
 export function compacted(signature: Hex): Hex {
   const parity = signature.endsWith('1c') ? 1n << 255n : 0n;
   return `${signature.slice(0, 66)}${word(sOf(signature) | parity)}` as Hex;
 }
 
-/** Its twin with the high s, which recovers to the same address. */
+/** Returns the high-s twin, which recovers to the same address. */
 export function highTwin(signature: Hex): Hex {
   return `${signature.slice(0, 66)}${word(CURVE_ORDER - sOf(signature))}${signature.endsWith('1b') ? '1c' : '1b'}` as Hex;
 }
