@@ -16,7 +16,7 @@ import {
   send,
 } from './walk.ts';
 
-// What must have no effect has none, and the page says so.
+// Each attack must have no effect, and the page must say so.
 
 const browser = testBrowser();
 const market = browserMarket();
@@ -37,7 +37,7 @@ function expectNone(text: string, { key, codes }: { key: string; codes: string[]
   for (const secret of [key, ...codes]) expect(text).not.toContain(secret);
 }
 
-/** Also while the browser is still on its way to its own page that asks whether to send a form again. */
+/** Retries while the browser shows its own page that asks whether to resend a form. */
 async function contentOf({ page }: Visitor): Promise<string> {
   let content: string | null = null;
   await expect
@@ -65,7 +65,7 @@ describe('from another site', () => {
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
     const address = other.address();
     if (address === null || typeof address === 'string') throw new Error('no port');
-    // The same machine by another name is another site to a browser.
+    // To a browser, another name of the same machine is another site.
     otherUrl = `http://localhost:${address.port}/`;
   });
   afterAll(() => other.close());
@@ -80,7 +80,7 @@ describe('from another site', () => {
     const { page } = visitor;
     await quickJoin(visitor, market, `cross-${action}`);
     const shown = await readShown(visitor);
-    // As bad as it gets: the other site knows token and secrets.
+    // The worst case: the other site knows token and secrets.
     const token = await page.locator('form[data-typed-back] input[name=token]').inputValue();
     const mark = await page.locator('form[data-typed-back] input[name=mark]').inputValue();
     const label = async (field: string): Promise<number> =>
@@ -132,7 +132,7 @@ describe('from another site', () => {
 
 describe('cookies that another site has set', () => {
   const cookie = (name: string, value: string) => ({
-    // As if set over https, where the prefix allows it: cookies know no scheme and no port.
+    // Set as if over https where the prefix allows it, because cookies ignore scheme and port.
     ...{ name, value, url: market.url.replace('http:', 'https:') },
     ...{ secure: true, httpOnly: true, sameSite: 'Strict' as const },
   });
@@ -198,12 +198,12 @@ describe('cookies that another site has set', () => {
 });
 
 describe('never a second showing', () => {
-  // Without a script a reload sends the first form again; with it, it only looks.
+  // Without a script, a reload resends the first form. With it, a reload only reads.
   it.each([true, false])('after a reload or by the back button, with script: %s', async (javaScriptEnabled) => {
     const visitor = await browser.visitor({ javaScriptEnabled });
     const { page } = visitor;
     const goBack = async (): Promise<void> => {
-      // Without a script Chromium asks whether to send the form again, and shows nothing before.
+      // Without a script, Chromium asks whether to resend the form and shows no page before that.
       const back = page.goBack();
       if (javaScriptEnabled) await back;
       else await expect(back).rejects.toThrow('ERR_CACHE_MISS');

@@ -3,7 +3,7 @@ import { testBrowser, type Visitor } from './browser.ts';
 import { browserMarket } from './market.ts';
 import { CANCEL, CONFIRM, fillBack, fillJoin, heading, quickJoin, quickRecover, readShown, send } from './walk.ts';
 
-// Every page and every state: nothing that axe calls serious, nothing that sticks out, and pictures to look at.
+// Every page in every state: no serious axe findings, no overflow, and pictures for people.
 
 const browser = testBrowser();
 const market = browserMarket();
@@ -20,7 +20,7 @@ async function look(visitor: Visitor, name: string, title: string): Promise<void
   await visitor.shoot(name);
 }
 
-/** What the browser says about a page that is a refusal is no complaint. */
+/** Drops the browser's own complaints about pages that are refusals. */
 function realComplaints({ complaints }: Visitor): string[] {
   return complaints.filter(
     (text) => !/Failed to load resource: the server responded with a status of 4|503/.test(text),

@@ -4,7 +4,7 @@ import { editListing } from '../support/seed.ts';
 import { testBrowser, type Visitor } from './browser.ts';
 import { storefrontGround } from './storefront-ground.ts';
 
-// Titles while words are typed: a combobox by keyboard and pointer, which is silent whenever it cannot help.
+// Suggests titles while the user types: a combobox for keyboard and pointer that stays silent when it has no suggestion.
 
 const browser = testBrowser();
 const ground = storefrontGround();

@@ -15,7 +15,7 @@ import {
 import { type ScriptedFacilitator, startScriptedFacilitator } from '../support/scripted-facilitator.ts';
 import { fundedWallet, newGoods } from '../support/trade.ts';
 
-// A stranger opens payments that nothing comes of. The seller goes on editing, and who did pay is never told otherwise.
+// A stranger opens payments and never pays. The seller can still edit, and a buyer who did pay is never told otherwise.
 
 const { sellerOne } = WORLD_ACCOUNTS;
 const PRICE = 2_500_000n;
@@ -88,7 +88,7 @@ describe('an edit while a stranger holds payments open', () => {
   it('a facilitator that settles all the same: the seller decides on it, and the buyer is never told to pay again', async () => {
     const id = await listed();
     const proof = await sign(id);
-    // It brings the payment to the chain when it is only asked to verify it, after the edit.
+    // This facilitator submits the payment when it is only asked to verify it, after the edit.
     facilitator.script({ verify: 'settle_then_invalid', settle: 'garbage', to: world.facilitator.url });
     facilitator.before('verify', async () => {
       expect((await edit(id, 'changed before it was settled')).status).toBe(200);

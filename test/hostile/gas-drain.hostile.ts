@@ -22,7 +22,7 @@ import {
 import { submitFirst, treacherousWallet } from './treacherous-wallet.ts';
 
 const { buyerOne, buyerTwo, buyerThree, sellerOne, sellerTwo, stranger } = WORLD_ACCOUNTS;
-/** A tenth of a cent or so for a settlement, as on the real network. */
+/** Ether price at which a settlement costs about a tenth of a cent, as on the real network. */
 const ETHER_USDC = 10;
 const BRIEF = { answerMs: 900, confirmationMs: 600, finalEveryMs: 100 };
 
@@ -47,7 +47,7 @@ async function automine(on: boolean): Promise<void> {
 
 let accounts = 0;
 
-/** With an account of its own, so that what it paid is counted from nothing. */
+/** Starts a facilitator with a new account, so that its cost is counted from zero. */
 async function facilitatorWith(options: Partial<FacilitatorOptions> = {}): Promise<TestFacilitator> {
   accounts += 1;
   const account = testAccount(`facilitator under attack ${accounts}`);
@@ -82,7 +82,7 @@ async function setEther(address: Hex, wei: bigint): Promise<void> {
   await chain.rpc.call('anvil_setBalance', [address, `0x${wei.toString(16)}`]);
 }
 
-/** Asked for until it is no more said to be under way. */
+/** Asks until the payment is no longer pending. */
 async function ended(facilitator: TestFacilitator, payment: SignedPayment): Promise<Record<string, unknown>> {
   let body: Record<string, unknown> = {};
   await expect
@@ -115,7 +115,7 @@ test('a wallet that turns between rehearsal and block: twelve requests with one 
   const payment = await signPayment(chain, { payer: wallet });
   const answers: Record<string, unknown>[] = [];
   for (let round = 0; round < 12; round += 1) {
-    // The wallet says yes again, as long as nothing is mined.
+    // The wallet accepts again as long as nothing is mined.
     await setEther(lever, 0n);
     await automine(false);
     const asked = settle(facilitator, payment);
@@ -139,13 +139,13 @@ test('a wallet that turns between rehearsal and block: twelve requests with one 
 });
 
 test('one transaction that kills everything in flight costs no more than the pool of new contract wallets, also over restarts', async () => {
-  // A quarter of it is for them: two or three settlements of this price.
+  // New contract wallets get a quarter of it: two or three settlements at this price.
   const limits = { gas_loss_hour_units: 16_000, gas_loss_day_units: 16_000 };
   const account = testAccount('facilitator that restarts');
   await fund(chain, [{ address: account.address, wei: 10n ** 18n }]);
   const dataDir = await temporaryFolder();
   let facilitator = await facilitatorWith({ limits, account: account.signer, dataDir });
-  // It is final at once, and so is known from here on.
+  // The block is final at once, so the wallet is known from here on.
   expect(await pays(facilitator, buyerOne)).toBe(true);
   const lever = testAccount('lever of them all').address;
   const attack = async (round: number): Promise<Answer[]> => {
@@ -176,7 +176,7 @@ test('one transaction that kills everything in flight costs no more than the poo
   const last = await attack(3);
   expect(last.map(({ body }) => body['errorReason'])).toEqual(last.map(() => 'gas_budget_spent'));
   expect(await paidUnits(facilitator)).toBeLessThan(4_000n + 3_000n);
-  // A new payer without code, and one that is known.
+  // A new payer without code, and a known one.
   expect([await pays(facilitator, buyerTwo), await pays(facilitator, buyerOne)]).toEqual([true, true]);
   await facilitator.close();
   running.splice(running.indexOf(facilitator), 1);
@@ -262,7 +262,7 @@ async function usdcBalance(address: Hex): Promise<bigint> {
   return readBalance(chain.rpc, USDC_ADDRESS, address);
 }
 
-/** Waits for its block with the others. */
+/** Submits a transfer and leaves it for the next block. */
 async function moveAway(payer: TestAccount, units: bigint): Promise<void> {
   const word = (value: string): string => value.padStart(64, '0');
   const data: Hex = `0xa9059cbb${word(stranger.address.slice(2))}${word(units.toString(16))}`;

@@ -1,4 +1,4 @@
-/** Bugs put into the money core on purpose, one at a time, each in a copy of its own: does a test notice? */
+/** Puts bugs into the money core, one at a time and each in a copy of its own, and reports whether a test notices. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -68,7 +68,7 @@ function tell({ json }: Chosen, tried: Tried): void {
   process.stdout.write(`${spelled}  ${name}${beside}  ${Math.round(seconds)} s\n`);
 }
 
-/** Whether each was noticed. */
+/** Returns true if every bug was noticed. */
 async function tryAll(chosen: Chosen, root: string, databaseUrl: string, signal: AbortSignal): Promise<boolean> {
   const copies = await makeCopies(root);
   try {
@@ -109,7 +109,7 @@ async function main(chosen: Chosen): Promise<boolean> {
   const stopping = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort());
   const dataDir = await mkdtemp(join(tmpdir(), 'openaisle-sabotage-db-'));
-  // One server for all runs: each makes databases of its own in it.
+  // All runs share one server, and each creates its own databases.
   const postgres = await startEmbeddedPostgres({ dataDir });
   try {
     return await tryAll(chosen, resolve(import.meta.dirname, '../..'), postgres.url, stopping.signal);

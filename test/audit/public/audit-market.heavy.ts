@@ -43,7 +43,7 @@ interface Bodies {
   [field: string]: unknown;
 }
 
-/** From now on the market tells this read so. */
+/** Changes the market's answers to this path from now on. */
 function tell(path: RegExp, change: (body: Bodies) => void): void {
   proxy.twist((asked) => {
     if (!path.test(asked.path)) return null;
@@ -83,7 +83,7 @@ it('finds an honest market honest with nothing but its address and a chain', asy
     listings: 3,
     treasuries: [treasury.address],
   });
-  // The hash that anybody computes is the one that the market keeps.
+  // The hash that anybody can compute equals the market's own.
   const books = await audit({ databaseUrl: staged.world.db.url, rpcUrl: staged.world.chain.url });
   expect(found.log.running_hash).toBe(books.log.running_hash);
 });
