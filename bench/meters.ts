@@ -2,22 +2,22 @@ import { Agent, createServer as createHttpServer, type Server as HttpServer, req
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { readCalls, sizesByMethod } from './rpc-bodies.ts';
 
-/** So far, by name. */
+/** Totals so far, by name. */
 export type Counts = Readonly<Record<string, number>>;
 
-/** Stands before something and counts what passes. */
+/** A proxy that counts traffic. */
 export interface Meter {
-  /** For a database: host and port. */
+  /** The proxy's URL. For a database: host and port. */
   url: string;
   counts(): Counts;
   close(): Promise<void>;
 }
 
 const LENGTH_BYTES = 4;
-/** Of the protocol of PostgreSQL: what a client sends to have a statement carried out. */
+/** Messages of the PostgreSQL protocol that execute a statement. */
 const STATEMENTS = new Set(['Q', 'E']);
 
-/** Before a PostgreSQL on a socket of its own; `path` is that socket. */
+/** Proxies a PostgreSQL on a Unix socket at `path`. */
 export async function meterDatabase(path: string): Promise<Meter> {
   let statements = 0;
   const sockets = new Set<Socket>();
@@ -51,7 +51,7 @@ export async function meterDatabase(path: string): Promise<Meter> {
   };
 }
 
-/** Types of the messages of one client. The first has no type. */
+/** Reports the message types of one client. The first message has no type. */
 function createMessageCounter(see: (type: string) => void): (bytes: Buffer) => void {
   let waiting: Buffer = Buffer.alloc(0);
   let skip = 0;
@@ -71,8 +71,8 @@ function createMessageCounter(see: (type: string) => void): (bytes: Buffer) => v
 }
 
 /**
- * Before a chain: requests, the calls in them, and the bytes of both bodies. A batch is one request; `calls NAME` and `bytes NAME` are
- * those of one method, for a batch by the length of each item.
+ * Proxies a chain and counts requests, the calls in them, and the bytes of both bodies. A batch is one request. `calls NAME` and `bytes
+ * NAME` count one method, in a batch by the length of each item.
  */
 export async function meterChain(url: string): Promise<Meter> {
   const counts: Record<string, number> = { requests: 0, calls: 0, bytes: 0 };

@@ -18,11 +18,11 @@ import {
 export interface Outcome {
   machine: { cores: number; cpu: string; memory_gib: number; node: string; platform: string };
   settings: Record<string, unknown>;
-  /** Null: left out. */
+  /** Null: not measured. */
   reads: ReadOutcome[] | null;
   free: FreeSales | null;
   purchases: Purchases | null;
-  /** Lines of market and facilitator above `info`. */
+  /** Log lines of market and facilitator above `info`. */
   complaints: string[];
   seconds: number;
 }

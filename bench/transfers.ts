@@ -14,15 +14,15 @@ const FEE_LIMIT = 100_000_000_000n;
 const TIP = 1_000_000_000n;
 const POLL_MS = 5;
 const MINED_WITHIN_MS = 60_000;
-/** So little that it is the price of no listing. */
+/** Too little to be the price of any listing. */
 const UNITS = 1n;
 
-/** Signed beforehand, one list for each sender, in the order in which it must submit them. */
+/** Signed in advance, one list per sender, to be submitted in order. */
 export type Lanes = Hex[][];
 
 export interface TransferSigner {
   sign(given: { count: number; senders: number }): Promise<Lanes>;
-  /** How many it has signed. */
+  /** Number of signed transfers. */
   signed(): number;
 }
 
@@ -59,7 +59,7 @@ export function createTransferSigner(chain: LocalChain, goods: readonly Goods[])
   };
 }
 
-/** All of them, from the first submission to the block of the last; per second. Each sender has one request open at a time. */
+/** Returns transfers per second, from the first submission to the block of the last. Each sender has one open request at a time. */
 export async function measureTransfers(chain: LocalChain, lanes: Lanes): Promise<number> {
   const wires = await Promise.all(lanes.map(() => openWire(chain.url, { keepBody: true })));
   const requests = lanes.map((lane) => lane.map((raw) => sendRequest(chain.url, raw)));

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-/** So much that a load from one address meets none of them. */
+/** Too high for a load from one address to reach. */
 const WIDE = 1_000_000_000;
 
-/** Settings that take the limits away which a load from one machine would meet, by the names that this checkout has. */
+/** Settings that lift the limits for a load from one machine, by the names of this checkout. */
 export async function wideLimits(root: string): Promise<{ market: string; facilitator: string }> {
   const market = await limitNames(join(root, 'src/contract/vocabulary.ts'));
   const facilitator = await limitNames(join(root, 'src/facilitator/budget/gas-budget.ts'));

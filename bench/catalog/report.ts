@@ -9,7 +9,7 @@ export interface Outcome {
   listings: number;
   seed: number;
   machine: { cores: number; cpu: string; memory_gib: number; node: string; platform: string };
-  /** Whether server and client had a core each. */
+  /** True if server and client had a core each. */
   pinned: boolean;
   seconds_per_kind: number;
   load: { shelves_s: number; text_s: number };

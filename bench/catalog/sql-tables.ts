@@ -1,12 +1,12 @@
 import { worldOfListing } from '../../src/market/catalog/store.ts';
 import { connectClient } from '../../src/platform/database/connection.ts';
 
-/** The document that is searched. Named in index and query alike, or the index is not used. */
+/** The searched document. Index and query must use the same expression, or the index is not used. */
 const DOCUMENT = `to_tsvector('english', title || ' ' || description || ' ' || preview || ' ' || array_to_string(tags, ' '))`;
 
 /**
- * What a server that answers each request by SQL would have: one table with the counts in it, and an index for every shelf. It is
- * made for this comparison alone, in addition to the tables of the market.
+ * Tables of a server that answers each request by SQL: one table with counts, and an index for every shelf. Made for this comparison only,
+ * besides the market's tables.
  */
 const STATEMENTS: readonly string[] = [
   `create table bench.shelf as
@@ -30,7 +30,7 @@ const STATEMENTS: readonly string[] = [
   'vacuum (analyze) bench.shelf',
 ];
 
-/** Made once; a folder that is used again has them already. */
+/** Made once. A reused folder has them already. */
 export async function makeSqlTables(url: string, signal: AbortSignal): Promise<void> {
   const client = await connectClient({ url, applicationName: 'openaisle-bench-sql', statementTimeoutMs: 0 });
   try {

@@ -2,7 +2,7 @@ import { Agent, createServer, get, type IncomingMessage } from 'node:http';
 import { serveOrders } from '../child.ts';
 import type { PageRequest } from './page-request.ts';
 
-/** Ask the market for these and answer them from now on, and nothing else. */
+/** Paths to fetch from the market and serve from then on. */
 export interface StaticOrder {
   marketUrl: string;
   requests: readonly PageRequest[];
@@ -20,13 +20,13 @@ interface Kept {
   body: Buffer;
 }
 
-/** Made again for each answer, by this server as by the market. */
+/** Set anew for each answer, here and by the market. */
 const OWN_HEADERS = new Set(['date', 'connection', 'keep-alive']);
 const ASKED_AT_ONCE = 4;
 
 let kept = new Map<string, Kept>();
 
-/** The best that node:http can do: the bytes are there, and found by the request's own text. */
+/** The best that node:http can do: bytes in memory, found by the request's URL. */
 const server = createServer((request, response) => {
   const found = kept.get(request.url ?? '');
   if (found === undefined) {

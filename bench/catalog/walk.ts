@@ -1,7 +1,7 @@
 import type { Dice } from './dice.ts';
 import { JSON_HEADERS } from './page-request.ts';
 
-/** A page somewhere in a walk, and the last row before it. */
+/** A page of a shelf and the last row before it. */
 export interface Place {
   path: string;
   after: { id: number; votes: number };
@@ -12,12 +12,12 @@ interface ShelfPage {
   next_cursor: string | null;
 }
 
-/** Else fetch asks for compressed bytes by itself. */
+/** Without this header, fetch requests compressed bytes. */
 const PLAIN = { ...JSON_HEADERS, 'accept-encoding': 'identity' };
-/** As far as anybody walks. */
+/** Deepest page that is read. */
 const MOST_PAGES = 1_000;
 
-/** Walks a shelf, and draws that many places out of the farther half of the walk. */
+/** Reads a shelf page by page and draws places from its farther half. */
 export async function deepPlaces(url: string, shelf: string, dice: Dice, count: number): Promise<Place[]> {
   const places: Place[] = [];
   let path = shelf;
@@ -32,7 +32,7 @@ export async function deepPlaces(url: string, shelf: string, dice: Dice, count: 
   return deep.length <= count ? deep : Array.from({ length: count }, () => dice.pick(deep));
 }
 
-/** Null where the first page is all. */
+/** Null if there is only one page. */
 export async function secondPage(url: string, shelf: string): Promise<string | null> {
   const { next_cursor } = await readShelf(url, shelf);
   return next_cursor === null ? null : continued(shelf, next_cursor);

@@ -7,9 +7,9 @@ export interface Outcome {
   listings: number;
   seed: number;
   machine: ReturnType<typeof machineFacts>;
-  /** Of the last minute, when the looks were timed: above the number of cores others wanted the machine too. */
+  /** Load average over the last minute of the timing. Above the number of cores, other programs used the machine too. */
   load: number;
-  /** Of the table with the shapes, and of its index over the bands. */
+  /** Size of the fingerprint table, and of its index over the bands. */
   size_mb: { table: number; index: number } | null;
   checks: readonly CheckOutcome[];
   kinds: readonly KindOutcome[];
@@ -60,7 +60,7 @@ function kindLines(kinds: readonly KindOutcome[]): string[] {
   ];
 }
 
-/** Over all pairs that were made: how many of each kind there are is a choice, so these say little by themselves. */
+/** Totals over all pairs. The mix of kinds is a choice, so they say little by themselves. */
 function truthLines(kinds: readonly KindOutcome[]): string[] {
   const sum = (of: (kind: KindOutcome) => number): number => kinds.reduce((all, kind) => all + of(kind), 0);
   const refused = sum((kind) => kind.refused);

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { serveOrders } from '../child.ts';
 
-/** In a process of its own: what reads for thousands must not be what measures how long others wait. */
+/** Runs in its own process, because reading for thousands must not delay the timing of other requests. */
 export type ListenOrder = { act: 'open'; port: number; count: number } | { act: 'look' } | { act: 'close' };
 
 export interface ListenAnswer {
@@ -12,18 +12,18 @@ export interface ListenAnswer {
   faults: string[];
 }
 
-/** Of the loopback network: so many clients come from so many addresses, as they would outside. */
+/** Loopback addresses, so that clients come from many addresses as they would in production. */
 const ADDRESSES = 50;
-/** As many connections as may wait to be accepted, and fewer. */
+/** Fewer than the connections that may wait to be accepted. */
 const AT_ONCE = 200;
-/** Every so many clients look into the records too. */
+/** One client in this many also reads the records. */
 const READS_RECORDS = 50;
 const MOST_FAULTS = 20;
 const EVENT = /^id: (\d+)\nevent: ([a-z_]+)\ndata: (\{.*\})$/;
 
 interface Client {
   index: number;
-  /** The last event that it has; null: it was not told yet from where it listens. */
+  /** The last event it has. Null: the server has not told its start position yet. */
   last: number | null;
   close(): void;
 }
@@ -35,7 +35,7 @@ function fault({ index }: Client, text: string): void {
   if (faults.length < MOST_FAULTS) faults.push(`client ${index}: ${text}`);
 }
 
-/** Resolves when it has been told from where it listens. */
+/** Resolves when the server has told the start position. */
 function listen(port: number, index: number): Promise<Client> {
   return new Promise((resolve, reject) => {
     const localAddress = `127.0.0.${2 + (index % ADDRESSES)}`;
@@ -66,7 +66,7 @@ function listen(port: number, index: number): Promise<Client> {
   });
 }
 
-/** With the head of the answer before it. */
+/** Parses the greeting together with the answer's head. */
 function takeGreeting(client: Client, block: string): boolean {
   const [, id] = /\nid: (\d+)$/.exec(block) ?? [];
   if (id === undefined || !block.startsWith('HTTP/1.1 200 ')) return false;

@@ -29,21 +29,21 @@ export interface StreamOutcome {
   events: number;
   /** Empty: every client heard every event once and in order. */
   faults: string[];
-  /** What the process grew by, garbage collected, through the number of clients: when all had come, and after the last event. */
+  /** Growth of the process per client after garbage collection: with all connected, and after the last event. */
   kbPerClient: { idle: number; after: number };
   rssMb: { before: number; idle: number; after: number };
-  /** Of one core, what the market took while events came. */
+  /** Share of one core used by the market while events came. */
   marketShare: number;
-  /** GET /api/shelves on one other connection: without listeners, and with all of them while events come. */
+  /** Times of GET /api/shelves on another connection: without listeners, and with all of them while events come. */
   others: { alone: Times; withListeners: Times };
-  /** Null: no browser was on the page. */
+  /** Null: no browser watched the page. */
   window: WatchedWindow | null;
 }
 
 const MIGRATIONS = fileURLToPath(new URL('../../migrations/market', import.meta.url));
 const LISTINGS = 2_000;
 const WARM_UP = { clients: 50, rate: 50, seconds: 3 };
-/** Reads at full speed, so that what a busy process takes anyway is not counted as the listeners'. */
+/** Reads at full speed first, so that memory of a busy process is not counted as the listeners'. */
 const BUSY = { connections: 16, seconds: 4 };
 const ALONE_SECONDS = 5;
 const SETTLE_MS = 3_000;
@@ -55,7 +55,7 @@ interface Stage {
   listeners: Child<ListenOrder, ListenAnswer>;
 }
 
-/** A real market in a process of its own, all listeners in another, and the measurement in this one. */
+/** Runs a real market in one process, all listeners in another, and measures in this one. */
 export async function measureStream(options: Options, running: Running): Promise<StreamOutcome> {
   const { signal, tell } = running;
   const stage = await prepare(running);
@@ -130,7 +130,7 @@ async function prepare({ begun, signal, tell }: Running): Promise<Stage> {
   return { database, market, listeners };
 }
 
-/** Requests while events are written. */
+/** Times requests while events are written. */
 async function timeWhileWriting(
   { database, market }: Stage,
   given: { rate: number; seconds: number; signal: AbortSignal },
@@ -151,7 +151,7 @@ async function timed<T>(url: string, act: () => Promise<T>): Promise<{ times: Ti
   }
 }
 
-/** What the listeners have when all have the last event, or when that took too long. */
+/** Returns the listeners' state when all have the last event, or after a timeout. */
 async function arrived({ listeners, market }: Stage, signal: AbortSignal): Promise<ListenAnswer> {
   const begin = performance.now();
   const faults: string[] = [];
@@ -172,7 +172,7 @@ async function newestEvent(url: string): Promise<number> {
   return events[0]?.id ?? 0;
 }
 
-/** When it has settled. */
+/** Reads memory after it has settled. */
 async function rssMb(market: MarketServer, signal: AbortSignal): Promise<number> {
   await systemClock.sleep(SETTLE_MS, signal);
   await collectGarbage(market);

@@ -21,23 +21,23 @@ import { countEnds, writeRows } from './write-rows.ts';
 export interface Waiting {
   options: Options;
   windows: Window[];
-  /** Of purchases without and with the payments that wait. */
+  /** Purchases without and with waiting payments. */
   alone: FirstAnswer;
   underLoad: FirstAnswer;
-  /** Of the payments that waited, by state, and how many goods their buyers have. */
+  /** Ends of the waiting payments by state, and the goods that their buyers have. */
   ends: Record<string, number>;
   delivered: number;
-  /** Requests of their buyers in the last two windows, a second. */
+  /** Requests of their buyers per second in the last two windows. */
   asksPerSecond: number;
 }
 
-/** What passes, apart from the windows, before the first of the payments is to be final. */
+/** Time outside the windows before the first payment becomes final. */
 const APART_SECONDS = 180;
 
 interface Ground extends Scene {
   shop: Shop;
   heads: Heads;
-  /** More purchases, of other goods each time. Signed when they are made, since a proof lasts ten minutes. */
+  /** Signs further purchases of new goods on demand, because a proof expires after ten minutes. */
   sign(count: number): Promise<Order[]>;
   waiting: Transferred[];
   options: Options;
@@ -123,7 +123,7 @@ async function prepare(options: Options, running: Running): Promise<Ground> {
   return { world, metricsUrl, latest: heads.latest, heads, shop, sign, waiting, options, tell: running.tell };
 }
 
-/** What it costs until it is mined, and while its buyer asks as it is told to. */
+/** Measures a purchase until it is mined, and while its buyer asks as told. */
 async function measureOne(ground: Ground): Promise<Window[]> {
   const { world, shop, heads, options } = ground;
   const { marketUrl: url } = world.side;
@@ -141,7 +141,7 @@ async function measureOne(ground: Ground): Promise<Window[]> {
   return [opening, await measureWhile(ground, 'one waits', ask)];
 }
 
-/** Until the background pass has seen all of them. */
+/** Waits until the background pass has read all of them. */
 async function untilRead(world: World, count: number): Promise<void> {
   const receipts = async (): Promise<number> => (await countsOf(world)).market['calls eth_getTransactionReceipt'] ?? 0;
   const before = await receipts();
