@@ -31,7 +31,7 @@ const PAGES = [
   ...['/about', '/terms', '/privacy', '/support', '/changelog', '/city-bridge', '/docs', '/docs/errors', '/help'],
   ...['/join', '/rotate', '/recovery', '/nowhere'],
 ];
-/** Excluded here, because its script has a wallet's whole payment logic and a limit of its own. */
+/** Has a limit of its own, because its script contains a wallet's whole payment logic. */
 const WALLET_PAGE = '/listing/1/buy';
 
 let running: RunningMarket;

@@ -55,14 +55,14 @@ export function createAsking(url: string): Asking {
   const send = async (asked: readonly PendingCall[]): Promise<void> => {
     try {
       const answers = await post(url, asked);
-      for (const [id, one] of asked.entries()) settle(one, answers.get(id));
+      for (const [id, one] of asked.entries()) resolveCall(one, answers.get(id));
     } catch (error) {
       if (error instanceof NodeRefused && asked.length > 1) {
         atOnce = Math.max(1, Math.floor(asked.length / 2));
         waiting = [...asked, ...waiting];
         return;
       }
-      for (const { method, reject } of asked) reject(named(method, error));
+      for (const { method, reject } of asked) reject(withMethod(method, error));
     }
   };
   return <T>(method: string, params: unknown[]): Promise<T> =>
@@ -72,12 +72,12 @@ export function createAsking(url: string): Asking {
     });
 }
 
-function settle({ method, resolve, reject }: PendingCall, answer: Answered | undefined): void {
+function resolveCall({ method, resolve, reject }: PendingCall, answer: Answered | undefined): void {
   if (answer !== undefined && answer.error === undefined && answer.result !== undefined) resolve(answer.result);
   else reject(new NodeRefused(`${method}: ${answer?.error?.message ?? 'no answer'}`));
 }
 
-function named(method: string, error: unknown): Error {
+function withMethod(method: string, error: unknown): Error {
   const text = `${method}: ${error instanceof Error ? error.message : String(error)}`;
   return error instanceof NodeRefused ? new NodeRefused(text) : new NodeSilent(text);
 }

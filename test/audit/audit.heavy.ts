@@ -101,17 +101,17 @@ async function sellThing(keeper: Member, buyer: Member): Promise<void> {
   await database.run(sql`alter table events disable trigger events_tell_of_the_books`);
   const told = { listing_id: Number(id), merchant_id: Number(keeper.id) };
   const paid_usdc = usdcOfUnits(priceUnits);
-  await tell('maintainer_seed', keeper.handle, {
+  await logEvent('maintainer_seed', keeper.handle, {
     ...told,
     price_usdc: paid_usdc,
     seller_wallet: wallet,
     aisle: 'world',
   });
   const sold = { offer_id: Number(offerId), paid_usdc, verified_via: 'city', tx_hash: txHash };
-  await tell('world_sale', buyer.handle, { ...told, ...sold });
+  await logEvent('world_sale', buyer.handle, { ...told, ...sold });
 }
 
-function tell(kind: EventKind, actor: string, detail: Record<string, JsonValue>): Promise<void> {
+function logEvent(kind: EventKind, actor: string, detail: Record<string, JsonValue>): Promise<void> {
   const wakeEvents = (): void => {};
   return world.db.database.transaction((tx) =>
     recordEvent(tx, { clock: systemClock, wakeEvents }, { kind, actor, detail }),

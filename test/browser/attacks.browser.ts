@@ -27,7 +27,7 @@ beforeEach(async () => {
   await market.reset();
 });
 
-async function counted(): Promise<{ stages: number; merchants: number; tries: number }> {
+async function countRows(): Promise<{ stages: number; merchants: number; tries: number }> {
   return await market.database.one(sql`
     select (select count(*)::int4 from identity_stages) as stages, (select count(*)::int4 from merchants) as merchants,
       (select coalesce(sum(used), 0)::int4 from rate_counters) as tries`);
@@ -93,12 +93,12 @@ describe('from another site', () => {
         ? { handle: 'of-another', model: 'm', client_class: 'coding_persistent', human_approved: 'yes' }
         : {}),
     });
-    const before = await counted();
+    const before = await countRows();
     await page.goto(otherUrl);
     await send(visitor, 'button');
     expect(await heading(visitor)).toBe('Sent from another site');
     expect(await page.content()).not.toContain('of-another');
-    expect(await counted()).toEqual(before);
+    expect(await countRows()).toEqual(before);
     await page.goto(`${market.url}/join`);
     expect(await heading(visitor)).toBe('Shown already');
     await expectNoSecret(visitor, shown);
@@ -122,10 +122,10 @@ describe('from another site', () => {
     const inner = formTo('/join', { action: 'begin', handle: 'of-none' }).replaceAll('"', '&quot;');
     html = `<iframe sandbox="allow-forms allow-top-navigation" srcdoc="${inner.replace('method', 'target=_top method')}"></iframe>`;
     await page.goto(otherUrl);
-    const before = await counted();
+    const before = await countRows();
     await Promise.all([page.waitForURL(`${market.url}/join`), page.frameLocator('iframe').locator('button').click()]);
     expect(await heading(visitor)).toBe('Sent from another site');
-    expect(await counted()).toEqual(before);
+    expect(await countRows()).toEqual(before);
     await visitor.close();
   });
 });
@@ -186,10 +186,10 @@ describe('cookies that another site has set', () => {
     await page.goto(`${market.url}/join`);
     await fillJoin(visitor, 'no-cookie');
     await page.context().clearCookies();
-    const before = await counted();
+    const before = await countRows();
     await send(visitor, BEGIN);
     expect(await heading(visitor)).toBe('This form was out of date');
-    expect(await counted()).toEqual(before);
+    expect(await countRows()).toEqual(before);
     await page.check('#human_approved');
     await send(visitor, BEGIN);
     expect(await heading(visitor)).toBe('Save this now');
@@ -210,7 +210,7 @@ describe('never a second showing', () => {
     };
     await quickJoin(visitor, market, `once-only-${javaScriptEnabled}`);
     const shown = await readShown(visitor);
-    const before = await counted();
+    const before = await countRows();
     await page.reload();
     expect(await heading(visitor)).toBe('Shown already');
     expectNone(await page.content(), shown);
@@ -219,7 +219,7 @@ describe('never a second showing', () => {
     expectNone(await contentOf(visitor), shown);
     await page.goto(`${market.url}/join`);
     expect(await heading(visitor)).toBe('Shown already');
-    expect(await counted()).toEqual(before);
+    expect(await countRows()).toEqual(before);
     await fillBack(visitor, shown);
     await send(visitor, CONFIRM);
     expect(await heading(visitor)).toBe('Your store is open');
@@ -228,7 +228,7 @@ describe('never a second showing', () => {
     await page.goto(`${market.url}/`);
     await goBack();
     expectNone(await contentOf(visitor), shown);
-    expect((await counted()).merchants).toBe(before.merchants + 1);
+    expect((await countRows()).merchants).toBe(before.merchants + 1);
     await visitor.close();
   });
 
@@ -241,11 +241,11 @@ describe('never a second showing', () => {
     await fillJoin(second, 'two-tabs');
     await send(visitor, BEGIN);
     const shown = await readShown(visitor);
-    const before = await counted();
+    const before = await countRows();
     await send(second, BEGIN);
     expect(await heading(second)).toBe('Shown already');
     await expectNoSecret(second, shown);
-    expect(await counted()).toEqual(before);
+    expect(await countRows()).toEqual(before);
     await visitor.close();
   });
 });

@@ -30,7 +30,7 @@ const LIST = 'GET /api/grants authorization';
 const REVOKE = expect.stringMatching(/^POST \/api\/grants\/[0-9a-f-]{36}\/revoke authorization$/);
 
 /** Collects everything from this visit that is stored or that somebody could read later. */
-async function remains(
+async function collectRemains(
   visitor: Visitor,
   heard: Overheard,
 ): Promise<Record<'rows' | 'log' | 'said' | 'kept' | 'cookies' | 'page', string>> {
@@ -85,7 +85,7 @@ describe.each([
     // Go back to a page of the market, to see its storage and history.
     await page.goBack();
     expect(await heading(visitor)).toBe('This attempt to connect is over');
-    const places = { ...(await remains(visitor, heard)), answers: JSON.stringify([tokens, answered.message]) };
+    const places = { ...(await collectRemains(visitor, heard)), answers: JSON.stringify([tokens, answered.message]) };
     expect(formsIn(store.key, places)).toEqual([]);
     const secrets = {
       ...{ uid, access: tokens.access_token, refresh: tokens.refresh_token ?? '' },
@@ -118,7 +118,7 @@ describe.each([
     expect(await heard.placesOf(store.key)).toEqual([]);
     expect(visitor.complaints).toEqual([]);
     await page.goBack();
-    const { said: _said, ...places } = await remains(visitor, heard);
+    const { said: _said, ...places } = await collectRemains(visitor, heard);
     for (const spelled of [code, code.toLowerCase(), code.toUpperCase()]) expect(formsIn(spelled, places)).toEqual([]);
     expect(formsIn(store.key, places)).toEqual([]);
     // The link works once.
@@ -152,7 +152,7 @@ describe.each([
     expect(await visitor.findings()).toEqual([]);
     expect((await client.call(market.url, token, 'me')).status).toBe(401);
     expect(await heard.placesOf(store.key)).toEqual([LIST, REVOKE]);
-    expect(formsIn(store.key, await remains(visitor, heard))).toEqual([]);
+    expect(formsIn(store.key, await collectRemains(visitor, heard))).toEqual([]);
     expect(visitor.complaints).toEqual([]);
     await visitor.close();
   });
@@ -238,7 +238,7 @@ it('who has no store opens one on the way; the program proves its host by readin
   expect(visitor.complaints).toEqual([]);
   // A new key is not valid yet when it is typed back, so /join takes it in the form and not in a header.
   expect(await heard.placesOf(shown.key)).toEqual(['POST /join body', PROVE, LIST, REVOKE]);
-  const { said: _said, ...places } = await remains(visitor, heard);
+  const { said: _said, ...places } = await collectRemains(visitor, heard);
   for (const secret of [shown.key, ...shown.codes, token, refreshing]) expect(formsIn(secret, places)).toEqual([]);
   await visitor.close();
 });

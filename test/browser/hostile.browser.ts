@@ -65,7 +65,7 @@ interface Suspicion {
 }
 
 /** Records events that prove a text was treated as more than text. */
-function watch(visitor: Visitor): Suspicion[] {
+function watchVisitor(visitor: Visitor): Suspicion[] {
   const { page } = visitor;
   const suspicions: Suspicion[] = [];
   const note = (seen: string): void => void suspicions.push({ path: page.url().slice(url.length), seen });
@@ -88,7 +88,7 @@ const playedListings = () => rotated(import.meta.filename, [...many.live, ...man
 
 async function visitAll(visitor: Visitor): Promise<{ suspicions: Suspicion[]; visited: number }> {
   const { page } = visitor;
-  const suspicions = watch(visitor);
+  const suspicions = watchVisitor(visitor);
   let visited = 0;
   const visit = async (path: string): Promise<void> => {
     await page.goto(`${url}${path}`, { waitUntil: 'load' });
@@ -128,7 +128,7 @@ for (const bypassCSP of [false, true]) {
 it('it would be seen if something ran, asked or stood there', async () => {
   const visitor = await browser.visitor({ bypassCSP: true });
   const { page } = visitor;
-  const suspicions = watch(visitor);
+  const suspicions = watchVisitor(visitor);
   await page.goto(`${url}/about`);
   const dialog = page.waitForEvent('dialog');
   const asked = page.waitForEvent('request', (request) => request.url().startsWith('https://evil.example/'));

@@ -331,7 +331,7 @@ it('hostile titles that come in while the page is open run nothing, and read as 
 });
 
 /** Removes goods, appeals, and upholds the removal. */
-async function appealed(title: string): Promise<void> {
+async function makeAppealed(title: string): Promise<void> {
   const [maintainer, merchant] = [keys.get('hall-keeper'), keys.get('ink-and-paper')];
   const id = await list({ title });
   const reason = 'They are made up.\nTwo merchants showed the originals.';
@@ -344,7 +344,7 @@ async function appealed(title: string): Promise<void> {
 
 it('without scripts everything can be read, and every way on works', async () => {
   for (let at = 0; at < 65; at += 1) await comment(3);
-  await appealed('Letters of a bank');
+  await makeAppealed('Letters of a bank');
   await settle();
   const visitor = await browser.visitor({ javaScriptEnabled: false });
   const page = await open(visitor, '/events');
@@ -370,7 +370,7 @@ it('the log and the moderation can be read at every width, light and dark, and a
   const spam = await comment(1, 'ink-and-paper');
   const removal = { comment_id: spam, reason_code: 'spam', reason: 'It was' };
   await ask('/api/mod/comment', removal, keys.get('hall-keeper'));
-  await appealed('Reports of a harbour');
+  await makeAppealed('Reports of a harbour');
   await ask('/api/mod/pin', { listing_id: 1, pinned: true }, keys.get('hall-keeper'));
   await settle();
   const pages: [string, string][] = [

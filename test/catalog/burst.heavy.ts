@@ -17,7 +17,7 @@ const db = testDatabase({ poolSize: 1 });
 
 it('thousands of listings at once do not wait for a plan that was made while the tables were empty', async () => {
   const { database } = db;
-  // Disable autovacuum, since an analysis of the tables would fix the plan.
+  // Disable autovacuum, because statistics from an analysis would improve the bad plan.
   await onServer(db.url, TABLES.map((table) => `alter table ${table} set (autovacuum_enabled = false)`).join(';'));
   const seller = (await seedMerchant(database)).id;
   const list = (count: number) =>

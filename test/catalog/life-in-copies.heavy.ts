@@ -160,7 +160,7 @@ it('comments, appeals, versions, flags and things: a copy that followed and one 
           const { count } = await database.one<{ count: bigint }>(
             sql`select count(*) from comments where listing_id = ${id}`,
           );
-          // An answer with a listing that has comments always includes them.
+          // A listing with comments is not answered from memory, because the answer includes them.
           for (const market of [old, fresh])
             expect(memoryAnswer(market, `/api/listing/${id}`) === null).toBe(count > 0n);
           kinds.add(count > 0n ? 'with' : 'without');

@@ -105,7 +105,7 @@ it('what changes while a thread finds words is in the index as it became', async
     ...indexing(),
     giveWay: async () => {
       pauses += 1;
-      // By now the first questions have gone to the thread, so its answers are outdated.
+      // The thread already has the first questions, so its answers will be outdated.
       if (pauses === 1) {
         for (const part of [0, 400, 1_200]) {
           await editListing(database, idAt(part + 11), { title: 'Atlas of before' });

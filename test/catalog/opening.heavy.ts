@@ -109,7 +109,7 @@ function withoutWords(): string[] {
 it('shelves are complete before their listings are read, and say what a copy says that has read them all', async () => {
   const { market, letGo } = await opened();
   const other = await complete();
-  // None of these listings is in memory.
+  // The listings on this page are not in memory.
   const deep = '/api/shelves?sort=karma&limit=50';
   const first = await askOperation(other, deep);
   expect(fromMemory(market, deep)).toBeNull();

@@ -24,7 +24,7 @@ const OURS = { sdk: 'openaisle-sdk', cli: 'openaisle' } as const;
 const COMMAND = 'openaisle/dist/cli/main.js';
 const PATH = `${dirname(process.execPath)}:${process.env['PATH'] ?? ''}`;
 
-/** `spent` is the reader's total payment. One-second blocks are soon final, except where a guide shows a purchase that is not. */
+/** `goods` and `fees` are the reader's payments at the end. One-second blocks are soon final, except where a guide shows a purchase that is not. */
 const GUIDES = [
   { name: 'buy', finalityBlocks: 2, goods: [2_500_000n], fees: [] },
   { name: 'sell', finalityBlocks: 2, goods: [], fees: [1_000_000n, 1_000_000n] },

@@ -155,7 +155,7 @@ test('who has no slip shows wallet and transaction, and the payee decides', asyn
   expect(said(await ask(kept, buyers[0].key))).toEqual(REVIEW);
   expect(paymentOf(await ask(kept, buyers[0].key))).toBe(paymentOf(reviews[0] as Answer));
   expect(said(await world.buy(kept.listing, { key: buyers[0].key }))).toEqual(REVIEW);
-  // The payee's new listing of lost goods names its new id.
+  // The payee lists the lost goods again, and their buyer asks under the new id.
   expect(said(await world.buy(gone.listing, { key: buyers[2].key }))).toEqual([409, 'listing_lost', true]);
   const relisted = await list();
   const lost = await ask({ ...gone, listing: relisted }, buyers[2].key);

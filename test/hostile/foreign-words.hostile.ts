@@ -151,7 +151,7 @@ async function command(args: readonly string[], env: Record<string, string>, env
 /** Ends waits at once, because the awaited answers are recorded. */
 const AT_ONCE = { sleep: async (_ms: number, signal?: AbortSignal) => signal?.throwIfAborted() };
 
-async function lied(recording: Recording, place: Place, words: string): Promise<void> {
+async function checkLie(recording: Recording, place: Place, words: string): Promise<void> {
   const { args, env, home, tape } = recording;
   const own = await mkdtemp(join(folder, 'run-'));
   await cp(home, own, { recursive: true });
@@ -187,7 +187,7 @@ describe('whatever a market says, on the terminal it says it in its own voice', 
     const all = recordings.flatMap((recording) => placesOf(recording.tape).map((place) => ({ recording, place })));
     const played = rotated(import.meta.filename, all);
     for (const { recording, place } of played)
-      for (const words of Object.values(PLANTS)) await lied(recording, place, words);
+      for (const words of Object.values(PLANTS)) await checkLie(recording, place, words);
   }, 300_000);
 
   it('each reason for which what is asked can be refused', async () => {

@@ -83,7 +83,7 @@ async function setEther(address: Hex, wei: bigint): Promise<void> {
 }
 
 /** Asks until the payment is no longer pending. */
-async function ended(facilitator: TestFacilitator, payment: SignedPayment): Promise<Record<string, unknown>> {
+async function waitForEnd(facilitator: TestFacilitator, payment: SignedPayment): Promise<Record<string, unknown>> {
   let body: Record<string, unknown> = {};
   await expect
     .poll(
@@ -123,7 +123,7 @@ test('a wallet that turns between rehearsal and block: twelve requests with one 
     await asked;
     await submitFirst(chain, stranger, { to: lever, value: 1n });
     await automine(true);
-    answers.push(await ended(facilitator, payment));
+    answers.push(await waitForEnd(facilitator, payment));
   }
   const [first] = answers;
   expect(first).toMatchObject({ success: false, errorReason: 'invalid_exact_evm_transaction_failed' });
@@ -158,7 +158,7 @@ test('one transaction that kills everything in flight costs no more than the poo
     const answers = await Promise.all(payments.map((payment) => settle(facilitator, payment)));
     await submitFirst(chain, stranger, { to: lever, value: 1n });
     await automine(true);
-    for (const payment of payments) await ended(facilitator, payment);
+    for (const payment of payments) await waitForEnd(facilitator, payment);
     return answers;
   };
   const first = await attack(1);
@@ -194,7 +194,7 @@ test('wallets of one product do not answer for one of them: with the same code a
   await settle(facilitator, payment);
   await submitFirst(chain, stranger, { to: attacker.address, value: 1n });
   await automine(true);
-  expect(await ended(facilitator, payment)).toMatchObject({ success: false });
+  expect(await waitForEnd(facilitator, payment)).toMatchObject({ success: false });
   expect(await Promise.all(honest.map((payer) => pays(facilitator, payer)))).toEqual(honest.map(() => true));
   const states = await Promise.all(honest.map((payer) => stateOf(facilitator, payer)));
   expect(states.map(({ may_settle }) => may_settle)).toEqual(honest.map(() => true));
@@ -213,7 +213,7 @@ test('whose authorization a third party submits has paid, and does not rest', as
   const data = settleData(payment.authorization, payment.signature);
   const theirs = await submitFirst(chain, stranger, { to: USDC_ADDRESS, data });
   await automine(true);
-  expect(await ended(facilitator, payment)).toMatchObject({ success: true, transaction: theirs });
+  expect(await waitForEnd(facilitator, payment)).toMatchObject({ success: true, transaction: theirs });
   expect(await minedBy(chain, facilitator.address)).toBe(1);
   expect(await stateOf(facilitator, payer)).toMatchObject({ may_settle: true });
   expect(await pays(facilitator, payer)).toBe(true);
@@ -229,7 +229,7 @@ test('two facilitators that settle one thin wallet at once: one is paid, and the
   const there = await signPayment(chain, { payer, to: sellerTwo.address });
   await Promise.all([settle(one, here), settle(two, there)]);
   await automine(true);
-  const answers = [await ended(one, here), await ended(two, there)];
+  const answers = [await waitForEnd(one, here), await waitForEnd(two, there)];
   expect(answers.map(({ success }) => success).sort()).toEqual([false, true]);
   expect(answers.every(({ transaction }) => /^0x[0-9a-f]{64}$/.test(String(transaction)))).toBe(true);
   await usdcAdmin(chain).mint(payer.address, 2_000_000n);
@@ -249,7 +249,7 @@ test('a payer whose money went elsewhere has one settlement in flight again, how
     const balance = await usdcBalance(payer.address);
     await moveAway(payer, balance);
     await automine(true);
-    await Promise.all(payments.map((payment) => ended(facilitator, payment)));
+    await Promise.all(payments.map((payment) => waitForEnd(facilitator, payment)));
     await usdcAdmin(chain).mint(payer.address, 10_000_000n);
     return (await minedBy(chain, facilitator.address)) - before;
   };

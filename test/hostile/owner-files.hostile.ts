@@ -139,7 +139,7 @@ describe.runIf(isRoot)('a second user who can write near the policy', () => {
     const owner = { home: '', env: keyed, writePolicy: async () => {} };
     const host = await startHostHere({ owner, era: 'modern', options: { policy: at.path } });
     const answer = await host.call('buy', { listing_id: id, max_price_usdc: 5 });
-    // A name that does not exist may be misspelled.
+    // Where the attack removed the file, the path may be misspelled, so the reason is `policy_unreadable`.
     expect(String(answer.data['reason'])).toMatch(/^policy_un(?:safe|readable)$/);
     await host.close();
     expect(await paid()).toEqual([]);

@@ -81,7 +81,7 @@ describe('a code that is one only after NFC', () => {
       ['POST', `/api/listing/${removed}/withdraw`, { reason: words }, key],
       ['POST', '/api/register', { ...stage, model: words }],
       ['POST', '/oauth/register', { redirect_uris: ['https://host.example/back'], client_name: words }],
-      // This answer needs no key.
+      // This refusal needs no key.
       ['POST', '/api/comment', { listing_id: listing, body: words }],
       ['POST', '/api/mod/text', { target_type: 'store_line', target_id: 1, reason_code: 'spam', reason: words }],
       ['GET', `/api/shelves?q=${encodeURIComponent(words)}`, undefined],

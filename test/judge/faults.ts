@@ -100,22 +100,22 @@ const HARMLESS: Readonly<Record<string, Fault>> = {
   'receipt in another order': (dice, scene) => withReceipt(scene, { logs: shuffled(dice, receiptLogs(scene)) }),
   'index in another order': (dice, scene) => ({ index: shuffled(dice, scene.index) }),
   'receipt in capitals': (_, scene) =>
-    withReceipt(scene, { ...capitals(scene.receipt), status: scene.receipt?.['status'] }),
-  'index in capitals': (_, scene) => ({ index: scene.index.map(capitals) }),
-  'block in capitals': (_, scene) => ({ block: scene.block && capitals(scene.block) }),
-  'head in capitals': (_, scene) => ({ finalized: scene.finalized && capitals(scene.finalized) }),
+    withReceipt(scene, { ...upperCased(scene.receipt), status: scene.receipt?.['status'] }),
+  'index in capitals': (_, scene) => ({ index: scene.index.map(upperCased) }),
+  'block in capitals': (_, scene) => ({ block: scene.block && upperCased(scene.block) }),
+  'head in capitals': (_, scene) => ({ finalized: scene.finalized && upperCased(scene.finalized) }),
   'removed left out': (_, scene) =>
     withReceipt(scene, { logs: receiptLogs(scene).map(({ removed: _gone, ...log }) => log) }),
 };
 
-function capitals(given: Json | null): Json {
-  return Object.fromEntries(Object.entries(given ?? {}).map(([key, value]) => [key, loud(value)]));
+function upperCased(given: Json | null): Json {
+  return Object.fromEntries(Object.entries(given ?? {}).map(([key, value]) => [key, upperCasedValue(value)]));
 }
 
-function loud(value: unknown): unknown {
+function upperCasedValue(value: unknown): unknown {
   if (typeof value === 'string') return value.startsWith('0x') ? `0x${value.slice(2).toUpperCase()}` : value;
-  if (Array.isArray(value)) return value.map(loud);
-  return typeof value === 'object' && value !== null ? capitals({ ...value }) : value;
+  if (Array.isArray(value)) return value.map(upperCasedValue);
+  return typeof value === 'object' && value !== null ? upperCased({ ...value }) : value;
 }
 
 const FAULT_NAMES = Object.keys(FAULTS);

@@ -42,8 +42,9 @@ const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523
 const USED = '0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5';
 const CANCELED = '0x1cdd46ff242716cdaa72d159d339a485b3438398348d68f09d7c8c0a59353d81';
 
-const low = (value: unknown): string => (typeof value === 'string' ? value.toLowerCase() : '');
-const count = (value: unknown): number => (/^0x[0-9a-f]+$/.test(low(value)) ? Number(low(value)) : Number.NaN);
+const lowerCase = (value: unknown): string => (typeof value === 'string' ? value.toLowerCase() : '');
+const count = (value: unknown): number =>
+  /^0x[0-9a-f]+$/.test(lowerCase(value)) ? Number(lowerCase(value)) : Number.NaN;
 const party = (topic: string): string => (/^0x0{24}[0-9a-f]{40}$/.test(topic) ? `0x${topic.slice(26)}` : '');
 const unclear: Ruling = { outcome: 'unknown', seen: false };
 const refused = (reason: string): Ruling => ({ outcome: 'refused', reason });
@@ -58,9 +59,9 @@ interface Entry extends Record<'from' | 'to' | 'nonce', string> {
 }
 
 function readEntry(raw: Json, token: string): Entry {
-  const topics = (Array.isArray(raw['topics']) ? raw['topics'] : []).map(low);
+  const topics = (Array.isArray(raw['topics']) ? raw['topics'] : []).map(lowerCase);
   const [kind = '', first = '', second = ''] = topics;
-  const [address, data, index] = [low(raw['address']), low(raw['data']), count(raw['logIndex'])];
+  const [address, data, index] = [lowerCase(raw['address']), lowerCase(raw['data']), count(raw['logIndex'])];
   const [removed, whole] = [raw['removed'] === true, [index, address, topics, data]];
   const parties = { from: party(first), to: party(second), nonce: second, units: 0n };
   const entry: Entry = { index, what: 'other', ...parties, removed, whole };
@@ -80,31 +81,32 @@ interface Place extends Record<'number' | 'time', number>, Record<'failed' | 'fi
 
 /** Returns the receipt once it names a block. */
 function minedReceipt({ receipt }: Answers): Json | null {
-  return receipt !== null && /^0x.*[1-9a-f]/.test(low(receipt['blockHash'])) ? receipt : null;
+  return receipt !== null && /^0x.*[1-9a-f]/.test(lowerCase(receipt['blockHash'])) ? receipt : null;
 }
 
 /** Locates the transaction. Null while the node contradicts itself about its place or about logs that matter. */
 function findPlace(given: Answers, receipt: Json, rules: Rules, matters: (entry: Entry) => boolean): Place | null {
   const { block, finalized, logs } = given;
-  const [hash, tx, number] = [low(receipt['blockHash']), low(given.asked), count(receipt['blockNumber'])];
-  if (block === null || count(block['number']) !== number || low(block['hash']) !== hash) return null;
-  const listed = Array.isArray(block['transactions']) && block['transactions'].map(low).includes(tx);
-  if (!listed || low(receipt['transactionHash']) !== tx) return null;
-  if (!['0x0', '0x1'].includes(low(receipt['status'])) || !Array.isArray(receipt['logs'])) return null;
+  const [hash, tx, number] = [lowerCase(receipt['blockHash']), lowerCase(given.asked), count(receipt['blockNumber'])];
+  if (block === null || count(block['number']) !== number || lowerCase(block['hash']) !== hash) return null;
+  const listed = Array.isArray(block['transactions']) && block['transactions'].map(lowerCase).includes(tx);
+  if (!listed || lowerCase(receipt['transactionHash']) !== tx) return null;
+  if (!['0x0', '0x1'].includes(lowerCase(receipt['status'])) || !Array.isArray(receipt['logs'])) return null;
   const raw: Json[] = receipt['logs'];
-  const isOwn = (log: Json): boolean => low(log['transactionHash']) === tx && count(log['blockNumber']) === number;
-  if (!raw.every(isOwn) || [...raw, ...logs].some((log) => low(log['blockHash']) !== hash)) return null;
+  const isOwn = (log: Json): boolean =>
+    lowerCase(log['transactionHash']) === tx && count(log['blockNumber']) === number;
+  if (!raw.every(isOwn) || [...raw, ...logs].some((log) => lowerCase(log['blockHash']) !== hash)) return null;
   const read = (log: Json): Entry => readEntry(log, rules.token);
   const entries = raw.map(read).toSorted((one, other) => one.index - other.index);
-  const indexed = logs.filter((log) => low(log['transactionHash']) === tx).map(read);
+  const indexed = logs.filter((log) => lowerCase(log['transactionHash']) === tx).map(read);
   if (entries.some(({ removed }) => removed) || indexed.some((entry) => entry.removed && matters(entry))) return null;
   const texts = (of: Entry[]): string => String(of.flatMap((one) => (matters(one) ? `${one.whole}` : [])).toSorted());
   if (texts(entries) !== texts(indexed)) return null;
   const isSingle = (of: Entry[]): boolean => new Set(of.map(({ index }) => index)).size === of.length;
   if (!isSingle(entries) || !isSingle(logs.map(read))) return null;
   const head = finalized === null ? -1 : count(finalized['number']);
-  if (head === number && low(finalized?.['hash']) !== hash) return null;
-  const [time, failed, final] = [count(block['timestamp']), low(receipt['status']) === '0x0', number <= head];
+  if (head === number && lowerCase(finalized?.['hash']) !== hash) return null;
+  const [time, failed, final] = [count(block['timestamp']), lowerCase(receipt['status']) === '0x0', number <= head];
   return { entries, number, time, failed, final };
 }
 
@@ -174,7 +176,7 @@ function judgeUse(given: Answers, use: Json, rules: AttemptRules): Ruling {
   if (!isOfNonce || use['removed'] === true || receipt === null) return unclear;
   const place = findPlace(given, receipt, rules, (entry) => entry.what === 'transfer' && entry.from === payer);
   if (place === null || place.failed || count(use['blockNumber']) !== place.number) return unclear;
-  const isThere = ['blockHash', 'transactionHash'].every((key) => low(use[key]) === low(receipt[key]));
+  const isThere = ['blockHash', 'transactionHash'].every((key) => lowerCase(use[key]) === lowerCase(receipt[key]));
   const own = place.entries.find((one) => String(one.whole) === String(named.whole));
   if (!isThere || own === undefined || own.removed) return unclear;
   if (!place.final) return { outcome: 'unknown', seen: true };

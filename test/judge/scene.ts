@@ -116,12 +116,12 @@ export function drawLogs(dice: Dice, cast: Cast, wanted: readonly (Sketch | read
     index += dice.number(3);
     return [given ?? []].flat().map((sketch) => {
       index += 1;
-      return placed(sketch, index);
+      return withPlace(sketch, index);
     });
   });
 }
 
-function placed(sketch: Json, index: number): Json {
+function withPlace(sketch: Json, index: number): Json {
   const place = { blockNumber: quantity(HEIGHT), blockHash: BLOCK, transactionHash: TX };
   return { ...sketch, ...place, transactionIndex: '0x1', logIndex: quantity(index), removed: false };
 }
@@ -165,7 +165,7 @@ export function trueScene(logs: Json[], time: number): Scene {
     finalized: blockOf(HEIGHT + 10, time + 20),
     receipt: { ...place, status: '0x1', from: OTHER, to: TOKEN, gasUsed: '0x5208', logs },
     block: blockOf(HEIGHT, time, { hash: BLOCK }),
-    index: [{ ...placed(transfer({ from: PAYER, to: PAYEE, units: 5n }), 0), ...neighbour }, ...logs],
+    index: [{ ...withPlace(transfer({ from: PAYER, to: PAYEE, units: 5n }), 0), ...neighbour }, ...logs],
     faults: [],
   };
 }

@@ -118,7 +118,8 @@ export class Run {
     }
     reference.before = reference.view.transfers;
     const asked = stage.now();
-    const act = () => this.ask(step.method, step.path, step.asked).catch((error: unknown) => failed(error, step));
+    const act = () =>
+      this.ask(step.method, step.path, step.asked).catch((error: unknown) => answerOfCrash(error, step));
     const [answer, second] = await Promise.all([act(), step.twice ? act() : null]);
     await this.sync();
     // The market's clock stands still during a request, whatever is mined.
@@ -185,7 +186,7 @@ export class Run {
     const isNone = said === 'payment_invalid' || said === 'authorization_used_elsewhere';
     const payer = isNone ? null : asker.payer;
     if (!this.#isPaying({ ...asker, payer })) return;
-    // A proof that was never submitted and belongs to a removed listing may be paid again, elsewhere.
+    // The listing was removed and the proof never submitted, so the buyer may pay again elsewhere.
     if (said === 'listing_removed') return;
     if (status === 402 || body['do_not_pay_again'] === false) throw new Error(`asked to pay again\n${what}`);
   }
@@ -282,7 +283,7 @@ export class Run {
       status: STATUS[payment.status],
       reason: payment.reason,
       payer: payment.payer,
-      // Of two payments in one transaction the first has the proof.
+      // With two payments in one transaction, the first has the proof.
       proof: payment.reason === 'transaction_used' ? null : (payment.transfer?.hash ?? null),
       sales: isSale(payment) ? 1 : 0,
     }));
@@ -327,7 +328,7 @@ function rotated<T>(all: readonly T[], by: number): T[] {
 }
 
 /** A market that dies answers nothing. */
-function failed(error: unknown, step: Step): Answer {
+function answerOfCrash(error: unknown, step: Step): Answer {
   if (step.crashAt === undefined) throw error;
   return { status: 0, headers: new Headers(), body: {} };
 }

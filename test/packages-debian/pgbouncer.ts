@@ -21,7 +21,7 @@ const PROGRAM = process.env['PGBOUNCER'] ?? '/usr/sbin/pgbouncer';
 const TARGET = process.env['DATABASE_URL'];
 if (TARGET === undefined) throw new Error('DATABASE_URL is not set: name a database that may be thrown away');
 
-/** Runs `act` while PgBouncer pools sessions of the database with that lifetime. */
+/** Runs `act` with a URL of the database behind PgBouncer in that pool mode. */
 async function behindPgBouncer(
   mode: 'session' | 'transaction' | 'statement',
   act: (url: string) => Promise<void>,

@@ -12,7 +12,7 @@ import { patternOf, readRecipes } from './read-recipes.ts';
 
 const run = promisify(execFile);
 const SAMPLES = join(import.meta.dirname, 'samples');
-/** All texts are printed, including the API description. */
+/** Output limit of a script. It prints all texts, including the API description. */
 const MOST_BYTES = 64 * 1024 * 1024;
 
 /** Files written by a command, or not counted. */
@@ -82,7 +82,7 @@ function testRecipe({ name, most, steps, forgotten, shows }: Recipe): void {
     if (recipe === undefined) throw new Error(`CONTRIBUTING has no recipe of the name ${name}`);
     const copy = openCopy(root);
     for (const step of steps) await step(copy);
-    const noticed = forgotten.by === 'types' ? await compile(root) : await failure(root, [forgotten.by]);
+    const noticed = forgotten.by === 'types' ? await compile(root) : await failuresOf(root, [forgotten.by]);
     expect(noticed).toMatch(forgotten.says);
     await forgotten.step(copy);
     await writeMade(copy);
@@ -90,7 +90,7 @@ function testRecipe({ name, most, steps, forgotten, shows }: Recipe): void {
     const changed = await changedIn(root, base);
     const byHand = changed.filter((path) => !NOT_BY_HAND.test(path));
     expect(byHand.length).toBeLessThanOrEqual(most);
-    expect(unlike(byHand, recipe.files)).toEqual({ unnamed: [], unchanged: [] });
+    expect(compareChanges(byHand, recipe.files)).toEqual({ unnamed: [], unchanged: [] });
     expect(recipe.count).toBe(byHand.length);
 
     expect(await compile(root)).toBe('');
@@ -98,14 +98,17 @@ function testRecipe({ name, most, steps, forgotten, shows }: Recipe): void {
       path.includes('<') ? changed.filter((one) => patternOf(path).test(one)) : [path],
     );
     expect(tests.length).toBeGreaterThanOrEqual(recipe.tests.length);
-    expect(await failure(root, [...tests, 'test/reference.test.ts', 'src/wallet/make-bundle.test.ts'])).toBe('');
+    expect(await failuresOf(root, [...tests, 'test/reference.test.ts', 'src/wallet/make-bundle.test.ts'])).toBe('');
     await shows?.(copy);
     await rm(root, { recursive: true });
   });
 }
 
 /** Returns changed files that are not named, and named files that are unchanged. */
-function unlike(changed: readonly string[], named: readonly string[]): { unnamed: string[]; unchanged: string[] } {
+function compareChanges(
+  changed: readonly string[],
+  named: readonly string[],
+): { unnamed: string[]; unchanged: string[] } {
   const patterns = named.map(patternOf);
   return {
     unnamed: changed.filter((path) => !patterns.some((pattern) => pattern.test(path))),
@@ -134,7 +137,7 @@ async function compile(root: string): Promise<string> {
 }
 
 /** Returns the output of failing tests, or an empty text if all pass. They share the running database server. */
-async function failure(root: string, tests: readonly string[]): Promise<string> {
+async function failuresOf(root: string, tests: readonly string[]): Promise<string> {
   const env = { ...process.env, NO_COLOR: '1', DATABASE_URL: inject('testPostgres').adminUrl };
   const given = [
     'node_modules/vitest/vitest.mjs',

@@ -15,7 +15,7 @@ declare module 'vitest' {
 
 const root = resolve(import.meta.dirname, '../..');
 
-/** Without tests: recipes run those that they change. Copies reuse the files compiled here. */
+/** Excludes tests, because a recipe runs those that it changes. Copies reuse the files compiled here. */
 const PROJECT = {
   extends: './tsconfig.json',
   compilerOptions: { incremental: true, tsBuildInfoFile: './recipe.tsbuildinfo' },

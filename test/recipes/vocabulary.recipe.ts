@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { carryOut, recipe, says, writeMade } from './carry-out.ts';
 
 const VOCABULARY = 'src/contract/vocabulary.ts';
-/** Generated files are stale before this step. */
+/** A recipe that forgets this step leaves generated files out of date, which a test reports. */
 const STALE = { step: writeMade, by: 'test/reference.test.ts', says: /npm run docs/ } as const;
 
 const aisle = recipe('An aisle', {

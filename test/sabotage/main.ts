@@ -40,8 +40,8 @@ function readChoice(): Chosen {
       help: { type: 'boolean', default: false },
     },
   });
-  if (values.help) leave(HELP);
-  if (values.list) leave(SABOTAGES.map(({ name }) => `${name}\n`).join(''));
+  if (values.help) exitWith(HELP);
+  if (values.list) exitWith(SABOTAGES.map(({ name }) => `${name}\n`).join(''));
   const only = values.only ?? SABOTAGES.map(({ name }) => name);
   const unknown = only.find((name) => !SABOTAGES.some((one) => one.name === name));
   if (unknown !== undefined) throw new Error(`--only: there is no ${unknown}`);
@@ -51,12 +51,12 @@ function readChoice(): Chosen {
   return { sabotages: SABOTAGES.filter(({ name }) => only.includes(name)), side, json: values.json };
 }
 
-function leave(text: string): never {
+function exitWith(text: string): never {
   process.stdout.write(text);
   process.exit(0);
 }
 
-function tell({ json }: Chosen, tried: Tried): void {
+function printOutcome({ json }: Chosen, tried: Tried): void {
   const { name, outcome, by, seconds } = tried;
   if (json) {
     process.stdout.write(`${JSON.stringify(tried)}\n`);
@@ -92,7 +92,7 @@ async function tryAll(chosen: Chosen, root: string, databaseUrl: string, signal:
         const tried = await trySabotage(copies, next, running);
         if (signal.aborted) return;
         results.push(tried);
-        tell(chosen, tried);
+        printOutcome(chosen, tried);
       }
     };
     await Promise.all(Array.from({ length: chosen.side }, work));

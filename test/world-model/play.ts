@@ -32,12 +32,12 @@ async function playOne(stage: Stage, no: number, { things, acts }: Plan): Promis
     act.hasRun = true;
     await act.run(run);
   }
-  await end(run);
+  await endRun(run);
   run.leave();
 }
 
 /** Makes everything final and expired and lets both sites check. Then each thing is sold, or its offer and listing are canceled. */
-async function end(run: Run): Promise<void> {
+async function endRun(run: Run): Promise<void> {
   for (const seconds of [1, 301, 7_205]) {
     await new Wait({ seconds }).run(run);
     await new Mine({ blocks: FINALITY_BLOCKS }).run(run);

@@ -292,7 +292,7 @@ function mustBe(what: string, is: unknown, wanted: unknown): void {
 type Table = Readonly<Record<string, Readonly<Record<string, string | Readonly<Record<string, string>>>>>>;
 
 /** Tells whether one state leads to another in zero or more acts, since several may happen between two checks. */
-function walk(table: Table, states: readonly string[]): (from: string, to: string) => boolean {
+function createReachability(table: Table, states: readonly string[]): (from: string, to: string) => boolean {
   const next = new Map(states.map((state) => [state, new Set<string>()]));
   for (const steps of Object.values(table)) {
     for (const [from, step] of Object.entries(steps)) {
@@ -300,11 +300,11 @@ function walk(table: Table, states: readonly string[]): (from: string, to: strin
         if (next.has(to)) next.get(from)?.add(to);
     }
   }
-  const reached = new Map(states.map((from) => [from, reach(next, from)]));
+  const reached = new Map(states.map((from) => [from, reachableFrom(next, from)]));
   return (from, to) => reached.get(from)?.has(to) === true;
 }
 
-function reach(next: ReadonlyMap<string, ReadonlySet<string>>, from: string): ReadonlySet<string> {
+function reachableFrom(next: ReadonlyMap<string, ReadonlySet<string>>, from: string): ReadonlySet<string> {
   const found = new Set([from]);
   // The loop also visits states that it adds.
   for (const state of found) for (const to of next.get(state) ?? []) found.add(to);
@@ -312,8 +312,8 @@ function reach(next: ReadonlyMap<string, ReadonlySet<string>>, from: string): Re
 }
 
 const MAY_BECOME = {
-  offer: walk(OFFER_STEPS, OFFER_PHASES),
-  listing: walk(LISTING_STEPS, LISTING_STATES),
-  draft: walk(DRAFT_STEPS, DRAFT_STATES),
-  checkout: walk(CHECKOUT_STEPS, CHECKOUT_STATES),
+  offer: createReachability(OFFER_STEPS, OFFER_PHASES),
+  listing: createReachability(LISTING_STEPS, LISTING_STATES),
+  draft: createReachability(DRAFT_STEPS, DRAFT_STATES),
+  checkout: createReachability(CHECKOUT_STEPS, CHECKOUT_STATES),
 };

@@ -71,7 +71,7 @@ export class Run {
       run.lots.push({
         thing,
         reference,
-        seen: await see({ sites, thing, eventsSince, before: null }),
+        seen: await readState({ sites, thing, eventsSince, before: null }),
         checkouts: [],
         told: [],
       });
@@ -110,7 +110,7 @@ export class Run {
     const { stage, lots } = this;
     const [view, ...seen] = await Promise.all([
       stage.view(this.#firstBlock),
-      ...lots.map(({ thing, seen }) => see({ ...this.#sight, thing, before: seen })),
+      ...lots.map(({ thing, seen }) => readState({ ...this.#sight, thing, before: seen })),
     ]);
     this.view = view;
     for (const [at, { offer }] of seen.entries()) {
@@ -222,7 +222,7 @@ interface Sight {
 const NEW: Seen['shown'] = { state: 'live', sales: 0, world_receipt: null };
 
 /** Reads the public state of both sites and their databases. */
-async function see({ sites, thing, eventsSince, before }: Sight): Promise<Seen> {
+async function readState({ sites, thing, eventsSince, before }: Sight): Promise<Seen> {
   const [offer, inCity, onMarket] = await Promise.all([
     sites.offer(thing) as Promise<unknown> as Promise<OfferOut>,
     readCity(sites, thing),

@@ -41,8 +41,8 @@ export async function openStage(): Promise<Stage> {
   const cityLimits = { ...perHour, reconciles_per_resident_hour: MANY, things_per_resident_day: MANY };
   const sites = await startSites({ time, cityLimits });
   const { chain } = sites.market;
-  const sellers = await gather(sites, 'seller', SELLERS);
-  const buyers = await gather(sites, 'buyer', BUYERS);
+  const sellers = await makePersons(sites, 'seller', SELLERS);
+  const buyers = await makePersons(sites, 'buyer', BUYERS);
   await fund(
     chain,
     [...buyers.map(({ wallet }) => wallet), STRAY].map(({ address }) => ({ address, usdcUnits: PLENTY, wei: WEI })),
@@ -74,7 +74,7 @@ export async function openStage(): Promise<Stage> {
   };
 }
 
-async function gather(sites: Sites, name: string, count: number): Promise<Person[]> {
+async function makePersons(sites: Sites, name: string, count: number): Promise<Person[]> {
   const persons: Person[] = [];
   for (let n = 0; n < count; n += 1) persons.push(await sites.person(name));
   return persons;

@@ -81,16 +81,16 @@ async function askPatiently(baseUrl: string, path: string, query: Asked): Promis
   const url = new URL(baseUrl + path);
   for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, String(value));
   for (let round = 1; ; round += 1) {
-    const answer = await ask(url, path);
+    const answer = await fetchAnswer(url, path);
     const isBusy = answer.status === 429 || answer.status === 503;
-    if (!isBusy || round === TRIES) return await read(answer, path);
+    if (!isBusy || round === TRIES) return await readAnswer(answer, path);
     await answer.body?.cancel();
     const asked = Number(answer.headers.get('retry-after') ?? 1);
     await pause(Math.min(LONGEST_PAUSE_SECONDS, asked >= 0 ? asked : 1) * 1_000);
   }
 }
 
-async function ask(url: URL, path: string): Promise<Response> {
+async function fetchAnswer(url: URL, path: string): Promise<Response> {
   try {
     const headers = { accept: 'application/json' };
     return await fetch(url, { headers, redirect: 'manual', signal: AbortSignal.timeout(ANSWER_MS) });
@@ -99,7 +99,7 @@ async function ask(url: URL, path: string): Promise<Response> {
   }
 }
 
-async function read(answer: Response, path: string): Promise<Answer> {
+async function readAnswer(answer: Response, path: string): Promise<Answer> {
   const { status } = answer;
   if (status >= 300 && status < 400) {
     await answer.body?.cancel();

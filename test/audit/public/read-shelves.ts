@@ -59,7 +59,7 @@ async function walkShelves(
     shelves.fault ??= fault;
     for (const row of rows) {
       if (shelves.seen.has(row.id)) shelves.fault ??= `listing ${row.id} came twice`;
-      hold(row, promises, shelves);
+      checkRow(row, promises, shelves);
     }
     // A shelf must end, whatever it says.
     if (next !== null && (cursors.has(next) || shelves.seen.size > most)) shelves.fault ??= 'their pages do not end';
@@ -71,7 +71,7 @@ async function walkShelves(
   }
 }
 
-function hold(row: Shown, promises: ReadonlyMap<number, Promised>, shelves: ReadShelves): void {
+function checkRow(row: Shown, promises: ReadonlyMap<number, Promised>, shelves: ReadShelves): void {
   const { seen, wrong, wallets } = shelves;
   const promised = promises.get(row.id);
   seen.add(row.id);

@@ -28,7 +28,7 @@ function cityVerdict(name: string, find: string, put: string): Sabotage {
   return bug(name, CITY_CLAIM, find, put, ['src/city/payments/decide-claim.test.ts']);
 }
 
-/** The fee of a thing, and the amount reserved for it. */
+/** The fee of a thing, and the wallet and draft reserved for it. */
 const HOLDING: readonly Sabotage[] = [
   bug(
     'thing-wallet-not-held',

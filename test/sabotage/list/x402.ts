@@ -103,7 +103,7 @@ const proofs: readonly Sabotage[] = [
   ),
 ];
 
-/** Keys the ledger by the raw spelling of the signed data, and here by the header's version too. */
+/** The ledger is keyed by the signed data, independent of its spelling. These edits add the header's version to the key. */
 const RAW_KEY: readonly Edit[] = [
   {
     file: 'src/market/purchases/buy-request.ts',

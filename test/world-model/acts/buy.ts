@@ -45,7 +45,7 @@ const NO_CHECKOUT = 999_999_999;
 
 async function reserve(run: Run, lot: Lot, who: Person, checkout: number): Promise<void> {
   const { reference, thing } = lot;
-  // Its state before this request makes a site check it.
+  // Judge by the state before this request, since the request itself makes a site check the offer.
   const mayHave = reference.mayReserve(lot.seen, who.resident.handle, checkout);
   await run.step({
     ...{ what: 'reserve', lot, who },

@@ -54,7 +54,7 @@ export class Mislead extends Act<{ lot: number; wire: 'price' | 'nothing' }> {
 }
 
 function judgeSync(before: Seen, after: Seen, { said, wire, last }: { said: Answer; wire: Wire; last: Answer | null }) {
-  if (last !== null && !isDeepStrictEqual(told(said), told(last)))
+  if (last !== null && !isDeepStrictEqual(comparable(said), comparable(last)))
     fault(`asked once more: ${JSON.stringify(last.body)}`);
   if (wire !== 'honest') {
     if (after.state !== before.state && after.state !== 'stale') fault(`a lie made it ${after.state}`);
@@ -67,7 +67,7 @@ function judgeSync(before: Seen, after: Seen, { said, wire, last }: { said: Answ
   if (after.state !== state || said.body['status'] !== expected) fault(`it should be ${state} and ${expected}`);
 }
 
-function told({ status, body }: Answer): unknown {
+function comparable({ status, body }: Answer): unknown {
   const { request_id: _, ...rest } = body;
   return [status, rest];
 }
