@@ -93,14 +93,14 @@ async function askUntil(
     if (pauseMs > 0) await systemClock.sleep(pauseMs);
     const told = scene.shop.read(buying.order, await scene.wires.ask(scene.shop.request(buying.order)));
     const now = performance.now();
-    note(scene, buying, told, now);
+    recordAnswer(scene, buying, told, now);
     if (told.outcome !== 'pending') return false;
     if (farEnough(told)) return true;
     if (now - buying.begunAt > GIVEN_UP_MS) throw new Error(`no goods after ${GIVEN_UP_MS} ms: ${told.name}`);
   }
 }
 
-function note({ heads, round }: Scene, buying: Buying, told: Told, now: number): void {
+function recordAnswer({ heads, round }: Scene, buying: Buying, told: Told, now: number): void {
   const name = `${buying.asked === 0 ? 'first' : 'later'} ${told.name}`;
   buying.asked += 1;
   round.answers[name] = (round.answers[name] ?? 0) + 1;

@@ -22,7 +22,7 @@ export function startChild<Order extends object, Answer>(program: URL, name: str
         const reply = (await Promise.race([
           once(child, 'message', { signal: ended.signal }),
           once(child, 'exit', { signal: ended.signal }).then(() => [{ failure: `${name} has ended` }]),
-          sent(child, order).then(() => new Promise<never>(() => {})),
+          sendOrder(child, order).then(() => new Promise<never>(() => {})),
         ])) as [Reply<Answer>];
         if ('failure' in reply[0]) throw new Error(`${name}: ${reply[0].failure}`);
         return reply[0].answer;
@@ -52,7 +52,7 @@ export function serveOrders<Order, Answer>(act: (order: Order) => Promise<Answer
   process.once('disconnect', () => process.exit(0));
 }
 
-function sent(child: ChildProcess, order: object): Promise<void> {
+function sendOrder(child: ChildProcess, order: object): Promise<void> {
   return new Promise((resolve, reject) => {
     child.send(order, (error) => (error === null ? resolve() : reject(error)));
   });

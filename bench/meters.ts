@@ -46,7 +46,7 @@ export async function meterDatabase(path: string): Promise<Meter> {
     counts: () => ({ statements }),
     close: async () => {
       for (const socket of sockets) socket.destroy();
-      await closed(server);
+      await closeServer(server);
     },
   };
 }
@@ -83,7 +83,7 @@ export async function meterChain(url: string): Promise<Meter> {
   const server = createHttpServer(async (request, response) => {
     try {
       const asked = await bodyOf(request);
-      const answer = await pass(url, agent, asked);
+      const answer = await forwardBody(url, agent, asked);
       const calls = readCalls(asked);
       add('requests', 1);
       add('calls', calls.length);
@@ -104,12 +104,12 @@ export async function meterChain(url: string): Promise<Meter> {
     counts: () => ({ ...counts }),
     close: async () => {
       agent.destroy();
-      await closed(server);
+      await closeServer(server);
     },
   };
 }
 
-function pass(url: string, agent: Agent, body: Buffer): Promise<{ status: number; body: Buffer }> {
+function forwardBody(url: string, agent: Agent, body: Buffer): Promise<{ status: number; body: Buffer }> {
   return new Promise((resolve, reject) => {
     const headers = { 'content-type': 'application/json', 'content-length': body.length };
     const passed = httpRequest(url, { method: 'POST', agent, headers }, (response) => {
@@ -133,7 +133,7 @@ function listen(server: Server): Promise<number> {
   });
 }
 
-function closed(server: Server | HttpServer): Promise<void> {
+function closeServer(server: Server | HttpServer): Promise<void> {
   if ('closeAllConnections' in server) server.closeAllConnections();
   return new Promise((resolve) => server.close(() => resolve()));
 }

@@ -29,7 +29,7 @@ export function runBench<Options>(bench: Bench<Options>): void {
 }
 
 /** Reports a wrong option in one line, without a stack trace. */
-function wanted<Options>(read: Bench<Options>['read']): Options | null {
+function readOrExit<Options>(read: Bench<Options>['read']): Options | null {
   try {
     return read(process.argv.slice(2));
   } catch (error) {
@@ -39,7 +39,7 @@ function wanted<Options>(read: Bench<Options>['read']): Options | null {
 }
 
 async function run<Options>({ help, read, measure }: Bench<Options>): Promise<void> {
-  const options = wanted(read);
+  const options = readOrExit(read);
   if (options === null) {
     process.stdout.write(help);
     return;

@@ -6,7 +6,7 @@ import { requestBytes, type WireAnswer } from './wire.ts';
 
 /** Facts about a purchase in an answer. */
 export interface Told {
-  /** Such as `202` or `503 settlement_pending`. */
+  /** For example `202` or `503 settlement_pending`. */
   name: string;
   /** The mined transaction, once an answer names it. */
   mined: { hash: Hex; block: number | null } | null;

@@ -7,11 +7,11 @@ import { cpuMs, familyOf, writtenBytes } from './process-facts.ts';
 export type Spent = Readonly<Record<string, number>>;
 
 export function difference(from: Spent, to: Spent): Spent {
-  return mapped(to, (value, name) => value - (from[name] ?? 0));
+  return mapCosts(to, (value, name) => value - (from[name] ?? 0));
 }
 
 export function perOne(spent: Spent, count: number): Spent {
-  return mapped(spent, (value) => value / count);
+  return mapCosts(spent, (value) => value / count);
 }
 
 /** Adds a prefix to all names. */
@@ -19,7 +19,7 @@ export function named(prefix: string, counts: Spent): Spent {
   return Object.fromEntries(Object.entries(counts).map(([name, value]) => [`${prefix}.${name}`, value]));
 }
 
-function mapped(spent: Spent, change: (value: number, name: string) => number): Spent {
+function mapCosts(spent: Spent, change: (value: number, name: string) => number): Spent {
   return Object.fromEntries(Object.entries(spent).map(([name, value]) => [name, change(value, name)]));
 }
 

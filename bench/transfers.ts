@@ -72,7 +72,7 @@ export async function measureTransfers(chain: LocalChain, lanes: Lanes): Promise
         return last;
       }),
     );
-    for (const hash of hashes) if (hash !== null) await mined(chain, hash);
+    for (const hash of hashes) if (hash !== null) await waitUntilMined(chain, hash);
   } finally {
     for (const wire of wires) wire.close();
   }
@@ -90,7 +90,7 @@ function hashIn(body: Buffer): Hex {
   return result;
 }
 
-async function mined(chain: LocalChain, hash: Hex): Promise<void> {
+async function waitUntilMined(chain: LocalChain, hash: Hex): Promise<void> {
   for (let waited = 0; waited < MINED_WITHIN_MS; waited += POLL_MS) {
     if ((await readReceipt(chain.rpc, hash)) !== null) return;
     await systemClock.sleep(POLL_MS);

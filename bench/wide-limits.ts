@@ -9,8 +9,8 @@ export async function wideLimits(root: string): Promise<{ market: string; facili
   const market = await limitNames(join(root, 'src/contract/vocabulary.ts'));
   const facilitator = await limitNames(join(root, 'src/facilitator/budget/gas-budget.ts'));
   return {
-    market: widened(market.filter((name) => name.includes('_per_'))),
-    facilitator: widened(facilitator.filter((name) => name.startsWith('gas_loss_'))),
+    market: widenLimits(market.filter((name) => name.includes('_per_'))),
+    facilitator: widenLimits(facilitator.filter((name) => name.startsWith('gas_loss_'))),
   };
 }
 
@@ -19,6 +19,6 @@ async function limitNames(file: string): Promise<string[]> {
   return Object.keys(DEFAULT_LIMITS);
 }
 
-function widened(names: readonly string[]): string {
+function widenLimits(names: readonly string[]): string {
   return JSON.stringify(Object.fromEntries(names.map((name) => [name, WIDE])));
 }

@@ -37,7 +37,7 @@ const NOTHING = Buffer.alloc(0);
 /** Parses as little of an answer as possible, because the client shares cores with the server under test. Keeps chunks as sent. */
 export async function openWire(url: string, options: { keepBody: boolean }): Promise<Wire> {
   const { hostname, port } = new URL(url);
-  const socket = await connected(hostname, Number(port));
+  const socket = await connectTo(hostname, Number(port));
   let waiting: Waiting | null = null;
   let head: Head | null = null;
   let kept: Buffer[] = [];
@@ -103,7 +103,7 @@ export async function openWire(url: string, options: { keepBody: boolean }): Pro
   };
 }
 
-function connected(host: string, port: number): Promise<Socket> {
+function connectTo(host: string, port: number): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port, noDelay: true });
     socket.once('error', reject);

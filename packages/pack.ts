@@ -39,7 +39,7 @@ export function stagePackage(name: PackageFolder, folder: string): Manifest {
   const manifest = readManifest(from);
   const texts = readdirSync(dist, { recursive: true, encoding: 'utf8' })
     .filter((path) => /\.(?:js|d\.ts)$/.test(path))
-    .map((path) => finish(join(dist, path)));
+    .map((path) => rewriteNames(join(dist, path)));
   const packages = new Set(texts.flatMap(packagesIn));
   const dependencies = [...packages].sort().map((used) => [used, versionOf(used, root)]);
   const made = {
@@ -85,7 +85,7 @@ function compile(project: string, outDir: string): void {
 }
 
 /** Rewrites file names in a compiled file to those of the package, and returns its text. */
-function finish(path: string): string {
+function rewriteNames(path: string): string {
   const text = readFileSync(path, 'utf8');
   if (!path.endsWith('.d.ts')) {
     // The compiler follows imports only, so a file referenced by URL would be missing.

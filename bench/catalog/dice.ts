@@ -5,7 +5,7 @@ export interface Dice {
   /** Uniform in [0, below). */
   int(below: number): number;
   pick<T>(from: readonly T[]): T;
-  /** That many random bytes as hex. */
+  /** Returns random bytes as hex. */
   hex(bytes: number): string;
 }
 

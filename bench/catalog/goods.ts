@@ -59,9 +59,9 @@ export function createGoods(seed: number, given: { sellers: number; vocabulary: 
     const goods: Goods = {
       id,
       seller: drawSeller() + 1,
-      title: text.title(around(TITLE_LENGTH, dice)),
-      description: text.prose(around(DESCRIPTION_LENGTH, dice), ' '),
-      preview: text.prose(around(PREVIEW_LENGTH, dice), '\n'),
+      title: text.title(lengthAround(TITLE_LENGTH, dice)),
+      description: text.prose(lengthAround(DESCRIPTION_LENGTH, dice), ' '),
+      preview: text.prose(lengthAround(PREVIEW_LENGTH, dice), '\n'),
       priceUnits,
       tags: distinct(2 + dice.int(3), () => tags[drawTag()] ?? ''),
       aisle: AISLES[drawAisle()] ?? 'other',
@@ -76,7 +76,7 @@ export function createGoods(seed: number, given: { sellers: number; vocabulary: 
   };
 }
 
-function around(length: number, dice: Dice): number {
+function lengthAround(length: number, dice: Dice): number {
   return Math.round(length * (0.6 + 0.8 * dice.share()));
 }
 
@@ -97,13 +97,13 @@ function drawPrice(dice: Dice): number {
 /** Generates sentences of four to fourteen words with some commas. */
 function createText(dice: Dice, word: () => string) {
   const sentence = (): string => {
-    let said = capital(word());
+    let said = capitalize(word());
     for (let left = 3 + dice.int(11); left > 0; left -= 1) said += (dice.int(9) === 0 ? ', ' : ' ') + word();
     return `${said}.`;
   };
   return {
     title: (length: number): string => {
-      let title = capital(word());
+      let title = capitalize(word());
       while (title.length < length) title += ` ${word()}`;
       return title.slice(0, 120).trimEnd();
     },
@@ -115,6 +115,6 @@ function createText(dice: Dice, word: () => string) {
   };
 }
 
-function capital(word: string): string {
+function capitalize(word: string): string {
   return word.charAt(0).toUpperCase() + word.slice(1);
 }

@@ -25,7 +25,7 @@ export interface SeedOrder {
 
 /** Raise it when the same seed gives other rows, so that a folder with the old ones is refused. */
 const SHAPE = 3;
-/** Sets the counters of existing rows, from this line of the migration on, because the triggers were off. */
+/** From the line COUNTS_FROM on, this migration counts existing rows. Needed because the rows were inserted without its triggers. */
 const COUNTERS = new URL('../../migrations/market/0021-counters.sql', import.meta.url);
 const COUNTS_FROM = '-- What there is.';
 const CHUNK = 10_000;

@@ -19,7 +19,7 @@ export interface SqlAnswer {
 /** The pool size of a web process, which is best on few cores. */
 const CONNECTIONS = 16;
 
-async function make({ url, pages, seconds }: SqlOrder): Promise<SqlAnswer> {
+async function buildPages({ url, pages, seconds }: SqlOrder): Promise<SqlAnswer> {
   const database = await openDatabase({
     url,
     poolSize: CONNECTIONS,
@@ -48,4 +48,4 @@ async function make({ url, pages, seconds }: SqlOrder): Promise<SqlAnswer> {
   }
 }
 
-serveOrders(make);
+serveOrders(buildPages);

@@ -37,13 +37,13 @@ const server = createServer((request, response) => {
   response.end(found.body);
 });
 
-async function keep({ marketUrl, requests }: StaticOrder): Promise<StaticAnswer> {
+async function fetchKept({ marketUrl, requests }: StaticOrder): Promise<StaticAnswer> {
   const agent = new Agent({ keepAlive: true, maxSockets: ASKED_AT_ONCE });
   const answers = new Map<string, Kept>();
   const waiting = [...new Map(requests.map((request) => [request.path, request])).values()];
   const run = async (): Promise<void> => {
     for (let request = waiting.pop(); request !== undefined; request = waiting.pop()) {
-      answers.set(request.path, await ask(marketUrl, request, agent));
+      answers.set(request.path, await fetchAnswer(marketUrl, request, agent));
     }
   };
   try {
@@ -56,7 +56,7 @@ async function keep({ marketUrl, requests }: StaticOrder): Promise<StaticAnswer>
   return { url: await listen(), bytesPerAnswer: bytes / kept.size };
 }
 
-function ask(marketUrl: string, { path, headers }: PageRequest, agent: Agent): Promise<Kept> {
+function fetchAnswer(marketUrl: string, { path, headers }: PageRequest, agent: Agent): Promise<Kept> {
   return new Promise((resolve, reject) => {
     const read = (answer: IncomingMessage): void => {
       const chunks: Buffer[] = [];
@@ -90,4 +90,4 @@ function listen(): Promise<string> {
   });
 }
 
-serveOrders(keep);
+serveOrders(fetchKept);

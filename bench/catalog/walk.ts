@@ -25,7 +25,7 @@ export async function deepPlaces(url: string, shelf: string, dice: Dice, count: 
     const { listings, next_cursor } = await readShelf(url, path);
     const last = listings.at(-1);
     if (next_cursor === null || last === undefined) break;
-    path = continued(shelf, next_cursor);
+    path = withCursor(shelf, next_cursor);
     places.push({ path, after: { id: last.id, votes: last.votes } });
   }
   const deep = places.slice(Math.floor(places.length / 2));
@@ -35,10 +35,10 @@ export async function deepPlaces(url: string, shelf: string, dice: Dice, count: 
 /** Null if there is only one page. */
 export async function secondPage(url: string, shelf: string): Promise<string | null> {
   const { next_cursor } = await readShelf(url, shelf);
-  return next_cursor === null ? null : continued(shelf, next_cursor);
+  return next_cursor === null ? null : withCursor(shelf, next_cursor);
 }
 
-function continued(shelf: string, cursor: string): string {
+function withCursor(shelf: string, cursor: string): string {
   return `${shelf}${shelf.includes('?') ? '&' : '?'}cursor=${encodeURIComponent(cursor)}`;
 }
 

@@ -63,18 +63,18 @@ export function measureLikeness(texts: Texts, tell: (line: string) => void): Kin
   });
   for (const licence of BENCHED) {
     measure(`two works behind ${licence}`, false, (name) =>
-      behind([licence, licence], texts.fresh(name), texts.fresh(`${name}, another`)),
+      pairBehind([licence, licence], texts.fresh(name), texts.fresh(`${name}, another`)),
     );
     measure(`${licence} alone, and a work behind it`, false, (name) =>
-      behind([licence, licence], [], texts.fresh(name)),
+      pairBehind([licence, licence], [], texts.fresh(name)),
     );
     measure(`a copy behind ${licence}`, true, (name) => {
       const one = texts.fresh(name);
-      return behind([null, licence], one, one);
+      return pairBehind([null, licence], one, one);
     });
     measure(`1 % in one place, ${licence} for MIT`, true, (name) => {
       const one = texts.fresh(name);
-      return behind(['MIT', licence], one, texts.edited(one, { share: 0.01, inBlock: true }, name));
+      return pairBehind(['MIT', licence], one, texts.edited(one, { share: 0.01, inBlock: true }, name));
     });
   }
   measure('two that fill in one form, a quarter of it', false, sibling('family'));
@@ -91,7 +91,7 @@ function licenceWords(name: string): string[] {
 }
 
 /** Two works, each with or without a licence in front. Likeness of the licences must not count. */
-function behind(licences: readonly (string | null)[], one: readonly string[], other: readonly string[]): Pair {
+function pairBehind(licences: readonly (string | null)[], one: readonly string[], other: readonly string[]): Pair {
   const [first, second] = licences.map((name) => (name === null ? [] : licenceWords(name)));
   const text = [...(second ?? []), ...other].join(' ');
   return { one, other, oneText: [...(first ?? []), ...one].join(' '), text };
@@ -108,7 +108,7 @@ function measureKind(kind: string, isCopy: boolean, pair: (name: string) => Pair
   for (let n = 0; n < PAIRS; n += 1) {
     const { one, other, oneText, text } = pair(`${kind} ${n}`);
     const refused = wouldRefuse(shapeOfText(oneText ?? one.join(' ')), shapeOfText(text ?? other.join(' ')));
-    count(outcome, jaccard(one, other), refused);
+    countPair(outcome, jaccard(one, other), refused);
   }
   outcome.likeness /= outcome.pairs;
   return outcome;
@@ -124,7 +124,7 @@ function measureUnrelated(texts: Texts): KindOutcome {
     for (const other of all.slice(at + 1)) {
       // They share almost no run of five words. The true likeness is computed only for refusals.
       const refused = wouldRefuse(one.shape, other.shape);
-      count(outcome, refused ? jaccard(one.words, other.words) : 0, refused);
+      countPair(outcome, refused ? jaccard(one.words, other.words) : 0, refused);
     }
   }
   outcome.likeness /= outcome.pairs;
@@ -136,7 +136,7 @@ function emptyOutcome(kind: string, isCopy: boolean): KindOutcome {
   return { kind, isCopy, ...none, likeness: 0, near: { ...none }, apart: { ...none } };
 }
 
-function count(outcome: KindOutcome, likeness: number, refused: boolean): void {
+function countPair(outcome: KindOutcome, likeness: number, refused: boolean): void {
   const side = likeness >= NEAR ? outcome.near : outcome.apart;
   for (const sum of [outcome, side]) {
     sum.pairs += 1;

@@ -13,10 +13,10 @@ export async function collectGarbage({ pid, logFile }: { pid: number; logFile: s
   process.kill(pid, 'SIGUSR1');
   const socket = new WebSocket(await debuggerAddress(logFile));
   try {
-    await heard(socket, 'open');
+    await nextEvent(socket, 'open');
     // Run twice: the second collection frees what the first one finalizes.
     for (const id of [1, 2]) {
-      const answered = heard(socket, 'message');
+      const answered = nextEvent(socket, 'message');
       socket.send(JSON.stringify({ id, method: 'HeapProfiler.collectGarbage' }));
       await answered;
     }
@@ -34,7 +34,7 @@ async function debuggerAddress(logFile: string): Promise<string> {
   throw new Error('the market opens no door for debuggers: is another program at port 9229?');
 }
 
-function heard(socket: WebSocket, what: 'open' | 'message'): Promise<void> {
+function nextEvent(socket: WebSocket, what: 'open' | 'message'): Promise<void> {
   return new Promise((resolve, reject) => {
     socket.addEventListener(what, () => resolve(), { once: true });
     socket.addEventListener('error', () => reject(new Error('the debugger’s door is shut')), { once: true });

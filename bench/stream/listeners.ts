@@ -31,7 +31,7 @@ interface Client {
 const clients: Client[] = [];
 const faults: string[] = [];
 
-function fault({ index }: Client, text: string): void {
+function addFault({ index }: Client, text: string): void {
   if (faults.length < MOST_FAULTS) faults.push(`client ${index}: ${text}`);
 }
 
@@ -59,7 +59,7 @@ function listen(port: number, index: number): Promise<Client> {
     });
     socket.on('error', reject);
     socket.on('close', () => {
-      if (wanted) fault(client, 'closed by the server');
+      if (wanted) addFault(client, 'closed by the server');
       reject(new Error('closed'));
     });
     socket.once('connect', () => socket.write('GET /api/events/stream HTTP/1.1\r\nHost: market\r\n\r\n'));
@@ -78,15 +78,15 @@ function takeBlock(client: Client, block: string): void {
   if (block === ':') return;
   const [, text = '', kind, data = ''] = EVENT.exec(block) ?? [];
   const id = Number(text);
-  if (id !== (client.last ?? 0) + 1) fault(client, `after ${client.last} comes ${block.slice(0, 80)}`);
+  if (id !== (client.last ?? 0) + 1) addFault(client, `after ${client.last} comes ${block.slice(0, 80)}`);
   if (client.index % READS_RECORDS === 0) {
     const record = JSON.parse(data) as { id: number; kind: string };
-    if (record.id !== id || record.kind !== kind) fault(client, `${id} holds ${record.id}`);
+    if (record.id !== id || record.kind !== kind) addFault(client, `${id} holds ${record.id}`);
   }
   client.last = id;
 }
 
-async function act(order: ListenOrder): Promise<ListenAnswer> {
+async function runOrder(order: ListenOrder): Promise<ListenAnswer> {
   if (order.act === 'open') {
     for (let begun = 0; begun < order.count; begun += AT_ONCE) {
       const size = Math.min(AT_ONCE, order.count - begun);
@@ -100,4 +100,4 @@ async function act(order: ListenOrder): Promise<ListenAnswer> {
   return { open: clients.length, slowest, fastest, faults: faults.splice(0) };
 }
 
-serveOrders(act);
+serveOrders(runOrder);

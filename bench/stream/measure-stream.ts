@@ -66,7 +66,7 @@ export async function measureStream(options: Options, running: Running): Promise
   await listeners.ask({ act: 'open', port, count: WARM_UP.clients });
   await timeWhileWriting(stage, { ...WARM_UP, signal });
   await listeners.ask({ act: 'close' });
-  const alone = await timed(market.url, () => systemClock.sleep(ALONE_SECONDS * 1_000, signal));
+  const alone = await timeWhile(market.url, () => systemClock.sleep(ALONE_SECONDS * 1_000, signal));
   const before = await rssMb(market, signal);
 
   tell(`connecting ${options.clients} clients`);
@@ -78,7 +78,7 @@ export async function measureStream(options: Options, running: Running): Promise
   const begin = performance.now();
   const { written, times } = await timeWhileWriting(stage, { ...options, signal });
   const marketShare = (((await cpuMs([market.pid])) ?? 0) - cpu) / (performance.now() - begin);
-  const { faults, slowest, fastest, open } = await arrived(stage, signal);
+  const { faults, slowest, fastest, open } = await waitForEvents(stage, signal);
   if (open !== options.clients) faults.push(`${open} clients are left`);
   if (slowest !== fastest) faults.push(`the slowest client has ${slowest}, the fastest ${fastest}`);
   const window = (await watch?.end(fastest)) ?? null;
@@ -135,11 +135,11 @@ async function timeWhileWriting(
   { database, market }: Stage,
   given: { rate: number; seconds: number; signal: AbortSignal },
 ): Promise<{ written: number; times: Times }> {
-  const { times, value } = await timed(market.url, () => writeEvents(database, given));
+  const { times, value } = await timeWhile(market.url, () => writeEvents(database, given));
   return { written: value, times };
 }
 
-async function timed<T>(url: string, act: () => Promise<T>): Promise<{ times: Times; value: T }> {
+async function timeWhile<T>(url: string, act: () => Promise<T>): Promise<{ times: Times; value: T }> {
   const done = new AbortController();
   const timing = timeRequests(url, done.signal);
   try {
@@ -152,7 +152,7 @@ async function timed<T>(url: string, act: () => Promise<T>): Promise<{ times: Ti
 }
 
 /** Returns the listeners' state when all have the last event, or after a timeout. */
-async function arrived({ listeners, market }: Stage, signal: AbortSignal): Promise<ListenAnswer> {
+async function waitForEvents({ listeners, market }: Stage, signal: AbortSignal): Promise<ListenAnswer> {
   const begin = performance.now();
   const faults: string[] = [];
   for (;;) {

@@ -48,7 +48,7 @@ export async function measureWaiting(options: Options, running: Running): Promis
   const ground = await prepare(options, running);
   const { world, shop, heads, waiting, tell } = ground;
   const url = world.side.marketUrl;
-  await settle();
+  await rest();
   tell('an idle market');
   const windows: Window[] = [];
   const note = (window: Window): void => {
@@ -63,14 +63,14 @@ export async function measureWaiting(options: Options, running: Running): Promis
   tell(`${waiting.length} payments that wait`);
   await writeRows(world.side.books, waiting);
   note(await measureWhile(ground, 'first reading of all', () => untilRead(world, waiting.length)));
-  await settle();
+  await rest();
   note(await measureFor(ground, 'all wait', options.seconds / 2));
   const letThemAsk = (): Buyers => {
     const asked = waiting.map((one) => orderOf(one, world));
     return letBuyersAsk(url, shop, asked);
   };
   const early = letThemAsk();
-  await settle();
+  await rest();
   const askedBefore = early.asked();
   note(await measureFor(ground, 'all wait, buyers ask', options.seconds / 2));
   const asksPerSecond = (early.asked() - askedBefore) / (windows.at(-1)?.seconds ?? 1);
@@ -84,7 +84,7 @@ export async function measureWaiting(options: Options, running: Running): Promis
   tell('some of them end in every block');
   note(await measureFor(ground, 'some end in each block', options.seconds / 2));
   const buyers = letThemAsk();
-  await settle();
+  await rest();
   note(await measureFor(ground, 'some end, buyers ask', options.seconds / 2));
   const underLoad = await buySome(url, shop, await ground.sign(NEW_PURCHASES), heads);
   await buyers.stop();
@@ -92,7 +92,7 @@ export async function measureWaiting(options: Options, running: Running): Promis
   return { options, windows, alone, underLoad: underLoad, ends, delivered: buyers.delivered(), asksPerSecond };
 }
 
-const settle = (): Promise<void> => systemClock.sleep(REST_SECONDS * 1_000);
+const rest = (): Promise<void> => systemClock.sleep(REST_SECONDS * 1_000);
 
 async function prepare(options: Options, running: Running): Promise<Ground> {
   const metricsPort = await freePort();

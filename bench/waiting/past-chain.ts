@@ -20,7 +20,7 @@ export interface PastChain {
   transferred: Transferred[];
 }
 
-/** Setup mines a block per second of chain time, before all other blocks. */
+/** Chain time reserved for setup, whose blocks are a second apart and come before all others. */
 const SET_UP_SECONDS = 3_600;
 const GAS = 200_000n;
 const FEE_LIMIT = 100_000_000_000n;
@@ -50,7 +50,7 @@ export async function startPastChain(
     const due = payments.slice(transferred.length, until);
     const hashes = await submitAll(chain, due, transferred.length);
     await chain.mine();
-    if (due.length > 0) transferred.push(...(await located(chain, due, hashes)));
+    if (due.length > 0) transferred.push(...(await locate(chain, due, hashes)));
   }
   await chain.rpc.call('anvil_removeBlockTimestampInterval', []);
   await mineAt(chain, Math.floor(systemClock.now() / 1_000));
@@ -83,7 +83,7 @@ async function submitAll(chain: LocalChain, payments: readonly Signed[], sent: n
   );
 }
 
-async function located(chain: LocalChain, payments: readonly Signed[], hashes: readonly Hex[]): Promise<Transferred[]> {
+async function locate(chain: LocalChain, payments: readonly Signed[], hashes: readonly Hex[]): Promise<Transferred[]> {
   const block = await readBlock(chain.rpc, 'latest');
   if (block === null) throw new Error('no block');
   const at = { blockNumber: Number(block.number), blockTime: new Date(Number(block.timestamp) * 1_000) };
