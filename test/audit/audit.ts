@@ -25,7 +25,6 @@ export interface AuditOrder {
   fromBlock?: number | undefined;
   /** A file that stores how far the last clean audit came. */
   statePath?: string | undefined;
-  /** Reports progress now and then. */
   say?(progress: string): void;
 }
 

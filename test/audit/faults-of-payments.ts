@@ -81,10 +81,7 @@ async function faultsOfProof({ chain, token }: Scene, line: PaymentLine, hash: s
   return [...faults, ...faultsOfTransfer(line, { units: moved.units, uses, made, time })];
 }
 
-/**
- * The second of two payments in one transaction has no proof. It may be delivered only if its own authorization made a transfer that no
- * other payment uses.
- */
+/** The second payment in a transaction has no proof. It may be delivered only if its authorization made a transfer of its own. */
 async function faultsOfSecond({ books, chain, token }: Scene, line: PaymentLine): Promise<string[]> {
   if (line.status !== 'completed' || !isSecond(line) || line.tx_hash === null) return [];
   const receipt = await chain.receipt(line.tx_hash);

@@ -174,7 +174,6 @@ export interface BooksOrder {
   chainId: bigint;
   /** The event that the state remembers. */
   rememberedId: string | null;
-  /** Reports progress to a person who waits. */
   say(progress: string): void;
 }
 

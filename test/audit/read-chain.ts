@@ -133,10 +133,7 @@ export function authorizationsIn(logs: readonly ChainLog[], token: string): stri
     .map(({ topics }) => `${walletOf(topics[1])} ${topics[2]}`);
 }
 
-/**
- * Returns the transfer that an authorization made: the token emits the use and directly after it the transfer. Later logs of the
- * transaction belong to something else.
- */
+/** Returns the transfer that an authorization made: the token emits it directly after the use. Later logs belong to other calls. */
 export function madeBy(
   receipt: ChainReceipt,
   token: string,

@@ -2,7 +2,6 @@ import type { Audit } from './audit.ts';
 import type { Incoming } from './incoming.ts';
 import type { MarketAudit } from './public/audit-market.ts';
 
-/** Formats units as USDC. */
 function usdc(units: string | bigint): string {
   const value = BigInt(units);
   const fraction = (value % 1_000_000n).toString().padStart(6, '0').replace(/0+$/, '');
@@ -44,7 +43,6 @@ function linesOfPromises(priceOnly: number): string[] {
   return [`promises: ${priceOnly} listings promise only a price; their wallets and goods are held against nothing`];
 }
 
-/** Formats the operator's audit. */
 export function reportOf(found: Audit): string[] {
   const { log, artifacts } = found;
   const hashed =
@@ -66,7 +64,6 @@ export function reportOf(found: Audit): string[] {
   ];
 }
 
-/** Formats the public audit. */
 export function reportOfMarket(found: MarketAudit): string[] {
   const { log, sales, fees } = found;
   return [

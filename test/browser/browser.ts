@@ -67,10 +67,7 @@ export interface Visitor {
   allFindings(): Promise<string[]>;
   /** The same, if this build plays this check of the page. Otherwise returns no findings. */
   findings(): Promise<string[]>;
-  /**
-   * Checks that nothing overflows sideways at any width and no target is small at the narrowest. Takes pictures with OPENAISLE_SHOTS, light
-   * and dark.
-   */
+  /** Checks that no width overflows and that no target is small at the narrowest. OPENAISLE_SHOTS takes light and dark pictures. */
   shoot(name: string): Promise<void>;
   close(): Promise<void>;
 }

@@ -34,10 +34,7 @@ interface Seen {
   matching: NaiveRow[];
 }
 
-/**
- * Checks that no row comes twice, that there are no more rows than promised, that every page's total is right, and that the first page
- * equals the naive sort.
- */
+/** Checks that no row comes twice or beyond the total, that all totals are right, and that the first page equals the naive sort. */
 function checkCounts(seen: readonly Seen[], given: NaiveQuery, limit: number): void {
   const [first] = seen;
   if (first === undefined) throw new Error('a walk has a page');

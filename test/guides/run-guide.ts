@@ -92,10 +92,7 @@ export interface Setting {
   check?(path: string): Promise<void>;
 }
 
-/**
- * Runs a document from top to bottom as one reader would. Throws when a block does not do what the document shows. Returns the output of
- * each block of commands.
- */
+/** Runs a document in order as one reader. Throws when a block does not do what is shown. Returns the output of command blocks. */
 export async function runGuide(blocks: readonly Block[], setting: Setting): Promise<string[]> {
   const cwd = setting.cwd ?? join(setting.home, 'project');
   await mkdir(cwd, { recursive: true });

@@ -2,8 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { idOf, startRpcServer } from '../support/rpc-server.ts';
 import { type BusyMarket, type LogRow, lie, runOn, startBusyMarket } from './lying-market.ts';
 
-// A market attacks its auditor's terminal: every field of every answer contains sequences that clear the screen, turn the direction and
-// start a new line.
+// A market attacks its auditor's terminal: every field can clear the screen, turn the direction and start a new line.
 
 const HOSTILE = '1\u001b[2J\u001b[H\u009b1A\u202e\u2066\u2028\r\n0 faults\nFAULT: none\u0007\u{e0041}\u200d';
 /** Safe output for people: line feeds, and no character that moves the cursor, turns the direction or hides. */

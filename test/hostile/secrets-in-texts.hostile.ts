@@ -8,8 +8,7 @@ import { askMcp, callTool, unfenced } from '../support/mcp-ask.ts';
 import { seedFreePurchase, seedListing, seedMerchant } from '../support/seed.ts';
 import { newGoods } from '../support/trade.ts';
 
-// A rival writes text that becomes a recovery code only after NFC. None of it may be stored, and old rows that hold such text must not
-// break any tool.
+// A rival writes text that becomes a code only after NFC. None may be stored, and old rows with such text must not break any tool.
 
 // A prefix that the suite's watch for secrets does not know, because HTTP shows old rows unchanged.
 const PREFIX = 'book';

@@ -3,10 +3,7 @@ import type { Legacy } from './fixture/start-fixture.ts';
 import { type Fixture, startFixture } from './fixture/start-fixture.ts';
 import { type Check, faultsOf, type Revision, reportRun, runSuite, scoredScenarios } from './mcp-judge.ts';
 
-/**
- * Scenarios of 2025 in which a second request must find the first, because the server asks its client or the suite counts the streams of a
- * session.
- */
+/** Scenarios of 2025 whose second request must find the first: the server asks its client, or streams of a session are counted. */
 const NEED_SESSIONS = [
   'elicitation-sep1034-defaults',
   'elicitation-sep1330-enums',

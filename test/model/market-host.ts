@@ -8,7 +8,6 @@ export interface MarketHost {
   readonly url: string;
   /** Runs one background pass over all open payments. */
   pass(): Promise<void>;
-  /** Checks every provider now. */
   look(): Promise<void>;
   setNow(ms: number): Promise<void>;
   /** Dies at this point when it next reaches it. Null: never. */

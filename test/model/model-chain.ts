@@ -8,7 +8,6 @@ import { reorg, startTestChain } from '../support/chain.ts';
 import type { Transfer, View } from './terms.ts';
 
 export const FINALITY_BLOCKS = 4;
-/** Balance of a wallet, in units. */
 export const PLENTY = 10n ** 15n;
 const WEI = 10n ** 24n;
 /** Generous, for a busy machine. */
@@ -21,7 +20,6 @@ export interface ModelChain {
   view(fromBlock: number | null, sent: readonly string[]): Promise<View>;
   /** Mines a block that much later. */
   wait(seconds: number): Promise<void>;
-  /** Makes everything mined so far final. */
   finalize(): Promise<void>;
   /** Removes the last blocks. The first `keep` of their transactions return, each `shift` blocks later. */
   reorg(depth: number, keep: number, shift: number): Promise<void>;

@@ -24,7 +24,6 @@ import {
 } from './terms.ts';
 import { faultOfProof, faultOfRefund, judgeClaim, paidBy } from './verdicts.ts';
 
-/** The market dies here. */
 export class Crash extends Error {}
 
 /**
@@ -47,10 +46,7 @@ export class Reference {
   /** Fees that are paid and unspent. */
   credits = 0;
   crashAt: string | null = null;
-  /**
-   * True: the leading provider is cut. Then no buyer can be asked for an authorization, but payments are still found through the other
-   * provider.
-   */
+  /** True: the leading provider is cut. Then no buyer can be asked for an authorization. The other provider still finds payments. */
   isFirstDark = false;
 
   point(name: string): void {
@@ -60,7 +56,6 @@ export class Reference {
   find = (hash: string) => this.view.transfers.find((one) => one.hash === hash);
   isFinal = (block: number): boolean => block <= this.view.finalized.number;
   byProof = (name: string) => this.payments.find(({ proof }) => proof?.authorization === name);
-  /** The newest claim of an intent. */
   claimPaymentOf = (intent: Intent) => this.payments.findLast((one) => one.intent === intent && !one.isSurplusRecord);
   removedAt = (subject: string): number => this.listings.find(({ name }) => name === subject)?.removedAt ?? Infinity;
 
@@ -76,8 +71,7 @@ export class Reference {
     const fault = lapsed ? null : faultOfProof(this, proof, listing, buying.isNamed ? listing.name : null);
     const signedBy = lapsed || fault ? null : (proof?.payer ?? null);
     const holding = this.#held(listing.name, who, lapsed?.payer ?? signedBy);
-    // Sales before undecided payments. Of the sales, first the signer's own: its signature collects that one, while a merchant's may need
-    // another wallet's signature.
+    // Sales come first, the signer's own before others: its signature collects that one. Undecided payments come last.
     const rank = (held: Payment): number => (isSale(held) ? Number(held.payer !== signedBy) : 2);
     for (const held of holding.sort((a, b) => rank(a) - rank(b))) {
       const answer = this.#answer(held, buying, signedBy);
@@ -309,7 +303,6 @@ export class Reference {
     for (const payment of this.payments) this.settle(payment, true);
   }
 
-  /** Restarts with all providers back. */
   restart(): void {
     this.isFirstDark = false;
     this.pass();

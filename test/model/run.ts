@@ -39,7 +39,6 @@ export interface SentProof {
   signed: SignedProof;
 }
 
-/** One request and the reference's answer to it. */
 export interface Step {
   method: string;
   path: string;
@@ -65,7 +64,6 @@ export class Run {
   readonly intents: SentIntent[] = [];
   readonly proofs: SentProof[] = [];
   readonly tokens = new Map<Payment, string>();
-  /** All transactions sent, whatever happened to them. */
   readonly sent: string[] = [];
   readonly withdrawn = new Set<Listing>();
   readonly #firstBlock: number;
@@ -327,7 +325,6 @@ function rotated<T>(all: readonly T[], by: number): T[] {
   return [...all.slice(at), ...all.slice(0, at)];
 }
 
-/** A market that dies answers nothing. */
 function answerOfCrash(error: unknown, step: Step): Answer {
   if (step.crashAt === undefined) throw error;
   return { status: 0, headers: new Headers(), body: {} };

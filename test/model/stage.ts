@@ -30,12 +30,10 @@ export interface Stage extends Omit<ModelChain, 'view'> {
   /** Cuts one provider for so long that the market stops waiting for it. */
   cutProvider(nth: 0 | 1): Promise<void>;
   mendProviders(): Promise<void>;
-  /** Makes the facilitator check its transactions. */
   tend(): Promise<void>;
   join(handle: string): Promise<Member>;
   /** Differences between books and chain, as sentences. */
   audit(): Promise<string[]>;
-  /** Counts each answer. */
   tally: Map<string, number>;
   stop(): Promise<void>;
 }

@@ -16,7 +16,6 @@ export interface Starting {
   config: MarketConfig;
   database: Database;
   log: Log;
-  /** The market's clock. */
   now(): number;
   crashPoint(name: CrashPoint): void;
 }

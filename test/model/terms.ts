@@ -85,7 +85,6 @@ export interface Payment {
   transfer: Transfer | null;
 }
 
-/** Defaults of a new payment. */
 export const BLANK = {
   proof: null,
   intent: null,
@@ -102,7 +101,6 @@ export const BLANK = {
 /** Required fields of a new payment. */
 export type Begun = Pick<Payment, 'subject' | 'isFee' | 'merchant' | 'payer' | 'payee' | 'units'> & Partial<Payment>;
 
-/** A request to buy. */
 export interface Buying {
   /** The merchant whose key is sent, or null. */
   who: string | null;
@@ -127,7 +125,6 @@ export interface Claiming {
   signer: string;
 }
 
-/** A request to list a body. */
 export interface Listed {
   who: string;
   body: string;
@@ -149,10 +146,7 @@ export const isSale = (one: Payment): boolean => one.status === 'completed' && !
 /** Refused until the payee has decided about the claim's own transfer. */
 const WAITING = 'payment_undecided';
 
-/**
- * Tells whether another claim of the wallet has the transaction, in review or delivered by its payee. `alsoOpen` also counts undecided
- * claims.
- */
+/** Tells whether another claim of the wallet has the transaction, in review or delivered. `alsoOpen` adds undecided claims. */
 export function isHeld(
   payments: readonly Payment[],
   { hash, signer }: Pick<Claiming, 'hash' | 'signer'>,

@@ -57,14 +57,12 @@ async function bytesOnDisk(folder: string): Promise<number> {
   return blocks.reduce((sum, count) => sum + count * BLOCK_BYTES, 0);
 }
 
-/** Returns the first code block of a language. */
 export function codeOf(markdown: string, language: string): string {
   const [code] = codesOf(markdown, language);
   if (code === undefined) throw new Error(`no block of ${language}`);
   return code;
 }
 
-/** Returns all code blocks of a language. */
 export function codesOf(markdown: string, language: string): string[] {
   const blocks = markdown.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, 'g'));
   return Array.from(blocks, ([, code = '']) => code);

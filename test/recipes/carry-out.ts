@@ -39,7 +39,6 @@ export interface Copy {
   /** Adds a migration with the next number. */
   migrate(name: string, text: string): Promise<void>;
   read(path: string): Promise<string>;
-  /** Returns the output of a script of the copy. */
   node(...given: string[]): Promise<string>;
   /** Returns all texts of a default market. */
   say(): Promise<string>;

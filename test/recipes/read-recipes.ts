@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 
-/** A recipe in CONTRIBUTING. */
 export interface Recipe {
   /** Files changed by hand, without tests, migrations and generated files. */
   count: number;

@@ -1,7 +1,4 @@
-/**
- * Runs in a copy of the checkout for the recipes. Prints the texts of a default market, and the defaults of its SDK and local world, as one
- * JSON object.
- */
+/** Runs in a recipe's copy. Prints a default market's texts, and the defaults of its SDK and local world, as one JSON object. */
 import { checksummed } from '../../src/contract/chain-values.ts';
 import { usdcOfUnits } from '../../src/contract/money.ts';
 import { TOOLS } from '../../src/contract/tools.ts';

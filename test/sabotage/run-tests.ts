@@ -5,14 +5,12 @@ import { join } from 'node:path';
 import type { Copies } from './make-copies.ts';
 import type { Sabotage } from './sabotage.ts';
 
-/** A failed test and its first message. */
 export interface Failure {
   test: string;
   said: string;
 }
 
 interface TestRun {
-  /** Number of passed tests. */
   passed: number;
   failures: Failure[];
   /** Files that did not finish, and failures of the run itself. Empty for a normal run. */

@@ -18,7 +18,6 @@ import { newGoods } from '../support/trade.ts';
 export interface UpgradedMarket {
   url: string;
   ask(method: string, path: string, asked?: AskOptions): Promise<Answer>;
-  /** Its log so far. */
   lines: readonly string[];
   /** Finishes requests in flight and exits. */
   stop(): Promise<void>;

@@ -94,8 +94,7 @@ async function replace(nth: number, tree: string, how: 'stopped' | 'killed'): Pr
   if (how === 'killed') await killPlace(place);
   else {
     place.takesPart = false;
-    // An idle connection may close while a request is on its way, and no proxy can take back a forwarded request. So wait until none is in
-    // flight.
+    // Wait until no request is in flight: an idle connection may close under one, and a proxy cannot take it back.
     await expect.poll(() => place.inFlight, { interval: 2 }).toBe(0);
     await place.market.stop();
   }

@@ -18,18 +18,15 @@ const BUYERS_PER_RUN = 2;
 export interface Lot {
   thing: Thing;
   reference: Reference;
-  /** The state at the last check. */
   seen: Seen;
   checkouts: { id: number; who: Person }[];
   told: { reservation: ToldReservation; who: Person }[];
 }
 
-/** A request to a site. */
 export interface Step {
   /** One word, to count answers by. */
   what: string;
   lot: Lot;
-  /** The buyer who asks, or null. */
   who: Person | null;
   ask(): Promise<Answer>;
   /** Records facts in the reference before it judges. */
@@ -214,7 +211,6 @@ interface Sight {
   thing: Thing;
   /** Earlier events are ignored. */
   eventsSince: bigint;
-  /** The state at the last check. */
   before: Seen | null;
 }
 

@@ -30,7 +30,6 @@ export interface Stage {
   past: { paid: Transfer | null; sold: Transfer | null };
   /** The thing that each transaction bought. */
   sold: Map<string, number>;
-  /** Counts each answer. */
   tally: Map<string, number>;
   stop(): Promise<void>;
 }

@@ -22,9 +22,7 @@ export interface View {
   transfers: readonly Transfer[];
 }
 
-/** The seller's terms for the thing. */
 export interface Terms {
-  /** A resident. */
   seller: string;
   payee: string;
   units: bigint;

@@ -72,7 +72,6 @@ interface Scene {
   /** Wallets by listing that the shelves show and the log does not name. */
   wallets: Map<number, string>;
   treasury: string;
-  /** Units. */
   fee: string;
   /** Null: the market names no maintainer. */
   maintainer: string | null;

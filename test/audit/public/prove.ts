@@ -21,7 +21,6 @@ export interface Payment {
   removed: Ending | null;
 }
 
-/** A transfer that paid for one thing. */
 export interface Proven {
   txHash: string;
   logIndex: number;

@@ -1,7 +1,6 @@
 import { type Edit, type Sabotage, world } from '../sabotage.ts';
 
-// Left out: the unique keys of `purchases.payment_id` and `fees.payment_id`. The trigger payments_move_forward already ends a payment only
-// once.
+// Left out: unique `purchases.payment_id` and `fees.payment_id`. The trigger payments_move_forward already ends a payment only once.
 
 const PAYMENTS = 'migrations/market/0004-payments.sql';
 const DIRECT = 'migrations/market/0006-direct-payment.sql';

@@ -64,7 +64,6 @@ function noteReservation(lot: Lot, who: Person, checkoutId: number, { status, bo
   lot.reference.begin(knownOf(reservation, who, body));
 }
 
-/** Both buyers reserve at the same time. */
 export class Race extends Act<{ lot: number }> {
   async run(run: Run): Promise<void> {
     const lot = run.lot(this.given.lot);

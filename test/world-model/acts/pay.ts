@@ -97,7 +97,6 @@ function hashOf(run: Run, which: Claiming['hash']): string {
 }
 
 export interface Buying extends Paying {
-  /** Blocks between payment and claim. */
   blocks: number;
   /** True: pays and claims the price once more. */
   again: boolean;
