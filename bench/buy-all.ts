@@ -21,7 +21,6 @@ export interface PurchaseRound {
   transactions: Hex[];
 }
 
-/** Shared by all purchases of a round. */
 interface Scene {
   shop: Shop;
   wires: WirePool;

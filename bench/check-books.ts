@@ -33,7 +33,6 @@ interface BooksToCheck {
   database: Database;
   market: Sales;
   stock: Sales;
-  /** Number of transfers submitted directly. */
   transfers: number;
 }
 
@@ -81,7 +80,6 @@ export async function checkBooks({ chain, database, market, stock, transfers }: 
 
 type Paid = Map<string, { from: Hex; count: number }>;
 
-/** Counts payments by payer, payee and price. */
 async function readPaid(chain: LocalChain): Promise<Paid> {
   const latest = (await readBlock(chain.rpc, 'latest'))?.number ?? 0n;
   const paid: Paid = new Map();

@@ -10,10 +10,7 @@ export interface Slice {
   machineShare: number;
 }
 
-/**
- * Sends as many requests as get answered in that time, always the same ones in the same order. Without a time, sends each once. Every
- * answer must be a 200.
- */
+/** Sends the same requests in the same order for that long, or each once without a time. Every answer must be a 200. */
 export async function load(
   url: string,
   requests: readonly Buffer[],

@@ -16,7 +16,6 @@ import { createTransferSigner, measureTransfers, type TransferSigner } from './t
 export const SELLERS = ['market', 'stock'] as const;
 export type SellerName = (typeof SELLERS)[number];
 
-/** One seller in one round. */
 export interface Bought extends Omit<PurchaseRound, 'begun' | 'delivered' | 'transactions'> {
   delivered: number;
   failed: number;
@@ -26,7 +25,6 @@ export interface Bought extends Omit<PurchaseRound, 'begun' | 'delivered' | 'tra
   gas: number;
 }
 
-/** One round at one level. */
 export type Round = Record<SellerName, Bought> & {
   atOnce: number;
   transfersPerSecond: number;

@@ -3,7 +3,6 @@ import { parseArgs } from 'node:util';
 
 export interface Options {
   json: boolean;
-  /** The checkout to measure. */
   root: string;
   rounds: number;
   /** Seconds per slice of reads. */

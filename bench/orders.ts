@@ -5,7 +5,6 @@ import { makeAuthorization, proofHeader } from './proof.ts';
 import type { Goods } from './seed.ts';
 import { PAYERS } from './settings.ts';
 
-/** One purchase, signed in advance. */
 export interface Order {
   goods: Goods;
   payer: TestAccount;

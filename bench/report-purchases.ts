@@ -2,7 +2,6 @@ import { median } from './load.ts';
 import { type Bought, type Purchases, type Round, SELLERS, type SellerName } from './measure-purchases.ts';
 import { LEVELS } from './settings.ts';
 
-/** Reads one figure of a round. */
 type Figure = (round: Round) => number;
 
 type ChainName = 'requests' | 'calls' | 'bytes';

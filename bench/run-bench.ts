@@ -9,7 +9,6 @@ export interface Bench<Options> {
   help: string;
   /** Null: print the help. Throws on wrong arguments. */
   read(args: readonly string[]): Options | null;
-  /** Measures and prints the result. */
   measure(options: Options, running: Running): Promise<void>;
 }
 

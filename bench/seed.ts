@@ -18,7 +18,6 @@ export interface Goods {
 
 export interface Seeded {
   goods: Goods[];
-  /** Keys of merchants that sell nothing. */
   buyerKeys: string[];
 }
 
@@ -29,10 +28,7 @@ const START = Date.UTC(2026, 0, 5, 12);
 /** This API sells nothing in `world`. */
 export const SEEDED_AISLES = AISLES.filter((aisle) => aisle !== 'world');
 
-/**
- * Fills shelves like those of a used market: texts of usual length, many sellers, some sales. Inserts in bulk, because single requests
- * would take a minute.
- */
+/** Fills shelves like a used market's: usual text lengths, many sellers, some sales. In bulk, since requests would take a minute. */
 export async function seed(
   database: Database,
   given: { listings: number; buyers: number; pepper: Buffer },

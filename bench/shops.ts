@@ -4,7 +4,6 @@ import type { Buyers, Order } from './orders.ts';
 import type { Seeded } from './seed.ts';
 import { requestBytes, type WireAnswer } from './wire.ts';
 
-/** Facts about a purchase in an answer. */
 export interface Told {
   /** For example `202` or `503 settlement_pending`. */
   name: string;
@@ -13,7 +12,6 @@ export interface Told {
   outcome: 'goods' | 'pending' | 'failed';
 }
 
-/** A seller and its protocol. */
 export interface Shop {
   buyers: Buyers;
   request(order: Order): Buffer;

@@ -23,7 +23,6 @@ export interface Side {
   marketPid: number;
   seeded: Seeded;
   books: Database;
-  /** Log files of market and facilitator. */
   logFiles: string[];
   spent(): Promise<Spent>;
 }
@@ -31,7 +30,6 @@ export interface Side {
 export interface SideOptions {
   /** One word, used in the database's name. */
   name: string;
-  /** The checkout. */
   root: string;
   folder: string;
   chain: LocalChain;

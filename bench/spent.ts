@@ -1,9 +1,6 @@
 import { cpuMs, familyOf, writtenBytes } from './process-facts.ts';
 
-/**
- * Costs so far or per purchase, by name: `market.calls eth_call`, `statements`, `marketMs`. A missing name means zero. NaN means unknown on
- * this machine.
- */
+/** Costs so far or per purchase, by name: `market.calls eth_call`, `statements`, `marketMs`. Missing means zero, NaN unknown. */
 export type Spent = Readonly<Record<string, number>>;
 
 export function difference(from: Spent, to: Spent): Spent {
@@ -14,7 +11,6 @@ export function perOne(spent: Spent, count: number): Spent {
   return mapCosts(spent, (value) => value / count);
 }
 
-/** Adds a prefix to all names. */
 export function named(prefix: string, counts: Spent): Spent {
   return Object.fromEntries(Object.entries(counts).map(([name, value]) => [`${prefix}.${name}`, value]));
 }

@@ -22,7 +22,6 @@ export type Lanes = Hex[][];
 
 export interface TransferSigner {
   sign(given: { count: number; senders: number }): Promise<Lanes>;
-  /** Number of signed transfers. */
   signed(): number;
 }
 

@@ -129,7 +129,6 @@ function readHead(bytes: Buffer, end: number): Head {
 
 export interface WireRequest {
   method: 'GET' | 'POST';
-  /** Path and query. */
   path: string;
   headers?: Readonly<Record<string, string>>;
   body?: unknown;

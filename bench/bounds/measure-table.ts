@@ -39,7 +39,6 @@ export async function measureTable(bounds: BoundsWorld, { signal, tell }: Runnin
   return rows;
 }
 
-/** Returns the rows that exceed the limit. */
 export function tooDear(rows: readonly Row[]): Row[] {
   return rows.filter(({ worst, exempt }) => exempt === null && worst.ms > MOST_MS);
 }

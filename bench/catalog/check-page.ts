@@ -1,7 +1,6 @@
 import { type Agent, get } from 'node:http';
 import { gunzipSync } from 'node:zlib';
 
-/** A row of a shelf in an answer. */
 export interface ShownListing {
   id: number;
   title: string;
@@ -75,7 +74,6 @@ export async function checkWalk(url: string, query: string, agent: Agent, pages:
 
 interface Fetched {
   status: number;
-  /** The Content-Length header. */
   length: number | null;
   bytes: Buffer;
 }

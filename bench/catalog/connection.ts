@@ -1,6 +1,5 @@
 import { connect, type Socket } from 'node:net';
 
-/** The parsed head of an answer. */
 export interface Head {
   status: number;
   /** Size of header and body together. */

@@ -5,7 +5,6 @@ export interface Dice {
   /** Uniform in [0, below). */
   int(below: number): number;
   pick<T>(from: readonly T[]): T;
-  /** Returns random bytes as hex. */
   hex(bytes: number): string;
 }
 

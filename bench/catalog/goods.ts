@@ -2,7 +2,6 @@ import { AISLES, type Aisle } from '../../src/contract/vocabulary.ts';
 import { createWeighted, createZipf, type Dice, diceFor } from './dice.ts';
 import type { Vocabulary } from './vocabulary.ts';
 
-/** A listing as stored in the tables. */
 export interface Goods {
   id: number;
   seller: number;

@@ -24,7 +24,6 @@ export function mergeHistograms(all: readonly ArrayLike<number>[]): Histogram {
   return merged;
 }
 
-/** Returns the quantile in milliseconds. */
 export function quantileMs({ counts }: Histogram, share: number): number {
   const total = counts.reduce((sum, count) => sum + count, 0);
   let seen = 0;

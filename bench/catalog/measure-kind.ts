@@ -6,7 +6,6 @@ import { type LoadClient, medianOf, runSlice, type Slice, type Target } from './
 import type { SqlAnswer, SqlOrder } from './sql-client.ts';
 import type { StaticAnswer, StaticOrder } from './static-server.ts';
 
-/** A row of the table. */
 export interface Row {
   page: string;
   rps: number;

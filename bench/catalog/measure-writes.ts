@@ -39,7 +39,6 @@ export interface WritesOutcome {
   market_share: number;
   other_share: number;
   written_per_second: number;
-  /** p99 in milliseconds by kind of write. */
   write_p99_ms: Record<string, number>;
   answers: Record<string, number>;
   pages_checked: number;

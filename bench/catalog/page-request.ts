@@ -1,5 +1,4 @@
 export interface PageRequest {
-  /** Path and query. */
   path: string;
   headers: Readonly<Record<string, string>>;
 }

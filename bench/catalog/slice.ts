@@ -5,13 +5,11 @@ import type { LoadAnswer, LoadOrder } from './load-client.ts';
 
 export type LoadClient = Child<LoadOrder, LoadAnswer>;
 
-/** A server and its processes. */
 export interface Target {
   url: string;
   pids: readonly number[];
 }
 
-/** One server's result in one time slice. */
 export interface Slice {
   perSecond: number;
   latencies: readonly number[];

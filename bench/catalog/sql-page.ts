@@ -25,10 +25,7 @@ function count(database: Queryable, shelf: SqlShelf): Promise<{ total: bigint }>
   return database.one<{ total: bigint }>(sql`select count(*) as total from bench.shelf s where ${filterOf(shelf)}`);
 }
 
-/**
- * Searches words in two steps: first all matching ids from the index, then the page. In one step the planner would scan in page order and
- * check the words of every row.
- */
+/** Takes two queries for words: first all matching ids by index, then the page. A single query would scan in page order. */
 function readRows(database: Queryable, shelf: SqlShelf): Promise<ListingRow[]> {
   const { words, after, sort } = shelf;
   const order = sort === 'karma' ? sql`s.votes desc, s.id desc` : sql`s.id desc`;

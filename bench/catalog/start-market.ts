@@ -21,7 +21,6 @@ export interface MarketOrder {
   logFile: string;
   /** Answers 200 once search by words is ready. */
   searchPath: string;
-  /** Folder for a CPU profile of the server. */
   profileFolder: string | null;
   signal: AbortSignal;
 }

@@ -16,7 +16,6 @@ export interface WritesAlone {
 /** One kind of write without any reads. */
 export interface KindOfWrite extends WritesAlone {
   name: string;
-  /** One value per slice. */
   slices: readonly number[];
 }
 
@@ -24,10 +23,7 @@ export interface KindOfWrite extends WritesAlone {
 const WARM_UP_SECONDS = 10;
 const SLICE_SECONDS = 4;
 
-/**
- * Measures the cost of single writes. It is rather higher than with readers, because a process that sleeps between writes wakes up with
- * cold caches.
- */
+/** Measures single writes. They cost rather more than beside readers, because a sleeping process wakes up with cold caches. */
 export async function writeAlone(
   { market, writesTo, rate, next }: { market: Target; writesTo: string; rate: number; next: () => Write },
   seconds: number,

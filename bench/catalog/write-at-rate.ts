@@ -6,7 +6,6 @@ import type { Write } from './writers.ts';
 
 export interface WriteLoad {
   answers: Record<string, number>;
-  /** By kind of write. */
   latencies: Map<string, Histogram>;
   written: number;
   faults: string[];

@@ -8,7 +8,6 @@ import { createZipf, type Dice, diceFor } from './dice.ts';
 import { createGoods } from './goods.ts';
 import type { Seeded } from './seed.ts';
 
-/** A request that changes something. */
 export interface Write {
   /** Name under which its answers are counted. */
   name: string;
@@ -19,9 +18,7 @@ export interface Write {
 }
 
 export interface Writers {
-  /** A random write of any kind. */
   mixed(): Write;
-  /** Writes of one kind. */
   of: Readonly<Record<'vote' | 'comment' | 'edit' | 'listing', () => Write>>;
 }
 

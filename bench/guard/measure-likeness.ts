@@ -10,7 +10,6 @@ export interface KindOutcome {
   isCopy: boolean;
   pairs: number;
   refused: number;
-  /** Mean of the true likeness. */
   likeness: number;
   /** Pairs whose true likeness is at least 0.9, and pairs below. */
   near: { pairs: number; refused: number };

@@ -130,7 +130,6 @@ async function prepare({ begun, signal, tell }: Running): Promise<Stage> {
   return { database, market, listeners };
 }
 
-/** Times requests while events are written. */
 async function timeWhileWriting(
   { database, market }: Stage,
   given: { rate: number; seconds: number; signal: AbortSignal },

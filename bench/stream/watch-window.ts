@@ -6,7 +6,6 @@ import { findChromium } from '../../test/browser/find-chromium.ts';
 export interface WatchedWindow {
   rows: number;
   newest: number;
-  /** Events received while it was watched. */
   heard: number;
   /** Share of one core used by the tab while events came. */
   share: number;

@@ -23,10 +23,7 @@ export async function askOnNewConnection(url: string, shop: Shop, order: Order):
   }
 }
 
-/**
- * Buys until an answer names the mined transaction. Starts half an interval before a block is due, so that the wait does not depend on
- * chance.
- */
+/** Buys until an answer names the mined transaction. Starts half an interval before a block is due, to exclude chance. */
 export async function buyOne(url: string, shop: Shop, order: Order, heads: Heads): Promise<FirstAnswer> {
   const next = Promise.withResolvers<void>();
   heads.onHead(next.resolve);
