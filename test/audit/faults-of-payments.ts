@@ -43,7 +43,6 @@ export function faultsOfLine(line: PaymentLine, sales: number, quiet: boolean): 
   return faults;
 }
 
-/** Checks one payment against the chain. */
 export async function faultsOfPayment(scene: Scene, line: PaymentLine): Promise<string[]> {
   return [
     ...(line.proof_hash === null

@@ -43,7 +43,6 @@ export interface LogFound {
   hashedFrom: string | null;
   faults: string[];
   told: Told;
-  /** Promises by listing id. */
   promises: ReadonlyMap<number, Promised>;
   /** Listings for which the log promises only the price, as older events did. */
   priceOnly: number;

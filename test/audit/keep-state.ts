@@ -69,7 +69,6 @@ export function readState(path: string, expected: Pick<State, 'of' | 'market'>):
   return state;
 }
 
-/** Checks a state against the chain. */
 export async function faultsOfState(state: State, chain: Chain, token: string): Promise<string[]> {
   const { number, hash } = state.block;
   if (state.chain_id !== chain.id.toString())

@@ -43,7 +43,6 @@ export interface PromisesOrder {
   since: number | null;
   /** The only handle that lists without a fee and moderates. Null: the market names none. Omitted: the books know it. */
   maintainer?: string | null;
-  /** Promises from an earlier audit. */
   earlier?: Iterable<readonly [number, Promised]>;
   /** Read-only promises. Events change copies of them, in `of`. */
   before?: ReadonlyMap<number, Promised>;

@@ -59,7 +59,6 @@ export interface ThingLine {
   proof_units: string;
 }
 
-/** Any transfer that the books mention. */
 export interface KnownTransfer {
   tx_hash: string;
   log_index: number | null;
@@ -172,7 +171,6 @@ const LOG = (isHashed: boolean): string => `
 export interface BooksOrder {
   databaseUrl: string;
   chainId: bigint;
-  /** The event that the state remembers. */
   rememberedId: string | null;
   say(progress: string): void;
 }

@@ -100,7 +100,6 @@ export async function openChain(url: string, named?: string): Promise<Chain> {
 
 const hexOf = (number: number): string => `0x${number.toString(16)}`;
 
-/** Encodes a wallet as a topic. */
 export const topicOf = (wallet: string): string => `0x${wallet.slice(2).toLowerCase().padStart(64, '0')}`;
 
 /** Decodes the wallet in the last twenty bytes of a topic. */
@@ -113,7 +112,6 @@ export interface Moved {
   logIndex: number;
 }
 
-/** Decodes a Transfer log. */
 export function movedBy(log: ChainLog): Moved {
   const [, from, to] = log.topics;
   return { from: walletOf(from), to: walletOf(to), units: BigInt(log.data), logIndex: Number(log.logIndex) };

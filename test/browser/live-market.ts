@@ -178,7 +178,6 @@ export async function list(goods: SeedListing, handle = 'ink-and-paper'): Promis
 /** Waits until all events are numbered, since only those are shown. */
 export const settle = (): Promise<void> => running.eventsSettled();
 let said = 0;
-/** Returns the id of a new comment. */
 export async function comment(listing: number, handle = 'tidewater'): Promise<number> {
   said += 1;
   const body = { listing_id: listing, body: `Said as number ${said}` };

@@ -33,7 +33,6 @@ export interface BrowserMarket {
   limit(name: NetworkLimit, most: number): void;
   /** Restores noon, all endpoints and high limits, and clears all counters. */
   reset(): Promise<void>;
-  /** Opens a store through the API. */
   openStore(handle: string): Promise<OpenedStore>;
   ask(path: string, body: unknown, key?: string): Promise<{ status: number; body: Record<string, unknown> }>;
 }

@@ -14,7 +14,6 @@ import type { ClientShape } from '../support/oauth-shapes.ts';
 
 /** A local program that wants to connect. It listens for its user to return and knows only the market's address. */
 export interface StubClient {
-  /** The address at which it listens. */
   redirectUri: string;
   /** Starts an authorization and returns the address to open. The client registers itself or is known by its document. */
   begin(
@@ -23,7 +22,6 @@ export interface StubClient {
   ): Promise<Begun>;
   /** The parameters with which its user returned last. */
   brought(): URLSearchParams;
-  /** Redeems the code that its user brought. */
   redeem(marketUrl: string, begun: Begun): Promise<Tokens>;
   /** Asks for fresh tokens and returns the status. */
   refresh(marketUrl: string, begun: Begun, refreshToken: string): Promise<number>;

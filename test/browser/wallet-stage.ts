@@ -16,7 +16,6 @@ const ICON =
 /** Acts like a browser extension wallet: has a key, shows an account, and signs when its owner agrees. */
 export interface TestWallet {
   account: TestAccount;
-  /** Messages it signed. */
   signed: TypedData[];
   /** Methods it was called with. */
   asked: string[];
@@ -27,9 +26,7 @@ export interface TestWallet {
   balance: bigint | null;
   /** Methods that its owner refuses from now on. */
   refuses: Set<string>;
-  /** Runs before the next signature. */
   beforeSigning: (() => Promise<void>) | null;
-  /** Switches to another account. */
   choose(page: Page, account: TestAccount): Promise<void>;
 }
 
@@ -153,7 +150,6 @@ export interface Shopper {
   payer: TestAccount;
   /** Opens the purchase page with the wallets shown. */
   open(goods: Goods): Promise<void>;
-  /** Proceeds to the message to sign. */
   toMessage(goods: Goods): Promise<void>;
   /** Proceeds until a transfer is seen. */
   toSettled(goods: Goods): Promise<void>;

@@ -59,7 +59,6 @@ interface Row {
   preview: string;
 }
 
-/** Reads every live listing from the tables. */
 export async function readNaiveRows(database: Queryable): Promise<NaiveRow[]> {
   const rows = await database.rows<Row>(sql`
     select l.id::int4 as id, m.handle as merchant, l.price_units, l.tags, l.aisle, l.license, l.edited_act::int4 as edited_act, l.pinned,
@@ -167,7 +166,6 @@ export function leadsPinned({ sort }: Pick<NaiveQuery, 'sort'>): boolean {
   return LEADS_PINNED[sort];
 }
 
-/** Sorts the whole shelf. */
 export function sortNaively(rows: readonly NaiveRow[], query: NaiveQuery): NaiveRow[] {
   const keyOf = keysOf(rows, query);
   const leads = (row: NaiveRow): number => Number(leadsPinned(query) && row.pinned);

@@ -55,7 +55,6 @@ function expectGiven(market: TestMarket, address: string, expected: Said): void 
   if (packed !== null) expectEqual({ ...packed, etag: expected.etag }, expected, address);
 }
 
-/** Returns the address of the next page. */
 function nextOf(address: string, { etag, text }: Said): string | null {
   const cursor = etag === null ? null : JSON.parse(text).next_cursor;
   return cursor === null ? null : `${address.replace(/[?&]cursor=[^&]*/, '')}&cursor=${cursor}`;

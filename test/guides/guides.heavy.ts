@@ -99,7 +99,6 @@ async function walletIn(home: string): Promise<Hex | null> {
 }
 
 interface Reader {
-  /** Every wallet that may have paid. */
   wallets: Hex[];
   read(blocks: readonly Block[]): Promise<string[]>;
 }

@@ -88,7 +88,6 @@ export interface Setting {
   /** Plays the person's part before a block runs. */
   before?(code: string): Promise<void>;
   after?(code: string): Promise<void>;
-  /** Checks a program before it runs. */
   check?(path: string): Promise<void>;
 }
 

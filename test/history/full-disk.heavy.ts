@@ -21,7 +21,6 @@ interface SmallDisk {
   folder: string;
   /** Takes all free space, to the last block. */
   fill(): Promise<void>;
-  /** Frees the space again. */
   empty(): Promise<void>;
   /** Call it once no process has a file open there. */
   remove(): Promise<void>;

@@ -86,7 +86,7 @@ test('who buys by x402 and calls again has the goods after the market has lost a
   const byKey = { ...order, listingId: two, wallet: keyed.wallet };
   await expect(buy({ ...byToken, ...CUT_OFF, client: newClient() })).rejects.toMatchObject(UNDECIDED);
   await expect(buy({ ...byKey, ...CUT_OFF, client: newClient(buyer) })).rejects.toMatchObject(UNDECIDED);
-  // Bought and read, with only the delivery kept.
+  // Bought and read, then forgotten except for the delivery and its slip.
   const own = { ...order, listingId: four, wallet: keyed.wallet };
   const ownSlip = (await buy({ ...own, client: newClient(buyer) })).recovery_slip as string;
   const finished = { ...order, listingId: three, wallet: done.wallet };

@@ -55,7 +55,6 @@ async function countSessions(): Promise<number> {
   return row?.n ?? 0;
 }
 
-/** Counts sessions until stopped. */
 function watchSessions() {
   const counts: number[] = [];
   let isOn = true;

@@ -34,7 +34,6 @@ interface Stage {
   primary: PostgresServer;
   standby: PostgresServer;
   wire: KillPostgres;
-  /** Folder of the market's log copy. */
   copy: string;
 }
 

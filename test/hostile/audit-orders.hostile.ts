@@ -65,7 +65,6 @@ const single = (id: () => number, changes: object): NonNullable<Lie['answer']> =
       ? { status: 200, json: { ...json, listing: { ...(json['listing'] as object), ...changes } } }
       : null;
 };
-/** Removes the fee of that listing. */
 const withoutFee: NonNullable<Lie['answer']> = ({ path, json }) => {
   if (!path.startsWith('/treasury')) return null;
   const fees = (json['recent_fees'] as Record<string, unknown>[]).filter((fee) => fee['listing_id'] !== goods());

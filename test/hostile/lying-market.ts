@@ -4,7 +4,6 @@ import { runAudit } from '../audit/run-audit.ts';
 import { type AuditedWorld, startAuditedWorld } from '../support/audited-world.ts';
 import { type SiteAnswer, type SiteProxy, startSiteProxy } from '../support/site-proxy.ts';
 
-/** An event in a page of the public log. */
 export interface LogRow {
   id: number;
   at: string;

@@ -83,7 +83,6 @@ describe('a market that is sent texts of nothing but marks, or line ends', () =>
   });
 });
 
-/** Sends one request and returns its status. */
 function send(
   port: number,
   method: string,

@@ -37,7 +37,6 @@ async function join(handle: string): Promise<Member> {
   return { ...merchant, key };
 }
 
-/** Names the tables that contain a secret. */
 async function tablesWithSecret(): Promise<string[]> {
   const { database } = world.db;
   const tables = await database.rows<{ name: string }>(

@@ -73,7 +73,6 @@ export function residentMb(pid: number): number {
   return Number(kb) / 1_024;
 }
 
-/** Watches the peak memory of a process. */
 export function watchMemory(pid: number) {
   let most = residentMb(pid);
   onTestFinished(() => clearInterval(timer));

@@ -5,7 +5,6 @@
 
 export type Json = Readonly<Record<string, unknown>>;
 
-/** One node's answers about one transaction. */
 export interface Answers {
   chainId: unknown;
   /** The requested transaction. */
@@ -14,7 +13,6 @@ export interface Answers {
   /** Null while no finalized head is trusted. */
   finalized: Json | null;
   receipt: Json | null;
-  /** The block at the receipt's height. */
   block: Json | null;
   /** The party's token transfers in the receipt's block, from the node's index. */
   logs: readonly Json[];

@@ -58,7 +58,7 @@ const network = recipe('Another network', {
         ['0x833589fcd6edb6e08f4c7c32d4f71b54bda02913', '0x3c499c542cef5e3811e1192ce70d8cc03d5c3359'],
         ['https://basescan.org', 'https://polygonscan.com'],
       ),
-    // Tests and their support name their own network.
+    // Exclude test/support from the build, because tests name the network that they are about.
     (copy) => copy.replace('tsconfig.recipe.json', [',"test/support"', '']),
   ],
   forgotten: STALE,

@@ -10,7 +10,6 @@ export interface Asked {
   [parameter: string]: string | number | undefined;
 }
 
-/** A success, or the reason of a refusal. */
 export type Answer = { status: 200; body: unknown } | { status: 400 | 404 | 409 | 410; reason: string };
 
 export interface Market {

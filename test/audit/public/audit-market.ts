@@ -31,7 +31,6 @@ export interface MarketAuditOrder {
   fromBlock?: number | undefined;
   /** The first event from which each listing has to promise wallet and goods. Omitted: derived from the log. */
   since?: number | undefined;
-  /** Limit for events, fees and listings. */
   mostEvents?: number | undefined;
   /** Milliseconds for which a cache may serve an older answer. Omitted: as the market's own headers allow. */
   cachedMs?: number | undefined;
@@ -172,7 +171,6 @@ interface ShelvesScene {
 }
 
 interface HeldShelves {
-  /** Listings checked against the log. */
   held: number;
   wallets: Map<number, string>;
   faults: string[];

@@ -2,7 +2,6 @@ import { lineOf } from '../print.ts';
 import { faultsOfPromise, type Goods, type Promised } from '../promises.ts';
 import type { LaterTold } from './read-log.ts';
 
-/** A listing as the market's pages show it. */
 export interface Shown extends Goods {
   merchant: string;
   supersedes: number | null;

@@ -11,7 +11,7 @@ export interface Payment {
   txHash: string;
   to: string;
   units: bigint;
-  /** True: paid by an authorization, so the transfer directly follows its use. */
+  /** True: paid by an authorization, so the transfer comes directly after the use of the authorization. */
   isAuthorized: boolean;
   /** Milliseconds, or null where the market does not give the time of the block. */
   blockTime: number | null;

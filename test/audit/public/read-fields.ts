@@ -18,7 +18,6 @@ export interface Fields {
   wallet(name: string): string;
   hash(name: string): string;
   hashOrNull(name: string): string | null;
-  /** Units of USDC. */
   units(name: string): string;
   /** Milliseconds. */
   time(name: string): number;

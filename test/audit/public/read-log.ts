@@ -30,7 +30,6 @@ export interface LogOrder {
   market: Market;
   before: State | null;
   since: number | null;
-  /** The handle that the market names, or null. */
   maintainer: string | null;
   mostEvents: number;
   say(progress: string): void;

@@ -14,7 +14,6 @@ export interface ShelvesOrder {
 }
 
 export interface ReadShelves {
-  /** Listings on the shelves. */
   seen: Set<number>;
   /** Listings that differ from the log, by id. */
   wrong: Map<number, Shown>;
