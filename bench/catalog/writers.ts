@@ -49,7 +49,7 @@ export async function createWriters(url: string, seeded: Seeded): Promise<Writer
   }
 }
 
-/** The same keys every time. */
+/** Derived from the seed, so that a reused folder gets the same keys. */
 async function giveKeys(client: ClientBase, seed: number, count: number): Promise<string[]> {
   const pepper = createPepperFrom(new Map([[PEPPER_VERSION, pepperOf(seed)]]));
   const dice = diceFor(seed, 'keys');
