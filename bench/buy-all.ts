@@ -8,20 +8,19 @@ import { createWirePool, type WirePool } from './wire-pool.ts';
 
 export interface PurchaseRound {
   perSecond: number;
-  /** Those that were submitted; the other proofs were shown to no server. */
+  /** Submitted orders. No server has seen the other proofs. */
   begun: Order[];
   delivered: Order[];
-  /** How often each answer came, in words such as `first 202` or `later 200`. */
+  /** Counts of answers by name, such as `first 202` or `later 200`. */
   answers: Record<string, number>;
-  /** From the first request of a purchase to the first answer that names its mined transaction, and to its goods. */
+  /** Time from the first request of a purchase to the first answer that names its mined transaction, and to its goods. */
   firstAnswerMs: number[];
   deliveredMs: number[];
-  /** From the block that made a transfer final, as the chain told it, to the goods. */
+  /** Time from the block that made a transfer final, by the chain's subscription, to the goods. */
   goodsDelayMs: number[];
   transactions: Hex[];
 }
 
-/** What all purchases of a round share. */
 interface Scene {
   shop: Shop;
   wires: WirePool;
@@ -39,8 +38,8 @@ interface Buying {
 const GIVEN_UP_MS = 60_000;
 
 /**
- * From the first request to the last delivery, `atOnce` purchases at a time. A purchase makes room for the next one when an answer names
- * its mined transaction: what then passes until finality is the chain's. A single buyer has the goods before it buys again.
+ * Measures from the first request to the last delivery, `atOnce` purchases at a time. A purchase frees its slot once an answer names its
+ * mined transaction, because the wait for finality is the chain's. A single buyer has its goods before it buys again.
  */
 export async function buyAll(
   url: string,
@@ -67,7 +66,7 @@ export async function buyAll(
       const open = await askUntil(scene, buying, (told) => !alone && told.mined !== null);
       if (!open) continue;
       const goods = askUntil(scene, buying, () => false, BUYER_POLL_MS);
-      // Awaited when all have begun; until then a failure would count as one that was not looked at.
+      // Awaited after all have begun. Until then a failure must not count as unhandled.
       goods.catch(() => {});
       waiting.push(goods);
     }
@@ -82,7 +81,7 @@ export async function buyAll(
   return round;
 }
 
-/** Resolves with whether the purchase is still open: until it has ended, or is as far as wanted. Asks again at a fixed pace. */
+/** Asks at a fixed pace until the purchase has ended or has reached the wanted point. Returns true if it is still open. */
 async function askUntil(
   scene: Scene,
   buying: Buying,
@@ -93,14 +92,14 @@ async function askUntil(
     if (pauseMs > 0) await systemClock.sleep(pauseMs);
     const told = scene.shop.read(buying.order, await scene.wires.ask(scene.shop.request(buying.order)));
     const now = performance.now();
-    note(scene, buying, told, now);
+    recordAnswer(scene, buying, told, now);
     if (told.outcome !== 'pending') return false;
     if (farEnough(told)) return true;
     if (now - buying.begunAt > GIVEN_UP_MS) throw new Error(`no goods after ${GIVEN_UP_MS} ms: ${told.name}`);
   }
 }
 
-function note({ heads, round }: Scene, buying: Buying, told: Told, now: number): void {
+function recordAnswer({ heads, round }: Scene, buying: Buying, told: Told, now: number): void {
   const name = `${buying.asked === 0 ? 'first' : 'later'} ${told.name}`;
   buying.asked += 1;
   round.answers[name] = (round.answers[name] ?? 0) + 1;

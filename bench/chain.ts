@@ -10,7 +10,7 @@ const ETHER = 10n ** 18n;
 const PAYER_UNITS = 1_000_000_000_000n;
 const RPC_MS = 30_000;
 
-/** With the real USDC, and every account of the benchmark funded. */
+/** Starts a chain with the real USDC and funds every account of the benchmark. */
 export async function startFundedChain(begun: AsyncDisposableStack): Promise<LocalChain> {
   const { blockEverySeconds, finalityBlocks } = CHAIN_SETTINGS;
   const chain = await startAnvilChain(finalityBlocks, ['--block-time', String(blockEverySeconds)]);
@@ -19,7 +19,7 @@ export async function startFundedChain(begun: AsyncDisposableStack): Promise<Loc
   return chain;
 }
 
-/** The real USDC, and what every account of the benchmark has. */
+/** Deploys the real USDC and funds every account of the benchmark. */
 export async function fundAll(chain: LocalChain): Promise<void> {
   await deployUsdc(chain);
   await fund(chain, [
@@ -31,9 +31,9 @@ export async function fundAll(chain: LocalChain): Promise<void> {
 }
 
 /**
- * The local chain of the project, with a beat of its own. With a block for every transaction, transfers/s fell to a tenth
- * within some thousand transfers; on a beat they stay. Nothing else mines while it is measured: with calls that mine, a transfer
- * was once in no block after a minute.
+ * The project's local chain with a fixed block interval. With a block per transaction, transfers/s fell to a tenth within some thousand
+ * transfers, while a fixed interval keeps them constant. No other call may mine during a measurement: once, with calls that mine, a
+ * transfer was in no block after a minute.
  */
 export async function startAnvilChain(finalityBlocks: number, more: readonly string[]): Promise<LocalChain> {
   const anvil = await startAnvil(findAnvil(), [
@@ -51,7 +51,7 @@ export async function startAnvilChain(finalityBlocks: number, more: readonly str
     pid: anvil.pid,
     chainId: LOCAL_CHAIN_ID,
     finalityBlocks,
-    // So that deploying and funding wait for the beat instead of mining.
+    // Tells deployment and funding that the chain mines by itself, so that they wait for a block instead of mining one.
     automine: true,
     mine: async (blocks = 1) => {
       await rpc.call('anvil_mine', [`0x${blocks.toString(16)}`]);
@@ -65,7 +65,7 @@ export function payerAccount(n: number): TestAccount {
   return testAccount(`bench payer ${n % PAYERS}`);
 }
 
-/** Of the stock seller's buyers: who paid for what is told apart by payer, payee and price. */
+/** The stock seller's buyers. Purchases are identified by payer, payee and price. */
 export function stockPayerAccount(n: number): TestAccount {
   return testAccount(`bench stock payer ${n % PAYERS}`);
 }

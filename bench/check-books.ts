@@ -9,7 +9,7 @@ import { payerAccount, stockPayerAccount } from './chain.ts';
 import type { Order } from './orders.ts';
 import { PAYERS } from './settings.ts';
 
-/** What one seller was asked for and has handed over. */
+/** Requests to one seller and its deliveries. */
 export interface Sales {
   ordered: readonly Order[];
   delivered: readonly Order[];
@@ -33,17 +33,16 @@ interface BooksToCheck {
   database: Database;
   market: Sales;
   stock: Sales;
-  /** How many transfers were submitted directly. */
   transfers: number;
 }
 
 const PAYER_ADDRESSES = Array.from({ length: PAYERS }, (_, n) => [payerAccount(n), stockPayerAccount(n)])
   .flat()
   .map(({ address }) => address);
-/** So few that the logs of their blocks fit into one answer. */
+/** Few enough for the logs of their blocks to fit into one answer. */
 const BLOCKS_AT_ONCE = 500n;
 
-/** What was delivered against what the chain says was paid and what the market's books say. A fast wrong answer counts for nothing. */
+/** Compares deliveries with payments on the chain and with the market's books. A fast wrong answer is a failure. */
 export async function checkBooks({ chain, database, market, stock, transfers }: BooksToCheck): Promise<Verdict> {
   const paid = await readPaid(chain);
   const books = { market: booksOf(market, paid), stock: booksOf(stock, paid) };
@@ -81,7 +80,6 @@ export async function checkBooks({ chain, database, market, stock, transfers }: 
 
 type Paid = Map<string, { from: Hex; count: number }>;
 
-/** How often each payer paid each price to each payee. */
 async function readPaid(chain: LocalChain): Promise<Paid> {
   const latest = (await readBlock(chain.rpc, 'latest'))?.number ?? 0n;
   const paid: Paid = new Map();

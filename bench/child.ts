@@ -1,14 +1,14 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 
-/** A process of our own that does one thing after the other as it is told. */
+/** A child process that executes orders one by one. */
 export interface Child<Order, Answer> {
   pid: number;
   ask(order: Order): Promise<Answer>;
   stop(): Promise<void>;
 }
 
-/** What comes back: an answer, or why there is none. */
+/** An answer, or the message of a failure. */
 export type Reply<Answer> = { answer: Answer } | { failure: string };
 
 export function startChild<Order extends object, Answer>(program: URL, name: string): Child<Order, Answer> {
@@ -22,7 +22,7 @@ export function startChild<Order extends object, Answer>(program: URL, name: str
         const reply = (await Promise.race([
           once(child, 'message', { signal: ended.signal }),
           once(child, 'exit', { signal: ended.signal }).then(() => [{ failure: `${name} has ended` }]),
-          sent(child, order).then(() => new Promise<never>(() => {})),
+          sendOrder(child, order).then(() => new Promise<never>(() => {})),
         ])) as [Reply<Answer>];
         if ('failure' in reply[0]) throw new Error(`${name}: ${reply[0].failure}`);
         return reply[0].answer;
@@ -38,7 +38,7 @@ export function startChild<Order extends object, Answer>(program: URL, name: str
   };
 }
 
-/** The other side: does each order, and ends with the process that gives them. */
+/** The child's side: executes each order, and exits with its parent. */
 export function serveOrders<Order, Answer>(act: (order: Order) => Promise<Answer>): void {
   process.on('message', (order: Order) => {
     act(order).then(
@@ -52,7 +52,7 @@ export function serveOrders<Order, Answer>(act: (order: Order) => Promise<Answer
   process.once('disconnect', () => process.exit(0));
 }
 
-function sent(child: ChildProcess, order: object): Promise<void> {
+function sendOrder(child: ChildProcess, order: object): Promise<void> {
   return new Promise((resolve, reject) => {
     child.send(order, (error) => (error === null ? resolve() : reject(error)));
   });

@@ -9,9 +9,9 @@ import { FOREIGN_TRANSFERS } from './settings.ts';
 import { openWire, requestBytes } from './wire.ts';
 
 export interface ForeignTransfers {
-  /** From now on, for every block. */
+  /** Begins sending one for every block. */
   start(): Promise<void>;
-  /** Resolves with how many of them a block held. */
+  /** Stops and returns the transfers per block. */
   stop(): Promise<number>;
 }
 
@@ -22,8 +22,8 @@ const FEE_LIMIT = 100_000_000_000n;
 const TIP = 1_000_000_000n;
 
 /**
- * Transfers of USDC between strangers, which fill the logs of every block as on a real chain: one call of Multicall3, out of its own
- * balance. An account of the chain's own sends it, since it is always the same bytes then, and no signature falls into what is measured.
+ * Transfers of USDC between strangers that fill every block's logs as on a real chain: one call of Multicall3 from its own balance. An
+ * unlocked account of the chain sends it. The bytes are always the same, and no signing disturbs the measurement.
  */
 export async function prepareForeignTransfers(
   chain: LocalChain,
@@ -46,7 +46,7 @@ export async function prepareForeignTransfers(
   heads.onHead(() => {
     if (!running) return;
     sending = sending.then(() => wire.ask(request));
-    // Said by `stop`.
+    // `stop` reports it.
     sending.catch(() => {});
   });
   return {

@@ -9,7 +9,7 @@ import type { Side } from './side.ts';
 import { requestBytes } from './wire.ts';
 
 export interface FreeSales {
-  /** Free goods taken in a second, round by round: all of one listing at a time, and of as many listings as are bought from at once. */
+  /** Free sales per second by round: all from one listing at a time, and from as many sellers as there are concurrent buyers. */
   one: number[];
   many: number[];
   /** Median of the rounds' ratios, one to many. */
@@ -19,7 +19,7 @@ export interface FreeSales {
 const { atOnce, listingsOfEach } = FREE_SALES;
 type Shape = 'one' | 'many';
 
-/** Buyers with a key take free goods: of one listing of one seller, and of as many sellers as there are buyers at once. */
+/** Buyers with a key take free goods, first from one seller's listing, then from as many sellers as there are concurrent buyers. */
 export async function measureFreeSales(
   side: Side,
   given: { rounds: number },
@@ -28,7 +28,7 @@ export async function measureFreeSales(
   const { books } = side;
   await insertSellers(books);
   const rates: Record<Shape, number[]> = { one: [], many: [] };
-  // The first one warms up.
+  // The first round warms up.
   for (let round = 0; round <= given.rounds; round += 1) {
     for (const shape of round % 2 === 0 ? (['one', 'many'] as const) : (['many', 'one'] as const)) {
       const rate = await takeAll(side, shape);
@@ -41,7 +41,7 @@ export async function measureFreeSales(
   return { ...rates, ratio: median(rates.one.map((rate, round) => rate / (rates.many[round] ?? Number.NaN))) };
 }
 
-/** Each buyer takes each of the goods that it is shown once, so that every request is a sale. */
+/** Each buyer takes each of its goods once, so that every request is a sale. */
 async function takeAll({ books, marketUrl, seeded }: Side, shape: Shape): Promise<number> {
   const sellers = shape === 'one' ? 1 : atOnce;
   const goods = await insertGoods(books, sellers, shape === 'one' ? listingsOfEach : 1);
@@ -77,7 +77,7 @@ async function insertSellers(books: Database): Promise<void> {
   );
 }
 
-/** New listings of each of the first `sellers` sellers. */
+/** Lists new goods for each of the first `sellers` sellers. */
 async function insertGoods(books: Database, sellers: number, each: number): Promise<bigint[]> {
   const names = Array.from({ length: sellers }, (_, n) => sellerName(n));
   const wallets = names.map((name) => toBytes(testAccount(name).address));

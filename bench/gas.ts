@@ -4,7 +4,6 @@ import type { Hex } from '../src/platform/hex.ts';
 
 const AT_ONCE = 100;
 
-/** What one of these transactions used, on average. */
 export async function readGas(chain: LocalChain, hashes: readonly Hex[]): Promise<number> {
   let used = 0;
   for (let at = 0; at < hashes.length; at += AT_ONCE) {

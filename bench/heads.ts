@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import type { LocalChain } from '../src/local/chain/start-chain.ts';
 
-/** The chain's blocks as it makes them: when each came, on the clock of `performance`. */
+/** Arrival times of the chain's blocks, on the clock of `performance`. */
 export interface Heads {
   latest(): number;
   seenAt(block: number): number | undefined;
-  /** When a transfer in this block became final. */
+  /** Time when a transfer in this block became final. */
   finalAt(block: number): number | undefined;
   onHead(act: () => void): void;
 }
@@ -14,7 +14,7 @@ interface Message {
   params?: { result?: { number?: string } };
 }
 
-/** By subscription, so that no polling falls into what is measured. */
+/** Uses a subscription, so that no polling disturbs the measurement. */
 export async function followHeads(chain: LocalChain, begun: AsyncDisposableStack): Promise<Heads> {
   const socket = new WebSocket(chain.url.replace(/^http/, 'ws'));
   begun.defer(() => socket.close());

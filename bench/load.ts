@@ -4,13 +4,13 @@ import { openWire } from './wire.ts';
 export interface Slice {
   perSecond: number;
   bytesPerRequest: number;
-  /** Of one core, what the client itself took. */
+  /** CPU share of the client, of one core. */
   clientShare: number;
-  /** Of one core, what all processes of the machine took together, also those that are none of ours. */
+  /** CPU share of all processes on the machine, of one core, including other programs. */
   machineShare: number;
 }
 
-/** As many requests as get answered in that time, always the same ones in the same order; without a time, each once. Every answer must be a 200. */
+/** Sends the same requests in the same order for that long, or each once without a time. Every answer must be a 200. */
 export async function load(
   url: string,
   requests: readonly Buffer[],
@@ -50,7 +50,7 @@ export async function load(
   };
 }
 
-/** Of all cores, for all programs. */
+/** CPU time of all cores and programs. */
 export function busyMs(): number {
   return cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0);
 }

@@ -16,27 +16,25 @@ import { createTransferSigner, measureTransfers, type TransferSigner } from './t
 export const SELLERS = ['market', 'stock'] as const;
 export type SellerName = (typeof SELLERS)[number];
 
-/** One seller in one round. */
 export interface Bought extends Omit<PurchaseRound, 'begun' | 'delivered' | 'transactions'> {
   delivered: number;
   failed: number;
-  /** On each delivered purchase. */
+  /** Cost per delivered purchase. */
   spent: Spent;
-  /** Of one settlement. */
+  /** Gas per payment transaction. */
   gas: number;
 }
 
-/** One round at one level. */
 export type Round = Record<SellerName, Bought> & {
   atOnce: number;
   transfersPerSecond: number;
-  /** What programs that are no part of the benchmark took meanwhile. */
+  /** Cores used by programs outside the benchmark. */
   otherCores: number;
 };
 
 export interface Purchases {
   rounds: Round[];
-  /** Transfers of strangers in a block, on average. */
+  /** Average transfers of strangers per block. */
   foreignPerBlock: number;
   books: Verdict;
 }
@@ -59,7 +57,7 @@ interface Seller {
   delivered: Order[];
 }
 
-/** Market, stock seller and the chain's own transfers in turn, at each level, on the same chain. */
+/** Measures market, stock seller and direct transfers in turn, at each level, on the same chain. */
 export async function measurePurchases(ground: Ground, given: { rounds: number }): Promise<Purchases> {
   const { chain, side, stock, foreign, tell } = ground;
   const sellers: Record<SellerName, Seller> = {

@@ -1,7 +1,7 @@
 import { serveOrders } from './child.ts';
 import { type Counts, type Meter, meterChain, meterDatabase } from './meters.ts';
 
-/** Stand a meter before a chain or a database, or say what all of them have counted. */
+/** Start a meter before a chain or a database, or return all counts. */
 export type MeterOrder = { name: string; before: 'chain' | 'database'; target: string } | { counts: true };
 
 export interface MeterAnswer {
@@ -11,7 +11,7 @@ export interface MeterAnswer {
 
 const meters = new Map<string, Meter>();
 
-/** In a process of its own, so that what passes does not wait for the client that measures. */
+/** Runs in its own process, so that metered traffic does not wait for the measuring client. */
 serveOrders<MeterOrder, MeterAnswer>(async (order) => {
   if ('counts' in order) {
     return { url: '', counts: Object.fromEntries([...meters].map(([name, meter]) => [name, meter.counts()])) };

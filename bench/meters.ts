@@ -2,22 +2,22 @@ import { Agent, createServer as createHttpServer, type Server as HttpServer, req
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { readCalls, sizesByMethod } from './rpc-bodies.ts';
 
-/** So far, by name. */
+/** Totals so far, by name. */
 export type Counts = Readonly<Record<string, number>>;
 
-/** Stands before something and counts what passes. */
+/** A proxy that counts traffic. */
 export interface Meter {
-  /** For a database: host and port. */
+  /** The proxy's URL. For a database: host and port. */
   url: string;
   counts(): Counts;
   close(): Promise<void>;
 }
 
 const LENGTH_BYTES = 4;
-/** Of the protocol of PostgreSQL: what a client sends to have a statement carried out. */
+/** Messages of the PostgreSQL protocol that execute a statement. */
 const STATEMENTS = new Set(['Q', 'E']);
 
-/** Before a PostgreSQL on a socket of its own; `path` is that socket. */
+/** Proxies a PostgreSQL on a Unix socket at `path`. */
 export async function meterDatabase(path: string): Promise<Meter> {
   let statements = 0;
   const sockets = new Set<Socket>();
@@ -46,12 +46,12 @@ export async function meterDatabase(path: string): Promise<Meter> {
     counts: () => ({ statements }),
     close: async () => {
       for (const socket of sockets) socket.destroy();
-      await closed(server);
+      await closeServer(server);
     },
   };
 }
 
-/** Types of the messages of one client. The first has no type. */
+/** Reports the message types of one client. The first message has no type. */
 function createMessageCounter(see: (type: string) => void): (bytes: Buffer) => void {
   let waiting: Buffer = Buffer.alloc(0);
   let skip = 0;
@@ -71,8 +71,8 @@ function createMessageCounter(see: (type: string) => void): (bytes: Buffer) => v
 }
 
 /**
- * Before a chain: requests, the calls in them, and the bytes of both bodies. A batch is one request; `calls NAME` and `bytes NAME` are
- * those of one method, for a batch by the length of each item.
+ * Proxies a chain and counts requests, the calls in them, and the bytes of both bodies. A batch is one request. `calls NAME` and `bytes
+ * NAME` count one method, in a batch by the length of each item.
  */
 export async function meterChain(url: string): Promise<Meter> {
   const counts: Record<string, number> = { requests: 0, calls: 0, bytes: 0 };
@@ -83,7 +83,7 @@ export async function meterChain(url: string): Promise<Meter> {
   const server = createHttpServer(async (request, response) => {
     try {
       const asked = await bodyOf(request);
-      const answer = await pass(url, agent, asked);
+      const answer = await forwardBody(url, agent, asked);
       const calls = readCalls(asked);
       add('requests', 1);
       add('calls', calls.length);
@@ -104,12 +104,12 @@ export async function meterChain(url: string): Promise<Meter> {
     counts: () => ({ ...counts }),
     close: async () => {
       agent.destroy();
-      await closed(server);
+      await closeServer(server);
     },
   };
 }
 
-function pass(url: string, agent: Agent, body: Buffer): Promise<{ status: number; body: Buffer }> {
+function forwardBody(url: string, agent: Agent, body: Buffer): Promise<{ status: number; body: Buffer }> {
   return new Promise((resolve, reject) => {
     const headers = { 'content-type': 'application/json', 'content-length': body.length };
     const passed = httpRequest(url, { method: 'POST', agent, headers }, (response) => {
@@ -133,7 +133,7 @@ function listen(server: Server): Promise<number> {
   });
 }
 
-function closed(server: Server | HttpServer): Promise<void> {
+function closeServer(server: Server | HttpServer): Promise<void> {
   if ('closeAllConnections' in server) server.closeAllConnections();
   return new Promise((resolve) => server.close(() => resolve()));
 }

@@ -3,10 +3,9 @@ import { parseArgs } from 'node:util';
 
 export interface Options {
   json: boolean;
-  /** Of the checkout that is measured. */
   root: string;
   rounds: number;
-  /** How long each slice of reads lasts. */
+  /** Seconds per slice of reads. */
   seconds: number;
   listings: number;
   parts: readonly Part[];
@@ -30,7 +29,7 @@ export const HELP = `Measures a market against what the machine can do at best, 
 Progress goes to standard error. bench/README.md says how to read the numbers.
 `;
 
-/** Null when only the help is wanted. Throws where an option is unknown or out of range. */
+/** Null: print the help. Throws on an unknown option or a value out of range. */
 export function readOptions(args: readonly string[]): Options | null {
   const { values } = parseArgs({
     args: [...args],

@@ -5,7 +5,6 @@ import { makeAuthorization, proofHeader } from './proof.ts';
 import type { Goods } from './seed.ts';
 import { PAYERS } from './settings.ts';
 
-/** One purchase to be made, signed beforehand. */
 export interface Order {
   goods: Goods;
   payer: TestAccount;
@@ -14,13 +13,13 @@ export interface Order {
 
 export interface Buyers {
   account(n: number): TestAccount;
-  /** By the number of a payer: those who buy with a merchant's key. */
+  /** A merchant's key by payer number, for those who buy with one. */
   keys: readonly (string | undefined)[];
-  /** Of x402, in turn. */
+  /** x402 versions, used in turn. */
   versions: readonly (1 | 2)[];
 }
 
-/** The same goods and prices for all who sign from the same shelves; no payer buys the same thing twice. */
+/** Signs orders with equal goods and prices for all who use the same shelves. No payer buys the same goods twice. */
 export async function signOrders(
   chain: LocalChain,
   goods: readonly Goods[],
@@ -31,7 +30,7 @@ export async function signOrders(
   for (let n = given.madeBefore; n < given.madeBefore + given.count; n += 1) {
     const wanted = goods[n % goods.length];
     if (wanted === undefined) throw new Error('no listing to buy');
-    // The next time round each listing goes to another payer.
+    // Shift the payers in every cycle, so that each listing gets another one.
     const number = (n + Math.floor(n / goods.length)) % PAYERS;
     const payer = buyers.account(number);
     const authorization = makeAuthorization(payer, wanted.payee, wanted.priceUnits);

@@ -1,7 +1,7 @@
 import { busyMs } from './load.ts';
 import { serverMs } from './spent.ts';
 
-/** Begins to watch. What it gives resolves with the cores that programs which are no part of the benchmark have used since. */
+/** Starts watching. The returned function gives the cores used since by programs outside the benchmark. */
 export async function watchOtherPrograms(): Promise<() => Promise<number>> {
   const begin = performance.now();
   const other = async (): Promise<number> => busyMs() - (await serverMs(process.pid));

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
-/** Of Linux; it has been so for decades, and Node has no way to ask. */
+/** Clock tick of Linux. Stable for decades, and Node cannot query it. */
 const TICK_MS = 10;
 
 export interface Memory {
@@ -11,7 +11,7 @@ export interface Memory {
   peakMb: number;
 }
 
-/** A process and all that it has started, as far as they live. Elsewhere than on Linux the process alone. */
+/** Returns a process and its living descendants. On other systems than Linux only the process. */
 export async function familyOf(pid: number): Promise<number[]> {
   const names = await readdir('/proc').catch(() => []);
   const parents = new Map<number, number>();
@@ -24,7 +24,7 @@ export async function familyOf(pid: number): Promise<number[]> {
   return family;
 }
 
-/** What they have computed so far; null where the system does not say. */
+/** Total CPU time so far. Null: unknown on this system. */
 export async function cpuMs(pids: readonly number[]): Promise<number | null> {
   let ticks = 0;
   for (const pid of pids) {
@@ -35,7 +35,7 @@ export async function cpuMs(pids: readonly number[]): Promise<number | null> {
   return ticks * TICK_MS;
 }
 
-/** What a process has had written to a disk, in whole pages; null where nothing tells. Files in memory count as nothing. */
+/** Bytes that a process wrote to disk, in whole pages. Null: unknown. Files in memory do not count. */
 export async function writtenBytes(pid: number): Promise<number | null> {
   const text = await readFile(`/proc/${pid}/io`, 'utf8').catch(() => '');
   const bytes = /^write_bytes: (\d+)$/m.exec(text)?.[1];
@@ -53,7 +53,7 @@ export async function memoryOf(pids: readonly number[]): Promise<Memory | null> 
   return memory;
 }
 
-/** Binds all threads of these processes to one core. False where that is not possible. */
+/** Pins all threads of these processes to one core. Returns false where that is impossible. */
 export async function pin(pids: readonly number[], core: number): Promise<boolean> {
   for (const pid of pids) {
     const pinned = await run('taskset', ['-a', '-c', '-p', String(core), String(pid)]).then(
@@ -65,7 +65,7 @@ export async function pin(pids: readonly number[], core: number): Promise<boolea
   return true;
 }
 
-/** From the state on, which follows the name in brackets: index 1 is the parent, 11 and 12 are user and system time. */
+/** Fields from the state on, which follows the name in brackets. Index 1 is the parent, 11 and 12 are user and system time. */
 async function statFields(pid: number): Promise<string[] | null> {
   const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => null);
   return text === null ? null : text.slice(text.lastIndexOf(')') + 2).split(' ');

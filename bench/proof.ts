@@ -5,9 +5,9 @@ import { systemClock } from '../src/platform/clock.ts';
 import { type Hex, toHex } from '../src/platform/hex.ts';
 import { systemRandom } from '../src/platform/random.ts';
 
-/** Nearly as long as a market takes them for: they are signed some time before they are used. */
+/** Almost the longest that a market accepts, because proofs are signed some time before use. */
 const SECONDS_AHEAD = 590;
-/** Of both sellers' terms. */
+/** The timeout in both sellers' terms. */
 export const X402_TIMEOUT_SECONDS = 120;
 
 export function makeAuthorization(payer: TestAccount, payee: Hex, units: bigint): Authorization {
@@ -21,7 +21,7 @@ export function makeAuthorization(payer: TestAccount, payee: Hex, units: bigint)
   };
 }
 
-/** The header of x402 in that version. */
+/** Builds the x402 header of that version. */
 export function proofHeader(version: 1 | 2, authorization: Authorization, signature: Hex): Record<string, string> {
   const { name, caip2, usdc, domainName, domainVersion } = NETWORKS.base;
   const { value, validAfter, validBefore, ...rest } = authorization;

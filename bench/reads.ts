@@ -20,14 +20,14 @@ export interface ReadOutcome {
 interface Target {
   route: string;
   paths: string[];
-  /** Some thousand of them, at random, the same for market and static. */
+  /** Some thousand random requests, equal for market and static server. */
   drawn: string[];
 }
 
 const DRAWN = 4_096;
 const STATIC_SERVER = fileURLToPath(new URL('./static-server.ts', import.meta.url));
 
-/** Market and static server in turn, so that what the machine does besides falls on both. */
+/** Measures market and static server in turn, so that other work on the machine affects both. */
 export async function measureReads(
   marketUrl: string,
   given: { listings: number; seconds: number; rounds: number },
@@ -98,7 +98,7 @@ function listingTarget(listings: number): Target {
   return { route: 'GET /api/listing/:id', paths, drawn: Array.from({ length: DRAWN }, () => pick(paths)) };
 }
 
-/** A random aisle, or none, and of it a random page: every page is reached by walking there once beforehand. */
+/** A random page of a random aisle, or of all. Reads every shelf to its end once beforehand. */
 async function shelvesTarget(url: string): Promise<Target> {
   const wire = await openWire(url, { keepBody: true });
   const aisles: string[][] = [];

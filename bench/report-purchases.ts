@@ -2,7 +2,6 @@ import { median } from './load.ts';
 import { type Bought, type Purchases, type Round, SELLERS, type SellerName } from './measure-purchases.ts';
 import { LEVELS } from './settings.ts';
 
-/** Reads one figure of a round. */
 type Figure = (round: Round) => number;
 
 type ChainName = 'requests' | 'calls' | 'bytes';
@@ -11,7 +10,7 @@ const WIDTH = 52;
 const COLUMN = 12;
 const SALES = 1_000;
 
-/** One column for each level. */
+/** One column per level. */
 export function purchaseLines({ rounds, foreignPerBlock, books }: Purchases): string[] {
   const row = createRow(rounds);
   return [
@@ -89,7 +88,7 @@ function costRows(row: ReturnType<typeof createRow>, rounds: readonly Round[]): 
   ];
 }
 
-/** Calls and bytes of one method, where there are any. */
+/** Calls and bytes of one method, if there are any. */
 function methodRows(
   row: ReturnType<typeof createRow>,
   rounds: readonly Round[],

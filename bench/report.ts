@@ -18,11 +18,11 @@ import {
 export interface Outcome {
   machine: { cores: number; cpu: string; memory_gib: number; node: string; platform: string };
   settings: Record<string, unknown>;
-  /** Null: left out. */
+  /** Null: not measured. */
   reads: ReadOutcome[] | null;
   free: FreeSales | null;
   purchases: Purchases | null;
-  /** Lines of market and facilitator above `info`. */
+  /** Log lines of market and facilitator above `info`. */
   complaints: string[];
   seconds: number;
 }
@@ -78,7 +78,7 @@ function readLines(reads: readonly ReadOutcome[], cores: number): string[] {
       `          ${read.route}, ${Math.round(read.bytesPerBody)} bytes an answer: ratio ${read.ratio.toFixed(3)}`,
       ...(['market', 'static'] as const).map((side) => {
         const { perSecond, clientShare, machineShare, rounds } = read[side];
-        const shares = `client ${share(clientShare)}, whole machine ${share(machineShare)}`;
+        const shares = `client ${formatShare(clientShare)}, whole machine ${formatShare(machineShare)}`;
         const each = rounds.map((value) => value.toFixed(1)).join(', ');
         return `            ${side} ${String(Math.round(perSecond)).padStart(10)}/s   (${each})   ${shares}`;
       }),
@@ -102,6 +102,6 @@ function inWords(value: unknown): string {
     .join('; ');
 }
 
-function share(value: number): string {
+function formatShare(value: number): string {
   return `${Math.round(value * 100)} %`;
 }

@@ -3,7 +3,7 @@ interface Item {
   method?: unknown;
 }
 
-/** The calls of one body of JSON-RPC: one, or those of a batch. */
+/** The calls of one JSON-RPC body: one, or a batch. */
 export interface Calls {
   batch: boolean;
   length: number;
@@ -16,7 +16,7 @@ export function readCalls(body: Buffer): Calls {
   return { batch: Array.isArray(parsed), length: items.length, items };
 }
 
-/** What each call took, request and answer. Answers of a batch may come in any order and are told apart by their ids. */
+/** Bytes of each call, request and answer. Answers of a batch may come in any order and are matched by id. */
 export function sizesByMethod(calls: Calls, asked: Buffer, answer: Buffer): { method: string; bytes: number }[] {
   const [only] = calls.items;
   if (!calls.batch && only !== undefined) return [{ method: String(only.method), bytes: asked.length + answer.length }];

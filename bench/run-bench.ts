@@ -1,5 +1,5 @@
 export interface Running {
-  /** Whatever is started goes in here, and is stopped at the end however that comes. */
+  /** Collects everything started. All of it is stopped at the end, also after a failure. */
   begun: AsyncDisposableStack;
   signal: AbortSignal;
   tell(line: string): void;
@@ -7,9 +7,8 @@ export interface Running {
 
 export interface Bench<Options> {
   help: string;
-  /** Null: the help was asked for. Throws what is wrong with the arguments. */
+  /** Null: print the help. Throws on wrong arguments. */
   read(args: readonly string[]): Options | null;
-  /** Measures, and writes what came out. */
   measure(options: Options, running: Running): Promise<void>;
 }
 
@@ -20,7 +19,7 @@ export const secondsSoFar = (): number => (performance.now() - begin) / 1_000;
 const tell = (line: string): void =>
   void process.stderr.write(`[${secondsSoFar().toFixed(1).padStart(6)} s] ${line}\n`);
 
-/** Runs a benchmark as a program, and leaves nothing running. */
+/** Runs a benchmark as a program, and leaves no process behind. */
 export function runBench<Options>(bench: Bench<Options>): void {
   run(bench).catch((error: unknown) => {
     if (process.exitCode === undefined) process.exitCode = 1;
@@ -28,8 +27,8 @@ export function runBench<Options>(bench: Bench<Options>): void {
   });
 }
 
-/** A wrong option is said in one line; where in this program it was found is of no interest. */
-function wanted<Options>(read: Bench<Options>['read']): Options | null {
+/** Reports a wrong option in one line, without a stack trace. */
+function readOrExit<Options>(read: Bench<Options>['read']): Options | null {
   try {
     return read(process.argv.slice(2));
   } catch (error) {
@@ -39,7 +38,7 @@ function wanted<Options>(read: Bench<Options>['read']): Options | null {
 }
 
 async function run<Options>({ help, read, measure }: Bench<Options>): Promise<void> {
-  const options = wanted(read);
+  const options = readOrExit(read);
   if (options === null) {
     process.stdout.write(help);
     return;
@@ -48,7 +47,7 @@ async function run<Options>({ help, read, measure }: Bench<Options>): Promise<vo
   const breaking = new AbortController();
   let running: Promise<void> = Promise.resolve();
   let stopped: Promise<void> | null = null;
-  // Once for all who ask: a second disposal would be done at once, before the first one is.
+  // Share one disposal, because a second one would return at once, before the first is done.
   const stopAll = (): Promise<void> => {
     stopped ??= begun.disposeAsync();
     return stopped;
@@ -57,7 +56,7 @@ async function run<Options>({ help, read, measure }: Bench<Options>): Promise<vo
     if (breaking.signal.aborted) return;
     breaking.abort(new Error(why));
     tell(`${why}: stopping what was started`);
-    // What is just being started comes into the stack when it runs, or stops by itself: the run ends first, then the rest.
+    // A process that is just starting joins the stack or stops by itself, so the run ends first, then the rest.
     const ended = running.catch(() => {});
     void stopAll()
       .then(() => ended)
@@ -65,7 +64,7 @@ async function run<Options>({ help, read, measure }: Bench<Options>): Promise<vo
   };
   process.on('SIGINT', () => breakOff('broken off', 130));
   process.on('SIGTERM', () => breakOff('broken off', 143));
-  // PostgreSQL outlives a process that falls: whatever happens here, it has to be stopped.
+  // PostgreSQL outlives a crashed process, so it must be stopped here.
   process.on('uncaughtException', (error) => breakOff(error.stack ?? error.message, 1));
   process.stdout.on('error', () => breakOff('the reader of the outcome has gone', 1));
   process.stderr.on('error', () => breakOff('the reader of the progress has gone', 1));
@@ -74,7 +73,7 @@ async function run<Options>({ help, read, measure }: Bench<Options>): Promise<vo
     await running;
     tell('stopping');
   } catch (error) {
-    // What was under way fails when its servers are stopped; that is not what went wrong.
+    // Stopping the servers makes pending work fail. Those failures are not the cause.
     if (!breaking.signal.aborted) throw error;
   } finally {
     await stopAll();

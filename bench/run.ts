@@ -26,7 +26,7 @@ runBench<Options>({
       seconds: secondsSoFar(),
     };
     process.stdout.write(options.json ? `${JSON.stringify(outcome)}\n` : `\n${reportText(outcome)}`);
-    // Speed without right books is no result.
+    // A fast result with wrong books is a failure.
     if (purchases !== null && purchases.books.faults.length > 0) process.exitCode = 1;
   },
 });
@@ -39,7 +39,7 @@ async function measureBuying(options: Options, world: World, running: Running): 
   return measurePurchases({ chain, side, stock, heads, foreign, tell: running.tell }, options);
 }
 
-/** What a server wrote above `info`, or in no form at all. */
+/** Returns log lines above `info`, and malformed ones. */
 async function readComplaints(logFile: string): Promise<string[]> {
   const lines = (await readFile(logFile, 'utf8')).split('\n');
   return lines.filter((line) => line !== '' && !line.startsWith('{"level":"info"'));

@@ -11,14 +11,13 @@ import { makeMerchantKey } from '../src/platform/secrets.ts';
 export interface Goods {
   id: bigint;
   payee: Hex;
-  /** Another one for each listing, so that a transfer on the chain tells what it paid for. */
+  /** Unique per listing, so that a transfer shows what it paid for. */
   priceUnits: bigint;
   artifact: string;
 }
 
 export interface Seeded {
   goods: Goods[];
-  /** Keys of merchants that sell nothing. */
   buyerKeys: string[];
 }
 
@@ -26,10 +25,10 @@ const SELLERS = 40;
 const PAST_BUYERS = 10;
 const BASE_PRICE_UNITS = 1_000_000n;
 const START = Date.UTC(2026, 0, 5, 12);
-/** Nothing is sold in `world` by this interface. */
+/** This API sells nothing in `world`. */
 export const SEEDED_AISLES = AISLES.filter((aisle) => aisle !== 'world');
 
-/** Shelves as they look after a while: texts of the usual length, many sellers, some sales. In bulk, or it would take a minute. */
+/** Fills shelves like a used market's: usual text lengths, many sellers, some sales. In bulk, since requests would take a minute. */
 export async function seed(
   database: Database,
   given: { listings: number; buyers: number; pepper: Buffer },
@@ -46,7 +45,7 @@ export async function seed(
   return { goods, buyerKeys };
 }
 
-/** The listing of that number, also before it is on the shelves. */
+/** The listing of that number, even before it is inserted. */
 export function goodsOf(id: bigint): Goods {
   return {
     id,
@@ -109,7 +108,7 @@ async function insertListings(tx: Tx, goods: readonly Goods[]): Promise<void> {
     select g.id, decode(g.salt, 'hex'), convert_to(g.artifact, 'UTF8') from ${given}`);
 }
 
-/** Sales are counted when a listing is read: 0 to 9 for each. */
+/** Adds 0 to 9 sales per listing, because a read counts them. */
 async function insertTakers(tx: Tx): Promise<void> {
   await tx.run(sql`
     insert into purchases (listing_id, merchant_id, price_units, paid_units, verified_via, created_at)

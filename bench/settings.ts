@@ -1,15 +1,15 @@
-/** What does not depend on the command line. All of it is printed with the outcome. */
+/** Settings independent of the command line. All are printed with the result. */
 
 export const READ_CONNECTIONS = 16;
 export const WARM_UP_SECONDS = 1;
 
-/** More than buy at once: no purchase waits for an earlier payment of the same wallet. */
+/** More than buy at once, so that no purchase waits for an earlier payment of the same wallet. */
 export const PAYERS = 128;
 
 export interface Level {
-  /** So many purchases at once whose transaction is not mined yet. */
+  /** Concurrent purchases whose transaction is not mined yet. */
   atOnce: number;
-  /** Of each round; in a slow round fewer are begun. */
+  /** Purchases per round. A slow round begins fewer. */
   purchases: number;
   transfers: number;
 }
@@ -20,23 +20,23 @@ export const LEVELS: readonly Level[] = [
   { atOnce: 64, purchases: 640, transfers: 800 },
 ];
 
-/** After it no purchase begins: a round of a slow seller is smaller, not longer. */
+/** No purchase begins after this time, so that a slow seller's round is smaller and not longer. */
 export const BUYING_SECONDS = 8;
 
-/** How long a buyer waits before asking again, in place of the seconds of Retry-After. */
+/** Pause of a buyer between requests, instead of the seconds of Retry-After. */
 export const BUYER_POLL_MS = 200;
 
-/** Accounts that submit transfers directly, one order of transactions each. */
+/** Accounts that submit transfers directly, each with its own nonces. */
 export const SENDERS = Math.max(...LEVELS.map(({ atOnce }) => atOnce));
 
-/** Transfers of others in every block while purchases are measured. */
+/** Transfers of strangers per block while purchases are measured. */
 export const FOREIGN_TRANSFERS = 300;
 
 export const CHAIN_SETTINGS = {
   blockEverySeconds: 0.1,
-  /** How far the finalized head is behind the latest block; an even number. */
+  /** Distance of the finalized head to the latest block. Must be even. */
   finalityBlocks: 6,
 } as const;
 
-/** Every buyer takes so many goods in a slice; `atOnce` is the number of sellers too. */
+/** Goods per buyer in a slice. `atOnce` is also the number of sellers. */
 export const FREE_SALES = { atOnce: 64, listingsOfEach: 5 } as const;

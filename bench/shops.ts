@@ -4,23 +4,21 @@ import type { Buyers, Order } from './orders.ts';
 import type { Seeded } from './seed.ts';
 import { requestBytes, type WireAnswer } from './wire.ts';
 
-/** What an answer says of a purchase. */
 export interface Told {
-  /** In words, such as `202` or `503 settlement_pending`. */
+  /** For example `202` or `503 settlement_pending`. */
   name: string;
-  /** The mined transaction, as soon as an answer names it. */
+  /** The mined transaction, once an answer names it. */
   mined: { hash: Hex; block: number | null } | null;
   outcome: 'goods' | 'pending' | 'failed';
 }
 
-/** Where purchases are made, and how it is spoken to. */
 export interface Shop {
   buyers: Buyers;
   request(order: Order): Buffer;
   read(order: Order, answer: WireAnswer): Told;
 }
 
-/** Of each two payers one buys with a merchant's key and one without an account; half of the proofs are v1, half v2. */
+/** Every other payer buys with a merchant's key, the others without an account. Half of the proofs are v1, half v2. */
 export function marketShop(url: string, { buyerKeys }: Seeded): Shop {
   return {
     buyers: {
@@ -33,7 +31,7 @@ export function marketShop(url: string, { buyerKeys }: Seeded): Shop {
   };
 }
 
-/** A client of version 2, which is what the packages of the stock seller speak by themselves. */
+/** A client of version 2, the default of the stock seller's packages. */
 export function stockShop(url: string): Shop {
   return {
     buyers: { account: stockPayerAccount, keys: [], versions: [2] },
@@ -56,7 +54,7 @@ function readMarket(order: Order, { status, body: bytes }: WireAnswer): Told {
   const name = [status, body.reason].filter((part) => part !== undefined).join(' ');
   if (body.delivery_token !== undefined) order.headers['x-delivery-token'] = body.delivery_token;
   const { tx_hash: hash = null, block_number: block = null } = body.payment ?? body.receipt ?? {};
-  // A transaction that is in no block yet may still be replaced.
+  // Ignore a transaction without a block, since it may still be replaced.
   const mined = isHex(hash, 32) && block !== null ? { hash, block } : null;
   if (status === 200) {
     checkGoods(order, body.artifact);

@@ -16,32 +16,30 @@ import type { Meters } from './start-meters.ts';
 import { wideLimits } from './wide-limits.ts';
 import { writePrivate } from './write-private.ts';
 
-/** One version of the code with all that it needs, and meters before its database and its chain. */
+/** One version of the code with all it needs, and meters before its database and its chain. */
 export interface Side {
   name: string;
   marketUrl: string;
   marketPid: number;
   seeded: Seeded;
   books: Database;
-  /** Of market and facilitator. */
   logFiles: string[];
   spent(): Promise<Spent>;
 }
 
 export interface SideOptions {
-  /** A word: the database is named after it. */
+  /** One word, used in the database's name. */
   name: string;
-  /** Of the checkout. */
   root: string;
   folder: string;
   chain: LocalChain;
   meters: Meters;
-  /** The server of all sides: each has a database of its own there. */
+  /** The server of all sides. Each has its own database. */
   postgresUrl: string;
   listings: number;
-  /** Signs its settlements: two servers never share one. */
+  /** Signs its payment transactions. Two servers never share a key. */
   facilitatorKey: string;
-  /** Added to what every side is told. */
+  /** Added to the environment of every side. */
   marketEnv?: Record<string, string>;
   facilitatorEnv?: Record<string, string>;
   begun: AsyncDisposableStack;
@@ -68,13 +66,13 @@ export async function startSide(options: SideOptions): Promise<Side> {
     FACILITATOR_KEY_FILE: await writePrivate(join(folder, 'signer.key'), `${options.facilitatorKey}\n`),
     FACILITATOR_DATA_DIR: folder,
     FACILITATOR_LIMITS: limits.facilitator,
-    // Gas of the local chain costs a hundred times what the real one's does. Code without these limits knows no price either.
+    // Gas on the local chain costs a hundred times the real price. Older code without these limits has no price setting.
     ...(limits.facilitator === '{}' ? {} : { FACILITATOR_ETHER_USDC: '50' }),
     ...options.facilitatorEnv,
   }));
   const market = await startPart(options, folder, 'market', async (port) => ({
     DATABASE_URL: database.url,
-    // The copy of the log is this database's: left in a checkout, it would tell the next run that history was lost.
+    // Holds the log copy of this database. Left in a checkout, it would make the next run report a lost history.
     OPENAISLE_DATA_DIR: folder,
     OPENAISLE_PORT: port,
     OPENAISLE_PEPPER_FILE: pepperFile,
@@ -107,7 +105,7 @@ function createSpent(
     const backends = await books.rows<{ pid: number }>(
       sql`select pid from pg_stat_activity where datname = current_database() and application_name <> ${BOOKKEEPER}`,
     );
-    // Transactions that write are given an id when they first do, so ids tell the commits that have to reach the disk.
+    // A transaction gets an id at its first write, so ids count the commits that reach the disk.
     const server = await books.one<{ commits: bigint; wal: bigint; size: bigint }>(sql`
       select pg_snapshot_xmax(pg_current_snapshot())::text::bigint as commits,
         pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::bigint as wal, pg_database_size(current_database()) as size`);
@@ -127,7 +125,7 @@ function createSpent(
   };
 }
 
-/** A database of this side's own, with the tables of its own migrations, reached by the market through a meter. */
+/** Creates this side's database with its own migrations. The market reaches it through a meter. */
 async function openBooks({ name, root, postgresUrl, meters, begun }: SideOptions) {
   const direct = new URL(postgresUrl);
   const socket = direct.searchParams.get('host');
@@ -155,7 +153,7 @@ async function startPart(
 ): Promise<{ url: string; pid: number; logFile: string }> {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
-  // Into a file, so that no process has to read along while it is measured.
+  // Logs to a file, so that no process has to read along during the measurement.
   const logFile = join(folder, `${part}.log`);
   const server = await startServer({
     name: `${name} ${part}`,

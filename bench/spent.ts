@@ -1,29 +1,25 @@
 import { cpuMs, familyOf, writtenBytes } from './process-facts.ts';
 
-/**
- * What was spent so far, or on one purchase, by name: `market.calls eth_call`, `statements`, `marketMs`. A name that is missing stands
- * for nothing spent; what a machine does not tell is NaN.
- */
+/** Costs so far or per purchase, by name: `market.calls eth_call`, `statements`, `marketMs`. Missing means zero, NaN unknown. */
 export type Spent = Readonly<Record<string, number>>;
 
 export function difference(from: Spent, to: Spent): Spent {
-  return mapped(to, (value, name) => value - (from[name] ?? 0));
+  return mapCosts(to, (value, name) => value - (from[name] ?? 0));
 }
 
 export function perOne(spent: Spent, count: number): Spent {
-  return mapped(spent, (value) => value / count);
+  return mapCosts(spent, (value) => value / count);
 }
 
-/** The same names with another beginning. */
 export function named(prefix: string, counts: Spent): Spent {
   return Object.fromEntries(Object.entries(counts).map(([name, value]) => [`${prefix}.${name}`, value]));
 }
 
-function mapped(spent: Spent, change: (value: number, name: string) => number): Spent {
+function mapCosts(spent: Spent, change: (value: number, name: string) => number): Spent {
   return Object.fromEntries(Object.entries(spent).map(([name, value]) => [name, change(value, name)]));
 }
 
-/** CPU of a server with all that it has started. */
+/** CPU time of a server and its descendants. */
 export async function serverMs(pid: number): Promise<number> {
   return (await cpuMs(await familyOf(pid))) ?? Number.NaN;
 }
@@ -32,7 +28,7 @@ export async function diskBytes(pid: number): Promise<number> {
   return (await writtenBytes(pid)) ?? Number.NaN;
 }
 
-/** CPU of processes that come and go: one that has ended counts with what it was last seen to have taken. */
+/** CPU time of processes that come and go. An ended one keeps its last known value. */
 export function createCpuLedger(): (pids: readonly number[]) => Promise<number> {
   const seen = new Map<number, number>();
   return async (pids) => {

@@ -1,13 +1,13 @@
 import { createServer } from 'node:http';
 import { openWire, requestBytes } from './wire.ts';
 
-/** What it is told by its parent, once. */
+/** Sent once by its parent. */
 export interface StaticOrder {
   marketUrl: string;
   paths: string[];
 }
 
-/** Asks the market for every path once, and from then on answers it with those very bytes: the best that node:http can do. */
+/** Fetches every path from the market once and then serves those bytes: the best that node:http can do. */
 process.once('message', (order: StaticOrder) => {
   serve(order).catch((error: unknown) => {
     if (process.connected) console.error(error);

@@ -14,15 +14,14 @@ const FEE_LIMIT = 100_000_000_000n;
 const TIP = 1_000_000_000n;
 const POLL_MS = 5;
 const MINED_WITHIN_MS = 60_000;
-/** So little that it is the price of no listing. */
+/** Too little to be the price of any listing. */
 const UNITS = 1n;
 
-/** Signed beforehand, one list for each sender, in the order in which it must submit them. */
+/** Signed in advance, one list per sender, to be submitted in order. */
 export type Lanes = Hex[][];
 
 export interface TransferSigner {
   sign(given: { count: number; senders: number }): Promise<Lanes>;
-  /** How many it has signed. */
   signed(): number;
 }
 
@@ -59,7 +58,7 @@ export function createTransferSigner(chain: LocalChain, goods: readonly Goods[])
   };
 }
 
-/** All of them, from the first submission to the block of the last; per second. Each sender has one request open at a time. */
+/** Returns transfers per second, from the first submission to the block of the last. Each sender has one open request at a time. */
 export async function measureTransfers(chain: LocalChain, lanes: Lanes): Promise<number> {
   const wires = await Promise.all(lanes.map(() => openWire(chain.url, { keepBody: true })));
   const requests = lanes.map((lane) => lane.map((raw) => sendRequest(chain.url, raw)));
@@ -72,7 +71,7 @@ export async function measureTransfers(chain: LocalChain, lanes: Lanes): Promise
         return last;
       }),
     );
-    for (const hash of hashes) if (hash !== null) await mined(chain, hash);
+    for (const hash of hashes) if (hash !== null) await waitUntilMined(chain, hash);
   } finally {
     for (const wire of wires) wire.close();
   }
@@ -90,7 +89,7 @@ function hashIn(body: Buffer): Hex {
   return result;
 }
 
-async function mined(chain: LocalChain, hash: Hex): Promise<void> {
+async function waitUntilMined(chain: LocalChain, hash: Hex): Promise<void> {
   for (let waited = 0; waited < MINED_WITHIN_MS; waited += POLL_MS) {
     if ((await readReceipt(chain.rpc, hash)) !== null) return;
     await systemClock.sleep(POLL_MS);

@@ -1,16 +1,16 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-/** So much that a load from one address meets none of them. */
+/** Too high for a load from one address to reach. */
 const WIDE = 1_000_000_000;
 
-/** Settings that take the limits away which a load from one machine would meet, by the names that this checkout has. */
+/** Settings that lift the limits for a load from one machine, by the names of this checkout. */
 export async function wideLimits(root: string): Promise<{ market: string; facilitator: string }> {
   const market = await limitNames(join(root, 'src/contract/vocabulary.ts'));
   const facilitator = await limitNames(join(root, 'src/facilitator/budget/gas-budget.ts'));
   return {
-    market: widened(market.filter((name) => name.includes('_per_'))),
-    facilitator: widened(facilitator.filter((name) => name.startsWith('gas_loss_'))),
+    market: widenLimits(market.filter((name) => name.includes('_per_'))),
+    facilitator: widenLimits(facilitator.filter((name) => name.startsWith('gas_loss_'))),
   };
 }
 
@@ -19,6 +19,6 @@ async function limitNames(file: string): Promise<string[]> {
   return Object.keys(DEFAULT_LIMITS);
 }
 
-function widened(names: readonly string[]): string {
+function widenLimits(names: readonly string[]): string {
   return JSON.stringify(Object.fromEntries(names.map((name) => [name, WIDE])));
 }

@@ -1,6 +1,6 @@
 import { openWire, type Wire, type WireAnswer } from './wire.ts';
 
-/** Connections that are kept open: a request goes over one that is free, else over a new one. */
+/** Keep-alive connections. A request uses a free one, or else a new one. */
 export interface WirePool {
   ask(request: Buffer): Promise<WireAnswer>;
   close(): void;

@@ -2,15 +2,15 @@ import { connect, type Socket } from 'node:net';
 
 export interface WireAnswer {
   status: number;
-  /** Header and body as sent. */
+  /** Size of header and body as sent. */
   bytes: number;
-  /** Status line and headers; empty where the body is not kept. */
+  /** Status line and headers. Empty if bodies are not kept. */
   head: string;
-  /** Empty when it is not kept. */
+  /** Empty if bodies are not kept. */
   body: Buffer;
 }
 
-/** One HTTP/1.1 connection that is kept open, with one request on it at a time. */
+/** A keep-alive HTTP/1.1 connection with one request at a time. */
 export interface Wire {
   ask(request: Buffer): Promise<WireAnswer>;
   close(): void;
@@ -23,21 +23,21 @@ interface Waiting {
 
 interface Head {
   status: number;
-  /** Null: it comes in chunks. */
+  /** Null: chunked. */
   length: number | null;
   size: number;
   text: string;
 }
 
 const HEAD_END = Buffer.from('\r\n\r\n');
-/** Ends an answer in chunks. With one request at a time nothing comes behind it, and in what is sent here it stands nowhere else. */
+/** Ends a chunked answer. With one request at a time no bytes follow it, and it occurs nowhere else in these answers. */
 const LAST_CHUNK = Buffer.from('\r\n0\r\n\r\n');
 const NOTHING = Buffer.alloc(0);
 
-/** Reads as little of an answer as it can: the client runs on the same cores as what it measures. Chunks are kept as they were sent. */
+/** Parses as little of an answer as possible, because the client shares cores with the server under test. Keeps chunks as sent. */
 export async function openWire(url: string, options: { keepBody: boolean }): Promise<Wire> {
   const { hostname, port } = new URL(url);
-  const socket = await connected(hostname, Number(port));
+  const socket = await connectTo(hostname, Number(port));
   let waiting: Waiting | null = null;
   let head: Head | null = null;
   let kept: Buffer[] = [];
@@ -103,7 +103,7 @@ export async function openWire(url: string, options: { keepBody: boolean }): Pro
   };
 }
 
-function connected(host: string, port: number): Promise<Socket> {
+function connectTo(host: string, port: number): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port, noDelay: true });
     socket.once('error', reject);
@@ -129,13 +129,12 @@ function readHead(bytes: Buffer, end: number): Head {
 
 export interface WireRequest {
   method: 'GET' | 'POST';
-  /** Path and query. */
   path: string;
   headers?: Readonly<Record<string, string>>;
   body?: unknown;
 }
 
-/** Put together beforehand, so that sending it costs one write. */
+/** Built in advance, so that sending takes one write. */
 export function requestBytes(url: string, { method, path, headers = {}, body }: WireRequest): Buffer {
   const content = body === undefined ? null : Buffer.from(JSON.stringify(body));
   const all: Record<string, string> = {
@@ -149,7 +148,7 @@ export function requestBytes(url: string, { method, path, headers = {}, body }: 
   return Buffer.concat([Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n`), content ?? NOTHING]);
 }
 
-/** One request on a connection of its own; the body read as JSON. */
+/** Sends one request on a connection of its own and parses the body as JSON. */
 export async function askOnce(wire: Wire, url: string, request: WireRequest): Promise<Record<string, unknown>> {
   const { status, body } = await wire.ask(requestBytes(url, request));
   if (status !== 200) throw new Error(`${request.path} was answered ${status}: ${body.toString().slice(0, 300)}`);

@@ -17,20 +17,20 @@ export interface World {
 }
 
 export interface StartOptions {
-  /** Of the checkout whose market is measured. */
+  /** The checkout whose market is measured. */
   root: string;
   listings: number;
-  /** Added to what every market is told. */
+  /** Added to the environment of every market. */
   marketEnv?: Record<string, string>;
-  /** In place of a chain with short blocks and a short finality. */
+  /** Replaces the default chain with short blocks and short finality. */
   startChain?: (begun: AsyncDisposableStack) => Promise<LocalChain>;
-  /** Everything that is started is handed to it at once. */
+  /** Collects every started process for cleanup. */
   begun: AsyncDisposableStack;
   signal: AbortSignal;
   tell(line: string): void;
 }
 
-/** Chain, database, and market and facilitator of one checkout, each in its own process. */
+/** Starts chain, database, and one checkout's market and facilitator, each in its own process. */
 export async function startWorld(options: StartOptions): Promise<World> {
   const { root, listings, begun, signal, tell } = options;
   const folder = await mkdtemp(join(tmpdir(), 'openaisle-bench-'));

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 
-/** The file's path, for the settings of a server that reads a key or a pepper there. */
+/** Returns the path, for settings of a server that reads a key or a pepper from a file. */
 export async function writePrivate(file: string, text: string): Promise<string> {
   await writeFile(file, text, { mode: 0o600 });
   return file;

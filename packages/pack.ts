@@ -6,11 +6,11 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-/** By their folders. Each has the manifest, a README and what the compiler starts from. */
+/** Package folders. Each contains a manifest, a README and a compiler project. */
 export const PACKAGES = ['sdk', 'cli'] as const;
 export type PackageFolder = (typeof PACKAGES)[number];
 
-/** Paths by condition, as deep as they go. */
+/** Paths by condition, nested to any depth. */
 interface Exported {
   [condition: string]: string | Exported;
 }
@@ -24,12 +24,12 @@ export interface Manifest {
   exports: Exported;
 }
 
-/** What a package imports, by a name or as a type: `from 'x'`, `import 'x'`, `import('x')`. */
+/** Matches imports of values and types: `from 'x'`, `import 'x'`, `import('x')`. */
 const IMPORTED = /(?:\bfrom\s+|\bimport\s*\(?\s*)(["'])([^"'\n]+)\1/g;
-/** Of a declaration, which keeps the names of sources. */
+/** Matches source file names, which declarations keep. */
 const SOURCE_NAME = /(["'])(\.{1,2}\/[\w./-]+)\.ts\1/g;
 
-/** The package as it is published, in `folder`, which is made. Throws where it would lack a file or a version. */
+/** Writes the package as published into a new folder. Throws if a file or a version is missing. */
 export function stagePackage(name: PackageFolder, folder: string): Manifest {
   const from = join(ROOT, 'packages', name);
   const dist = join(folder, 'dist');
@@ -39,12 +39,12 @@ export function stagePackage(name: PackageFolder, folder: string): Manifest {
   const manifest = readManifest(from);
   const texts = readdirSync(dist, { recursive: true, encoding: 'utf8' })
     .filter((path) => /\.(?:js|d\.ts)$/.test(path))
-    .map((path) => finish(join(dist, path)));
+    .map((path) => rewriteNames(join(dist, path)));
   const packages = new Set(texts.flatMap(packagesIn));
   const dependencies = [...packages].sort().map((used) => [used, versionOf(used, root)]);
   const made = {
     ...manifest,
-    // One version and one list of changes for all that comes out of this repository.
+    // All packages of this repository share one version and one changelog.
     version: root.version,
     license: root.license,
     dependencies: Object.fromEntries(dependencies),
@@ -60,7 +60,7 @@ export function stagePackage(name: PackageFolder, folder: string): Manifest {
   return made;
 }
 
-/** Writes both tarballs into `out` and gives their paths. */
+/** Writes both tarballs into `out` and returns their paths. */
 export function packAll(out: string): string[] {
   const work = mkdtempSync(join(tmpdir(), 'openaisle-pack-'));
   mkdirSync(out, { recursive: true });
@@ -84,11 +84,11 @@ function compile(project: string, outDir: string): void {
   execFileSync(process.execPath, [tsc, '-p', project, '--outDir', outDir], { stdio: 'inherit' });
 }
 
-/** Has a file of the compiler name files that are in the package, and gives its text. */
-function finish(path: string): string {
+/** Rewrites file names in a compiled file to those of the package, and returns its text. */
+function rewriteNames(path: string): string {
   const text = readFileSync(path, 'utf8');
   if (!path.endsWith('.d.ts')) {
-    // The compiler follows imports alone: what is named by an address would be missing.
+    // The compiler follows imports only, so a file referenced by URL would be missing.
     const [lost] = text.match(SOURCE_NAME) ?? [];
     if (lost !== undefined) throw new Error(`${path} names ${lost}, which is not in the package`);
     return text;
@@ -105,7 +105,7 @@ function packagesIn(text: string): string[] {
     .map((name) => /^(?:@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? name);
 }
 
-/** The one that is tested here. viem names its own dependencies exactly, so that nothing that signs changes between two installations. */
+/** Returns the version tested here. viem pins its own dependencies, so code that signs is equal in every installation. */
 function versionOf(name: string, { dependencies }: Manifest): string {
   const version = dependencies[name];
   if (version === undefined) throw new Error(`${name} is imported by a package, and is no dependency of the project`);
@@ -116,7 +116,7 @@ function pathsIn(exported: Exported): string[] {
   return Object.values(exported).flatMap((one) => (typeof one === 'string' ? one : pathsIn(one)));
 }
 
-/** `require` gives the very module that `import` does (Node 20.19), but under node16 the compiler asks for a declaration that is CommonJS. */
+/** `require` loads the same module as `import` (Node 20.19), but under node16 the compiler wants a CommonJS declaration. */
 function declareForRequire(path: string): void {
   writeFileSync(path, `export * from './${basename(path, '.d.cts')}.js';\n`);
 }
@@ -125,7 +125,7 @@ function readManifest(folder: string): Manifest & { license: string } {
   return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest & { license: string };
 }
 
-// `npm run pack [-- --out DIR]`: into this folder unless another is named.
+// `npm run pack [-- --out DIR]`. Default: this folder.
 if (import.meta.main) {
   const { values } = parseArgs({ options: { out: { type: 'string', default: '.' } } });
   for (const path of packAll(values.out)) process.stdout.write(`${path}\n`);

@@ -7,7 +7,7 @@ import { COMPUTED, importsOf } from './support/source/imports-of.ts';
 import { openSources } from './support/source/open-sources.ts';
 import { comparisons, processUses, signingUses, sqlUses, type Use, worldUses } from './support/source/world-uses.ts';
 
-// No rule here has exceptions. What breaks one is moved, or handed what it needs.
+// These rules have no exceptions. Move code that breaks one, or pass it what it needs.
 
 const root = resolve(import.meta.dirname, '..');
 const all = openSources(root);
@@ -15,13 +15,13 @@ const shipped = all.filter(({ path }) => partOf(path) !== 'test');
 const imports = shipped.flatMap(importsOf);
 const manifest = JSON.parse(readFileSync(resolve(root, 'package.json'), 'utf8')) as Record<string, object>;
 
-function outside(uses: Use[], allowed: (path: string, part: Part | null) => boolean): string[] {
+function usesOutside(uses: Use[], allowed: (path: string, part: Part | null) => boolean): string[] {
   return uses
     .filter(({ path }) => !allowed(path, partOf(path)))
     .map(({ path, line, what }) => `${path}:${line} ${what}`);
 }
 
-function among(...parts: Part[]): (path: string, part: Part | null) => boolean {
+function isAmong(...parts: Part[]): (path: string, part: Part | null) => boolean {
   return (_, part) => part !== null && parts.includes(part);
 }
 
@@ -51,7 +51,7 @@ test('no file of src imports itself through others, not even for a type', () => 
 
 test('SQL is in store.ts files and in platform/database only', () => {
   const allowed = (path: string): boolean => /[/-]store\.ts$/.test(path) || path.startsWith('src/platform/database/');
-  expect(outside(shipped.flatMap(sqlUses), allowed)).toEqual([]);
+  expect(usesOutside(shipped.flatMap(sqlUses), allowed)).toEqual([]);
 });
 
 test('which way a payment is made is asked in the folder of the ways only', () => {
@@ -59,7 +59,7 @@ test('which way a payment is made is asked in the folder of the ways only', () =
   const asked = shipped
     .filter(({ path }) => path.startsWith('src/market/'))
     .flatMap((source) => comparisons(source, ways));
-  expect(outside(asked, (path) => path.startsWith('src/market/payments/paths/'))).toEqual([]);
+  expect(usesOutside(asked, (path) => path.startsWith('src/market/payments/paths/'))).toEqual([]);
   expect(asked).not.toEqual([]);
 });
 
@@ -80,7 +80,7 @@ test('finished responses have one cache, and one path stands before the framewor
     'src/platform/http/create-http-server.ts',
     'src/platform/http/from-memory.ts',
   ]);
-  // What is sent without the framework: from memory, streams that stay open, requests without a place; and metrics, on a port of their own.
+  // Answers sent without the framework: from memory, open streams, requests beyond capacity, and metrics on their own port.
   expect(made('.writeHead')).toEqual([
     'src/platform/http/admission/admit-requests.ts',
     'src/platform/http/from-memory.ts',
@@ -90,21 +90,21 @@ test('finished responses have one cache, and one path stands before the framewor
 });
 
 test('only facilitator, SDK, the wallet of an agent and the local world hold keys and sign', () => {
-  expect(outside(shipped.flatMap(signingUses), among('facilitator', 'sdk', 'agent', 'local'))).toEqual([]);
+  expect(usesOutside(shipped.flatMap(signingUses), isAmong('facilitator', 'sdk', 'agent', 'local'))).toEqual([]);
 });
 
 test('clock, chance, timers and the network are taken from the machine in platform, in locks and in the SDK environment only', () => {
   const allowed = (path: string): boolean =>
     path.startsWith('src/platform/') || path.startsWith('src/locks/') || path === 'src/sdk/environment.ts';
-  expect(outside(shipped.flatMap(worldUses), allowed)).toEqual([]);
+  expect(usesOutside(shipped.flatMap(worldUses), allowed)).toEqual([]);
 });
 
 test('only platform and the local world start processes', () => {
-  expect(outside(shipped.flatMap(processUses), among('platform', 'local'))).toEqual([]);
+  expect(usesOutside(shipped.flatMap(processUses), isAmong('platform', 'local'))).toEqual([]);
 });
 
 test('the SDK imports viem and zod alone, so that it is a small package and runs in browsers', () => {
-  const parts = among('sdk', 'contract');
+  const parts = isAmong('sdk', 'contract');
   const taken = imports.filter(({ inside, from }) => !inside && parts(from, partOf(from)));
   expect([...new Set(taken.map(({ to }) => to.replace(/\/.*/, '')))].toSorted()).toEqual(['viem', 'zod']);
 });

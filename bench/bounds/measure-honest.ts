@@ -11,10 +11,10 @@ export interface HonestOutcome {
 }
 
 const READS = ['/api/shelves', '/healthz', '/api/merchants', '/'];
-/** Addresses, each of which sends one request after the other. */
+/** Attacking addresses. Each sends one request after the other. */
 const ATTACKERS = 4;
 
-/** Watches honest clients while nothing else happens, and while strangers send hostile requests. */
+/** Measures honest clients on an idle market, and while strangers send hostile requests. */
 export async function measureHonest(
   bounds: BoundsWorld,
   seconds: number,
@@ -34,11 +34,11 @@ export async function measureHonest(
   return { without, beside: { ...beside, attacks: await attack.end() } };
 }
 
-/** An endpoint without a key, the one with the largest body, one that stores texts, and one that anybody reads. */
+/** Endpoints without a key, with the largest body, with stored texts, and with public reads. */
 const ATTACKED: ReadonlySet<string> = new Set(['register', 'createListing', 'postComment', 'browseShelves']);
 const LEAST_BYTES = 10_000;
 
-/** Returns the long requests to these endpoints. A merchant of a minute ago can send each. */
+/** Returns the large requests to these endpoints. Even a new merchant can send each of them. */
 function attacksOf({ targets }: BoundsWorld): HostileRequest[] {
   const attacked = targets.filter(({ site, name }) => site === 'market' && ATTACKED.has(name));
   return attacked.flatMap(({ requests }) => requests.filter((one) => bytesOf(one) >= LEAST_BYTES));
@@ -57,7 +57,7 @@ function startAttack(port: number, requests: readonly HostileRequest[]) {
   };
   const running = Array.from({ length: ATTACKERS }, (_, index) => run(index));
   return {
-    /** Returns how many requests were answered or cut. */
+    /** Returns the number of requests answered or cut. */
     end: async (): Promise<number> => {
       isOver = true;
       await Promise.all(running);
@@ -66,7 +66,7 @@ function startAttack(port: number, requests: readonly HostileRequest[]) {
   };
 }
 
-/** Resolves when the answer has come, or the connection was cut. */
+/** Resolves when the answer is complete or the connection was cut. */
 function send(port: number, { method, path, headers, body }: HostileRequest, localAddress: string): Promise<void> {
   const length = body === null ? {} : { 'content-length': String(body.length) };
   return new Promise((resolve) => {

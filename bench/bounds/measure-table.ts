@@ -11,15 +11,15 @@ export interface Row {
   site: Target['site'];
   endpoint: string;
   requests: number;
-  /** Bytes of the largest request, head and body. */
+  /** Size of the largest request in bytes, head and body. */
   largest_bytes: number;
-  /** The request that took most of the processor. */
+  /** The request that took the most CPU. */
   worst: Measured;
-  /** Why this endpoint may take longer; null: it may not. */
+  /** Why this endpoint may take longer, or null if it may not. */
   exempt: string | null;
 }
 
-/** Measures each endpoint and keeps the dearest of all hostile requests to it. */
+/** Measures each endpoint and keeps the most expensive of all hostile requests to it. */
 export async function measureTable(bounds: BoundsWorld, { signal, tell }: Running): Promise<Row[]> {
   const rows: Row[] = [];
   for (const target of bounds.targets) {
@@ -39,7 +39,6 @@ export async function measureTable(bounds: BoundsWorld, { signal, tell }: Runnin
   return rows;
 }
 
-/** Returns the rows that break the bound. */
 export function tooDear(rows: readonly Row[]): Row[] {
   return rows.filter(({ worst, exempt }) => exempt === null && worst.ms > MOST_MS);
 }

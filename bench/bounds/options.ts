@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 
 export interface Options {
   parts: readonly Part[];
-  /** Seconds for which honest clients are watched, with attacks and without. */
+  /** Seconds per measurement of honest clients, with attacks and without. */
   seconds: number;
   json: boolean;
 }
@@ -24,7 +24,7 @@ Linux only. Progress goes to standard error. It ends with 1 where an endpoint ta
 bench/README.md says how to read the numbers.
 `;
 
-/** Null when only the help is wanted. Throws where an option is unknown or out of range. */
+/** Null: print the help. Throws on an unknown option or a value out of range. */
 export function readOptions(args: readonly string[]): Options | null {
   const { values } = parseArgs({
     args: [...args],

@@ -1,7 +1,6 @@
 import { type Agent, get } from 'node:http';
 import { gunzipSync } from 'node:zlib';
 
-/** A row of a shelf as a reader sees it. */
 export interface ShownListing {
   id: number;
   title: string;
@@ -26,7 +25,7 @@ export interface ShownPage {
   next_cursor: string | null;
 }
 
-/** Asks for a page of a shelf; throws what is wrong with it. */
+/** Reads a page of a shelf and throws on a fault in it. */
 export async function readPage(url: string, path: string, agent: Agent, gzip = false): Promise<ShownPage> {
   const { status, length, bytes } = await fetchBytes(`${url}${path}`, agent, gzip);
   if (status !== 200) throw new Error(`${path} is answered ${status}: ${bytes.toString().slice(0, 200)}`);
@@ -37,7 +36,7 @@ export async function readPage(url: string, path: string, agent: Agent, gzip = f
   return page;
 }
 
-/** What no page may be, whatever is written meanwhile. */
+/** Finds a fault that no page may have, whatever is written meanwhile. */
 function faultOf(page: ShownPage, query: URLSearchParams): string | null {
   const { listings, returned, total } = page;
   if (returned !== listings.length) return `returned ${returned} of ${listings.length} rows`;
@@ -55,7 +54,7 @@ function faultOf(page: ShownPage, query: URLSearchParams): string | null {
   return null;
 }
 
-/** Walks to the end, or so many pages. No row comes twice, and never more rows than the first total. */
+/** Reads up to that many pages of a shelf. No row may come twice, and no more rows than the first total. */
 export async function checkWalk(url: string, query: string, agent: Agent, pages: number): Promise<void> {
   const seen = new Set<number>();
   let most: number | null = null;
@@ -75,7 +74,6 @@ export async function checkWalk(url: string, query: string, agent: Agent, pages:
 
 interface Fetched {
   status: number;
-  /** As the header says. */
   length: number | null;
   bytes: Buffer;
 }

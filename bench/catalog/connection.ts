@@ -1,16 +1,15 @@
 import { connect, type Socket } from 'node:net';
 
-/** What an answer begins with. */
 export interface Head {
   status: number;
-  /** Of header and body together. */
+  /** Size of header and body together. */
   size: number;
 }
 
 export interface ConnectionHooks {
-  /** The next request, in how many milliseconds to ask again for it, or null when it is enough. */
+  /** Returns the next request, the milliseconds to wait before asking for it, or null at the end. */
   next(): Buffer | number | null;
-  /** The answer to it is here whole. */
+  /** Called when an answer is complete. */
   answered(status: number, bytes: number): void;
 }
 
@@ -22,19 +21,19 @@ const ZERO = 48;
 const LOWER = 0x20;
 const NAME = Buffer.from('content-length');
 
-// All lanes read into the same memory: what is there has been looked at before the next lane reads.
+// All lanes share one buffer, because each finishes with its bytes before the next lane reads.
 const incoming = Buffer.allocUnsafe(262_144);
 
 /**
- * One connection that is kept busy. It reads as little as it can and keeps nothing: the client shares the machine with what it
- * measures. Resolves when there is nothing more to ask, fails when an answer is none.
+ * Keeps one connection busy. Parses as little as possible and keeps nothing, because the client shares the machine with the server under
+ * test. Resolves when there are no more requests. Rejects on a malformed answer.
  */
 export function runConnection(host: string, port: number, hooks: ConnectionHooks): Promise<void> {
   return new Promise((resolve, reject) => {
-    /** Bytes of the present answer that are still to come; 0: its header is. */
+    /** Bytes of the current answer still to come. 0: its header comes next. */
     let left = 0;
     let head: Head = { status: 0, size: 0 };
-    /** The beginning of a header that came in pieces. */
+    /** The beginning of a header that arrived in parts. */
     let early: Buffer | null = null;
     const ask = (): void => {
       const request = hooks.next();
@@ -47,7 +46,7 @@ export function runConnection(host: string, port: number, hooks: ConnectionHooks
       socket.destroy();
       return false;
     };
-    /** False while there is no whole header yet. */
+    /** Returns false while the header is incomplete. */
     const begin = (count: number): boolean => {
       const bytes = early === null ? incoming : Buffer.concat([early, incoming.subarray(0, count)]);
       const length = early === null ? count : bytes.length;
@@ -82,7 +81,7 @@ export function runConnection(host: string, port: number, hooks: ConnectionHooks
   });
 }
 
-/** Null while the header is not whole. Understands answers with a content-length, and those that have no body. */
+/** Null while the header is incomplete. Supports answers with a content-length, and those without a body. */
 export function readHead(bytes: Buffer, length: number): Head | null {
   let contentLength = -1;
   let line = 0;
@@ -100,12 +99,12 @@ export function readHead(bytes: Buffer, length: number): Head | null {
   return null;
 }
 
-/** After `HTTP/1.1 `. */
+/** Parses the digits after `HTTP/1.1 `. */
 function statusIn(bytes: Buffer): number {
   return ((bytes[9] ?? 0) - ZERO) * 100 + ((bytes[10] ?? 0) - ZERO) * 10 + (bytes[11] ?? 0) - ZERO;
 }
 
-/** The number of that line if it is the length, else -1. */
+/** Parses a line if it is Content-Length, else returns -1. */
 function lengthIn(bytes: Buffer, from: number, to: number): number {
   if (bytes[from + NAME.length] !== COLON) return -1;
   for (let at = 0; at < NAME.length; at += 1) {

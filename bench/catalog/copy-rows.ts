@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ClientBase } from 'pg';
 
-/** What can stand in a row of COPY's text form. */
+/** Values allowed in a row of COPY's text format. */
 export type CopyValue = string | number | boolean | Buffer | readonly string[];
 
 export interface CopyTable {
@@ -12,8 +12,8 @@ export interface CopyTable {
 }
 
 /**
- * Rows by way of files that the server reads by itself: several times as fast as statements with values. The server is on this
- * machine, under a user of its own, so that the files can be read by others; what is in them is made up.
+ * Loads rows from files that the server reads itself, several times faster than statements with values. The server runs on this machine as
+ * another user, so the files are readable by everybody. They contain only invented data.
  */
 export async function withCopyFolder<T>(act: (folder: string) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), 'openaisle-copy-'));
@@ -25,7 +25,7 @@ export async function withCopyFolder<T>(act: (folder: string) => Promise<T>): Pr
   }
 }
 
-/** Resolves when the rows are in the table. The file is gone again afterwards. */
+/** Resolves when the rows are in the table. Deletes the file. */
 export async function copyFile(client: ClientBase, { table, columns }: CopyTable, file: string): Promise<void> {
   await client.query(`copy ${table} (${columns.join(', ')}) from '${file.replaceAll("'", "''")}'`);
   await unlink(file);

@@ -1,15 +1,14 @@
-/** Chance that can be repeated: the same seed throws the same dice on every machine. */
+/** Reproducible random numbers: a seed gives the same ones on every machine. */
 export interface Dice {
   /** Uniform in [0, 1). */
   share(): number;
   /** Uniform in [0, below). */
   int(below: number): number;
   pick<T>(from: readonly T[]): T;
-  /** That many random bytes as hex. */
   hex(bytes: number): string;
 }
 
-/** sfc32, mixed until the seed shows no more. */
+/** sfc32, warmed up until the seed's bits are mixed. */
 export function createDice(seed: number): Dice {
   let [a, b, c, d] = [seed | 0, 0x9e3779b9 | 0, 0x243f6a88 | 0, 1];
   const next = (): number => {
@@ -39,7 +38,7 @@ export function createDice(seed: number): Dice {
   };
 }
 
-/** Another set of dice for another purpose, so that one purpose throwing more often does not change the others. */
+/** A separate generator per purpose, so that more draws for one purpose do not change the others. */
 export function diceFor(seed: number, purpose: string): Dice {
   let mixed = seed | 0;
   for (const character of purpose) mixed = (Math.imul(mixed, 31) + (character.codePointAt(0) ?? 0)) | 0;

@@ -3,22 +3,22 @@ import { JSON_HEADERS, type PageKind, type PageRequest, type SqlPage } from './p
 import type { Seeded } from './seed.ts';
 import { secondPage } from './walk.ts';
 
-/** A page and what it is by SQL, where anybody would make it so. */
+/** A page and its SQL equivalent, or null where nobody would build it by SQL. */
 export type Drawn = [path: string, sql: SqlPage | null];
 export type Draw = (dice: Dice) => Drawn;
 export type Make = (dice: Dice) => PageKind | Promise<PageKind>;
 
-/** Kinds of pages by name, each made when it is its turn: places in walks have to be looked for. */
+/** Kinds of pages by name. Each is made on demand, because places deep in a shelf have to be searched. */
 export interface KindList {
   kinds: Map<string, () => Promise<PageKind>>;
   add(name: string, make: Make): void;
-  /** So many different requests, or as many as there are. */
+  /** Adds up to `count` different requests. */
   many(name: string, draw: Draw, count?: number): void;
-  /** The same, and besides the second pages of the same walks: no market keeps those ready. */
+  /** The same, plus the second pages of the same shelves, which no market caches. */
   walked(name: string, draw: Draw, count?: number): void;
 }
 
-/** How many different requests there are of a kind that has many. */
+/** Different requests of a kind that has many. */
 export const DISTINCT = 400;
 
 export function createKindList(url: string, { seed }: Seeded): KindList {
@@ -51,7 +51,7 @@ export function createKindList(url: string, { seed }: Seeded): KindList {
 
 export function kindOf(name: string, pages: readonly Drawn[], headers = JSON_HEADERS): PageKind {
   const requests: PageRequest[] = pages.map(([path]) => ({ path, headers }));
-  // By SQL the same page would only be compressed besides.
+  // By SQL, the gzip variant would be the same page compressed.
   const plain = headers === JSON_HEADERS;
   return { name, status: 200, requests, sql: pages.flatMap(([, page]) => (plain && page !== null ? [page] : [])) };
 }

@@ -2,7 +2,6 @@ import { AISLES, type Aisle } from '../../src/contract/vocabulary.ts';
 import { createWeighted, createZipf, type Dice, diceFor } from './dice.ts';
 import type { Vocabulary } from './vocabulary.ts';
 
-/** A listing as it is put into the tables. */
 export interface Goods {
   id: number;
   seller: number;
@@ -17,7 +16,7 @@ export interface Goods {
   sales: number;
 }
 
-/** Characters in the mean, less the half word or sentence by which a text runs over. */
+/** Average length in characters, minus the half word or sentence by which a text overshoots. */
 const TITLE_LENGTH = 50 - 3;
 const DESCRIPTION_LENGTH = 380 - 32;
 const PREVIEW_LENGTH = 580 - 32;
@@ -27,7 +26,7 @@ const FREE_SHARE = 0.2;
 const UNITS_PER_CENT = 10_000;
 const MOST_VOTES = 2_000;
 const MOST_SALES = 300;
-/** 1 for an aisle that is not named. What is in `world` is a thing of a city. */
+/** Default 1. Listings in `world` are things of a city. */
 const AISLE_WEIGHTS: Readonly<Partial<Record<Aisle, number>>> = {
   skills: 22,
   prompts: 20,
@@ -40,7 +39,7 @@ const AISLE_WEIGHTS: Readonly<Partial<Record<Aisle, number>>> = {
   other: 5,
 };
 
-/** Gives the listings one after the other, ids from 1; the same ones for the same seed. */
+/** Generates listings in order, with ids from 1. A seed always gives the same ones. */
 export function createGoods(seed: number, given: { sellers: number; vocabulary: Vocabulary }): (id: number) => Goods {
   const dice = diceFor(seed, 'goods');
   const { words, tags } = given.vocabulary;
@@ -59,15 +58,15 @@ export function createGoods(seed: number, given: { sellers: number; vocabulary: 
     const goods: Goods = {
       id,
       seller: drawSeller() + 1,
-      title: text.title(around(TITLE_LENGTH, dice)),
-      description: text.prose(around(DESCRIPTION_LENGTH, dice), ' '),
-      preview: text.prose(around(PREVIEW_LENGTH, dice), '\n'),
+      title: text.title(lengthAround(TITLE_LENGTH, dice)),
+      description: text.prose(lengthAround(DESCRIPTION_LENGTH, dice), ' '),
+      preview: text.prose(lengthAround(PREVIEW_LENGTH, dice), '\n'),
       priceUnits,
       tags: distinct(2 + dice.int(3), () => tags[drawTag()] ?? ''),
       aisle: AISLES[drawAisle()] ?? 'other',
       state: chance < REMOVED_SHARE ? 'removed' : chance < REMOVED_SHARE + WITHDRAWN_SHARE ? 'withdrawn' : 'live',
       votes: Math.min(MOST_VOTES, Math.floor((1 - liked) ** (-1 / 1.5)) - 1),
-      // What is liked sells; most of it does not.
+      // Popular goods sell, and most goods do not.
       sales: Math.min(MOST_SALES, Math.floor(((1 - liked) ** (-1 / 1.3) - 1) * dice.share() * 0.4)),
     };
     // A thing is never free, and none is sold yet.
@@ -76,7 +75,7 @@ export function createGoods(seed: number, given: { sellers: number; vocabulary: 
   };
 }
 
-function around(length: number, dice: Dice): number {
+function lengthAround(length: number, dice: Dice): number {
   return Math.round(length * (0.6 + 0.8 * dice.share()));
 }
 
@@ -86,7 +85,7 @@ function distinct(count: number, draw: () => string): string[] {
   return [...drawn];
 }
 
-/** A fifth is free; the rest from cents to hundreds, many of them at the same round prices. */
+/** A fifth is free. The rest costs cents to hundreds, often one of the same round prices. */
 function drawPrice(dice: Dice): number {
   if (dice.share() < FREE_SHARE) return 0;
   const cents = Math.exp(Math.log(10) + dice.share() * Math.log(5_000));
@@ -94,16 +93,16 @@ function drawPrice(dice: Dice): number {
   return Math.max(5, Math.round(cents / round) * round - (dice.share() < 0.3 ? 1 : 0)) * UNITS_PER_CENT;
 }
 
-/** Sentences of four to fourteen words with a comma here and there. */
+/** Generates sentences of four to fourteen words with some commas. */
 function createText(dice: Dice, word: () => string) {
   const sentence = (): string => {
-    let said = capital(word());
+    let said = capitalize(word());
     for (let left = 3 + dice.int(11); left > 0; left -= 1) said += (dice.int(9) === 0 ? ', ' : ' ') + word();
     return `${said}.`;
   };
   return {
     title: (length: number): string => {
-      let title = capital(word());
+      let title = capitalize(word());
       while (title.length < length) title += ` ${word()}`;
       return title.slice(0, 120).trimEnd();
     },
@@ -115,6 +114,6 @@ function createText(dice: Dice, word: () => string) {
   };
 }
 
-function capital(word: string): string {
+function capitalize(word: string): string {
   return word.charAt(0).toUpperCase() + word.slice(1);
 }

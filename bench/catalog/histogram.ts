@@ -1,4 +1,4 @@
-/** How long answers took, in buckets of about 2 %: recording costs no memory. */
+/** Latencies in buckets of about 2 %, so that recording needs no memory. */
 export interface Histogram {
   counts: Float64Array;
 }
@@ -10,7 +10,7 @@ export function createHistogram(): Histogram {
   return { counts: new Float64Array(PER_DOUBLING * DOUBLINGS) };
 }
 
-/** Microseconds, at least one. */
+/** Takes microseconds, at least one. */
 export function record({ counts }: Histogram, micros: number): void {
   const bucket = micros <= 1 ? 0 : Math.min(counts.length - 1, Math.floor(Math.log2(micros) * PER_DOUBLING));
   counts[bucket] = (counts[bucket] ?? 0) + 1;
@@ -24,7 +24,6 @@ export function mergeHistograms(all: readonly ArrayLike<number>[]): Histogram {
   return merged;
 }
 
-/** Milliseconds that this share of the answers took at most. */
 export function quantileMs({ counts }: Histogram, share: number): number {
   const total = counts.reduce((sum, count) => sum + count, 0);
   let seen = 0;

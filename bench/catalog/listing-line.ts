@@ -30,7 +30,7 @@ export const LISTING_COLUMNS = [
 export const COUNT_COLUMNS = ['id', 'votes', 'sales'] as const;
 
 const START = Date.UTC(2026, 0, 5, 12);
-/** The shop is a year old, however many goods there are. */
+/** The shop is one year old, for any number of goods. */
 const AGE_MS = 365 * 86_400_000;
 const NULL = '\\N';
 
@@ -43,7 +43,7 @@ export function thingWalletOf(seller: number): Buffer {
   return sha256(`bench seller of things ${seller}`).subarray(0, 20);
 }
 
-/** The SQL of seed-around.ts makes the same bytes. */
+/** Must equal the bytes made by the SQL in seed-around.ts. */
 function goodsOf(id: number): { salt: Buffer; content: string } {
   return { salt: sha256(`salt ${id}`), content: `goods of listing ${id}` };
 }

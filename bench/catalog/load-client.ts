@@ -3,14 +3,16 @@ import { runConnection } from './connection.ts';
 import { createHistogram, record } from './histogram.ts';
 import { type PageRequest, requestText } from './page-request.ts';
 
-/** Ask these in turn, on so many connections, for so long. */
+/** Requests to send in turn, the number of connections, and the duration. */
 export interface LoadOrder {
   url: string;
   requests: readonly PageRequest[];
   status: number;
   connections: number;
   seconds: number;
-  /** Begun at fixed times, so many a second in all, and timed from when they were due; without it each as soon as the last is answered. */
+  /**
+   * Total requests per second, started at fixed times and timed from when they were due. Omitted: each starts when the last is answered.
+   */
   perSecond?: number;
 }
 
@@ -18,7 +20,7 @@ export interface LoadAnswer {
   answered: number;
   seconds: number;
   bytes: number;
-  /** Of a core, what this process took. */
+  /** CPU share of this process, of one core. */
   share: number;
   latencies: number[];
 }
@@ -34,7 +36,7 @@ async function load(order: LoadOrder): Promise<LoadAnswer> {
   let answered = 0;
   let bytes = 0;
   const lane = (): Promise<void> => {
-    /** From when on its present request is timed; 0: it has none. */
+    /** Start time of the current request. 0: none. */
     let since = 0;
     let place = 0;
     const take = (now: number): boolean => {

@@ -26,7 +26,7 @@ import { measureWriteKinds } from './write-alone.ts';
 import { createWriters, pepperOf } from './writers.ts';
 
 export interface Surroundings {
-  /** Everything that is started is handed to it at once. */
+  /** Collects every started process for cleanup. */
   begun: AsyncDisposableStack;
   signal: AbortSignal;
   tell(line: string): void;
@@ -37,7 +37,7 @@ interface Stage extends Surroundings {
   folder: string;
   databaseUrl: string;
   seeded: Seeded;
-  /** Whether server and client get a core each. */
+  /** True if server and client have a core each. */
   pinned: boolean;
   client: Bench['client'];
 }
@@ -45,9 +45,9 @@ interface Stage extends Surroundings {
 type Measured = Pick<Outcome, 'rows' | 'writes' | 'writeKinds' | 'workers'>;
 
 const MIGRATIONS = fileURLToPath(new URL('../../migrations/market', import.meta.url));
-/** Said since chain and facilitator are silent on purpose. */
+/** Log lines expected because chain and facilitator are unreachable on purpose. */
 const EXPECTED = /"(?:chain_unreadable_at_start|facilitator_unreachable_at_start|facilitator_unreadable)"/;
-/** What readers ask for, when it is not about one kind of page. */
+/** Requests of readers in measurements that are not about one kind of page. */
 const MIXED = [
   'newest',
   'aisle',
@@ -112,7 +112,7 @@ async function openFolder({ dataDir, keep }: Options, { begun, tell }: Surroundi
   return folder;
 }
 
-/** So that all listings stay in memory: their JSON, and room for what is exchanged. */
+/** Enough memory for all listings: their JSON, plus room for replacements. */
 const MEMORY_MB_PER_LISTING = 0.00195;
 const DEFAULT_MEMORY_MB = 2_048;
 
@@ -178,7 +178,7 @@ async function measure(stage: Stage, market: MarketServer): Promise<Measured> {
   return { ...nothing, rows: await measureKinds(stage, market) };
 }
 
-/** What else there is of ours, the database among it, goes to the core of the client: otherwise it is now on the one and now on the other. */
+/** Pins our other processes, including the database, to the client's core. Otherwise they move between the two cores. */
 async function leaveCoreTo(servers: readonly number[]): Promise<void> {
   const ours = await familyOf(process.pid);
   await pin(
@@ -230,7 +230,7 @@ function chosenKinds<Kind>({ only }: Options, kinds: Map<string, Kind>): [string
   return [...kinds].filter(([name]) => only.length === 0 || only.includes(name));
 }
 
-/** As many of each of some kinds, in an order by chance. */
+/** Equally many requests of some kinds in random order. */
 async function mixedRequests({ seeded }: Stage, market: MarketServer): Promise<PageRequest[]> {
   const kinds = pageKinds(market.url, seeded, 0);
   const dice = diceFor(seeded.seed, 'mixed');
@@ -245,7 +245,7 @@ async function mixedRequests({ seeded }: Stage, market: MarketServer): Promise<P
   return mixed.sort((a, b) => a.place - b.place).map(({ request }) => request);
 }
 
-/** What the market wrote above `info`, or in no form at all. */
+/** Returns the market's log lines above `info`, and malformed ones. */
 async function readComplaints(logFile: string): Promise<string[]> {
   const lines = (await readFile(logFile, 'utf8')).split('\n');
   return lines.filter((line) => line !== '' && !line.startsWith('{"level":"info"') && !EXPECTED.test(line));

@@ -6,7 +6,6 @@ import { type LoadClient, medianOf, runSlice, type Slice, type Target } from './
 import type { SqlAnswer, SqlOrder } from './sql-client.ts';
 import type { StaticAnswer, StaticOrder } from './static-server.ts';
 
-/** A line of the table. */
 export interface Row {
   page: string;
   rps: number;
@@ -18,7 +17,7 @@ export interface Row {
   sql_rps: number | null;
   static_p50_ms: number;
   static_p99_ms: number;
-  /** Computing time of an answer, and how many times less the static server needs. */
+  /** CPU time per answer, and the factor by which the static server needs less. */
   cpu_us: number | null;
   static_cpu_us: number | null;
   cpu_ratio: number | null;
@@ -26,9 +25,9 @@ export interface Row {
   requests: number;
   client_share: number;
   static_client_share: number;
-  /** Of a core, what everything but server and client took while the market was measured. */
+  /** Share of one core used by everything except server and client while the market was measured. */
   other_share: number | null;
-  /** Which of the two figures is the client's limit rather than the server's. */
+  /** Figures limited by the client and not by the server. */
   client_limited: readonly ('market' | 'static')[];
 }
 
@@ -39,7 +38,7 @@ export interface Bench {
   sql: { client: Child<SqlOrder, SqlAnswer>; url: string } | null;
 }
 
-/** Market and static server in turn, so that what the machine does besides falls on both. */
+/** Measures market and static server in turn, so that other work on the machine affects both. */
 export async function measureKind(bench: Bench, kind: PageKind, seconds: number): Promise<Row> {
   const { market, client, fixed } = bench;
   const { url } = await fixed.ask({ marketUrl: market.url, requests: kind.requests });

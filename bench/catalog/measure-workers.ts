@@ -23,7 +23,7 @@ export interface WorkersOrder {
   seconds: number;
 }
 
-/** Both run on the same database at the same time; the one that is not asked only follows its feed. */
+/** Both markets run on the same database at the same time. The idle one only follows its feed. */
 export async function measureWorkers({ client, one, many, requests, seconds }: WorkersOrder): Promise<WorkersOutcome> {
   const target = async (server: MarketServer): Promise<Target> => ({ url: server.url, pids: await server.family() });
   const targets = { one: await target(one), many: await target(many) };

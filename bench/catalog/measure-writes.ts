@@ -19,7 +19,7 @@ export interface Round {
 
 export interface WritesOutcome {
   rate: number;
-  /** So many a second were asked for; null: as many as were answered. */
+  /** Requested reads per second. Null: as many as possible. */
   reads: number | null;
   reads_with: number;
   reads_without: number;
@@ -27,19 +27,18 @@ export interface WritesOutcome {
   ratio: number;
   rounds: readonly Round[];
   /**
-   * The same of a static server on the core of the market that is read, during the same writes to the market: it does nothing for them,
-   * so what it loses, it loses to what else is on both cores.
+   * The same for a static server on the market's core during the same writes. It does no work for them, so its loss shows what other
+   * processes take on both cores.
    */
   fixed: { ratio: number; rounds: readonly Round[] };
   p99_with_ms: number;
   p99_without_ms: number;
-  /** Milliseconds of computing that the market took for a write while hardly any client read; null where the system does not say. */
+  /** CPU milliseconds of the market per write while few clients read. Null: unknown on this system. */
   cpu_ms_per_write: number | null;
-  /** Of a core, what the market took with writes, and what everything but market and reader took: database and writer. */
+  /** Shares of one core: the market with writes, and everything except market and reader (database and writer). */
   market_share: number;
   other_share: number;
   written_per_second: number;
-  /** Milliseconds by kind of write. */
   write_p99_ms: Record<string, number>;
   answers: Record<string, number>;
   pages_checked: number;
@@ -52,29 +51,29 @@ export interface WritesOutcome {
 export interface WritesOrder {
   client: LoadClient;
   market: Target;
-  /** Holds the answers to these requests. */
+  /** The static server for these requests. */
   fixed: Target;
   writesTo: string;
   databaseUrl: string;
   seeded: Seeded;
   requests: readonly PageRequest[];
   rate: number;
-  /** How many a second are asked for; null: as many as are answered. */
+  /** Requested reads per second. Null: as many as possible. */
   reads: number | null;
   seconds: number;
   next: () => Write;
   tell(line: string): void;
 }
 
-/** Longer than the others: writes come one by one. */
+/** Longer than other slices, because single writes are rare. */
 const SLICE_SECONDS = 1.5;
-/** Until code that runs two hundred times a second is compiled. A market that has been up for a minute is past that. */
+/** Time until code that runs two hundred times a second is compiled. A market that has run for a minute is past that. */
 const WRITING_WARM_UP_SECONDS = 15;
 const ALONE_SECONDS = 8;
-/** Every process has to show a change after a quarter of a second. */
+/** Longer than the quarter of a second after which every process has to show a change. */
 const QUIET_MS = 400;
 
-/** Reads without and with writes in turn; between rounds nothing is written, and everything is counted again. */
+/** Measures reads without and with writes in turn. Between rounds writing stops and everything is counted again. */
 export async function measureWrites(order: WritesOrder): Promise<WritesOutcome> {
   const { client, fixed, market, rate, requests, seeded, tell } = order;
   const load = createWriteLoad();

@@ -2,21 +2,21 @@ import { parseArgs } from 'node:util';
 
 export interface Options {
   listings: number;
-  /** Where the outcome goes as JSON; `-` is standard output. */
+  /** File for the JSON result. `-` is standard output. */
   json: string | null;
-  /** How long each kind of page is measured on each side. */
+  /** Seconds per kind of page and side. */
   seconds: number;
-  /** More than one: that many against one, and nothing else. */
+  /** More than one: compare that many processes with one, and measure nothing else. */
   workers: number;
-  /** Names of the kinds to measure, of pages or with `writes` of writes; empty: all pages, all writes mixed. */
+  /** Kinds to measure, of pages or with `writes` of writes. Empty: all pages, all writes mixed. */
   only: readonly string[];
   seed: number;
   sql: boolean;
-  /** Writes per second during the reads; null: the kinds of pages are measured instead. */
+  /** Writes per second during the reads. Null: measure kinds of pages instead. */
   writes: number | null;
-  /** Reads per second during the writes; null: as many as are answered. */
+  /** Reads per second during the writes. Null: as many as possible. */
   reads: number | null;
-  /** Writes go to a second process of the market. */
+  /** True: writes go to a second process of the market. */
   elsewhere: boolean;
   dataDir: string | null;
   keep: boolean;
@@ -46,7 +46,7 @@ export const HELP = `Measures the catalog of a market against a server that only
 Progress goes to standard error. bench/catalog/README.md says how to read the numbers.
 `;
 
-/** Null when only the help is wanted. Throws where an option is unknown or out of range. */
+/** Null: print the help. Throws on an unknown option or a value out of range. */
 export function readOptions(args: readonly string[]): Options | null {
   const text = (standard: string) => ({ type: 'string', default: standard }) as const;
   const { values } = parseArgs({

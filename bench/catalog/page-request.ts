@@ -1,20 +1,18 @@
-/** One thing to ask for. */
 export interface PageRequest {
-  /** Path and query. */
   path: string;
   headers: Readonly<Record<string, string>>;
 }
 
-/** Requests of one kind, to be asked in turn. All are answered with that status. */
+/** Requests of one kind, sent in turn. All get the same status. */
 export interface PageKind {
   name: string;
   status: 200 | 304;
   requests: readonly PageRequest[];
-  /** The same pages by SQL; empty for a kind that is not compared with SQL. */
+  /** The same pages by SQL. Empty for a kind without a comparison. */
   sql: readonly SqlPage[];
 }
 
-/** A page of the shelves, or one listing, in the words of the database. */
+/** A page of the shelves, or one listing, in database terms. */
 export type SqlPage = { listing: number } | SqlShelf;
 
 export interface SqlShelf {
@@ -22,14 +20,14 @@ export interface SqlShelf {
   tag?: string;
   words?: string;
   sort: 'new' | 'karma' | 'relevance';
-  /** Where a walk stands: rows after this one in the order of the shelf. */
+  /** Start after this row in the order of the shelf. */
   after?: { id: number; votes: number };
 }
 
 export const JSON_HEADERS: Readonly<Record<string, string>> = { accept: 'application/json' };
 export const GZIP_HEADERS: Readonly<Record<string, string>> = { ...JSON_HEADERS, 'accept-encoding': 'gzip' };
 
-/** As it goes over the wire. */
+/** Formats a request for the wire. */
 export function requestText(url: string, { path, headers }: PageRequest): string {
   const lines = Object.entries({ host: new URL(url).host, ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
   return `GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`;

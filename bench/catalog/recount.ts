@@ -25,7 +25,7 @@ const WORDS = 12;
 const SELLERS = 10;
 const PRICES = ['0', '0.5', '3', '10', '99.99'];
 
-/** At a quiet point: what the market says against what the database holds, by a way of its own. */
+/** Compares the market's answers with independent queries of the database while nothing is written. */
 export async function recount({ marketUrl, databaseUrl, seeded, dice }: RecountOrder): Promise<Recount> {
   const outcome: Recount = { totals: 0, rows: 0, faults: [] };
   const agent = new Agent({ keepAlive: true, maxSockets: 4 });

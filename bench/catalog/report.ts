@@ -9,7 +9,7 @@ export interface Outcome {
   listings: number;
   seed: number;
   machine: { cores: number; cpu: string; memory_gib: number; node: string; platform: string };
-  /** Whether server and client had a core each. */
+  /** True if server and client had a core each. */
   pinned: boolean;
   seconds_per_kind: number;
   load: { shelves_s: number; text_s: number };
@@ -42,7 +42,7 @@ export function reportText(outcome: Outcome): string {
     `${CONNECTIONS} connections; slices of ${SLICE_SECONDS} s in turn, ${outcome.seconds_per_kind} s a side; ${
       outcome.pinned ? 'server and client on a core each' : 'no process is bound to a core'
     }`,
-    `shelves after ${load.shelves_s.toFixed(1)} s, words after ${load.text_s.toFixed(1)} s; memory ${whole(outcome.rss_mb)} MB, at most ${whole(outcome.peak_rss_mb)} MB`,
+    `shelves after ${load.shelves_s.toFixed(1)} s, words after ${load.text_s.toFixed(1)} s; memory ${formatWhole(outcome.rss_mb)} MB, at most ${formatWhole(outcome.peak_rss_mb)} MB`,
     '',
     ...(rows.length === 0 ? [] : [...table(rows), '']),
     ...(outcome.writes === null ? [] : [...writesLines(outcome.writes), '']),
@@ -58,16 +58,16 @@ type Cell = (row: Row) => string;
 
 const COLUMNS: readonly (readonly [string, Cell])[] = [
   ['page', ({ page }) => page],
-  ['req/s', ({ rps }) => whole(rps)],
-  ['static', ({ static_rps }) => whole(static_rps)],
+  ['req/s', ({ rps }) => formatWhole(rps)],
+  ['static', ({ static_rps }) => formatWhole(static_rps)],
   ['ratio', ({ ratio }) => ratio.toFixed(2)],
   ['p50 ms', ({ p50_ms }) => p50_ms.toFixed(2)],
   ['p99 ms', ({ p99_ms }) => p99_ms.toFixed(2)],
   ['static', ({ static_p99_ms }) => static_p99_ms.toFixed(2)],
-  ['cpu us', ({ cpu_us }) => whole(cpu_us)],
-  ['static', ({ static_cpu_us }) => whole(static_cpu_us)],
+  ['cpu us', ({ cpu_us }) => formatWhole(cpu_us)],
+  ['static', ({ static_cpu_us }) => formatWhole(static_cpu_us)],
   ['ratio', ({ cpu_ratio }) => cpu_ratio?.toFixed(2) ?? '-'],
-  ['by SQL', ({ sql_rps }) => (sql_rps === null ? '-' : sql_rps < 100 ? sql_rps.toFixed(1) : whole(sql_rps))],
+  ['by SQL', ({ sql_rps }) => (sql_rps === null ? '-' : sql_rps < 100 ? sql_rps.toFixed(1) : formatWhole(sql_rps))],
   ['kB', ({ bytes }) => (bytes / 1_000).toFixed(1)],
   ['asked', ({ requests }) => String(requests)],
   ['client', ({ client_share, static_client_share }) => `${percent(client_share)}/${percent(static_client_share)}`],
@@ -91,7 +91,7 @@ function writesLines(writes: WritesOutcome): string[] {
   const late = Object.entries(writes.write_p99_ms).map(([name, ms]) => `${name} ${ms.toFixed(0)}`);
   return [
     ...(writes.reads === null ? [] : [`${writes.reads} reads/s asked for`]),
-    `Reads with ${writes.rate} writes/s: ${whole(writes.reads_with)}/s, without ${whole(writes.reads_without)}/s: ratio ${writes.ratio.toFixed(2)} (${writes.rounds.map(({ ratio }) => ratio.toFixed(2)).join(', ')})`,
+    `Reads with ${writes.rate} writes/s: ${formatWhole(writes.reads_with)}/s, without ${formatWhole(writes.reads_without)}/s: ratio ${writes.ratio.toFixed(2)} (${writes.rounds.map(({ ratio }) => ratio.toFixed(2)).join(', ')})`,
     `  a static server with the same writes: ratio ${writes.fixed.ratio.toFixed(2)} (${writes.fixed.rounds.map(({ ratio }) => ratio.toFixed(2)).join(', ')})`,
     `  p99 ${writes.p99_with_ms.toFixed(2)} ms with, ${writes.p99_without_ms.toFixed(2)} ms without; written ${writes.written_per_second.toFixed(0)}/s`,
     `  p99 of writes in ms: ${late.join(', ')}; the market took ${percent(writes.market_share)} of a core, database and writer ${percent(writes.other_share)}`,
@@ -110,8 +110,8 @@ function writeKindLine({ name, cpuMs, slices, p99Ms, answers, faults }: KindOfWr
 
 function workersLines(workers: WorkersOutcome): string[] {
   return [
-    `Requests/s of ${workers.workers} processes ${whole(workers.many_rps)}, of one ${whole(workers.one_rps)}: ratio ${workers.ratio.toFixed(2)} (${workers.ratios.map((ratio) => ratio.toFixed(2)).join(', ')})`,
-    `  loaded after ${workers.load.shelves_s.toFixed(1)} s, words after ${workers.load.text_s.toFixed(1)} s; memory of all ${whole(workers.rss_mb)} MB`,
+    `Requests/s of ${workers.workers} processes ${formatWhole(workers.many_rps)}, of one ${formatWhole(workers.one_rps)}: ratio ${workers.ratio.toFixed(2)} (${workers.ratios.map((ratio) => ratio.toFixed(2)).join(', ')})`,
+    `  loaded after ${workers.load.shelves_s.toFixed(1)} s, words after ${workers.load.text_s.toFixed(1)} s; memory of all ${formatWhole(workers.rss_mb)} MB`,
   ];
 }
 
@@ -120,7 +120,7 @@ function complaintLines(complaints: readonly string[]): string[] {
   return [`Log lines above info: ${complaints.length}, the first of them:`, ...complaints.slice(0, 5), ''];
 }
 
-function whole(value: number | null): string {
+function formatWhole(value: number | null): string {
   return value === null ? '-' : String(Math.round(value));
 }
 

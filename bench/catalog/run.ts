@@ -10,7 +10,7 @@ async function measure(options: Options, running: Running): Promise<void> {
   if (options.json === '-') process.stdout.write(json);
   else process.stdout.write(`\n${reportText({ ...outcome, seconds: secondsSoFar() })}`);
   if (options.json !== null && options.json !== '-') await writeFile(options.json, json);
-  // Speed with wrong pages is no result.
+  // A fast wrong answer is a failure.
   if ((outcome.writes?.faults.length ?? 0) > 0) process.exitCode = 1;
 }
 

@@ -23,14 +23,14 @@ export interface SeedOrder {
   tell(line: string): void;
 }
 
-/** Raised when the same seed gives other rows: a folder that holds the old ones is refused. */
+/** Raise it when the same seed gives other rows, so that a folder with the old ones is refused. */
 const SHAPE = 3;
-/** Counts what there is, from this line on; the rows come past its triggers. */
+/** From the line COUNTS_FROM on, this migration counts existing rows. Needed because the rows were inserted without its triggers. */
 const COUNTERS = new URL('../../migrations/market/0021-counters.sql', import.meta.url);
 const COUNTS_FROM = '-- What there is.';
 const CHUNK = 10_000;
 
-/** Fills an empty market; or finds the one that was filled before with the same seed. */
+/** Fills an empty market, or reuses one filled before with the same seed. */
 export async function seedCatalog(order: SeedOrder): Promise<Seeded> {
   const { url, listings, seed, tell } = order;
   const sellers = Math.max(20, Math.round(listings / 20));
@@ -63,7 +63,7 @@ async function fill(client: ClientBase, seeded: Seeded, { signal, tell }: SeedOr
   const { listings, seed } = seeded;
   const begin = performance.now();
   tell(`seeding ${listings} listings of ${seeded.sellers} merchants (seed ${seed})`);
-  // Neither triggers nor foreign keys are run for rows of this session: what they would check is right by construction.
+  // Disable triggers and foreign keys for this session, because the rows are correct by construction.
   await client.query('set session_replication_role = replica');
   await client.query('set synchronous_commit = off');
   await client.query("set maintenance_work_mem = '256MB'");
@@ -83,7 +83,7 @@ async function fill(client: ClientBase, seeded: Seeded, { signal, tell }: SeedOr
   await client.query(`insert into bench.seeded values (${listings}, ${seed}, ${SHAPE})`);
   await client.query('commit');
   await client.query('set session_replication_role = origin');
-  // With triggers on, since one of them keeps the history of pins.
+  // With triggers on, since one of them records the history of pins.
   await client.query(`update listings set pinned = true where state = 'live' and id in (select id from listings
     where state = 'live' order by abs(id - ${listings} * 0.7) limit 5)`);
   tell('seeding: vacuum, analyze');
@@ -91,7 +91,7 @@ async function fill(client: ClientBase, seeded: Seeded, { signal, tell }: SeedOr
   tell(`seeded in ${((performance.now() - begin) / 1_000).toFixed(1)} s`);
 }
 
-/** The next rows are made while the server takes in the ones before. */
+/** Makes the next rows while the server loads the ones before. */
 async function copyListings(
   client: ClientBase,
   seeded: Seeded,
@@ -116,9 +116,9 @@ async function copyListings(
       copying = copyFile(client, { table: 'listings', columns: LISTING_COLUMNS }, rows).then(() =>
         copyFile(client, { table: 'bench.counts', columns: COUNT_COLUMNS }, counts),
       );
-      // Awaited in the next round; by then it must not count as unhandled.
+      // Awaited in the next round. Until then a failure must not count as unhandled.
       copying.catch(() => {});
-      // The statement has to leave before this thread is busy again.
+      // Let the statement leave before this thread is busy again.
       await systemClock.sleep(0);
       if (performance.now() - told > 5_000) {
         tell(`seeding: ${first + count - 1} listings`);

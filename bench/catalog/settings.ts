@@ -1,18 +1,18 @@
-/** What does not depend on the command line. All of it is printed with the outcome. */
+/** Settings independent of the command line. All are printed with the result. */
 
 export const CONNECTIONS = 32;
 
-/** Short, so that what else the machine does falls on both sides; a measurement consists of many. */
+/** Short, so that other work on the machine affects both sides. A measurement has many slices. */
 export const SLICE_SECONDS = 0.5;
 export const WARM_UP_SECONDS = 0.6;
 export const SQL_SECONDS = 1.5;
 
-/** Where there are two cores: one for the server that is measured, the other for the client. */
+/** With two cores: one for the server under test, the other for the client. */
 export const SERVER_CORE = 0;
 export const CLIENT_CORE = 1;
 
-/** A client that takes so much of its core is what limits the figure. */
+/** A client with this share of its core limits the figure. */
 export const BUSY_SHARE = 0.93;
 
-/** So many that writes keep their rate while readers leave no moment idle. */
+/** Enough to keep the rate of writes while readers leave no idle time. */
 export const WRITE_CONNECTIONS = 64;

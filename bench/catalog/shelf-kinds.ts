@@ -3,15 +3,15 @@ import type { Dice } from './dice.ts';
 import { type KindList, kindOf, shelfPath } from './draw-kinds.ts';
 import type { Seeded } from './seed.ts';
 
-/** Ranks in the vocabulary by the share of listings that have the word: about 0.03 %, 1 to 2 %, 25 to 80 %. */
+/** Ranks in the vocabulary by the share of listings that contain the word: about 0.03 %, 1 to 2 %, 25 to 80 %. */
 const RARE = [30_000, 50_000] as const;
 const MIDDLING = [500, 1_200] as const;
 const COMMON = [6, 40] as const;
 const ANY = [60, 50_000] as const;
-/** Of rare words more, as their pages are short and there are many: more than a market keeps ready. */
+/** More rare words than a market caches, since their pages are short and many. */
 const DISTINCT_RARE = 3_000;
 
-/** Shelves by filter and by word, from their beginning. */
+/** Adds first pages of shelves by filter and by word. */
 export function addShelfKinds({ add, many, walked }: KindList, { vocabulary }: Seeded): void {
   const { words, tags } = vocabulary;
   const draw = ([low, high]: readonly [number, number], dice: Dice): string => words[low + dice.int(high - low)] ?? '';

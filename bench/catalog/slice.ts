@@ -5,24 +5,22 @@ import type { LoadAnswer, LoadOrder } from './load-client.ts';
 
 export type LoadClient = Child<LoadOrder, LoadAnswer>;
 
-/** A server and the processes that it consists of. */
 export interface Target {
   url: string;
   pids: readonly number[];
 }
 
-/** What one server did in one stretch of time. */
 export interface Slice {
   perSecond: number;
   latencies: readonly number[];
   bytesPerAnswer: number;
-  /** Of a core. */
+  /** Share of one core. */
   clientShare: number;
-  /** Of a core; null where the system does not say. */
+  /** Share of one core. Null: unknown on this system. */
   serverShare: number | null;
-  /** Of one core, what other programs took, the market's database among them; null where the system does not say. */
+  /** Share of one core used by other programs, including the market's database. Null: unknown on this system. */
   otherShare: number | null;
-  /** Microseconds of computing that the server took for an answer. */
+  /** CPU microseconds of the server per answer. */
   cpuMicros: number | null;
 }
 

@@ -3,7 +3,7 @@ import { serveOrders } from '../child.ts';
 import type { SqlPage } from './page-request.ts';
 import { sqlPage } from './sql-page.ts';
 
-/** Make these pages in turn, for so long. */
+/** Pages to build in turn, and the duration. */
 export interface SqlOrder {
   url: string;
   pages: readonly SqlPage[];
@@ -16,10 +16,10 @@ export interface SqlAnswer {
   bytes: number;
 }
 
-/** As many as a web process keeps; the best number on few cores. */
+/** The pool size of a web process, which is best on few cores. */
 const CONNECTIONS = 16;
 
-async function make({ url, pages, seconds }: SqlOrder): Promise<SqlAnswer> {
+async function buildPages({ url, pages, seconds }: SqlOrder): Promise<SqlAnswer> {
   const database = await openDatabase({
     url,
     poolSize: CONNECTIONS,
@@ -40,7 +40,7 @@ async function make({ url, pages, seconds }: SqlOrder): Promise<SqlAnswer> {
         answer.made += 1;
       }
     };
-    // Each page is two queries at once.
+    // Each page runs two queries at once.
     await Promise.all(Array.from({ length: CONNECTIONS / 2 }, run));
     return { ...answer, seconds: (performance.now() - begin) / 1_000 };
   } finally {
@@ -48,4 +48,4 @@ async function make({ url, pages, seconds }: SqlOrder): Promise<SqlAnswer> {
   }
 }
 
-serveOrders(make);
+serveOrders(buildPages);

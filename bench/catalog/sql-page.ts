@@ -9,7 +9,7 @@ const columns = sql`s.id, s.merchant, s.title, s.description, s.preview, s.price
   s.pinned, s.created_at, s.removed_at, s.removed_reason, s.removed_reason_code, s.withdrawn_at, s.withdrawn_reason,
   s.artifact_commitment, s.artifact_bytes, s.artifact_media_type, s.world, s.votes, s.sales, s.verified_sales`;
 
-/** One page as text, with its exact total, the way it is done where nothing is kept in memory. */
+/** Builds one page with its exact total by SQL, as a server without an in-memory catalog would. */
 export async function sqlPage(database: Queryable, page: SqlPage): Promise<string> {
   if ('listing' in page) {
     const row = await database.maybe<ListingRow>(
@@ -25,10 +25,7 @@ function count(database: Queryable, shelf: SqlShelf): Promise<{ total: bigint }>
   return database.one<{ total: bigint }>(sql`select count(*) as total from bench.shelf s where ${filterOf(shelf)}`);
 }
 
-/**
- * With words in two steps: first the ids of all that match, from the index, then the page. In one step the planner walks the order
- * of the page and looks at the words of every row on the way.
- */
+/** Takes two queries for words: first all matching ids by index, then the page. A single query would scan in page order. */
 function readRows(database: Queryable, shelf: SqlShelf): Promise<ListingRow[]> {
   const { words, after, sort } = shelf;
   const order = sort === 'karma' ? sql`s.votes desc, s.id desc` : sql`s.id desc`;

@@ -1,13 +1,10 @@
 import { worldOfListing } from '../../src/market/catalog/store.ts';
 import { connectClient } from '../../src/platform/database/connection.ts';
 
-/** The document that is searched. Named in index and query alike, or the index is not used. */
+/** The searched document. Index and query must use the same expression, or the index is not used. */
 const DOCUMENT = `to_tsvector('english', title || ' ' || description || ' ' || preview || ' ' || array_to_string(tags, ' '))`;
 
-/**
- * What a server that answers each request by SQL would have: one table with the counts in it, and an index for every shelf. It is
- * made for this comparison alone, in addition to the tables of the market.
- */
+/** Tables of a server that answers each request by SQL: one with counts, and an index per shelf. Made only for this comparison. */
 const STATEMENTS: readonly string[] = [
   `create table bench.shelf as
     select l.id, l.merchant_id, m.handle as merchant, l.title, l.description, l.preview, l.price_units, l.seller_wallet, l.tags,
@@ -30,7 +27,7 @@ const STATEMENTS: readonly string[] = [
   'vacuum (analyze) bench.shelf',
 ];
 
-/** Made once; a folder that is used again has them already. */
+/** Made once. A reused folder has them already. */
 export async function makeSqlTables(url: string, signal: AbortSignal): Promise<void> {
   const client = await connectClient({ url, applicationName: 'openaisle-bench-sql', statementTimeoutMs: 0 });
   try {

@@ -14,14 +14,13 @@ import { wideLimits } from '../wide-limits.ts';
 export interface MarketOrder {
   databaseUrl: string;
   pepperFile: string;
-  /** Null: an address at which nothing listens. */
+  /** Null: use an address without a listener. */
   rpcUrl: string | null;
   workers: number;
   catalogMemoryMb: number;
   logFile: string;
-  /** Answers 200 as soon as words can be searched for. */
+  /** Answers 200 once search by words is ready. */
   searchPath: string;
-  /** Leaves a CPU profile of the server there. */
   profileFolder: string | null;
   signal: AbortSignal;
 }
@@ -31,15 +30,15 @@ export interface MarketServer {
   pid: number;
   workers: number;
   logFile: string;
-  /** From the start of the process. */
+  /** Measured from the start of the process. */
   load: { shelvesSeconds: number; textSeconds: number };
-  /** Itself and its workers. */
+  /** The process and its workers. */
   family(): Promise<number[]>;
   stop(): Promise<void>;
 }
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-/** `npm start` builds, then starts: what stands behind each `node`. */
+/** `npm start` builds, then starts. Takes the arguments of each `node` from there. */
 const [BUILD = [], START = []] = packageJson.scripts.start.split(' && ').map((part) => part.split(' ').slice(1));
 const LEASH = new URL('../../src/local/leash.ts', import.meta.url).href;
 const POLL_MS = 20;
@@ -47,7 +46,7 @@ const LOADED_WITHIN_MS = 600_000;
 const STOP_WITHIN_MS = 40_000;
 const TREASURY = `0x${'7'.repeat(40)}`;
 
-/** As `npm start` does it. Nothing listens at the facilitator's address, nor mostly at the chain's: reads must not need them. */
+/** Starts like `npm start`. No facilitator and usually no chain is reachable, because reads must not need them. */
 export async function startMarket(order: MarketOrder): Promise<MarketServer> {
   const [port, silent] = [await freePort(), await freePort()];
   const url = `http://127.0.0.1:${port}`;
@@ -131,7 +130,7 @@ function kill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // It has ended by itself.
+    // It has exited by itself.
   }
 }
 

@@ -2,7 +2,7 @@ import { Agent, createServer, get, type IncomingMessage } from 'node:http';
 import { serveOrders } from '../child.ts';
 import type { PageRequest } from './page-request.ts';
 
-/** Ask the market for these and answer them from now on, and nothing else. */
+/** Paths to fetch from the market and serve from then on. */
 export interface StaticOrder {
   marketUrl: string;
   requests: readonly PageRequest[];
@@ -20,13 +20,13 @@ interface Kept {
   body: Buffer;
 }
 
-/** Made again for each answer, by this server as by the market. */
+/** Set anew for each answer, here and by the market. */
 const OWN_HEADERS = new Set(['date', 'connection', 'keep-alive']);
 const ASKED_AT_ONCE = 4;
 
 let kept = new Map<string, Kept>();
 
-/** The best that node:http can do: the bytes are there, and found by the request's own text. */
+/** The best that node:http can do: bytes in memory, found by the request's URL. */
 const server = createServer((request, response) => {
   const found = kept.get(request.url ?? '');
   if (found === undefined) {
@@ -37,13 +37,13 @@ const server = createServer((request, response) => {
   response.end(found.body);
 });
 
-async function keep({ marketUrl, requests }: StaticOrder): Promise<StaticAnswer> {
+async function fetchKept({ marketUrl, requests }: StaticOrder): Promise<StaticAnswer> {
   const agent = new Agent({ keepAlive: true, maxSockets: ASKED_AT_ONCE });
   const answers = new Map<string, Kept>();
   const waiting = [...new Map(requests.map((request) => [request.path, request])).values()];
   const run = async (): Promise<void> => {
     for (let request = waiting.pop(); request !== undefined; request = waiting.pop()) {
-      answers.set(request.path, await ask(marketUrl, request, agent));
+      answers.set(request.path, await fetchAnswer(marketUrl, request, agent));
     }
   };
   try {
@@ -56,7 +56,7 @@ async function keep({ marketUrl, requests }: StaticOrder): Promise<StaticAnswer>
   return { url: await listen(), bytesPerAnswer: bytes / kept.size };
 }
 
-function ask(marketUrl: string, { path, headers }: PageRequest, agent: Agent): Promise<Kept> {
+function fetchAnswer(marketUrl: string, { path, headers }: PageRequest, agent: Agent): Promise<Kept> {
   return new Promise((resolve, reject) => {
     const read = (answer: IncomingMessage): void => {
       const chunks: Buffer[] = [];
@@ -90,4 +90,4 @@ function listen(): Promise<string> {
   });
 }
 
-serveOrders(keep);
+serveOrders(fetchKept);

@@ -1,7 +1,7 @@
 import { diceFor } from './dice.ts';
 
 export interface Vocabulary {
-  /** By rank: the first is the most frequent one. */
+  /** By rank, most frequent first. */
   words: readonly string[];
   tags: readonly string[];
 }
@@ -12,15 +12,15 @@ export const TAGS = 2_000;
 const ONSETS = 'b c d f g h j k l m n p r s t v w z b c d f g l m n p r s t br ch cl dr fl gr pr sh st tr'.split(' ');
 const VOWELS = 'a e i o u a e i o a e ai ea ou'.split(' ');
 const CODAS = ['', '', '', '', 'n', 'r', 'l', 's', 't', 'm', 'd', 'nd', 'st'];
-/** The forms that words take, so that stems and beginnings have something in common. */
+/** Word endings, so that words share stems and prefixes. */
 const ENDINGS = ['', 's', 'ed', 'ing', 'er', 'ly', 'ment', 'able', 'ation', 'ness'];
 const FORMS_AT_LEAST = 2;
 const ACCENTED_SHARE = 0.01;
 const ACCENTS: Readonly<Record<string, string>> = { a: 'á', e: 'é', i: 'í', o: 'ö', u: 'ü' };
-/** Ranks up to here are short words without forms, as in any language. */
+/** Ranks up to here are short words without endings, as in any language. */
 const SHORT_WORDS = 60;
 
-/** Made-up words that can be pronounced, the same ones for the same seed. */
+/** Generates pronounceable words. A seed always gives the same ones. */
 export function makeVocabulary(seed: number): Vocabulary {
   const dice = diceFor(seed, 'vocabulary');
   const syllable = (): string => dice.pick(ONSETS) + dice.pick(VOWELS) + dice.pick(CODAS);
@@ -42,7 +42,7 @@ export function makeVocabulary(seed: number): Vocabulary {
       forms.push(word);
     }
   }
-  // The forms of one word are as far apart in frequency as chance puts them.
+  // Shuffle, so that the forms of one word have unrelated frequencies.
   for (let last = forms.length - 1; last > 0; last -= 1) {
     const other = dice.int(last + 1);
     const [one, two] = [forms[last] ?? '', forms[other] ?? ''];
@@ -52,7 +52,7 @@ export function makeVocabulary(seed: number): Vocabulary {
   return { words: [...short, ...forms], tags: makeTags(seed, forms) };
 }
 
-/** One word or two; plain letters, as tags must be. */
+/** One or two words of plain letters, as tags require. */
 function makeTags(seed: number, forms: readonly string[]): string[] {
   const dice = diceFor(seed, 'tags');
   const plain = forms.filter((word) => /^[a-z]{4,12}$/.test(word));

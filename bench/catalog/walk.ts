@@ -1,7 +1,7 @@
 import type { Dice } from './dice.ts';
 import { JSON_HEADERS } from './page-request.ts';
 
-/** A page somewhere in a walk, and the last row before it. */
+/** A page of a shelf and the last row before it. */
 export interface Place {
   path: string;
   after: { id: number; votes: number };
@@ -12,12 +12,12 @@ interface ShelfPage {
   next_cursor: string | null;
 }
 
-/** Else fetch asks for compressed bytes by itself. */
+/** Without this header, fetch requests compressed bytes. */
 const PLAIN = { ...JSON_HEADERS, 'accept-encoding': 'identity' };
-/** As far as anybody walks. */
+/** Deepest page that is read. */
 const MOST_PAGES = 1_000;
 
-/** Walks a shelf, and draws that many places out of the farther half of the walk. */
+/** Reads a shelf page by page and draws places from its farther half. */
 export async function deepPlaces(url: string, shelf: string, dice: Dice, count: number): Promise<Place[]> {
   const places: Place[] = [];
   let path = shelf;
@@ -25,20 +25,20 @@ export async function deepPlaces(url: string, shelf: string, dice: Dice, count: 
     const { listings, next_cursor } = await readShelf(url, path);
     const last = listings.at(-1);
     if (next_cursor === null || last === undefined) break;
-    path = continued(shelf, next_cursor);
+    path = withCursor(shelf, next_cursor);
     places.push({ path, after: { id: last.id, votes: last.votes } });
   }
   const deep = places.slice(Math.floor(places.length / 2));
   return deep.length <= count ? deep : Array.from({ length: count }, () => dice.pick(deep));
 }
 
-/** Null where the first page is all. */
+/** Null if there is only one page. */
 export async function secondPage(url: string, shelf: string): Promise<string | null> {
   const { next_cursor } = await readShelf(url, shelf);
-  return next_cursor === null ? null : continued(shelf, next_cursor);
+  return next_cursor === null ? null : withCursor(shelf, next_cursor);
 }
 
-function continued(shelf: string, cursor: string): string {
+function withCursor(shelf: string, cursor: string): string {
   return `${shelf}${shelf.includes('?') ? '&' : '?'}cursor=${encodeURIComponent(cursor)}`;
 }
 

@@ -6,25 +6,24 @@ import { createWriteLoad, writeAtRate } from './write-at-rate.ts';
 import type { Write, Writers } from './writers.ts';
 
 export interface WritesAlone {
-  /** Milliseconds of computing that the market took for one; null where the system does not say. */
+  /** CPU milliseconds of the market per write. Null: unknown on this system. */
   cpuMs: number | null;
   p99Ms: number;
   answers: Readonly<Record<string, number>>;
   faults: readonly string[];
 }
 
-/** One kind of write, while nothing is read. */
+/** One kind of write without any reads. */
 export interface KindOfWrite extends WritesAlone {
   name: string;
-  /** Of each slice. */
   slices: readonly number[];
 }
 
-/** Until the code of the kind is compiled. */
+/** Time until the code for this kind is compiled. */
 const WARM_UP_SECONDS = 10;
 const SLICE_SECONDS = 4;
 
-/** What a write costs by itself, rather more than with readers: a process that sleeps in between wakes up cold. */
+/** Measures single writes. They cost rather more than beside readers, because a sleeping process wakes up with cold caches. */
 export async function writeAlone(
   { market, writesTo, rate, next }: { market: Target; writesTo: string; rate: number; next: () => Write },
   seconds: number,
@@ -44,7 +43,7 @@ export async function writeAlone(
   };
 }
 
-/** Each kind in turn, in slices: of a kind the median of its slices counts. */
+/** Measures each kind in turn, in slices, and takes the median of its slices. */
 export async function measureWriteKinds(
   names: readonly string[],
   writers: Writers,

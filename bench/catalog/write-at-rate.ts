@@ -6,25 +6,24 @@ import type { Write } from './writers.ts';
 
 export interface WriteLoad {
   answers: Record<string, number>;
-  /** By kind of write. */
   latencies: Map<string, Histogram>;
   written: number;
   faults: string[];
 }
 
 export interface RunningWrites {
-  /** No further ones; resolves when every one that was sent is answered. */
+  /** Stops sending. Resolves when every sent write is answered. */
   stop(): Promise<void>;
 }
 
-/** Already withdrawn, bought, or own: such answers are right where writes are drawn by chance. */
+/** Expected refusals of random writes: withdrawn, already bought, or the writer's own. */
 const REFUSALS: readonly number[] = [403, 409];
 
 export function createWriteLoad(): WriteLoad {
   return { answers: {}, latencies: new Map(), written: 0, faults: [] };
 }
 
-/** Begun at fixed times, whether or not those before are answered; where too many are open, it waits and falls behind. */
+/** Starts writes at fixed times without waiting for earlier answers. With too many open it waits and falls behind. */
 export function writeAtRate(url: string, rate: number, next: () => Write, load: WriteLoad): RunningWrites {
   const agent = new Agent({ keepAlive: true, maxSockets: WRITE_CONNECTIONS });
   const stopped = new AbortController();

@@ -8,9 +8,8 @@ import { createZipf, type Dice, diceFor } from './dice.ts';
 import { createGoods } from './goods.ts';
 import type { Seeded } from './seed.ts';
 
-/** A request that changes something. */
 export interface Write {
-  /** Under which its answers are counted. */
+  /** Name under which its answers are counted. */
   name: string;
   method: 'POST' | 'PATCH' | 'DELETE';
   path: string;
@@ -19,9 +18,7 @@ export interface Write {
 }
 
 export interface Writers {
-  /** Of all kinds, as they come. */
   mixed(): Write;
-  /** Of one kind alone. */
   of: Readonly<Record<'vote' | 'comment' | 'edit' | 'listing', () => Write>>;
 }
 
@@ -29,12 +26,12 @@ const WRITERS = 200;
 const MOST_EDITABLE = 50_000;
 const PEPPER_VERSION = 1;
 
-/** The pepper of this market, so that a folder which is used again knows the same keys. */
+/** The pepper of this market, fixed so that a reused folder knows the same keys. */
 export function pepperOf(seed: number): Buffer {
   return sha256(`bench pepper ${seed}`);
 }
 
-/** Gives keys to the largest sellers, and then one write after the other: votes, edits, listings, and now and then an end or a pin. */
+/** Gives keys to the largest sellers, then generates writes: votes, edits, listings, and sometimes an ending or a pin. */
 export async function createWriters(url: string, seeded: Seeded): Promise<Writers> {
   const count = Math.min(WRITERS, seeded.sellers);
   const dice = diceFor(seeded.seed, `writes ${process.pid}`);
@@ -52,7 +49,7 @@ export async function createWriters(url: string, seeded: Seeded): Promise<Writer
   }
 }
 
-/** The same keys each time. */
+/** Derived from the seed, so that a reused folder gets the same keys. */
 async function giveKeys(client: ClientBase, seed: number, count: number): Promise<string[]> {
   const pepper = createPepperFrom(new Map([[PEPPER_VERSION, pepperOf(seed)]]));
   const dice = diceFor(seed, 'keys');

@@ -7,10 +7,10 @@ import {
 } from '../../src/market/listings/near/fingerprint.ts';
 import { SHINGLE_WORDS } from '../../src/market/listings/near/shingles.ts';
 
-/** From here on goods are nearly the same (W6). */
+/** The market refuses goods with this true likeness or more as near duplicates. */
 export const NEAR = 0.9;
 
-/** The true likeness, by the runs of words themselves. */
+/** The true likeness, by the word runs themselves. */
 export function jaccard(one: readonly string[], other: readonly string[]): number {
   const [a, b] = [runsOf(one), runsOf(other)];
   let both = 0;
@@ -31,12 +31,12 @@ function runsOf(words: readonly string[]): Set<string> {
   return runs;
 }
 
-/** Null where nothing but a licence is left. */
+/** Null when only a licence is left. */
 export function fingerprintOfText(text: string): Fingerprint | null {
   return fingerprintOf(Buffer.from(text));
 }
 
-/** As the query of the guard decides: a band in common, and few enough bits that differ. */
+/** Decides like the market's query: a common band, and few different bits. */
 export function wouldRefuse(one: Fingerprint | null, other: Fingerprint | null): boolean {
   if (one === null || other === null) return false;
   if (!one.bands.some((key, band) => other.bands[band] === key)) return false;

@@ -15,17 +15,17 @@ export interface Times {
 export interface CheckOutcome {
   kind: string;
   probes: number;
-  /** How many found a listing that has nearly the same. */
+  /** Probes that found a near duplicate. */
   refused: number;
-  /** Shape and lookup, as a request waits for them. */
+  /** Time of fingerprint and lookup, as a request waits for them. */
   whole: Times;
   shape: Times;
-  /** A bare `select 1` right before each, on the same connection. */
+  /** Time of a bare `select 1` right before each, on the same connection. */
   round_trip: Times;
 }
 
 const WITHDRAWN_SINCE_MS = 7 * 86_400_000;
-/** Kinds of goods that are new, and how many of ten probes are of each. */
+/** Kinds of new goods, and their number in ten probes. */
 const KINDS = [
   ['unlike any other', 5],
   ['fills in a form that twenty fill in', 2],
@@ -74,7 +74,7 @@ export async function measureChecks(order: CheckOrder): Promise<CheckOutcome[]> 
   }
 }
 
-/** In an order by chance, made before the clock runs. */
+/** Builds the probes in random order before the timing starts. */
 function probesOf({ probes, seed, listings, texts }: CheckOrder): [Kind, Buffer][] {
   const dice = diceFor(seed, 'probes');
   const kinds = KINDS.flatMap(([kind, share]) => Array.from({ length: share }, () => kind));

@@ -15,7 +15,7 @@ import { seedShapes } from './seed-shapes.ts';
 import { createTexts, type Texts } from './texts.ts';
 
 export interface Surroundings {
-  /** Everything that is started is handed to it at once. */
+  /** Collects every started process for cleanup. */
   begun: AsyncDisposableStack;
   signal: AbortSignal;
   tell(line: string): void;

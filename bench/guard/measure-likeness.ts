@@ -3,29 +3,28 @@ import { readLicences } from '../../test/licences/make-licence-texts.ts';
 import { fingerprintOfText, jaccard, NEAR, wouldRefuse } from './likeness.ts';
 import type { Texts } from './texts.ts';
 
-/** Pairs of one kind: how many the guard would refuse, and how alike they truly are. */
+/** Pairs of one kind: refusals by the market, and their true likeness. */
 export interface KindOutcome {
   kind: string;
-  /** Whether the second was made from the first. */
+  /** True if the second text was made from the first. */
   isCopy: boolean;
   pairs: number;
   refused: number;
-  /** The mean of the true likeness. */
   likeness: number;
-  /** Of those that truly are at 0.9 or above, and of those below. */
+  /** Pairs whose true likeness is at least 0.9, and pairs below. */
   near: { pairs: number; refused: number };
   apart: { pairs: number; refused: number };
 }
 
 const SHARES = [0.01, 0.02, 0.05, 0.1, 0.2, 0.4];
 const PAIRS = 1_000;
-/** Each with each: many more pairs for as many texts. */
+/** Compared with one another, which gives many more pairs. */
 const UNRELATED_TEXTS = 1_500;
 
 interface Pair {
   one: readonly string[];
   other: readonly string[];
-  /** As they are set, where that is not these words with a space between. */
+  /** The text as formatted, if it is not the words joined by spaces. */
   oneText?: string;
   text?: string;
 }
@@ -58,23 +57,23 @@ export function measureLikeness(texts: Texts, tell: (line: string) => void): Kin
   });
   const sibling = (of: 'family' | 'crowd') => (name: string) => ({
     one: texts.sibling(of, name),
-    // Of the same family, since the name says which, and of another member.
+    // The sibling comes from the same family, which the name selects, and is another member.
     other: texts.edited(texts.sibling(of, name), { share: of === 'crowd' ? 0.15 : 0.25, inBlock: true }, `${name} too`),
   });
   for (const licence of BENCHED) {
     measure(`two works behind ${licence}`, false, (name) =>
-      behind([licence, licence], texts.fresh(name), texts.fresh(`${name}, another`)),
+      pairBehind([licence, licence], texts.fresh(name), texts.fresh(`${name}, another`)),
     );
     measure(`${licence} alone, and a work behind it`, false, (name) =>
-      behind([licence, licence], [], texts.fresh(name)),
+      pairBehind([licence, licence], [], texts.fresh(name)),
     );
     measure(`a copy behind ${licence}`, true, (name) => {
       const one = texts.fresh(name);
-      return behind([null, licence], one, one);
+      return pairBehind([null, licence], one, one);
     });
     measure(`1 % in one place, ${licence} for MIT`, true, (name) => {
       const one = texts.fresh(name);
-      return behind(['MIT', licence], one, texts.edited(one, { share: 0.01, inBlock: true }, name));
+      return pairBehind(['MIT', licence], one, texts.edited(one, { share: 0.01, inBlock: true }, name));
     });
   }
   measure('two that fill in one form, a quarter of it', false, sibling('family'));
@@ -83,15 +82,15 @@ export function measureLikeness(texts: Texts, tell: (line: string) => void): Kin
   return outcomes;
 }
 
-/** Short, as long as the text, and many times as long. */
+/** A short licence, one as long as the text, and one many times as long. */
 const BENCHED = ['BSD-3-Clause', 'Apache-2.0', 'GPL-3.0-only'] as const;
 
 function licenceWords(name: string): string[] {
   return (readLicences()[name]?.licenseText ?? '').split(/[^\p{L}\p{M}\p{N}_]+/u).filter((word) => word !== '');
 }
 
-/** Two works, each with a licence in front or none. What is alike in the licences is nothing of theirs. */
-function behind(licences: readonly (string | null)[], one: readonly string[], other: readonly string[]): Pair {
+/** Two works, each with or without a licence in front. Likeness of the licences must not count. */
+function pairBehind(licences: readonly (string | null)[], one: readonly string[], other: readonly string[]): Pair {
   const [first, second] = licences.map((name) => (name === null ? [] : licenceWords(name)));
   const text = [...(second ?? []), ...other].join(' ');
   return { one, other, oneText: [...(first ?? []), ...one].join(' '), text };
@@ -111,7 +110,7 @@ function measureKind(kind: string, isCopy: boolean, pair: (name: string) => Pair
       fingerprintOfText(oneText ?? one.join(' ')),
       fingerprintOfText(text ?? other.join(' ')),
     );
-    count(outcome, jaccard(one, other), refused);
+    countPair(outcome, jaccard(one, other), refused);
   }
   outcome.likeness /= outcome.pairs;
   return outcome;
@@ -125,9 +124,9 @@ function measureUnrelated(texts: Texts): KindOutcome {
   });
   for (const [at, one] of all.entries()) {
     for (const other of all.slice(at + 1)) {
-      // They share next to no run of five words; the true likeness is looked at where something was found.
+      // They share almost no run of five words. The true likeness is computed only for refusals.
       const refused = wouldRefuse(one.shape, other.shape);
-      count(outcome, refused ? jaccard(one.words, other.words) : 0, refused);
+      countPair(outcome, refused ? jaccard(one.words, other.words) : 0, refused);
     }
   }
   outcome.likeness /= outcome.pairs;
@@ -139,7 +138,7 @@ function emptyOutcome(kind: string, isCopy: boolean): KindOutcome {
   return { kind, isCopy, ...none, likeness: 0, near: { ...none }, apart: { ...none } };
 }
 
-function count(outcome: KindOutcome, likeness: number, refused: boolean): void {
+function countPair(outcome: KindOutcome, likeness: number, refused: boolean): void {
   const side = likeness >= NEAR ? outcome.near : outcome.apart;
   for (const sum of [outcome, side]) {
     sum.pairs += 1;

@@ -1,13 +1,13 @@
 import { parseArgs } from 'node:util';
 
 export interface Options {
-  /** 0: nothing is filled and timed, and only the pairs are judged. */
+  /** 0: judge only the pairs, without filling a database and timing it. */
   listings: number;
   probes: number;
   seed: number;
-  /** Filled once, used again later. */
+  /** Filled once, then reused. */
   dataDir: string | null;
-  /** Where the outcome goes as JSON; `-` is standard output. */
+  /** File for the JSON result. `-` is standard output. */
   json: string | null;
 }
 
@@ -25,7 +25,7 @@ export const HELP = `The duplicate guard over goods that are nearly the same: ho
 Progress goes to standard error. docs/duplicates.md says how to read the numbers.
 `;
 
-/** Null when only the help is wanted. Throws where an option is unknown or out of range. */
+/** Null: print the help. Throws on an unknown option or a value out of range. */
 export function readOptions(args: readonly string[]): Options | null {
   const text = (standard: string) => ({ type: 'string', default: standard }) as const;
   const { values } = parseArgs({

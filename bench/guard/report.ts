@@ -7,9 +7,9 @@ export interface Outcome {
   listings: number;
   seed: number;
   machine: ReturnType<typeof machineFacts>;
-  /** Of the last minute, when the looks were timed: above the number of cores others wanted the machine too. */
+  /** Load average over the last minute of the timing. Above the number of cores, other programs used the machine too. */
   load: number;
-  /** Of the table with the shapes, and of its index over the bands. */
+  /** Size of the fingerprint table, and of its index over the bands. */
   size_mb: { table: number; index: number } | null;
   checks: readonly CheckOutcome[];
   kinds: readonly KindOutcome[];
@@ -55,29 +55,29 @@ function kindLines(kinds: readonly KindOutcome[]): string[] {
     'pairs                                              likeness   refused   at 0.9 or above, refused   below, refused',
     ...kinds.map(
       ({ kind, likeness, pairs, refused, near, apart }) =>
-        `${kind.padEnd(50)}${likeness.toFixed(3).padStart(9)}${share(refused, pairs).padStart(10)}${`${near.pairs}: ${share(near.refused, near.pairs)}`.padStart(27)}${`${apart.pairs}: ${share(apart.refused, apart.pairs)}`.padStart(17)}`,
+        `${kind.padEnd(50)}${likeness.toFixed(3).padStart(9)}${formatShare(refused, pairs).padStart(10)}${`${near.pairs}: ${formatShare(near.refused, near.pairs)}`.padStart(27)}${`${apart.pairs}: ${formatShare(apart.refused, apart.pairs)}`.padStart(17)}`,
     ),
   ];
 }
 
-/** Over all pairs that were made: how many of each kind there are is a choice, so these say little by themselves. */
+/** Totals over all pairs. The mix of kinds is a choice, so they say little by themselves. */
 function truthLines(kinds: readonly KindOutcome[]): string[] {
   const sum = (of: (kind: KindOutcome) => number): number => kinds.reduce((all, kind) => all + of(kind), 0);
   const refused = sum((kind) => kind.refused);
   const near = sum((kind) => kind.near.refused);
   const copies = sum((kind) => (kind.isCopy ? kind.refused : 0));
   return [
-    `where "likeness is 0.9 or above" is the truth: precision ${share(near, refused)}, recall ${share(
+    `where "likeness is 0.9 or above" is the truth: precision ${formatShare(near, refused)}, recall ${formatShare(
       near,
       sum((kind) => kind.near.pairs),
     )}`,
-    `where "is an edited copy" is the truth: precision ${share(copies, refused)}, recall ${share(
+    `where "is an edited copy" is the truth: precision ${formatShare(copies, refused)}, recall ${formatShare(
       copies,
       sum((kind) => (kind.isCopy ? kind.pairs : 0)),
     )}`,
   ];
 }
 
-function share(part: number, whole: number): string {
+function formatShare(part: number, whole: number): string {
   return whole === 0 ? '-' : `${((100 * part) / whole).toFixed(part === whole || part === 0 ? 0 : 2)} %`;
 }

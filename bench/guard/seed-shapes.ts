@@ -14,14 +14,14 @@ export interface SeedOrder {
   tell(line: string): void;
 }
 
-/** Raised when the same seed gives other shapes: a folder that holds the old ones is refused. */
+/** Raise it when the same seed gives other fingerprints, so that a folder with the old ones is refused. */
 const SHAPES = 1;
 const CHUNK = 10_000;
 const MERCHANTS = 1_000;
-/** One in so many listings was withdrawn within the seven days, and one so long ago that it counts for nothing. */
+/** One listing in this many was withdrawn within the seven days, and one so long ago that it does not count. */
 const WITHDRAWN_EVERY = 40;
 
-/** Fills an empty market with listings and the shapes of their artifacts. The artifacts themselves are not stored: no look reads them. */
+/** Fills an empty market with listings and the fingerprints of their artifacts. Omits the artifacts, because no lookup reads them. */
 export async function seedShapes(order: SeedOrder): Promise<void> {
   const { url, listings, tell } = order;
   const client = await connectClient({ url, applicationName: 'openaisle-bench-seed', statementTimeoutMs: 0 });
@@ -30,7 +30,7 @@ export async function seedShapes(order: SeedOrder): Promise<void> {
       tell(`the folder holds these ${listings} listings already`);
       return;
     }
-    // Neither triggers nor foreign keys are run for rows of this session: what they would check is right by construction.
+    // Disable triggers and foreign keys for this session, because the rows are correct by construction.
     await client.query('set session_replication_role = replica');
     await client.query('set synchronous_commit = off');
     await client.query("set maintenance_work_mem = '512MB'");
@@ -82,7 +82,7 @@ async function insertListings(client: ClientBase, listings: number): Promise<voi
     from generate_series(1, ${listings}) n`);
 }
 
-/** The next rows are made while the server takes in the ones before. */
+/** Makes the next rows while the server loads the ones before. */
 async function copyShapes(client: ClientBase, { listings, texts, signal, tell }: SeedOrder): Promise<void> {
   await withCopyFolder(async (folder) => {
     let copying: Promise<void> = Promise.resolve();
@@ -95,9 +95,9 @@ async function copyShapes(client: ClientBase, { listings, texts, signal, tell }:
       await copying;
       const table = { table: 'artifact_shapes', columns: ['listing_id', 'bands', 'signature'] };
       copying = copyFile(client, table, file);
-      // Awaited in the next round; by then it must not count as unhandled.
+      // Awaited in the next round. Until then a failure must not count as unhandled.
       copying.catch(() => {});
-      // The statement has to leave before this thread is busy again.
+      // Let the statement leave before this thread is busy again.
       await systemClock.sleep(0);
       if (performance.now() - told > 20_000) {
         tell(`seeding: the shapes of ${first + count - 1} artifacts`);

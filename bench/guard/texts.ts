@@ -1,29 +1,29 @@
 import { createZipf, type Dice, diceFor } from '../catalog/dice.ts';
 import { makeVocabulary } from '../catalog/vocabulary.ts';
 
-/** Artifacts by number, as words: the same ones for the same seed. */
+/** Artifacts by number, as words. A seed always gives the same ones. */
 export interface Texts {
-  /** That of a listing; some are of a family, whose members fill in one form. */
+  /** The artifact of a listing. Some belong to a family, whose members fill in one form. */
   ofListing(id: number): string[];
-  /** One that has nothing to do with any other. */
+  /** A text unrelated to all others. */
   fresh(name: string): string[];
-  /** Another member of a family of twenty, or of the great one. */
+  /** Another member of a family of twenty, or of the large one. */
   sibling(of: 'family' | 'crowd', name: string): string[];
-  /** The same text with so many words exchanged, here and there or in one place. */
+  /** Replaces a share of the words, scattered or in one block. */
   edited(words: readonly string[], edit: { share: number; inBlock: boolean }, name: string): string[];
 }
 
 const LEAST_WORDS = 150;
 const MOST_WORDS = 400;
 
-/** One listing in four fills in a form that nineteen others fill in too, one in a hundred that of the crowd. */
+/** One listing in four fills in a form shared by twenty, one in a hundred the form of the crowd. */
 const FAMILY_EVERY = 4;
 const FAMILY_SIZE = 20;
 const CROWD_EVERY = 100;
 
 interface Form {
   name: string;
-  /** Places in which members say something of their own, and how much of the text these are. */
+  /** Number of gaps that members fill in, and their share of the text. */
   gaps: number;
   open: number;
 }
@@ -31,7 +31,7 @@ interface Form {
 export function createTexts(seed: number, listings: number): Texts {
   const { words } = makeVocabulary(seed);
   let dice: Dice = diceFor(seed, 'start');
-  // The tables of the distribution are made once; who throws the dice changes with each text.
+  // Build the distribution's tables once. Each text swaps in its own dice.
   const drawRank = createZipf(words.length, { ...dice, int: (below) => dice.int(below), share: () => dice.share() });
   const word = (): string => words[drawRank()] ?? '';
   const some = (name: string): string[] => {

@@ -7,14 +7,14 @@ import { startWorld } from '../world.ts';
 
 export interface BrowseOutcome {
   era: Era;
-  /** Both sides compressed, as clients ask for it. */
+  /** Compressed on both sides, as clients ask for it. */
   gzip: boolean;
   httpPerSecond: number;
   mcpPerSecond: number;
   /** Median of the rounds' ratios. */
   ratio: number;
   rounds: number[];
-  /** In the shortest round. */
+  /** Calls in the shortest round. */
   calls: number;
   httpBytes: number;
   mcpBytes: number;
@@ -37,7 +37,7 @@ const KINDS: readonly Kind[] = [
 ];
 const REVISION = { modern: '2026-07-28', legacy: '2025-11-25' } as const;
 
-/** The same pages, asked for as a route and as a tool, in turn. */
+/** Requests the same pages as a route and as a tool, in turn. */
 export async function measureBrowse(_: object, { begun, signal, tell }: Running): Promise<BrowseOutcome[]> {
   const root = resolve(import.meta.dirname, '../..');
   const { side: market } = await startWorld({ root, listings: LISTINGS, begun, signal, tell });

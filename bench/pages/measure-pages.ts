@@ -33,7 +33,7 @@ export interface PageRow {
   ratios: number[];
   cpuMicros: number | null;
   bytes: number;
-  /** With the market, and with the static server. */
+  /** Client shares with the market and with the static server. */
   clientShares: number[];
 }
 
@@ -47,19 +47,19 @@ interface Stage {
 interface Kind {
   name: string;
   headers: Readonly<Record<string, string>>;
-  /** The numbers of listings, asked for in turn; each round goes on where the market was. */
+  /** Listing numbers, requested in turn. Each round continues where the market was. */
   ids: readonly number[];
 }
 
 const MIGRATIONS = fileURLToPath(new URL('../../migrations/market', import.meta.url));
-/** Twice as many pages as are kept at most, so that what comes round again is long gone. */
+/** Twice as many pages as the cache holds, so that a page is evicted before it is requested again. */
 const LISTINGS = 20_000;
 const KEPT = 300;
 const READS = 60_000;
-/** Without a common factor with their number, so that each rank is a listing of its own. */
+/** Coprime to the number of listings, so that each rank maps to a different one. */
 const SPREAD = 7_919;
 const ROUND_SECONDS = 1;
-/** A round takes a little longer than it is meant to. */
+/** A round takes a little longer than planned. */
 const SLACK = 1.1;
 const WARM_UP_SECONDS = 1;
 const SEED = 1;
@@ -80,7 +80,7 @@ function first(count: number): number[] {
   return Array.from({ length: count }, (_, at) => at + 1);
 }
 
-/** The second listing half as often as the first, the third a third, and so on; which ones these are has nothing to do with their age. */
+/** Popularity falls as 1, 1/2, 1/3 and so on, and does not depend on the age of a listing. */
 function asRead(): number[] {
   const draw = createZipf(LISTINGS, diceFor(SEED, 'readers'));
   return Array.from({ length: READS }, () => 1 + ((draw() * SPREAD) % LISTINGS));
@@ -131,7 +131,7 @@ async function prepare({ profile }: Options, { begun, signal, tell }: Running): 
   return { market: { url: market.url, pids }, client, fixed, pinned };
 }
 
-/** Market and static server in turn, so that what the machine does besides falls on both. */
+/** Measures market and static server in turn, so that other work on the machine affects both. */
 async function measureKind({ market, client, fixed }: Stage, kind: Kind, rounds: number): Promise<PageRow> {
   const all = kind.ids.map((id) => request(id, kind));
   const { url } = await fixed.ask({ marketUrl: market.url, requests: all });

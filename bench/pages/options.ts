@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 export interface Options {
   rounds: number;
   json: boolean;
-  /** Leaves a CPU profile of the market there. */
+  /** Folder for a CPU profile of the market. */
   profile: string | null;
 }
 
@@ -21,7 +21,7 @@ Progress goes to standard error. docs/performance.md says how to read the number
 
 const MOST_ROUNDS = 100;
 
-/** Null when only the help is wanted. */
+/** Null: print the help. */
 export function readOptions(args: readonly string[]): Options | null {
   const options = {
     rounds: { type: 'string', default: '7' },

@@ -75,7 +75,7 @@ function readOptions(args: readonly string[]): Options | null {
   return { before: resolve(values.before), json: values.json, rounds, purchases, seconds, listings };
 }
 
-/** Market and facilitator of both checkouts, on one chain and one PostgreSQL. */
+/** Starts market and facilitator of both checkouts, on one chain and one PostgreSQL. */
 async function startSides(options: Options, chain: LocalChain, { begun, signal, tell }: Running): Promise<Side[]> {
   const folder = await mkdtemp(join(tmpdir(), 'openaisle-pairs-'));
   begun.defer(() => rm(folder, { recursive: true, force: true }));
@@ -136,7 +136,7 @@ async function measure(options: Options, running: Running): Promise<void> {
   process.stdout.write(options.json ? `${JSON.stringify({ options, rounds })}\n` : report(rounds));
 }
 
-/** By the name in the report: the names in what was spent, of which the sum counts. */
+/** Names in the report, each with the costs that it adds up. */
 const COSTS: Readonly<Record<string, readonly string[]>> = {
   statements: ['statements'],
   commits: ['commits'],

@@ -8,7 +8,7 @@ interface Range {
   count: number;
 }
 
-/** Of V8: the first range of a function is the function, those after it are blocks inside of it. */
+/** V8's format: a function's first range is the function, later ones are blocks inside it. */
 export interface ScriptCoverage {
   url: string;
   functions: { functionName: string; ranges: Range[] }[];
@@ -16,16 +16,16 @@ export interface ScriptCoverage {
 
 /** A file of which at least one function ran. */
 export interface PassedFile {
-  /** From the root of the checkout. */
+  /** Relative to the root of the checkout. */
   path: string;
   lines: number;
-  /** Lines with code inside of a block that ran. */
+  /** Lines with code inside a block that ran. */
   executed: number;
 }
 
 const COMMENT = /^\s*(?:\/\/|\/\*|\*)/;
 
-/** The files under `src` whose functions ran. What a file does when it is loaded is not one of its functions. */
+/** Returns the files under `src` whose functions ran. Code that runs on import does not count. */
 export function readPath(coverage: readonly ScriptCoverage[], root: string): PassedFile[] {
   const home = pathToFileURL(`${root}/`).href;
   return coverage
@@ -61,7 +61,7 @@ function executedLines(text: string, functions: ScriptCoverage['functions']): nu
   return executed;
 }
 
-/** Types are blanked out and not cut out before a file runs, so places in what runs are places in the file. */
+/** Types are replaced by blanks before a file runs, so positions equal those of the source. */
 function outerFirst(one: ScriptCoverage['functions'][number], other: ScriptCoverage['functions'][number]): number {
   const [a, b] = [one.ranges[0], other.ranges[0]];
   if (a === undefined || b === undefined) return 0;

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
 
 /**
- * Loaded before a server's program. Counts from the first function on, since V8 counts the blocks of a function only if it was compiled
- * while counting. At each SIGUSR2 it writes what ran since the last one into the next file of the folder, and begins again at zero.
+ * Loaded before a server's program. Counts from the start, because V8 counts blocks only in functions compiled while counting. Each SIGUSR2
+ * writes the coverage since the last one to the next file of the folder, and resets it.
  */
 const folder = process.env['BENCH_COVERAGE_FOLDER'];
 if (isMainThread && folder !== undefined) {

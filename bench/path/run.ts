@@ -33,15 +33,15 @@ interface Outcome {
   root: string;
   answers: Record<string, number>;
   files: PassedFile[];
-  /** What ran in as long a time before in which nothing was asked: most of it runs during a purchase as well. */
+  /** Files that ran in an equally long idle time before. Most of them run during a purchase too. */
   idle: PassedFile[];
 }
 
 const LISTINGS = 1_000;
-/** By default the first payer is one with a key, and the third order the first of version 2. */
+/** By default the first payer has a key, and the third order is the first of version 2. */
 const WARM_UP = { count: 2, madeBefore: 0 };
 const MEASURED = { count: 1, madeBefore: 2 };
-/** About what a purchase takes until its block is final. */
+/** About as long as a purchase takes until its block is final. */
 const IDLE_MS = 1_000;
 const POLL_MS = 20;
 const WRITTEN_WITHIN_MS = 10_000;
@@ -87,7 +87,7 @@ async function buy({ chain, side }: World, heads: Heads, given: { count: number;
   return buyAll(side.marketUrl, shop, orders, { atOnce: 1, heads });
 }
 
-/** What ran since it was last called. */
+/** Returns the coverage since the last call. */
 function createTake(pid: number, folder: string): () => Promise<ScriptCoverage[]> {
   let taken = 0;
   return async () => {

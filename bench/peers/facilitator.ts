@@ -8,7 +8,7 @@ import { privateKeyToAccount } from 'viem/accounts';
 import { base } from 'viem/chains';
 import { NETWORK, setting } from './setting.ts';
 
-/** viem's own is half a block of the network, 1 s: on the chain of the benchmark that would be ten blocks. */
+/** viem's default is half the network's block time, 1 s, which is ten blocks on the benchmark's chain. */
 const RECEIPT_POLL_MS = 20;
 
 interface FacilitatorRequest {
@@ -16,7 +16,7 @@ interface FacilitatorRequest {
   paymentRequirements: PaymentRequirements;
 }
 
-/** The facilitator of `@x402/core`, put together as its documentation does. */
+/** The facilitator of `@x402/core`, built as its documentation shows. */
 const account = privateKeyToAccount(setting('PEER_KEY') as `0x${string}`, { nonceManager });
 const client = createWalletClient({
   account,

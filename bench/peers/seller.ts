@@ -5,10 +5,10 @@ import { paymentMiddleware, x402ResourceServer } from '@x402/express';
 import express from 'express';
 import { NETWORK, setting } from './setting.ts';
 
-/** The shelves of the market that it is compared with: the same goods at the same prices to the same payees. */
+/** The market's shelves: the same goods at the same prices to the same payees. */
 interface Shelves {
   asset: string;
-  /** Of the token's EIP-712 domain. */
+  /** The token's EIP-712 domain. */
   extra: { name: string; version: string };
   maxTimeoutSeconds: number;
   goods: Record<string, { payee: string; priceUnits: string; artifact: string }>;

@@ -6,17 +6,17 @@ const TRIES = 50;
 const WAIT_MS = 100;
 
 /**
- * Has another process put its memory in order, by Node's own door for debuggers. What happens to lie about uncollected, and how much
- * room V8 has given itself for new objects, differ by tens of megabytes from one moment to the next and say nothing of what is held.
+ * Collects another process's garbage through Node's inspector. Uncollected objects and the size of V8's new space vary by tens of megabytes
+ * and do not show how much memory is in use.
  */
 export async function collectGarbage({ pid, logFile }: { pid: number; logFile: string }): Promise<void> {
   process.kill(pid, 'SIGUSR1');
   const socket = new WebSocket(await debuggerAddress(logFile));
   try {
-    await heard(socket, 'open');
-    // Twice: what the first one finalizes, the second one frees.
+    await nextEvent(socket, 'open');
+    // Run twice: the second collection frees what the first one finalizes.
     for (const id of [1, 2]) {
-      const answered = heard(socket, 'message');
+      const answered = nextEvent(socket, 'message');
       socket.send(JSON.stringify({ id, method: 'HeapProfiler.collectGarbage' }));
       await answered;
     }
@@ -34,7 +34,7 @@ async function debuggerAddress(logFile: string): Promise<string> {
   throw new Error('the market opens no door for debuggers: is another program at port 9229?');
 }
 
-function heard(socket: WebSocket, what: 'open' | 'message'): Promise<void> {
+function nextEvent(socket: WebSocket, what: 'open' | 'message'): Promise<void> {
   return new Promise((resolve, reject) => {
     socket.addEventListener(what, () => resolve(), { once: true });
     socket.addEventListener('error', () => reject(new Error('the debugger’s door is shut')), { once: true });

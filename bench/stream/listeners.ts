@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { serveOrders } from '../child.ts';
 
-/** In a process of its own: what reads for thousands must not be what measures how long others wait. */
+/** Runs in its own process, because reading for thousands must not delay the timing of other requests. */
 export type ListenOrder = { act: 'open'; port: number; count: number } | { act: 'look' } | { act: 'close' };
 
 export interface ListenAnswer {
@@ -12,18 +12,18 @@ export interface ListenAnswer {
   faults: string[];
 }
 
-/** Of the loopback network: so many clients come from so many addresses, as they would outside. */
+/** Loopback addresses, so that clients come from many addresses as they would in production. */
 const ADDRESSES = 50;
-/** As many connections as may wait to be accepted, and fewer. */
+/** Fewer than the connections that may wait to be accepted. */
 const AT_ONCE = 200;
-/** Every so many clients look into the records too. */
+/** One client in this many also reads the records. */
 const READS_RECORDS = 50;
 const MOST_FAULTS = 20;
 const EVENT = /^id: (\d+)\nevent: ([a-z_]+)\ndata: (\{.*\})$/;
 
 interface Client {
   index: number;
-  /** The last event that it has; null: it was not told yet from where it listens. */
+  /** The last event it has. Null: the server has not told its start position yet. */
   last: number | null;
   close(): void;
 }
@@ -31,11 +31,11 @@ interface Client {
 const clients: Client[] = [];
 const faults: string[] = [];
 
-function fault({ index }: Client, text: string): void {
+function addFault({ index }: Client, text: string): void {
   if (faults.length < MOST_FAULTS) faults.push(`client ${index}: ${text}`);
 }
 
-/** Resolves when it has been told from where it listens. */
+/** Resolves when the server has told the start position. */
 function listen(port: number, index: number): Promise<Client> {
   return new Promise((resolve, reject) => {
     const localAddress = `127.0.0.${2 + (index % ADDRESSES)}`;
@@ -59,14 +59,14 @@ function listen(port: number, index: number): Promise<Client> {
     });
     socket.on('error', reject);
     socket.on('close', () => {
-      if (wanted) fault(client, 'closed by the server');
+      if (wanted) addFault(client, 'closed by the server');
       reject(new Error('closed'));
     });
     socket.once('connect', () => socket.write('GET /api/events/stream HTTP/1.1\r\nHost: market\r\n\r\n'));
   });
 }
 
-/** With the head of the answer before it. */
+/** Parses the greeting together with the answer's head. */
 function takeGreeting(client: Client, block: string): boolean {
   const [, id] = /\nid: (\d+)$/.exec(block) ?? [];
   if (id === undefined || !block.startsWith('HTTP/1.1 200 ')) return false;
@@ -78,15 +78,15 @@ function takeBlock(client: Client, block: string): void {
   if (block === ':') return;
   const [, text = '', kind, data = ''] = EVENT.exec(block) ?? [];
   const id = Number(text);
-  if (id !== (client.last ?? 0) + 1) fault(client, `after ${client.last} comes ${block.slice(0, 80)}`);
+  if (id !== (client.last ?? 0) + 1) addFault(client, `after ${client.last} comes ${block.slice(0, 80)}`);
   if (client.index % READS_RECORDS === 0) {
     const record = JSON.parse(data) as { id: number; kind: string };
-    if (record.id !== id || record.kind !== kind) fault(client, `${id} holds ${record.id}`);
+    if (record.id !== id || record.kind !== kind) addFault(client, `${id} holds ${record.id}`);
   }
   client.last = id;
 }
 
-async function act(order: ListenOrder): Promise<ListenAnswer> {
+async function runOrder(order: ListenOrder): Promise<ListenAnswer> {
   if (order.act === 'open') {
     for (let begun = 0; begun < order.count; begun += AT_ONCE) {
       const size = Math.min(AT_ONCE, order.count - begun);
@@ -100,4 +100,4 @@ async function act(order: ListenOrder): Promise<ListenAnswer> {
   return { open: clients.length, slowest, fastest, faults: faults.splice(0) };
 }
 
-serveOrders(act);
+serveOrders(runOrder);

@@ -29,21 +29,21 @@ export interface StreamOutcome {
   events: number;
   /** Empty: every client heard every event once and in order. */
   faults: string[];
-  /** What the process grew by, garbage collected, through the number of clients: when all had come, and after the last event. */
+  /** Growth of the process per client after garbage collection: with all connected, and after the last event. */
   kbPerClient: { idle: number; after: number };
   rssMb: { before: number; idle: number; after: number };
-  /** Of one core, what the market took while events came. */
+  /** Share of one core used by the market while events came. */
   marketShare: number;
-  /** GET /api/shelves on one other connection: without listeners, and with all of them while events come. */
+  /** Times of GET /api/shelves on another connection: without listeners, and with all of them while events come. */
   others: { alone: Times; withListeners: Times };
-  /** Null: no browser was on the page. */
+  /** Null: no browser watched the page. */
   window: WatchedWindow | null;
 }
 
 const MIGRATIONS = fileURLToPath(new URL('../../migrations/market', import.meta.url));
 const LISTINGS = 2_000;
 const WARM_UP = { clients: 50, rate: 50, seconds: 3 };
-/** Reads at full speed, so that what a busy process takes anyway is not counted as the listeners'. */
+/** Reads at full speed first, so that memory of a busy process is not counted as the listeners'. */
 const BUSY = { connections: 16, seconds: 4 };
 const ALONE_SECONDS = 5;
 const SETTLE_MS = 3_000;
@@ -55,7 +55,7 @@ interface Stage {
   listeners: Child<ListenOrder, ListenAnswer>;
 }
 
-/** A real market in a process of its own, all listeners in another, and the measurement in this one. */
+/** Runs a real market in one process, all listeners in another, and measures in this one. */
 export async function measureStream(options: Options, running: Running): Promise<StreamOutcome> {
   const { signal, tell } = running;
   const stage = await prepare(running);
@@ -66,7 +66,7 @@ export async function measureStream(options: Options, running: Running): Promise
   await listeners.ask({ act: 'open', port, count: WARM_UP.clients });
   await timeWhileWriting(stage, { ...WARM_UP, signal });
   await listeners.ask({ act: 'close' });
-  const alone = await timed(market.url, () => systemClock.sleep(ALONE_SECONDS * 1_000, signal));
+  const alone = await timeWhile(market.url, () => systemClock.sleep(ALONE_SECONDS * 1_000, signal));
   const before = await rssMb(market, signal);
 
   tell(`connecting ${options.clients} clients`);
@@ -78,7 +78,7 @@ export async function measureStream(options: Options, running: Running): Promise
   const begin = performance.now();
   const { written, times } = await timeWhileWriting(stage, { ...options, signal });
   const marketShare = (((await cpuMs([market.pid])) ?? 0) - cpu) / (performance.now() - begin);
-  const { faults, slowest, fastest, open } = await arrived(stage, signal);
+  const { faults, slowest, fastest, open } = await waitForEvents(stage, signal);
   if (open !== options.clients) faults.push(`${open} clients are left`);
   if (slowest !== fastest) faults.push(`the slowest client has ${slowest}, the fastest ${fastest}`);
   const window = (await watch?.end(fastest)) ?? null;
@@ -130,16 +130,15 @@ async function prepare({ begun, signal, tell }: Running): Promise<Stage> {
   return { database, market, listeners };
 }
 
-/** Requests while events are written. */
 async function timeWhileWriting(
   { database, market }: Stage,
   given: { rate: number; seconds: number; signal: AbortSignal },
 ): Promise<{ written: number; times: Times }> {
-  const { times, value } = await timed(market.url, () => writeEvents(database, given));
+  const { times, value } = await timeWhile(market.url, () => writeEvents(database, given));
   return { written: value, times };
 }
 
-async function timed<T>(url: string, act: () => Promise<T>): Promise<{ times: Times; value: T }> {
+async function timeWhile<T>(url: string, act: () => Promise<T>): Promise<{ times: Times; value: T }> {
   const done = new AbortController();
   const timing = timeRequests(url, done.signal);
   try {
@@ -151,8 +150,8 @@ async function timed<T>(url: string, act: () => Promise<T>): Promise<{ times: Ti
   }
 }
 
-/** What the listeners have when all have the last event, or when that took too long. */
-async function arrived({ listeners, market }: Stage, signal: AbortSignal): Promise<ListenAnswer> {
+/** Returns the listeners' state when all have the last event, or after a timeout. */
+async function waitForEvents({ listeners, market }: Stage, signal: AbortSignal): Promise<ListenAnswer> {
   const begin = performance.now();
   const faults: string[] = [];
   for (;;) {
@@ -172,7 +171,7 @@ async function newestEvent(url: string): Promise<number> {
   return events[0]?.id ?? 0;
 }
 
-/** When it has settled. */
+/** Reads memory after it has settled. */
 async function rssMb(market: MarketServer, signal: AbortSignal): Promise<number> {
   await systemClock.sleep(SETTLE_MS, signal);
   await collectGarbage(market);

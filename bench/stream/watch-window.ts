@@ -2,23 +2,22 @@ import { chromium, type Page } from 'playwright-core';
 import { systemClock } from '../../src/platform/clock.ts';
 import { findChromium } from '../../test/browser/find-chromium.ts';
 
-/** What the page for people made of the events, in a real browser. */
+/** Results of the page for people in a real browser. */
 export interface WatchedWindow {
   rows: number;
   newest: number;
-  /** How many events it was given while it was watched. */
   heard: number;
-  /** Of one core, what the tab took while events came. */
+  /** Share of one core used by the tab while events came. */
   share: number;
-  /** The longest time for which it answered nothing. */
+  /** The longest time the page was unresponsive. */
   longestTaskMs: number;
-  /** Of the page, at the end. */
+  /** DOM nodes at the end. */
   nodes: number;
   faults: string[];
 }
 
 export interface WindowWatch {
-  /** When the newest event is on the page, or did not come in time. */
+  /** Resolves when the newest event is on the page, or after a timeout. */
   end(newest: number): Promise<WatchedWindow>;
 }
 
@@ -26,7 +25,7 @@ const ROWS = 100;
 const WITHIN_MS = 10_000;
 const LOOK_MS = 100;
 
-/** Notes every row that comes, and how long the page was busy at once. */
+/** Records every new row, and the longest task of the page. */
 const WATCH = `(() => {
   window.watched = { ids: [], longest: 0 };
   new MutationObserver((changes) => {
@@ -87,7 +86,7 @@ async function waitFor(page: Page, newest: number): Promise<string[]> {
   return [];
 }
 
-/** All that is written here is in the window, so its numbers have no gaps. */
+/** All events written here are in the window, so its numbers have no gaps. */
 function faultsOf(rows: readonly number[], heard: readonly number[], newest: number): string[] {
   const expected = Array.from({ length: Math.min(ROWS, newest) }, (_, at) => newest - at);
   const faults = expected.join() === rows.join() ? [] : [`the window shows ${rows.slice(0, 5).join(', ')} and so on`];

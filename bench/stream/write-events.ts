@@ -5,14 +5,14 @@ import type { Database } from '../../src/platform/database/database.ts';
 
 const writer = { clock: systemClock, wakeEvents: () => {} };
 
-/** What they tell of is in no book. */
+/** The events refer to no row in the books. */
 export async function inventEvents(url: string): Promise<void> {
   const client = await connectClient({ url, applicationName: 'openaisle-bench', statementTimeoutMs: 0 });
   await client.query('alter table events disable trigger events_tell_of_the_books');
   await client.end();
 }
 
-/** Queues events at that rate, each in a transaction of its own; the market numbers them. Resolves with how many. */
+/** Queues events at that rate, each in its own transaction, for the market to number. Resolves with their count. */
 export async function writeEvents(
   database: Database,
   { rate, seconds, signal }: { rate: number; seconds: number; signal: AbortSignal },

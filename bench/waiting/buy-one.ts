@@ -8,12 +8,12 @@ import { openWire, type WireAnswer } from '../wire.ts';
 import { BLOCK_SECONDS } from './settings.ts';
 
 export interface FirstAnswer {
-  /** From the first request, and from the block of its transaction as the chain told it. */
+  /** Time from the first request, and from its transaction's block by the chain's subscription. */
   ms: number;
   afterBlockMs: number;
 }
 
-/** As a client that begins again: over a connection of its own, which leads to any of the market's processes. */
+/** Asks like a restarted client: over a new connection, which leads to any of the market's processes. */
 export async function askOnNewConnection(url: string, shop: Shop, order: Order): Promise<WireAnswer> {
   const wire = await openWire(url, { keepBody: true });
   try {
@@ -23,7 +23,7 @@ export async function askOnNewConnection(url: string, shop: Shop, order: Order):
   }
 }
 
-/** Until an answer names the mined transaction. Begun half a beat before a block is due, or the wait for one would be chance. */
+/** Buys until an answer names the mined transaction. Starts half an interval before a block is due, to exclude chance. */
 export async function buyOne(url: string, shop: Shop, order: Order, heads: Heads): Promise<FirstAnswer> {
   const next = Promise.withResolvers<void>();
   heads.onHead(next.resolve);
@@ -38,7 +38,7 @@ export async function buyOne(url: string, shop: Shop, order: Order, heads: Heads
   }
 }
 
-/** One after the other: the medians. */
+/** Buys one after the other and returns the medians. */
 export async function buySome(url: string, shop: Shop, orders: readonly Order[], heads: Heads): Promise<FirstAnswer> {
   const answers: FirstAnswer[] = [];
   for (const order of orders) answers.push(await buyOne(url, shop, order, heads));

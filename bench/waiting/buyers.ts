@@ -3,16 +3,16 @@ import type { Order } from '../orders.ts';
 import type { Shop } from '../shops.ts';
 import { askOnNewConnection } from './buy-one.ts';
 
-/** Buyers that have paid and ask again for their goods when the market has told them to. */
+/** Buyers that have paid and ask for their goods as often as the market told them to. */
 export interface Buyers {
-  /** How many requests they have made, and what was answered. */
+  /** Number of requests, and the answers. */
   asked(): number;
   delivered(): number;
   stop(): Promise<void>;
 }
 
 const LOOK_MS = 50;
-/** The first requests come in this time, as if the payments had begun one after the other. */
+/** Spreads the first requests over this time, as if payments had begun one by one. */
 const SPREAD_MS = 30_000;
 
 export function letBuyersAsk(url: string, shop: Shop, orders: readonly Order[]): Buyers {
@@ -37,7 +37,7 @@ export function letBuyersAsk(url: string, shop: Shop, orders: readonly Order[]):
       await systemClock.sleep(LOOK_MS, stopping.signal);
     }
   })();
-  // Said by `stop`.
+  // `stop` reports it.
   running.catch(() => {});
   return {
     asked: () => counts.asked,

@@ -21,23 +21,23 @@ import { countEnds, writeRows } from './write-rows.ts';
 export interface Waiting {
   options: Options;
   windows: Window[];
-  /** Of purchases without and with the payments that wait. */
+  /** Purchases without and with waiting payments. */
   alone: FirstAnswer;
   underLoad: FirstAnswer;
-  /** Of the payments that waited, by state, and how many goods their buyers have. */
+  /** Ends of the waiting payments by state, and the goods that their buyers have. */
   ends: Record<string, number>;
   delivered: number;
-  /** Requests of their buyers in the last two windows, a second. */
+  /** Requests of their buyers per second in the last two windows. */
   asksPerSecond: number;
 }
 
-/** What passes, apart from the windows, before the first of the payments is to be final. */
+/** Time outside the windows before the first payment becomes final. */
 const APART_SECONDS = 180;
 
 interface Ground extends Scene {
   shop: Shop;
   heads: Heads;
-  /** More purchases, of other goods each time. Signed when they are made, since a proof lasts ten minutes. */
+  /** Signs further purchases of new goods on demand, because a proof expires after ten minutes. */
   sign(count: number): Promise<Order[]>;
   waiting: Transferred[];
   options: Options;
@@ -48,7 +48,7 @@ export async function measureWaiting(options: Options, running: Running): Promis
   const ground = await prepare(options, running);
   const { world, shop, heads, waiting, tell } = ground;
   const url = world.side.marketUrl;
-  await settle();
+  await rest();
   tell('an idle market');
   const windows: Window[] = [];
   const note = (window: Window): void => {
@@ -63,14 +63,14 @@ export async function measureWaiting(options: Options, running: Running): Promis
   tell(`${waiting.length} payments that wait`);
   await writeRows(world.side.books, waiting);
   note(await measureWhile(ground, 'first reading of all', () => untilRead(world, waiting.length)));
-  await settle();
+  await rest();
   note(await measureFor(ground, 'all wait', options.seconds / 2));
   const letThemAsk = (): Buyers => {
     const asked = waiting.map((one) => orderOf(one, world));
     return letBuyersAsk(url, shop, asked);
   };
   const early = letThemAsk();
-  await settle();
+  await rest();
   const askedBefore = early.asked();
   note(await measureFor(ground, 'all wait, buyers ask', options.seconds / 2));
   const asksPerSecond = (early.asked() - askedBefore) / (windows.at(-1)?.seconds ?? 1);
@@ -84,7 +84,7 @@ export async function measureWaiting(options: Options, running: Running): Promis
   tell('some of them end in every block');
   note(await measureFor(ground, 'some end in each block', options.seconds / 2));
   const buyers = letThemAsk();
-  await settle();
+  await rest();
   note(await measureFor(ground, 'some end, buyers ask', options.seconds / 2));
   const underLoad = await buySome(url, shop, await ground.sign(NEW_PURCHASES), heads);
   await buyers.stop();
@@ -92,7 +92,7 @@ export async function measureWaiting(options: Options, running: Running): Promis
   return { options, windows, alone, underLoad: underLoad, ends, delivered: buyers.delivered(), asksPerSecond };
 }
 
-const settle = (): Promise<void> => systemClock.sleep(REST_SECONDS * 1_000);
+const rest = (): Promise<void> => systemClock.sleep(REST_SECONDS * 1_000);
 
 async function prepare(options: Options, running: Running): Promise<Ground> {
   const metricsPort = await freePort();
@@ -123,7 +123,7 @@ async function prepare(options: Options, running: Running): Promise<Ground> {
   return { world, metricsUrl, latest: heads.latest, heads, shop, sign, waiting, options, tell: running.tell };
 }
 
-/** What it costs until it is mined, and while its buyer asks as it is told to. */
+/** Measures a purchase until it is mined, and while its buyer asks as told. */
 async function measureOne(ground: Ground): Promise<Window[]> {
   const { world, shop, heads, options } = ground;
   const { marketUrl: url } = world.side;
@@ -141,7 +141,7 @@ async function measureOne(ground: Ground): Promise<Window[]> {
   return [opening, await measureWhile(ground, 'one waits', ask)];
 }
 
-/** Until the background pass has seen all of them. */
+/** Waits until the background pass has read all of them. */
 async function untilRead(world: World, count: number): Promise<void> {
   const receipts = async (): Promise<number> => (await countsOf(world)).market['calls eth_getTransactionReceipt'] ?? 0;
   const before = await receipts();

@@ -4,7 +4,7 @@ import type { Counts } from '../meters.ts';
 import type { World } from '../world.ts';
 import { type PassTimes, watchPasses } from './read-pass.ts';
 
-/** What went to a provider. */
+/** Requests to a provider. */
 export interface ProviderTraffic {
   requests: number;
   calls: number;
@@ -34,7 +34,7 @@ export async function countsOf({ meters, side }: World): Promise<Sides> {
   return { market: counts[`${side.name} market`] ?? {}, facilitator: counts[`${side.name} facilitator`] ?? {} };
 }
 
-/** Everything that is asked while `act` runs. */
+/** Measures all requests while `act` runs. */
 export async function measureWhile(scene: Scene, name: string, act: () => Promise<unknown>): Promise<Window> {
   const passes = watchPasses(scene.metricsUrl);
   const [before, block, begin] = [await countsOf(scene.world), scene.latest(), performance.now()];

@@ -2,11 +2,11 @@ import { parseArgs } from 'node:util';
 
 export interface Options {
   json: boolean;
-  /** Of each window. */
+  /** Seconds per window. */
   seconds: number;
   payments: number;
   workers: number;
-  /** In each block that a provider shows. */
+  /** Transactions per block that a provider shows. */
   transactions: number;
 }
 
@@ -24,7 +24,7 @@ export const HELP = `Measures what a market asks of its provider while nothing h
 Blocks come every 2 s and are final 600 blocks later. Progress goes to standard error. bench/README.md says how to read the numbers.
 `;
 
-/** Null when only the help is wanted. Throws where an option is unknown or out of range. */
+/** Null: print the help. Throws on an unknown option or a value out of range. */
 export function readOptions(args: readonly string[]): Options | null {
   const { values } = parseArgs({
     args: [...args],

@@ -5,8 +5,8 @@ import { sha256 } from '../../src/platform/canonical-json.ts';
 type Json = Record<string, unknown>;
 
 /**
- * Stands before the chain and shows each block with as many hashes of transactions as one of a busy network has: they are most of what a
- * reading of a block weighs, and to make so many for each of the blocks of twenty minutes would take longer than that.
+ * Proxies the chain and pads each block with as many transaction hashes as on a busy network. They are most of a block's size, and creating
+ * real ones for twenty minutes of blocks would take longer than that.
  */
 export async function padBlocks(url: string, transactions: number, begun: AsyncDisposableStack): Promise<string> {
   const hashOf = (n: number): string => `0x${sha256(`of a stranger ${n}`).toString('hex')}`;

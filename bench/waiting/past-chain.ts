@@ -8,7 +8,7 @@ import { fundAll, startAnvilChain } from '../chain.ts';
 import { BLOCK_SECONDS, FINALITY_BLOCKS } from './settings.ts';
 import type { Signed } from './sign-payments.ts';
 
-/** One that was paid before the market was started. */
+/** A payment made before the market started. */
 export interface Transferred extends Signed {
   txHash: Hex;
   blockNumber: number;
@@ -20,15 +20,15 @@ export interface PastChain {
   transferred: Transferred[];
 }
 
-/** The chain is set up in a second for each of its blocks, and these lie before everything else. */
+/** Chain time reserved for setup, whose blocks are a second apart and come before all others. */
 const SET_UP_SECONDS = 3_600;
 const GAS = 200_000n;
 const FEE_LIMIT = 100_000_000_000n;
 const TIP = 1_000_000_000n;
 
 /**
- * A chain at the pace of a real one, with a past of as many blocks as finality takes. The transfers lie in its blocks from `firstBlock` of
- * these on, evenly, as purchases of twenty minutes would, but the run does not wait for them.
+ * A chain with the block time of a real one, and a past as long as finality. Transfers are spread evenly over its blocks from `firstBlock`
+ * on, like twenty minutes of purchases, without waiting for them.
  */
 export async function startPastChain(
   begun: AsyncDisposableStack,
@@ -50,7 +50,7 @@ export async function startPastChain(
     const due = payments.slice(transferred.length, until);
     const hashes = await submitAll(chain, due, transferred.length);
     await chain.mine();
-    if (due.length > 0) transferred.push(...(await located(chain, due, hashes)));
+    if (due.length > 0) transferred.push(...(await locate(chain, due, hashes)));
   }
   await chain.rpc.call('anvil_removeBlockTimestampInterval', []);
   await mineAt(chain, Math.floor(systemClock.now() / 1_000));
@@ -63,7 +63,7 @@ async function mineAt(chain: LocalChain, second: number): Promise<void> {
   await chain.mine();
 }
 
-/** As the market's facilitator would, which takes its count from the chain when it starts. */
+/** Submits like the market's facilitator, which reads its nonce from the chain when it starts. */
 async function submitAll(chain: LocalChain, payments: readonly Signed[], sent: number): Promise<Hex[]> {
   const raw = await Promise.all(
     payments.map(({ authorization, signature }, at) =>
@@ -83,7 +83,7 @@ async function submitAll(chain: LocalChain, payments: readonly Signed[], sent: n
   );
 }
 
-async function located(chain: LocalChain, payments: readonly Signed[], hashes: readonly Hex[]): Promise<Transferred[]> {
+async function locate(chain: LocalChain, payments: readonly Signed[], hashes: readonly Hex[]): Promise<Transferred[]> {
   const block = await readBlock(chain.rpc, 'latest');
   if (block === null) throw new Error('no block');
   const at = { blockNumber: Number(block.number), blockTime: new Date(Number(block.timestamp) * 1_000) };

@@ -1,6 +1,6 @@
 import { systemClock } from '../../src/platform/clock.ts';
 
-/** How long passes over all open payments took, as `/metrics` tells it. */
+/** Durations of passes over all open payments, from `/metrics`. */
 export interface PassTimes {
   medianMs: number;
   longestMs: number;
@@ -8,7 +8,7 @@ export interface PassTimes {
 
 const LOOK_MS = 250;
 
-/** Looks until it is stopped. */
+/** Watches until stopped. */
 export function watchPasses(metricsUrl: string): () => Promise<number[]> {
   const stopping = new AbortController();
   const seen: number[] = [];
@@ -20,7 +20,7 @@ export function watchPasses(metricsUrl: string): () => Promise<number[]> {
       await systemClock.sleep(LOOK_MS, stopping.signal);
     }
   })();
-  // Said when it is stopped.
+  // Reported when stopped.
   running.catch(() => {});
   return async () => {
     stopping.abort();

@@ -1,11 +1,11 @@
-/** What does not depend on the command line. */
+/** Settings independent of the command line. */
 
-/** As on Base. */
+/** Block time of Base. */
 export const BLOCK_SECONDS = 2;
 export const FINALITY_BLOCKS = 600;
 
-/** Measured one after the other, without the payments that wait and with them. */
+/** Measured one by one, without and with waiting payments. */
 export const NEW_PURCHASES = 10;
 
-/** Between phases, so that what one has caused is over. */
+/** Pause between phases, so that effects of one end before the next. */
 export const REST_SECONDS = 15;

@@ -15,7 +15,7 @@ export interface Signed {
   signature: Hex;
 }
 
-/** Each for a listing of its own, beginning with the first. */
+/** Each pays for a different listing, from the first on. */
 export async function signPayments(chain: LocalChain, count: number): Promise<Signed[]> {
   const signed: Signed[] = [];
   for (let n = 0; n < count; n += 1) {

@@ -4,7 +4,7 @@ import type { Database } from '../../src/platform/database/database.ts';
 import type { Transferred } from './past-chain.ts';
 import { FINALITY_BLOCKS } from './settings.ts';
 
-/** The payments as the market wrote them down when they were made: opened, submitted, and seen in their blocks. */
+/** Writes payments as the market would have: opened, submitted, and seen in their blocks. */
 export async function writeRows(books: Database, payments: readonly Transferred[]): Promise<void> {
   const { chainId, usdc } = NETWORKS.base;
   const rows = payments.map(({ goods, buyer, authorization, txHash, blockNumber, blockTime }) => ({
@@ -37,7 +37,7 @@ export async function writeRows(books: Database, payments: readonly Transferred[
   });
 }
 
-/** How many of them have ended how. */
+/** Counts payments by how they ended. */
 export async function countEnds(books: Database, payments: readonly Transferred[]): Promise<Record<string, number>> {
   const listings = payments.map(({ goods }) => goods.id);
   const rows = await books.rows<{ status: string; count: bigint }>(

@@ -1,13 +1,13 @@
 import { BoundMet, readText } from './bounds.ts';
 
-/** JSON-RPC as an auditor needs it: many questions in few requests, and patience with providers. Nothing here is shared with the market. */
+/** JSON-RPC for an auditor: batches many questions and retries busy providers. Shares no code with the market. */
 
-/** The endpoint answered, and would not do what was asked: less of it may work. */
+/** The endpoint answered but refused. A smaller request may work. */
 export class NodeRefused extends Error {
   override readonly name = 'NodeRefused';
 }
 
-/** Nothing could be learned from the endpoint, also after several tries. */
+/** The endpoint gave no answer, even after several tries. */
 export class NodeSilent extends Error {
   override readonly name = 'NodeSilent';
 }
@@ -27,16 +27,16 @@ interface Answered {
   error?: { code?: number; message?: string };
 }
 
-/** What nodes take in one go. Halved for good where a provider refuses it. */
+/** Questions per batch. Halved for good when a provider refuses that many. */
 const AT_ONCE = 100;
 const REQUESTS_AT_ONCE = 4;
 const TIMEOUT_MS = 30_000;
-/** Bytes of one answer. A range with more logs is asked for in halves. */
+/** Limit for one answer in bytes. A range with more logs is read in halves. */
 const MOST_BYTES = 67_108_864;
-/** Before each further try of what a busy provider did not answer. */
+/** Pauses before each retry while a provider is busy. */
 const PAUSES_MS = [500, 1_000, 2_000, 4_000];
 
-/** Whatever is asked side by side goes in one request: there are many payments to look at. */
+/** Batches questions that are asked at the same time, since an audit checks many payments. */
 export function createAsking(url: string): Asking {
   let waiting: PendingCall[] = [];
   let atOnce = AT_ONCE;
@@ -55,14 +55,14 @@ export function createAsking(url: string): Asking {
   const send = async (asked: readonly PendingCall[]): Promise<void> => {
     try {
       const answers = await post(url, asked);
-      for (const [id, one] of asked.entries()) settle(one, answers.get(id));
+      for (const [id, one] of asked.entries()) resolveCall(one, answers.get(id));
     } catch (error) {
       if (error instanceof NodeRefused && asked.length > 1) {
         atOnce = Math.max(1, Math.floor(asked.length / 2));
         waiting = [...asked, ...waiting];
         return;
       }
-      for (const { method, reject } of asked) reject(named(method, error));
+      for (const { method, reject } of asked) reject(withMethod(method, error));
     }
   };
   return <T>(method: string, params: unknown[]): Promise<T> =>
@@ -72,17 +72,17 @@ export function createAsking(url: string): Asking {
     });
 }
 
-function settle({ method, resolve, reject }: PendingCall, answer: Answered | undefined): void {
+function resolveCall({ method, resolve, reject }: PendingCall, answer: Answered | undefined): void {
   if (answer !== undefined && answer.error === undefined && answer.result !== undefined) resolve(answer.result);
   else reject(new NodeRefused(`${method}: ${answer?.error?.message ?? 'no answer'}`));
 }
 
-function named(method: string, error: unknown): Error {
+function withMethod(method: string, error: unknown): Error {
   const text = `${method}: ${error instanceof Error ? error.message : String(error)}`;
   return error instanceof NodeRefused ? new NodeRefused(text) : new NodeSilent(text);
 }
 
-/** The answers by their place in the request. Tried again while the provider is busy or away. */
+/** Returns the answers by their place in the request. Retries while the provider is busy or unreachable. */
 async function post(url: string, asked: readonly PendingCall[]): Promise<Map<number, Answered>> {
   for (let round = 0; ; round += 1) {
     const answered = await tryOnce(url, asked);
@@ -108,7 +108,7 @@ async function tryOnce(url: string, asked: readonly PendingCall[]): Promise<Map<
     text = await readText(answer, MOST_BYTES, 'the endpoint');
   } catch (error) {
     if (error instanceof BoundMet) throw new NodeRefused(error.message);
-    // A range that takes longer than this is too large; an unreachable node is another matter.
+    // A range that takes longer than this is too large. An unreachable node fails in another way.
     if (error instanceof DOMException) throw new NodeRefused(`no answer within ${TIMEOUT_MS / 1000} s`);
     return new NodeSilent(reasonOf(error));
   }
@@ -132,7 +132,7 @@ function parse(text: string, count: number): Answered[] | null {
 const isBusy = ({ error }: Answered): boolean =>
   error?.code === 429 || /rate limit|too many requests|compute units/i.test(error?.message ?? '');
 
-/** `fetch failed` says nothing; its cause does. */
+/** Returns the cause, since the message `fetch failed` says nothing. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause instanceof Error ? error.cause.message : error.message;

@@ -20,11 +20,11 @@ const { sellerOne, buyerOne, buyerTwo, buyerThree } = WORLD_ACCOUNTS;
 let world: World;
 let direct: DirectPurchase;
 let lies: LyingBooks;
-/** A transfer that fits the direct purchase and is not final. */
+/** A transfer that fits the direct purchase and is not final yet. */
 let young: { hash: string; block: string; number: bigint };
-/** A final transaction in which a nonce of the payer moved nothing, and something else moved the price. */
+/** A final transaction in which a nonce of the payer moved nothing, and another call moved the price. */
 let batch: { hash: string; block: string; number: bigint; log: number; nonce: string };
-/** One that is final and has nothing to do with anything. */
+/** A final transaction unrelated to any payment. */
 let stray: string;
 
 beforeAll(async () => {
@@ -62,7 +62,7 @@ async function buyByX402(listingId: bigint, buyer: Member): Promise<void> {
   expect((await world.buy(listingId, { key: buyer.key })).status).toBe(200);
 }
 
-/** Reviewed, and given back. A top-up that was named meanwhile is never claimed again. */
+/** The payment is reviewed and refunded. A top-up named meanwhile is never claimed again. */
 async function payTooLittle(listingId: bigint, buyer: Member, seller: Member): Promise<void> {
   const paid = await payDirectly(world, { buyer, listingId, payer: buyerThree, units: PRICE - 1n });
   await world.finalize();
@@ -89,7 +89,7 @@ async function spendNonceOnNothing(): Promise<typeof batch> {
   return { hash, block: receipt.blockHash, number: receipt.blockNumber, log, nonce: nothing.authorization.nonce };
 }
 
-/** As a sync records it, on a transfer of the chain. */
+/** Records a sale as a sync does, on a real transfer of the chain. */
 async function sellThing(keeper: Member, buyer: Member): Promise<void> {
   const { database } = world.db;
   const { id, wallet, priceUnits, offerId } = await seedWorldListing(database, keeper.id);
@@ -97,21 +97,21 @@ async function sellThing(keeper: Member, buyer: Member): Promise<void> {
   await world.finalize();
   const transfer = { txHash, ...mined, logIndex: mined.logs[0]?.logIndex ?? -1 };
   await seedWorldSale(database, id, { merchantId: buyer.id, payer: buyerOne.address, transfer });
-  // They come of no act.
+  // These rows come from no request, so no event tells of them.
   await database.run(sql`alter table events disable trigger events_tell_of_the_books`);
   const told = { listing_id: Number(id), merchant_id: Number(keeper.id) };
   const paid_usdc = usdcOfUnits(priceUnits);
-  await tell('maintainer_seed', keeper.handle, {
+  await logEvent('maintainer_seed', keeper.handle, {
     ...told,
     price_usdc: paid_usdc,
     seller_wallet: wallet,
     aisle: 'world',
   });
   const sold = { offer_id: Number(offerId), paid_usdc, verified_via: 'city', tx_hash: txHash };
-  await tell('world_sale', buyer.handle, { ...told, ...sold });
+  await logEvent('world_sale', buyer.handle, { ...told, ...sold });
 }
 
-function tell(kind: EventKind, actor: string, detail: Record<string, JsonValue>): Promise<void> {
+function logEvent(kind: EventKind, actor: string, detail: Record<string, JsonValue>): Promise<void> {
   const wakeEvents = (): void => {};
   return world.db.database.transaction((tx) =>
     recordEvent(tx, { clock: systemClock, wakeEvents }, { kind, actor, detail }),
@@ -358,7 +358,7 @@ it('finds nothing where no row was changed', async () => {
   expect(await auditNow()).toMatchObject({
     ...{ payments: 4, checked: 4, proofs: 5, fees: 1, purchases: 3, listings: 3, faults: [] },
     artifacts: { count: 2 },
-    // What the chain began with was in no book.
+    // The balance minted at the start of the chain is in no book.
     to_treasury: { wallets: 1, transfers: 2, booked: 1, unbooked: [{ sender: `0x${'0'.repeat(40)}` }] },
   });
 });

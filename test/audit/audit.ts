@@ -15,17 +15,16 @@ import { openChain } from './read-chain.ts';
 export interface AuditOrder {
   databaseUrl: string;
   rpcUrl: string;
-  /** The address of USDC, if it is another than the one that is known for the chain. */
+  /** The address of USDC, if it differs from the known one of the chain. */
   token?: string | undefined;
-  /** Where fees go, in addition to the wallets that the books name. */
+  /** Another wallet that receives fees, in addition to those that the books name. */
   treasury?: string | undefined;
-  /** Everything has had the time to end: what is still open is a fault. */
+  /** True when every payment has had time to end: then an open one is a fault. */
   quiet?: boolean;
-  /** The first block whose transfers are looked at; by the books without it. */
+  /** The first block to check transfers from. Omitted: derived from the books. */
   fromBlock?: number | undefined;
-  /** A file that remembers how far the last clean audit came. */
+  /** A file that stores how far the last clean audit came. */
   statePath?: string | undefined;
-  /** How far it is, now and then. */
   say?(progress: string): void;
 }
 
@@ -35,13 +34,13 @@ export interface Audit {
   fees: number;
   purchases: number;
   listings: number;
-  /** Listings of which the log promises the price alone, as in events from before it told more. */
+  /** Listings for which the log promises only the price, as older events did. */
   price_only: number;
-  /** Payments on other chains than the endpoint's: not looked at. */
+  /** Payments on other chains than the endpoint's. They are not checked. */
   elsewhere: number;
-  /** Payments that were held against the chain; the others are as they were when they last were. */
+  /** Payments checked against the chain now. The others are unchanged since their last check. */
   checked: number;
-  /** The range in which transfers were looked at, both included; null: there was nothing to look for. */
+  /** The blocks in which transfers were checked, both included. Null: there was nothing to check. */
   blocks: { chain_id: string; from: number; to: number } | null;
   log: {
     events: number;
@@ -51,22 +50,22 @@ export interface Audit {
     hashed_from: string | null;
   };
   artifacts: { count: number; bytes: number };
-  /** The wallets of the treasury. None is known where no fee was ever asked for. */
+  /** The wallets of the treasury. Empty when no fee was ever requested. */
   treasuries: string[];
   to_treasury: Incoming;
   to_sellers: Incoming;
-  /** In words; none: books and chain agree. */
+  /** Sentences. Empty when books and chain agree. */
   faults: string[];
 }
 
-/** So many payments are looked at side by side, and then what was read for them is let go of. */
+/** Payments checked in one batch. Their data is dropped after each batch. */
 const AT_ONCE = 200;
 
 /**
- * Whether the books say what the chain says, and the chain what the books say: no delivery without its final transfer, no transaction
- * for two things, for every final transfer that pays for something here a delivery, a payment under way or a review; and what came to
- * the treasury and to sellers in addition, by who sent it. Log and artifacts are held against their hashes. Reads SQL and logs; knows
- * nothing of how the market decides, and shares no code with it.
+ * Checks the books against the chain and the chain against the books: every delivery has its final transfer, no transaction pays for two
+ * things, and every final transfer that pays for something here has a delivery, a payment under way or a review. Also lists what else came
+ * to the treasury and to sellers, by sender, and checks log and artifacts against their hashes. Reads SQL and logs, and shares no code with
+ * the market.
  */
 export async function audit(order: AuditOrder): Promise<Audit> {
   const say = order.say ?? (() => {});
@@ -74,7 +73,7 @@ export async function audit(order: AuditOrder): Promise<Audit> {
   const chain = await openChain(order.rpcUrl, order.token);
   const { token } = chain;
   const refused = before === null ? [] : await faultsOfState(before, chain, token);
-  // Transfers are looked at up to the head that was final before the books were read: what is younger may not be in them yet.
+  // Check transfers up to the head that was final before the books were read. Later ones may not be in the books yet.
   const seen = chain.final;
   const rememberedId = before?.event?.id ?? null;
   const books = await readBooks({ databaseUrl: order.databaseUrl, chainId: chain.id, rememberedId, say });
@@ -144,7 +143,7 @@ async function rangeOf({ books, chain }: Scene, fromBlock: number | undefined, s
 interface Wanted {
   treasury: string | undefined;
   range: Range;
-  /** What was in no book when it was last looked at. */
+  /** Transfers that were in no book at the last audit. */
   unbooked: State['unbooked'];
 }
 

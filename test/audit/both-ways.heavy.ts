@@ -67,7 +67,7 @@ it('finds books and chain the same in both directions, and says what it has look
     ...{ payments: 4, checked: 4, fees: 2, purchases: 3, listings: 3, elsewhere: 0, treasuries: [treasury.address] },
     artifacts: { count: 3 },
     to_sellers: { wallets: 1, transfers: 3, booked: 2, surplus: [{ sender: NO_ADDRESS, transfers: 1 }] },
-    // Both wallets were filled when the chain began.
+    // Both wallets got their balance at the start of the chain.
     to_treasury: { wallets: 1, transfers: 3, booked: 2, unbooked: [{ sender: NO_ADDRESS }] },
   });
 });
@@ -151,7 +151,7 @@ it('goes on from where the last clean audit came to, and goes on naming what is 
   const second = await auditNow({ statePath });
   expect(second.faults).toEqual([]);
   expect(second.blocks?.from).toBe((first.blocks?.to ?? 0) + 1);
-  // The new fee and the new sale; the others are as they were.
+  // Only the new fee and the new sale are checked.
   expect(second).toMatchObject({ payments: 6, checked: 2, to_sellers: { transfers: 1, booked: 1 } });
   expect(second.to_treasury).toMatchObject({ transfers: 3, booked: 1 });
   expect(second.to_treasury.unbooked).toEqual(first.to_treasury.unbooked);
@@ -170,7 +170,7 @@ it('holds everything against the chain again where what had ended is not as it w
     const found = await auditNow({ statePath });
     expect(found.checked).toBe(found.payments);
     expect(found.faults.join('\n')).toMatch(/which the chain does not have/);
-    // Only a clean audit is gone on from: the fault is named again until it is mended.
+    // An audit with a fault does not advance the state, so the fault is named again until it is fixed.
     expect(readFileSync(statePath, 'utf8')).toBe(before);
   } finally {
     await lies.putBack();
@@ -187,7 +187,7 @@ it('names a log that is shorter or other than the one that it remembers', async 
       /the log has no event \d+, which the state remembers: history was lost/,
     );
     await lies.putBack();
-    // A superuser mends the hashes too; only what was remembered elsewhere shows it.
+    // A superuser can fix the hashes too. Only the state kept outside the database shows the change.
     await lies.plant(`update events set canonical = convert_to(replace(convert_from(canonical, 'UTF8'),
         '"actor":"seller-one"', '"actor":"seller-two"'), 'UTF8') where kind = 'listing';
       update events set running_hash = mended.hash from (select e.id as of, running_hash(null, e.id, e.canonical) over (order by e.id)

@@ -1,20 +1,20 @@
 import { getHeapStatistics } from 'node:v8';
 
-/** A bound of the audit's own was met. It has shown nothing then; the message says which bound, and what to do. */
+/** The audit met one of its own limits and so has shown nothing. The message names the limit and what to do. */
 export class BoundMet extends Error {
   override readonly name = 'BoundMet';
 }
 
-/** The number of events, fees or listings that are read, unless the caller says otherwise. */
+/** Default limit for events, fees and listings. */
 export const MOST_ROWS = 1_000_000;
 
-/** Faults that are named. More say nothing new. */
+/** Faults that are named one by one. The rest are only counted. */
 const MOST_FAULTS = 500;
 
-/** Faults as they are found; the first ones are kept, the others counted. */
+/** Collects faults: keeps the first ones and counts the others. */
 export interface Faults {
   add(found: readonly string[]): void;
-  /** However many there are. */
+  /** All faults, including those that were not kept. */
   count(): number;
   list(): string[];
 }
@@ -34,7 +34,7 @@ export function createFaults(): Faults {
 
 const FULL = 0.9;
 
-/** Asked after each part that is read: an audit that runs out of memory would end without a word. */
+/** Called after each part, because a process that runs out of memory dies without a message. */
 export function mustHaveMemory(): void {
   const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics();
   if (used < FULL * limit) return;
@@ -45,8 +45,8 @@ export function mustHaveMemory(): void {
 }
 
 /**
- * The text of an answer of at most so many bytes, counted after decompression and while they come, so that an endless answer and one that
- * was packed small cost no more than that.
+ * Returns the text of an answer, or throws once it exceeds `most` bytes. Counts decompressed bytes as they arrive, so endless and highly
+ * compressed answers cost no more.
  */
 export async function readText(answer: Response, most: number, name: string): Promise<string> {
   const chunks: Uint8Array[] = [];

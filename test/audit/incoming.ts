@@ -1,7 +1,7 @@
 import { BoundMet } from './bounds.ts';
 import { type Chain, movedBy, TRANSFER, topicOf } from './read-chain.ts';
 
-/** A transfer of the token to a wallet that is looked at. */
+/** A transfer of the token to a watched wallet. */
 export interface Arrival {
   txHash: string;
   logIndex: number;
@@ -11,21 +11,21 @@ export interface Arrival {
   units: bigint;
 }
 
-/** What came to some wallets in a range of blocks, and what of it is in no book. Amounts in units, as text. */
+/** Transfers to some wallets in a range of blocks, and those of them in no book. Amounts are units as text. */
 export interface Incoming {
   wallets: number;
   transfers: number;
   booked: number;
-  /** By sender, the largest first. */
+  /** By sender, largest first. */
   surplus: { sender: string; transfers: number; units: string }[];
-  /** Each of them, where every one is named. */
+  /** Every transfer in no book, if the caller asked for them. */
   unbooked: { tx_hash: string; log_index: number; block: number; sender: string; wallet: string; units: string }[];
 }
 
-/** So many wallets are asked about in one question; fewer where a provider refuses it. */
+/** Wallets per question. Fewer once a provider refuses it. */
 const WALLETS_AT_ONCE = 200;
 
-/** First those that are looked at again. A transfer of nothing can be made in anybody's name and counts as none. */
+/** Yields earlier unbooked transfers first. Skips transfers of zero, which anybody can make in anybody's name. */
 export async function* arrivalsAt(
   chain: Chain,
   wallets: readonly string[],
@@ -47,14 +47,14 @@ export async function* arrivalsAt(
 export interface Sorting {
   wallets: readonly string[];
   isBooked(arrival: Arrival): boolean | Promise<boolean>;
-  /** Every one that is in no book is kept, and not only counted. */
+  /** True: keep every transfer that is in no book. False: only count them. */
   named: boolean;
 }
 
-/** A market may name any wallet as a seller's, also one to which the whole world pays. */
+/** A market may name any wallet as a seller's, even one that receives payments from everywhere. */
 const MOST_ARRIVALS = 1_000_000;
 
-/** Counts what came and is in no book by who sent it. */
+/** Counts unbooked transfers by sender. */
 export async function sortArrivals(arrivals: AsyncIterable<Arrival>, sorting: Sorting): Promise<Incoming> {
   const senders = new Map<string, { transfers: number; units: bigint }>();
   const found: Incoming = { wallets: sorting.wallets.length, transfers: 0, booked: 0, surplus: [], unbooked: [] };
@@ -83,10 +83,10 @@ export async function sortArrivals(arrivals: AsyncIterable<Arrival>, sorting: So
   return found;
 }
 
-/** An hour, for clocks that differ. */
+/** Allows for clocks that differ. */
 const SLACK_SECONDS = 3_600;
 
-/** The first block of which anything can be in the books: by what they name, and by the time of their first row. */
+/** Finds the first block that the books can refer to, from the blocks they name and the time of their first row. */
 export async function firstBlock(
   chain: Chain,
   first: { block: number | null; second: number | null },

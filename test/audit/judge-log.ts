@@ -3,7 +3,7 @@ import { createPromises, type Promised } from './promises.ts';
 import { canonicalOf, NO_HASH, nextHash, sha256 } from './running-hash.ts';
 import { createTold, type EventDetail, type Told } from './told.ts';
 
-/** A row of the log as SQL gives it: numbers as text, null while it has no number. */
+/** A row of the log as SQL returns it. Numbers are text, and null until the row is numbered. */
 export interface LogRow {
   queue_id: string;
   id: string | null;
@@ -14,17 +14,17 @@ export interface LogRow {
   canonical: Buffer;
   in_door: boolean;
   in_window: boolean;
-  /** Of the whole log; null in rows from before there was this count: there it is the id. */
+  /** Position in the whole log. Null in rows from before this count existed; there it equals the id. */
   nth: string | null;
   nth_of_kind: string | null;
   nth_of_door: string | null;
   nth_of_window: string | null;
   running_hash: Buffer | null;
-  /** Seconds. */
+  /** Seconds since the epoch. */
   numbered_at: number | null;
 }
 
-/** Stands for all rows up to its own, which were numbered before rows had hashes. */
+/** Covers all rows up to its own, which were numbered before rows had hashes. */
 export interface Baseline {
   last_id: string;
   running_hash: Buffer;
@@ -34,28 +34,27 @@ export interface LogFound {
   events: number;
   firstId: string | null;
   lastId: string | null;
-  /** Of the last event: its own, and the running one. */
+  /** Hash of the last event, and the running hash up to it. */
   lastHash: string;
   hash: Buffer;
-  /** Of the event that the state remembers; null without one. */
+  /** Hash of the event that the state remembers, or null without one. */
   remembered: Buffer | null;
-  /** From which event on rows carry their hash; null: none does. */
+  /** The first event whose row carries its hash. Null: no row does. */
   hashedFrom: string | null;
   faults: string[];
   told: Told;
-  /** Promises of each listing, by its id. */
   promises: ReadonlyMap<number, Promised>;
-  /** Listings of which it promises the price alone, as in events from before more was told. */
+  /** Listings for which the log promises only the price, as older events did. */
   priceOnly: number;
 }
 
 export interface LogJudge {
-  /** Numbered rows by their ids, then those that wait. */
+  /** Takes numbered rows in order of their ids, then those that wait for a number. */
   take(row: LogRow): void;
   end(): LogFound;
 }
 
-/** Holds every row against itself, against the one before and against what counts and hashes say. No baselines: rows have no hashes. */
+/** Checks every row by itself, against the row before, and against counts and hashes. Baselines of null mean that rows have no hashes. */
 export function createLogJudge(baselines: readonly Baseline[] | null, rememberedId: string | null = null): LogJudge {
   const faults = createFaults();
   const told = createTold();
@@ -104,7 +103,7 @@ export function createLogJudge(baselines: readonly Baseline[] | null, remembered
   };
 }
 
-/** A market that began with hashes has promised wallet and goods ever since. An upgraded one did so from some event on. */
+/** A market that had hashes from its first event promised wallet and goods from then on. An upgraded one began at a later event. */
 function firstFullEvent(baselines: readonly Baseline[] | null): number | null {
   if (baselines === null) return Infinity;
   return baselines.length === 0 ? 1 : null;
@@ -116,7 +115,7 @@ interface ReadRecord {
   faults: string[];
 }
 
-/** The bytes say the same as the columns of the row, in the one spelling that there is. */
+/** The bytes say the same as the columns, in canonical JSON. */
 function readRecord(row: LogRow): ReadRecord {
   const text = row.canonical.toString('utf8');
   let record: { actor?: unknown; at?: unknown; detail?: unknown; kind?: unknown };
@@ -138,7 +137,7 @@ function readRecord(row: LogRow): ReadRecord {
   return { actor: String(record.actor), detail, faults };
 }
 
-/** A recovery moves ids past the highest that was ever shown. Its event says so, and comes behind what it has ended again. */
+/** Finds gaps between ids. A recovery skips past the highest id ever shown, and its event comes after those that repeat what it ended. */
 function createGaps() {
   const gaps: { before: bigint; after: bigint }[] = [];
   const explained: { kept: unknown; next: unknown }[] = [];
@@ -166,7 +165,7 @@ function faultsOfTimes(previous: LogRow | null, row: LogRow): string[] {
   return faults;
 }
 
-/** How many there are of a kind and of each view, up to each row. Views hold kinds, so rows of one kind are in the same ones. */
+/** Checks the counts of each kind and view up to each row. Views consist of kinds, so rows of one kind are in the same views. */
 function createCounts(): { take(row: LogRow): string[] } {
   const ofKind = new Map<string, bigint>();
   let ofLog = 0n;
@@ -190,7 +189,7 @@ function createCounts(): { take(row: LogRow): string[] } {
       if (row.nth_of_door !== String(door)) faults.push(`is counted ${row.nth_of_door} of the door, and is ${door}`);
       if (row.nth_of_window !== String(window))
         faults.push(`is counted ${row.nth_of_window} of the window, and is ${window}`);
-      // One wrong row is one fault, not one in every row behind it.
+      // Continue from the row's own count, so that one wrong row is one fault.
       ofKind.set(row.kind, BigInt(row.nth_of_kind ?? nth));
       ofLog = BigInt(row.nth ?? ofLog);
       door = BigInt(row.nth_of_door ?? door);
@@ -206,14 +205,14 @@ interface HashChain {
   hashedFrom(): string | null;
 }
 
-/** From the last baseline on each row has its own. One that does not fit is named once: the rows behind it go on from what it says. */
+/** From the last baseline on, each row has its own hash. A wrong one is named once: later rows continue from its value. */
 function createHashChain(baselines: readonly Baseline[] | null): HashChain {
   const waiting = [...(baselines ?? [])].sort((a, b) => (BigInt(a.last_id) < BigInt(b.last_id) ? -1 : 1));
   const hashedAfter = BigInt(waiting.at(-1)?.last_id ?? 0);
   let hash = NO_HASH;
   let hashedFrom: string | null = null;
   let from = '1';
-  /** Of all up to this row: what was changed among them cannot be told apart. */
+  /** All rows up to this one, because the changed one among them cannot be told apart. */
   const reach = (): string[] => {
     const baseline = waiting.shift();
     if (baseline === undefined) return [];
@@ -227,7 +226,7 @@ function createHashChain(baselines: readonly Baseline[] | null): HashChain {
     take: (row) => {
       const id = BigInt(row.id ?? 0);
       const faults: string[] = [];
-      // Its own row is gone.
+      // The row of this baseline is missing.
       while (waiting[0] !== undefined && BigInt(waiting[0].last_id) < id) faults.push(...reach());
       hash = nextHash(hash, id, row.canonical);
       if (waiting[0] !== undefined && BigInt(waiting[0].last_id) === id) faults.push(...reach());

@@ -6,30 +6,30 @@ import type { Promised } from './promises.ts';
 import type { PaymentLine, ThingLine } from './read-books.ts';
 import type { Chain } from './read-chain.ts';
 
-/** How far an audit came: the next one goes on from there. Ids and amounts are text, hashes hex. */
+/** How far an audit came, so that the next one can continue there. Ids and amounts are text, hashes hex. */
 export interface State {
   version: 1;
-  /** Made by the operator's audit, or by the one that anybody can run. */
+  /** `books`: the operator's audit. `market`: the public one. */
   of: 'books' | 'market';
-  /** The market's address; the operator's audit has none. */
+  /** The market's address. Null for the operator's audit. */
   market: string | null;
   chain_id: string;
   token: string;
-  /** The finalized block up to which transfers were looked at. */
+  /** The finalized block up to which transfers were checked. */
   block: { number: number; hash: string };
-  /** The last event, its own hash and the running hash up to it; null: the log was empty. */
+  /** The last event with its own hash and the running hash. Null: the log was empty. */
   event: { id: string; hash: string; running_hash: string } | null;
-  /** Transfers to the treasury that were in no book: they are named until they are in one. */
+  /** Transfers to the treasury in no book. They are named until they are booked. */
   unbooked: Incoming['unbooked'];
   books: SettledBooks | null;
   public: PublicBooks | null;
 }
 
-/** Payments that had ended for good and were held against the chain: as long as they are the same they need not be again. */
+/** Payments that had ended for good and were checked against the chain. Unchanged ones are not checked again. */
 interface SettledBooks {
   payments_through: string;
   things_through: string;
-  /** Payments up to there that had not. */
+  /** Payments up to that id that had not ended. */
   open: string[];
   digest: string;
 }
@@ -37,22 +37,22 @@ interface SettledBooks {
 export interface PublicBooks {
   fee_id: number;
   fees_units: string;
-  /** Transfers that were booked though their block lies behind the one that is remembered. */
+  /** Booked transfers whose block is after the remembered one. */
   ahead: string[];
-  /** From which event on listings promise more than a price; null: none did. A state of an earlier program does not say. */
+  /** The first event from which listings promise more than a price. Null: none did. Absent in states of older programs. */
   promises_from?: number | null;
-  /** Promises of the log for each listing, with what it told since, by the id. A state of an earlier program has none. */
+  /** Promises of the log by listing id, including later changes. Absent in states of older programs. */
   listings?: [number, Promised][];
-  /** The handle that the market named as its maintainer's; null: it named none. A state of an earlier program does not say. */
+  /** The handle that the market named as its maintainer's. Null: it named none. Absent in states of older programs. */
   maintainer?: string | null;
 }
 
-/** The state cannot be gone on from. */
+/** The audit cannot continue from this state. */
 export class StateRefused extends Error {
   override readonly name = 'StateRefused';
 }
 
-/** Null where there is no such file yet, and a folder for it. */
+/** Returns null if the file does not exist. Throws if its folder does not. */
 export function readState(path: string, expected: Pick<State, 'of' | 'market'>): State | null {
   let text: string;
   try {
@@ -69,7 +69,6 @@ export function readState(path: string, expected: Pick<State, 'of' | 'market'>):
   return state;
 }
 
-/** To be called once the chain is known. What it says against the state in words. */
 export async function faultsOfState(state: State, chain: Chain, token: string): Promise<string[]> {
   const { number, hash } = state.block;
   if (state.chain_id !== chain.id.toString())
@@ -112,7 +111,7 @@ const isPublic = (books: PublicBooks | null): boolean =>
   books.ahead.every(isText) &&
   (books.listings === undefined || books.listings.every(([id, one]) => Number.isSafeInteger(id) && isText(one.units)));
 
-/** The whole file or the one before: written to a temporary file, synced, and renamed. */
+/** Writes atomically: to a temporary file that is synced and renamed. */
 export function writeState(path: string, state: State): void {
   const temporary = join(dirname(path), `.${basename(path)}.${process.pid}`);
   const file = openSync(temporary, 'w', 0o600);
@@ -133,11 +132,11 @@ export function writeState(path: string, state: State): void {
 
 type Line = PaymentLine | ThingLine;
 
-/** What ended for good, and stays as it is. One that ended unpaid is looked at each time: its money may have come after all. */
+/** Payments that ended for good. One that ended unpaid is checked every time, because its money may still arrive. */
 const isOver = (line: Line): boolean =>
   !('status' in line) || line.status === 'completed' || line.status === 'rejected';
 
-/** A removal of the goods afterwards changes nothing about what was paid. */
+/** Ignores `removed_at`: a later removal of the goods does not change the payment. */
 const textOf = (line: Line): string => JSON.stringify({ ...line, removed_at: null });
 
 function digestOf(lines: readonly Line[]): string {
@@ -155,10 +154,7 @@ export function settle(payments: readonly PaymentLine[], things: readonly ThingL
   };
 }
 
-/**
- * The lines that have to be held against the chain: those that are new since, and those that had not ended. All of them where what had
- * ended is not as it was, for whatever reason.
- */
+/** Returns the lines to check against the chain: new ones and those that had not ended. Returns all lines if any ended one has changed. */
 export function unsettled(
   books: { payments: readonly PaymentLine[]; things: readonly ThingLine[] },
   before: SettledBooks | null,

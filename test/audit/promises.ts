@@ -1,73 +1,72 @@
 import { shown } from './print.ts';
 import { type EventDetail, type ToldEvent, unitsOf } from './told.ts';
 
-/** An act after which a listing is not edited any more. */
+/** An act after which a listing cannot be edited. */
 export interface Ending {
   act: 'removed' | 'withdrew' | 'sold' | 'canceled';
-  /** The event that told of it. */
+  /** The event that recorded it. */
   name: string;
-  /** Milliseconds. */
+  /** Milliseconds since the epoch. */
   at: number;
 }
 
-/** A promise of the log for one listing, in lower case and units, with what the log told since. Null: it does not say. */
+/** A listing's promise in the log, with later changes. Lower case, amounts in units. Null fields: the log does not say. */
 export interface Promised {
-  /** The event that listed it, for people. */
+  /** The event that listed it, for messages. */
   name: string;
   /** Milliseconds: the time that the event names. */
   at: number;
   merchant: string;
   isPaid: boolean;
-  /** True for a thing of a city: there are no goods to commit to. */
+  /** True for a thing of a city, which has no commitment to goods. */
   isThing: boolean;
   units: string;
   wallet: string | null;
   commitment: string | null;
   supersedes: number | null;
-  /** The first event that told of a sale. */
+  /** The first event that recorded a sale. */
   sold: string | null;
   ending: Ending | null;
-  /** A removal that was not taken back, whatever else ended the listing since. */
+  /** A removal that was not reversed, even if the listing ended in another way since. */
   removed: Ending | null;
-  /** Stays where a removal is taken back. */
+  /** Kept when a removal is reversed. */
   withdrawn: Ending | null;
 }
 
-/** An event with its number; null while it waits for one. */
+/** An event with its number, or null while it waits for one. */
 export interface LoggedEvent extends ToldEvent {
   id: number | null;
 }
 
 export interface PromisesOrder {
-  /** From this event on each listing has to promise wallet and goods; null: by the log itself. */
+  /** The first event from which each listing has to promise wallet and goods. Null: derived from the log. */
   since: number | null;
-  /** The handle that alone lists without a fee and moderates; null: the market names none. Left out: the books know it. */
+  /** The only handle that lists without a fee and moderates. Null: the market names none. Omitted: the books know it. */
   maintainer?: string | null;
-  /** Promises that an earlier audit has read. */
   earlier?: Iterable<readonly [number, Promised]>;
-  /** Promises that stay as they are: events change copies of them, in `of`. */
+  /** Read-only promises. Events change copies of them, in `of`. */
   before?: ReadonlyMap<number, Promised>;
 }
 
 export interface Promises {
   of: ReadonlyMap<number, Promised>;
-  /** Events in the order of the log. Answers with what is wrong with this one. */
+  /** Takes events in order of the log. Returns the faults of this one. */
   take(name: string, event: LoggedEvent): string[];
-  /** Listings of which the log promises the price alone. */
+  /** Counts listings for which the log promises only the price. */
   priceOnly(): number;
-  /** From which event on each has to promise more than a price; null: that is not settled. */
+  /** The first event from which each listing has to promise more than a price. Null: not known. */
   since(): number | null;
-  /** Faults that only the end shows. */
+  /** Faults that show only after the last event. */
   left(): string[];
 }
 
 const WALLET = /^0x[0-9a-f]{40}$/i;
 const HASH = /^0x[0-9a-f]{64}$/i;
 
-/** Collects the promises of each listing, and judges each event by the rules of a market. */
+/** Collects the promises of each listing and checks each event by the rules of a market. */
 export function createPromises({ since, maintainer, earlier = [], before: base }: PromisesOrder): Promises {
   const of = new Map<number, Promised>(earlier);
-  /** Listings of which was told before they were listed. */
+  /** Listings named by an event before the one that lists them. */
   const early = new Map<number, string>();
   const line = createLine(since, of.values());
   const vague = (): number => [...of.values()].filter(isVague).length;
@@ -128,16 +127,16 @@ export function createPromises({ since, maintainer, earlier = [], before: base }
   };
 }
 
-/** Time for an upgrade: as long may older processes of a market list side by side with newer ones. */
+/** Upgrades take at most this long. Meanwhile older and newer processes may list side by side. */
 const UPGRADE_MS = 24 * 3_600_000;
 
 const isFull = ({ wallet, commitment }: Promised): boolean => wallet !== null || commitment !== null;
 const isVague = (promised: Promised): boolean => missingIn(promised).length > 0;
 
 /**
- * The event from which on promises have to be whole. In a log that began with whole ones that is the first of them. In one that began
- * with prices alone it is a day behind the first whole one, by the latest time that any event has named: a log may not turn back. The day
- * is over for an event that turns back by more than a day, and in a log that is ahead of the auditor's clock by more.
+ * Decides from which event on promises have to be complete. If the log began with complete ones, from the first of them. If it began with
+ * prices alone, a day after the first complete one, by the latest time that any event has named, since a log may not turn back. An event
+ * that turns back by more than a day, or is that far ahead of the auditor's clock, ends that day at once.
  */
 function createLine(since: number | null, earlier: Iterable<Promised>) {
   const known = [...earlier];
@@ -156,7 +155,7 @@ function createLine(since: number | null, earlier: Iterable<Promised>) {
       latest = Math.max(latest, timeOf(event) || 0);
     },
     isBehind,
-    /** Whether this listing has to promise all. */
+    /** Tells whether this listing has to promise everything. */
     take: (event: LoggedEvent, promised: Promised): boolean => {
       if (from === null && isFull(promised) && !hasVague) from = event.id;
       if (isFull(promised)) until = Math.min(until, latest + UPGRADE_MS);
@@ -166,7 +165,7 @@ function createLine(since: number | null, earlier: Iterable<Promised>) {
       return isBehind(event);
     },
     from: () => from,
-    /** Whether anything says from where on they have to be whole. */
+    /** Tells whether the start of complete promises is known. */
     isDrawn: () => since !== null || hasFull,
   };
 }
@@ -203,7 +202,7 @@ function missingIn({ units, wallet, commitment, isThing }: Promised): string[] {
   ];
 }
 
-/** Finds fields that are there and cannot be read: no older program wrote those. */
+/** Finds fields that are present and cannot be read. No older program wrote those. */
 function malformedIn(name: string, detail: EventDetail): string[] {
   const { seller_wallet: wallet, artifact_commitment: commitment, price_usdc: price } = detail;
   return [
@@ -220,11 +219,11 @@ interface Act {
   id: number;
   promised: Promised;
   event: LoggedEvent;
-  /** Its promises have to be whole. */
+  /** True: its promises have to be complete. */
   isDue: boolean;
 }
 
-/** Judges of the kinds of events that act on a listing. The log has sales, edits and endings of one listing in the order in which they were. */
+/** Checks per kind of event that acts on a listing. Sales, edits and endings of one listing are in the log in the order they happened. */
 const ACTS = {
   sale: sell,
   world_sale: sellThing,
@@ -235,12 +234,12 @@ const ACTS = {
 } as const;
 type ActKind = keyof typeof ACTS;
 
-/** The maintainer also acts on comments, fees and merchants. */
+/** Excludes the maintainer's acts on comments, fees and merchants. */
 function actsOnListing({ kind, detail }: LoggedEvent): boolean {
   return kind !== 'moderation' || detail.action === 'remove' || detail.action === 'decide_appeal';
 }
 
-/** The maintainer alone lists without a fee, and moderates. */
+/** Only the maintainer lists without a fee and moderates. */
 function foreignIn(name: string, { kind, actor }: LoggedEvent, maintainer: string | null | undefined): string[] {
   if (maintainer === undefined || actor === maintainer) return [];
   if (kind !== 'maintainer_seed' && kind !== 'moderation') return [];
@@ -250,7 +249,7 @@ function foreignIn(name: string, { kind, actor }: LoggedEvent, maintainer: strin
   ];
 }
 
-/** Acts that such a listing does not have, or that are not this merchant's. */
+/** Acts that this kind of listing does not allow, or that came from another merchant. */
 function unfitIn({ name, id, promised, event }: Act): string[] {
   const { kind, actor } = event;
   const isOfThings = kind === 'world_sale' || kind === 'world_canceled';
@@ -269,7 +268,7 @@ function unfitIn({ name, id, promised, event }: Act): string[] {
 function sell({ name, id, promised, event }: Act): string[] {
   const { ending } = promised;
   promised.sold ??= name;
-  // Goods that were paid for before the ending are delivered after it; free goods are not.
+  // Paid goods are delivered even if the payment preceded the ending. Free goods are not.
   if (event.detail.verified_via !== 'free' || ending === null) return [];
   return [`${name} gives listing ${id} away, which ${ending.name} ${ending.act}`];
 }
@@ -281,7 +280,7 @@ function sellThing({ name, id, promised, event }: Act): string[] {
   return before === null ? [] : [`${name} sells the thing of listing ${id}, which ${before} sold`];
 }
 
-/** An edit comes before the first sale, leaves price and wallet, and the goods of what costs something. */
+/** An edit comes before the first sale and keeps price and wallet. It also keeps the goods unless the listing is free. */
 function edit({ name, id, promised, event, isDue }: Act): string[] {
   const { detail } = event;
   const fields = Array.isArray(detail.fields) ? detail.fields : [];
@@ -332,7 +331,7 @@ function moderate(act: Act): string[] {
 
 const timeOf = ({ at }: LoggedEvent): number => Date.parse(String(at));
 
-/** What a listing is, as the books or the market's public pages have it. */
+/** A listing as the books or the market's public pages show it. */
 export interface Goods {
   id: number;
   wallet: string;
@@ -340,7 +339,7 @@ export interface Goods {
   commitment: string | null;
 }
 
-/** The listing is still what was promised. */
+/** Checks that the listing still is what was promised. */
 export function faultsOfPromise(promised: Promised, goods: Goods): string[] {
   const name = `listing ${goods.id}`;
   const faults: string[] = [];

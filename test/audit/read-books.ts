@@ -6,7 +6,7 @@ import { faultsOfPromise, type Goods } from './promises.ts';
 import { COUNTER_RULES, RULES, VOTE_RULES } from './rules-of-books.ts';
 import { factOf } from './told.ts';
 
-/** The books as SQL gives them: hex in lower case, amounts in units as text. */
+/** The books as SQL returns them: lower-case hex, amounts in units as text. */
 export interface PaymentLine {
   id: string;
   path: 'x402' | 'direct';
@@ -45,7 +45,7 @@ export interface ClaimedHash {
   refused_reason: string | null;
 }
 
-/** A thing of a city that was sold, and what proves it. */
+/** A sold thing of a city and its proof. */
 export interface ThingLine {
   id: string;
   listing_id: string;
@@ -59,7 +59,6 @@ export interface ThingLine {
   proof_units: string;
 }
 
-/** A transfer that the books know of, whatever they make of it. */
 export interface KnownTransfer {
   tx_hash: string;
   log_index: number | null;
@@ -73,20 +72,20 @@ export interface Books {
   fees: number;
   purchases: number;
   listings: number;
-  /** Of payments on other chains: a market may have moved. */
+  /** Payments on other chains, since a market may have moved. */
   elsewhere: number;
   log: LogFound;
   artifacts: ArtifactsFound;
-  /** To which fees went, in lower case. */
+  /** Recipients of fees, in lower case. */
   treasuries: string[];
   sellers: string[];
-  /** The first block and the first second that anything in the books can be of; null: they are empty. */
+  /** The first block and second that the books can refer to. Null: they are empty. */
   first: { block: number | null; second: number | null };
-  /** Rules of the books that SQL alone can judge: what it found against them, in words. */
+  /** Rules broken within the books, as sentences. */
   broken: string[];
 }
 
-// Columns that came later are read out of the row as JSON, so that tables of before are audited too.
+// Newer columns are read from the row as JSON, so that older schemas can be audited too.
 const PAYMENTS = `
   select p.id, p.path, p.purpose, p.status, p.listing_id, p.merchant_id, '0x' || encode(p.payer, 'hex') as payer,
     '0x' || encode(p.payee, 'hex') as payee, p.value_units, '0x' || encode(p.nonce, 'hex') as nonce,
@@ -115,7 +114,7 @@ const THINGS = `
 const CLAIMED = `
   select payment_id, '0x' || encode(tx_hash, 'hex') as tx_hash, refused_reason from claim_hashes order by place`;
 
-/** What the log has to tell, as `factOf` writes it. */
+/** Facts that the log has to record, in the form of `factOf`. */
 const FACTS = `
   select 'purchase ' || b.id as name, 'sale of listing' as what,
     array[b.listing_id::text, 'by merchant', l.merchant_id::text, 'to', coalesce(m.handle, 'system'), 'for', b.paid_units::text,
@@ -159,7 +158,7 @@ const TREASURIES = `
 const SELLERS = `
   select distinct '0x' || encode(seller_wallet, 'hex') as wallet from listings order by 1`;
 
-/** In a market whose tables are from before the log carried hashes there are none. */
+/** Older schemas have no hashes. */
 const LOG = (isHashed: boolean): string => `
   select queue_id, id, kind, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at, listing_id, canonical, in_door,
     in_window, nth_of_kind, nth_of_door, nth_of_window, ${
@@ -172,13 +171,11 @@ const LOG = (isHashed: boolean): string => `
 export interface BooksOrder {
   databaseUrl: string;
   chainId: bigint;
-  /** The event that the state remembers. */
   rememberedId: string | null;
-  /** Says how far it is, for a person who waits. */
   say(progress: string): void;
 }
 
-/** Everything of one moment. Log and artifacts are looked through as they are read; nothing of them is kept. */
+/** Reads one consistent snapshot. Log and artifacts are checked while they stream, and not kept. */
 export async function readBooks({ databaseUrl, chainId, rememberedId, say }: BooksOrder): Promise<Books> {
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
@@ -217,7 +214,7 @@ export async function readBooks({ databaseUrl, chainId, rememberedId, say }: Boo
   }
 }
 
-/** How many rows of the log are in memory at a time. */
+/** Rows of the log in memory at once. */
 const LOG_ROWS = 2_000;
 
 async function hasHashes(client: pg.Client): Promise<boolean> {
@@ -268,13 +265,13 @@ async function faultsOfTold(client: pg.Client, query: string, { told, promises }
   return faults.list();
 }
 
-/** Books of before lack some. */
+/** Older schemas lack some tables. */
 async function hasTable(client: pg.Client, name: string): Promise<boolean> {
   const { rows } = await client.query<{ has: boolean }>('select to_regclass($1) is not null as has', [name]);
   return rows[0]?.has === true;
 }
 
-/** The rows of a query, so many at a time, in the transaction that is open. One reading at a time. */
+/** Yields the rows of a query in batches, within the open transaction. Only one reader at a time. */
 async function* batchesOf<Row extends pg.QueryResultRow>(
   client: pg.Client,
   query: string,
@@ -303,14 +300,14 @@ interface ArtifactLine {
   artifact_bytes: number | null;
 }
 
-/** An artifact has 256 KiB at most unless an operator says otherwise: few are in memory at a time. */
+/** An artifact has at most 256 KiB by default, so only a few are in memory at once. */
 const AT_ONCE = 16;
 
 const ARTIFACTS = `
   select a.listing_id, a.salt, a.content, l.artifact_commitment, l.artifact_bytes
   from artifacts a left join listings l on l.id = a.listing_id order by a.listing_id`;
 
-/** Every artifact, hashed with its salt here and not by the database, is what its listing has promised. */
+/** Checks every artifact against the commitment of its listing. Hashes salt and artifact here, not in the database. */
 async function readArtifacts(client: pg.Client, say: (progress: string) => void): Promise<ArtifactsFound> {
   const faults = createFaults();
   const found: ArtifactsFound = { count: 0, bytes: 0, faults: [] };

@@ -1,6 +1,6 @@
 import { type Asking, createAsking, NodeRefused } from './ask-node.ts';
 
-/** The chain as plain JSON-RPC says it. Nothing here is shared with the market: the two must agree by being right. */
+/** Reads the chain through plain JSON-RPC. Shares no code with the market, so that both agree only if both are right. */
 
 export const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
 export const AUTHORIZATION_USED = '0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5';
@@ -30,30 +30,30 @@ export interface ChainBlock {
 
 export interface Chain {
   id: bigint;
-  /** The address of USDC there, in lower case. */
+  /** The address of USDC on this chain, in lower case. */
   token: string;
-  /** The finalized head when it was last read. */
+  /** The finalized head at the last refresh. */
   final: { number: number; hash: string };
   /** Reads the finalized head again. */
   refresh(): Promise<void>;
   receipt(hash: string): Promise<ChainReceipt | null>;
-  /** By number, in the canonical chain. */
+  /** Reads a block of the canonical chain by number. */
   block(number: number): Promise<ChainBlock | null>;
-  /** Whether the authorization was used or canceled, at the finalized head. */
+  /** Tells whether the authorization was used or canceled, as of the finalized head. */
   isSpent(payer: string, nonce: string): Promise<boolean>;
-  /** Logs of the token from one block to another, both included, in ranges that the provider takes. */
+  /** Yields the token's logs between two blocks, both included, in ranges that the provider accepts. */
   logs(topics: Topics, from: number, to: number): AsyncGenerator<ChainLog, void, undefined>;
-  /** Lets go of what was read; memory stays bounded, however many payments there are. */
+  /** Drops cached data, so that memory stays bounded for any number of payments. */
   forget(): void;
 }
 
-/** Null stands for any; several for one of them. */
+/** Null matches anything, a list any of its members. */
 type Topics = readonly (string | null | readonly string[])[];
 
 /** `authorizationState(address,bytes32)` */
 const AUTHORIZATION_STATE = '0xe94a0102';
 
-/** Native USDC by chain: no answer of a market is taken for it. */
+/** Native USDC by chain. The market's own answer is not trusted for this. */
 const USDC: Readonly<Record<string, string>> = {
   8453: '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913',
   84532: '0x036cbd53842c5426634e7929541ec2318f3dcf7e',
@@ -100,10 +100,9 @@ export async function openChain(url: string, named?: string): Promise<Chain> {
 
 const hexOf = (number: number): string => `0x${number.toString(16)}`;
 
-/** A wallet as a topic has it. */
 export const topicOf = (wallet: string): string => `0x${wallet.slice(2).toLowerCase().padStart(64, '0')}`;
 
-/** The last twenty bytes of a topic. */
+/** Decodes the wallet in the last twenty bytes of a topic. */
 export const walletOf = (topic: string | undefined): string => `0x${(topic ?? '').slice(-40).toLowerCase()}`;
 
 export interface Moved {
@@ -113,30 +112,26 @@ export interface Moved {
   logIndex: number;
 }
 
-/** What a transfer's log says. */
 export function movedBy(log: ChainLog): Moved {
   const [, from, to] = log.topics;
   return { from: walletOf(from), to: walletOf(to), units: BigInt(log.data), logIndex: Number(log.logIndex) };
 }
 
-/** What a receipt says was moved of the token. */
+/** Returns the token's transfers in a receipt. */
 export function movesOf(receipt: ChainReceipt, token: string): Moved[] {
   return receipt.logs
     .filter((log) => log.address.toLowerCase() === token && log.topics[0] === TRANSFER && log.topics.length === 3)
     .map(movedBy);
 }
 
-/** Payer and nonce of every authorization that was used, in one text each. */
+/** Payer and nonce of every used authorization, joined into one text each. */
 export function authorizationsIn(logs: readonly ChainLog[], token: string): string[] {
   return logs
     .filter(({ address, topics }) => address.toLowerCase() === token && topics[0] === AUTHORIZATION_USED)
     .map(({ topics }) => `${walletOf(topics[1])} ${topics[2]}`);
 }
 
-/**
- * The transfer that an authorization made: the token writes the use and, in the next place of the block's logs, the transfer. What
- * stands further back in the transaction was moved by something else.
- */
+/** Returns the transfer that an authorization made: the token emits it directly after the use. Later logs belong to other calls. */
 export function madeBy(
   receipt: ChainReceipt,
   token: string,
@@ -149,13 +144,13 @@ export function madeBy(
   return movesOf(receipt, token).find(({ logIndex, from }) => logIndex === next && from === by.payer) ?? null;
 }
 
-/** How many blocks are asked about at once, at first and at most. Providers differ; it is halved until one takes it. */
+/** Blocks per request at first. Halved until the provider accepts it, and grown up to a maximum. */
 const FIRST_BLOCKS = 2_000;
 const MOST_BLOCKS = 50_000;
-/** After so many logs in one answer the range is not made larger. */
+/** An answer with this many logs stops the range from growing. */
 const MANY_LOGS = 1_000;
 
-/** Reads logs in ranges that grow and shrink with what the provider takes. It is remembered over all readings. */
+/** Reads logs in ranges that grow and shrink with what the provider accepts. The size is kept between calls. */
 function createLogReader(ask: Asking, token: string): Chain['logs'] {
   let blocks = FIRST_BLOCKS;
   const read = (topics: Topics, from: number, to: number): Promise<ChainLog[]> =>
@@ -181,7 +176,7 @@ function createLogReader(ask: Asking, token: string): Chain['logs'] {
     }
   };
 
-  /** Refused for a single block: then there are too many wallets in the question. */
+  /** Splits the wallets when a single block is refused, because then there are too many wallets in the question. */
   async function* oneBlock(
     topics: Topics,
     at: number,

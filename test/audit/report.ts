@@ -2,17 +2,16 @@ import type { Audit } from './audit.ts';
 import type { Incoming } from './incoming.ts';
 import type { MarketAudit } from './public/audit-market.ts';
 
-/** Units as USDC, for people. */
 function usdc(units: string | bigint): string {
   const value = BigInt(units);
   const fraction = (value % 1_000_000n).toString().padStart(6, '0').replace(/0+$/, '');
   return `${value / 1_000_000n}${fraction === '' ? '' : `.${fraction}`} USDC`;
 }
 
-/** So many senders are named in words; the JSON has all. */
+/** Senders named in the text report. The JSON has all. */
 const SENDERS = 20;
 
-/** What came in no book (surplus), in lines. */
+/** Lists transfers in no book. */
 function linesOfIncoming(name: string, found: Incoming): string[] {
   const { wallets, transfers, booked, surplus, unbooked } = found;
   const total = surplus.reduce((sum, { units }) => sum + BigInt(units), 0n);
@@ -38,13 +37,12 @@ function linesOfBlocks(blocks: { chain_id: string; from: number; to: number } | 
   return `transfers: blocks ${from} to ${to} (finalized) of chain ${chain_id}`;
 }
 
-/** Counts listings of which the log promises too little to hold anything against. */
+/** Counts listings for which the log promises too little to check them. */
 function linesOfPromises(priceOnly: number): string[] {
   if (priceOnly === 0) return [];
   return [`promises: ${priceOnly} listings promise only a price; their wallets and goods are held against nothing`];
 }
 
-/** The operator's audit in words: what was looked at, and what was found. */
 export function reportOf(found: Audit): string[] {
   const { log, artifacts } = found;
   const hashed =
@@ -66,7 +64,6 @@ export function reportOf(found: Audit): string[] {
   ];
 }
 
-/** The public audit in words: what was looked at, and what was found. */
 export function reportOfMarket(found: MarketAudit): string[] {
   const { log, sales, fees } = found;
   return [

@@ -1,4 +1,4 @@
-/** Each finds rows that must not be there. */
+/** Each query finds rows that must not exist. */
 export const RULES: readonly (readonly [string, string])[] = [
   ['a transaction proves two things', 'select tx_hash from payment_proofs group by tx_hash having count(*) > 1'],
   [
@@ -72,7 +72,7 @@ export const RULES: readonly (readonly [string, string])[] = [
     `select l.id from listings l left join artifacts a on a.listing_id = l.id where (l.aisle = 'world') = (a.listing_id is not null)`,
   ],
   [
-    // A recovery moves ids past the highest that was ever shown, once for each.
+    // A recovery skips past the highest id ever shown, once each.
     'a gap in the fees',
     `select id from (select id, lag(id, 1, 0::bigint) over (order by id) as before from fees) f
      where id <> before + 1 order by id offset (select count(*) from events where kind = 'recovery')`,
@@ -98,7 +98,7 @@ export const RULES: readonly (readonly [string, string])[] = [
   ],
 ];
 
-/** Each finds a figure that is kept and is not what the rows come to. For books that have counters. */
+/** Each query finds a stored counter that differs from its rows. For schemas with counters. */
 export const COUNTER_RULES: readonly (readonly [string, string])[] = [
   [
     'a counter of a listing says otherwise than its rows',
@@ -155,7 +155,7 @@ export const COUNTER_RULES: readonly (readonly [string, string])[] = [
   ],
 ];
 
-/** The same for books that know which votes are of buyers. */
+/** The same, for schemas that mark votes of buyers. */
 export const VOTE_RULES: readonly (readonly [string, string])[] = [
   [
     'the votes of buyers are others than were cast and paid for',

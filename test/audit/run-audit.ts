@@ -31,7 +31,7 @@ export interface Output {
   note(text: string): void;
 }
 
-/** Says how far it is once it has taken a while, and not all the time. */
+/** Reports progress only after a while, and not too often. */
 function createProgress({ note }: Output): (progress: string) => void {
   let last = Date.now();
   return (progress) => {
@@ -108,7 +108,7 @@ async function run(values: ReturnType<typeof readArguments>, output: Output): Pr
   return { faults: found.faults, lines: reportOf(found), found };
 }
 
-/** The program, but for its process: its arguments, and its exit code. Whatever a market, a chain or a database says is printed as one line each. */
+/** Runs the program and returns its exit code. Prints each text of a market, chain or database as one escaped line. */
 export async function runAudit(args: string[], output: Output): Promise<0 | 1 | 2> {
   try {
     const values = readArguments(args);

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** Before the first event there is nothing. */
+/** The running hash before the first event. */
 export const NO_HASH: Buffer = Buffer.alloc(0);
 
 /** SHA-256 over the hash of the event before, the id as eight bytes and the event's bytes. */
@@ -14,7 +14,7 @@ export function sha256(bytes: Uint8Array | string): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
-/** RFC 8785. Of what JSON can hold; anything else was never in a log. */
+/** RFC 8785, for values that JSON can hold. Throws on anything else. */
 export function canonicalOf(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalOf).join(',')}]`;
   if (value === null || typeof value !== 'object') return JSON.stringify(value);

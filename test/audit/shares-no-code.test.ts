@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { listFiles } from '../support/source/open-sources.ts';
 
-/** Node.js, the driver of the database, and its own files. */
+/** Allowed imports: Node.js, the database driver, and the audit's own files. */
 const OWN = /^(?:node:[\w/]+|pg|\.{1,2}\/(?:public\/)?[\w-]+\.ts)$/;
 
 test('the audit shares no code with the market', () => {

@@ -1,4 +1,3 @@
-/** What the log tells of, and what the books have: each must have the other. */
 export interface EventDetail {
   listing_id?: unknown;
   merchant_id?: unknown;
@@ -28,17 +27,18 @@ export interface ToldEvent {
   detail: EventDetail;
 }
 
+/** Compares events in the log with rows in the books: each must have its counterpart. */
 export interface Told {
   take(name: string, event: ToldEvent): void;
-  /** How many sales of that payment were told of. */
+  /** Counts the sales recorded for that payment. */
   salesOf(paymentId: string): number;
-  /** Holds a line of the books against what was told; each is told of once. */
+  /** Matches a row of the books with an event. Each event matches once. */
   find(line: string): boolean;
-  /** Events whose line no book had. */
+  /** Events without a row in the books. */
   left(): string[];
 }
 
-/** The fact as one text. Written by the books from their columns and by the log from its details: they meet if they agree. */
+/** Joins a fact into one text. Books and log both use it, so equal facts give equal texts. */
 export function factOf(...parts: readonly unknown[]): string {
   return parts.map((part) => String(part ?? '-')).join(' ');
 }
@@ -110,10 +110,10 @@ function factIn({ kind, actor, detail }: ToldEvent): string | null {
   }
 }
 
-/** Beyond it a number has no six decimals any more. */
+/** Larger numbers cannot hold six decimals exactly. */
 const MOST_USDC = 9e9;
 
-/** USDC as the wire has it, a number from 0 on with at most six decimals, in units; `?` for anything else. */
+/** Converts USDC on the wire (a number from 0 on with at most six decimals) to units. Returns `?` for anything else. */
 export function unitsOf(usdc: unknown): string {
   if (typeof usdc !== 'number' || !(usdc >= 0 && usdc <= MOST_USDC)) return '?';
   const units = Math.round(usdc * 1_000_000);

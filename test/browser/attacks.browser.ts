@@ -16,7 +16,7 @@ import {
   send,
 } from './walk.ts';
 
-// What must have no effect has none, and the page says so.
+// Each attack must have no effect, and the page must say so.
 
 const browser = testBrowser();
 const market = browserMarket();
@@ -27,7 +27,7 @@ beforeEach(async () => {
   await market.reset();
 });
 
-async function counted(): Promise<{ stages: number; merchants: number; tries: number }> {
+async function countRows(): Promise<{ stages: number; merchants: number; tries: number }> {
   return await market.database.one(sql`
     select (select count(*)::int4 from identity_stages) as stages, (select count(*)::int4 from merchants) as merchants,
       (select coalesce(sum(used), 0)::int4 from rate_counters) as tries`);
@@ -37,7 +37,7 @@ function expectNone(text: string, { key, codes }: { key: string; codes: string[]
   for (const secret of [key, ...codes]) expect(text).not.toContain(secret);
 }
 
-/** Also while the browser is still on its way to its own page that asks whether to send a form again. */
+/** Retries while the browser shows its own page that asks whether to resend a form. */
 async function contentOf({ page }: Visitor): Promise<string> {
   let content: string | null = null;
   await expect
@@ -65,7 +65,7 @@ describe('from another site', () => {
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
     const address = other.address();
     if (address === null || typeof address === 'string') throw new Error('no port');
-    // The same machine by another name is another site to a browser.
+    // To a browser, another name of the same machine is another site.
     otherUrl = `http://localhost:${address.port}/`;
   });
   afterAll(() => other.close());
@@ -80,7 +80,7 @@ describe('from another site', () => {
     const { page } = visitor;
     await quickJoin(visitor, market, `cross-${action}`);
     const shown = await readShown(visitor);
-    // As bad as it gets: the other site knows token and secrets.
+    // The worst case: the other site knows token and secrets.
     const token = await page.locator('form[data-typed-back] input[name=token]').inputValue();
     const mark = await page.locator('form[data-typed-back] input[name=mark]').inputValue();
     const label = async (field: string): Promise<number> =>
@@ -93,12 +93,12 @@ describe('from another site', () => {
         ? { handle: 'of-another', model: 'm', client_class: 'coding_persistent', human_approved: 'yes' }
         : {}),
     });
-    const before = await counted();
+    const before = await countRows();
     await page.goto(otherUrl);
     await send(visitor, 'button');
     expect(await heading(visitor)).toBe('Sent from another site');
     expect(await page.content()).not.toContain('of-another');
-    expect(await counted()).toEqual(before);
+    expect(await countRows()).toEqual(before);
     await page.goto(`${market.url}/join`);
     expect(await heading(visitor)).toBe('Shown already');
     await expectNoSecret(visitor, shown);
@@ -122,17 +122,17 @@ describe('from another site', () => {
     const inner = formTo('/join', { action: 'begin', handle: 'of-none' }).replaceAll('"', '&quot;');
     html = `<iframe sandbox="allow-forms allow-top-navigation" srcdoc="${inner.replace('method', 'target=_top method')}"></iframe>`;
     await page.goto(otherUrl);
-    const before = await counted();
+    const before = await countRows();
     await Promise.all([page.waitForURL(`${market.url}/join`), page.frameLocator('iframe').locator('button').click()]);
     expect(await heading(visitor)).toBe('Sent from another site');
-    expect(await counted()).toEqual(before);
+    expect(await countRows()).toEqual(before);
     await visitor.close();
   });
 });
 
 describe('cookies that another site has set', () => {
   const cookie = (name: string, value: string) => ({
-    // As if set over https, where the prefix allows it: cookies know no scheme and no port.
+    // Set as if over https where the prefix allows it, because cookies ignore scheme and port.
     ...{ name, value, url: market.url.replace('http:', 'https:') },
     ...{ secure: true, httpOnly: true, sameSite: 'Strict' as const },
   });
@@ -186,10 +186,10 @@ describe('cookies that another site has set', () => {
     await page.goto(`${market.url}/join`);
     await fillJoin(visitor, 'no-cookie');
     await page.context().clearCookies();
-    const before = await counted();
+    const before = await countRows();
     await send(visitor, BEGIN);
     expect(await heading(visitor)).toBe('This form was out of date');
-    expect(await counted()).toEqual(before);
+    expect(await countRows()).toEqual(before);
     await page.check('#human_approved');
     await send(visitor, BEGIN);
     expect(await heading(visitor)).toBe('Save this now');
@@ -198,19 +198,19 @@ describe('cookies that another site has set', () => {
 });
 
 describe('never a second showing', () => {
-  // Without a script a reload sends the first form again; with it, it only looks.
+  // Without a script, a reload resends the first form. With it, a reload only reads.
   it.each([true, false])('after a reload or by the back button, with script: %s', async (javaScriptEnabled) => {
     const visitor = await browser.visitor({ javaScriptEnabled });
     const { page } = visitor;
     const goBack = async (): Promise<void> => {
-      // Without a script Chromium asks whether to send the form again, and shows nothing before.
+      // Without a script, Chromium asks whether to resend the form and shows no page before that.
       const back = page.goBack();
       if (javaScriptEnabled) await back;
       else await expect(back).rejects.toThrow('ERR_CACHE_MISS');
     };
     await quickJoin(visitor, market, `once-only-${javaScriptEnabled}`);
     const shown = await readShown(visitor);
-    const before = await counted();
+    const before = await countRows();
     await page.reload();
     expect(await heading(visitor)).toBe('Shown already');
     expectNone(await page.content(), shown);
@@ -219,7 +219,7 @@ describe('never a second showing', () => {
     expectNone(await contentOf(visitor), shown);
     await page.goto(`${market.url}/join`);
     expect(await heading(visitor)).toBe('Shown already');
-    expect(await counted()).toEqual(before);
+    expect(await countRows()).toEqual(before);
     await fillBack(visitor, shown);
     await send(visitor, CONFIRM);
     expect(await heading(visitor)).toBe('Your store is open');
@@ -228,7 +228,7 @@ describe('never a second showing', () => {
     await page.goto(`${market.url}/`);
     await goBack();
     expectNone(await contentOf(visitor), shown);
-    expect((await counted()).merchants).toBe(before.merchants + 1);
+    expect((await countRows()).merchants).toBe(before.merchants + 1);
     await visitor.close();
   });
 
@@ -241,11 +241,11 @@ describe('never a second showing', () => {
     await fillJoin(second, 'two-tabs');
     await send(visitor, BEGIN);
     const shown = await readShown(visitor);
-    const before = await counted();
+    const before = await countRows();
     await send(second, BEGIN);
     expect(await heading(second)).toBe('Shown already');
     await expectNoSecret(second, shown);
-    expect(await counted()).toEqual(before);
+    expect(await countRows()).toEqual(before);
     await visitor.close();
   });
 });

@@ -44,13 +44,13 @@ afterAll(async () => {
 
 const later = (): void => clock.set(clock.now() + LONGER_THAN_KEPT_MS);
 
-async function look(visitor: Visitor, name: string, address = `${url}/treasury`): Promise<void> {
+async function checkLook(visitor: Visitor, name: string, address = `${url}/treasury`): Promise<void> {
   await visitor.page.goto(address);
   expect([name, await visitor.findings()]).toEqual([name, []]);
   await visitor.shoot(name);
 }
 
-/** Waits until the page compares the newest books with the chain: a page that is asked for too early shows the ones before. */
+/** Waits until the page compares the newest books with the chain. A page requested too early shows the books before. */
 async function expectNotice({ page }: Visitor, text: string): Promise<void> {
   const notice = async (): Promise<string | null> => {
     await page.reload();
@@ -63,7 +63,7 @@ async function openAll({ page }: Visitor): Promise<void> {
   for (const summary of await page.locator('details.figures > summary').all()) await summary.click();
 }
 
-/** Letters of a chart that stick out of the page, or lie on one another. */
+/** Lists chart labels that overflow the page or overlap. */
 const CROWDED = `[...document.querySelectorAll('svg.chart')].flatMap((chart) => {
   const boxes = [...chart.querySelectorAll('text')].map((text) => [text.textContent, text.getBoundingClientRect()]);
   const over = boxes.filter(([, { left, right }]) => left < 0 || right > document.documentElement.clientWidth);
@@ -75,18 +75,18 @@ const CROWDED = `[...document.querySelectorAll('svg.chart')].flatMap((chart) => 
 it('the books can be read with none, one, two and ten thousand fees, at every width, light and dark', async () => {
   const { database } = test;
   const visitor = await browser.visitor();
-  await look(visitor, 'treasury-empty');
+  await checkLook(visitor, 'treasury-empty');
   const sellers: bigint[] = [];
   for (const handle of ['openaisle', 'ink-and-paper', 'tidewater', 'second-reader', 'quiet-hours-of-the-long-handles'])
     sellers.push((await seedMerchant(database, { handle })).id);
   await seedFee(database, sellers[1] ?? 1n);
   await usdcAdmin(chain).mint(TREASURY, 1_000_000n);
   later();
-  await look(visitor, 'treasury-one');
+  await checkLook(visitor, 'treasury-one');
   await expectNotice(visitor, 'They agree');
   await seedFee(database, sellers[2] ?? 1n);
   later();
-  await look(visitor, 'treasury-two');
+  await checkLook(visitor, 'treasury-two');
   await expectNotice(visitor, '1.00 USDC less');
   for (let at = 0; at < 20; at += 1) sellers.push((await seedMerchant(database, { handle: `stand-${at}` })).id);
   await seedFees(database, 10_000, {
@@ -98,7 +98,7 @@ it('the books can be read with none, one, two and ten thousand fees, at every wi
   await usdcAdmin(chain).mint(TREASURY, 10_012_340_000n);
   await running.eventsSettled();
   later();
-  await look(visitor, 'treasury-many');
+  await checkLook(visitor, 'treasury-many');
   await expectNotice(visitor, '11.34 USDC more');
   for (const width of [320, 390, 820, 1440]) {
     await visitor.page.setViewportSize({ width, height: 900 });
@@ -107,7 +107,7 @@ it('the books can be read with none, one, two and ten thousand fees, at every wi
   await openAll(visitor);
   expect(await visitor.findings()).toEqual([]);
   await visitor.shoot('treasury-tables');
-  await look(visitor, 'treasury-older', `${url}/treasury?before_id=9000`);
+  await checkLook(visitor, 'treasury-older', `${url}/treasury?before_id=9000`);
   expect(visitor.complaints).toEqual([]);
   await visitor.close();
 });
@@ -148,7 +148,7 @@ it('by keyboard alone the address is copied, a table opened and a fee followed',
   await page.goto(`${url}/treasury`);
   await visitor.tabTo('button[data-copy=address]');
   await page.keyboard.press('Enter');
-  // A locator, not waitForFunction: that evaluates in the page from its second look on, and the policy refuses it.
+  // Uses a locator, because waitForFunction evaluates code in the page from its second poll on, and the policy refuses that.
   await page.locator('#said', { hasText: /^Copied\.$/ }).waitFor({ state: 'attached' });
   expect((await page.evaluate<string>('navigator.clipboard.readText()')).toLowerCase()).toBe(TREASURY);
   await visitor.tabTo('details.figures >> nth=0 >> summary');
@@ -171,7 +171,7 @@ it('says so when the books cannot be read, and draws no empty chart', async () =
   const address = (await away.http.listen({ host: '127.0.0.1', port: 0 })).url;
   const visitor = await browser.visitor();
   await severable.sever();
-  await look(visitor, 'treasury-failed', `${address}/treasury`);
+  await checkLook(visitor, 'treasury-failed', `${address}/treasury`);
   expect(await visitor.page.locator('svg.chart').count()).toBe(0);
   await visitor.close();
   await away.http.close({ drainMs: 0 });
@@ -183,7 +183,7 @@ it('says so when the chain does not answer', async () => {
   const visitor = await browser.visitor();
   await chain.kill();
   later();
-  await look(visitor, 'treasury-unknown');
+  await checkLook(visitor, 'treasury-unknown');
   expect(await visitor.page.textContent('.notice')).toContain('The chain does not answer just now');
   expect(await visitor.page.textContent('main')).toContain('10,002.00 USDC');
   await visitor.close();

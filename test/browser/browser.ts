@@ -17,9 +17,9 @@ const ARGUMENTS = [
   '--disable-sync',
 ];
 const SHOTS = join(import.meta.dirname, 'shots');
-/** Pictures are for people and take long: OPENAISLE_SHOTS=1 takes them. */
+/** Screenshots are for people and slow. OPENAISLE_SHOTS=1 turns them on. */
 export const TAKES_SHOTS = process.env['OPENAISLE_SHOTS'] === '1';
-/** A PNG of a long page takes longer than all that is asked of it. */
+/** JPEG quality. A PNG of a long page takes too long. */
 const QUALITY = 85;
 const [NARROWEST, MIDDLE, WIDEST] = [390, 820, 1440];
 const WIDTHS = [NARROWEST, MIDDLE, WIDEST];
@@ -28,7 +28,7 @@ const COLOUR_RULES = ['color-contrast', 'link-in-text-block'];
 const HEIGHT = 900;
 export const SCHEMES = ['light', 'dark'] as const;
 
-/** One browser for all tests of a file; each visitor has cookies of its own. */
+/** One browser for all tests of a file. Each visitor has its own cookies. */
 export function testBrowser(): { visitor(options?: BrowserContextOptions): Promise<Visitor> } {
   let browser: Browser | null = null;
   let looks = 0;
@@ -53,21 +53,21 @@ export function testBrowser(): { visitor(options?: BrowserContextOptions): Promi
 
 export interface Visitor {
   page: Page;
-  /** Whatever the browser complained about so far: errors of scripts, of loading, of the policy. */
+  /** Errors that the browser reported so far: of scripts, of loading, of the policy. */
   complaints: string[];
-  /** Another tab with the same cookies. */
+  /** Opens another tab with the same cookies. */
   tab(): Promise<Visitor>;
-  /** The tab that this link opens. */
+  /** Returns the tab that this link opens. */
   opened(selector: string): Promise<Visitor>;
-  /** By keyboard: Tab until the element has the focus. Fails when the focus cannot be seen, or never comes there. */
+  /** Presses Tab until the element has the focus. Fails when the focus is invisible or never arrives. */
   tabTo(selector: string): Promise<void>;
-  /** What a page may keep beyond itself: storage of both kinds, and the state of the history. */
+  /** Returns data that a page can store beyond its lifetime: both kinds of storage, and the state of the history. */
   kept(): Promise<string>;
-  /** Lists what axe finds on this page by WCAG 2.2 A and AA and by best practice, light and dark, on a phone and on a wide screen. */
+  /** Lists axe findings by WCAG 2.2 A and AA and by best practice, light and dark, on a phone and on a wide screen. */
   allFindings(): Promise<string[]>;
-  /** The same, where this look at a page is one that this build plays; else nothing. */
+  /** The same, if this build plays this check of the page. Otherwise returns no findings. */
   findings(): Promise<string[]>;
-  /** At every width nothing sticks out sideways, and at the narrowest no target is small; with OPENAISLE_SHOTS pictures, light and dark. */
+  /** Checks that no width overflows and that no target is small at the narrowest. OPENAISLE_SHOTS takes light and dark pictures. */
   shoot(name: string): Promise<void>;
   close(): Promise<void>;
 }
@@ -121,7 +121,7 @@ function createVisitor(page: Page, isLookPlayed: () => boolean): Visitor {
 }
 
 async function findingsOf(page: Page): Promise<string[]> {
-  // Colours that are on their way from one to the other belong to neither scheme.
+  // Finish animations: colours in transition belong to neither scheme.
   await page.evaluate('Promise.allSettled(document.getAnimations().map(({ finished }) => finished))');
   const before = page.viewportSize();
   const found = new Map<string, string>();
@@ -129,9 +129,9 @@ async function findingsOf(page: Page): Promise<string[]> {
     await page.setViewportSize({ width, height: HEIGHT });
     for (const colorScheme of SCHEMES) {
       await page.emulateMedia({ colorScheme });
-      // No page has frames, so nothing has to be put together from several of them.
+      // Legacy mode: pages have no frames, so axe needs no extra page to merge results.
       const axe = new AxeBuilder({ page }).setLegacyMode(true);
-      // Nothing else changes with the colours.
+      // Only colours depend on the scheme, so the second run checks only those.
       if (colorScheme === 'light') axe.withTags(RULES);
       else axe.withRules(COLOUR_RULES);
       const { violations } = await axe.analyze();

@@ -108,7 +108,7 @@ describe('saving', () => {
     ] as const) {
       await visitor.tabTo(`button[data-copy=${what}]`);
       await page.keyboard.press('Enter');
-      // The words below may still be those of the button before.
+      // Wait for this button's message, since an earlier button's may still be shown.
       await page.locator(`button[data-copy=${what}]`, { hasText: /^Copied$/ }).waitFor();
       expect(await page.locator('#said').innerText()).toContain('Copied');
       expect(await page.evaluate<string>('navigator.clipboard.readText()')).toBe(expected);

@@ -6,7 +6,7 @@ import { everyRow, formsIn, type Overheard, overhear } from './overhear.ts';
 import { stubClient } from './stub-client.ts';
 import { CONFIRM, fillBack, fillJoin, heading, readShown, send } from './walk.ts';
 
-// A program is connected to a store by a person in a real browser, used, listed and revoked; and the key is in headers alone.
+// A person connects a program to a store in a real browser, uses it, lists it and revokes it. The key appears in headers only.
 
 const browser = testBrowser();
 const market = browserMarket();
@@ -29,8 +29,8 @@ const PROVE_BY_CODE = expect.stringMatching(/^POST \/oauth\/interaction\/[^/]+\/
 const LIST = 'GET /api/grants authorization';
 const REVOKE = expect.stringMatching(/^POST \/api\/grants\/[0-9a-f-]{36}\/revoke authorization$/);
 
-/** Whatever of this visit is kept, or could be read later by anybody. */
-async function remains(
+/** Collects everything from this visit that is stored or that somebody could read later. */
+async function collectRemains(
   visitor: Visitor,
   heard: Overheard,
 ): Promise<Record<'rows' | 'log' | 'said' | 'kept' | 'cookies' | 'page', string>> {
@@ -59,14 +59,14 @@ describe.each([
     expect(await heading(visitor)).toBe(CONSENT);
     expect(await visitor.findings()).toEqual([]);
     await visitor.tabTo('#merchant-key');
-    // As from the clipboard; it is whole, so it is checked by itself.
+    // Insert the text at once, as from the clipboard. The page checks a whole key by itself.
     await page.keyboard.insertText(store.key);
     await page.locator('#proven').waitFor();
     expect(await page.locator('#handle').innerText()).toBe(store.handle);
     expect(await page.inputValue('#merchant-key')).toBe('');
     expect(await page.content()).not.toContain(store.key);
     expect(await focused(visitor)).toBe('proven');
-    // A second Enter allows nothing.
+    // A second Enter must not allow anything.
     await page.keyboard.press('Enter');
     expect(await heading(visitor)).toBe(CONSENT);
     expect(await visitor.findings()).toEqual([]);
@@ -82,10 +82,10 @@ describe.each([
     const [url = ''] = heard.said().match(/\/oauth\/interaction\/[\w-]+/) ?? [];
     const uid = url.split('/').at(-1) ?? '';
     expect(uid).not.toBe('');
-    // Where the market's own storage and history are seen.
+    // Go back to a page of the market, to see its storage and history.
     await page.goBack();
     expect(await heading(visitor)).toBe('This attempt to connect is over');
-    const places = { ...(await remains(visitor, heard)), answers: JSON.stringify([tokens, answered.message]) };
+    const places = { ...(await collectRemains(visitor, heard)), answers: JSON.stringify([tokens, answered.message]) };
     expect(formsIn(store.key, places)).toEqual([]);
     const secrets = {
       ...{ uid, access: tokens.access_token, refresh: tokens.refresh_token ?? '' },
@@ -118,10 +118,10 @@ describe.each([
     expect(await heard.placesOf(store.key)).toEqual([]);
     expect(visitor.complaints).toEqual([]);
     await page.goBack();
-    const { said: _said, ...places } = await remains(visitor, heard);
+    const { said: _said, ...places } = await collectRemains(visitor, heard);
     for (const spelled of [code, code.toLowerCase(), code.toUpperCase()]) expect(formsIn(spelled, places)).toEqual([]);
     expect(formsIn(store.key, places)).toEqual([]);
-    // One use.
+    // The link works once.
     await page.goto((await client.begin(market.url)).url);
     await page.fill('#pairing-code', code);
     await page.locator('#pairing-code-fault', { hasText: 'This code opens nothing' }).waitFor();
@@ -152,13 +152,13 @@ describe.each([
     expect(await visitor.findings()).toEqual([]);
     expect((await client.call(market.url, token, 'me')).status).toBe(401);
     expect(await heard.placesOf(store.key)).toEqual([LIST, REVOKE]);
-    expect(formsIn(store.key, await remains(visitor, heard))).toEqual([]);
+    expect(formsIn(store.key, await collectRemains(visitor, heard))).toEqual([]);
     expect(visitor.complaints).toEqual([]);
     await visitor.close();
   });
 });
 
-/** Without the keyboard, for tests of other things. */
+/** Connects without the keyboard, for tests of other things. */
 async function connect(visitor: Visitor): Promise<string> {
   const { page } = visitor;
   const begun = await client.begin(market.url);
@@ -175,14 +175,14 @@ const provenHosts = async (): Promise<unknown> => {
   return identity?.['hosted_proven_hosts'];
 };
 
-/** Why a tool said no; null: it did not. */
+/** Returns the reason of a tool's refusal, or null. */
 async function refusalOf(token: string, tool: string): Promise<unknown> {
   const { result } = (await client.call(market.url, token, tool)).message;
   const { reason } = (result?.['structuredContent'] ?? {}) as { reason?: unknown };
   return result?.['isError'] === true ? reason : null;
 }
 
-/** By way of the link on the page, in a tab of its own. */
+/** Opens a store through the link on the page, in a new tab. */
 async function openOnTheWay(visitor: Visitor, handle: string): Promise<{ key: string; codes: string[] }> {
   const tab = await visitor.opened('#proof a[href="/join"]');
   await fillJoin(tab, handle);
@@ -232,13 +232,13 @@ it('who has no store opens one on the way; the program proves its host by readin
   await page.locator('#said', { hasText: 'Revoked' }).waitFor();
   expect((await client.call(market.url, token, 'me')).status).toBe(401);
   expect(await client.refresh(market.url, begun, refreshing)).toBe(400);
-  // What was shown once stays so.
+  // A host shown as proven stays so.
   expect(await provenHosts()).toEqual(['claude.ai']);
 
   expect(visitor.complaints).toEqual([]);
-  // The ceremony takes the key that is not in force yet, typed back, in its own form (W10).
+  // A new key is not valid yet when it is typed back, so /join takes it in the form and not in a header.
   expect(await heard.placesOf(shown.key)).toEqual(['POST /join body', PROVE, LIST, REVOKE]);
-  const { said: _said, ...places } = await remains(visitor, heard);
+  const { said: _said, ...places } = await collectRemains(visitor, heard);
   for (const secret of [shown.key, ...shown.codes, token, refreshing]) expect(formsIn(secret, places)).toEqual([]);
   await visitor.close();
 });

@@ -1,6 +1,6 @@
 import { findChromium } from './find-chromium.ts';
 
-/** Finds or installs Chromium in one process: workers that install it side by side are in each other's way. */
+/** Finds or installs Chromium in one process, because workers that install it in parallel collide. */
 export default function setup(): void {
   findChromium();
 }

@@ -9,19 +9,19 @@ import { recordingLog } from '../support/recording-log.ts';
 import { seedEvent } from '../support/seed.ts';
 import { testBrowser, type Visitor } from './browser.ts';
 
-// In a real browser: no script of theirs runs, no dialog comes, nothing is asked of another host. With the policy of the pages, and without
-// it, since the pages must hold by themselves. test/hostile-pages.heavy.ts looks at the markup of each text for itself.
+// Hostile texts in a real browser: none of their scripts runs, no dialog opens, no other host is contacted. Runs with and without the
+// pages' policy, since the pages must hold by themselves. test/hostile-pages.heavy.ts checks the markup of each text.
 
 const NOON = Date.UTC(2026, 0, 8, 12, 5, 0);
-/** So many texts stand in each field of one listing. */
+/** Hostile texts per field of one listing. */
 const TOGETHER = 15;
 const LONGEST_QUERY = 100;
-/** In addition to goods, stores, and the lists of both. */
+/** Pages besides goods, stores, and the lists of both. */
 const SINGLE_PAGES = [
   ...['/', '/window', '/events', '/treasury', '/nowhere/%3Cscript%3Ealert(1)%3C%2Fscript%3E'],
   ...['/moderation', '/moderation?show=appeals', '/moderation?show=comments'],
 ];
-/** Whatever no page of ours holds: handlers, frames, loaders, styles of their own, scripts from elsewhere, links that run something. */
+/** Finds markup that our pages never contain: handlers, frames, loaders, inline styles, foreign scripts, links that run code. */
 const STRANGERS = `[...document.querySelectorAll('*')].filter((element) =>
   element.getAttributeNames().some((name) => name.startsWith('on') || name === 'style' || name === 'srcdoc' || name === 'ping') ||
   element.matches('iframe, frame, object, embed, base, style, math, video, audio, image, foreignObject, animate, set, use, template, noscript, plaintext, xmp, dialog[open], [contenteditable], [popover]') ||
@@ -64,8 +64,8 @@ interface Suspicion {
   seen: string;
 }
 
-/** Everything about a visitor that would show that a text was more than a text. */
-function watch(visitor: Visitor): Suspicion[] {
+/** Records events that prove a text was treated as more than text. */
+function watchVisitor(visitor: Visitor): Suspicion[] {
   const { page } = visitor;
   const suspicions: Suspicion[] = [];
   const note = (seen: string): void => void suspicions.push({ path: page.url().slice(url.length), seen });
@@ -88,7 +88,7 @@ const playedListings = () => rotated(import.meta.filename, [...many.live, ...man
 
 async function visitAll(visitor: Visitor): Promise<{ suspicions: Suspicion[]; visited: number }> {
   const { page } = visitor;
-  const suspicions = watch(visitor);
+  const suspicions = watchVisitor(visitor);
   let visited = 0;
   const visit = async (path: string): Promise<void> => {
     await page.goto(`${url}${path}`, { waitUntil: 'load' });
@@ -119,7 +119,7 @@ for (const bypassCSP of [false, true]) {
     expect(suspicions).toEqual([]);
     const pages = SINGLE_PAGES.length + Object.keys(HOSTILE_FAMILIES).length + playedListings().length + STORES;
     expect(visited).toBeGreaterThan(pages);
-    // A script or an address that the policy had to stop would be here.
+    // A blocked script or address would be listed here.
     expect(visitor.complaints.filter((one) => !/status of 40[04]/.test(one))).toEqual([]);
     await visitor.close();
   });
@@ -128,7 +128,7 @@ for (const bypassCSP of [false, true]) {
 it('it would be seen if something ran, asked or stood there', async () => {
   const visitor = await browser.visitor({ bypassCSP: true });
   const { page } = visitor;
-  const suspicions = watch(visitor);
+  const suspicions = watchVisitor(visitor);
   await page.goto(`${url}/about`);
   const dialog = page.waitForEvent('dialog');
   const asked = page.waitForEvent('request', (request) => request.url().startsWith('https://evil.example/'));

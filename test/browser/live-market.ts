@@ -17,14 +17,14 @@ import { type SeedListing, seedListing } from '../support/seed.ts';
 const clock = settableClock(Date.now() - 60_000);
 let running: RunningMarket;
 let drop: () => Promise<void>;
-/** Where the browser finds the market: through the wire. */
+/** The market's address for the browser, through the wire. */
 export let url = '';
 export let wire: Wire;
-/** Where the test does, whatever becomes of the wire. */
+/** The market's own address for the test, independent of the wire. */
 let own = '';
 export const keys = new Map<string, string>();
 
-/** A market whose log grows as the test says. One for all tests of a file. */
+/** A market whose log grows on command. One for all tests of a file. */
 export function liveMarket(): void {
   beforeAll(start);
   afterAll(stop);
@@ -70,13 +70,13 @@ const TITLES = [
 
 export interface Wire {
   port: number;
-  /** Breaks every connection; with `refuse` new ones too, until it is mended. */
+  /** Breaks every connection. With `refuse`, new ones too, until `mend`. */
   cut(how?: 'refuse'): void;
   mend(): void;
   close(): Promise<void>;
 }
 
-/** Between browser and market, so that the network can fail. */
+/** A proxy between browser and market, so that the network can fail. */
 async function openWire(to: number): Promise<Wire> {
   const sockets = new Set<Socket>();
   let isCut = false;
@@ -122,7 +122,6 @@ interface Answer {
   appeal: { id: number };
 }
 
-/** What of it a test looks at. */
 export async function ask(path: string, body: unknown, key?: string): Promise<Answer> {
   const authorization = key === undefined ? {} : { authorization: `Bearer ${key}` };
   const answer = await fetch(`${own}${path}`, {
@@ -145,7 +144,7 @@ export async function openStore(handle: string): Promise<void> {
   keys.set(handle, key);
 }
 
-/** By the operator's command, which writes the key into a file. */
+/** Runs the operator's command, which writes the key to a file. */
 async function appointMaintainer(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'openaisle-live-'));
   const { market } = running;
@@ -155,7 +154,7 @@ async function appointMaintainer(): Promise<void> {
   await rm(folder, { recursive: true });
 }
 
-/** As the market does it, but for the fee and what is asked of the chain before it. */
+/** Lists goods like the market, but without the fee and the checks on the chain. */
 export async function list(goods: SeedListing, handle = 'ink-and-paper'): Promise<number> {
   const { market } = running;
   const { database } = market;
@@ -176,10 +175,9 @@ export async function list(goods: SeedListing, handle = 'ink-and-paper'): Promis
   return Number(id);
 }
 
-/** In the log; shown when it is numbered. */
+/** Waits until all events are numbered, since only those are shown. */
 export const settle = (): Promise<void> => running.eventsSettled();
 let said = 0;
-/** The number of a new comment. */
 export async function comment(listing: number, handle = 'tidewater'): Promise<number> {
   said += 1;
   const body = { listing_id: listing, body: `Said as number ${said}` };

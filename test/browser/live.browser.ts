@@ -30,7 +30,7 @@ async function open(visitor: Visitor, path = '/window'): Promise<Page> {
   return page;
 }
 
-/** How far the page has moved by itself since it was opened. */
+/** Layout shift of the page since it was opened. */
 const SHIFTED = `(() => {
   const observer = new PerformanceObserver(() => {});
   observer.observe({ type: 'layout-shift', buffered: true });
@@ -39,10 +39,10 @@ const SHIFTED = `(() => {
 
 const POLL_MS = 10_000;
 
-/** Moves the clock of a page on by the time between two polls. The page's timers fire; its clock must be installed. */
+/** Advances a page's clock by one poll interval. Its timers fire. The clock must be installed. */
 const skipWait = (page: Page) => page.clock.fastForward(POLL_MS);
 
-/** Everything that the page shows is on it once, newest first, and it is what the log has. `look` comes before each look at the page. */
+/** Checks that the page shows every event of the log once, newest first. `look` runs before each check. */
 async function mustBeWhole(page: Page, look = async (_: Page): Promise<void> => {}): Promise<void> {
   const { events, total } = await log();
   const newest = async (): Promise<number | undefined> => {
@@ -94,7 +94,7 @@ it('what is withdrawn, removed or restored is marked, and a removed one loses it
   await settle();
   const visitor = await browser.visitor();
   const page = await open(visitor);
-  // Also where nothing more can be asked about it.
+  // It must also work where the page cannot fetch more about the event.
   await page.route('**/api/listing/*', (route) => route.abort());
   await ask(`/api/listing/${gone}/withdraw`, { reason: 'enough' }, keys.get('ink-and-paper'));
   const removal = { listing_id: taken, reason_code: 'spam', reason: 'Listed twice' };
@@ -127,7 +127,7 @@ it.each([
   await visitor.page.clock.install();
   await visitor.page.route('**/api/events/stream*', (route) => route.fulfill({ status, body: '{}' }));
   await visitor.page.goto(`${url}/window`);
-  // At once, not when a cut would have lasted long enough.
+  // Immediately, without waiting for the timeout of a cut connection.
   await until(() => stateOf(visitor.page), 'Checked every 10 seconds', 6_000);
   await comment(1);
   await settle();
@@ -214,7 +214,7 @@ it('paused or scrolled down nothing moves; what is new is counted, and comes whe
   await page.click('#live-news');
   await mustBeWhole(page);
   await until(() => page.evaluate<number>('scrollY'), 0);
-  // On a row with the keyboard it waits too, and goes on by itself afterwards.
+  // The page also waits while a row has the keyboard focus, and continues by itself afterwards.
   await visitor.tabTo('#event-rows li:nth-child(2) a >> nth=0');
   await comment(1);
   await settle();
@@ -241,7 +241,7 @@ it('after more than fits on the page it is rendered again, with a hundred rows a
   await page.click('#live-pause');
   await mustBeWhole(page);
   expect(await idsOn(page)).toHaveLength(100);
-  // What was let go is known all the same.
+  // Rows dropped from the page are still known.
   expect([await rowOf(page, gone).count(), await rowOf(page, kept).count()]).toEqual([0, 1]);
   await comment(1);
   await settle();
@@ -257,7 +257,7 @@ it('a hidden tab listens to nothing, and catches up by the last number when it i
   const asked: string[] = [];
   page.on('request', (request) => {
     const path = request.url().slice(url.length);
-    // The browser fetches that one by itself, and when it likes.
+    // The browser fetches the icon by itself at any time.
     if (path !== icon) asked.push(path);
   });
   const setHidden = (hidden: boolean) =>
@@ -268,7 +268,7 @@ it('a hidden tab listens to nothing, and catches up by the last number when it i
   await comment(1);
   await comment(2);
   await settle();
-  // Another page has it; this one does not.
+  // Another page shows the event, and this one does not.
   const other = await browser.visitor();
   await mustBeWhole(await open(other));
   expect(await idsOn(page)).toEqual(before);
@@ -330,8 +330,8 @@ it('hostile titles that come in while the page is open run nothing, and read as 
   await visitor.close();
 });
 
-/** Removed, appealed against, and the removal upheld. */
-async function appealed(title: string): Promise<void> {
+/** Removes goods, appeals, and upholds the removal. */
+async function makeAppealed(title: string): Promise<void> {
   const [maintainer, merchant] = [keys.get('hall-keeper'), keys.get('ink-and-paper')];
   const id = await list({ title });
   const reason = 'They are made up.\nTwo merchants showed the originals.';
@@ -344,7 +344,7 @@ async function appealed(title: string): Promise<void> {
 
 it('without scripts everything can be read, and every way on works', async () => {
   for (let at = 0; at < 65; at += 1) await comment(3);
-  await appealed('Letters of a bank');
+  await makeAppealed('Letters of a bank');
   await settle();
   const visitor = await browser.visitor({ javaScriptEnabled: false });
   const page = await open(visitor, '/events');
@@ -370,7 +370,7 @@ it('the log and the moderation can be read at every width, light and dark, and a
   const spam = await comment(1, 'ink-and-paper');
   const removal = { comment_id: spam, reason_code: 'spam', reason: 'It was' };
   await ask('/api/mod/comment', removal, keys.get('hall-keeper'));
-  await appealed('Reports of a harbour');
+  await makeAppealed('Reports of a harbour');
   await ask('/api/mod/pin', { listing_id: 1, pinned: true }, keys.get('hall-keeper'));
   await settle();
   const pages: [string, string][] = [

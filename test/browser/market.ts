@@ -11,7 +11,7 @@ import { marketContext, type SettableClock, settableClock } from '../support/mar
 import { publishDocuments } from '../support/oauth-shapes.ts';
 import { recordingLog } from '../support/recording-log.ts';
 
-/** A day of its own, so that limits by the hour are never at an edge. */
+/** A time of its own, so that hourly limits are never near an edge. */
 const NOON = Date.UTC(2026, 10, 20, 12, 5, 0);
 const PLENTY = 100_000;
 
@@ -21,19 +21,18 @@ export interface OpenedStore {
   codes: string[];
 }
 
-/** A market whose pages work: the chain is left out, since no page needs it. */
+/** A market with working pages and no chain, since no page needs one. */
 export interface BrowserMarket {
   url: string;
   clock: SettableClock;
   database: TestDatabase['database'];
-  /** Everything the market has said to its log. */
+  /** Everything the market has logged. */
   logged(): string;
-  /** Which doors are open from now on; all of them to begin with. */
+  /** Sets which identity endpoints are open. All are open at first. */
   openIdentityEndpoints(doors: readonly IdentityEndpoint[]): void;
   limit(name: NetworkLimit, most: number): void;
-  /** Back to noon, all doors, high limits, and nothing counted yet. */
+  /** Restores noon, all endpoints and high limits, and clears all counters. */
   reset(): Promise<void>;
-  /** A merchant that came through the API. */
   openStore(handle: string): Promise<OpenedStore>;
   ask(path: string, body: unknown, key?: string): Promise<{ status: number; body: Record<string, unknown> }>;
 }

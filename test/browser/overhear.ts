@@ -4,18 +4,18 @@ import { expect } from 'vitest';
 import type { Visitor } from './browser.ts';
 import type { BrowserMarket } from './market.ts';
 
-/** Every request of a browser, from all of its tabs, from now on. */
+/** Records every request of a browser, from all of its tabs. */
 export interface Overheard {
-  /** What is sent, but for headers: addresses and bodies. */
+  /** Returns the addresses and bodies sent, without headers. */
   said(): string;
-  /** Where that is sent: in the address, in the body, or in which header. */
+  /** Lists where a secret was sent: in the address, in the body, or in which header. */
   placesOf(secret: string): Promise<string[]>;
 }
 
 export function overhear({ page }: Visitor): Overheard {
   const sent: { request: Request; headers: Promise<Record<string, string>> }[] = [];
   page.context().on('request', (request) => {
-    // At once: what a tab has sent is no longer told when it is closed.
+    // Read headers at once, because a closed tab no longer reports them.
     sent.push({ request, headers: request.allHeaders().catch(() => request.headers()) });
   });
   const bodyOf = (request: Request): string => request.postDataBuffer()?.toString('utf8') ?? '';
@@ -33,14 +33,14 @@ export function overhear({ page }: Visitor): Overheard {
 
 const pathOf = (request: Request): string => new URL(request.url()).pathname;
 
-/** In which of these texts that stands, as it is or as bytes are written. The texts themselves would say too much in a failure. */
+/** Names the texts that contain the secret, plain or encoded. Does not return the texts, so that a failure does not print secrets. */
 export function formsIn(secret: string, places: Readonly<Record<string, string>>): string[] {
   const bytes = Buffer.from(secret);
   const forms = [secret, bytes.toString('hex'), bytes.toString('base64').replace(/..=*$/, '')];
   return Object.keys(places).filter((name) => forms.some((form) => places[name]?.includes(form)));
 }
 
-/** Every row of every table, as text. */
+/** Returns every row of every table as text. */
 export async function everyRow({ database }: Pick<BrowserMarket, 'database'>): Promise<string> {
   const tables = await database.rows<{ name: string }>(sql`
     select quote_ident(table_name) as name from information_schema.tables

@@ -4,16 +4,15 @@ import { expect, it } from 'vitest';
 import { TAKES_SHOTS, testBrowser } from './browser.ts';
 import { pagesOf, storefrontGround } from './storefront-ground.ts';
 
-// On paper: what the page says, black on white, without what can only be pressed, and with the addresses of what it leads to. And on
-// screens whose colours are the user's own.
+// Printed pages: black on white, without controls, with the addresses of links. Also pages in forced colours.
 
 const browser = testBrowser();
 const ground = storefrontGround();
 const SHOTS = join(import.meta.dirname, 'shots');
-/** A4 between its margins, in CSS pixels. */
+/** A4 without margins, in CSS pixels. */
 const PAPER = { width: 674, height: 986 };
 
-/** What can be seen and pressed, or is cut off, or is not dark on white. */
+/** Finds visible controls, clipped elements, and text that is not dark on white. */
 const OUT_OF_PLACE = `(() => {
   const seen = (selector) => [...document.querySelectorAll(selector)].filter((element) => element.checkVisibility());
   const pressed = seen('header nav, footer, main button, main .button, form.search, .skip').map((element) => 'to press: ' + element.outerHTML.slice(0, 80));
@@ -34,7 +33,7 @@ it('every page can be printed, whatever theme was chosen', async () => {
     await page.evaluate(`document.documentElement.dataset.theme = 'dark'`);
     await page.emulateMedia({ media: 'print' });
     const faults = await page.evaluate<string[]>(OUT_OF_PLACE);
-    // Doors are made to be filled in, not to be printed.
+    // Forms are filled in on screen and not made for print.
     expect([path, /^\/(?:join|rotate|recovery)/.test(path) ? [] : faults]).toEqual([path, []]);
     expect([path, await page.evaluate<number>(WIDER_THAN_PAPER)]).toEqual([path, 0]);
     if (TAKES_SHOTS) await page.screenshot({ path: join(SHOTS, `${name}-print.png`), fullPage: true });
@@ -59,7 +58,7 @@ it('links say on paper where they lead', async () => {
   await page.emulateMedia({ media: 'print' });
   await page.goto(`${ground.url}/listing/${ground.ids[2]}`);
   expect(await after('.facts a[href^="https://explorer.example"]')).toContain('explorer.example/address/0x');
-  // Its text is its address already.
+  // The link's text already is its address.
   expect(await after('.written a')).toBe('none');
   await page.goto(`${ground.url}/shelves`);
   expect(await after('.title')).toContain('/listing/');

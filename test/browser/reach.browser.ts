@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { testBrowser } from './browser.ts';
 import { pagesOf, REFUSED_PAGES, storefrontGround } from './storefront-ground.ts';
 
-// By keyboard alone: Tab reaches whatever can be used, in the order of the page, is seen where it is, and comes out again.
+// Keyboard only: Tab reaches every control in page order, each is visible with the focus, and Tab leaves the page at the end.
 
 const browser = testBrowser();
 const ground = storefrontGround();
@@ -11,12 +11,12 @@ const ground = storefrontGround();
 const PHONE = { width: 390, height: 844 };
 const WIDE = { width: 1440, height: 900 };
 
-/** Numbers everything that can be used, in the order in which it is written; says what each is. */
+/** Numbers all controls in document order and describes each. */
 const NUMBER_STOPS = `(() => {
   const usable = 'a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex]';
   const stops = [...document.querySelectorAll(usable)].filter((element) =>
     element.tabIndex >= 0 && !element.disabled && element.checkVisibility({ visibilityProperty: true }) &&
-    // Of radio buttons one is a stop; arrows go to the others.
+    // One radio button per group is a tab stop. Arrow keys reach the others.
     (element.type !== 'radio' || element.checked || element === document.querySelector('[name="' + element.name + '"]')));
   stops.forEach((element, at) => { element.dataset.stop = String(at); });
   return stops.map((element) => element.outerHTML.slice(0, 120));
@@ -28,12 +28,12 @@ interface Stop {
   fault: string | null;
 }
 
-/** Where the focus is, and what is wrong with how it looks there. */
+/** Describes the focused element and what is wrong with its look. */
 const LOOK = `(() => {
   const element = document.activeElement;
   if (element === null || element === document.body || element === document.documentElement) return { at: null, fault: null };
   const name = element.outerHTML.slice(0, 120);
-  // A part that scrolls is a stop of the browser's own.
+  // Browsers make a scrollable area a tab stop of its own.
   const at = element.dataset.stop === undefined ? -1 : Number(element.dataset.stop);
   const style = getComputedStyle(element);
   if (style.outlineStyle === 'none' || parseFloat(style.outlineWidth) < 2) return { at, fault: 'no ring: ' + name };
@@ -45,7 +45,7 @@ const LOOK = `(() => {
 })()`;
 const PLAYS_ORDER = `[...document.querySelectorAll('[tabindex]')].filter((element) => element.tabIndex > 0).length`;
 
-/** What is wrong with the way of the focus through a page, from its first stop to its last and out. */
+/** Lists faults in the tab order of a page, from its first stop until the focus leaves it. */
 async function faultsOf(page: Page): Promise<string[]> {
   const names = await page.evaluate<string[]>(NUMBER_STOPS);
   const faults: string[] = [];
@@ -69,7 +69,7 @@ for (const [name, viewport] of Object.entries({ phone: PHONE, 'wide screen': WID
     const visitor = await browser.visitor({ viewport });
     const { page } = visitor;
     const faults: string[] = [];
-    // Wide, the order could differ only where columns stand side by side.
+    // On a wide screen the order could differ only where columns stand side by side.
     const pages = viewport === PHONE ? [...pagesOf(ground.ids), ...REFUSED_PAGES] : pagesOf(ground.ids).slice(0, 7);
     for (const [path] of pages) {
       await page.goto(`${ground.url}${path}`);

@@ -39,7 +39,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** The package as it is published, in one script that makes `sdk` of it. */
+/** Bundles the published package into one script that defines `sdk`. */
 async function bundleSdk(): Promise<string> {
   stagePackage('sdk', folder);
   await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
@@ -61,7 +61,7 @@ async function bundleSdk(): Promise<string> {
   }
 }
 
-/** In the page: finds goods by a word, buys them, and says what came. */
+/** Runs in the page: searches goods, buys them, and reports the delivery. */
 const BUY = `async ({ baseUrl, walletKey }) => {
   const wallet = sdk.walletFromKey(walletKey);
   const client = sdk.createClient({ baseUrl });
@@ -86,7 +86,7 @@ test('a page of another site buys with the packed SDK, once, and is given the go
     expect(bought).toMatchObject({ artifact: 'high at noon', globals: 'undefinedundefined' });
     expect(bought).toMatchObject({ phases: expect.arrayContaining(['signed', 'delivered']) });
     expect(await paidUnits(world.chain, wallet.address, sellerOne.address)).toEqual([2_500_000n]);
-    // A 402, and the 404 to who asks whether the goods are its own, are failed requests to a browser: no more may it complain about.
+    // The browser reports the 402, and the 404 for goods the caller does not own, as failed requests. It must report nothing else.
     expect(visitor.complaints.filter((one) => !/40[24]/.test(one))).toEqual([]);
   } finally {
     await visitor.close();

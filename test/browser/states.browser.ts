@@ -3,7 +3,7 @@ import { testBrowser, type Visitor } from './browser.ts';
 import { browserMarket } from './market.ts';
 import { CANCEL, CONFIRM, fillBack, fillJoin, heading, quickJoin, quickRecover, readShown, send } from './walk.ts';
 
-// Every page and every state: nothing that axe calls serious, nothing that sticks out, and pictures to look at.
+// Every page in every state: no serious axe findings, no overflow, and pictures for people.
 
 const browser = testBrowser();
 const market = browserMarket();
@@ -14,13 +14,13 @@ beforeEach(async () => {
   await market.reset();
 });
 
-async function look(visitor: Visitor, name: string, title: string): Promise<void> {
+async function checkLook(visitor: Visitor, name: string, title: string): Promise<void> {
   expect(await heading(visitor)).toBe(title);
   expect(await visitor.findings(), name).toEqual([]);
   await visitor.shoot(name);
 }
 
-/** What the browser says about a page that is a refusal is no complaint. */
+/** Drops the browser's own complaints about pages that are refusals. */
 function realComplaints({ complaints }: Visitor): string[] {
   return complaints.filter(
     (text) => !/Failed to load resource: the server responded with a status of 4|503/.test(text),
@@ -35,7 +35,7 @@ it('documents', async () => {
     ['/docs/errors/handle_taken', 'refusal', 'handle_taken'],
   ] as const) {
     await visitor.page.goto(`${market.url}${path}`);
-    await look(visitor, name, title);
+    await checkLook(visitor, name, title);
   }
   expect(visitor.complaints).toEqual([]);
   await visitor.close();
@@ -45,39 +45,39 @@ it('joining, from the first step to the last', async () => {
   const visitor = await browser.visitor();
   const { page } = visitor;
   await page.goto(`${market.url}/join`);
-  await look(visitor, 'join', 'Open a store');
+  await checkLook(visitor, 'join', 'Open a store');
   await page.fill('#handle', 'No Handle');
   await page.fill('#model', 'a model');
   await send(visitor, BEGIN);
-  await look(visitor, 'join-faults', 'Nothing was done');
+  await checkLook(visitor, 'join-faults', 'Nothing was done');
   expect(await page.evaluate<string>('document.activeElement.id')).toBe('faults');
   expect([await page.inputValue('#handle'), await page.inputValue('#model')]).toEqual(['No Handle', 'a model']);
   await fillJoin(visitor, 'states-join');
   await send(visitor, BEGIN);
   const shown = await readShown(visitor);
-  await look(visitor, 'shown', 'Save this now');
+  await checkLook(visitor, 'shown', 'Save this now');
   await fillBack(visitor, { ...shown, key: `${shown.key.slice(0, -1)}_` });
-  await look(visitor, 'shown-typed-wrong', 'Save this now');
+  await checkLook(visitor, 'shown-typed-wrong', 'Save this now');
   await fillBack(visitor, shown);
-  await look(visitor, 'shown-typed', 'Save this now');
+  await checkLook(visitor, 'shown-typed', 'Save this now');
   await page.goto(`${market.url}/join`);
-  await look(visitor, 'again', 'Shown already');
+  await checkLook(visitor, 'again', 'Shown already');
   await fillBack(visitor, { ...shown, key: 'not the key' });
   await send(visitor, CONFIRM);
-  await look(visitor, 'again-faults', 'Nothing was done');
+  await checkLook(visitor, 'again-faults', 'Nothing was done');
   await page.goto(`${market.url}/recovery`);
-  await look(visitor, 'begun-elsewhere', 'Something else is begun');
+  await checkLook(visitor, 'begun-elsewhere', 'Something else is begun');
   await page.goto(`${market.url}/join`);
   await market.openStore('states-join');
   await fillBack(visitor, shown);
   await send(visitor, CONFIRM);
-  await look(visitor, 'again-handle-taken', 'Nothing was done');
+  await checkLook(visitor, 'again-handle-taken', 'Nothing was done');
   await page.fill('#handle', 'states-other');
   await fillBack(visitor, shown);
   await send(visitor, CONFIRM);
-  await look(visitor, 'join-done', 'Your store is open');
+  await checkLook(visitor, 'join-done', 'Your store is open');
   await page.goto(`${market.url}/join`);
-  await look(visitor, 'join-confirmed-already', 'Confirmed already');
+  await checkLook(visitor, 'join-confirmed-already', 'Confirmed already');
   expect(realComplaints(visitor)).toEqual([]);
   await visitor.close();
 });
@@ -87,18 +87,18 @@ it('rotating', async () => {
   const { page } = visitor;
   const store = await market.openStore('states-rotate');
   await page.goto(`${market.url}/rotate`);
-  await look(visitor, 'rotate', 'Rotate a key');
+  await checkLook(visitor, 'rotate', 'Rotate a key');
   await page.fill('#merchant_key', 'aisle_sk_wrong');
   await send(visitor, BEGIN);
-  await look(visitor, 'rotate-faults', 'Nothing was done');
+  await checkLook(visitor, 'rotate-faults', 'Nothing was done');
   expect(await page.inputValue('#merchant_key')).toBe('');
   await page.fill('#merchant_key', store.key);
   await send(visitor, BEGIN);
   const shown = await readShown(visitor);
-  await look(visitor, 'rotate-shown', 'Save this now');
+  await checkLook(visitor, 'rotate-shown', 'Save this now');
   await fillBack(visitor, shown);
   await send(visitor, CONFIRM);
-  await look(visitor, 'rotate-done', 'The key is replaced');
+  await checkLook(visitor, 'rotate-done', 'The key is replaced');
   expect(realComplaints(visitor)).toEqual([]);
   await visitor.close();
 });
@@ -108,21 +108,21 @@ it('recovering', async () => {
   const { page } = visitor;
   const store = await market.openStore('states-recover');
   await page.goto(`${market.url}/recovery`);
-  await look(visitor, 'recovery', 'Recover a store');
+  await checkLook(visitor, 'recovery', 'Recover a store');
   await quickRecover(visitor, market, 'nothing');
-  await look(visitor, 'recovery-faults', 'Nothing was done');
+  await checkLook(visitor, 'recovery-faults', 'Nothing was done');
   await quickRecover(visitor, market, store.codes[0] ?? '');
   await send(visitor, CANCEL);
-  await look(visitor, 'recovery-canceled', 'Canceled');
+  await checkLook(visitor, 'recovery-canceled', 'Canceled');
   await quickRecover(visitor, market, store.codes[0] ?? '');
   const other = await browser.visitor();
   await quickRecover(other, market, store.codes[1] ?? '');
   await fillBack(other, await readShown(other));
   await send(other, CONFIRM);
-  await look(other, 'recovery-done', 'The store is yours again');
+  await checkLook(other, 'recovery-done', 'The store is yours again');
   await other.close();
   await page.goto(`${market.url}/recovery`);
-  await look(visitor, 'recovery-overtaken', 'Overtaken');
+  await checkLook(visitor, 'recovery-overtaken', 'Overtaken');
   await visitor.close();
 });
 
@@ -132,18 +132,18 @@ it('what is over, full or closed', async () => {
   await quickJoin(visitor, market, 'states-late');
   market.clock.set(market.clock.now() + 15 * MINUTE_MS);
   await page.goto(`${market.url}/join`);
-  await look(visitor, 'expired', 'Out of time');
+  await checkLook(visitor, 'expired', 'Out of time');
   market.limit('registration_per_ip_hour', 0);
   await fillJoin(visitor, 'states-late');
   await send(visitor, BEGIN);
-  await look(visitor, 'rate-limited', 'Nothing was done');
+  await checkLook(visitor, 'rate-limited', 'Nothing was done');
   expect(await page.locator('#faults').innerText()).toContain('Wait 40 minutes');
   await page.context().clearCookies();
   await send(visitor, BEGIN);
-  await look(visitor, 'out-of-date', 'This form was out of date');
+  await checkLook(visitor, 'out-of-date', 'This form was out of date');
   expect(await page.inputValue('#handle')).toBe('states-late');
   market.openIdentityEndpoints(['rotate']);
   await page.goto(`${market.url}/join`);
-  await look(visitor, 'closed', 'Open a store: closed');
+  await checkLook(visitor, 'closed', 'Open a store: closed');
   await visitor.close();
 });

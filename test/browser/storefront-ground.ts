@@ -86,15 +86,15 @@ The rest is like this.`;
 
 const LONG_COMMENTS = 20;
 
-/** A market that has been open for a while: forty listings of five merchants, with sales, comments, a removal and an appeal. */
+/** A market with some history: forty listings of five merchants, with sales, comments, a removal and an appeal. */
 export interface StorefrontGround {
   url: string;
   running: RunningMarket;
-  /** One of each kind of goods, newest round. */
+  /** One listing of each kind of goods, newest first. */
   ids: readonly bigint[];
 }
 
-/** Lists the pages that show the market to people, with a name for their pictures: those that this build looks at. */
+/** Lists the pages for people, with a name for their pictures, as far as this build checks them. */
 export function pagesOf(ids: readonly bigint[]): readonly [path: string, name: string][] {
   return rotated<[path: string, name: string]>(import.meta.filename, [
     ['/', 'storefront'],
@@ -129,7 +129,6 @@ export function pagesOf(ids: readonly bigint[]): readonly [path: string, name: s
   ]);
 }
 
-/** Pages that are refusals. */
 export const REFUSED_PAGES: [path: string, name: string][] = [
   ['/listing/999999', 'listing-unknown'],
   ['/shelves?price=much', 'shelves-refused'],

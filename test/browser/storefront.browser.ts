@@ -14,7 +14,7 @@ it('every page can be read at every width, light and dark, and axe finds nothing
     await visitor.shoot(name);
   }
   expect(failed).toEqual([]);
-  // The pages that are refusals say so to the console as well.
+  // The browser also reports pages with an error status on the console.
   expect(visitor.complaints.filter((one) => !/the server responded with a status of 4\d\d/.test(one))).toEqual([]);
   await visitor.close();
 });

@@ -12,20 +12,18 @@ import {
 } from '../support/oauth-client.ts';
 import type { ClientShape } from '../support/oauth-shapes.ts';
 
-/** A program on this computer that wants to be connected: it listens for its user to come back, and knows only the market's address. */
+/** A local program that wants to connect. It listens for its user to return and knows only the market's address. */
 export interface StubClient {
-  /** Where it listens. */
   redirectUri: string;
-  /** Begins again: the address to which it sends its user. It registers itself, or is known by its document. */
+  /** Starts an authorization and returns the address to open. The client registers itself or is known by its document. */
   begin(
     marketUrl: string,
     asked?: { scope?: string; name?: string; document?: ClientShape['document'] },
   ): Promise<Begun>;
-  /** What its user brought back last. */
+  /** The parameters with which its user returned last. */
   brought(): URLSearchParams;
-  /** For the code that its user brought. */
   redeem(marketUrl: string, begun: Begun): Promise<Tokens>;
-  /** Asks for fresh tokens: the status of the answer. */
+  /** Asks for fresh tokens and returns the status. */
   refresh(marketUrl: string, begun: Begun, refreshToken: string): Promise<number>;
   call(marketUrl: string, token: string, tool: string): Promise<McpAnswer>;
 }

@@ -4,7 +4,7 @@ import { editListing } from '../support/seed.ts';
 import { testBrowser, type Visitor } from './browser.ts';
 import { storefrontGround } from './storefront-ground.ts';
 
-// Titles while words are typed: a combobox by keyboard and pointer, which is silent whenever it cannot help.
+// Suggests titles while the user types: a combobox for keyboard and pointer that stays silent when it has no suggestion.
 
 const browser = testBrowser();
 const ground = storefrontGround();
@@ -15,7 +15,7 @@ const NEXT_FRAME = 'new Promise((resolve) => requestAnimationFrame(() => resolve
 
 const titles = (page: Page): Promise<string[]> => page.locator(`${LIST} [role=option] bdi`).allTextContents();
 
-async function typed(path: string, words: string): Promise<Visitor> {
+async function typeWords(path: string, words: string): Promise<Visitor> {
   const visitor = await browser.visitor();
   await visitor.page.goto(`${ground.url}${path}`);
   await visitor.page.locator(FIELD).pressSequentially(words);
@@ -25,7 +25,7 @@ async function typed(path: string, words: string): Promise<Visitor> {
 
 it('the arrows choose a title and Enter opens it; Escape goes back to the words', async () => {
   for (const path of ['/', '/shelves']) {
-    const visitor = await typed(path, 'invoi');
+    const visitor = await typeWords(path, 'invoi');
     const { page } = visitor;
     const field = page.locator(FIELD);
     expect(await titles(page)).toContain('Reading of invoices in eleven languages');
@@ -56,7 +56,7 @@ it('the arrows choose a title and Enter opens it; Escape goes back to the words'
 });
 
 it('Enter without a choice searches, and a press on a title opens it', async () => {
-  const visitor = await typed('/', 'advisor');
+  const visitor = await typeWords('/', 'advisor');
   const { page } = visitor;
   await page.keyboard.press('Enter');
   await page.waitForURL('**/shelves?q=advisor');
@@ -137,7 +137,7 @@ it('a title is text, whatever it is', async () => {
   const title = 'Sundial <img src=x onerror=alert(1)>\u202edrawkcab';
   await editListing(ground.running.market.database, ground.ids[8] ?? 0n, { title });
   await ground.running.eventsSettled();
-  const visitor = await typed('/', 'sundial');
+  const visitor = await typeWords('/', 'sundial');
   expect(await titles(visitor.page)).toEqual(['Sundial <img src=x onerror=alert(1)>\u{fffd}drawkcab']);
   expect(await visitor.page.locator(`${LIST} img`).count()).toBe(0);
   await visitor.close();

@@ -2,18 +2,18 @@ import { expect } from 'vitest';
 import type { Visitor } from './browser.ts';
 import type { BrowserMarket, OpenedStore } from './market.ts';
 
-/** What the page shows, read as a person reads it. */
+/** Reads key and codes from the page as a person would. */
 export async function readShown({ page }: Visitor): Promise<{ key: string; codes: string[] }> {
   const key = await page.locator('#key').innerText();
   const codes = await page.locator('#codes code').allInnerTexts();
   return { key: key.trim(), codes: codes.map((code) => code.trim()) };
 }
 
-/** Types back what is asked for, by keyboard. The numbers of the codes are read from the labels. */
+/** Types the requested secrets back by keyboard. Takes the numbers of the codes from the labels. */
 export async function typeBack(visitor: Visitor, { key, codes }: { key: string; codes: string[] }): Promise<void> {
   const { page } = visitor;
   await visitor.tabTo('#merchant_key');
-  // As from the clipboard.
+  // Insert the text at once, as from the clipboard.
   await page.keyboard.insertText(key);
   if (codes.length === 0) return;
   for (const field of ['code_first', 'code_second']) {
@@ -24,7 +24,6 @@ export async function typeBack(visitor: Visitor, { key, codes }: { key: string; 
   }
 }
 
-/** What the page says first. */
 export async function heading({ page }: Visitor): Promise<string> {
   return (await page.locator('main :is(h1, h2)').first().innerText()).trim();
 }
@@ -34,7 +33,7 @@ export async function press(visitor: Visitor, selector: string, key = 'Enter'): 
   await Promise.all([visitor.page.waitForEvent('load'), visitor.page.keyboard.press(key)]);
 }
 
-/** The first step of /join, by keyboard, up to what is shown once. */
+/** Does the first step of /join by keyboard, up to the page that shows the secrets once. */
 export async function beginJoin(visitor: Visitor, market: BrowserMarket, handle: string): Promise<void> {
   const { page } = visitor;
   await page.goto(`${market.url}/join`);
@@ -65,7 +64,7 @@ export async function beginRecover(visitor: Visitor, market: BrowserMarket, code
 
 export const CONFIRM = 'form[data-typed-back] button[type=submit]';
 
-/** Shut before, open once all of it is typed back, and then done. */
+/** Confirms: the button is disabled until all is typed back, then it works. */
 export async function confirm(visitor: Visitor, shown: { key: string; codes: string[] }): Promise<void> {
   const button = visitor.page.locator(CONFIRM);
   expect(await button.isDisabled()).toBe(true);
@@ -78,7 +77,7 @@ export async function meOf(market: BrowserMarket, key: string): Promise<number> 
   return (await market.ask('/api/me', undefined, key)).status;
 }
 
-/** The same without the keyboard, for tests of other things. */
+/** Joins without the keyboard, for tests of other things. */
 export async function quickJoin({ page }: Visitor, market: BrowserMarket, handle: string): Promise<void> {
   await page.goto(`${market.url}/join`);
   await fillJoin({ page }, handle);

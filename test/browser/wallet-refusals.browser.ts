@@ -6,9 +6,9 @@ import { usdcAdmin } from '../support/chain.ts';
 import { removeListing } from '../support/seed.ts';
 import { beyondRefusals, richAccount, type Shopper, walletStage } from './wallet-stage.ts';
 
-// Everything that can go wrong while a person buys with a wallet: what the page says, and that no buyer pays twice or for nothing.
+// Everything that can fail while a person buys with a wallet: the page says it, and no buyer pays twice or for nothing.
 
-/** Time of market and chain together; only ever forward. */
+/** Offset of the market's and the chain's time. It only grows. */
 let offsetMs = 0;
 const clock = { now: () => systemClock.now() + offsetMs, sleep: systemClock.sleep };
 const { world, goods, shopper, browser, facilitator, forward } = await walletStage({ clock });
@@ -19,7 +19,7 @@ afterEach(async () => {
   people = [];
 });
 
-/** No test sees a visitor of an earlier one. Their time is the market's. */
+/** Opens a visitor without the storage of earlier tests, on the market's time. */
 async function visit(): Promise<Shopper> {
   const person = await shopper();
   people.push(person);
@@ -35,7 +35,7 @@ async function moveTime(seconds: number): Promise<void> {
   await world.chain.mine(1);
 }
 
-/** The page says this, whether money moved, and looks as it should. */
+/** Expects this message on the page, the statement about the money, and a good look. */
 async function expectTrouble(person: Shopper, title: string | RegExp, money: string, shot: string): Promise<void> {
   const { page, visitor } = person;
   await page.locator('#stage-title', { hasText: title }).waitFor();
@@ -167,7 +167,7 @@ describe('the browser', () => {
     const visitor = await browser.visitor({ javaScriptEnabled: false });
     await visitor.page.goto(`${world.url}/listing/${listed.id}/buy`);
     expect(await visitor.page.locator('noscript').innerText()).toContain('This page needs its script');
-    // Without findings: axe is a script itself, and does not run here.
+    // No axe here: it is a script, and scripts are off.
     await visitor.shoot('wallet-no-script');
     await visitor.page.click('noscript a');
     expect(await visitor.page.locator('#how').innerText()).toBe('How to buy');
@@ -301,7 +301,7 @@ describe('an undecided payment', () => {
     });
     facilitator.script({ verify: 'invalid', settle: 'garbage' });
     await person.toMessage(listed);
-    // Read on the way: the browser keeps no body that a script has taken as a stream.
+    // Read each body at once, because the browser does not keep one that a script streamed.
     const refusals: Record<string, unknown>[] = [];
     await page.route('**/api/buy/*', async (route) => {
       const response = await route.fetch();
@@ -352,7 +352,7 @@ describe('an undecided payment', () => {
     const listed = await goods();
     const person = await visit();
     const { page } = person;
-    // The listing goes while the transfer is on its way.
+    // Remove the listing while the transfer is under way.
     facilitator.before('settle', () => removeListing(world.db.database, listed.id));
     await person.toSettled(listed);
     await world.finalize();

@@ -13,23 +13,20 @@ import { testBrowser, type Visitor } from './browser.ts';
 const ICON =
   'data:image/svg+xml,%3Csvg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"%3E%3Crect width="8" height="8" fill="teal"/%3E%3C/svg%3E';
 
-/** A wallet as an extension of the browser would be one: it knows a key, shows an account, and signs when its owner says yes. */
+/** Acts like a browser extension wallet: has a key, shows an account, and signs when its owner agrees. */
 export interface TestWallet {
   account: TestAccount;
-  /** What it was given to sign, each with yes. */
   signed: TypedData[];
-  /** Every question, by its method. */
+  /** Methods it was called with. */
   asked: string[];
   chainId: string;
-  /** Whether it can change to another network. */
+  /** True if it can switch networks. */
   changesNetwork: boolean;
-  /** What it says that it holds; null: it does not answer that. */
+  /** The balance it reports. Null: it does not answer. */
   balance: bigint | null;
-  /** Its owner says no to these from now on. */
+  /** Methods that its owner refuses from now on. */
   refuses: Set<string>;
-  /** What runs before the next signature. */
   beforeSigning: (() => Promise<void>) | null;
-  /** Another account is chosen in it. */
   choose(page: Page, account: TestAccount): Promise<void>;
 }
 
@@ -65,7 +62,7 @@ class Refused extends Error {
   }
 }
 
-/** Puts a wallet into every tab of a visitor. */
+/** Installs a wallet in every tab of a visitor. */
 export async function installWallet(
   { page }: Visitor,
   account: TestAccount,
@@ -129,7 +126,7 @@ async function sign(wallet: TestWallet, [address, text]: readonly unknown[]): Pr
 
 let payers = 0;
 
-/** An account of its own with 100 USDC and nothing for gas, so that what it paid can be counted. */
+/** A new account with 100 USDC and no gas, so that its payments can be counted. */
 export async function richAccount(world: World): Promise<TestAccount> {
   payers += 1;
   const account = testAccount(`person ${payers}`);
@@ -151,21 +148,20 @@ export interface Shopper {
   page: Page;
   wallet: TestWallet;
   payer: TestAccount;
-  /** On the page for buying, with the wallets shown. */
+  /** Opens the purchase page with the wallets shown. */
   open(goods: Goods): Promise<void>;
-  /** Up to the message that is to be signed. */
   toMessage(goods: Goods): Promise<void>;
-  /** Up to a transfer that is seen. */
+  /** Proceeds until a transfer is seen. */
   toSettled(goods: Goods): Promise<void>;
-  /** What that wallet has paid so far, transfer by transfer. */
+  /** Transfers that the wallet paid so far. */
   paid(): Promise<bigint[]>;
-  /** The whole of the page in words. */
+  /** The text of the whole page. */
   said(): Promise<string>;
 }
 
-/** One world and one browser for all tests of a file; the facilitator does what ours does until a test says otherwise. */
+/** One world and one browser for all tests of a file. The facilitator behaves normally until a test scripts it. */
 export async function walletStage(options: Omit<WorldOptions, 'facilitatorUrl'> = {}) {
-  // The page signs for the address at which it stands.
+  // The page signs for the address it is served from, so the port must be known first.
   const trade = await scriptedTrade({ port: await freePort(), ...options });
   const browser = testBrowser();
   let made = 0;
@@ -220,7 +216,7 @@ export async function walletStage(options: Omit<WorldOptions, 'facilitatorUrl'> 
   return { ...trade, goods, shopper, browser };
 }
 
-/** What a browser tells its console of refusals that belong to the way of a payment. */
+/** Drops console messages about refusals that are a normal part of a payment. */
 export function beyondRefusals({ complaints }: Visitor): string[] {
   return complaints.filter((one) => !/status of (?:402|404|409|503)/.test(one));
 }

@@ -10,7 +10,7 @@ const { world, goods, shopper } = await walletStage();
 
 const proofOf = (route: Route): string | undefined => route.request().headers()['payment-signature'];
 
-/** Nothing of this request or later ones with a proof comes through until it is let go. */
+/** Blocks requests that carry a proof until released. */
 async function holdProofs({ page }: Shopper): Promise<{ sent: Promise<string>; release(): Promise<void> }> {
   let heard = (_proof: string): void => {};
   const sent = new Promise<string>((resolve) => {
@@ -151,7 +151,7 @@ describe('a reload pays nothing twice', () => {
       if (proofOf(route) === undefined) return await route.continue();
       await route.fetch();
       answered();
-      // The tab hears nothing of it any more.
+      // Stop all messages to this tab.
     });
     await person.toMessage(listed);
     await page.click('#sign');
@@ -211,7 +211,7 @@ describe('two tabs', () => {
     await other.page.goto(person.page.url());
     await other.page.locator('#wallet-0').waitFor();
     const tabs = [person.page, other.page];
-    // Without waiting for the button to stand still: the tab that is second loses it.
+    // Click without Playwright's wait for a stable button, because the second tab loses it.
     await Promise.all(tabs.map((page) => page.evaluate(`document.getElementById('wallet-0')?.click()`)));
     const elsewhere = (page: (typeof tabs)[number]) => page.locator('[data-kind=elsewhere]');
     await expect

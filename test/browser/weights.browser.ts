@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { testBrowser } from './browser.ts';
 import { pagesOf, REFUSED_PAGES, storefrontGround } from './storefront-ground.ts';
 
-// The same counts as test/page-weights.test.ts, as a browser sees them.
+// Checks the counts of test/page-weights.test.ts in a real browser.
 
 const browser = testBrowser();
 const ground = storefrontGround();
@@ -11,7 +11,7 @@ const MOST_BEFORE_PAINT = 4;
 const KB = 1024;
 const MOST_SHIFT = 0.001;
 
-/** What the browser itself says that painting had to wait for. */
+/** Resources that the browser reports as render-blocking. */
 const BLOCKING = `performance.getEntriesByType('resource').filter((one) => one.renderBlockingStatus === 'blocking').map((one) => one.name)`;
 const PAINTED = `new Promise((resolve) => new PerformanceObserver((list, observer) => {
   if (list.getEntriesByName('first-contentful-paint').length === 0) return;
@@ -49,7 +49,7 @@ it('every page is painted with no more than four answers, while everything else 
   }
 });
 
-/** Every request of a page until it is quiet, and what the bodies of scripts and styles weigh on the way. */
+/** Loads a page until it is quiet. Returns every request, and the size of scripts and styles on the wire. */
 async function loads(page: Page, address: string): Promise<{ urls: string[]; script: number; style: number }> {
   const urls: string[] = [];
   const sizes: Promise<[kind: string, bytes: number]>[] = [];
@@ -70,7 +70,7 @@ async function loads(page: Page, address: string): Promise<{ urls: string[]; scr
 
 it('everything comes from the market itself, and scripts and styles stay light', async () => {
   for (const [path] of [...pagesOf(ground.ids), ...REFUSED_PAGES]) {
-    // Nothing is kept from the page before.
+    // A new visitor, so that nothing is cached.
     const visitor = await browser.visitor();
     const { urls, script, style } = await loads(visitor.page, `${ground.url}${path}`);
     expect(urls.length).toBeGreaterThan(2);
@@ -80,7 +80,7 @@ it('everything comes from the market itself, and scripts and styles stay light',
   }
 });
 
-/** The font of machine facts is asked for when a page is laid out, so it may come after the first paint. */
+/** Fonts for text. The monospaced font is requested during layout, so it may come after the first paint. */
 const TEXT_FONTS = `Promise.all(['Inter', 'Source Serif'].map((name) => document.fonts.load('1em "' + name + '"'))).then(() => true)`;
 
 it('nothing moves when scripts and the font of machine facts come late', async () => {
@@ -102,7 +102,7 @@ it('nothing moves when scripts and the font of machine facts come late', async (
     await page.waitForLoadState('load');
     await page.evaluate('document.fonts.ready.then(() => true)');
     await page.evaluate(TWO_FRAMES);
-    // A word that changes in its own place is no more than this; nothing next to it moves.
+    // Allows a word that changes in place, and no shift of its neighbours.
     const shift = await page.evaluate<number>('window.shift');
     expect([path, shift]).toEqual([path, expect.toSatisfy((n: number) => n < MOST_SHIFT)]);
     await visitor.close();

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { chromium } from 'playwright-core';
 import { findChromium } from './find-chromium.ts';
 
-// Makes the small pictures of README and docs from the screenshots that `OPENAISLE_SHOTS=1 npm run test:browser` has left in `shots`.
+// Makes the small pictures of README and docs from the screenshots of `OPENAISLE_SHOTS=1 npm run test:browser` in `shots`.
 
-/** The name in docs/pictures, the screenshot, and how wide and high what is shown of it is, in CSS pixels. */
+/** Name in docs/pictures, screenshot, and the size of the visible part in CSS pixels. */
 const PICTURES: readonly [name: string, shot: string, width: number, height: number][] = [
   ['shelves', 'shelves-1440-light', 720, 450],
   ['listing', 'listing-820-light', 480, 560],

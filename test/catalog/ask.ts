@@ -13,13 +13,13 @@ import type { MemoryAnswer, ReadFromMemory } from '../../src/platform/http/opera
 import { Refusal } from '../../src/platform/refusal.ts';
 import type { TestMarket } from '../support/market-context.ts';
 
-/** An answer as far as it must be the same in every process. */
+/** The parts of an answer that must be equal in every process. */
 export interface Said {
   etag: string | null;
   text: string;
 }
 
-/** The operation behind an address, called as the server calls it: nothing is out of its reach. */
+/** Calls the operation behind an address as the server does. It can read everything. */
 export async function askOperation(market: TestMarket, target: string): Promise<Said> {
   const { catalog, events } = market;
   const [path = '', query = ''] = target.split('?');
@@ -50,7 +50,7 @@ export async function askOperation(market: TestMarket, target: string): Promise<
   throw new Error(`nothing is known of ${target}`);
 }
 
-/** The same, where a refusal is an answer too. */
+/** The same, with a refusal as a normal answer. */
 export async function askOrReason(market: TestMarket, target: string): Promise<Said> {
   try {
     return await askOperation(market, target);
@@ -61,17 +61,17 @@ export async function askOrReason(market: TestMarket, target: string): Promise<S
 }
 
 const readers = new WeakMap<TestMarket, ReadFromMemory>();
-/** As a client that has just written would be answered: no page is older than the model. */
+/** Answers as for a client that has just written: no cached page may be older than the model. */
 const EXACT = { leastVersion: () => Number.POSITIVE_INFINITY };
 
-/** The in-memory path; null where it leaves the request to the operation. Its bytes have to be released. */
+/** Answers from memory. Null: left to the operation. The caller has to release the bytes. */
 export function memoryAnswer(market: TestMarket, target: string, gzip = false): MemoryAnswer | null {
   const read = readers.get(market) ?? createReadFromMemory(market, EXACT);
   readers.set(market, read);
   return read({ target, accept: undefined, acceptsGzip: gzip, hasKey: false, network: () => '' });
 }
 
-/** Bytes taken at once, as they may be written again once they are given back. */
+/** Copies the bytes at once, because released ones may be overwritten. */
 export function fromMemory(market: TestMarket, target: string, gzip = false): Said | null {
   const answer = memoryAnswer(market, target, gzip);
   if (answer === null) return null;

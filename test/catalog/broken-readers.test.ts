@@ -11,7 +11,7 @@ beforeAll(async () => {
   stage = await openStage(db.database);
 });
 
-/** Together more than the buffers of both ends of a connection take. */
+/** Enough pages to exceed the buffers at both ends of a connection. */
 const PAGES = 120;
 const READERS = 12;
 
@@ -24,7 +24,7 @@ it('pages that clients never read to their end give their memory back', async ()
   await market.catalog.searchable();
   const { buffers } = market.catalog.model().pages;
   const { port, server } = await listenSample({ fromMemory: createReadFromMemory(market, { leastVersion: () => 0 }) });
-  // Each is asked for once by each reader: made for the first, and kept for the others.
+  // Every reader requests each page once. The first request builds it, and the others get the cached one.
   const asked = Array.from({ length: PAGES }, (_, at) => {
     const target = `/api/shelves?limit=50&max_price_usdc=${1_000 + at}`;
     return `GET ${target} HTTP/1.1\r\nHost: x\r\n\r\n`;

@@ -6,18 +6,18 @@ import { seedMerchant, seedStock } from '../support/seed.ts';
 import { addressesOf, expectSame } from './same-bytes.ts';
 import { processOn } from './stage.ts';
 
-/** More than come with the first answer. */
+/** More rows than fit in the first answer. */
 const MANY = 201;
 const TABLES = ['listings', 'purchases', 'catalog_changes', 'merchants'];
-/** PostgreSQL looks at the parameters of a statement for so many times before it may keep a plan for good. */
+/** PostgreSQL plans a statement for its parameters this many times before it may keep a generic plan. */
 const PLANNED_ANEW = 6;
 
-// With one connection all steps are planned on the same one.
+// One connection, so that it plans all steps.
 const db = testDatabase({ poolSize: 1 });
 
 it('thousands of listings at once do not wait for a plan that was made while the tables were empty', async () => {
   const { database } = db;
-  // An analysis of the tables, whenever it came, would mend the plan.
+  // Disable autovacuum, because statistics from an analysis would improve the bad plan.
   await onServer(db.url, TABLES.map((table) => `alter table ${table} set (autovacuum_enabled = false)`).join(';'));
   const seller = (await seedMerchant(database)).id;
   const list = (count: number) =>
@@ -38,7 +38,7 @@ it('thousands of listings at once do not wait for a plan that was made while the
     await process.catalog.fresh();
   }
   const [first] = await list(4_000);
-  // Within the five seconds that a statement may take.
+  // Within the five seconds of the statement timeout.
   await process.catalog.fresh();
   await expectSame(process, processOn(database), addressesOf([first ?? 0n], ['/api/shelves?limit=50']));
 }, 60_000);

@@ -10,9 +10,9 @@ import { openPostgresGround, type PostgresServer } from '../support/standby-post
 import { addressesOf, expectSame } from './same-bytes.ts';
 import { openStage, processOn, type Stage } from './stage.ts';
 
-/** Transactions that are lost, or leave nothing on the disk. */
+/** Transactions that are lost, or leave nothing on disk. */
 const LOST = 300;
-/** A round is played again where the server wrote what it was to forget: it does so every ten seconds. */
+/** Retries of a round. The server flushes every ten seconds, and a flush saves what it should lose. */
 const ROUNDS = 10;
 
 let begun: AsyncDisposableStack;
@@ -41,7 +41,7 @@ afterEach(() => begun.disposeAsync());
 const idAt = (at: number): bigint => ids[at] ?? 0n;
 const voterAt = (at: number): bigint => stage.voters[at] ?? 0n;
 
-/** Takes so many ids of transactions, each of which writes nothing but that it ended so. */
+/** Consumes transaction ids with empty transactions that commit or roll back. */
 const takeIds = (on: Database, ending: 'commit' | 'rollback', count = LOST): Promise<number> =>
   on.run(sql([`do $$ begin for at in 1..${count} loop perform pg_current_xact_id(); ${ending}; end loop; end $$`]));
 
@@ -50,7 +50,7 @@ async function nextIdOf(on: Database): Promise<bigint> {
   return BigInt(id);
 }
 
-/** Votes, and says by which transaction. */
+/** Votes and returns the transaction's id. */
 async function vote(on: Database, at: number, voter: number): Promise<bigint> {
   await seedVote(on, idAt(at), voterAt(voter));
   const { id } = await on.one<{ id: string }>(sql`select max(xid)::text as id from catalog_changes`);
@@ -60,7 +60,7 @@ async function vote(on: Database, at: number, voter: number): Promise<bigint> {
 const loads = (market: ReturnType<typeof processOn>): number =>
   market.lines.filter(({ event }) => event === 'catalog_loaded').length;
 
-/** For connections to come the server refuses to say where its log stands, and so on which timeline it is. */
+/** Makes the server refuse to tell new connections its position in the log, and so its timeline. */
 async function hideTimeline(): Promise<void> {
   await database.run(sql`
     create function public.pg_current_wal_lsn() returns pg_lsn language plpgsql as
@@ -89,7 +89,7 @@ it.for(['tells', 'does not tell'])(
     wire.leadTo(standby.url);
     wire.cut();
     const other = begun.adopt(await openDatabase({ url: standby.url, poolSize: 1 }), (one) => one.close());
-    // As on a host that is slow to connect again: the new server is past all of the ids when it comes.
+    // A host may be slow to reconnect: then the new server has already passed all of the ids.
     expect(await vote(other, 0, 0)).toBeLessThan(before);
     await takeIds(other, 'commit', 2 * LOST);
     expect(await nextIdOf(other)).toBeGreaterThan(before);
@@ -97,7 +97,7 @@ it.for(['tells', 'does not tell'])(
     expect(market.catalog.model().columns.votes[Number(idAt(0))]).toBe(1);
     expect(market.catalog.model().columns.votes[Number(idAt(1))]).toBe(0);
     expect(loads(market)).toBe(2);
-    // One change of servers is one load.
+    // One change of server causes one load.
     await seedVote(other, idAt(3), voterAt(0));
     await expectSame(market, processOn(database), addressesOf(ids));
     expect(loads(market)).toBe(2);
@@ -109,7 +109,7 @@ const CRASHES: Readonly<Record<string, () => Promise<void>>> = {
     await primary.kill();
     await primary.start();
   },
-  // The postmaster ends all others, recovers, and goes on: its own start stays the same.
+  // The postmaster ends all other sessions, recovers and continues. Its own start time stays the same.
   'one of its sessions': async () => {
     const starts = await startsOf(primary);
     const { pid } = await database.one<{ pid: number }>(sql`select pg_backend_pid() as pid`);
@@ -137,7 +137,7 @@ it.for(Object.entries(CRASHES))(
       await takeIds(other, 'commit', 2 * LOST);
       await other.close();
       await expectSame(market, processOn(database), addressesOf(ids));
-      // The server lost no commit, so only the noted changes have to be read.
+      // The server lost no commit, so only the noted changes are read.
       expect(loads(market)).toBe(1);
       if (reused) return;
     }

@@ -8,7 +8,7 @@ import { openStage, processOn, type Stage } from './stage.ts';
 
 const db = testDatabase();
 const PROMISED_MS = 250;
-/** A machine that does much else at the time may keep anybody waiting once. */
+/** Allows one slow answer on a busy machine. */
 const SLOWEST_MS = 1_500;
 const CHANGES = 12;
 
@@ -43,12 +43,12 @@ it.each([
     await market.catalog.stop();
     await own.close();
   }
-  // Within two seconds or three: that many are a crowd.
+  // All within two or three seconds: enough pages to simulate a crowd.
   expect(market.catalog.answers.pagesMade()).toBeGreaterThanOrEqual(pages * CHANGES * 0.8);
   const sorted = waits.toSorted((a, b) => a - b);
   expect(sorted[Math.floor(CHANGES * 0.8)], `waited ${sorted.join(', ')} ms`).toBeLessThanOrEqual(PROMISED_MS);
 
-  /** Commits something, and says how to see it. */
+  /** Commits a change and returns a check that sees it. */
   async function change(count: number): Promise<() => boolean> {
     const said = (address: string): string => fromMemory(market, address)?.text ?? '';
     if (count === CHANGES - 1) {
@@ -91,7 +91,7 @@ it('the process that committed has it in its own copy as soon as it asks for wha
   const stage = market.catalog.model().merchantOfHandle.get('red-atlas');
   for (let count = 0; count < 20; count += 1) {
     const [id] = await seedStock(db.database, BigInt(stage?.id ?? 0), [{ title: `Own ${count}` }]);
-    // Passes that began before the commit are under way all the time.
+    // Request a pass while another one is running, which may have begun before the commit.
     void market.catalog.fresh();
     await market.catalog.fresh();
     expect(fromMemory(market, `/api/listing/${id}`)?.text).toContain(`"Own ${count}"`);

@@ -21,7 +21,7 @@ import { fromMemory, memoryAnswer } from './ask.ts';
 import { addressesOf, expectSame } from './same-bytes.ts';
 import { openStage, processOn } from './stage.ts';
 
-// What is said about a listing and what becomes of it around its sales: a copy that followed it all tells what a new one reads.
+// Comments, sales and endings of listings: a copy that followed every change answers like a copy that loads now.
 
 const db = testDatabase();
 const clock = settableClock(Date.UTC(2026, 0, 6));
@@ -77,7 +77,7 @@ const decide = (database: Database, id: bigint) =>
     update appeals set outcome = 'removal_upheld', outcome_reason = ${STATEMENT}, decided_at = now()
     where listing_id = ${id} and outcome is null`);
 
-/** The newest of the line goes on; the other texts as a new listing has them. */
+/** Lists a version after the newest one, with new texts. */
 async function version(database: Database, id: bigint): Promise<bigint[]> {
   const made = await database.rows<{ id: bigint }>(sql`
     insert into listings (id, merchant_id, title, description, preview, price_units, seller_wallet, tags, aisle, created_at,
@@ -90,7 +90,7 @@ async function version(database: Database, id: bigint): Promise<bigint[]> {
   return made.map((row) => row.id);
 }
 
-/** What becomes of a thing of the city, one step of many; those that its state does not allow are refused. */
+/** Runs one random step in a thing's life. A step that its state does not allow is refused. */
 async function thing(database: Database, id: bigint, which: number, by: bigint): Promise<void> {
   const steps = [
     () => seedWorldSale(database, id, { merchantId: by }),
@@ -160,7 +160,7 @@ it('comments, appeals, versions, flags and things: a copy that followed and one 
           const { count } = await database.one<{ count: bigint }>(
             sql`select count(*) from comments where listing_id = ${id}`,
           );
-          // A listing with comments is always answered with them.
+          // A listing with comments is not answered from memory, because the answer includes them.
           for (const market of [old, fresh])
             expect(memoryAnswer(market, `/api/listing/${id}`) === null).toBe(count > 0n);
           kinds.add(count > 0n ? 'with' : 'without');

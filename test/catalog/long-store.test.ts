@@ -107,11 +107,11 @@ for (const [name, memoryBytes] of [
     const gone: bigint[] = [];
     let count = 0;
     for (let piece = await pieces.next(); piece.done !== true; piece = await pieces.next()) {
-      // Each piece belongs to the answer: a copy would hide that it is written again.
+      // Keep the pieces themselves, since a copy would hide that one is overwritten later.
       parts.push(piece.value);
       count += 1;
       if (count !== 3) continue;
-      // One that was sent, one that comes next, one at the end; everything in between changes and stays.
+      // Change one row that was sent, one that comes next, and one at the end. All between them stay.
       for (const at of [SIZE - 10, SIZE - 250, 20]) {
         const id = ids[at] ?? 0n;
         await withdrawListing(db.database, id);

@@ -5,7 +5,7 @@ import { FIELD_WEIGHTS, rarityWeight, termLevel } from '../../src/market/catalog
 import { tokenize } from '../../src/market/catalog/text/tokenize.ts';
 import type { Queryable } from '../../src/platform/database/database.ts';
 
-/** The shelves once more, as simply as they can be written: rows out of the tables and loops over them. */
+/** A second implementation of the shelves, as simple as possible: rows from the tables and loops over them. */
 
 export interface NaiveTerm {
   kind: 'word' | 'beginning' | 'phrase';
@@ -14,7 +14,7 @@ export interface NaiveTerm {
 }
 
 export interface NaiveQuery {
-  /** At most the last one is a beginning. */
+  /** Only the last term may be a prefix. */
   terms: readonly NaiveTerm[] | null;
   tag: string | null;
   aisle: Aisle | null;
@@ -38,7 +38,7 @@ export interface NaiveRow {
   sales: number;
   verifiedSales: number;
   pinned: boolean;
-  /** Words of the title, of each tag, of the seller's name, of the description, of the preview. */
+  /** Words of the title, of each tag, of the seller's name, of the description, and of the preview. */
   fields: { weight: number; words: string[] }[];
 }
 
@@ -59,7 +59,6 @@ interface Row {
   preview: string;
 }
 
-/** Every live listing as the tables have it now. */
 export async function readNaiveRows(database: Queryable): Promise<NaiveRow[]> {
   const rows = await database.rows<Row>(sql`
     select l.id::int4 as id, m.handle as merchant, l.price_units, l.tags, l.aisle, l.license, l.edited_act::int4 as edited_act, l.pinned,
@@ -105,7 +104,7 @@ export function matchesNaively(row: NaiveRow, query: NaiveQuery): boolean {
   );
 }
 
-/** How much a stem stands out in a listing, from its text alone. */
+/** Scores a stem in a listing by its text alone. */
 function levelOfStem(row: NaiveRow, stem: string): number {
   let weighted = 0;
   let length = 0;
@@ -124,7 +123,7 @@ function levelOfBeginning(row: NaiveRow, beginning: string): number {
   return Math.max(...[...stems].map((stem) => levelOfStem(row, stem)));
 }
 
-/** What each part of the query counts, given all live rows. A word that comes twice counts once. */
+/** Weights each term of the query over all live rows. A word that occurs twice counts once. */
 export function weightsOf(rows: readonly NaiveRow[], terms: readonly NaiveTerm[]) {
   const parts = new Map<string, (row: NaiveRow) => number>();
   for (const { kind, words, excluded } of terms) {
@@ -141,7 +140,7 @@ export function weightsOf(rows: readonly NaiveRow[], terms: readonly NaiveTerm[]
 
 export type Keys = (row: NaiveRow) => number;
 
-/** By which number a sort goes, the highest first. Weights of words are those of the given rows. */
+/** Returns the sort keys, highest first. Word weights come from the given rows. */
 export function keysOf(rows: readonly NaiveRow[], { sort, terms }: NaiveQuery): Keys {
   if (sort === 'karma') return (row) => row.votes;
   if (sort === 'sales') return (row) => row.sales;
@@ -162,12 +161,11 @@ const LEADS_PINNED: Readonly<Record<NaiveQuery['sort'], boolean>> = {
   relevance: false,
 };
 
-/** Whether the maintainer's pins come first in that order. */
+/** Tells whether the maintainer's pins come first in this order. */
 export function leadsPinned({ sort }: Pick<NaiveQuery, 'sort'>): boolean {
   return LEADS_PINNED[sort];
 }
 
-/** All of the shelf in its order. */
 export function sortNaively(rows: readonly NaiveRow[], query: NaiveQuery): NaiveRow[] {
   const keyOf = keysOf(rows, query);
   const leads = (row: NaiveRow): number => Number(leadsPinned(query) && row.pinned);

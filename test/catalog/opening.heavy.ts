@@ -41,14 +41,14 @@ const idAt = (at: number): bigint => ids[at] ?? 0n;
 
 interface Held {
   database: Database;
-  /** Resolves with the connection that reads, when it is about to read JSON while requests are served. */
+  /** Resolves with the connection that is about to read JSON while requests are served. */
   reading: Promise<number>;
   letGo(): void;
-  /** Of listings, while requests are served. */
+  /** Batches of listings read while requests are served. */
   portions(): number;
 }
 
-/** The same database, which holds back the JSON that is read after the shelves were opened. */
+/** Opens the same database and delays JSON that is read after the shelves were opened. */
 function holdBack(): Held {
   const reading = Promise.withResolvers<number>();
   const gate = Promise.withResolvers<void>();
@@ -63,7 +63,7 @@ function holdBack(): Held {
             rows: async (query) => {
               if (!query.sql.includes('appealed as')) return tx.rows(query);
               portions += 1;
-              // The newest are read before the shelves are opened.
+              // The newest are read before the shelves open.
               if (portions > 1) {
                 if (portions === 2)
                   reading.resolve((await tx.one<{ pid: number }>(sql`select pg_backend_pid() as pid`)).pid);
@@ -97,7 +97,7 @@ async function complete() {
   return market;
 }
 
-/** Of old listings, and of old and new ones together; none that searches for words. */
+/** Addresses of old listings, and of old and new ones together. None searches for words. */
 function withoutWords(): string[] {
   const oldest = `/api/listing/${ids[0]}`;
   const details = [3, 4, 5, 6, 8, 11, 2_500].map((at) => `/api/listing/${idAt(at)}`);
@@ -109,19 +109,19 @@ function withoutWords(): string[] {
 it('shelves are complete before their listings are read, and say what a copy says that has read them all', async () => {
   const { market, letGo } = await opened();
   const other = await complete();
-  // Nothing of it is in memory.
+  // The listings on this page are not in memory.
   const deep = '/api/shelves?sort=karma&limit=50';
   const first = await askOperation(other, deep);
   expect(fromMemory(market, deep)).toBeNull();
   for (const at of [3, 4, 20]) expect(fromMemory(market, `/api/listing/${idAt(at)}`)).toBeNull();
-  // The newest are there, and what is pinned above them.
+  // The newest listings and the pinned ones are in memory.
   expect(fromMemory(market, `/api/listing/${idAt(4_299)}`)).not.toBeNull();
   expect(fromMemory(market, '/api/window')).not.toBeNull();
   expect(fromMemory(market, '/api/shelves?limit=50')).toEqual(await askOperation(other, '/api/shelves?limit=50'));
   for (const address of withoutWords()) {
     const expected = await askOrReason(other, address);
     expectEqual(await askOrReason(market, address), expected, address);
-    // What a request has waited for stays.
+    // Listings that a request waited for stay in memory.
     const quick = fromMemory(market, address);
     if (quick !== null) expectEqual(quick, expected, address);
   }

@@ -45,7 +45,7 @@ it('a copy that followed every change and one that was just read give the same b
       for (const batch of batches) {
         for (const one of batch) await perform(stage, ids, one);
         await seedEvent(database, 'sale', { listing_id: 1 });
-        // Some of the time what is asked for is kept from before the change.
+        // Warm the cache, so that some answers were cached before the change.
         for (const address of asked.slice(0, 4)) fromMemory(old, address);
         await expectSame(old, processOn(database, { clock }), addressesOf(ids, asked));
       }

@@ -37,7 +37,7 @@ const plan = fc.record({
   deeds: fc.array(deed, { minLength: 40, maxLength: 80, size: 'max' }),
 });
 
-/** Whether the page had to be put together to be given at once; null: it is not. */
+/** True: the page had to be built. False: it was cached. Null: not answered from memory. */
 function isMade(market: TestMarket, address: string): boolean | null {
   const { pagesMade } = market.catalog.answers;
   const before = pagesMade();
@@ -47,7 +47,7 @@ function isMade(market: TestMarket, address: string): boolean | null {
   return pagesMade() > before;
 }
 
-/** Plain and in gzip, where it is given at once. */
+/** Checks both encodings where the page is answered from memory. */
 function expectGiven(market: TestMarket, address: string, expected: Said): void {
   const plain = fromMemory(market, address);
   if (plain !== null) expectEqual(plain, expected, address);
@@ -55,7 +55,6 @@ function expectGiven(market: TestMarket, address: string, expected: Said): void 
   if (packed !== null) expectEqual({ ...packed, etag: expected.etag }, expected, address);
 }
 
-/** The page after that one. */
 function nextOf(address: string, { etag, text }: Said): string | null {
   const cursor = etag === null ? null : JSON.parse(text).next_cursor;
   return cursor === null ? null : `${address.replace(/[?&]cursor=[^&]*/, '')}&cursor=${cursor}`;
@@ -101,14 +100,14 @@ it('whatever changes, a page from the cache is the one that a copy which was jus
     }),
     { numRuns: Number(process.env['KEPT_RUNS'] ?? 15), seed: Number(process.env['KEPT_SEED'] ?? 20_260_109) },
   );
-  // Both happen often, or nothing was proved.
+  // Both must happen often, or the test proves nothing.
   expect(counted.kept).toBeGreaterThan(100);
   expect(counted.remade).toBeGreaterThan(100);
 }, 120_000);
 
 it('listings and finished responses together stay within the budget, and pages make room when listings come', async () => {
   const { database } = db;
-  // The index of words takes three of them whatever is in it.
+  // The word index alone takes three megabytes, even when empty.
   const memoryBytes = 8 * 1_048_576;
   const list = async (count: number): Promise<void> => {
     const goods = Array.from({ length: count }, (_, at) => ({ title: `lamp ${at}`, description: 'lamp '.repeat(300) }));
@@ -128,7 +127,7 @@ it('listings and finished responses together stay within the budget, and pages m
         expect(taken().all).toBeLessThanOrEqual(memoryBytes);
       }
     }
-    // Nothing is lost of the memory for pages: all that is taken is kept.
+    // No memory leaks: every buffer taken for pages is still in use by a cached page.
     expect(old.catalog.model().pages.buffers.usedBytes()).toBeLessThanOrEqual(taken().pages);
   };
   readAll();

@@ -26,7 +26,7 @@ const FIXED = [
 
 const SHOWN = 160;
 
-/** Says where two answers part, and not all of both. */
+/** Shows where two answers first differ, without printing both. */
 export function expectEqual(one: Said | null, other: Said | null, address: string): void {
   let at = 0;
   const [text, expected] = [one?.text ?? '', other?.text ?? ''];
@@ -40,7 +40,7 @@ export function expectEqual(one: Said | null, other: Said | null, address: strin
   expect(short(one, text)).toEqual(short(other, expected));
 }
 
-/** Two copies that have taken in everything say the same on every way, byte for byte and tag for tag. */
+/** Expects two copies that have followed all changes to answer every way with equal bytes and tags. */
 export async function expectSame(one: TestMarket, other: TestMarket, addresses: readonly string[]): Promise<void> {
   for (const { catalog } of [one, other]) {
     await catalog.fresh();
@@ -59,7 +59,7 @@ export async function expectSame(one: TestMarket, other: TestMarket, addresses: 
   }
 }
 
-/** Reads of every kind, of these listings too. */
+/** Reads of every kind, including these listings. */
 export function addressesOf(ids: readonly bigint[], more: readonly string[] = []): string[] {
   const details = [...ids.slice(-12), 999_999n].map((id) => `/api/listing/${id}`);
   return [...FIXED, ...more, ...details, `/api/store/${SELLERS[0]}?before_id=${ids[0]}`, '/api/store/no-such-merchant'];

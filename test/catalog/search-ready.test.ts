@@ -68,7 +68,7 @@ it('until the text index is complete words are refused with a time to come back,
   expect(JSON.parse(fromMemory(market, '/api/shelves?q=map&limit=1')?.text ?? '').total).toBe(175);
 });
 
-/** Of what is in the index already, and of what is not yet. */
+/** Changes listings that are indexed and listings that are not yet. */
 async function changeAll(): Promise<void> {
   const { database } = db;
   for (const half of [0, 1]) {
@@ -115,7 +115,7 @@ it('what changes between the question to the database and its answer is in the i
   const { model, moment } = await read(100_000);
   const market = marketOf(db.database, model);
   let asked = 0;
-  // The row is read, then changed and followed, and only then handed on: what was read is of the past.
+  // Delays the read row until it was changed and followed, so that the row is outdated.
   const slow: Database = {
     ...db.database,
     rows: async (query) => {

@@ -23,7 +23,7 @@ import { type Change, SELLERS } from './random-shelves.ts';
 
 export const ROOMY_BYTES = 64 * 1_048_576;
 
-/** One more process, as far as the catalog goes: a copy of its own, with the same secrets. It looks when it is told to. */
+/** The catalog of another process: its own copy, with the same secrets. Looks for changes only when told. */
 export function processOn(
   database: Database,
   options: { memoryBytes?: number; clock?: Clock } = {},
@@ -43,7 +43,7 @@ export function processOn(
   return { ...marketContext({ database, clock }), ...logged, catalog, events };
 }
 
-/** The ways to read a model that follows nothing by itself; `catalog` may say otherwise. */
+/** A market over a model that does not follow by itself. `catalog` overrides parts. */
 export function marketOf(
   database: Database,
   model: Model,
@@ -57,14 +57,14 @@ export function marketOf(
   return { ...market, catalog: { ...catalog, answers } };
 }
 
-/** Who sells and who votes on it all, for random changes. */
+/** Sellers, voters and listings for random changes. */
 export interface Stage {
   database: Database;
   sellers: readonly bigint[];
   voters: readonly bigint[];
-  /** How many took each listing for nothing. */
+  /** Free takers per listing. */
   takers: Map<bigint, number>;
-  /** What can be restored, and unpinned. */
+  /** Listings that can be restored, and ones that can be unpinned. */
   removed: Set<bigint>;
   pinned: Set<bigint>;
 }
@@ -77,7 +77,7 @@ export async function openStage(database: Database): Promise<Stage> {
   return { database, sellers, voters, takers: new Map(), removed: new Set(), pinned: new Set() };
 }
 
-/** Does it to one of these listings; what it adds is added to them. */
+/** Applies the change to one of these listings. Adds new listings to `ids`. */
 export async function perform(stage: Stage, ids: bigint[], change: Change): Promise<void> {
   const { database, sellers, voters, takers } = stage;
   if (change.kind === 'merchant') {
@@ -118,7 +118,7 @@ export async function perform(stage: Stage, ids: bigint[], change: Change): Prom
   }
 }
 
-/** What costs nothing cannot be paid for. */
+/** Ignores the error that free goods cannot be paid for. */
 function passOverFree(error: unknown): void {
   if (error instanceof Error && error.message.includes('value_units')) return;
   throw error;

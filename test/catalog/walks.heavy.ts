@@ -34,7 +34,7 @@ interface Seen {
   matching: NaiveRow[];
 }
 
-/** No row twice, no more than were promised, every page's total right, and the first page as the plain sort has it. */
+/** Checks that no row comes twice or beyond the total, that all totals are right, and that the first page equals the naive sort. */
 function checkCounts(seen: readonly Seen[], given: NaiveQuery, limit: number): void {
   const [first] = seen;
   if (first === undefined) throw new Error('a walk has a page');
@@ -53,7 +53,7 @@ function checkCounts(seen: readonly Seen[], given: NaiveQuery, limit: number): v
   }
 }
 
-/** Each row behind the one before it, both as they were when they were shown. Pins and rarities are those of the beginning. */
+/** Checks that each row sorts after the one before, both as shown. Pins and rarities are those of the beginning. */
 function checkOrder(seen: readonly Seen[], given: NaiveQuery): void {
   const begun = seen[0]?.rows ?? new Map<number, NaiveRow>();
   const keyOf = keysOf([...begun.values()], given);
@@ -72,7 +72,7 @@ function checkOrder(seen: readonly Seen[], given: NaiveQuery): void {
   expect(places).toEqual(sorted);
 }
 
-/** A listing that was there on every page and did not move was shown, unless another one came in between and took its place. */
+/** Checks that a listing on the shelf at every page, which did not move, was shown, unless a newcomer took its place. */
 function checkComplete(seen: readonly Seen[], given: NaiveQuery): void {
   const [first] = seen;
   if (first === undefined) return;

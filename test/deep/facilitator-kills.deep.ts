@@ -1,4 +1,4 @@
-/** src/facilitator/kills.heavy.test.ts with many more settlements and kills: what is said there on its numbers holds here as well. */
+/** Runs src/facilitator/kills.heavy.test.ts with many more settlements and kills. Its notes on the numbers apply here. */
 import { testRandomKills } from '../support/facilitator-kills.ts';
 
 const many = { settlements: 2_000, kills: 50 };

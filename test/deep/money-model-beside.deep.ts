@@ -1,10 +1,10 @@
-/** The other half of the runs, so that two cores share them, and those with a market in a process of its own. */
+/** Plays the other half of the runs, so that two cores share them, and the runs with a market in a child process. */
 import { expect, it } from 'vitest';
 import { hostInChild } from '../model/host-in-child.ts';
 import { hostHere } from '../model/market-host.ts';
 import { playMany, RUNS } from './play-many.ts';
 
-/** A process starts a hundred times slower than a market in this one. */
+/** Starting a process takes a hundred times longer than starting a market in this one. */
 const RUNS_PER_RUN_IN_A_CHILD = 50;
 const APART = 1_000_000;
 

@@ -1,4 +1,4 @@
-/** test/model/money-model.heavy.ts with many more runs, half of them here; what is said there on replaying a run holds here as well. */
+/** Runs test/model/money-model.heavy.ts with many more runs, half of them here. Its notes on replaying a run apply here. */
 import { expect, it } from 'vitest';
 import { hostHere } from '../model/market-host.ts';
 import { playMany, RUNS } from './play-many.ts';

@@ -1,10 +1,10 @@
-/** test/world/thing-model.heavy.ts with many more runs; what is said there on replaying a run holds here as well. */
+/** Runs test/world/thing-model.heavy.ts with many more runs. Its notes on replaying a run apply here. */
 import { expect, it } from 'vitest';
 import { play, readGame } from '../world-model/play.ts';
 import { openStage } from '../world-model/stage.ts';
 
 const RUNS = 5_000;
-/** The chain keeps every state that it ever had, so a stage is not for ever. */
+/** Anvil keeps every state it ever had, so a stage is replaced after this many runs. */
 const RUNS_PER_STAGE = 500;
 
 it('a thing is sold once, by a final transfer, on both sites or on none', async () => {
@@ -21,7 +21,7 @@ it('a thing is sold once, by a final transfer, on both sites or on none', async 
     } finally {
       await stage.stop();
     }
-    // A named run is played once.
+    // Play a named run once.
     if (game.path !== null) break;
   }
   const lines = [...tally].sort().map(([said, times]) => `${times} ${said}`);

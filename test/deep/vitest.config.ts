@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-/** Heavy tests whose numbers come from the environment. */
+/** Heavy tests that read their counts from the environment. */
 const PLAYED_LONGER = [
   'test/world/kills-*.heavy.ts',
   'test/world/{reorgs,two-providers-flips,faults-rpc,identity-races,identity-codes,life-races}.heavy.ts',
@@ -21,7 +21,7 @@ const ROUNDS = Object.fromEntries(
   }).map(([name, usual]) => [name, process.env[name] ?? usual]),
 );
 
-/** `npm run test:deep`: the same as the tests, many times over, for as long as it takes. */
+/** `npm run test:deep` repeats the tests many times and runs as long as it needs. */
 export default defineConfig({
   test: {
     retry: 0,

@@ -14,7 +14,7 @@ import { type Member, paidUnits, startWorld, type World, type WorldOptions } fro
 import { fundedWallet, listGoods, listPaid, newGoods } from '../support/trade.ts';
 import { type Block, blocksOf, installedBy, lackingIn, missingFrom, runGuide } from './run-guide.ts';
 
-// Each guide is followed to the letter, by a reader of its own with an empty home, at a market of its own.
+// Follows each guide to the letter, with a reader that has an empty home and a market of its own.
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const SLOW_MS = 300_000;
@@ -24,7 +24,7 @@ const OURS = { sdk: 'openaisle-sdk', cli: 'openaisle' } as const;
 const COMMAND = 'openaisle/dist/cli/main.js';
 const PATH = `${dirname(process.execPath)}:${process.env['PATH'] ?? ''}`;
 
-/** What the reader has paid at the end. Blocks of a second are final soon, but where a guide shows a purchase that is not. */
+/** `goods` and `fees` are the reader's payments at the end. One-second blocks are soon final, except where a guide shows a purchase that is not. */
 const GUIDES = [
   { name: 'buy', finalityBlocks: 2, goods: [2_500_000n], fees: [] },
   { name: 'sell', finalityBlocks: 2, goods: [], fees: [1_000_000n, 1_000_000n] },
@@ -47,7 +47,7 @@ beforeAll(async () => {
 }, SLOW_MS);
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** Of a reader, or of `packages`, where ours lie as they are published. test/packages installs them from their tarballs. */
+/** node_modules of a reader, or of `packages`, which holds ours as published. test/packages installs them from tarballs. */
 function modulesIn(place: string): string {
   return join(folder, place, 'node_modules');
 }
@@ -58,7 +58,7 @@ async function link(from: string, place: string, name: string): Promise<void> {
   await symlink(from, path);
 }
 
-/** What a guide has its reader install, and no more, in the versions that are tested elsewhere. */
+/** Installs only the packages that a guide names, in the versions that other tests use. */
 async function install(name: string): Promise<void> {
   const isOurs = (wanted: string): boolean => Object.values(OURS).some((one) => one === wanted);
   for (const wanted of installedBy(guide(name))) {
@@ -78,7 +78,7 @@ interface StageOptions extends Pick<WorldOptions, 'port'> {
   finalityBlocks?: number;
 }
 
-/** A market with seven listings of its maintainer, and an empty home. */
+/** Starts a market with seven listings of its maintainer, and an empty home. */
 async function openStage(name: string, { finalityBlocks = 2, ...options }: StageOptions): Promise<Stage> {
   const world = await startWorld({ ...options, chain: { blockTimeSeconds: 1, finalityBlocks } });
   const keeper = await world.join('keeper');
@@ -91,7 +91,7 @@ async function openStage(name: string, { finalityBlocks = 2, ...options }: Stage
   return { world, keeper, home, [Symbol.asyncDispose]: () => world.stop() };
 }
 
-/** The address of the wallet that the reader has made by the command line. */
+/** Returns the address of the wallet that the reader created with the CLI. */
 async function walletIn(home: string): Promise<Hex | null> {
   const path = join(home, '.config/openaisle/wallet.json');
   const text = await readFile(path, 'utf8').catch(() => null);
@@ -99,7 +99,6 @@ async function walletIn(home: string): Promise<Hex | null> {
 }
 
 interface Reader {
-  /** Every wallet that may have paid. */
   wallets: Hex[];
   read(blocks: readonly Block[]): Promise<string[]>;
 }
@@ -131,7 +130,7 @@ function readerOf({ world, keeper, home }: Stage, wallet: TestAccount, member: M
   };
 }
 
-/** A program with types is compiled with all that the compiler has against it. */
+/** Compiles a typed program with the strictest options. */
 async function checkTypes(path: string): Promise<void> {
   if (!path.endsWith('.mts')) return;
   const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
@@ -170,7 +169,7 @@ describe('a guide', () => {
       env: { PATH, DATABASE_URL: world.db.url },
       here: { 'https://market.example': world.url, 'https://rpc.example': world.chain.url },
     });
-    // Both have seen the same log.
+    // Both programs have read the same log.
     const hashes = outputs.flatMap((text) =>
       [...text.matchAll(/running hash ([0-9a-f]{64})/g)].map(([, hash]) => hash),
     );

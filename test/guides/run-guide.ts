@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 const exec = promisify(execFile);
 const BLOCK_MS = 120_000;
 const FENCE = /^```(.*)\n([\s\S]*?)^```$/gm;
-/** Programs, by the comment in their first line. */
+/** Matches the file name in a program's first line. */
 const NAMED = /^\/\/ ([\w.-]+\.(?:mjs|cjs|mts))\n/;
 const INSTALL = /^npm install (.+)\n/gm;
 const REST = '…';
@@ -17,13 +17,13 @@ type Language = (typeof LANGUAGES)[number];
 export interface Block {
   language: Language;
   code: string;
-  /** Of the fence in its document. */
+  /** Line of the fence in its document. */
   line: number;
-  /** Of a program; null for what is no program. */
+  /** Name of a program's file, or null for other blocks. */
   file: string | null;
 }
 
-/** The blocks of a document. Throws where one is of no known language, or a program without a name. */
+/** Returns the blocks of a document. Throws on an unknown language or a program without a name. */
 export function blocksOf(markdown: string): Block[] {
   return [...markdown.matchAll(FENCE)].map(({ 1: given = '', 2: code = '', index }) => {
     const line = markdown.slice(0, index).split('\n').length;
@@ -36,14 +36,14 @@ export function blocksOf(markdown: string): Block[] {
   });
 }
 
-/** What the document has its reader install from npm. */
+/** Packages that the document installs from npm. */
 export function installedBy(blocks: readonly Block[]): string[] {
   const lines = blocks.flatMap(({ language, code }) => (language === 'sh' ? [...code.matchAll(INSTALL)] : []));
   const words = lines.flatMap(([, given = '']) => given.split(' '));
   return [...new Set(words.filter((word) => !word.startsWith('-')))];
 }
 
-/** What programs and commands use, and the reader was not told to install; programs that are never run. */
+/** Lists packages and files that are used without being installed or written, and programs that never run. */
 export function lackingIn(blocks: readonly Block[]): string[] {
   const installed = installedBy(blocks);
   const programs = blocks.filter(({ file }) => file !== null);
@@ -62,7 +62,7 @@ export function lackingIn(blocks: readonly Block[]): string[] {
   return [...[...imported, ...called].filter((name) => !installed.includes(name)), ...idle];
 }
 
-/** The first part of what is shown that did not come, in its place, or null. `…` stands for anything; white space does not count. */
+/** Returns the first shown part that is missing from the output in its place, or null. `…` matches anything. White space is ignored. */
 export function missingFrom(output: string, shown: string): string | null {
   const squeezed = output.replaceAll(/\s/g, '');
   let at = 0;
@@ -77,25 +77,21 @@ export function missingFrom(output: string, shown: string): string | null {
 }
 
 export interface Setting {
-  /** The home of the reader; commands run in `project` of it, unless `cwd` says where. */
+  /** The reader's home. Commands run in its folder `project` unless `cwd` is given. */
   home: string;
   cwd?: string;
   env: Record<string, string>;
-  /** Addresses of the document, and what they are here. */
+  /** Replaces addresses of the document by those of this run. */
   here: Record<string, string>;
-  /** What is typed, for those blocks that read. */
+  /** Standard input for blocks that read it. */
   input?: string;
-  /** What a person does meanwhile. */
+  /** Plays the person's part before a block runs. */
   before?(code: string): Promise<void>;
   after?(code: string): Promise<void>;
-  /** Looks at a program before it is run. */
   check?(path: string): Promise<void>;
 }
 
-/**
- * Runs a document from top to bottom, as one reader would, and throws where a block does not do what stands there. Gives what each block of
- * commands wrote.
- */
+/** Runs a document in order as one reader. Throws when a block does not do what is shown. Returns the output of command blocks. */
 export async function runGuide(blocks: readonly Block[], setting: Setting): Promise<string[]> {
   const cwd = setting.cwd ?? join(setting.home, 'project');
   await mkdir(cwd, { recursive: true });
@@ -119,12 +115,12 @@ export async function runGuide(blocks: readonly Block[], setting: Setting): Prom
   return outputs;
 }
 
-/** One block, in a shell that knows what the blocks before have exported. Gives what it wrote, errors too. */
+/** Runs a block in a shell that keeps exports of earlier blocks. Returns its output, including errors. */
 async function runShell(code: string, { home, cwd, env, input = '' }: Setting, line: number): Promise<string> {
   const kept = join(home, '.exported');
   const script = `exec 2>&1\nset -eo pipefail\nif [ -f '${kept}' ]; then . '${kept}'; fi\n${code}\nexport -p > '${kept}'\n`;
   const running = exec('bash', ['-c', script], { cwd, env: { ...env, HOME: home }, timeout: BLOCK_MS });
-  // A block that reads nothing may be over by then.
+  // A block that reads nothing may have exited by then.
   running.child.stdin?.on('error', () => {});
   running.child.stdin?.end(input);
   try {

@@ -1,4 +1,4 @@
-/** The city goes back to before a sale, while the market keeps its own books. */
+/** The city is restored to before a sale, while the market keeps its own books. */
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { MIGRATIONS } from '../../src/city/config.ts';
@@ -34,7 +34,7 @@ const said = ({ status, body }: Answer): unknown[] => [status, body['reason'], b
 const ready = (query = ''): Promise<Answer> => sites.city.ask('GET', `/readyz${query}`);
 const standing = async (): Promise<unknown> => (await ready()).body['history'];
 
-/** Whatever was acknowledged stands in the copy. */
+/** Waits until the copy holds everything that was acknowledged. */
 async function copied(): Promise<void> {
   await until(async () => {
     const newest = await readNewestEventId(history.db.database);
@@ -96,9 +96,9 @@ test('a city that lost a sale stops, asks no buyer to pay, and has all of it aga
   }
   const page = await fetch(`${sites.city.url}/offer/${sold.offerId}`);
   expect([page.status, (await page.text()).includes('Open to buyers')]).toEqual([503, false]);
-  // What is public goes on, from what is left.
+  // Public pages continue from the data that is left.
   expect(await sites.owner(sold)).toBe(seller.resident.handle);
-  // The market believes none of it.
+  // The market does not trust the restored city.
   expect(said(await sites.sync(sold))).toEqual([503, 'city_unavailable', true]);
   await expect(
     history.db.database.run(sql`update residents set market_handle = null where handle = ${seller.resident.handle}`),
@@ -110,11 +110,11 @@ test('a city that lost a sale stops, asks no buyer to pay, and has all of it aga
   expect(await sites.owner(sold)).toBe(buyer.resident.handle);
   expect((await claim(sale)).status).toBe(200);
   expect((await sites.sync(sold)).body).toMatchObject({ status: 'completed' });
-  // What was claimed and not decided is decided by the chain, asked or not.
+  // The chain decides claims that were undecided, asked or not.
   await sites.finalize();
   await until(async () => (await sites.owner(pending)) === buyer.resident.handle);
   expect((await claim(later)).status).toBe(200);
-  // Who registered in what was lost has its key, and what is new has ids that were never shown.
+  // A merchant who registered in the lost period still has a working key, and new ids were never shown before.
   const made = await sites.city.ask('POST', '/api/thing', { key: other.resident.key, body: { name: 'A lamp' } });
   expect((made.body['thing'] as { id: number }).id).toBeGreaterThan(1_000);
   expect((await sites.thing(seller)).offerId).toBeGreaterThan(1_000);
@@ -150,7 +150,7 @@ test('what was written after the loss is not overwritten: the operator is told, 
   await history.primary.kill();
   await backup.start();
   history.leadTo(backup);
-  // Without a copy: by the time the loss is noticed, another has the id.
+  // Recovery without a copy: by the time the loss is noticed, another thing has the id.
   const { database } = history.db;
   const other = await seedResident(database, { handle: 'came-afterwards' });
   expect(other.id).toBe(lost.id);
@@ -171,7 +171,7 @@ test('no false alarm: a crash of the database, a restart of the city, a failover
   await history.primary.kill();
   await history.primary.start();
   await until(async () => (await ready()).status === 200);
-  // What another process has written meanwhile is in no copy here.
+  // Events that another process wrote meanwhile are in no copy here.
   await copied();
   await sites.city.running.stop({ drainMs: 0 });
   await seedResident(history.db.database, { handle: 'came-meanwhile' });

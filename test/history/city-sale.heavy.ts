@@ -1,4 +1,4 @@
-/** The market goes back to before a sale of a thing, while the city keeps its own books. */
+/** The market is restored to before the sale of a thing, while the city keeps its own books. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readBalance } from '../../src/platform/chain/usdc.ts';
 import type { LogCopyPlace } from '../../src/platform/log-copy/place.ts';
@@ -36,7 +36,7 @@ interface Sale {
   txHash: string;
 }
 
-/** Up to the claim in the city; the market has recorded the sale. */
+/** Sells a thing, up to the claim in the city. The market has recorded the sale. */
 async function sell(thing: Thing): Promise<Sale> {
   const reservation = await sites.hold(buyer, thing);
   const txHash = await sites.pay(buyer, reservation);
@@ -55,7 +55,7 @@ async function loseAndRecover(backup: PostgresServer, meanwhile: () => Promise<v
 
 const readMarket = (path: string): Promise<Answer> => sites.market.ask('GET', path);
 
-/** In the city it is the buyer's, and there was no payment since. */
+/** The buyer owns the thing in the city, and no payment was made since. */
 async function expectSoldInTheCity({ thing, txHash }: Sale, paid: bigint): Promise<void> {
   expect(await sites.offer(thing)).toMatchObject({ phase: 'claimed', locked: false, tx_hash: txHash });
   expect(await sites.owner(thing)).toBe(buyer.resident.handle);
@@ -76,7 +76,7 @@ test('a sale whose checkout was lost is recorded again by what city and chain sh
     expect(said(await sites.sync(thing))).toEqual([503, 'history_lost', true]);
   });
 
-  // Without a request: the market looks at its things by itself after a recovery.
+  // No request: after a recovery the market checks its things by itself.
   await until(async () => (await sites.listing(thing))['state'] === 'sold');
   expect(await sites.listing(thing)).toMatchObject({
     state: 'sold',
@@ -89,7 +89,7 @@ test('a sale whose checkout was lost is recorded again by what city and chain sh
   const { body } = await sites.market.ask('GET', '/api/purchases', { key: buyer.merchant.key });
   expect(body['purchases']).toMatchObject([{ verified_via: 'city', world_receipt: receipt }]);
   await expectSoldInTheCity(sale, paid);
-  // A lost checkout reserves nothing. What is new has another id, and is sold as ever.
+  // A lost checkout reserves nothing. A new one has another id and sells as usual.
   expect(said(await sites.reserve(buyer, next, unused))).toEqual([409, 'checkout_mismatch', false]);
   const later = await sites.hold(buyer, next);
   expect(later.checkoutId).toBeGreaterThan(1_000_000);

@@ -19,9 +19,8 @@ import {
 
 interface SmallDisk {
   folder: string;
-  /** Takes all the room that is left, to the last block. */
+  /** Takes all free space, to the last block. */
   fill(): Promise<void>;
-  /** Gives it back. */
   empty(): Promise<void>;
   /** Call it once no process has a file open there. */
   remove(): Promise<void>;
@@ -29,7 +28,7 @@ interface SmallDisk {
 
 const CHUNKS = [1_048_576, 65_536, 4_096];
 
-/** A disk of so many megabytes, in memory. */
+/** Mounts a disk in memory. */
 async function mountSmallDisk(megabytes: number): Promise<SmallDisk> {
   const folder = await mkdtemp(join(tmpdir(), 'openaisle-disk-'));
   await promisify(execFile)('mount', [
@@ -77,7 +76,7 @@ const OPENING_MS = 600_000;
 const BACK_MS = 120_000;
 const patiently = { timeout: BACK_MS, interval: 50 };
 const ROUNDS = 2;
-/** So many refused answers are looked at in each round, and so many that follow when there is room again. */
+/** Refused answers to wait for per round, and acknowledged ones to wait for once there is space again. */
 const REFUSED = 30;
 const ACKNOWLEDGED = 20;
 
@@ -88,7 +87,7 @@ interface Stage {
   close(): Promise<void>;
 }
 
-/** A market under load, and its database on a disk of that size. */
+/** A market under load whose database is on a small disk. */
 async function openStage(
   megabytes: number,
   options: (disk: SmallDisk, ground: PostgresGround) => PrimaryOptions,
@@ -110,7 +109,7 @@ const readyz = ({ scene }: Stage): Promise<Answer> => scene.market.ask('GET', '/
 const isReady = async (stage: Stage): Promise<unknown> => (await readyz(stage)).body['status'];
 const isRefused = ({ status }: Answer): boolean => status === 503;
 
-/** Each answer that was no 2xx says when to come again, and none is a fault of the market's own. */
+/** Every refusal has a Retry-After, and none is an internal error. */
 function checkAnswers({ scene: { answers } }: Stage): void {
   expect(answers.filter(({ status }) => status >= 500 && status !== 503)).toEqual([]);
   for (const { status, headers, body } of answers) {
@@ -131,7 +130,7 @@ describe('the disk of the tables fills and empties under load', () => {
   beforeAll(async () => {
     stage = await openStage(160, (disk, ground) => ({
       cluster: `${disk.folder}/cluster`,
-      // Where the log needs another file, or a checkpoint is due, a full disk is the server's end. That is the other test.
+      // A full disk stops the server when the log needs another file or a checkpoint is due. The other test covers that.
       wal: `${ground.folder}/wal`,
       settings: { checkpoint_timeout: '1h', max_wal_size: '2GB' },
     }));
@@ -180,7 +179,7 @@ describe('the disk of the write-ahead log fills and empties under load', () => {
       expect(await isReady(stage)).toBe('ready');
       const load = await startLoad(stage.scene, 11);
       await stage.disk.fill();
-      // What the log has room for is written; the next file of it cannot be made.
+      // Writes go on as far as the current log file reaches. The next file cannot be created.
       await expect
         .poll(async () => {
           await stage.postgres.ask('select pg_switch_wal()').catch(() => {});
@@ -190,7 +189,7 @@ describe('the disk of the write-ahead log fills and empties under load', () => {
       await load.answered(REFUSED, BACK_MS, isRefused);
       expect(await stage.postgres.said()).toMatch(/PANIC: .*No space left on device/);
       await stage.disk.empty();
-      // It may start again by itself, end, or be stuck on its way up.
+      // The server may restart by itself, exit, or hang during startup.
       await stage.postgres.restart();
       await expect.poll(() => isReady(stage), patiently).toBe('ready');
       await load.acknowledged(ACKNOWLEDGED, BACK_MS);

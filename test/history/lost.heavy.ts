@@ -71,7 +71,7 @@ async function expectStopped(): Promise<void> {
     await world.ask('GET', '/api/me', { key: buyer.key }),
     await world.ask('GET', '/api/purchases', { key: buyer.key }),
     await world.ask('GET', `/api/payment?payer=${proof.authorization.from}&nonce=${proof.authorization.nonce}`),
-    // Of a merchant who joined in what was lost.
+    // A key of a merchant who joined in the lost period.
     await world.ask('GET', '/api/me', { key: `aisle_sk_${'0'.repeat(43)}` }),
   ];
   for (const answer of asked) expect(answer).toMatchObject(refused);
@@ -98,7 +98,7 @@ test('at the promotion of a standby that lagged every process stops at once, and
   await history.primary.kill();
   await standby.promote();
   history.leadTo(standby);
-  // The first thing that is asked of the new server: whatever it is, it finds out.
+  // The first query to the new server detects the change, whichever query it is.
   const first = await world.buy(kept, { key: buyer.key });
   expect(first).toMatchObject({ status: 503, body: { do_not_pay_again: true } });
   await until(async () => (await ready()).body['history'] === 'lost');
@@ -108,7 +108,7 @@ test('at the promotion of a standby that lagged every process stops at once, and
   await until(async () => (await shelf()).join() === String(kept));
   expect((await world.ask('GET', `/api/listing/${lost}`)).status).toBe(404);
   expect(await newestEvent()).toBeLessThan(newest);
-  // A write that goes past the market's check meets the database's.
+  // A write that bypasses the market's check fails at the database's.
   await expect(
     history.db.database.run(
       sql`insert into events (kind, at, canonical, in_door, in_window) values ('vote', now(), '{}', false, false)`,
@@ -135,7 +135,7 @@ test('a market that starts on a restored database has noticed before it serves',
   expect(logged('history_lost')).toBeLessThanOrEqual(1);
   const { database } = history.db;
   expect(await database.rows(sql`select recovered_by from history_losses`)).toEqual([{ recovered_by: null }]);
-  // A host without a copy hears of it.
+  // A host without a copy learns of the loss too.
   world = await history.startMarket();
   await expectStopped();
 });
@@ -153,7 +153,7 @@ test('other content under the ids of before is noticed as well, though the log i
   await history.primary.kill();
   await backup.start();
   history.leadTo(backup);
-  // A market that remembers nothing gives the ids out again.
+  // A market without a memory of the ids reuses them.
   world = await history.startMarket();
   expect((await ready()).body).toMatchObject({ history: 'whole' });
   await comment(listing);
@@ -178,11 +178,11 @@ test('no false alarm: a crash, a failover without loss, a standby that lags in s
     expect((await on.ask('GET', '/readyz')).body).toMatchObject({ history: 'whole', log_copy: 'kept' });
     expect((await on.ask('GET', '/api/me', { key: seller.key })).status).toBe(200);
   };
-  // The server crashes and is back.
+  // The server crashes and restarts.
   await history.primary.kill();
   await history.primary.start();
   await whole(remembering);
-  // It is taken over by a standby that has everything and has not shown it yet.
+  // A standby takes over that has all data and has not replayed all of it yet.
   const standby = await history.startStandby();
   await history.primary.makeSynchronous('second');
   await standby.pauseReplay();
@@ -195,7 +195,7 @@ test('no false alarm: a crash, a failover without loss, a standby that lags in s
   await list();
   await waitForCopy(remembering, place);
   await remembering.running.stop({ drainMs: 0 });
-  // It is moved to another machine, and the clock of this one is off by most of an hour.
+  // The server moves to another machine, whose clock is off by most of an hour.
   const moved = await standby.copyWhileRunning();
   await standby.stop();
   await moved.startOnNewTimeline();

@@ -49,7 +49,7 @@ const run = async (copied: 'copied' | null) =>
     copied: copied === null ? null : await readCopies(await filesAt([place.folder])),
   });
 
-/** A merchant who replaced a key in what was lost has none now, and gets one by what was not burned. */
+/** A merchant who replaced a key in the lost period has no valid key, and gets one with an unused recovery code. */
 async function expectKeys({
   rotates,
   recovers,
@@ -74,7 +74,7 @@ async function expectKeys({
     { handle: recovers.handle, until: 'recover' },
     { handle: 'came-too-late', until: 'recover' },
   ]);
-  // Only the operator can let these in again.
+  // Only the operator can give these merchants access again.
   const out = join(place.folder, 'codes.json');
   const operator = { ...world.running.market, random: systemRandom, pepper: TEST_PEPPER };
   const asked = { handle: recovers.handle, out, reason: 'known by another way' };
@@ -100,7 +100,7 @@ async function expectKeys({
   ).toBe('handle_taken');
 }
 
-/** Nothing new has an id that may have been shown, and counts are those of what is there. */
+/** New ids were never shown before, and counts match the rows. */
 async function expectFreshIds({
   lost,
   newcomer,
@@ -127,7 +127,7 @@ async function expectFreshIds({
   expect(treasury.recent_fees[0]?.id).toBeGreaterThan(5);
 }
 
-/** The copy goes on, and the loss is over for every process that starts with it. */
+/** The copy continues, and the loss has ended for every process that starts with it. */
 async function expectCopied(): Promise<void> {
   const end = (await events())[0]?.id ?? 0;
   await until(async () => Number((await readLogEnd(place.folder))?.id ?? 0n) === end);
@@ -140,7 +140,7 @@ async function expectCopied(): Promise<void> {
 
 const LINE = 'A line to be taken off';
 
-/** Empties a comment, and the line of the seller. */
+/** Removes the texts of a comment and of the seller. */
 async function emptyTexts(comment_id: number, because: { reason_code: string; reason: string }): Promise<void> {
   must(await world.ask('POST', '/api/mod/comment', { key: keeper.key, body: { comment_id, ...because } }));
   const line = { target_type: 'store_line', target_id: Number(seller.id), ...because };
@@ -193,7 +193,7 @@ test('a recovery gives no id out again, ends again what was ended, and locks mer
   expect(outcome.next_event_id).toBeGreaterThan(newest);
   await until(async () => (await world.ask('GET', '/readyz?strict')).status === 200);
 
-  // What was ended is ended, and told.
+  // Listings that had ended are ended again, with events.
   const stateOf = async (id: number) =>
     ((await world.ask('GET', `/api/listing/${id}`)).body['listing'] as { state: string }).state;
   await until(async () => (await stateOf(removed)) === 'removed');

@@ -9,14 +9,14 @@ import { endLoad, startLoad } from '../support/kill-runs.ts';
 import { type KillWorld, openKillWorld } from '../support/kill-world.ts';
 import { openPostgresGround, type PostgresServer } from '../support/standby-postgres.ts';
 
-/** Seeds what the clients do. Printed, and taken from the environment to play it again. */
+/** Seed of the clients' actions. Printed, and read from the environment for a replay. */
 const SEED = Number(process.env['OPENAISLE_KILLS_SEED'] ?? systemRandom.bytes(4).readUInt32BE());
 const OPENING_MS = 300_000;
 const patiently = { timeout: 60_000, interval: 100 };
 const SAMPLE_EVERY_MS = 100;
 const ACKS = 40;
 const SAMPLES_AT_REST = 50;
-/** The connections of the host: two workers take eight of them, and each looks at the hosts by one more. */
+/** Connections of the host: two workers take eight, and each needs one more to check the database hosts. */
 const BUDGET = 12;
 
 let scene: KillWorld;
@@ -55,7 +55,6 @@ async function countSessions(): Promise<number> {
   return row?.n ?? 0;
 }
 
-/** Counts all the time, until it is told to stop. */
 function watchSessions() {
   const counts: number[] = [];
   let isOn = true;

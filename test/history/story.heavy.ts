@@ -31,7 +31,7 @@ import {
   withSlip,
 } from './lost-buyers.ts';
 
-/** A hundred purchases each way take half a minute alone on two cores, and several times as long beside other tests. */
+/** A hundred purchases each way take half a minute on two idle cores, and several times that beside other tests. */
 const STORY_MS = 240_000;
 const EACH = rotatedRounds(import.meta.filename, 10);
 const { sellerOne } = WORLD_ACCOUNTS;
@@ -45,14 +45,14 @@ let shop: Shop;
 beforeEach(async () => {
   history = await openHistoryWorld();
   place = await history.newHost();
-  // No pass: a payment is on its way until a request asks.
+  // No background pass: a payment stays under way until a request asks.
   world = await history.startMarket({ logCopy: place, reconcileEveryMs: 3_600_000 });
   keeper = await world.join('the-keeper');
   shop = { world, seller: await world.join('seller-one') };
 });
 afterEach(() => history.stop());
 
-/** So many fees of one merchant may be undecided at once. */
+/** Limit of undecided fees per merchant. */
 const OPEN_FEES = 3;
 
 async function list(count: number): Promise<bigint[]> {
@@ -78,20 +78,20 @@ const isDelivered = ({ status, body }: Answer, by: string): void =>
 const REVIEW = [422, 'needs_review', true];
 const keyOf = ({ key }: LostPurchase): string => key ?? '';
 
-/** How a buyer pays before the loss, and becomes whole after it. */
+/** A way to pay before the loss, and a way to be restored after it. */
 interface Kind {
   pay(listing: bigint, buyer: Member): Promise<LostPurchase>;
-  /** Waits for the goods before the loss. */
+  /** True: waits for the goods before the loss. */
   collects: boolean;
   makeWhole(made: LostPurchase, buyer: Member): Promise<void>;
-  /** What it has paid in the end. */
+  /** Total paid at the end. */
   spent?: bigint;
 }
 
 async function review(made: LostPurchase, key: string): Promise<number> {
   const asked = await signToCollect(shop, made, { key }, made.txHash);
   expect(said(asked)).toEqual(REVIEW);
-  // Nothing is delivered before the payee has decided.
+  // The market delivers nothing before the payee has decided.
   expect(said(await world.buy(made.listing, { key }))).toEqual(REVIEW);
   return (asked.body['payment'] as { id: number }).id;
 }
@@ -272,7 +272,7 @@ test.each(['a restore', 'the promotion of a standby that lagged'])(
   STORY_MS,
 );
 
-/** What is another's, or was paid for something else, opens nothing, before anybody was made whole. */
+/** Before any buyer is restored, proofs and slips of others or of other goods deliver nothing. */
 async function expectNothing(all: readonly LostPurchase[]): Promise<void> {
   const thief = keeper.key;
   const [one] = all as [LostPurchase];
@@ -283,7 +283,7 @@ async function expectNothing(all: readonly LostPurchase[]): Promise<void> {
     expect(said(answer)).toEqual(refused);
     expect(answer.body).not.toHaveProperty('artifact');
   };
-  // Another's proof, with and without its slip, and the slip at other goods.
+  // Another buyer's proof, with and without its slip, and the slip for other goods.
   await gets(
     world.buy(one.listing, { key: thief, proof: one.proof?.v2 } as never),
     409,
@@ -295,7 +295,7 @@ async function expectNothing(all: readonly LostPurchase[]): Promise<void> {
   // A slip of another market.
   const foreign = { ...one, slip: `${one.slip?.slice(0, -4)}AAAA` };
   await gets(world.buy(one.listing, withSlip(foreign, { key: thief })), 400, 'invalid_fields', true);
-  // A plain transfer to the same seller, with any signature: nothing but a review, and none outside of what was lost.
+  // A plain transfer to the same seller, with any signature, opens at most a review, and only for the lost period.
   const payer = await fundedWallet(world, FUNDS);
   await fund(world.chain, [{ address: payer.address, usdcUnits: 0n, wei: GAS_WEI }]);
   const txHash = await transfer(world, payer, sellerOne.address, PRICE);
@@ -304,19 +304,19 @@ async function expectNothing(all: readonly LostPurchase[]): Promise<void> {
   await gets(signToCollect(shop, { ...bare, payer }, { key: thief }, bare.txHash), 422, 'transfer_not_found', true);
 }
 
-/** Nothing that was shown before has another meaning now. */
+/** No id that was shown before means something else now. */
 async function expectOneMeaning(all: readonly LostPurchase[], before: Map<number, string>): Promise<void> {
   await world.running.eventsSettled();
   const after = await readLog();
   for (const [id, event] of after) if (before.has(id)) expect(event).toBe(before.get(id));
   expect([...before.keys()].filter((id) => !after.has(id)).length).toBeGreaterThan(EACH);
-  // What is public is in the copy, also behind the gap.
+  // Public events are in the copy, also after the gap.
   await waitForCopy(world, place);
   const copied = await readCopies(await filesAt([place.folder]));
   expect(copied.map(({ id }) => Number(id))).toEqual(expect.arrayContaining([...after.keys()]));
   const { database } = history.db;
   const { purchases } = await database.one<{ purchases: bigint }>(sql`select count(*) as purchases from purchases`);
-  // One sale for each that was not refunded.
+  // One sale for each purchase that was not refunded.
   expect(purchases).toBe(BigInt(all.length - EACH));
   const payers = new Map(all.map(({ paymentId, payer }) => [paymentId, payer.address]));
   const rows = await database.rows<{ id: bigint; payer: Buffer }>(sql`

@@ -19,22 +19,21 @@ import { openSocket } from '../support/sample-server.ts';
 import { openPostgresGround, type PostgresServer } from '../support/standby-postgres.ts';
 
 const KILLS = Number(process.env['OPENAISLE_KILLS'] ?? rotatedRounds(import.meta.filename, 3));
-/** When the primary dies, and what the clients do. Printed, and taken from the environment to play it again. */
+/** Seed of the primary's death and the clients' actions. Printed, and read from the environment for a replay. */
 const SEED = Number(process.env['OPENAISLE_KILLS_SEED'] ?? systemRandom.bytes(4).readUInt32BE());
-/** Ample on an idle machine, and meant for one that is not. */
+/** Generous, for a busy machine. */
 const OPENING_MS = 300_000;
 const [SHORTEST_MS, LONGEST_MS] = [50, 600];
 const patiently = { timeout: 60_000, interval: 10 };
-/** A round in which less was acknowledged would not have been under load. */
+/** A round with fewer acknowledgements was not under load. */
 const ACKS_A_ROUND = 5;
 
 interface Stage {
   scene: KillWorld;
-  /** The server that is written to, and the one that has to have everything. */
+  /** The server that is written to, and the standby that must have everything. */
   primary: PostgresServer;
   standby: PostgresServer;
   wire: KillPostgres;
-  /** Where the market keeps its copy of the log. */
   copy: string;
 }
 
@@ -43,7 +42,7 @@ const begun = new AsyncDisposableStack();
 beforeAll(async () => {
   const copy = begun.adopt(await mkdtemp(join(tmpdir(), 'openaisle-copied-')), (path) => rm(path, { recursive: true }));
   const ground = begun.adopt(await openPostgresGround(), (one) => one.drop());
-  // A standby is made of a copy with all of the log that is kept.
+  // A standby starts from a copy and needs all of the log since.
   const primary = await ground.startPrimary({ settings: { wal_keep_size: '128MB', max_wal_size: '256MB' } });
   await migrate(primary.url, MIGRATIONS);
   const wire = begun.adopt(await startKillPostgres(primary.url, createKillSwitch()), (one) => one.close());
@@ -59,7 +58,7 @@ beforeAll(async () => {
 }, OPENING_MS);
 afterAll(() => begun.disposeAsync(), OPENING_MS);
 
-/** Made while the primary works. When this returns nothing is acknowledged any more that the standby lacks. */
+/** Makes a standby while the primary works. On return, the standby has every acknowledged commit. */
 async function startSynchronous(primary: PostgresServer): Promise<PostgresServer> {
   const standby = await primary.copyWhileRunning();
   await standby.startAsStandbyOf(primary, 'second');
@@ -67,7 +66,7 @@ async function startSynchronous(primary: PostgresServer): Promise<PostgresServer
   return standby;
 }
 
-/** The standby takes the place of the primary, which dies as its machine does. */
+/** Kills the primary like a machine failure and promotes the standby. */
 async function failOver(): Promise<void> {
   const { primary, standby, wire } = stage;
   await primary.kill();
@@ -80,7 +79,7 @@ async function failOver(): Promise<void> {
 
 const readyz = (): Promise<Answer> => stage.scene.market.ask('GET', '/readyz');
 
-/** What the copy ended with when the primary died is in the log of the one that took its place. */
+/** The copy's last event at the primary's death is in the log of the new primary. */
 async function expectCopied(): Promise<bigint> {
   const end = await readLogEnd(stage.copy);
   if (end === null) throw new Error('the market keeps no copy of the log');
@@ -90,7 +89,7 @@ async function expectCopied(): Promise<bigint> {
   return end.id;
 }
 
-/** One listener over all failovers: the ids that it hears. */
+/** One listener over all failovers. Returns the ids it received. */
 async function listen(last: number): Promise<() => number[]> {
   const { url } = await stage.scene.market.current();
   const request = `GET /api/events/stream HTTP/1.1\r\nHost: x\r\nLast-Event-ID: ${last}\r\n\r\n`;
@@ -112,7 +111,7 @@ async function killUnderLoad(load: Load): Promise<{ faults: string[]; errands: n
     stage.standby = await startSynchronous(stage.primary);
   }
   await load.acknowledged(ACKS_A_ROUND, patiently.timeout);
-  // In each round there was something new to lose.
+  // Each round added something that could be lost.
   expect(copied).toEqual([...new Set(copied)].sort((a, b) => Number(a - b)));
   return await endLoad(stage.scene, load);
 }

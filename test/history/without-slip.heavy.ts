@@ -89,7 +89,7 @@ async function buyByTransfer(listing: bigint, buyer: Member): Promise<Paid> {
   return { listing, payer, txHash, artifact: claimed.body['artifact'] };
 }
 
-/** Shows by a signature of the wallet that it has paid, and names the transaction. */
+/** Proves by a signature of the wallet that it has paid, and names the transaction. */
 async function ask(
   { listing, payer, txHash }: Omit<Paid, 'artifact'>,
   key: string | null,
@@ -134,7 +134,7 @@ test('who has no slip shows wallet and transaction, and the payee decides', asyn
   const later = await buyByX402(await list(), buyers[2]);
 
   const standing = await countRows(world.db.database);
-  // What shows nothing: no key, another's wallet, what the market has in its books, what came after the loss, nothing at all.
+  // Requests that prove nothing: no key, another's wallet, a booked transfer, one after the loss, and none at all.
   expect(said(await ask(kept, null))).toEqual([401, 'key_required', true]);
   expect(said(await ask(kept, buyers[2].key, later.payer))).toEqual([422, 'transfer_not_found', true]);
   expect(said(await ask({ ...later, listing: kept.listing }, buyers[2].key))).toEqual([409, 'transaction_used', true]);
@@ -148,19 +148,19 @@ test('who has no slip shows wallet and transaction, and the payee decides', asyn
 
   expect(await countRows(world.db.database)).toEqual(standing);
 
-  // The payer opens a review, once, and has nothing before it is decided on.
+  // The payer opens one review and gets nothing before it is decided.
   const reviews = [await ask(kept, buyers[0].key), await ask(given, buyers[0].key), await ask(back, buyers[1].key)];
   reviews.push(await ask(ended, buyers[1].key));
   expect(reviews.map(said)).toEqual([REVIEW, REVIEW, REVIEW, REVIEW]);
   expect(said(await ask(kept, buyers[0].key))).toEqual(REVIEW);
   expect(paymentOf(await ask(kept, buyers[0].key))).toBe(paymentOf(reviews[0] as Answer));
   expect(said(await world.buy(kept.listing, { key: buyers[0].key }))).toEqual(REVIEW);
-  // The payee of what was lost with its listing says under which id it is now.
+  // The payee lists the lost goods again, and their buyer asks under the new id.
   expect(said(await world.buy(gone.listing, { key: buyers[2].key }))).toEqual([409, 'listing_lost', true]);
   const relisted = await list();
   const lost = await ask({ ...gone, listing: relisted }, buyers[2].key);
   expect(said(lost)).toEqual(REVIEW);
-  // One transfer is one review, for whatever it is asked.
+  // One transfer opens one review, whatever goods are requested.
   expect(said(await ask({ ...kept, listing: relisted }, buyers[0].key))).toEqual([409, 'transaction_used', true]);
 
   const [keptReview, givenReview, backReview, endedReview] = reviews as [Answer, Answer, Answer, Answer];
@@ -204,7 +204,7 @@ test('a fee without a slip is the maintainer’s to decide on, who makes it a cr
     const body = { ...goods, fee_payment: { intent_id: intent.id, tx_hash: txHash, payer_signature: signature } };
     return await world.ask('POST', '/api/listing', { key: by.key, body });
   };
-  // Another's fee pays nothing.
+  // Another merchant's fee pays nothing.
   expect(said(await claimFee(buyers[1], await sender()))).toEqual([422, 'wrong_payer', true]);
   const claimed = await claimFee(buyers[0], payer);
   expect(said(claimed)).toEqual([422, 'authorized_transfer', true]);

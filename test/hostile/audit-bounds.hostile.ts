@@ -8,10 +8,10 @@ import { USDC_ADDRESS, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts'
 import type { LocalChain } from '../../src/local/chain/start-chain.ts';
 import { startTestChain } from '../support/chain.ts';
 
-// A market that wants to fill the memory of its auditor, or to keep it for ever. Each audit is a program of its own, with little memory,
-// and ends by itself: with exit code 2 and the bound that was met.
+// A market tries to exhaust its auditor's memory or to keep it busy forever. Each audit is a process with little memory, and has to end by
+// itself: with exit code 2 and the bound it met.
 
-/** Old space of each program. Node.js itself, the new space and buffers come on top. */
+/** Old space of each process. Node.js itself, the new space and buffers come on top. */
 const HEAP_MB = 96;
 const MOST_MB = 300;
 const treasury = WORLD_ACCOUNTS.treasury.address;
@@ -20,7 +20,7 @@ type Handler = (request: IncomingMessage, response: ServerResponse, path: string
 let chain: LocalChain;
 let server: Server;
 let url: string;
-/** Answers, by the start of their path, in place of those of a market with nothing in it. */
+/** Answers by path prefix that replace those of an empty market. */
 let lies: Readonly<Record<string, Handler>> = {};
 const running = new Set<ChildProcess>();
 
@@ -67,7 +67,7 @@ function send(response: ServerResponse, body: unknown): void {
   response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 }
 
-/** A log of events of about that size, as long as it says or longer. Page by page it is in order. */
+/** A log of events of about `bytes` each, as long as it claims or longer. Its pages are in order. */
 function endlessLog(given: { bytes: number; total: number; newest?: number }): Handler {
   const { bytes, total, newest = total } = given;
   const text = 'x'.repeat(bytes);
@@ -98,11 +98,11 @@ interface Ended {
   mostMb: number;
 }
 
-/** The program says at its end how much memory it has had at most. */
+/** Prints peak memory at exit. */
 const TELL_MEMORY =
   'data:text/javascript,process.on("exit",()=>process.stderr.write("KB "+process.resourceUsage().maxRSS+"\\n"))';
 
-/** The program with so little memory that one that keeps what it reads would end without a word. */
+/** Runs the audit with so little memory that keeping what it reads would crash it. */
 async function runProgram(...more: string[]): Promise<Ended> {
   const program = join(import.meta.dirname, '../audit/main.ts');
   const args = [
@@ -143,7 +143,7 @@ const UNFINISHED = 'the audit could not finish: ';
 describe('a log without an end', () => {
   it('of events of 30 kB each ends at the first of them, in words', async () => {
     lies = { '/api/events': endlessLog({ bytes: 30_000, total: 1_000_000_000 }) };
-    // A page of them is more than an answer has.
+    // One page of these events exceeds the limit for an answer.
     const words = /could not finish: GET \/api\/events answers with more than 2097152 bytes, .*Ask who runs it\n$/;
     expect(await expectBound(words)).toBeLessThan(200);
   });
@@ -167,7 +167,7 @@ describe('a log without an end', () => {
     expect(out).toMatch(/FAULT: the public log contradicts itself: it has more than the 5000 events that it says\n/);
   });
 
-  // The program's heap ends below that, so one that kept the events would end without a report.
+  // The heap is smaller than that, so an audit that kept the events would crash without a report.
   it('of 100 MB in honest pages is hashed to its end in a heap of less than that', async () => {
     lies = { '/api/events': endlessLog({ bytes: 5_000, total: 20_000 }) };
     const { code, out, mostMb } = await runProgram();

@@ -14,11 +14,11 @@ import {
   startBusyMarket,
 } from './lying-market.ts';
 
-// A market that lies to its auditor by events in a place, of a time or of somebody that no honest log has.
+// A market lies to its auditor with events in an order, at a time or by an actor that no honest log has.
 
 const OTHER = `0x${'5e'.repeat(32)}`;
 const STRANGER = `0x${'5e'.repeat(20)}`;
-/** Pages of the log that the first walk asks for. */
+/** Pages of the log in the first reading. */
 const WALKED = 3;
 let market: BusyMarket;
 let folder: string;
@@ -48,7 +48,7 @@ const ofGoods =
   (changes: object): NonNullable<Lie['shelf']> =>
   (row: ListingRow) =>
     row.id === goods() ? { ...row, ...changes } : row;
-/** An event that comes once the log was read. */
+/** Adds an event after the log was read. */
 const meanwhile =
   (row: () => Partial<LogRow>, walked = WALKED): NonNullable<Lie['log']> =>
   (rows, asked) =>
@@ -58,14 +58,13 @@ const exchange = (actor = 'seller-one') => ({
   ...{ kind: 'listing_edit', actor },
   detail: { listing_id: goods(), merchant_id: 2, fields: ['artifact'], artifact_commitment: OTHER },
 });
-/** The page of a listing says so too. */
+/** Applies the same change to the listing's own page. */
 const single = (id: () => number, changes: object): NonNullable<Lie['answer']> => {
   return ({ path, json }) =>
     path.startsWith(`/api/listing/${id()}?`)
       ? { status: 200, json: { ...json, listing: { ...(json['listing'] as object), ...changes } } }
       : null;
 };
-/** Without the fee of that listing. */
 const withoutFee: NonNullable<Lie['answer']> = ({ path, json }) => {
   if (!path.startsWith('/treasury')) return null;
   const fees = (json['recent_fees'] as Record<string, unknown>[]).filter((fee) => fee['listing_id'] !== goods());

@@ -11,7 +11,7 @@ import { seedListing } from '../support/seed.ts';
 import { type SiteProxy, startSiteProxy } from '../support/site-proxy.ts';
 import { type CliRun, cliRuns } from '../world/run-cli.ts';
 
-// A second market on the same host has a visitor sign for what it bought at the first one, and collects with that.
+// A second market on the same host makes its visitor sign for goods bought at the first, and tries to collect there with that signature.
 
 const { sellerOne } = WORLD_ACCOUNTS;
 const PRICE = 2_000_000n;
@@ -51,7 +51,7 @@ function run(market: string, args: string[], machine = 'here', env: Record<strin
   return cli.run(args, { market, env: { ...own, ...env }, environment: { sleep: () => first.finalize() } });
 }
 
-/** Says that the goods are paid for, and asks for a signature by which they are collected at the first market. */
+/** Claims that the goods are paid for, and asks for a signature that would collect them at the first market. */
 function lie(price: 'priced' | 'free'): void {
   liar.seen.length = 0;
   liar.twist(({ method, path, json, status }) => {
@@ -70,7 +70,7 @@ function lie(price: 'priced' | 'free'): void {
   });
 }
 
-/** Returns the statuses that the liar gets at the first market for the proofs that its visitor sent. */
+/** Replays the visitor's proofs at the first market and returns the statuses. */
 async function collectThere(): Promise<number[]> {
   const statuses: number[] = [];
   for (const { path, headers, body } of liar.seen) {

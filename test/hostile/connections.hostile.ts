@@ -8,7 +8,7 @@ const LEAST_ANSWERS = 200;
 describe('a market that strangers sit on', () => {
   const market = attackedMarket([...READS, '/openapi.json']);
 
-  /** Honest clients from before the attack until after it. */
+  /** Runs honest clients before, during and after the attack. */
   const during = async (attack: (honest: Honest) => Promise<void>): Promise<void> => {
     const idle = residentMb(market.pid);
     const memory = watchMemory(market.pid);
@@ -21,7 +21,7 @@ describe('a market that strangers sit on', () => {
     expect(slow).toBeLessThanOrEqual(answered / 100);
     expect(memory.end() - idle).toBeLessThan(MEMORY_MB);
   };
-  /** As many more honest answers have to come while it lasts. */
+  /** Waits for that many more honest answers. */
   const last = (honest: Honest, answers: number): Promise<void> => {
     const until = honest.answered + answers;
     return expect.poll(() => honest.answered, { timeout: 60_000, interval: 20 }).toBeGreaterThan(until);

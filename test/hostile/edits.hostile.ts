@@ -15,7 +15,7 @@ import {
 import { type ScriptedFacilitator, startScriptedFacilitator } from '../support/scripted-facilitator.ts';
 import { fundedWallet, newGoods } from '../support/trade.ts';
 
-// A stranger opens payments that nothing comes of. The seller goes on editing, and who did pay is never told otherwise.
+// A stranger opens payments and never pays. The seller can still edit, and a buyer who did pay is never told otherwise.
 
 const { sellerOne } = WORLD_ACCOUNTS;
 const PRICE = 2_500_000n;
@@ -40,7 +40,7 @@ afterAll(async () => {
   await facilitator?.close();
 });
 
-async function listed(): Promise<bigint> {
+async function listGoods(): Promise<bigint> {
   const { body } = await world.ask('POST', '/api/listing', { key: seller.key, body: newGoods() });
   return BigInt(Number(body['listing_id']));
 }
@@ -66,7 +66,7 @@ async function settleEverything(): Promise<void> {
 describe('an edit while a stranger holds payments open', () => {
   it('goes through every time, however many there are, and an honest buyer buys what it says now', async () => {
     facilitator.script({ verify: 'invalid', settle: 'garbage' });
-    const id = await listed();
+    const id = await listGoods();
     for (let round = 0; round < 3; round += 1) {
       const proofs = await Promise.all(Array.from({ length: 12 }, () => sign(id)));
       const answers = await Promise.all(proofs.map((proof) => world.buy(id, { proof: proof.v2 })));
@@ -86,9 +86,9 @@ describe('an edit while a stranger holds payments open', () => {
   });
 
   it('a facilitator that settles all the same: the seller decides on it, and the buyer is never told to pay again', async () => {
-    const id = await listed();
+    const id = await listGoods();
     const proof = await sign(id);
-    // It brings the payment to the chain when it is only asked to verify it, after the edit.
+    // This facilitator submits the payment when it is only asked to verify it, after the edit.
     facilitator.script({ verify: 'settle_then_invalid', settle: 'garbage', to: world.facilitator.url });
     facilitator.before('verify', async () => {
       expect((await edit(id, 'changed before it was settled')).status).toBe(200);
@@ -113,7 +113,7 @@ describe('an edit while a stranger holds payments open', () => {
 
   it('once its authorization has run out the buyer signs again, for what the listing says now', async () => {
     facilitator.script({ verify: 'invalid', settle: 'garbage' });
-    const id = await listed();
+    const id = await listGoods();
     const proof = await sign(id, LIFE_SECONDS);
     await world.buy(id, { key: buyer.key, proof: proof.v2 });
     expect((await edit(id, 'what is sold now')).status).toBe(200);

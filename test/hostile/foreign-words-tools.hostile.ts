@@ -26,7 +26,7 @@ import { startWorld, type World } from '../support/market-world.ts';
 import { expectFenced, expectInMarks, PLANTS } from '../support/planted-words.ts';
 import { seedListing } from '../support/seed.ts';
 
-// The same lies before a model: what a market says stands inside of the fence, our own refusals outside of it.
+// The same lies shown to a model: words of a market stay inside the fence, our own refusals outside.
 
 const { buyerOne, sellerOne } = WORLD_ACCOUNTS;
 const makeOwner = ownerHomes();
@@ -55,7 +55,7 @@ beforeAll(async () => {
   const [free, priced] = [await list(0n, 'Free notes'), await list(1_000_000n, 'Priced notes')];
   await world.ask('POST', '/api/comment', { key: merchant.key, body: { listing_id: free, body: 'Good.' } });
   await world.running.eventsSettled();
-  // A person is asked, so that the question is looked at, too.
+  // The policy asks a person, so that the question is checked too.
   owner = await makeOwner({ market: site.url, wallet: buyerOne, merchant, policy: { ask_above_usdc: 0.5 } });
   const goods = { title: 'Sold here', description: 'Of it.', price_usdc: 1, text: 'What is sold.' };
   const calls: Call[] = [
@@ -85,7 +85,7 @@ afterAll(async () => {
 });
 
 interface Heard extends ToolAnswer {
-  /** Questions to the person, and messages to the host meanwhile. */
+  /** Questions to the person, and messages to the host. */
   questions: string[];
   progress: string[];
 }
@@ -109,7 +109,7 @@ async function answerTo(
 }
 
 const TICK_MS = 3_000;
-/** Waits end at once; ticks of progress never come. */
+/** Ends waits at once and drops progress ticks. */
 const AT_ONCE: Partial<Environment> = {
   sleep: (ms, signal) =>
     ms !== TICK_MS
@@ -162,7 +162,7 @@ it('what our own policy refuses is said outside of the fence, whole, and nothing
   const own = await mkdtemp(join(folder, 'run-'));
   await cp(priced.home, own, { recursive: true });
   const env = { ...owner.env, HOME: own, XDG_CONFIG_HOME: join(own, '.config') };
-  // Nobody can be asked by this host.
+  // This host cannot ask a person.
   const host = await startHostHere({ owner: { ...owner, env }, era: 'modern', environment: AT_ONCE });
   const refused = await host.call('buy', priced.call.given);
   await host.close();

@@ -22,8 +22,8 @@ import { type Member, startWorld, type World } from '../support/market-world.ts'
 import { COLUMNS, expectOwnJson, expectOwnVoice, PLANTS } from '../support/planted-words.ts';
 import { removeListing, seedListing } from '../support/seed.ts';
 
-// A market that lies says anything in the place of anything. Each text of each answer that a command reads is replaced, one at a time, in a
-// recording of what a real market said, and what stands on the terminal is looked at.
+// A lying market sends any text in place of any other. The test records a real market, replaces one text at a time in every answer that a
+// command reads, and checks the terminal output.
 
 const { buyerOne, sellerOne } = WORLD_ACCOUNTS;
 const makeOwner = ownerHomes();
@@ -35,7 +35,7 @@ let seller: Member;
 let buyer: Member;
 const ids = { free: 0, priced: 0, own: 0, removed: 0 };
 
-/** A command as it was recorded: the home before it, what it was told, and where. */
+/** A recorded command: the home before it, its arguments, and its folder. */
 interface Recording {
   args: readonly string[];
   env: Record<string, string>;
@@ -72,7 +72,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** A folder in the home of each run. */
+/** Placeholder for a folder in the home of each run. */
 const IN_HOME = '<home>/store';
 
 async function recordAll(): Promise<void> {
@@ -128,7 +128,7 @@ async function recordAll(): Promise<void> {
   }
 }
 
-/** The command in this process, on a narrow terminal: what a person would see, or with --json a program. */
+/** Runs the command in this process on a narrow terminal. Returns the output for a person, or with --json for a program. */
 async function command(args: readonly string[], env: Record<string, string>, environment: Partial<Environment>) {
   const parts = { stdout: '', stderr: '' };
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
@@ -148,22 +148,22 @@ async function command(args: readonly string[], env: Record<string, string>, env
   return { code, ...parts, output: `${parts.stdout}${parts.stderr}` };
 }
 
-/** Waits end at once: what is waited for stands on the tape. */
+/** Ends waits at once, because the awaited answers are recorded. */
 const AT_ONCE = { sleep: async (_ms: number, signal?: AbortSignal) => signal?.throwIfAborted() };
 
-async function lied(recording: Recording, place: Place, words: string): Promise<void> {
+async function checkLie(recording: Recording, place: Place, words: string): Promise<void> {
   const { args, env, home, tape } = recording;
   const own = await mkdtemp(join(folder, 'run-'));
   await cp(home, own, { recursive: true });
   const around = { ...env, HOME: own, XDG_CONFIG_HOME: join(own, '.config') };
   site.replay(tape, { place, words });
   const told = `openaisle ${args.join(' ')} with ${JSON.stringify(words)} at ${nameOf(place, tape)}`;
-  // A plain sentence escapes nothing: JSON is looked at with the other.
+  // A plain sentence needs no escapes, so JSON is checked with the other texts only.
   await expectHonest(args, around, told, words === PLANTS.steering);
   await rm(own, { recursive: true, force: true });
 }
 
-/** The output for a person, and for a program. */
+/** Checks the output for a person and for a program. */
 async function expectHonest(
   args: readonly string[],
   env: Record<string, string>,
@@ -187,13 +187,13 @@ describe('whatever a market says, on the terminal it says it in its own voice', 
     const all = recordings.flatMap((recording) => placesOf(recording.tape).map((place) => ({ recording, place })));
     const played = rotated(import.meta.filename, all);
     for (const { recording, place } of played)
-      for (const words of Object.values(PLANTS)) await lied(recording, place, words);
+      for (const words of Object.values(PLANTS)) await checkLie(recording, place, words);
   }, 300_000);
 
   it('each reason for which what is asked can be refused', async () => {
     const acts = ['buy', 'sell', 'comment', 'join', 'rotate', 'recover', 'codes', 'pair'];
     const acting = recordings.filter(({ args: [name = ''] }) => acts.includes(name));
-    // Reasons that only one command speaks of are few: each is met by two of them.
+    // Only few reasons belong to one command, so two commands meet each reason.
     const cases = everyReason().flatMap((refused, nth) =>
       [acting[nth % acting.length], acting.find(({ args: [name] }) => name === 'buy')]
         .filter((recording) => recording !== undefined)

@@ -22,7 +22,7 @@ import {
 import { submitFirst, treacherousWallet } from './treacherous-wallet.ts';
 
 const { buyerOne, buyerTwo, buyerThree, sellerOne, sellerTwo, stranger } = WORLD_ACCOUNTS;
-/** A tenth of a cent or so for a settlement, as on the real network. */
+/** Ether price at which a settlement costs about a tenth of a cent, as on the real network. */
 const ETHER_USDC = 10;
 const BRIEF = { answerMs: 900, confirmationMs: 600, finalEveryMs: 100 };
 
@@ -47,7 +47,7 @@ async function automine(on: boolean): Promise<void> {
 
 let accounts = 0;
 
-/** With an account of its own, so that what it paid is counted from nothing. */
+/** Starts a facilitator with a new account, so that its cost is counted from zero. */
 async function facilitatorWith(options: Partial<FacilitatorOptions> = {}): Promise<TestFacilitator> {
   accounts += 1;
   const account = testAccount(`facilitator under attack ${accounts}`);
@@ -82,8 +82,8 @@ async function setEther(address: Hex, wei: bigint): Promise<void> {
   await chain.rpc.call('anvil_setBalance', [address, `0x${wei.toString(16)}`]);
 }
 
-/** Asked for until it is no more said to be under way. */
-async function ended(facilitator: TestFacilitator, payment: SignedPayment): Promise<Record<string, unknown>> {
+/** Asks until the payment is no longer pending. */
+async function waitForEnd(facilitator: TestFacilitator, payment: SignedPayment): Promise<Record<string, unknown>> {
   let body: Record<string, unknown> = {};
   await expect
     .poll(
@@ -115,7 +115,7 @@ test('a wallet that turns between rehearsal and block: twelve requests with one 
   const payment = await signPayment(chain, { payer: wallet });
   const answers: Record<string, unknown>[] = [];
   for (let round = 0; round < 12; round += 1) {
-    // The wallet says yes again, as long as nothing is mined.
+    // The wallet accepts again as long as nothing is mined.
     await setEther(lever, 0n);
     await automine(false);
     const asked = settle(facilitator, payment);
@@ -123,7 +123,7 @@ test('a wallet that turns between rehearsal and block: twelve requests with one 
     await asked;
     await submitFirst(chain, stranger, { to: lever, value: 1n });
     await automine(true);
-    answers.push(await ended(facilitator, payment));
+    answers.push(await waitForEnd(facilitator, payment));
   }
   const [first] = answers;
   expect(first).toMatchObject({ success: false, errorReason: 'invalid_exact_evm_transaction_failed' });
@@ -139,13 +139,13 @@ test('a wallet that turns between rehearsal and block: twelve requests with one 
 });
 
 test('one transaction that kills everything in flight costs no more than the pool of new contract wallets, also over restarts', async () => {
-  // A quarter of it is for them: two or three settlements of this price.
+  // New contract wallets get a quarter of it: two or three settlements at this price.
   const limits = { gas_loss_hour_units: 16_000, gas_loss_day_units: 16_000 };
   const account = testAccount('facilitator that restarts');
   await fund(chain, [{ address: account.address, wei: 10n ** 18n }]);
   const dataDir = await temporaryFolder();
   let facilitator = await facilitatorWith({ limits, account: account.signer, dataDir });
-  // It is final at once, and so is known from here on.
+  // The block is final at once, so the wallet is known from here on.
   expect(await pays(facilitator, buyerOne)).toBe(true);
   const lever = testAccount('lever of them all').address;
   const attack = async (round: number): Promise<Answer[]> => {
@@ -158,7 +158,7 @@ test('one transaction that kills everything in flight costs no more than the poo
     const answers = await Promise.all(payments.map((payment) => settle(facilitator, payment)));
     await submitFirst(chain, stranger, { to: lever, value: 1n });
     await automine(true);
-    for (const payment of payments) await ended(facilitator, payment);
+    for (const payment of payments) await waitForEnd(facilitator, payment);
     return answers;
   };
   const first = await attack(1);
@@ -176,7 +176,7 @@ test('one transaction that kills everything in flight costs no more than the poo
   const last = await attack(3);
   expect(last.map(({ body }) => body['errorReason'])).toEqual(last.map(() => 'gas_budget_spent'));
   expect(await paidUnits(facilitator)).toBeLessThan(4_000n + 3_000n);
-  // A new payer without code, and one that is known.
+  // A new payer without code, and a known one.
   expect([await pays(facilitator, buyerTwo), await pays(facilitator, buyerOne)]).toEqual([true, true]);
   await facilitator.close();
   running.splice(running.indexOf(facilitator), 1);
@@ -194,7 +194,7 @@ test('wallets of one product do not answer for one of them: with the same code a
   await settle(facilitator, payment);
   await submitFirst(chain, stranger, { to: attacker.address, value: 1n });
   await automine(true);
-  expect(await ended(facilitator, payment)).toMatchObject({ success: false });
+  expect(await waitForEnd(facilitator, payment)).toMatchObject({ success: false });
   expect(await Promise.all(honest.map((payer) => pays(facilitator, payer)))).toEqual(honest.map(() => true));
   const states = await Promise.all(honest.map((payer) => stateOf(facilitator, payer)));
   expect(states.map(({ may_settle }) => may_settle)).toEqual(honest.map(() => true));
@@ -213,7 +213,7 @@ test('whose authorization a third party submits has paid, and does not rest', as
   const data = settleData(payment.authorization, payment.signature);
   const theirs = await submitFirst(chain, stranger, { to: USDC_ADDRESS, data });
   await automine(true);
-  expect(await ended(facilitator, payment)).toMatchObject({ success: true, transaction: theirs });
+  expect(await waitForEnd(facilitator, payment)).toMatchObject({ success: true, transaction: theirs });
   expect(await minedBy(chain, facilitator.address)).toBe(1);
   expect(await stateOf(facilitator, payer)).toMatchObject({ may_settle: true });
   expect(await pays(facilitator, payer)).toBe(true);
@@ -229,7 +229,7 @@ test('two facilitators that settle one thin wallet at once: one is paid, and the
   const there = await signPayment(chain, { payer, to: sellerTwo.address });
   await Promise.all([settle(one, here), settle(two, there)]);
   await automine(true);
-  const answers = [await ended(one, here), await ended(two, there)];
+  const answers = [await waitForEnd(one, here), await waitForEnd(two, there)];
   expect(answers.map(({ success }) => success).sort()).toEqual([false, true]);
   expect(answers.every(({ transaction }) => /^0x[0-9a-f]{64}$/.test(String(transaction)))).toBe(true);
   await usdcAdmin(chain).mint(payer.address, 2_000_000n);
@@ -249,7 +249,7 @@ test('a payer whose money went elsewhere has one settlement in flight again, how
     const balance = await usdcBalance(payer.address);
     await moveAway(payer, balance);
     await automine(true);
-    await Promise.all(payments.map((payment) => ended(facilitator, payment)));
+    await Promise.all(payments.map((payment) => waitForEnd(facilitator, payment)));
     await usdcAdmin(chain).mint(payer.address, 10_000_000n);
     return (await minedBy(chain, facilitator.address)) - before;
   };
@@ -262,7 +262,7 @@ async function usdcBalance(address: Hex): Promise<bigint> {
   return readBalance(chain.rpc, USDC_ADDRESS, address);
 }
 
-/** Waits for its block with the others. */
+/** Submits a transfer and leaves it for the next block. */
 async function moveAway(payer: TestAccount, units: bigint): Promise<void> {
   const word = (value: string): string => value.padStart(64, '0');
   const data: Hex = `0xa9059cbb${word(stranger.address.slice(2))}${word(units.toString(16))}`;

@@ -8,7 +8,7 @@ import { seedListing, seedPaidPurchase } from '../support/seed.ts';
 import { newGoods } from '../support/trade.ts';
 import { cliRuns } from '../world/run-cli.ts';
 
-// A stranger passes for the maintainer or for an official voice, by a handle, by a title, and by votes of merchants that bought nothing.
+// A stranger poses as the maintainer or as an official account by handle, by title, and by votes of merchants that bought nothing.
 
 const BLANK = '\u2800\u2800\u2800\u2800';
 const DISGUISED = 'Оpenaisle оfficial refund desk';
@@ -193,7 +193,7 @@ describe('votes of merchants that bought nothing', () => {
       return [votes, votes_by_buyers];
     };
     expect(await figures()).toEqual([3, 0]);
-    // One that voted buys, and one that bought votes.
+    // One voter becomes a buyer, and a buyer votes.
     const buyer = await world.join('true-buyer');
     await seedPaidPurchase(database, id, { merchantId: fresh[0]?.id ?? 0n });
     await seedPaidPurchase(database, id, { merchantId: buyer.id });
@@ -209,7 +209,7 @@ describe('votes of merchants that bought nothing', () => {
     const { data } = await host.call('show', { listing_id: Number(id) });
     expect(data).toMatchObject({ votes: 4, votes_by_buyers: 2 });
     await host.close();
-    // The order by votes is what it was.
+    // The order by votes is unchanged.
     const { body } = await world.ask('GET', '/api/shelves?sort=karma&limit=1');
     expect(body['listings']).toMatchObject([{ id: Number(id), votes: 4 }]);
     expect(await database.rows(sql`select from votes where listing_id = ${id}`)).toHaveLength(4);

@@ -1,4 +1,4 @@
-/** A second user of the machine wants a market, a facilitator, a city and a wallet not to work any more. */
+/** A second user of the machine tries to stop a market, a facilitator, a city and a wallet. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -24,7 +24,7 @@ import { watchMemory } from './strangers.ts';
 
 const RESERVE = fileURLToPath(new URL('../support/agent-reserve-program.ts', import.meta.url));
 const CITY = fileURLToPath(new URL('../../src/city/main.ts', import.meta.url));
-/** A market has some 300 MB when it has started. The second user sends 400 to whoever asks it. */
+/** A market takes about 300 MB after its start. The second user sends 400 to everybody who connects. */
 const MOST_MB = 450;
 const patiently = { timeout: 60_000, interval: 50 };
 
@@ -76,7 +76,7 @@ describe('a market', () => {
     await joinAs(first.url, 'the-keeper');
     await expect.poll(copiedTo, patiently).toBeGreaterThan(0);
     const before = await copiedTo();
-    // They can be looked up, and are seen while the market runs.
+    // The second user can find these names while the market runs.
     const folders = [join(folder(), 'postgres'), join(folder(), 'log-copy')];
     const computed = await Promise.all(folders.map(async (path) => nameOf(path)));
     expect(await stranger.names()).toEqual(expect.arrayContaining(computed));
@@ -114,7 +114,7 @@ describe('a market', () => {
     await joinAs(market.url, 'the-keeper');
     await expect.poll(copiedTo, patiently).toBeGreaterThan(0);
     await stop(market);
-    // One of our own that has the lock and does not write.
+    // A process of ours holds the lock and does not write.
     const lock = await lockDataFolder(join(folder(), 'log-copy'), 'the copy');
     const again = start(await onGivenDatabase());
     await again.logged('market_listening');
@@ -139,7 +139,7 @@ async function nameOf(path: string): Promise<string> {
   return `openaisle-data-${dev}-${ino}`;
 }
 
-/** The version before named the lock of a file so. */
+/** The lock name of a file in the version before. */
 async function earlierNameOf(path: string): Promise<string> {
   const { dev, ino } = await stat(dirname(path), { bigint: true });
   const digest = createHash('sha256')
@@ -210,7 +210,7 @@ describe('a wallet', () => {
   });
   afterEach(() => rm(home, { recursive: true, force: true }));
 
-  /** One payment set aside by a process of its own, which says `reserved`. */
+  /** Reserves one payment in a process of its own, which prints `reserved`. */
   async function reserve(key: string): Promise<string> {
     const env = { ...compileCache(), HOME: home, PATH: process.env['PATH'] ?? '' };
     const child = spawn(process.execPath, [RESERVE, key], { env, stdio: ['pipe', 'pipe', 'inherit'] });

@@ -4,7 +4,6 @@ import { runAudit } from '../audit/run-audit.ts';
 import { type AuditedWorld, startAuditedWorld } from '../support/audited-world.ts';
 import { type SiteAnswer, type SiteProxy, startSiteProxy } from '../support/site-proxy.ts';
 
-/** An event of the public log, as a page has it. */
 export interface LogRow {
   id: number;
   at: string;
@@ -15,14 +14,14 @@ export interface LogRow {
 
 export type ListingRow = Record<string, unknown> & { id: number };
 
-/** A market with everything in its log that merchants and maintainer can do, and more than two pages of it. */
+/** A market whose log has every act of merchants and maintainer, over more than two pages. */
 export interface BusyMarket extends AuditedWorld {
-  /** Free, exchanged once, and taken after that. */
+  /** A free listing whose goods were exchanged once and taken after that. */
   exchanged: number;
   withdrawn: number;
   removed: number;
   restored: number;
-  /** A newer version of `goods`, which earlier buyers have for nothing. */
+  /** A newer version of `goods`, free for earlier buyers. */
   newer: number;
   /** Oldest first. */
   log: readonly LogRow[];
@@ -30,7 +29,7 @@ export interface BusyMarket extends AuditedWorld {
   close(): Promise<void>;
 }
 
-/** Events that tell of no listing, so that the log has several pages. */
+/** Events without a listing, so that the log has several pages. */
 const PADDING = 450;
 
 export async function startBusyMarket(): Promise<BusyMarket> {
@@ -42,7 +41,7 @@ export async function startBusyMarket(): Promise<BusyMarket> {
     for (let at = 0; at < PADDING; at += 1)
       await recordEvent(tx, market, { kind: 'rotate', actor: 'seller-one', detail: { merchant_id: 2 } });
   });
-  // Behind the padding, so that what belongs together stands on several pages.
+  // After the padding, so that related events are on different pages.
   await must(200, staged.world.buy(BigInt(exchanged), { key: staged.buyers[1].key }));
   await staged.world.running.eventsSettled();
   return {
@@ -103,7 +102,7 @@ export async function readLog(url: string): Promise<LogRow[]> {
   }
 }
 
-/** A page of that log, as an honest market would make it: the lie is in the log, and not in how it is served. */
+/** Serves a page of that log as an honest market would: the lie is in the log, not in its pages. */
 export function pageOf(log: readonly LogRow[], path: string): SiteAnswer {
   const query = new URL(path, 'http://market').searchParams;
   const [limit, before, kind] = [Number(query.get('limit') ?? 200), query.get('before_id'), query.get('kind')];
@@ -119,17 +118,17 @@ export function pageOf(log: readonly LogRow[], path: string): SiteAnswer {
 export const isLog = (path: string): boolean => path.startsWith('/api/events');
 export const isShelves = (path: string): boolean => path.startsWith('/api/shelves');
 
-/** Changes that a lying market makes; the rest of it is honest. */
+/** Changes of a lying market. Everything else is honest. */
 export interface Lie {
-  /** The log, from the one that there is. The number says how many pages of it were asked for before. */
+  /** Returns the log to show. `asked` counts the pages requested before. */
   log?(rows: LogRow[], asked: number): LogRow[];
-  /** Changes each listing on the shelves; null: it is left out. */
+  /** Changes a listing on the shelves. Null removes it. */
   shelf?(row: ListingRow): ListingRow | null;
-  /** Whatever else is answered. */
+  /** Replaces any other answer. Null: honest. */
   answer?(asked: { path: string; json: Record<string, unknown> }): SiteAnswer | null;
 }
 
-/** From now on the market lies so. */
+/** Makes the market lie from now on. */
 export function lie({ proxy, log }: BusyMarket, { log: tell, shelf, answer }: Lie): void {
   let asked = 0;
   proxy.twist(({ path, status, json }) => {
@@ -151,7 +150,7 @@ function shelvesOf(body: Record<string, unknown>, shelf: NonNullable<Lie['shelf'
   return { ...body, listings, returned: listings.length, total: listings.length };
 }
 
-/** Ids without a gap, in the order of the log. */
+/** Numbers the rows in order, without gaps. */
 export const numbered = (rows: readonly LogRow[]): LogRow[] => rows.map((row, at) => ({ ...row, id: at + 1 }));
 
 export interface Ran {
@@ -160,7 +159,7 @@ export interface Ran {
   err: string;
 }
 
-/** The program, as anybody runs it. */
+/** Runs the audit program as anybody would. */
 export async function runOn({ proxy, world }: BusyMarket, ...more: string[]): Promise<Ran> {
   const ran = { out: '', err: '' };
   const args = ['--market', proxy.url, '--rpc', world.chain.url, ...more];
@@ -175,6 +174,6 @@ export async function runOn({ proxy, world }: BusyMarket, ...more: string[]): Pr
   return { code, ...ran };
 }
 
-/** No cache is on the way to this market. */
+/** Audits with no cache time, since this market is behind no cache. */
 export const auditOf = ({ proxy, world }: BusyMarket, more: { statePath?: string; since?: number } = {}) =>
   auditMarket({ marketUrl: proxy.url, rpcUrl: world.chain.url, cachedMs: 100, ...more });

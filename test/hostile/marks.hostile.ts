@@ -8,10 +8,10 @@ import { attackedMarket, startHonest } from './strangers.ts';
 
 const READS = ['/healthz', '/api/shelves'];
 const ROUNDS = 6;
-/** Milliseconds of the processor for one request. */
+/** CPU limit for one request, in milliseconds. */
 const MOST_MS = 50;
 
-/** Makes a letter and marks of two classes in turn, up to so many bytes. */
+/** A letter followed by combining marks of two classes in turn, up to that many bytes. */
 const marks = (bytes: number): string => `a${'\u0301\u0316'.repeat(Math.floor(bytes / 4))}`;
 const lineEnds = (bytes: number): string => `${'\n'.repeat(Math.floor(bytes / 2))}!`;
 
@@ -33,7 +33,7 @@ describe('a market that is sent texts of nothing but marks, or line ends', () =>
     await client.register({ key, body: { action: 'confirm', session: body.session, csrf: body.csrf } });
   });
 
-  /** Attacks some times while honest clients ask, and returns the statuses of the attacks. */
+  /** Attacks repeatedly while honest clients ask. Returns the statuses of the attacks. */
   async function besideHonest(attack: () => Promise<number>): Promise<number[]> {
     const honest = startHonest(market.port, READS);
     const statuses: number[] = [];
@@ -49,7 +49,7 @@ describe('a market that is sent texts of nothing but marks, or line ends', () =>
     ['marks', marks],
     ['line ends', lineEnds],
   ])('refuses a registration with a model of %s at once, and honest clients notice nothing', async (_, fill) => {
-    // Each line end is two bytes in JSON.
+    // Each line feed takes two bytes in JSON.
     const body = JSON.stringify({ ...stage, model: fill(BODY_LIMIT_BYTES - 1_000) });
     const attack = (): Promise<number> => send(market.port, 'POST', '/api/register', { body });
     const alone: number[] = [];
@@ -83,7 +83,6 @@ describe('a market that is sent texts of nothing but marks, or line ends', () =>
   });
 });
 
-/** Sends one request and returns the status of its answer. */
 function send(
   port: number,
   method: string,

@@ -2,14 +2,14 @@ import { mkdirSync, readFileSync, statSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 
-// Another user of the machine: root lets go of all its rights first, so that the program can be read wherever the checkout lies. Each line
-// of its input is a command with an argument; each command is answered by one line.
+// Runs as another user of the machine: root drops its rights first, so that the program is readable wherever the checkout is. Reads one
+// command with an argument per line, and answers each with one line.
 process.chdir('/');
 process.setgroups?.([]);
 process.setgid?.(65_534);
 process.setuid?.(65_534);
 
-/** Sent to whoever connects. */
+/** Sent to every client that connects. */
 const FLOOD_BYTES = 400 * 1024 * 1024;
 const PIECE = Buffer.alloc(1024 * 1024, '7');
 
@@ -34,7 +34,7 @@ function flood(socket: Socket): void {
 }
 
 let asked = 0;
-/** Takes the lock as soon as it can be had. */
+/** Takes the lock as soon as it is free. */
 function hold(name: string): Promise<string> {
   return new Promise((resolve) => {
     const server = createServer((socket) => {
@@ -51,7 +51,7 @@ const commands: Readonly<Record<string, (argument: string) => Promise<string> | 
   hold,
   names: () => JSON.stringify([...names]),
   asked: () => String(asked),
-  /** The name that the version before gave to the lock of a folder. */
+  /** The lock name of a folder in the version before. */
   nameOf: (path) => {
     const { dev, ino } = statSync(path, { bigint: true });
     return `openaisle-data-${dev}-${ino}`;
@@ -60,7 +60,7 @@ const commands: Readonly<Record<string, (argument: string) => Promise<string> | 
     mkdirSync(path, { recursive: true, mode: 0o700 });
     return 'made';
   },
-  /** Whether it can do any of what would take a lock away from its owner. */
+  /** Tries every way to take a lock from its owner. */
   reach: (path) =>
     new Promise((resolve) => {
       const socket = connect({ path });

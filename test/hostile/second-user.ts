@@ -6,23 +6,23 @@ import { fileURLToPath } from 'node:url';
 const PROGRAM = fileURLToPath(new URL('./second-user-program.ts', import.meta.url));
 
 export interface SecondUser {
-  /** Listens at a name of the kernel's as soon as it can have it, and floods whoever asks. */
+  /** Listens at an abstract socket name as soon as it is free, and floods every client. */
   hold(name: string): Promise<void>;
-  /** Names of ours that it has seen in the kernel's list since it started. */
+  /** Our names in the kernel's socket list since it started. */
   names(): Promise<string[]>;
-  /** The version before's name of the lock of a folder. */
+  /** The lock name of a folder in the version before. */
   nameOf(folder: string): Promise<string>;
-  /** Counts the questions. */
+  /** Counts the connections it received. */
   asked(): Promise<number>;
   makeFolder(path: string): Promise<void>;
-  /** The kernel's answer to a connection. */
+  /** Connects to a path and returns the kernel's answer. */
   reach(path: string): Promise<string>;
-  /** Opens a thousand connections to a name, and keeps them. */
+  /** Opens and keeps a thousand connections to a name. */
   crowd(name: string): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** A process of user 65534. Needs root, which the tests run as. */
+/** Starts a process of user 65534. Needs root, as the tests have. */
 export async function startSecondUser(): Promise<SecondUser> {
   if (process.getuid?.() !== 0) throw new Error('only root can start a process of another user');
   const child = spawn(process.execPath, [PROGRAM], { env: {}, stdio: ['pipe', 'pipe', 'inherit'] });
@@ -32,7 +32,7 @@ export async function startSecondUser(): Promise<SecondUser> {
     const { value } = await lines.next();
     return String(value);
   };
-  // It has let go of its rights once it answers.
+  // It has dropped its rights once it answers.
   await tell('names');
   return {
     hold: async (name) => void (await tell('hold', name)),

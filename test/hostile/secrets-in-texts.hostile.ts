@@ -8,9 +8,9 @@ import { askMcp, callTool, unfenced } from '../support/mcp-ask.ts';
 import { seedFreePurchase, seedListing, seedMerchant } from '../support/seed.ts';
 import { newGoods } from '../support/trade.ts';
 
-// A rival writes what becomes a code only after NFC: nothing of it may be stored, and what an older version has stored shuts no tool.
+// A rival writes text that becomes a code only after NFC. None may be stored, and old rows with such text must not break any tool.
 
-// A prefix that the watch over all tests does not know: old rows are shown as they are over HTTP.
+// A prefix that the suite's watch for secrets does not know, because HTTP shows old rows unchanged.
 const PREFIX = 'book';
 const SECRET = pairingCodeOf(PREFIX);
 const DRESSED = SECRET.replaceAll('K', KELVIN);
@@ -37,7 +37,6 @@ async function join(handle: string): Promise<Member> {
   return { ...merchant, key };
 }
 
-/** Tables in which a secret stands. */
 async function tablesWithSecret(): Promise<string[]> {
   const { database } = world.db;
   const tables = await database.rows<{ name: string }>(
@@ -80,7 +79,7 @@ describe('a code that is one only after NFC', () => {
       ['POST', `/api/listing/${removed}/withdraw`, { reason: words }, key],
       ['POST', '/api/register', { ...stage, model: words }],
       ['POST', '/oauth/register', { redirect_uris: ['https://host.example/back'], client_name: words }],
-      // Nobody needs a key to be told so.
+      // This refusal needs no key.
       ['POST', '/api/comment', { listing_id: listing, body: words }],
       ['POST', '/api/mod/text', { target_type: 'store_line', target_id: 1, reason_code: 'spam', reason: words }],
       ['GET', `/api/shelves?q=${encodeURIComponent(words)}`, undefined],
@@ -150,7 +149,7 @@ describe('a code that an older version has stored', () => {
     );
   });
 
-  /** The answer of a tool that answers, in which only the text is masked. */
+  /** Calls a tool that masks only the text of its answer. */
   async function masked(name: string, given: object, key?: string) {
     const answer = await callTool(world, name, { ...given }, key === undefined ? {} : { key });
     expect([name, answer.isError, answer.body['reason']]).toEqual([name, false, undefined]);

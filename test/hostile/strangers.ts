@@ -7,7 +7,7 @@ import { mainProcesses } from '../support/main-process.ts';
 
 export { askFrom, type Honest, startHonest } from '../support/honest-clients.ts';
 
-/** A market for the tests of a `describe`, on a database of its own. Each path was read once: what the first request makes is made. */
+/** A market for the tests of a `describe`, with its own database. Reads each path once first, to warm up. */
 export function attackedMarket(paths: readonly string[]): { port: number; pid: number } {
   const market = { port: 0, pid: 0 };
   let databaseUrl = '';
@@ -34,7 +34,7 @@ export function attackedMarket(paths: readonly string[]): { port: number; pid: n
   return market;
 }
 
-/** Sockets from one address, each opened with these bytes. What comes back is not read, unless `onData` does. */
+/** Opens sockets from one address, each with these first bytes. Answers are read only by `onData`. */
 export async function openSockets(
   port: number,
   given: { from: string; count: number; bytes: string | Buffer; onData?: (data: Buffer) => void },
@@ -42,7 +42,7 @@ export async function openSockets(
   const { from, count, bytes, onData } = given;
   const sockets = Array.from({ length: count }, () => {
     const socket = connect({ port, host: '127.0.0.1', localAddress: from });
-    // Refused and cut is what is to be expected.
+    // Refused and closed connections are expected here.
     socket.on('error', () => undefined);
     if (onData === undefined) socket.pause();
     else socket.on('data', onData);
@@ -73,7 +73,6 @@ export function residentMb(pid: number): number {
   return Number(kb) / 1_024;
 }
 
-/** The most that a process holds in memory while it is watched. */
 export function watchMemory(pid: number) {
   let most = residentMb(pid);
   onTestFinished(() => clearInterval(timer));

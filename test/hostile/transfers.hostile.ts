@@ -16,7 +16,7 @@ import { startScriptedFacilitator } from '../support/scripted-facilitator.ts';
 import { fundedWallet, newGoods } from '../support/trade.ts';
 import { sendBatch } from '../world/batch-transaction.ts';
 
-// One transaction that uses several nonces: each authorization pays with the transfer that it made, and with no other.
+// One transaction uses several nonces: each authorization pays with its own transfer and no other.
 
 const { sellerOne, stranger } = WORLD_ACCOUNTS;
 const PRICE = 2_500_000n;
@@ -27,7 +27,7 @@ let names = 0;
 
 beforeAll(async () => {
   world = await startWorld({ facilitatorUrl: facilitator.url });
-  // It takes every proof and submits none: the signer may use the nonce otherwise.
+  // The facilitator accepts every proof and submits none, so the signer can still use the nonce elsewhere.
   facilitator.script({ verify: 'valid', settle: 'garbage' });
   // The maintainer lists without a fee.
   seller = await world.join('the-keeper');
@@ -55,7 +55,7 @@ async function openPurchase(payer: TestAccount): Promise<Opened> {
   return { id, buyer, proof };
 }
 
-/** The same nonce, spent by its owner on nothing. */
+/** The same nonce, used by its owner for a transfer of zero. */
 async function spentOnNothing(payer: TestAccount, { authorization }: SignedProof): Promise<Hex> {
   const nothing = { ...authorization, to: payer.address, value: 0n };
   return settleData(nothing, await signAuthorization(world.chain, payer, nothing));

@@ -6,20 +6,20 @@ import { type Hex, isHex } from '../../src/platform/hex.ts';
 const MAGIC = `1626ba7e${'0'.repeat(56)}`;
 const USDC_UNITS = 1_000_000_000n;
 
-/** When a wallet says yes to any signature, as code that leaves something other than 0 on the stack when it does not. */
+/** When a wallet accepts any signature: bytecode that leaves 0 on the stack while it does. */
 const CONDITIONS = {
-  /** Where no gas price is shown, as in a plain `eth_call`: `gasprice`. */
+  /** While no gas price is set, as in a plain `eth_call`: `gasprice`. */
   unpriced: () => '3a',
   /** While that account holds no ether: `balance(address)`. One transfer turns all wallets at once. */
   untilPaid: (to: Hex) => `73${to.slice(2)}31`,
-  /** While it holds no ether itself: `balance(this)`. The code of all such wallets is the same. */
+  /** While the wallet holds no ether itself: `balance(this)`. All such wallets have the same code. */
   untilOwnEther: () => '3031',
 } as const;
 
-/** Takes ether, which comes without data. */
+/** Accepts ether, which comes without call data. */
 const TAKES_ETHER = '36600557005b';
 
-/** Says yes, or takes all the gas there is. */
+/** Accepts, or burns all gas. */
 function codeOf(asked: string): Hex {
   const condition = `${TAKES_ETHER}${asked}`;
   const yes = `7f${MAGIC}60005260206000f3`;
@@ -29,7 +29,7 @@ function codeOf(asked: string): Hex {
 
 export type Treachery = { kind: 'unpriced' } | { kind: 'untilPaid'; to: Hex } | { kind: 'untilOwnEther' };
 
-/** A contract wallet with USDC in it. It takes any signature, so the key of the account it is named by signs for nothing. */
+/** A contract wallet with USDC that accepts any signature, so its account's key can sign anything. */
 export async function treacherousWallet(chain: LocalChain, name: string, how: Treachery): Promise<TestAccount> {
   const wallet = testAccount(`treacherous wallet ${name}`);
   await fund(chain, [{ address: wallet.address, usdcUnits: USDC_UNITS, wei: 0n }]);
@@ -38,7 +38,7 @@ export async function treacherousWallet(chain: LocalChain, name: string, how: Tr
   return wallet;
 }
 
-/** Comes before all that wait: it pays the block ten times as much as others do. */
+/** Submits a transaction ahead of all pending ones by paying ten times their fee. */
 export async function submitFirst(
   chain: LocalChain,
   from: TestAccount,

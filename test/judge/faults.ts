@@ -6,7 +6,7 @@ const WRONG_HASH = `0x${'e5'.repeat(32)}`;
 
 type Fault = (dice: Dice, scene: Scene) => Partial<Scene>;
 
-/** One of the receipt's logs is exchanged; nothing where there is none. */
+/** Changes one random log of the receipt, if there is any. */
 function exchange(dice: Dice, logs: readonly Json[], change: (log: Json) => Json[]): Json[] {
   const at = dice.number(Math.max(logs.length, 1));
   return logs.flatMap((log, place) => (place === at ? change(log) : [log]));
@@ -95,33 +95,33 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   }),
 };
 
-/** None of these changes what is true: order, letters, leading zeros. */
+/** Faults that do not change the meaning: order, letter case, leading zeros. */
 const HARMLESS: Readonly<Record<string, Fault>> = {
   'receipt in another order': (dice, scene) => withReceipt(scene, { logs: shuffled(dice, receiptLogs(scene)) }),
   'index in another order': (dice, scene) => ({ index: shuffled(dice, scene.index) }),
   'receipt in capitals': (_, scene) =>
-    withReceipt(scene, { ...capitals(scene.receipt), status: scene.receipt?.['status'] }),
-  'index in capitals': (_, scene) => ({ index: scene.index.map(capitals) }),
-  'block in capitals': (_, scene) => ({ block: scene.block && capitals(scene.block) }),
-  'head in capitals': (_, scene) => ({ finalized: scene.finalized && capitals(scene.finalized) }),
+    withReceipt(scene, { ...upperCased(scene.receipt), status: scene.receipt?.['status'] }),
+  'index in capitals': (_, scene) => ({ index: scene.index.map(upperCased) }),
+  'block in capitals': (_, scene) => ({ block: scene.block && upperCased(scene.block) }),
+  'head in capitals': (_, scene) => ({ finalized: scene.finalized && upperCased(scene.finalized) }),
   'removed left out': (_, scene) =>
     withReceipt(scene, { logs: receiptLogs(scene).map(({ removed: _gone, ...log }) => log) }),
 };
 
-function capitals(given: Json | null): Json {
-  return Object.fromEntries(Object.entries(given ?? {}).map(([key, value]) => [key, loud(value)]));
+function upperCased(given: Json | null): Json {
+  return Object.fromEntries(Object.entries(given ?? {}).map(([key, value]) => [key, upperCasedValue(value)]));
 }
 
-function loud(value: unknown): unknown {
+function upperCasedValue(value: unknown): unknown {
   if (typeof value === 'string') return value.startsWith('0x') ? `0x${value.slice(2).toUpperCase()}` : value;
-  if (Array.isArray(value)) return value.map(loud);
-  return typeof value === 'object' && value !== null ? capitals({ ...value }) : value;
+  if (Array.isArray(value)) return value.map(upperCasedValue);
+  return typeof value === 'object' && value !== null ? upperCased({ ...value }) : value;
 }
 
 const FAULT_NAMES = Object.keys(FAULTS);
 const HARMLESS_NAMES = Object.keys(HARMLESS);
 
-/** Two fifths of the scenes have something wrong, some two things. */
+/** Puts one fault into two fifths of the scenes, and two faults into some. */
 export function spoil(dice: Dice, scene: Scene): Scene {
   const names = dice.chance(0.4) ? [dice.pick(FAULT_NAMES)] : [];
   if (names.length > 0 && dice.chance(0.15)) names.push(dice.pick(FAULT_NAMES));

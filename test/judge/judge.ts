@@ -1,26 +1,24 @@
 /**
- * A second reading of what counts as paid (W7, W8, W9): it takes what a node answers as JSON, decodes by itself, and shares
- * nothing with the market but the rules.
+ * A second implementation of what counts as paid. It decodes a node's JSON answers by itself and shares only the rules with the market: a
+ * final transfer in the canonical chain that fits the payment, a window for claims, and one delivery per transaction.
  */
 
 export type Json = Readonly<Record<string, unknown>>;
 
-/** What one node answers about one transaction. */
 export interface Answers {
   chainId: unknown;
-  /** The transaction that was asked about. */
+  /** The requested transaction. */
   asked: string;
   latest: Json;
-  /** Null while none is believed. */
+  /** Null while no finalized head is trusted. */
   finalized: Json | null;
   receipt: Json | null;
-  /** The block at the receipt's height. */
   block: Json | null;
-  /** The token's transfers of the party in question in the receipt's block, by the node's index. */
+  /** The party's token transfers in the receipt's block, from the node's index. */
   logs: readonly Json[];
 }
 
-/** `log` is the one that pays; `seen` says that an undecided transfer stands in a block. */
+/** `log` is the one that pays. `seen`: an undecided transfer is in a block. */
 export interface Ruling {
   outcome: 'settled' | 'refused' | 'review' | 'unknown';
   reason?: string;
@@ -42,13 +40,14 @@ const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523
 const USED = '0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5';
 const CANCELED = '0x1cdd46ff242716cdaa72d159d339a485b3438398348d68f09d7c8c0a59353d81';
 
-const low = (value: unknown): string => (typeof value === 'string' ? value.toLowerCase() : '');
-const count = (value: unknown): number => (/^0x[0-9a-f]+$/.test(low(value)) ? Number(low(value)) : Number.NaN);
+const lowerCase = (value: unknown): string => (typeof value === 'string' ? value.toLowerCase() : '');
+const count = (value: unknown): number =>
+  /^0x[0-9a-f]+$/.test(lowerCase(value)) ? Number(lowerCase(value)) : Number.NaN;
 const party = (topic: string): string => (/^0x0{24}[0-9a-f]{40}$/.test(topic) ? `0x${topic.slice(26)}` : '');
 const unclear: Ruling = { outcome: 'unknown', seen: false };
 const refused = (reason: string): Ruling => ({ outcome: 'refused', reason });
 
-/** `from` is also who signed an authorization. */
+/** `from` also is the signer of an authorization. */
 interface Entry extends Record<'from' | 'to' | 'nonce', string> {
   index: number;
   what: 'transfer' | 'used' | 'canceled' | 'other';
@@ -58,9 +57,9 @@ interface Entry extends Record<'from' | 'to' | 'nonce', string> {
 }
 
 function readEntry(raw: Json, token: string): Entry {
-  const topics = (Array.isArray(raw['topics']) ? raw['topics'] : []).map(low);
+  const topics = (Array.isArray(raw['topics']) ? raw['topics'] : []).map(lowerCase);
   const [kind = '', first = '', second = ''] = topics;
-  const [address, data, index] = [low(raw['address']), low(raw['data']), count(raw['logIndex'])];
+  const [address, data, index] = [lowerCase(raw['address']), lowerCase(raw['data']), count(raw['logIndex'])];
   const [removed, whole] = [raw['removed'] === true, [index, address, topics, data]];
   const parties = { from: party(first), to: party(second), nonce: second, units: 0n };
   const entry: Entry = { index, what: 'other', ...parties, removed, whole };
@@ -73,64 +72,65 @@ function readEntry(raw: Json, token: string): Entry {
 
 const review = (reason: string, { index }: Entry): Ruling => ({ outcome: 'review', reason, log: index });
 
-/** `time` is in seconds; `final` is at or below the finalized head. */
+/** `time` in seconds. `final`: at or below the finalized head. */
 interface Place extends Record<'number' | 'time', number>, Record<'failed' | 'final', boolean> {
   entries: Entry[];
 }
 
-/** The receipt, unless it names no block yet: then there is none. */
+/** Returns the receipt once it names a block. */
 function minedReceipt({ receipt }: Answers): Json | null {
-  return receipt !== null && /^0x.*[1-9a-f]/.test(low(receipt['blockHash'])) ? receipt : null;
+  return receipt !== null && /^0x.*[1-9a-f]/.test(lowerCase(receipt['blockHash'])) ? receipt : null;
 }
 
-/** Where the transaction stands, or null while the node contradicts itself about that, or about its logs that matter. */
+/** Locates the transaction. Null while the node contradicts itself about its place or about logs that matter. */
 function findPlace(given: Answers, receipt: Json, rules: Rules, matters: (entry: Entry) => boolean): Place | null {
   const { block, finalized, logs } = given;
-  const [hash, tx, number] = [low(receipt['blockHash']), low(given.asked), count(receipt['blockNumber'])];
-  if (block === null || count(block['number']) !== number || low(block['hash']) !== hash) return null;
-  const listed = Array.isArray(block['transactions']) && block['transactions'].map(low).includes(tx);
-  if (!listed || low(receipt['transactionHash']) !== tx) return null;
-  if (!['0x0', '0x1'].includes(low(receipt['status'])) || !Array.isArray(receipt['logs'])) return null;
+  const [hash, tx, number] = [lowerCase(receipt['blockHash']), lowerCase(given.asked), count(receipt['blockNumber'])];
+  if (block === null || count(block['number']) !== number || lowerCase(block['hash']) !== hash) return null;
+  const listed = Array.isArray(block['transactions']) && block['transactions'].map(lowerCase).includes(tx);
+  if (!listed || lowerCase(receipt['transactionHash']) !== tx) return null;
+  if (!['0x0', '0x1'].includes(lowerCase(receipt['status'])) || !Array.isArray(receipt['logs'])) return null;
   const raw: Json[] = receipt['logs'];
-  const isOwn = (log: Json): boolean => low(log['transactionHash']) === tx && count(log['blockNumber']) === number;
-  if (!raw.every(isOwn) || [...raw, ...logs].some((log) => low(log['blockHash']) !== hash)) return null;
+  const isOwn = (log: Json): boolean =>
+    lowerCase(log['transactionHash']) === tx && count(log['blockNumber']) === number;
+  if (!raw.every(isOwn) || [...raw, ...logs].some((log) => lowerCase(log['blockHash']) !== hash)) return null;
   const read = (log: Json): Entry => readEntry(log, rules.token);
   const entries = raw.map(read).toSorted((one, other) => one.index - other.index);
-  const indexed = logs.filter((log) => low(log['transactionHash']) === tx).map(read);
+  const indexed = logs.filter((log) => lowerCase(log['transactionHash']) === tx).map(read);
   if (entries.some(({ removed }) => removed) || indexed.some((entry) => entry.removed && matters(entry))) return null;
   const texts = (of: Entry[]): string => String(of.flatMap((one) => (matters(one) ? `${one.whole}` : [])).toSorted());
   if (texts(entries) !== texts(indexed)) return null;
   const isSingle = (of: Entry[]): boolean => new Set(of.map(({ index }) => index)).size === of.length;
   if (!isSingle(entries) || !isSingle(logs.map(read))) return null;
   const head = finalized === null ? -1 : count(finalized['number']);
-  if (head === number && low(finalized?.['hash']) !== hash) return null;
-  const [time, failed, final] = [count(block['timestamp']), low(receipt['status']) === '0x0', number <= head];
+  if (head === number && lowerCase(finalized?.['hash']) !== hash) return null;
+  const [time, failed, final] = [count(block['timestamp']), lowerCase(receipt['status']) === '0x0', number <= head];
   return { entries, number, time, failed, final };
 }
 
 const isRemoved = ({ time }: Place, { removedAt }: Rules): boolean => removedAt !== null && time * 1000 >= removedAt;
 
-/** The window in seconds, whether the buyer has the goods, and the x402 attempts as payer and nonce. */
+/** The window in seconds, whether the buyer already has the goods, and the x402 attempts as payer and nonce. */
 export interface ClaimRules extends Rules, Record<'from' | 'until', number>, Record<'owned', boolean> {
   ledger: readonly (readonly [string, string])[];
 }
 
-/** A transaction that a buyer names: at least `units` from payer to payee in one log, in the window (W8). */
+/** Judges a transaction that a buyer names: one log has to move at least `units` from payer to payee within the window. */
 export function judgeClaim(given: Answers, rules: ClaimRules): Ruling {
   const { payer, payee, units, from, until } = rules;
   if (count(given.chainId) !== rules.chainId) return unclear;
   const [receipt, isOver] = [minedReceipt(given), count(given.finalized?.['timestamp']) >= until];
   if (receipt === null) return isOver ? refused('transfer_not_found') : unclear;
   const place = findPlace(given, receipt, rules, (entry) => entry.what === 'transfer' && entry.to === payee);
-  // Every log may decide about a claim, so none may be one that is gone.
+  // Any log may decide a claim, so all of them must be canonical.
   if (place === null) return unclear;
   if (!place.final) return { outcome: 'unknown', seen: true };
-  // What failed left no logs: a receipt that says both contradicts itself.
+  // A failed transaction has no logs, so a receipt with both contradicts itself.
   if (place.failed) return place.entries.length > 0 ? unclear : refused('transfer_not_found');
   const uses = place.entries.filter(({ what }) => what === 'used');
   const isKnown = (use: Entry): boolean => rules.ledger.some(([who, nonce]) => who === use.from && nonce === use.nonce);
   if (uses.some(isKnown)) return refused('transaction_used');
-  // Anybody may send nothing in the name of anybody.
+  // Ignore transfers of zero: anybody can send them in anybody's name.
   const paid = place.entries.filter((entry) => entry.what === 'transfer' && entry.to === payee && entry.units > 0n);
   const own = paid.filter((entry) => entry.from === payer);
   const isByOther = paid.some((entry) => entry.units >= units);
@@ -152,12 +152,12 @@ export interface AttemptRules extends Rules, Record<'validBefore' | 'openedBlock
 }
 
 export interface AttemptAnswers extends Answers {
-  /** The log of the attempt's nonce, if the node shows one. */
+  /** The log of the attempt's nonce, or null. */
   use: Json | null;
   nonceUsed: boolean | null;
 }
 
-/** An x402 attempt: exactly `units`, moved by the use of its nonce (W7). */
+/** Judges an x402 attempt: the use of its nonce has to move exactly `units`. */
 export function judgeAttempt(given: AttemptAnswers, rules: AttemptRules): Ruling {
   if (count(given.chainId) !== rules.chainId) return unclear;
   if (given.use !== null) return judgeUse(given, given.use, rules);
@@ -174,12 +174,12 @@ function judgeUse(given: Answers, use: Json, rules: AttemptRules): Ruling {
   if (!isOfNonce || use['removed'] === true || receipt === null) return unclear;
   const place = findPlace(given, receipt, rules, (entry) => entry.what === 'transfer' && entry.from === payer);
   if (place === null || place.failed || count(use['blockNumber']) !== place.number) return unclear;
-  const isThere = ['blockHash', 'transactionHash'].every((key) => low(use[key]) === low(receipt[key]));
+  const isThere = ['blockHash', 'transactionHash'].every((key) => lowerCase(use[key]) === lowerCase(receipt[key]));
   const own = place.entries.find((one) => String(one.whole) === String(named.whole));
   if (!isThere || own === undefined || own.removed) return unclear;
   if (!place.final) return { outcome: 'unknown', seen: true };
   if (named.what === 'canceled') return refused('canceled');
-  // The token writes the use, and in the very next place the transfer that it made.
+  // The token emits the use and directly after it the transfer that it made.
   const made = place.entries.find(({ index }) => index === named.index + 1);
   if (made?.what !== 'transfer' || made.from !== payer) return { outcome: 'unknown', seen: true };
   if (made.to !== payee || made.units !== units) return refused('no_fitting_transfer');
@@ -188,7 +188,7 @@ function judgeUse(given: Answers, use: Json, rules: AttemptRules): Ruling {
   return rules.stopped ? review('listing_changed', made) : { outcome: 'settled', log: made.index };
 }
 
-/** A refund: at least `units` from the payee to the payer, in a block after the payment's (W8). */
+/** Judges a refund: at least `units` from payee to payer, in a block after the payment's. */
 export function judgeRefund(given: Answers, rules: Rules & { afterBlock: number }): Ruling {
   const { payer, payee, units } = rules;
   const receipt = minedReceipt(given);

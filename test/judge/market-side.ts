@@ -10,13 +10,13 @@ import type { AttemptCase, Case } from './cases.ts';
 import type { Answers, ClaimRules, Json, Rules, Ruling } from './judge.ts';
 import { TOKEN, TRANSFER, TX, topicOf } from './scene.ts';
 
-/** The market's verdicts on a scene, read through the market's own readers, as its gatherers do it. */
+/** Runs the market's own readers and verdicts on a scene. */
 
 const UNREADABLE: Ruling & { why: string } = { outcome: 'unknown', seen: false, why: 'unreadable' };
 
 export type Verdict = Ruling & { why?: string };
 
-/** What a node answers to a question for transfers with this first or second party. */
+/** A node's answer for transfers with this first or second party. */
 export function indexed(index: readonly Json[], where: 1 | 2, party: string): Json[] {
   const has = (log: Json, at: number, value: string): boolean => {
     const topic: unknown = Array.isArray(log['topics']) ? log['topics'][at] : null;

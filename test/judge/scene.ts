@@ -1,7 +1,7 @@
 import type { Dice } from '../support/dice.ts';
 import type { Json } from './judge.ts';
 
-/** Scenes for the verdicts: what a node may answer about one transaction, true or false, most of it a near miss. */
+/** Scenes for the verdicts: possible answers of a node about one transaction, true or false, mostly near misses. */
 
 const address = (pair: string): string => `0x${pair.repeat(20)}`;
 const hash = (pair: string): string => `0x${pair.repeat(32)}`;
@@ -27,7 +27,7 @@ const APPROVAL = '0x8c5be1e5ebec7d5bd14f71427d1e84f3dd0314c0f7b2291e5b200ac8c7c3
 const USED = '0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5';
 const CANCELED = '0x1cdd46ff242716cdaa72d159d339a485b3438398348d68f09d7c8c0a59353d81';
 
-/** Part of a log: its place is given later. */
+/** A log without its place, which is assigned later. */
 export type Sketch = Json & { topics: string[]; data: string };
 
 export interface Cast {
@@ -82,7 +82,7 @@ function dirty(party: string): string {
   return `0x${'0'.repeat(23)}1${party.slice(2)}`;
 }
 
-/** Authorizations in addition to the transfers: of the payer, of others, of the ledger, and what only looks like one. */
+/** Authorizations besides the transfers: of the payer, of others, of the ledger, and logs that only look like one. */
 const AUTHORIZATIONS: readonly ((cast: Cast) => Sketch)[] = [
   ({ from }) => used(from, OTHER_NONCE),
   ({ from }) => used(from, NONCE),
@@ -94,13 +94,13 @@ const AUTHORIZATIONS: readonly ((cast: Cast) => Sketch)[] = [
   ({ from }) => authorization(USED, from, OTHER_NONCE, { topics: [USED, dirty(from), OTHER_NONCE] }),
   ({ from }) => authorization(USED, from, OTHER_NONCE, { topics: [USED, topicOf(from)] }),
 ];
-/** What the ledger knows, in a scene that has one. */
+/** The ledger's entries in scenes that have one. */
 export const LEDGER: readonly (readonly [string, string])[] = [
   [PAYER, NONCE],
   [OTHER, NONCE],
 ];
 
-/** Mostly few logs, now and then up to 40. `wanted` come in their order, among the near misses; a group stands in places in a row. */
+/** Draws mostly few logs, sometimes up to 40. `wanted` keep their order among the near misses, and a group gets consecutive places. */
 export function drawLogs(dice: Dice, cast: Cast, wanted: readonly (Sketch | readonly Sketch[])[]): Json[] {
   const most = dice.pick([0, 1, 2, 2, 4, 4, 6, 8, 16, 40]);
   const noise = Array.from({ length: dice.number(most + 1 - Math.min(most, wanted.length)) }, () =>
@@ -116,12 +116,12 @@ export function drawLogs(dice: Dice, cast: Cast, wanted: readonly (Sketch | read
     index += dice.number(3);
     return [given ?? []].flat().map((sketch) => {
       index += 1;
-      return placed(sketch, index);
+      return withPlace(sketch, index);
     });
   });
 }
 
-function placed(sketch: Json, index: number): Json {
+function withPlace(sketch: Json, index: number): Json {
   const place = { blockNumber: quantity(HEIGHT), blockHash: BLOCK, transactionHash: TX };
   return { ...sketch, ...place, transactionIndex: '0x1', logIndex: quantity(index), removed: false };
 }
@@ -138,16 +138,16 @@ export function shuffled<T>(dice: Dice, given: readonly T[]): T[] {
   return rows;
 }
 
-/** What the node says of the transaction, before anything is wrong with it. */
+/** The node's answers about the transaction, before any fault. */
 export interface Scene {
   chainId: string;
   latest: Json;
   finalized: Json | null;
   receipt: Json | null;
   block: Json | null;
-  /** The logs of the whole block, by the node's index. */
+  /** The logs of the whole block, from the node's index. */
   index: Json[];
-  /** What is wrong, for a failing test to tell. */
+  /** Names of the faults, for messages. */
   faults: string[];
 }
 
@@ -165,7 +165,7 @@ export function trueScene(logs: Json[], time: number): Scene {
     finalized: blockOf(HEIGHT + 10, time + 20),
     receipt: { ...place, status: '0x1', from: OTHER, to: TOKEN, gasUsed: '0x5208', logs },
     block: blockOf(HEIGHT, time, { hash: BLOCK }),
-    index: [{ ...placed(transfer({ from: PAYER, to: PAYEE, units: 5n }), 0), ...neighbour }, ...logs],
+    index: [{ ...withPlace(transfer({ from: PAYER, to: PAYEE, units: 5n }), 0), ...neighbour }, ...logs],
     faults: [],
   };
 }

@@ -6,15 +6,15 @@ import { judgeAttempt, judgeClaim, judgeRefund, type Rules, type Ruling } from '
 import { answersOf, attemptVerdict, claimVerdict, refundVerdict, type Verdict } from './market-side.ts';
 import { PAYEE, PAYER } from './scene.ts';
 
-// The market's verdicts and the judge's, on receipts that are mostly near misses. To play one case again, give its seed
-// and one run: OPENAISLE_TEST_SEED=... OPENAISLE_TEST_RUNS=1.
+// Compares the market's verdicts with the judge's on receipts that are mostly near misses. To replay one case, set its seed and one run:
+// OPENAISLE_TEST_SEED=... OPENAISLE_TEST_RUNS=1.
 
 const DEEP = process.env['OPENAISLE_TEST_DEEP'] === '1';
 const SEED = Number(process.env['OPENAISLE_TEST_SEED'] ?? (DEEP ? randomInt(2 ** 32) : 20_260_501));
 const RUNS = process.env['OPENAISLE_TEST_RUNS'];
-/** So often each outcome has to come up, or the generator has gone blind. */
+/** Each outcome has to occur this often, or the generator is too narrow. */
 const LEAST = 50;
-/** Of the disagreements, so many are named. */
+/** Disagreements shown in a failure. */
 const SHOWN = 8;
 
 interface Compared<Drawn extends Case<Rules>> {
@@ -22,7 +22,7 @@ interface Compared<Drawn extends Case<Rules>> {
   draw(dice: Dice): Drawn;
   judge(drawn: Drawn): Ruling;
   market(drawn: Drawn): Promise<Verdict>;
-  /** All that has to come up. */
+  /** Outcomes that have to occur. */
   outcomes: string[];
   whys: string[];
 }
@@ -45,7 +45,7 @@ async function compare<Drawn extends Case<Rules>>(what: string, given: Compared<
     disagreements.push(
       `seed ${seed} (${drawn.scene.faults.join(', ')}): the market says ${market}, the judge ${judge}`,
     );
-    // One case that is played again is shown.
+    // Print a single replayed case.
     if (runs === 1)
       console.error(JSON.stringify(drawn, (_, value: unknown) => (typeof value === 'bigint' ? `${value}` : value), 1));
   }

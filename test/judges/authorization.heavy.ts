@@ -3,7 +3,7 @@ import { freePort } from '../support/free-port.ts';
 import { type Member, startWorld, type World } from '../support/market-world.ts';
 import { faultsOf, reportRun, runSuite } from './mcp-judge.ts';
 
-/** The cookies of one browser, for one site; they live as long as the test. */
+/** The cookies of one browser for one site, kept for the whole test. */
 interface Browser {
   get(url: string): Promise<Response>;
   post(url: string, body: unknown, headers?: Record<string, string>): Promise<Response>;
@@ -38,17 +38,17 @@ function keep(jar: Map<string, string>, line: string): void {
 }
 
 interface Consent {
-  /** The merchant key, shown on the page; left out: nothing is shown. */
+  /** The merchant key typed into the page. Omitted: none. */
   key?: string;
   decision?: 'allow' | 'cancel';
 }
 
-/** What a person does in a browser who is sent to an authorize address: show the key, decide, go where they are sent. Gives that address. */
+/** Acts for a person in a browser at an authorize address: enters the key, decides, and follows the redirect. Returns its address. */
 async function giveConsent(authorizeUrl: string, { key, decision = 'allow' }: Consent): Promise<string> {
   const { origin } = new URL(authorizeUrl);
   const browser = openBrowser();
   const page = await follow(browser, authorizeUrl, origin);
-  // Refused before anybody was asked.
+  // The server refused before asking the person.
   if (page.left !== null) return page.left;
   if (page.response.status !== 200) throw new Error(`${page.url} answered ${page.response.status}`);
   await page.response.body?.cancel();
@@ -60,10 +60,10 @@ async function giveConsent(authorizeUrl: string, { key, decision = 'allow' }: Co
 }
 
 interface Stop {
-  /** The last address of the site. */
+  /** The last address on the site. */
   url: string;
   response: Response;
-  /** Where it sent the browser, outside of the site; null: it did not. */
+  /** The redirect that left the site, or null. */
   left: string | null;
 }
 
@@ -105,7 +105,7 @@ describe('the authorization server, before the official conformance suite', () =
   });
   afterAll(() => world.stop());
 
-  /** As a client does that nobody knows yet. */
+  /** Registers like an unknown client. */
   const register = async (redirectUri: string): Promise<string> => {
     const { body: metadata } = await world.ask('GET', '/.well-known/oauth-authorization-server');
     const { pathname } = new URL(String(metadata['registration_endpoint']));
@@ -122,14 +122,14 @@ describe('the authorization server, before the official conformance suite', () =
     return String(body['client_id']);
   };
 
-  /** The suite as a client of ours, and a person whom it sends to us. */
+  /** Runs the suite as a client, with a person who follows its links. */
   const judge = async (consent: Consent) => {
     const port = await freePort();
     const clientId = await register(`http://127.0.0.1:${port}/callback`);
     const answered: number[] = [];
     const at = ['--url', world.url, '--client-id', clientId, '--resource', `${world.url}/mcp/connect`];
     const run = await runSuite(['authorization', ...at, '--port', String(port)], async (line) => {
-      // It prints where a person would go, and waits to be called back.
+      // The suite prints the address for the person and waits for the callback.
       if (!line.startsWith(world.url) || !line.includes('code_challenge=')) return;
       const back = await giveConsent(line, consent);
       answered.push((await fetch(back)).status);

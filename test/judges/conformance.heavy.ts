@@ -3,7 +3,7 @@ import type { Legacy } from './fixture/start-fixture.ts';
 import { type Fixture, startFixture } from './fixture/start-fixture.ts';
 import { type Check, faultsOf, type Revision, reportRun, runSuite, scoredScenarios } from './mcp-judge.ts';
 
-/** Scenarios of 2025 in which a second request has to find the first: the server asks its client, or the streams of one session are counted. */
+/** Scenarios of 2025 whose second request must find the first: the server asks its client, or streams of a session are counted. */
 const NEED_SESSIONS = [
   'elicitation-sep1034-defaults',
   'elicitation-sep1330-enums',
@@ -19,7 +19,7 @@ describe('the mount of /mcp, before the official conformance suite with the suit
     fixture = undefined;
   });
 
-  /** Every scenario that the suite scores for a revision, whatever came of it. */
+  /** Runs every scenario that the suite scores for a revision, and reports all results. */
   const judge = async (revision: Revision, legacy: Legacy) => {
     fixture = await startFixture(legacy);
     const scored = await scoredScenarios(revision);
@@ -53,7 +53,7 @@ describe('the mount of /mcp, before the official conformance suite with the suit
     const judged = checks.filter(({ scenario }) => alone.includes(scenario));
     expect(faultsOf(judged)).toEqual([]);
     expect(withSuccess(judged).sort()).toEqual(alone.sort());
-    // What would pass after all has no place in the list.
+    // An expected fault that passes must be removed from the list.
     const faulty = checks.filter(({ status }) => status === 'FAILURE' || status === 'WARNING');
     expect([...new Set(faulty.map(({ scenario }) => scenario))].sort()).toEqual(NEED_SESSIONS);
   });

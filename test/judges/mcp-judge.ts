@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 const PACKAGES = new URL('../../node_modules/@modelcontextprotocol/', import.meta.url);
-/** None takes a fifth of it; what hangs is killed, and its test fails. */
+/** More than five times the slowest run. A program that hangs is killed, and its test fails. */
 const LONGEST_MS = 60_000;
 
 interface JudgeRun {
@@ -18,10 +18,10 @@ interface JudgeRun {
   stderr: string;
 }
 
-/** Told every line that is printed. Where it fails, the program is ended and the failure is the run's. */
+/** Called with every printed line. If it throws, the program is ended and the run fails. */
 type OnLine = (line: string) => Promise<void>;
 
-/** One of the protocol's own programs, with a home of its own and nothing of our environment. */
+/** Runs one of the protocol's own programs with an empty home and none of our environment. */
 async function runJudge(
   script: string,
   args: readonly string[],
@@ -72,7 +72,7 @@ interface SuiteRun extends JudgeRun {
   checks: Check[];
 }
 
-/** The official conformance suite. What it found is read from its files: what it prints leaves warnings out. */
+/** Runs the official conformance suite. Reads its result files, because its output leaves warnings out. */
 export async function runSuite(args: readonly string[], onLine?: OnLine): Promise<SuiteRun> {
   const home = await mkdtemp(join(tmpdir(), 'openaisle-suite-'));
   try {
@@ -84,11 +84,11 @@ export async function runSuite(args: readonly string[], onLine?: OnLine): Promis
   }
 }
 
-/** One folder for each scenario: the side that is judged, the scenario, the time. */
+/** Folder of a scenario: the tested side, the scenario, the time. */
 const FOLDER = /^(?:authorization-server|server)-(?<scenario>.+)-\d{4}-\d{2}-\d{2}T[\d-]+Z$/;
 
 async function readChecks(folder: string): Promise<Check[]> {
-  // It makes the folder with its first scenario, and there may have been none.
+  // The suite creates the folder with its first scenario, so it may not exist.
   const names = await readdir(folder).catch((): string[] => []);
   const read = names.map(async (name) => {
     const scenario = FOLDER.exec(name)?.groups?.['scenario'];
@@ -101,21 +101,21 @@ async function readChecks(folder: string): Promise<Check[]> {
 
 const REQUIREMENTS = new URL('../../node_modules/@modelcontextprotocol/conformance/requirements/', import.meta.url);
 
-/** What a server has to pass for a revision, by the suite's own frozen list. */
+/** Scenarios that a server has to pass for a revision, by the suite's own frozen list. */
 export async function scoredScenarios(revision: Revision): Promise<string[]> {
   const text = await readFile(new URL(`${revision}.yaml`, REQUIREMENTS), 'utf8');
   const [, list = ''] = /^server:\n((?: {2}- .+\n)+)/m.exec(text) ?? [];
   return list.split('\n').flatMap((line) => (line === '' ? [] : [line.slice('  - '.length)]));
 }
 
-/** What is wrong: a failure, or a warning, which the suite itself lets pass. */
+/** Returns failures, and also warnings, which the suite itself lets pass. */
 export function faultsOf(checks: readonly Check[]): string[] {
   return checks
     .filter(({ status }) => status === 'FAILURE' || status === 'WARNING')
     .map(({ scenario, id, status, errorMessage = '' }) => `${scenario}: ${id} ${status} ${errorMessage}`);
 }
 
-/** Totals and time, and every check that is no success, for who reads the build's log. */
+/** Prints totals, time and every unsuccessful check to the build's log. */
 export function reportRun(name: string, { checks, code, seconds }: SuiteRun, scored: readonly string[]): void {
   const tally = (of: readonly Check[]): string =>
     [...Map.groupBy(of, ({ status }) => status)].map(([status, { length }]) => `${length} ${status}`).join(', ');
@@ -134,24 +134,24 @@ export function reportRun(name: string, { checks, code, seconds }: SuiteRun, sco
   process.stdout.write(`${lines.join('\n')}\n`);
 }
 
-/** How a client talks: by the 2026 revision alone, or with `initialize` first. */
+/** Client styles: by the 2026 revision alone, or with `initialize` first. */
 export const ERAS = ['modern', 'legacy'] as const;
 type Era = (typeof ERAS)[number];
 
-/** What the Inspector exits with when a tool answered that it could not. */
+/** The Inspector's exit code when a tool returned an error. */
 export const TOOL_ERROR = 5;
 
 interface InspectorRun {
   code: number | null;
   seconds: number;
-  /** What the server answered, as the Inspector understood it. */
+  /** The server's answer as the Inspector parsed it. */
   result: Record<string, unknown>;
   stderr: string;
 }
 
 const CLI = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
 
-/** The Inspector over a process of its own that runs `openaisle mcp` with these variables. */
+/** Runs the Inspector over a process of `openaisle mcp` with these variables. */
 export async function inspectCommand(
   env: Readonly<Record<string, string>>,
   era: Era,
@@ -161,7 +161,7 @@ export async function inspectCommand(
   return await runInspector([...variables, '--transport', 'stdio', ...args], era, [process.execPath, CLI, 'mcp']);
 }
 
-/** The Inspector's command line. It is run from where its package has it, and looks for nothing that an install script would fetch. */
+/** Runs the Inspector's CLI from its package folder, without the files that an install script would fetch. */
 export async function inspect(url: string, era: Era, args: readonly string[]): Promise<InspectorRun> {
   return await runInspector(['--transport', 'http', '--stored-auth-only', ...args], era, [url]);
 }
@@ -181,7 +181,7 @@ async function runInspector(args: readonly string[], era: Era, target: readonly 
   }
 }
 
-/** One tool; the arguments are sent as they are. */
+/** Calls one tool. Arguments are sent unchanged. */
 export async function inspectTool(
   url: string,
   era: Era,

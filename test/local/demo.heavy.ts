@@ -19,7 +19,7 @@ const DEMO = fileURLToPath(new URL('../../src/local/demo.ts', import.meta.url));
 const STORY_MS = 120_000;
 
 const dataDir = mkdtempSync(join(tmpdir(), 'openaisle-demo-'));
-// Below a folder that only root may enter, root's embedded database would be put elsewhere, and stay.
+// Below a folder that only root may enter, root's embedded database would go elsewhere and stay there.
 chmodSync(dataDir, 0o711);
 const started: ChildProcess[] = [];
 
@@ -66,7 +66,7 @@ const heldIn = (told: readonly DemoEvent[]): string[] =>
   told.flatMap((line) => (line.kind === 'held' ? [line.text] : []));
 const isPart = (name: string) => (line: DemoEvent) => line.kind === 'part' && line.name === name;
 
-/** Processes that have the data folder on their command line or in their environment. */
+/** Processes with the data folder in their command line or environment. */
 function processesOfWorld(): string[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
@@ -86,7 +86,7 @@ async function nothingIsLeft(ports: ReturnType<typeof portsFrom>): Promise<void>
   await checkPortsFree(ports);
 }
 
-/** The commands that the demonstration ends with, as they are typed: twice, since the same command goes on and pays once. */
+/** Runs the commands that the demonstration prints at its end, twice, since a repeated command continues and pays once. */
 async function tryAsTold(told: readonly DemoEvent[]): Promise<void> {
   const places = told.flatMap((line) => (line.kind === 'places' ? line.places : []));
   const [first, search, buy, sell] = ['first', 'search', 'buy', 'sell'].map(
@@ -165,7 +165,7 @@ describe.runIf(process.platform === 'linux')('npm run demo', () => {
     STORY_MS,
   );
 
-  // Each of these starts a whole world on what the story left behind.
+  // Each of these starts a whole world on the data that the story left.
   it.each(
     rotated<[string, () => Promise<void>]>(import.meta.filename, [
       [

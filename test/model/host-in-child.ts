@@ -8,13 +8,13 @@ const PROGRAM = fileURLToPath(new URL('./market-child.ts', import.meta.url));
 
 interface Child {
   process: ChildProcess;
-  /** Null when it died before it had answered. */
+  /** Null: it died before it answered. */
   tell(order: Order): Promise<string | null>;
   exited: Promise<unknown>;
 }
 
 function startChild(): Child {
-  // Terms hold bigints, which JSON does not know.
+  // Terms hold bigints, which JSON cannot encode.
   const child = fork(PROGRAM, { serialization: 'advanced', stdio: 'inherit' });
   const waiting = new Map<number, { resolve(answer: string | null): void; reject(error: Error): void }>();
   let last = 0;
@@ -35,7 +35,7 @@ function startChild(): Child {
     exited,
     tell: (order) =>
       new Promise((resolve, reject) => {
-        // Its end may be known before the end of the line to it is.
+        // The exit may be known before the channel closes.
         if (ended || !child.connected) return resolve(null);
         last += 1;
         waiting.set(last, { resolve, reject });
@@ -44,7 +44,7 @@ function startChild(): Child {
   };
 }
 
-/** A process of its own, killed by the kernel: nothing of it goes on, not even for a moment. */
+/** A market in a child process, killed by the kernel, so that none of its work continues. */
 export const hostInChild: OpenHost = async (config, nowMs) => {
   const databaseUrl = urlOf(config);
   let now = nowMs;
@@ -72,7 +72,7 @@ export const hostInChild: OpenHost = async (config, nowMs) => {
     crashAt: async (at) => void (await market.child.tell({ what: 'crash', at })),
     hasCrashed: async () => {
       if ((await market.child.tell({ what: 'now', now })) !== null) return false;
-      // A child that answers no more is about to exit.
+      // A child that does not answer is about to exit.
       await market.child.exited;
       return true;
     },

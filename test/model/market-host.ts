@@ -3,19 +3,18 @@ import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { recordingLog } from '../support/recording-log.ts';
 import { startMarket } from './start-market.ts';
 
-/** A market that a test kills and starts again on the same database. */
+/** A market that a test kills and restarts on the same database. */
 export interface MarketHost {
   readonly url: string;
-  /** One look of the background at all open payments. */
+  /** Runs one background pass over all open payments. */
   pass(): Promise<void>;
-  /** Looks at every provider now. */
   look(): Promise<void>;
   setNow(ms: number): Promise<void>;
-  /** It dies when it next comes there; null: it does not. */
+  /** Dies at this point when it next reaches it. Null: never. */
   crashAt(point: CrashPoint | null): Promise<void>;
-  /** Whether it died there. Asked once. */
+  /** Tells once whether it died there. */
   hasCrashed(): Promise<boolean>;
-  /** Resolves when the market that follows has looked at everything once. */
+  /** Resolves when the new market has finished its first pass. */
   restart(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -27,7 +26,7 @@ export function urlOf({ databaseUrl }: MarketConfig): string {
   return databaseUrl;
 }
 
-/** In this process: broken off without a drain, where it stands. */
+/** A market in this process, aborted without draining. */
 export const hostHere: OpenHost = async (config, nowMs) => {
   const database = await openDatabase({ url: urlOf(config), poolSize: 6, allowUnsafe: true });
   let now = nowMs;

@@ -8,22 +8,20 @@ import { reorg, startTestChain } from '../support/chain.ts';
 import type { Transfer, View } from './terms.ts';
 
 export const FINALITY_BLOCKS = 4;
-/** What a wallet holds, in units. */
 export const PLENTY = 10n ** 15n;
 const WEI = 10n ** 24n;
-/** Ample, and meant for a machine that has much else to do. */
+/** Generous, for a busy machine. */
 const NAMELESS_MS = 20_000;
 
-/** A chain whose time is that of its blocks alone: each comes a second after the one before, unless it is told to wait. */
+/** A chain whose time comes from its blocks alone: each is one second after the one before, unless `wait` says more. */
 export interface ModelChain {
   chain: LocalChain;
-  /** What it shows since that block, and of what was sent. */
+  /** Transfers since that block, and the failed ones among the sent transactions. */
   view(fromBlock: number | null, sent: readonly string[]): Promise<View>;
-  /** A block that much later. */
+  /** Mines a block that much later. */
   wait(seconds: number): Promise<void>;
-  /** All that was mined is final. */
   finalize(): Promise<void>;
-  /** Takes back the last blocks; the first `keep` of their transactions come again, each `shift` blocks later. */
+  /** Removes the last blocks. The first `keep` of their transactions return, each `shift` blocks later. */
   reorg(depth: number, keep: number, shift: number): Promise<void>;
 }
 
@@ -77,7 +75,7 @@ export async function startModelChain(wallets: readonly Hex[]): Promise<ModelCha
         }
       }
       await reorg(chain, depth, kept);
-      // Time goes on, whatever was taken back.
+      // Time continues although blocks were removed.
       await mineAt(Number(latest.timestamp) + 1);
     },
   };
@@ -104,7 +102,7 @@ async function readView(chain: LocalChain, fromBlock: number | null, sent: reado
     ])) as [BlockJson | null, BlockJson | null, LogJson[]];
   let [latest, finalized, logs] = await read();
   const isNameless = (): boolean => latest === null || finalized === null;
-  // Once in some ten thousand readings, after a reorganisation, anvil has for a moment no block of that name; on a busy machine it is a long one.
+  // After a reorganisation anvil very rarely has no block of that name for a moment, which is long on a busy machine.
   for (const until = performance.now() + NAMELESS_MS; isNameless() && performance.now() < until; )
     [latest, finalized, logs] = await read();
   if (latest === null || finalized === null) throw new Error('the chain has no latest or no finalized block');
@@ -114,7 +112,7 @@ async function readView(chain: LocalChain, fromBlock: number | null, sent: reado
   return { latest: pointOf(latest), finalized: pointOf(finalized), transfers: [...transfers, ...failed] };
 }
 
-/** A transaction that reverted is in the chain, and moves nothing. */
+/** Finds the reverted ones among these transactions. They are in the chain and move nothing. */
 async function readFailed(chain: LocalChain, hashes: readonly string[]): Promise<Transfer[]> {
   const asked = hashes.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] }));
   const receipts = (await callAll(chain.rpc, asked)) as ({ transactionHash: string; blockNumber: string } | null)[];
@@ -128,7 +126,7 @@ async function readFailed(chain: LocalChain, hashes: readonly string[]): Promise
 const pointOf = ({ number, timestamp }: BlockJson) => ({ number: Number(number), time: Number(timestamp) });
 const walletIn = (topic: string | undefined): string => `0x${(topic ?? '').slice(-40)}`;
 
-/** The token writes the use of an authorization and, in the next place, the transfer that it made. */
+/** The token emits the use of an authorization and directly after it the transfer that it made. */
 function transfersIn(logs: readonly LogJson[]): Transfer[] {
   const used = new Map<string, string>();
   for (const { topics, transactionHash, logIndex } of logs) {

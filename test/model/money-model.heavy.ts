@@ -1,22 +1,21 @@
 /**
- * Random runs of buyers, sellers, a chain that takes back blocks and a market that dies, each answer held against a reference that is
- * small enough to be read. A failing run is shown as short as it could be made, with its seed, path and replay path; the same run
- * again, with or without the replay path (a shortened one needs it):
+ * Random runs of buyers, sellers, a chain that removes blocks and a market that dies. Every answer is compared with a small, readable
+ * reference. A failing run is shrunk and shown with its seed, path and replay path. To replay it (a shrunk one needs the replay path):
  *
  *   OPENAISLE_MODEL_SEED=... OPENAISLE_MODEL_PATH=... OPENAISLE_MODEL_REPLAY=... npx vitest run --project heavy test/model/money-model.heavy.ts
  *
- * OPENAISLE_MODEL_RUNS plays another number of them. The auditor comes after many runs; OPENAISLE_MODEL_AUDIT_EVERY=1 has it come after
- * each, and with the seed of a game in which it found something, the run that it found is shortened as well.
+ * OPENAISLE_MODEL_RUNS sets the number of runs. The auditor runs after many of them. OPENAISLE_MODEL_AUDIT_EVERY=1 runs it after each: with
+ * the seed of a game in which it found a fault, that run is shrunk too.
  */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { rotatedRounds } from '../suite/rotation.ts';
 import { play, readGame } from './play.ts';
 import { openStage, type Stage } from './stage.ts';
 
-/** From this number on every outcome below is met. */
+/** With at least this many runs every outcome below occurs. */
 const ALL_RUNS = 300;
 const RUNS = rotatedRounds(import.meta.filename, ALL_RUNS);
-/** A game that never came to one of these would prove little. */
+/** Outcomes that have to occur, or the game proves little. */
 const PLAYED = [
   'POST buy: delivered',
   'POST buy: pending',
@@ -30,7 +29,7 @@ const PLAYED = [
   'POST review: done',
 ];
 
-/** Two games side by side: each waits for its chain half of the time. */
+/** Two games run in parallel, since each waits for its chain half of the time. */
 let stages: readonly Stage[] = [];
 beforeAll(async () => {
   stages = await Promise.all([openStage(), openStage()]);
@@ -41,7 +40,7 @@ afterAll(async () => {
 
 it('answers and books of random runs are those of the reference, and the auditor agrees', async () => {
   const game = readGame(process.env, { runs: RUNS, auditEvery: 50 });
-  // A run that is named is played alone.
+  // A named run is played alone.
   const played = game.path === null ? stages : stages.slice(0, 1);
   const results = await Promise.allSettled(
     played.map((stage, nth) => {

@@ -2,13 +2,13 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { MarketHost } from './market-host.ts';
 import type { ModelChain } from './model-chain.ts';
 
-/** A provider that is silent longer than that has no say. */
+/** A provider that is silent longer than this is ignored. */
 const PATIENCE_SECONDS = 62;
 
-/** The two providers of a market: two ways to one chain. */
+/** The market's two providers: two connections to one chain. */
 export interface ProviderPair {
   urls: [string, string];
-  /** Goes dark, for so long that it is not waited for any more. `follow` tells the market the time. */
+  /** Cuts a provider for so long that the market stops waiting for it. `follow` tells the market the time. */
   cut(nth: 0 | 1, on: { market: MarketHost; chain: ModelChain; follow(): Promise<void> }): Promise<void>;
   mend(market: MarketHost): Promise<void>;
   close(): Promise<void>;
@@ -27,7 +27,7 @@ export async function openProviderPair(port: number): Promise<ProviderPair> {
       await mend(market);
       gates[nth].cut();
       await market.look();
-      // Silence counts from look to look.
+      // Silence counts from check to check.
       for (let looks = 0; looks < 2; looks += 1) {
         await chain.wait(PATIENCE_SECONDS / 2);
         await follow();
@@ -41,7 +41,7 @@ export async function openProviderPair(port: number): Promise<ProviderPair> {
   };
 }
 
-/** The way to one provider of the chain, which can be cut and mended. */
+/** The connection to one provider, which can be cut and mended. */
 interface ProviderGate {
   url: string;
   isCut(): boolean;

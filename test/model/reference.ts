@@ -24,30 +24,29 @@ import {
 } from './terms.ts';
 import { faultOfProof, faultOfRefund, judgeClaim, paidBy } from './verdicts.ts';
 
-/** The market dies here. */
 export class Crash extends Error {}
 
 /**
- * What the market has to answer, said once more and as simply as possible, from W6 to W9 alone: `delivered`, `listed`, `pending`, `done`,
- * or the reason of a refusal; where several will do, `|` stands between them. It shares no code with the market.
+ * A second, minimal implementation of the market's answers, from the rules for listing, buying, claiming and reviewing alone: `delivered`,
+ * `listed`, `pending`, `done`, or the reason of a refusal. `|` separates allowed answers. Shares no code with the market.
  */
 export class Reference {
   readonly listings: Listing[] = [];
   readonly intents: Intent[] = [];
   readonly payments: Payment[] = [];
-  /** Transactions that prove a payment, or give one back. */
+  /** Transactions that prove a payment or a refund. */
   readonly proven = new Map<string, Payment>();
   view: View = { latest: { number: 0, time: 0 }, finalized: { number: 0, time: 0 }, transfers: [] };
-  /** What could be seen before the act that is judged: an authorization that a reorganisation freed is handed on again. */
+  /** The transfers before the act being judged. An authorization that a reorganisation freed is submitted again. */
   before: View['transfers'] = [];
   /** Transactions with authorizations that the facilitator did not send. */
   readonly byStrangers = new Set<string>();
-  /** The market's clock, milliseconds. */
+  /** The market's clock in milliseconds. */
   now = 0;
   /** Fees that are paid and unspent. */
   credits = 0;
   crashAt: string | null = null;
-  /** No buyer can be asked for an authorization then; what is paid is still found, by the other provider. */
+  /** True: the leading provider is cut. Then no buyer can be asked for an authorization. The other provider still finds payments. */
   isFirstDark = false;
 
   point(name: string): void {
@@ -57,11 +56,10 @@ export class Reference {
   find = (hash: string) => this.view.transfers.find((one) => one.hash === hash);
   isFinal = (block: number): boolean => block <= this.view.finalized.number;
   byProof = (name: string) => this.payments.find(({ proof }) => proof?.authorization === name);
-  /** The newest claim of an intent. */
   claimPaymentOf = (intent: Intent) => this.payments.findLast((one) => one.intent === intent && !one.isSurplusRecord);
   removedAt = (subject: string): number => this.listings.find(({ name }) => name === subject)?.removedAt ?? Infinity;
 
-  // Buying by x402 (W7)
+  // Buying by x402
 
   buy(buying: Buying): string {
     const { listing, proof, token, who } = buying;
@@ -73,7 +71,7 @@ export class Reference {
     const fault = lapsed ? null : faultOfProof(this, proof, listing, buying.isNamed ? listing.name : null);
     const signedBy = lapsed || fault ? null : (proof?.payer ?? null);
     const holding = this.#held(listing.name, who, lapsed?.payer ?? signedBy);
-    // Sales before what is undecided. Of the sales the signer's own first: its signature collects that one (W7), and a merchant's may need another's.
+    // Sales come first, the signer's own before others: its signature collects that one. Undecided payments come last.
     const rank = (held: Payment): number => (isSale(held) ? Number(held.payer !== signedBy) : 2);
     for (const held of holding.sort((a, b) => rank(a) - rank(b))) {
       const answer = this.#answer(held, buying, signedBy);
@@ -91,7 +89,7 @@ export class Reference {
     return this.#answer(opened, { proof, collect, who, token: who === null ? opened : null }, null) ?? '';
   }
 
-  /** Of the merchant, then of the wallet. */
+  /** Payments held by the merchant, then by the wallet. */
   #held(subject: string, who: string | null, payer: string | null): Payment[] {
     const holding = this.payments.filter((one) => one.subject === subject && isHolding(one));
     const ofMerchant = holding.filter(({ merchant }) => who !== null && merchant === who);
@@ -114,7 +112,7 @@ export class Reference {
     return said === 'delivered' && !mayCollect ? 'sign_to_collect' : said;
   }
 
-  /** Null when it ended unpaid. */
+  /** Returns null when the payment ended unpaid. */
   #goOn(payment: Payment, proof: Proof | null, unseen = 'pending|facilitator_refused'): string | null {
     if (proof !== null && proof === payment.proof && isOpen(payment) && !this.isFirstDark) this.#drive(payment, proof);
     this.settle(payment);
@@ -127,14 +125,14 @@ export class Reference {
       : 'verification_pending';
   }
 
-  /** A proof is handed on for the payment alone that it opened. */
+  /** A proof is submitted only for the payment that it opened. */
   #drive(payment: Payment, proof: Proof): void {
     if (this.now >= proof.validBefore * 1000) return;
     const isUsed = this.before.some(({ authorization }) => authorization === proof.authorization);
     if (!payment.submitted) {
       if (payment.stopped || this.removedAt(payment.subject) < Infinity) return;
       this.point('before_verify');
-      // A rehearsal of what is used fails, and nothing that verify refused is settled.
+      // A simulation with a used nonce fails, and a proof that verify refused is not submitted.
       if (isUsed) return;
       payment.submitted = true;
       this.point('after_settling_committed');
@@ -142,7 +140,7 @@ export class Reference {
     this.point('after_settle_before_answer');
   }
 
-  // A transfer, and the claim that it was made (W8)
+  // Transfers and their claims
 
   openIntent(terms: Omit<Intent, 'from' | 'to'>, listing: Listing | null): Intent | string {
     const { who, subject, payer, isFee } = terms;
@@ -169,7 +167,7 @@ export class Reference {
     const decided = this.#decidedBy(intent, hash);
     if (decided !== undefined) return this.#ended(decided, claiming);
     const standing = this.claimPaymentOf(intent);
-    // The wallet that the intent names did not sign, and is no contract.
+    // The intent's named wallet did not sign and is no contract.
     const found = this.find(hash);
     const isOver = found ? this.isFinal(found.block) : this.view.finalized.time >= intent.to;
     const unsigned = isOver ? (found ? 'signature_invalid' : 'transfer_not_found') : 'pending';
@@ -186,7 +184,7 @@ export class Reference {
     return this.#ended(this.#decidedBy(intent, hash) ?? claim, claiming);
   }
 
-  /** Where the intent is paid by another transaction, one that the wallet of the claim signs for is looked at too. */
+  /** When another transaction has paid the intent, also judges one that the claim's own wallet signed for. */
   #claimPaid(claim: Payment, claiming: Claiming): string {
     const { intent, hash, signer } = claiming;
     const isOwn = claim.payer === signer && !isHeld(this.payments, claiming, claim);
@@ -194,7 +192,7 @@ export class Reference {
     return this.#ended(this.#besideOf(intent, hash) ?? claim, claiming);
   }
 
-  /** What a transaction is answered with before it is looked at who signed: a review, or the payment that it made. */
+  /** Finds a decision about a transaction that holds whoever signed: a review, or the payment it made. */
   #decidedBy(intent: Intent, hash: string): Payment | undefined {
     const claim = this.claimPaymentOf(intent);
     const isOwn = claim?.transfer?.hash === hash && (claim.status === 'review' || claim.status === 'completed');
@@ -219,7 +217,7 @@ export class Reference {
     return claim.named.find((one) => one.hash === hash)?.refused ?? 'pending';
   }
 
-  /** Null: another payment is undecided. */
+  /** Returns null while another payment is undecided. */
   #openOrJoin({ who, subject, intent, hash, signer }: Claiming, standing: Payment | null): Payment | null {
     const others = this.#held(subject, who, signer).filter((one) => one !== standing);
     const surplus = others.some(isSale);
@@ -239,7 +237,7 @@ export class Reference {
     return this.listings.some(({ name }) => name === subject) ? 'listed' : 'duplicate_listing|transaction_used';
   }
 
-  // Listing, and its fee (W6)
+  // Listings and their fees
 
   list({ who, body, fee, proof, claim }: Listed): string {
     if (this.listings.some(({ name }) => name === body)) return 'listed';
@@ -258,7 +256,7 @@ export class Reference {
     return this.#goOn(this.#open({ ...proof, subject: body, isFee: true, merchant: who, proof }), proof) ?? '';
   }
 
-  // What seller and maintainer do
+  // Acts of seller and maintainer
 
   edit({ name, state }: Listing): string {
     const ofListing = this.payments.filter(({ subject }) => subject === name);
@@ -280,7 +278,7 @@ export class Reference {
     return 'done';
   }
 
-  /** By who got the money; a refund has to be final, later, and enough. */
+  /** The answer depends on who got the money. A refund has to be final, later, and enough. */
   review(payment: Payment, outcome: 'deliver' | 'declined' | 'refunded', refund: string): string {
     if (payment.status !== 'review') return 'already_decided';
     const { transfer, payer, subject, merchant, isFee, surplus } = payment;
@@ -297,21 +295,20 @@ export class Reference {
     return 'done';
   }
 
-  // What the chain makes of payments (W8, W9)
+  // Effects of the chain on payments
 
-  /** One look of the background. It may leave out what cannot have changed, so that it comes to the same as a look at everything. */
+  /** One background pass. May skip payments that cannot have changed, so its effect equals that of a full pass. */
   pass(): void {
     for (const payment of this.payments) this.settle(payment);
     for (const payment of this.payments) this.settle(payment, true);
   }
 
-  /** With all providers back. */
   restart(): void {
     this.isFirstDark = false;
     this.pass();
   }
 
-  /** What is open; or, `besides`, what else is named for a claim that is decided on. */
+  /** Judges an open payment. With `besides`, judges other transactions named for a decided claim. */
   settle(payment: Payment, besides = false): void {
     if (isOpen(payment) === besides) return;
     if (payment.intent !== null) this.#settleClaim(payment);
@@ -329,7 +326,7 @@ export class Reference {
     if (!use && isOver && this.now >= end * 1000) Object.assign(payment, { status: 'unpaid', reason: 'expired' });
   }
 
-  /** By the transfer that the authorization made, and no other of the transaction. */
+  /** Ends by the transfer that the authorization made, and by no other of the transaction. */
   #endProof(payment: Payment, use: Transfer): void {
     if (use.to !== payment.payee || use.units !== payment.units) {
       Object.assign(payment, { status: 'unpaid', reason: 'no_fitting_transfer' });
@@ -344,7 +341,7 @@ export class Reference {
     Object.assign(payment, { status: 'review', reason: 'transaction_used', transfer: use });
   }
 
-  /** The first that fits wins; what needs a person waits for what is undecided; what came twice is a surplus payment. */
+  /** The first that fits wins. A review waits until all named transactions are decided. A second payment is recorded as surplus. */
   #settleClaim(payment: Payment): void {
     const named = payment.named.filter(({ refused }) => refused === null);
     const known = new Map<Named, string>();
@@ -369,7 +366,7 @@ export class Reference {
     if (!isOpen(payment)) for (const [one, verdict] of known) this.#standBeside(payment, one, verdict);
   }
 
-  /** A further one, unless it may be what pays for another claim of that wallet. */
+  /** Records a further transfer as surplus, unless it may pay for another claim of that wallet. */
   #standBeside(payment: Payment, one: Named, verdict: string): void {
     const isNaming = ({ hash, refused }: Named): boolean => hash === one.hash && refused === null;
     const ofWallet = this.payments.filter((other) => isOpen(other) && other.payer === payment.payer);
@@ -379,7 +376,7 @@ export class Reference {
       this.payments.push(surplusRecord);
   }
 
-  /** False when the transaction proves something else. Either way it is used then. */
+  /** Returns false when the transaction proves something else. It counts as used either way. */
   #prove(payment: Payment, one: { hash: string; refused?: string | null }, verdict: string): boolean {
     const fits = verdict === 'fits';
     one.refused = 'transaction_used';
@@ -391,7 +388,7 @@ export class Reference {
     return true;
   }
 
-  /** Paid for by so many credits, or by its own fee. The goods of all bodies cost what the first listing costs. */
+  /** Lists a body, paid for by credits or by its own fee. All bodies cost as much as the first listing. */
   goLive(name: string, credits = 0): string {
     this.credits -= credits;
     this.listings.push({ payee: '', units: 0n, ...this.listings[0], name, state: 'live', removedAt: null });

@@ -22,7 +22,7 @@ export const PRICES = [2_500_000n, 3_000_000n] as const;
 const BUYERS_PER_RUN = 2;
 const WALLETS_PER_RUN = 3;
 
-/** What is hidden in goods, and nowhere else. */
+/** The secret in the goods, which occurs nowhere else. */
 interface Goods {
   id: bigint;
   canary: string;
@@ -39,21 +39,20 @@ export interface SentProof {
   signed: SignedProof;
 }
 
-/** One request, and what the reference says to it. */
 export interface Step {
   method: string;
   path: string;
   asked: AskOptions;
   expect(): string;
-  /** Where the market is to die meanwhile. */
+  /** Crash point to set for this request. */
   crashAt?: CrashPoint | undefined;
-  /** The same request once more, at the same time. */
+  /** Sends the same request twice at the same time. */
   twice?: boolean;
-  /** The caller: its undecided payments of this subject keep it from being asked for another. */
+  /** The caller, whose undecided payments of this subject forbid asking for another one. */
   asker?: { subject: string; who: string | null; payer: string | null } | undefined;
 }
 
-/** Two listings, two buyers and three wallets of their own, and all that was sent so far. */
+/** Two listings, two buyers, three wallets, and everything sent so far. */
 export class Run {
   readonly stage: Stage;
   readonly reference: Reference;
@@ -65,7 +64,6 @@ export class Run {
   readonly intents: SentIntent[] = [];
   readonly proofs: SentProof[] = [];
   readonly tokens = new Map<Payment, string>();
-  /** Transactions that were sent, whatever became of them. */
   readonly sent: string[] = [];
   readonly withdrawn = new Set<Listing>();
   readonly #firstBlock: number;
@@ -99,7 +97,7 @@ export class Run {
     return run;
   }
 
-  /** What the chain shows now is what the reference judges by. */
+  /** Updates the reference's view of the chain. */
   async sync(): Promise<void> {
     this.reference.view = await this.stage.view(this.#firstBlock, this.sent);
     this.reference.now = this.stage.now();
@@ -109,7 +107,7 @@ export class Run {
     return askMarket(this.stage.market.url, method, path, asked);
   }
 
-  /** Sends it, and holds the answer against the reference. Null when the market died. */
+  /** Sends the request and compares the answer with the reference. Null when the market died. */
   async step(step: Step): Promise<Answer | null> {
     const { reference, stage } = this;
     if (step.crashAt !== undefined) {
@@ -118,10 +116,11 @@ export class Run {
     }
     reference.before = reference.view.transfers;
     const asked = stage.now();
-    const act = () => this.ask(step.method, step.path, step.asked).catch((error: unknown) => failed(error, step));
+    const act = () =>
+      this.ask(step.method, step.path, step.asked).catch((error: unknown) => answerOfCrash(error, step));
     const [answer, second] = await Promise.all([act(), step.twice ? act() : null]);
     await this.sync();
-    // The market's clock stands still while it acts, whatever is mined.
+    // The market's clock stands still during a request, whatever is mined.
     reference.now = asked;
     const expected = this.#expect(step);
     reference.now = stage.now();
@@ -138,7 +137,7 @@ export class Run {
     return answer;
   }
 
-  /** Null when the market dies on the way. */
+  /** Returns null when the market dies on the way. */
   #expect({ expect: act }: Step): string | null {
     try {
       return act();
@@ -181,11 +180,11 @@ export class Run {
     }
     const { asker } = step;
     if (asker === undefined) return;
-    // What is no valid authorization does not say whose wallet asks.
+    // An invalid authorization does not tell whose wallet asks.
     const isNone = said === 'payment_invalid' || said === 'authorization_used_elsewhere';
     const payer = isNone ? null : asker.payer;
     if (!this.#isPaying({ ...asker, payer })) return;
-    // What was never handed on and belongs to a removed listing may be paid for again, elsewhere.
+    // The listing was removed and the proof never submitted, so the buyer may pay again elsewhere.
     if (said === 'listing_removed') return;
     if (status === 402 || body['do_not_pay_again'] === false) throw new Error(`asked to pay again\n${what}`);
   }
@@ -200,12 +199,12 @@ export class Run {
     return goods;
   }
 
-  /** The listings whose ids are known by now. */
+  /** Listings whose ids are known. */
   get listings(): Listing[] {
     return this.reference.listings.filter(({ name }) => this.goods.has(name));
   }
 
-  /** A body to be listed, always the same for the same number. */
+  /** Returns the body to list, always equal for the same number. */
   body(nth: number): { name: string; body: object } {
     const name = `body ${this.#no}.${nth}`;
     const made = this.bodies.get(name) ?? {
@@ -225,7 +224,7 @@ export class Run {
     if (typeof id === 'number') this.goods.set(name, { id: BigInt(id), canary: `canary of ${name}` });
   }
 
-  /** Everything that was sent to the chain, in the order in which it was known. */
+  /** All transactions sent to the chain, in order of discovery. */
   get transactions(): string[] {
     return [...new Set([...this.sent, ...this.reference.view.transfers.map(({ hash }) => hash)])];
   }
@@ -238,11 +237,11 @@ export class Run {
     return `${BASE_URL}/api/buy/${this.goodsOf(listing).id}`;
   }
 
-  /** Ends everything that is open: all windows are over, everything is final, and the background has looked. */
+  /** Ends everything that is open: windows expire, blocks become final, and a background pass runs. */
   async quiesce(): Promise<void> {
     const { stage, reference } = this;
     await stage.mendProviders();
-    // A run that failed may have left it dead, and the shorter ones that are tried next would find nothing else.
+    // A failed run may leave the market dead, which would make every shorter run fail in the same way.
     if (await stage.market.hasCrashed()) await stage.market.restart();
     reference.isFirstDark = false;
     await stage.market.crashAt(null);
@@ -253,7 +252,7 @@ export class Run {
     await stage.market.pass();
   }
 
-  /** The books of the run, row by row, against the reference. */
+  /** Compares the books of the run with the reference, row by row. */
   async compareBooks(): Promise<void> {
     const { reference, stage } = this;
     reference.pass();
@@ -282,7 +281,7 @@ export class Run {
       status: STATUS[payment.status],
       reason: payment.reason,
       payer: payment.payer,
-      // Of two payments in one transaction the first has the proof.
+      // With two payments in one transaction, the first has the proof.
       proof: payment.reason === 'transaction_used' ? null : (payment.transfer?.hash ?? null),
       sales: isSale(payment) ? 1 : 0,
     }));
@@ -290,7 +289,7 @@ export class Run {
     await this.#comparePublic();
   }
 
-  /** What anybody is told about each payment. */
+  /** Compares what the public sees of each payment. */
   async #comparePublic(): Promise<void> {
     for (const payment of this.reference.payments) {
       const { intent, proof, isSurplusRecord, transfer } = payment;
@@ -302,7 +301,7 @@ export class Run {
       const query = isSurplusRecord ? `tx_hash=${transfer?.hash}` : byIntent;
       const { body } = await this.ask('GET', `/api/payment?${query}`, {});
       const shown = body['payment'] as { payment_status: string; do_not_pay_again: boolean } | undefined;
-      // A contract may have sent the transfer, which is known once the same claim is sent again.
+      // A contract may have sent the transfer, which shows when the same claim is sent again.
       const mayBeOfContract = intent?.payer === null && payment.reason === 'wrong_payer';
       const isOver = payment.status === 'unpaid' || payment.status === 'rejected';
       expect([shown?.payment_status, shown?.do_not_pay_again]).toEqual([
@@ -326,13 +325,12 @@ function rotated<T>(all: readonly T[], by: number): T[] {
   return [...all.slice(at), ...all.slice(0, at)];
 }
 
-/** A market that dies answers nothing. */
-function failed(error: unknown, step: Step): Answer {
+function answerOfCrash(error: unknown, step: Step): Answer {
   if (step.crashAt === undefined) throw error;
   return { status: 0, headers: new Headers(), body: {} };
 }
 
-/** What the reference would call that answer. */
+/** Translates an answer to the reference's word. */
 function wordOf({ status, body }: Answer): string {
   if (status === 202) return 'pending';
   if (status !== 200 && status !== 201) return String(body['reason']);

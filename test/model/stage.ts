@@ -11,12 +11,12 @@ import type { View } from './terms.ts';
 
 const WALLETS = 30;
 const BUYERS = 12;
-/** The market's clock is that far behind the latest block's second, so that it is never before it. */
+/** The market's clock is this far behind the latest block's time, so that it never runs ahead. */
 const BEHIND_MS = 500;
-/** The listings of a run are put into the tables without a fee and without an event: the auditor is right to find that. */
+/** Runs put their listings into the tables without fee and event. The auditor is right to report these. */
 const SEEDED = ['a listing without a fee', 'no event tells of this: maintainer_seed'];
 
-/** Chain, token, facilitator, database and market of all runs of a file: all real, and the time is what the chain says. */
+/** Real chain, token, facilitator, database and market for all runs of a file. Time follows the chain. */
 export interface Stage extends Omit<ModelChain, 'view'> {
   db: TestDatabase;
   market: MarketHost;
@@ -24,18 +24,16 @@ export interface Stage extends Omit<ModelChain, 'view'> {
   buyers: readonly Member[];
   wallets: readonly TestAccount[];
   seller: TestAccount;
-  /** What the chain shows since that block, and of what was sent; the market's clock is set by it. */
+  /** Returns transfers since that block and the failed ones among `sent`, and sets the market's clock. */
   view(fromBlock: number | null, sent: readonly string[]): Promise<View>;
   now(): number;
-  /** One provider goes dark, for so long that it is not waited for any more. */
+  /** Cuts one provider for so long that the market stops waiting for it. */
   cutProvider(nth: 0 | 1): Promise<void>;
   mendProviders(): Promise<void>;
-  /** The facilitator looks after what it sent. */
   tend(): Promise<void>;
   join(handle: string): Promise<Member>;
-  /** How books and chain differ, in words. */
+  /** Differences between books and chain, as sentences. */
   audit(): Promise<string[]>;
-  /** How often each answer was given. */
   tally: Map<string, number>;
   stop(): Promise<void>;
 }
@@ -104,16 +102,16 @@ async function auditStage(db: TestDatabase, rpcUrl: string): Promise<string[]> {
   return faults.filter((fault) => !SEEDED.some((rule) => fault.startsWith(rule)));
 }
 
-/** How often the facilitator of a model test looks after what it sent: never by itself. */
+/** Interval of the facilitator's own checks: so long that only the test triggers them. */
 const TEND_MS = 79_000_000;
 const POLL_MS = 2;
-/** A poll for a receipt that will not come counts as that much longer, so that a dropped transaction costs no seconds. */
+/** Speeds up polls for a receipt that will not come, so that a dropped transaction costs no seconds. */
 const HASTE = 200;
 const PAST_ANSWER_MS = 10_000;
 
 interface FacilitatorClock {
   clock: Clock;
-  /** Lets it look after everything that it sent, once. */
+  /** Checks all of its transactions once. */
   tend(): Promise<void>;
 }
 

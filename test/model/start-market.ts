@@ -6,7 +6,7 @@ import type { Log } from '../../src/platform/log.ts';
 import { createPepperFrom } from '../../src/platform/pepper.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 
-/** Only the first pass is made by itself; all others when a test says so. */
+/** Only the first background pass runs by itself. The test triggers all others. */
 const PASS_EVERY_MS = 77_000_000;
 const WATCH_EVERY_MS = 78_000_000;
 /** Shorter waits are real, longer ones last until the end. */
@@ -16,12 +16,11 @@ export interface Starting {
   config: MarketConfig;
   database: Database;
   log: Log;
-  /** What the market's clock says. */
   now(): number;
   crashPoint(name: CrashPoint): void;
 }
 
-/** Resolves when it serves and its first pass is over, so that nothing happens by itself any more. */
+/** Resolves when the market serves and its first pass is over, so that no work starts by itself any more. */
 export async function startMarket(starting: Starting): Promise<{ url: string; running: RunningMarket }> {
   const { config, database, log, now, crashPoint } = starting;
   const passed = Promise.withResolvers<void>();
@@ -38,11 +37,11 @@ export async function startMarket(starting: Starting): Promise<{ url: string; ru
     clock,
     random: systemRandom,
     log,
-    // That of all test markets.
+    // The pepper of all test markets.
     pepper: createPepperFrom(new Map([[1, Buffer.alloc(32, 7)]])),
     reconcileEveryMs: PASS_EVERY_MS,
     watchEveryMs: WATCH_EVERY_MS,
-    // A test's blocks are final whenever it says so, not at the pace of a network.
+    // The test decides when blocks are final, not the pace of a network.
     longestPauseMs: 0,
     crashPoint,
   });

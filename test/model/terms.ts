@@ -1,4 +1,4 @@
-/** One transfer of USDC in the canonical chain, and the authorization that made it. A transaction may hold several. */
+/** A transfer of USDC in the canonical chain, and the authorization that made it. A transaction may hold several. */
 export interface Transfer {
   hash: string;
   from: string;
@@ -9,7 +9,7 @@ export interface Transfer {
   authorization: string | null;
 }
 
-/** What the chain shows at one moment: all that the reference knows of it. Times in seconds. */
+/** The visible chain at one moment, which is all that the reference knows of it. Times in seconds. */
 export interface View {
   latest: { number: number; time: number };
   finalized: { number: number; time: number };
@@ -25,14 +25,14 @@ export interface Listing {
   removedAt: number | null;
 }
 
-/** A signed authorization; `authorization` is its name, for its sender. */
+/** A signed authorization. `authorization` is its name for its sender. */
 export interface Proof {
   payer: string;
   payee: string;
   units: bigint;
   authorization: string;
   validBefore: number;
-  /** Of the listing for which it was signed. */
+  /** The listing for which it was signed. */
   resource: string;
 }
 
@@ -54,7 +54,7 @@ export interface Named {
   seen: number | null;
 }
 
-/** What is paid for (`subject`: a listing, or the body of one to be), by whom, and what became of it. */
+/** A payment: its subject (a listing, or the body of a future one), its payer, and its state. */
 export interface Payment {
   subject: string;
   isFee: boolean;
@@ -62,30 +62,29 @@ export interface Payment {
   payer: string;
   payee: string;
   units: bigint;
-  /** One of these two. */
+  /** Either a proof or an intent. */
   proof: Proof | null;
   intent: Intent | null;
-  /** Whether the proof may have been handed on for settlement. */
+  /** True if the proof may have been submitted. */
   submitted: boolean;
-  /** The listing was edited before it was submitted: it never is. */
+  /** True if the listing was edited before submission, so it is never submitted. */
   stopped: boolean;
-  /** The facilitator did not send it: only the payer's own signature collects. */
+  /** True if the facilitator did not send the transaction: only the payer's own signature collects. */
   payerOnly: boolean;
-  /** The goods were this buyer's before, or it came in addition to a claim. */
+  /** True if the buyer had the goods before, or the transfer came on top of a claim. */
   surplus: boolean;
-  /** A transfer in addition to the one that decided the claim. */
+  /** True for a transfer on top of the one that decided the claim. */
   isSurplusRecord: boolean;
-  /** It was in review, and the payee delivered. */
+  /** True if it was in review and the payee delivered. */
   isReleased: boolean;
   status: 'open' | 'completed' | 'unpaid' | 'review' | 'rejected';
   reason: string;
   named: Named[];
-  /** The block in which it was seen last. */
+  /** The block in which it was last seen. */
   seen: number | null;
   transfer: Transfer | null;
 }
 
-/** What a payment begins with where nothing else is said. */
 export const BLANK = {
   proof: null,
   intent: null,
@@ -99,23 +98,22 @@ export const BLANK = {
   transfer: null,
 } as const;
 
-/** What has to be said of a payment that begins. */
+/** Required fields of a new payment. */
 export type Begun = Pick<Payment, 'subject' | 'isFee' | 'merchant' | 'payer' | 'payee' | 'units'> & Partial<Payment>;
 
-/** A request to buy. */
 export interface Buying {
-  /** The merchant whose key is sent; null: none. */
+  /** The merchant whose key is sent, or null. */
   who: string | null;
   listing: Listing;
   proof: Proof | null;
-  /** Whether the proof says for which listing it is. */
+  /** True if the proof names its listing. */
   isNamed: boolean;
-  /** Whose delivery token is sent. */
+  /** The payment whose delivery token is sent. */
   token: Payment | null;
   collect: boolean;
 }
 
-/** What of it decides what is answered about one payment. */
+/** The fields of a request that decide the answer about one payment. */
 export type Asking = Pick<Buying, 'who' | 'proof' | 'token' | 'collect'>;
 
 /** A claim that a transaction paid for an intent. */
@@ -127,7 +125,6 @@ export interface Claiming {
   signer: string;
 }
 
-/** A request to list a body. */
 export interface Listed {
   who: string;
   body: string;
@@ -137,19 +134,19 @@ export interface Listed {
 }
 
 export const isUndecided = ({ status }: Payment): boolean => status === 'open' || status === 'review';
-/** It is paid for, one way or the other. */
+/** The transfer is decided, as a sale or in review. */
 export const isDecided = (one: Payment | undefined): boolean => one?.status === 'completed' || one?.status === 'review';
-/** A buyer with one of these must not pay for the same again. */
+/** A buyer with one of these must not pay for the same goods again. */
 export const isHolding = (one: Payment): boolean => !one.surplus && (isUndecided(one) || isSale(one));
 export const isOpen = ({ status }: Payment): boolean => status === 'open';
-/** Not a fee, whose subject is the listing that it made. */
+/** Excludes fees, whose subject is the listing that they paid for. */
 export const isPurchaseOf = (one: Payment, { name }: Listing): boolean => !one.isFee && one.subject === name;
 export const isSale = (one: Payment): boolean => one.status === 'completed' && !one.isFee && !one.surplus;
 
-/** Judged by nobody until the payee has decided on the transfer that stands for the claim. */
+/** Refused until the payee has decided about the claim's own transfer. */
 const WAITING = 'payment_undecided';
 
-/** Whether another claim of the wallet has the transaction, its payee seeing that; `alsoOpen`: or it is undecided for another one. */
+/** Tells whether another claim of the wallet has the transaction, in review or delivered. `alsoOpen` adds undecided claims. */
 export function isHeld(
   payments: readonly Payment[],
   { hash, signer }: Pick<Claiming, 'hash' | 'signer'>,
@@ -164,7 +161,9 @@ export function isHeld(
   });
 }
 
-/** Keeps a transaction that the wallet of a claim in review names meanwhile, unless it counts for another one. The answer is the review. */
+/**
+ * Keeps a transaction that the wallet of a claim in review names meanwhile, unless it counts for another claim. Answers with the review.
+ */
 export function waitFor(claim: Payment, claiming: Claiming, payments: readonly Payment[]): string {
   const { hash, signer } = claiming;
   const isElsewhere = claim.payer === signer && isHeld(payments, claiming, claim, true);
@@ -175,14 +174,16 @@ export function waitFor(claim: Payment, claiming: Claiming, payments: readonly P
   return claim.reason;
 }
 
-/** The payee has decided: if it has delivered, what waited is looked at like what else was named. */
+/** Ends a review. After a delivery, transactions that waited are judged like any other. */
 export function endReview(claim: Payment, outcome: 'deliver' | 'declined' | 'refunded'): void {
   claim.status = outcome === 'deliver' ? 'completed' : 'rejected';
   claim.isReleased = outcome === 'deliver';
   for (const one of claim.named) if (claim.isReleased && one.refused === WAITING) one.refused = null;
 }
 
-/** Another wallet has signed: what was refused as not its own may be its own, unless that counts for another claim of it. */
+/**
+ * Hands the claim to another signing wallet. Transactions refused as foreign may now be its own, unless they count for another claim of it.
+ */
 export function takeOver(payments: readonly Payment[], claim: Payment, signer: string): Payment {
   for (const one of claim.named) {
     const isElsewhere = isHeld(payments, { hash: one.hash, signer }, claim);

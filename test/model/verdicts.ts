@@ -1,6 +1,6 @@
 import type { Payment, Proof, Transfer, View } from './terms.ts';
 
-/** What a verdict asks of the reference. */
+/** Parts of the reference that verdicts need. */
 export interface Scene {
   view: View;
   before: View['transfers'];
@@ -13,7 +13,7 @@ export interface Scene {
   removedAt(subject: string): number;
 }
 
-/** Null: unknown. `fits`, `no <why not>`, or why a person has to decide. */
+/** Null: unknown. `fits`, `no <reason>`, or the reason of a review. */
 export function judgeClaim(scene: Scene, payment: Payment, hash: string): string | null {
   const { view, isFinal, byProof, removedAt } = scene;
   const { intent } = payment;
@@ -34,7 +34,7 @@ export function judgeClaim(scene: Scene, payment: Payment, hash: string): string
   return payment.surplus ? 'already_bought' : 'fits';
 }
 
-/** The first transfer of the payer to the payee that is enough, else the largest. */
+/** The first sufficient transfer from payer to payee, else the largest. */
 export function paidBy(view: View, payment: Payment, hash: string): Transfer | undefined {
   const own = view.transfers.filter(
     ({ hash: of, from, to, units }) => of === hash && from === payment.payer && to === payment.payee && units > 0n,
@@ -42,7 +42,7 @@ export function paidBy(view: View, payment: Payment, hash: string): Transfer | u
   return own.find(({ units }) => units >= payment.units) ?? own.toSorted((a, b) => Number(b.units - a.units))[0];
 }
 
-/** Why a proof opens nothing; null: nothing is wrong with it. */
+/** Why a proof opens nothing, or null. */
 export function faultOfProof(
   scene: Scene,
   proof: Proof | null,
@@ -52,7 +52,7 @@ export function faultOfProof(
   if (proof === null) return 'payment_required';
   if (resource !== null && resource !== proof.resource) return 'payment_bound_elsewhere';
   if (scene.isFirstDark) return 'payment_check_unavailable';
-  // The chain is asked for the nonce first: who paid with a misfit elsewhere is told so, not asked to sign again.
+  // The nonce is checked first: a buyer who paid elsewhere with a wrong proof is told that, and not asked to sign again.
   if (scene.before.some(({ authorization }) => authorization === proof.authorization)) {
     return 'authorization_used_elsewhere';
   }
@@ -60,7 +60,7 @@ export function faultOfProof(
   return isInTime && proof.payee === asked.payee && proof.units === asked.units ? null : 'payment_invalid';
 }
 
-/** Why a transaction gives nothing back; null: it does. */
+/** Why a transaction is no refund, or null. */
 export function faultOfRefund(scene: Scene, { transfer, payee, payer }: Payment, hash: string): string | null {
   const back = scene.find(hash);
   if (scene.proven.has(hash)) return 'transaction_used';

@@ -2,10 +2,10 @@ import type { EndpointShape } from '../../src/contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../src/contract/index.ts';
 import type { Answer, AskOptions } from '../support/market-world.ts';
 
-/** What was sent and answered, as the description of the interface shows it. */
+/** A request and its answers, as the API reference shows them. */
 export interface RecordedExample {
   request?: unknown;
-  /** By status: the first answer of each, refusals for a payment that is due among them. */
+  /** The first answer of each status, including 402. */
   answers: Record<string, unknown>;
 }
 export type RecordedExamples = Partial<Record<EndpointName, RecordedExample>>;
@@ -13,13 +13,13 @@ export type RecordedExamples = Partial<Record<EndpointName, RecordedExample>>;
 type Ask = (method: string, path: string, options?: AskOptions) => Promise<Answer>;
 
 export interface ExampleRecorder {
-  /** The same, and what comes back is remembered. */
+  /** Wraps `ask` and records its answers. */
   listen(ask: Ask): Ask;
-  /** All of it; every text that is in `places` is replaced. */
+  /** Returns all examples, with texts in `places` replaced. */
   examples(places: Readonly<Record<string, string>>): RecordedExamples;
 }
 
-/** Shown once to the caller that asked, so an example shows a word in its place. */
+/** Secrets that the caller sees once. Examples show a placeholder. */
 const SHOWN_ONCE = new Set(['merchant_key', 'recovery_codes', 'recovery_code', 'pairing_code', 'delivery_token']);
 const STAGED = new Set(['session', 'csrf', 'recovery_slip']);
 
@@ -56,10 +56,10 @@ export function createExampleRecorder(): ExampleRecorder {
   };
 }
 
-/** Addresses of the machine become those of the reference; what is shown once becomes a word. */
+/** Replaces local addresses by those of the reference, and secrets by placeholders. */
 function withPlaces(value: unknown, places: Readonly<Record<string, string>>): unknown {
   const plain = JSON.stringify(value, (key, inside: unknown) => {
-    // The official facts show what keys and codes look like, under the same names.
+    // The public facts show the patterns of keys and codes under the same names.
     if (typeof inside === 'string' && inside.startsWith('^')) return inside;
     if (SHOWN_ONCE.has(key)) return Array.isArray(inside) ? inside.map(() => 'shown once') : 'shown once';
     return STAGED.has(key) ? `the ${key.replace('_', ' ')}` : inside;
@@ -67,7 +67,7 @@ function withPlaces(value: unknown, places: Readonly<Record<string, string>>): u
   return JSON.parse(Object.entries(places).reduce((text, [from, to]) => text.replaceAll(from, to), plain));
 }
 
-/** What stays the same from run to run: names and types. Of a list the first entry stands for all. */
+/** Reduces a value to names and types, which are equal in every run. The first item stands for a list. */
 export function shapeOf(value: unknown): unknown {
   if (Array.isArray(value)) return value.slice(0, 1).map(shapeOf);
   if (typeof value !== 'object' || value === null) return value === null ? 'null' : typeof value;

@@ -26,7 +26,7 @@ const { sellerOne, sellerTwo } = WORLD_ACCOUNTS;
 const EXAMPLE_MARKET = 'https://market.example';
 const EXAMPLE_CITY = 'https://city.example';
 
-/** Plays through everything that the interface offers, at markets of its own with a real chain, and keeps what was answered. */
+/** Runs every operation of the API on markets with a real chain, and records the answers. */
 export async function recordExamples(): Promise<RecordedExamples & { streamEvents: RecordedExample }> {
   const recorder = createExampleRecorder();
   const port = await freePort();
@@ -55,7 +55,7 @@ export async function recordExamples(): Promise<RecordedExamples & { streamEvent
   return { ...recorder.examples(places), streamEvents: { answers: { 200: stream } } };
 }
 
-/** What a client that listens from the beginning is told first. */
+/** The first message of a new stream. */
 async function firstMessage({ url }: World): Promise<string> {
   const response = await fetch(`${url}/api/events/stream?last_event_id=0`);
   let told = '';
@@ -111,7 +111,7 @@ async function openStore(world: World): Promise<{ seller: Member; codes: string[
   return { seller, codes: codes as unknown as string[] };
 }
 
-/** Asks, signs what the answer asks for, and asks again until it is done: 402, 202, 200 or 201. */
+/** Asks, signs the requested payment, and asks again until it is done: 402, 202, 200 or 201. */
 async function payFor({ world, wallet }: Scene, path: string, asked: AskOptions): Promise<Record<string, unknown>> {
   const { accepts } = await must(world.ask('POST', path, asked), 402);
   const [terms] = accepts as { payTo: Hex; maxAmountRequired: string; resource: string }[];
@@ -165,7 +165,7 @@ async function speak({ world, buyer, seller }: Scene, listing: bigint): Promise<
   await post('/api/flag', buyer, { target_type: 'listing', target_id: listing_id, reason: 'The preview is old.' }, 201);
 }
 
-/** One transfer that pays, and one of too little. Says which payment is in review for it. */
+/** Sends a transfer that pays and one that is too small. Returns the payment in review. */
 async function payByTransfer({ world, seller }: Scene, listing: bigint): Promise<number> {
   const [good, poor] = [await world.join('cleo'), await world.join('dan')];
   const [payer, other] = [WORLD_ACCOUNTS.buyerOne, WORLD_ACCOUNTS.buyerTwo];

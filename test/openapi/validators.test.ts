@@ -20,7 +20,7 @@ interface Operation {
 
 const holdsExample = ({ content }: Content): boolean => Object.values(content).some(({ example }) => Boolean(example));
 
-/** What the rules find that redocly applies where nothing is configured, warnings too. */
+/** Applies redocly's default rules and returns the findings, including warnings. */
 async function lint(source: string): Promise<string[]> {
   const config = await createConfig({ extends: ['recommended'] });
   const problems = await lintFromString({ source, config });

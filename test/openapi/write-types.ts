@@ -1,6 +1,6 @@
-// Prints the types that openapi-typescript makes of a document: `node test/openapi/write-types.ts FILE`. It is written for the interface of
-// TypeScript 5, which version 7 does not have: in this process that name means the older one (0002). It comes out of a package that has no
-// command `tsc`, which would take the place of ours.
+// Prints openapi-typescript's types for a document: `node test/openapi/write-types.ts FILE`. That tool needs the API of TypeScript 5, which
+// version 7 lacks, so this process maps the name to the older one (0002). It comes from a package without a `tsc` command, which would
+// replace ours.
 import { readFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 

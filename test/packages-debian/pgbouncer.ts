@@ -13,15 +13,15 @@ import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { freePort } from '../support/free-port.ts';
 
 /**
- * Shows on a real PgBouncer what the suite shows on a pooler of its own: `PGBOUNCER=/usr/sbin/pgbouncer DATABASE_URL=... node
- * test/packages-debian/pgbouncer.ts`, with an empty database that may be thrown away, in which the role may do everything. As root it runs
- * PgBouncer as the user `nobody`.
+ * Checks on a real PgBouncer what the suite checks on its own pooler: `PGBOUNCER=/usr/sbin/pgbouncer DATABASE_URL=... node
+ * test/packages-debian/pgbouncer.ts`. Needs an empty, disposable database in which the role may do everything. As root it runs PgBouncer as
+ * user `nobody`.
  */
 const PROGRAM = process.env['PGBOUNCER'] ?? '/usr/sbin/pgbouncer';
 const TARGET = process.env['DATABASE_URL'];
 if (TARGET === undefined) throw new Error('DATABASE_URL is not set: name a database that may be thrown away');
 
-/** Runs `act` while PgBouncer lends sessions of the database for that long. */
+/** Runs `act` with a URL of the database behind PgBouncer in that pool mode. */
 async function behindPgBouncer(
   mode: 'session' | 'transaction' | 'statement',
   act: (url: string) => Promise<void>,

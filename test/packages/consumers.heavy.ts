@@ -25,7 +25,7 @@ afterAll(async () => {
   await rm(tarballs, { recursive: true, force: true });
 });
 
-/** What holds and what must not, so that types which came out as `any` are seen. */
+/** Code that must compile and code that must not, so that types exported as `any` are noticed. */
 const CONSUMER = `import {
   buy, createClient, createMemoryProofStore, type Delivery, type ListingSummary, MarketError, type ProofStore, rowsOf,
   shelfPages, type Wallet,
@@ -67,7 +67,7 @@ describe('the types', () => {
 
   test.each(cases)('hold under $resolution in $kind', { timeout: SLOW_MS }, async ({ resolution, module, file }) => {
     await project.write(file, CONSUMER);
-    // Under node16 viem's own dependencies have declarations that contradict it; elsewhere all of them are checked as well.
+    // Under node16 the declarations of viem's dependencies conflict with it. Elsewhere all declarations are checked.
     const skip = resolution === 'node16' ? ['--skipLibCheck'] : [];
     const options = ['--module', module, '--moduleResolution', resolution, '--target', 'es2022', '--types', ''];
     const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');

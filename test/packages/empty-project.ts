@@ -8,15 +8,15 @@ import { environmentOf, type FoundNode } from '../support/find-nodes.ts';
 const exec = promisify(execFile);
 const BLOCK_BYTES = 512;
 
-/** A folder in which a package was installed by the npm of that Node, as a stranger would. */
+/** A folder in which that Node's npm installed a package, as for a stranger. */
 export interface EmptyProject {
   folder: string;
-  /** What npm has put there, the package itself among them. */
+  /** Packages that npm installed, including the package itself. */
   packages: number;
-  /** On the disk, in units of 1,000,000 bytes. */
+  /** Size on disk, in units of 1,000,000 bytes. */
   megabytes: number;
   write(name: string, text: string): Promise<void>;
-  /** Runs a program of that Node or of the project, and gives what it wrote. Fails with its whole output where it does not end with 0. */
+  /** Runs a program of that Node or of the project, and returns its output. Throws with the whole output on an exit code other than 0. */
   run(command: string, args: readonly string[], environment?: Readonly<Record<string, string>>): Promise<string>;
   remove(): Promise<void>;
 }
@@ -35,7 +35,7 @@ export async function installInto(node: FoundNode, tarball: string): Promise<Emp
     return stdout + stderr;
   };
   await write('package.json', '{"private":true}');
-  // A request that hangs is sent again after 20 s; npm itself would wait for five minutes.
+  // Retry a request that hangs after 20 s. npm itself would wait five minutes.
   await run('npm', ['install', '--prefer-offline', '--fetch-timeout=20000', '--no-audit', '--no-fund', tarball]);
   const installed: { packages: object } = JSON.parse(
     await readFile(join(folder, 'node_modules', '.package-lock.json'), 'utf8'),
@@ -50,21 +50,19 @@ export async function installInto(node: FoundNode, tarball: string): Promise<Emp
   };
 }
 
-/** What `du` counts: whole blocks, folders too. */
+/** Counts like `du`: whole blocks, including folders. */
 async function bytesOnDisk(folder: string): Promise<number> {
   const paths = [folder, ...(await readdir(folder, { recursive: true })).map((path) => join(folder, path))];
   const blocks = await Promise.all(paths.map(async (path) => (await lstat(path)).blocks));
   return blocks.reduce((sum, count) => sum + count * BLOCK_BYTES, 0);
 }
 
-/** The first block of code of that language in a text. */
 export function codeOf(markdown: string, language: string): string {
   const [code] = codesOf(markdown, language);
   if (code === undefined) throw new Error(`no block of ${language}`);
   return code;
 }
 
-/** All blocks of code of that language. */
 export function codesOf(markdown: string, language: string): string[] {
   const blocks = markdown.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, 'g'));
   return Array.from(blocks, ([, code = '']) => code);

@@ -21,7 +21,7 @@ const PRICE_UNITS = 2_500_000n;
 const FEE_UNITS = 1_000_000n;
 const { sellerOne, treasury } = WORLD_ACCOUNTS;
 
-/** The versions of Node that the manifests name. */
+/** Node versions that the manifests allow. */
 const NODES = findNodes().filter((node) => node.satisfies(20, 19));
 const INSTALLATIONS = rotated(
   import.meta.filename,
@@ -37,7 +37,7 @@ let world: World;
 beforeAll(async () => {
   tarballs = await mkdtemp(join(tmpdir(), 'openaisle-tarballs-'));
   [sdkTarball = '', cliTarball = ''] = packAll(tarballs);
-  // Blocks come by themselves, so that what was paid becomes final while the program waits.
+  // Blocks are mined automatically, so that a payment becomes final while the program waits.
   world = await startWorld({ port: await freePort(), chain: { blockTimeSeconds: 1, finalityBlocks: 2 } });
   const keeper = await world.join('keeper');
   const listed = await listGoods(world, keeper, newGoods({ title: 'Invoice parser', artifact: 'the parser itself' }));
@@ -54,7 +54,7 @@ async function readme(name: string): Promise<string> {
 
 let told = 0;
 
-/** Goods that no run before has listed: the market refuses what is nearly the same. */
+/** Unique words, because the market refuses goods that are nearly the same as earlier ones. */
 function ownWords(): string {
   told += 1;
   return Array.from({ length: 12 }, (_, at) => `word${(told * 7919 + at * 104_729) % 99_991}`).join(' ');
@@ -66,14 +66,14 @@ function ownGoods(program: string): string {
   return own;
 }
 
-/** The program of the README, at this market. */
+/** The README's program, pointed at this market. */
 async function sdkProgram(): Promise<string> {
   const program = codeOf(await readme('sdk'), 'js').replace('https://market.example', world.url);
   expect(program).toContain(world.url);
   return ownGoods(program);
 }
 
-/** The same with `require`, as CommonJS writes it. */
+/** Converts a program to CommonJS with `require`. */
 function withRequire(program: string): string {
   const imports = program.replaceAll(/^import (\{[^}]*\}) from ('[^']*');$/gm, 'const $1 = require($2);');
   const [head = '', ...body] = imports.split('\n\n');
@@ -110,7 +110,7 @@ describe.each(nodesFor('sdk'))('openaisle-sdk on Node $version', (node) => {
       expect(await paidUnits(world.chain, wallet.address, treasury.address)).toEqual([FEE_UNITS]);
       const [, path = ''] = /listed: (\S+)/.exec(said) ?? [];
       expect((await fetch(path, { headers: { accept: 'application/json' } })).status).toBe(200);
-      // Run again it is given what it has bought and listed, and pays nothing.
+      // A second run returns the purchased goods and the listing, and pays nothing.
       expect(await project.run('node', [file], secretsOf(wallet, member))).toBe(said);
       expect(await paidUnits(world.chain, wallet.address, sellerOne.address)).toEqual([PRICE_UNITS]);
       expect(await paidUnits(world.chain, wallet.address, treasury.address)).toEqual([FEE_UNITS]);

@@ -7,45 +7,44 @@ import { rotated } from '../suite/rotation.ts';
 import { listFiles } from '../support/source/open-sources.ts';
 import { patternOf, readRecipes } from './read-recipes.ts';
 
-// A recipe of CONTRIBUTING is carried out in a copy of the checkout: then types and the tests that it names have to pass, no other files may
-// have been changed by hand than it names, and what was added has to be seen in an answer.
+// Carries out a recipe of CONTRIBUTING in a copy of the checkout. The types and the recipe's tests have to pass, exactly the named files
+// may change by hand, and the addition has to appear in an answer.
 
 const run = promisify(execFile);
 const SAMPLES = join(import.meta.dirname, 'samples');
-/** All texts, the interface included, are printed. */
+/** Output limit of a script. It prints all texts, including the API description. */
 const MOST_BYTES = 64 * 1024 * 1024;
 
-/** Written by a command, or no part of the count. */
+/** Files written by a command, or not counted. */
 const NOT_BY_HAND =
   /^(?:docs\/reference\/|docs\/world-states\.md$|src\/market\/pages\/shell\/files\/wallet-flow\.js$|migrations\/|test\/|.*\.test\.ts$|.*tsconfig\.recipe\.json$|recipe\.tsbuildinfo$)/;
 
 type Step = (copy: Copy) => Promise<void>;
 
 export interface Play {
-  /** How many files it may take. */
+  /** Largest number of files. */
   most: number;
   steps: readonly Step[];
-  /** The step that is left out first. Who forgets it is told so by the compiler, or by a test. */
+  /** The step left out first. The compiler or a test has to report it. */
   forgotten: { step: Step; by: 'types' | string; says: RegExp };
-  /** Looks for what was added in an answer of the copy. A test that the recipe names may do that instead. */
+  /** Looks for the addition in an answer of the copy. A test named by the recipe may do that instead. */
   shows?: Step;
 }
 
 export interface Copy {
-  /** Every place where the first stands is given the second. It has to stand somewhere. */
+  /** Replaces every occurrence. Throws if there is none. */
   replace(path: string, ...pairs: readonly [found: string | RegExp, put: string][]): Promise<void>;
-  /** A new file, out of test/recipes/samples. */
+  /** Adds a file from test/recipes/samples. */
   add(path: string, sample: string): Promise<void>;
-  /** The same for a migration: it is given the next number. */
+  /** Adds a migration with the next number. */
   migrate(name: string, text: string): Promise<void>;
   read(path: string): Promise<string>;
-  /** What a script of the copy prints. */
   node(...given: string[]): Promise<string>;
-  /** What a market out of the box says, as one text. */
+  /** Returns all texts of a default market. */
   say(): Promise<string>;
 }
 
-/** `npm run docs` and `npm run bundle`. */
+/** Runs `npm run docs` and `npm run bundle`. */
 export const writeMade: Step = async ({ node }) => {
   for (const script of [
     'src/market/pages/write-reference.ts',
@@ -55,7 +54,7 @@ export const writeMade: Step = async ({ node }) => {
     await node(script);
 };
 
-/** A market out of the box says all of it. What it says is long: only what is missing is printed. */
+/** Checks that a default market contains these texts. Prints only the missing ones, since all are long. */
 export const says =
   (...wanted: readonly string[]): Step =>
   async ({ say }) => {
@@ -67,7 +66,7 @@ export type Recipe = Play & { name: string };
 
 export const recipe = (name: string, play: Play): Recipe => ({ name, ...play });
 
-/** Makes a test of each recipe of a file that this build plays. */
+/** Makes a test for each recipe of a file that this build plays. */
 export function carryOut(file: string, recipes: readonly Recipe[]): void {
   for (const played of rotated(file, recipes)) testRecipe(played);
 }
@@ -82,7 +81,7 @@ function testRecipe({ name, most, steps, forgotten, shows }: Recipe): void {
     if (recipe === undefined) throw new Error(`CONTRIBUTING has no recipe of the name ${name}`);
     const copy = openCopy(root);
     for (const step of steps) await step(copy);
-    const noticed = forgotten.by === 'types' ? await compile(root) : await failure(root, [forgotten.by]);
+    const noticed = forgotten.by === 'types' ? await compile(root) : await failuresOf(root, [forgotten.by]);
     expect(noticed).toMatch(forgotten.says);
     await forgotten.step(copy);
     await writeMade(copy);
@@ -90,7 +89,7 @@ function testRecipe({ name, most, steps, forgotten, shows }: Recipe): void {
     const changed = await changedIn(root, base);
     const byHand = changed.filter((path) => !NOT_BY_HAND.test(path));
     expect(byHand.length).toBeLessThanOrEqual(most);
-    expect(unlike(byHand, recipe.files)).toEqual({ unnamed: [], unchanged: [] });
+    expect(compareChanges(byHand, recipe.files)).toEqual({ unnamed: [], unchanged: [] });
     expect(recipe.count).toBe(byHand.length);
 
     expect(await compile(root)).toBe('');
@@ -98,14 +97,17 @@ function testRecipe({ name, most, steps, forgotten, shows }: Recipe): void {
       path.includes('<') ? changed.filter((one) => patternOf(path).test(one)) : [path],
     );
     expect(tests.length).toBeGreaterThanOrEqual(recipe.tests.length);
-    expect(await failure(root, [...tests, 'test/reference.test.ts', 'src/wallet/make-bundle.test.ts'])).toBe('');
+    expect(await failuresOf(root, [...tests, 'test/reference.test.ts', 'src/wallet/make-bundle.test.ts'])).toBe('');
     await shows?.(copy);
     await rm(root, { recursive: true });
   });
 }
 
-/** What was changed and is not named, and what is named and was not changed. */
-function unlike(changed: readonly string[], named: readonly string[]): { unnamed: string[]; unchanged: string[] } {
+/** Returns changed files that are not named, and named files that are unchanged. */
+function compareChanges(
+  changed: readonly string[],
+  named: readonly string[],
+): { unnamed: string[]; unchanged: string[] } {
   const patterns = named.map(patternOf);
   return {
     unnamed: changed.filter((path) => !patterns.some((pattern) => pattern.test(path))),
@@ -122,7 +124,7 @@ async function changedIn(root: string, base: string): Promise<string[]> {
   return changed;
 }
 
-/** What the compiler objects to, in the servers and in the page that buys. */
+/** Returns the compiler's errors for the servers and for the purchase page. */
 async function compile(root: string): Promise<string> {
   const tsc = join(root, 'node_modules/.bin/tsc');
   const said = async (...given: string[]): Promise<string> =>
@@ -133,8 +135,8 @@ async function compile(root: string): Promise<string> {
   return objections === '' ? await said('--noEmit', '-p', 'src/wallet/tsconfig.recipe.json') : objections;
 }
 
-/** What these tests print where one fails; nothing where all pass. They share the server of databases that is running already. */
-async function failure(root: string, tests: readonly string[]): Promise<string> {
+/** Returns the output of failing tests, or an empty text if all pass. They share the running database server. */
+async function failuresOf(root: string, tests: readonly string[]): Promise<string> {
   const env = { ...process.env, NO_COLOR: '1', DATABASE_URL: inject('testPostgres').adminUrl };
   const given = [
     'node_modules/vitest/vitest.mjs',

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { listFiles } from '../support/source/open-sources.ts';
 
-// What is said of a network and of the fee stands in one value each: `npm run recipes` carries both recipes out.
+// Statements about network and fee each come from one value. `npm run recipes` carries out both recipes.
 
 const NETWORKS = 'src/contract/networks.ts';
 const FORBIDDEN: readonly [RegExp, readonly string[]][] = [
@@ -11,7 +11,7 @@ const FORBIDDEN: readonly [RegExp, readonly string[]][] = [
   // `0.000001 USDC` is the unit.
   [/(?<![\d.])1(?:\.0+)? USDC\b/, []],
 ];
-/** A comment may give an example, and names no behaviour. `class="base"` is a line of a chart. */
+/** Comments may give examples, since they do not affect behaviour. `class="base"` is a line of a chart. */
 const EXAMPLE = /^\s*(?:\/\*|\*|\/\/)|class="base"/;
 
 const root = resolve(import.meta.dirname, '../..');

@@ -8,14 +8,14 @@ import { listFiles } from '../support/source/open-sources.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** The folder of all copies; `base` in it is the checkout as it is, compiled. */
+    /** The folder of all copies. `base` in it is the compiled checkout, unchanged. */
     recipeCopies: string;
   }
 }
 
 const root = resolve(import.meta.dirname, '../..');
 
-/** Tests apart: those that a recipe changes it runs. What is compiled here is not compiled again in the copies. */
+/** Excludes tests, because a recipe runs those that it changes. Copies reuse the files compiled here. */
 const PROJECT = {
   extends: './tsconfig.json',
   compilerOptions: { incremental: true, tsBuildInfoFile: './recipe.tsbuildinfo' },

@@ -1,19 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 
-/** How to add something, as CONTRIBUTING tells it. */
 export interface Recipe {
-  /** How many files are changed by hand: tests, migrations and what a command writes apart. */
+  /** Files changed by hand, without tests, migrations and generated files. */
   count: number;
-  /** Which; `<name>` stands for what is added. */
+  /** Paths of these files. `<name>` stands for the addition. */
   files: readonly string[];
-  /** The tests that look at it; `<name>` as before. */
+  /** Tests of the recipe, with `<name>` as above. */
   tests: readonly string[];
 }
 
 const HEADING = /^### (.+): (\d+) files?$/;
 
-/** By heading, such as `An aisle`. */
+/** Reads recipes by heading, such as `An aisle`. */
 export function readRecipes(root: string): ReadonlyMap<string, Recipe> {
   const text = readFileSync(resolve(root, 'CONTRIBUTING.md'), 'utf8');
   const sections = text.split(/^(?=##+ )/m).map((section) => section.split('\n'));
@@ -30,7 +29,7 @@ export function readRecipes(root: string): ReadonlyMap<string, Recipe> {
   );
 }
 
-/** The path as a pattern, with `<name>` and the like open. */
+/** Turns a path into a pattern in which `<name>` and the like match anything. */
 export function patternOf(path: string): RegExp {
   const parts = path.split(/<[a-z-]+>/).map((part) => part.replaceAll(/[.+*?^$()[\]{}|\\]/g, '\\$&'));
   return new RegExp(`^${parts.join('[a-z0-9-]+')}$`);

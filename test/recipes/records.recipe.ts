@@ -32,7 +32,7 @@ const eventKind = recipe('An event kind', {
   });`,
         ],
       ),
-    // The books are asked whether it is true: a migration makes that function again, with what the new kind tells of.
+    // The books check each event, so a migration recreates that function with the fields of the new kind.
     async (copy) => {
       const [made = ''] = /create function is_in_the_books[\s\S]*?\nend \$\$;/.exec(await copy.read(BEFORE)) ?? [];
       const [head = '', ...rest] = made
@@ -100,7 +100,7 @@ create trigger attributes_are_fixed before update on listings for each row
 const PAYMENTS = 'src/market/payments';
 const MIGRATION = readFileSync(join(import.meta.dirname, 'samples/voucher.sql.txt'), 'utf8');
 
-// Opened, never handed on: a transfer that was made before. The test that comes with it runs a market and a chain.
+// A payment that is opened and never submitted, for a transfer that was made before. Its test runs a market and a chain.
 const paymentPath = recipe('A payment path', {
   most: 5,
   steps: [

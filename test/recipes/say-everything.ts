@@ -1,7 +1,4 @@
-/**
- * Run in a copy of the checkout by the recipes: prints what a market out of the box says, and what its SDK and its local
- * world take for granted, as one JSON object of texts.
- */
+/** Runs in a recipe's copy. Prints a default market's texts, and the defaults of its SDK and local world, as one JSON object. */
 import { checksummed } from '../../src/contract/chain-values.ts';
 import { usdcOfUnits } from '../../src/contract/money.ts';
 import { TOOLS } from '../../src/contract/tools.ts';
@@ -36,7 +33,7 @@ const { network: settles } = readFacilitatorConfig({
   FACILITATOR_KEY_FILE: 'key',
 });
 
-/** What an SDK without options signs for a fee that a market of these sources asks. */
+/** The fee payment that a default SDK signs for a market built from these sources. */
 async function feeBySdk(): Promise<object> {
   const fee = { network: DEFAULT_NETWORK.name, usdc_contract: checksummed(DEFAULT_NETWORK.usdc) };
   const facts = officialAnswer({ ...fee, listing_fee_usdc: usdcOfUnits(LISTING_FEE_UNITS) });
@@ -49,7 +46,7 @@ async function feeBySdk(): Promise<object> {
   return (await readFeeTerms({ client, wallet })).expected;
 }
 
-/** Recorded answers are not made of these sources: `npm run examples` records new ones, of a market of its own. */
+/** Removes recorded answers, which are not built from these sources. `npm run examples` records new ones. */
 function withoutExamples([name, text]: [string, string]): [string, string] {
   if (!name.endsWith('.json')) return [name, text];
   const parsed: unknown = JSON.parse(text, (key, value: unknown) => (/^examples?$/.test(key) ? undefined : value));

@@ -16,7 +16,7 @@ import { WORLD } from './list/world.ts';
 import { X402 } from './list/x402.ts';
 import type { Sabotage } from './sabotage.ts';
 
-/** One bug for each promise about money, and for each edge of one. What no test can notice, because it changes nothing, is left out. */
+/** One bug for each promise about money and for each edge case. Leaves out bugs that no test can notice because they change nothing. */
 export const SABOTAGES: readonly Sabotage[] = [
   ...BOOKS,
   ...X402_VERDICTS,

@@ -1,4 +1,4 @@
-/** Bugs put into the money core on purpose, one at a time, each in a copy of its own: does a test notice? */
+/** Puts bugs into the money core, one at a time and each in a copy of its own, and reports whether a test notices. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -40,8 +40,8 @@ function readChoice(): Chosen {
       help: { type: 'boolean', default: false },
     },
   });
-  if (values.help) leave(HELP);
-  if (values.list) leave(SABOTAGES.map(({ name }) => `${name}\n`).join(''));
+  if (values.help) exitWith(HELP);
+  if (values.list) exitWith(SABOTAGES.map(({ name }) => `${name}\n`).join(''));
   const only = values.only ?? SABOTAGES.map(({ name }) => name);
   const unknown = only.find((name) => !SABOTAGES.some((one) => one.name === name));
   if (unknown !== undefined) throw new Error(`--only: there is no ${unknown}`);
@@ -51,12 +51,12 @@ function readChoice(): Chosen {
   return { sabotages: SABOTAGES.filter(({ name }) => only.includes(name)), side, json: values.json };
 }
 
-function leave(text: string): never {
+function exitWith(text: string): never {
   process.stdout.write(text);
   process.exit(0);
 }
 
-function tell({ json }: Chosen, tried: Tried): void {
+function printOutcome({ json }: Chosen, tried: Tried): void {
   const { name, outcome, by, seconds } = tried;
   if (json) {
     process.stdout.write(`${JSON.stringify(tried)}\n`);
@@ -68,7 +68,7 @@ function tell({ json }: Chosen, tried: Tried): void {
   process.stdout.write(`${spelled}  ${name}${beside}  ${Math.round(seconds)} s\n`);
 }
 
-/** Whether each was noticed. */
+/** Returns true if every bug was noticed. */
 async function tryAll(chosen: Chosen, root: string, databaseUrl: string, signal: AbortSignal): Promise<boolean> {
   const copies = await makeCopies(root);
   try {
@@ -92,7 +92,7 @@ async function tryAll(chosen: Chosen, root: string, databaseUrl: string, signal:
         const tried = await trySabotage(copies, next, running);
         if (signal.aborted) return;
         results.push(tried);
-        tell(chosen, tried);
+        printOutcome(chosen, tried);
       }
     };
     await Promise.all(Array.from({ length: chosen.side }, work));
@@ -109,7 +109,7 @@ async function main(chosen: Chosen): Promise<boolean> {
   const stopping = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort());
   const dataDir = await mkdtemp(join(tmpdir(), 'openaisle-sabotage-db-'));
-  // One server for all runs: each makes databases of its own in it.
+  // All runs share one server, and each creates its own databases.
   const postgres = await startEmbeddedPostgres({ dataDir });
   try {
     return await tryAll(chosen, resolve(import.meta.dirname, '../..'), postgres.url, stopping.signal);

@@ -3,19 +3,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Sabotage, withBug } from './sabotage.ts';
 
-/** What the tests of the money core need of a checkout. */
+/** Parts of the checkout that tests of the money core need. */
 const COPIED = ['src', 'test', 'migrations', 'deploy', 'package.json', 'tsconfig.json', 'vitest.config.ts'];
 
 export interface Copies {
-  /** The checkout as it was when the program began, whatever is edited meanwhile. */
+  /** The checkout as of the start of the program, whatever is edited meanwhile. */
   plain: string;
-  /** A copy of its own with the bug in it; null when the bug does not apply any more. */
+  /** Makes a copy with the bug. Null: the bug does not apply any more. */
   sabotaged(sabotage: Sabotage): Promise<string | null>;
   drop(folder: string): Promise<void>;
   dropAll(): Promise<void>;
 }
 
-/** Throw-away copies of the checkout. */
+/** Disposable copies of the checkout. */
 export async function makeCopies(root: string): Promise<Copies> {
   const folder = await mkdtemp(join(tmpdir(), 'openaisle-sabotage-'));
   const drop = (path: string): Promise<void> => rm(path, { recursive: true, force: true });

@@ -5,17 +5,15 @@ import { join } from 'node:path';
 import type { Copies } from './make-copies.ts';
 import type { Sabotage } from './sabotage.ts';
 
-/** A test that failed, and what it said first. */
 export interface Failure {
   test: string;
   said: string;
 }
 
 interface TestRun {
-  /** How many tests passed. */
   passed: number;
   failures: Failure[];
-  /** Files that could not be run to their end, and what became of the run itself; empty for a run as it should be. */
+  /** Files that did not finish, and failures of the run itself. Empty for a normal run. */
   trouble: string[];
   seconds: number;
 }
@@ -34,12 +32,12 @@ interface Running {
   databaseUrl: string;
   workers: number;
   bail: boolean;
-  /** Longer than such a run takes, a hanging test included. */
+  /** Longer than such a run takes, even with a hanging test. */
   deadlineMs: number;
   signal: AbortSignal;
 }
 
-/** Runs test files of a copy in processes of their own, and reads what came of it. */
+/** Runs test files of a copy in separate processes and reads the results. */
 export async function runTests(folder: string, files: readonly string[], running: Running): Promise<TestRun> {
   const began = performance.now();
   const reportFile = join(folder, 'report.json');
@@ -57,7 +55,7 @@ export async function runTests(folder: string, files: readonly string[], running
     cwd: folder,
     env: { ...process.env, DATABASE_URL: running.databaseUrl },
     stdio: ['ignore', 'ignore', 'pipe'],
-    // A group of its own, so that chains and servers of the tests end with it.
+    // A process group, so that chains and servers of the tests end with it.
     detached: true,
   });
   let errors = '';
@@ -83,7 +81,7 @@ function endGroup(pid: number | undefined): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // Nobody is left in it.
+    // The group is already empty.
   }
 }
 
@@ -93,7 +91,7 @@ function readReport({ numPassedTests, testResults }: Report): Omit<TestRun, 'sec
       .filter(({ status }) => status === 'failed')
       .map(({ fullName, failureMessages }) => ({ test: fullName, said: failureMessages[0]?.split('\n')[0] ?? '' })),
   );
-  // A file fails without a failing test when it cannot be imported, or when what comes before its tests fails.
+  // A file fails without a failing test when its import or its setup fails.
   const trouble = testResults
     .filter(
       ({ status, assertionResults }) => status === 'failed' && !assertionResults.some((one) => one.status === 'failed'),
@@ -102,18 +100,18 @@ function readReport({ numPassedTests, testResults }: Report): Omit<TestRun, 'sec
   return { passed: numPassedTests, failures, trouble };
 }
 
-/** `stale`: what it replaces is not there any more. `broken`: nothing ran as it should, so nothing noticed anything. */
+/** `stale`: the text to replace is gone. `broken`: the run failed, so it proves nothing. */
 type Outcome = 'caught' | 'missed' | 'broken' | 'stale';
 
 export interface Tried {
   name: string;
   outcome: Outcome;
-  /** The test that noticed it; else what stood in the way, if anything did. */
+  /** The test that noticed the bug, or the obstacle, if any. */
   by: string | null;
   seconds: number;
 }
 
-/** A test notices a bug by an expectation that does not hold, not by code that cannot run. */
+/** A failed expectation notices a bug. Code that cannot run does not count. */
 const BY_EXPECTATION =
   /^(?:AssertionError\b|Error: (?:promise (?:resolved|rejected) |expected |Property failed after ))/;
 

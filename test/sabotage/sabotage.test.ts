@@ -20,11 +20,11 @@ test('each sabotage still applies to the code as it is, and changes it', () => {
   expect(stale).toEqual([]);
 });
 
-/** The function in whose body that text stands. */
+/** Returns the SQL function whose body contains the text. */
 function functionAround(sql: string, text: string): string | undefined {
   const before = sql.slice(0, sql.indexOf(text));
   const made = [...before.matchAll(/create (?:or replace )?function (\w+)/gi)].at(-1);
-  // A body stands between two `$$`.
+  // A function body is between two `$$`.
   const isInBody = before.slice(made?.index ?? 0).split('$$').length % 2 === 0;
   return isInBody ? made?.[1] : undefined;
 }

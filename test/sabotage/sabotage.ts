@@ -1,26 +1,26 @@
-/** One change to one text of the money core. */
+/** One change to one file of the money core. */
 export interface Edit {
-  /** From the root of the checkout. */
+  /** Relative to the root of the checkout. */
   file: string;
-  /** Occurs there exactly once. */
+  /** Must occur exactly once. */
   find: string;
   put: string;
 }
 
-/** A bug that somebody might write, and the tests that have to notice it. */
+/** A plausible bug, and the tests that have to notice it. */
 export interface Sabotage {
   name: string;
-  /** One, or more where another line leans on the first or holds the same promise a second time. */
+  /** Several edits where another line depends on the first or enforces the same promise. */
   edits: readonly Edit[];
   tests: readonly string[];
 }
 
-/** The tests over a whole market, by their names. */
+/** Tests over a whole market, by name. */
 export function world(...names: string[]): string[] {
   return names.map((name) => `test/world/${name}.test.ts`);
 }
 
-/** The text with the bug in it; null when what is to be replaced is not there exactly once. */
+/** Returns the text with the bug, or null if the text to replace does not occur exactly once. */
 export function withBug(text: string, { find, put }: Edit): string | null {
   const at = text.indexOf(find);
   if (at === -1 || text.includes(find, at + 1)) return null;

@@ -12,7 +12,7 @@ import { openUpgradeStage } from '../upgrade/stage.ts';
 
 const exec = promisify(execFile);
 const ROOT = resolve(import.meta.dirname, '../..');
-/** What a server is installed from; its packages come by npm. */
+/** Files of a server installation. npm adds its packages. */
 const PARTS = ['package.json', 'package-lock.json', '.npmrc', 'bin', 'src', 'migrations', 'deploy'];
 const PRICE = 2_500_000n;
 const SLOW_MS = 240_000;
@@ -92,12 +92,12 @@ interface Locked {
   os?: string[];
 }
 
-/** A checkout of these sources as `npm install --omit=dev` leaves it, in a folder of its own. */
+/** Installs these sources in a new folder, like `npm install --omit=dev`. */
 async function installServer(): Promise<{ folder: string; remove(): Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), 'openaisle-server-'));
   for (const part of PARTS) await cp(join(ROOT, part), join(folder, part), { recursive: true });
   try {
-    // From what npm has kept of the project's own installation.
+    // From npm's cache of the project's own installation.
     await exec('npm', ['install', '--omit=dev', '--offline'], { cwd: folder });
   } catch {
     await rm(join(folder, 'node_modules'), { recursive: true, force: true });
@@ -106,7 +106,7 @@ async function installServer(): Promise<{ folder: string; remove(): Promise<void
   return { folder, remove: () => rm(folder, { recursive: true, force: true }) };
 }
 
-/** What npm would bring, out of the project's own packages: whatever the lock file does not call a development dependency. */
+/** Copies the project's packages that the lock file does not mark as development dependencies. */
 async function copyPackages(folder: string): Promise<void> {
   const lock: { packages: Record<string, Locked> } = JSON.parse(
     await readFile(join(ROOT, 'package-lock.json'), 'utf8'),
@@ -116,7 +116,7 @@ async function copyPackages(folder: string): Promise<void> {
     const to = join(folder, path);
     await mkdir(dirname(to), { recursive: true });
     await exec('cp', ['-R', join(ROOT, path), to]).catch((error: unknown) => {
-      // Of another kind of machine.
+      // A package for another platform is not installed here.
       if (os === undefined) throw error;
     });
   }

@@ -3,8 +3,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { packagesOf } from './read-lock.ts';
 
 /**
- * `npm run lock`: npm leaves the integrity of some packages out of a lock without addresses, and does not add it later.
- * This asks for what is missing, one package at a time, and changes nothing else in the file. `npm ci` then checks it.
+ * `npm run lock`: npm omits the integrity of some packages in a lock file without addresses, and does not add it later. Fetches the missing
+ * values one package at a time, and changes nothing else in the file. `npm ci` then checks them.
  */
 const file = new URL('../../package-lock.json', import.meta.url);
 const lock: { packages: Record<string, Record<string, unknown>> } = JSON.parse(readFileSync(file, 'utf8'));
@@ -22,7 +22,7 @@ for (const { path, name, version, integrity } of packagesOf(lock)) {
 }
 writeFileSync(file, `${JSON.stringify(lock, null, 2)}\n`);
 
-/** Behind the version, where npm writes it. */
+/** Inserts the integrity after the version, where npm writes it. */
 function withIntegrity(entry: Record<string, unknown>, integrity: string): Record<string, unknown> {
   const { version, ...rest } = entry;
   return { version, integrity, ...rest };

@@ -1,5 +1,5 @@
 export interface LockedPackage {
-  /** Where it is installed, from the root of the project. */
+  /** Install path relative to the project root. */
   path: string;
   name: string;
   version: string;
@@ -8,7 +8,7 @@ export interface LockedPackage {
   hasInstallScript: boolean;
 }
 
-/** What package-lock.json installs from a registry: all but the project itself and links inside of it. */
+/** Returns the packages that package-lock.json installs from a registry: all except the project itself and links inside it. */
 export function packagesOf(lock: unknown): LockedPackage[] {
   const { packages } = lock as { packages: Record<string, Record<string, unknown>> };
   return Object.entries(packages).flatMap(([path, entry]) => {

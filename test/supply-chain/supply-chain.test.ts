@@ -13,7 +13,7 @@ function names(of: typeof packages): string[] {
   return of.map(({ name, version }) => `${name}@${version}`);
 }
 
-/** The entries of a list of the decision, below a heading: the name, and what is said of it. */
+/** Reads a list below a heading of the decision: each name with its explanation. */
 function entriesBelow(heading: string): [string, string][] {
   const section = decision.slice(decision.indexOf(heading)).split('\n## ')[0] ?? '';
   return [...section.matchAll(/^- `([^`]+)`: `?([^`\n]+)/gm)].map(([, name = '', says = '']) => [name, says]);
@@ -52,7 +52,7 @@ test('the Node that runs the market is the one that the decision names: its pack
   expect([...written.keys()]).toEqual(['linux-x64', 'linux-arm64']);
   const binary = readFileSync(new URL('../../node_modules/node/bin/node', import.meta.url));
   const digest = createHash('sha256').update(binary).digest('hex');
-  // Elsewhere none is published, and a market is not run there.
+  // Other platforms have no published binary, and no market runs there.
   const expected = process.platform === 'linux' ? written.get(`linux-${process.arch}`) : digest;
   expect(digest).toBe(expected);
 });

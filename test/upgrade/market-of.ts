@@ -18,21 +18,20 @@ import { newGoods } from '../support/trade.ts';
 export interface UpgradedMarket {
   url: string;
   ask(method: string, path: string, asked?: AskOptions): Promise<Answer>;
-  /** Its log so far. */
   lines: readonly string[];
-  /** Answers what is in flight, and ends. */
+  /** Finishes requests in flight and exits. */
   stop(): Promise<void>;
   kill(): Promise<void>;
 }
 
-/** How a market is started: a program of its own, or `npm start`, which hands no signals on. */
+/** Start command: a program, or `npm start`, which does not forward signals. */
 export interface StartCommand {
   command: string;
   args: readonly string[];
   cwd?: string;
 }
 
-/** The market whose code is in that folder, as a process that listens. */
+/** Starts the market of that folder and waits until it listens. */
 export const startMarketOf = (tree: string, environment: Record<string, string>): Promise<UpgradedMarket> =>
   startMarketBy({ command: process.execPath, args: [join(tree, 'src/market/main.ts')] }, environment);
 
@@ -45,7 +44,7 @@ export async function startMarketBy(
     cwd,
     env: { PATH: process.env['PATH'] ?? '', ...compileCache(), ...environment, OPENAISLE_PORT: String(port) },
     stdio: ['ignore', 'pipe', 'inherit'],
-    // A group of its own, which signals are sent to: npm and what it starts.
+    // A process group that receives signals: npm and its child.
     detached: true,
   });
   const lines: string[] = [];
@@ -75,10 +74,10 @@ export async function startMarketBy(
 const { sellerOne, treasury } = WORLD_ACCOUNTS;
 let wallets = 0;
 
-/** What people do at a market, of whatever version: through its interface alone. */
+/** Uses a market of any version through its API alone. */
 export function tradeOf(market: UpgradedMarket, chain: LocalChain) {
   const { ask } = market;
-  /** Above what is waited for, and above what a reorganisation could take back. */
+  /** More blocks than finality needs, and more than a reorganisation could remove. */
   const finalize = (): Promise<void> => chain.mine(6);
 
   async function wallet(name: string): Promise<TestAccount> {
@@ -88,7 +87,7 @@ export function tradeOf(market: UpgradedMarket, chain: LocalChain) {
     return account;
   }
 
-  /** Until it says yes: the market waits for the finalized block, which other requests read too. */
+  /** Repeats a request until it has that status. The market waits for the finalized block, which it reads for other requests too. */
   async function until(status: number, act: () => Promise<Answer>): Promise<Answer> {
     let answer = await act();
     await expect
@@ -109,7 +108,7 @@ export function tradeOf(market: UpgradedMarket, chain: LocalChain) {
   return {
     ask,
     finalize,
-    /** Sends the proof and leaves it there. */
+    /** Sends the proof once, without waiting for the end. */
     async beginPurchase(buyer: Member, listingId: number, units: bigint): Promise<Answer> {
       const resource = `${BASE_URL}/api/buy/${listingId}`;
       const proof = await signProof(chain, await wallet('buyer'), { payTo: sellerOne.address, units, resource });
@@ -117,7 +116,7 @@ export function tradeOf(market: UpgradedMarket, chain: LocalChain) {
     },
     collect: (buyer: Member, listingId: number): Promise<Answer> =>
       until(200, () => ask('POST', `/api/buy/${listingId}`, { key: buyer.key })),
-    /** By the first merchant, who pays no fee. */
+    /** Lists as the first merchant, who pays no fee. */
     listFree: (keeper: Member): Promise<Answer> => ask('POST', '/api/listing', { key: keeper.key, body: goods() }),
     async listPaid(seller: Member): Promise<Answer> {
       const body = goods();

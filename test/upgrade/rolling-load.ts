@@ -6,16 +6,16 @@ import { newGoods } from '../support/trade.ts';
 import type { UpgradedMarket } from './market-of.ts';
 import type { UpgradeStage } from './stage.ts';
 
-/** A process of the market behind a proxy, which sends requests to those that take part. */
+/** A process of the market behind a proxy, which forwards requests to active places. */
 export interface Place {
   market: UpgradedMarket;
   takesPart: boolean;
   killed: boolean;
-  /** Requests that the proxy has handed to it and not yet given back. */
+  /** Forwarded requests without an answer yet. */
   inFlight: number;
 }
 
-/** A kill -9 under load; what is in flight there has no answer. */
+/** Kills with -9 under load. Requests in flight get no answer. */
 export async function killPlace(place: Place): Promise<void> {
   place.killed = true;
   place.takesPart = false;
@@ -23,18 +23,18 @@ export async function killPlace(place: Place): Promise<void> {
 }
 
 interface Counts {
-  /** What failed: no answer, or none that was to be expected. Not what was in flight at a kill of its process. */
+  /** Missing or unexpected answers, except requests in flight when their process was killed. */
   failures: string[];
-  /** Requests that had no answer since their process was killed under them. */
+  /** Requests without an answer because their process was killed. */
   cutOff: number;
   reads: number;
-  /** Purchases and fees that ended as they should. */
+  /** Completed purchases and fees. */
   sold: number;
 }
 
 export interface Load {
   counts: Readonly<Counts>;
-  /** No client begins anything new; resolves when all have got what they paid for. */
+  /** Stops new trades. Resolves when everybody has received what they paid for. */
   end(): Promise<void>;
 }
 
@@ -52,7 +52,7 @@ const BUYERS = 2;
 const LISTINGS = 12;
 const PRICE = 2_500_000n;
 
-/** People who read, buy by x402 and pay listing fees, all the time, at whichever places take part. `keeper` lists free. */
+/** Simulates people who constantly read, buy by x402 and pay listing fees at active places. `keeper` lists free. */
 export async function startLoad(stage: UpgradeStage, places: readonly Place[], keeper: Member): Promise<Load> {
   const counts: Counts = { failures: [], cutOff: 0, reads: 0, sold: 0 };
   let isOn = true;
@@ -77,7 +77,7 @@ export async function startLoad(stage: UpgradeStage, places: readonly Place[], k
 
 const artifactOf = (listing: number): string => `rolling goods, number ${listing}`;
 
-/** In turn, at the places that take part. */
+/** Sends requests to active places in turn. */
 function askBehindProxy(places: readonly Place[], counts: Counts): Scene['ask'] {
   let turn = 0;
   return async (method, path, asked) => {
@@ -107,7 +107,7 @@ async function read({ ask, counts, isOn }: Scene, nth: number): Promise<void> {
   }
 }
 
-/** One member after the other buys everything there is and then lists something. */
+/** Each member in turn buys everything there is and then lists something. */
 async function trade(scene: Scene, nth: number): Promise<void> {
   const { chain, db } = scene.stage;
   for (let n = 0; scene.isOn(); n += 1) {
@@ -134,7 +134,7 @@ interface Payment {
   body?: object;
 }
 
-/** As clients do: the same request with the same proof, until it says yes. */
+/** Repeats the same request with the same proof until it succeeds, as clients do. */
 async function pay(scene: Scene, path: string, { member, payer, to, units, body }: Payment): Promise<Answer> {
   const { counts, stage } = scene;
   const terms = { payTo: WORLD_ACCOUNTS[to].address, units, resource: BASE_URL + path };
@@ -149,7 +149,7 @@ async function pay(scene: Scene, path: string, { member, payer, to, units, body 
     }
     if (answer !== null && answer.status !== 202) {
       const said = `POST ${path}: ${answer.status} ${JSON.stringify(answer.body)}`;
-      // A 503 asks for the same again, and still counts as a failed request; no other status heals.
+      // Retry a 503, which asks for that and still counts as a failure. Other errors are final.
       if (answer.status !== 503) throw new Error(said);
       // A process that was killed may have submitted this payment: until the chain shows it, nobody knows.
       if (!wasCutOff || answer.body['reason'] !== 'settlement_pending') counts.failures.push(said);

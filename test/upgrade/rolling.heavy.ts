@@ -19,7 +19,7 @@ import { openNextTree, openOldTree, ROLLING_FROM } from './trees.ts';
 
 const ROLE = `openaisle_app_${systemRandom.bytes(6).toString('hex')}`;
 const PASSWORD = 'only-for-a-test';
-/** Names that both versions know: all of it comes from one address. */
+/** Limits under names that both versions know, because all load comes from one address. */
 const LIMITS = JSON.stringify({
   ...{ networks_per_site: 1_000, attempts_per_ip_hour: 1_000_000, attempts_per_merchant_hour: 1_000_000 },
   ...{
@@ -38,7 +38,7 @@ let next: Awaited<ReturnType<typeof openNextTree>>;
 let places: Place[] = [];
 let load: Load;
 
-/** Runs the script of that version as psql does, one statement after the other. */
+/** Runs that version's script statement by statement, like psql. */
 async function tighten(tree: string): Promise<void> {
   const script = await readFile(join(tree, 'deploy/app-role.sql'), 'utf8');
   const client = await connectClient({ url: stage.db.url, statementTimeoutMs: 0 });
@@ -46,7 +46,7 @@ async function tighten(tree: string): Promise<void> {
   await client.end();
 }
 
-/** Each place with a data folder of its own, as on machines of their own, under the role that owns nothing. */
+/** Each place has its own data folder, as on separate machines, and uses the role that owns nothing. */
 async function startAt(nth: number, tree: string) {
   const databaseUrl = Object.assign(new URL(stage.db.url), { username: ROLE, password: PASSWORD }).href;
   const dataDir = join(stage.environment['OPENAISLE_DATA_DIR'] ?? '', `place-${nth}`);
@@ -75,7 +75,7 @@ afterAll(async () => {
   await next?.remove();
 });
 
-/** Until all of it has been done again, by the processes that take part now; nothing may have failed. */
+/** Waits until the active processes have done every kind of work again without failures. */
 async function expectProgress(): Promise<void> {
   const { counts } = load;
   const { reads, sold } = counts;
@@ -87,14 +87,14 @@ async function expectProgress(): Promise<void> {
   expect(load.counts.failures).toEqual([]);
 }
 
-/** As a proxy has it: taken out, stopped or killed, started, asked whether it is ready, and put in again. */
+/** Acts like a proxy: takes a place out, stops or kills and restarts it, waits until it is ready, and puts it back. */
 async function replace(nth: number, tree: string, how: 'stopped' | 'killed'): Promise<void> {
   const place = places[nth];
   if (place === undefined) throw new RangeError(`no place ${nth}`);
   if (how === 'killed') await killPlace(place);
   else {
     place.takesPart = false;
-    // A connection that was idle may be closed while a request is on its way to it: no proxy stops what it has handed a request to.
+    // Wait until no request is in flight: an idle connection may close under one, and a proxy cannot take it back.
     await expect.poll(() => place.inFlight, { interval: 2 }).toBe(0);
     await place.market.stop();
   }
@@ -103,7 +103,7 @@ async function replace(nth: number, tree: string, how: 'stopped' | 'killed'): Pr
   places[nth] = { market, takesPart: true, killed: false, inFlight: 0 };
 }
 
-/** The command of the new version, under the role of `url`. */
+/** Runs the new version's command under the role in `url`. */
 async function migrateCommand(url: string, ...args: string[]) {
   const program = join(next.folder, 'src/market/migrate-command.ts');
   const env = { PATH: process.env['PATH'] ?? '', DATABASE_URL: url };
@@ -163,6 +163,6 @@ test('every payer has the goods, nothing was paid twice, and the books hold agai
     ...{ databaseUrl: stage.db.url, rpcUrl: stage.chain.url, token: USDC_ADDRESS, quiet: false },
   });
   expect(found.faults).toEqual([]);
-  // Of each of the people one request at most at each of the two kills.
+  // At most one request of each person at each of the two kills.
   expect(load.counts.cutOff).toBeLessThanOrEqual(8);
 });

@@ -10,12 +10,12 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startTestFacilitator, type TestFacilitator } from '../support/facilitator.ts';
 import { BASE_URL } from '../support/market-world.ts';
 
-/** What markets as processes of any version stand on. */
+/** Everything that market processes of any version need. */
 export interface UpgradeStage {
   db: TestDatabase;
   chain: LocalChain;
   facilitator: TestFacilitator;
-  /** Of a market on this database, which has no tables yet; `joinMarket` makes members for its pepper. */
+  /** Environment for a market on this database, which has no tables yet. `joinMarket` makes members with its pepper. */
   environment: Record<string, string>;
   stop(): Promise<void>;
 }
@@ -51,16 +51,16 @@ export async function openUpgradeStage(): Promise<UpgradeStage> {
 
 export const LISTINGS = 10_000;
 export const EVENTS = 100_000;
-/** Proofs that were never carried out: as many that may still be, as that have run out. */
+/** Proofs that were never submitted: this many still valid, and this many expired. */
 export const OPEN_PROOFS = 20;
 
 /**
- * What a market has after a while, put in by SQL for the tables of the commit in `trees.ts`: names each column, and nothing of it
- * is made by code that goes on changing. The first merchant, who pays no fee, has listed it all.
+ * Fills a market's history with SQL for the tables of the commit in `trees.ts`. Names each column and uses no code that may change. The
+ * first merchant, who pays no fee, has listed everything.
  */
 export async function fillTables(database: Database, wallet: Buffer): Promise<void> {
   await database.transaction(async (tx) => {
-    // The guards of tables that only grow, one row after the other, would take minutes; the rows are what they would have let in.
+    // Skip the row triggers of append-only tables, which would take minutes. They would accept these rows.
     await tx.run(sql`set local session_replication_role = replica`);
     await tx.run(sql`insert into wallet_uses (wallet, kind) values (${wallet}, 'ordinary') on conflict do nothing`);
     await tx.run(sql`
@@ -93,7 +93,7 @@ export async function fillTables(database: Database, wallet: Buffer): Promise<vo
   await database.run(sql`analyze`);
 }
 
-/** Proofs that came and were not heard of again. The market itself ends those that have run out. */
+/** Proofs that arrived and were never used. The market itself ends the expired ones. */
 async function fillProofs(database: Database, wallet: Buffer): Promise<void> {
   const asset = Buffer.from('833589fcd6edb6e08f4c7c32d4f71b54bda02913', 'hex');
   await database.run(sql`

@@ -7,17 +7,17 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 const ROOT = resolve(import.meta.dirname, '../..');
 
-/** The last version before upgrades were tested. Another one: OPENAISLE_UPGRADE_FROM. */
+/** The last version before upgrades were tested. OPENAISLE_UPGRADE_FROM selects another. */
 export const OLD_COMMIT = process.env['OPENAISLE_UPGRADE_FROM'] ?? '6569f5a71b70823b6a7189d58a486ad093cc6730';
 
-/** The last version that knows no compatible migrations. */
+/** The last version without compatible migrations. */
 export const ROLLING_FROM = '346a69c76fd738fc192a95e27d6af178413875cb';
 
-/** The files of a commit in a folder of their own, which runs with the packages that are installed here. */
+/** Checks out a commit into a folder that uses the packages installed here. */
 export async function openOldTree(commit: string): Promise<{ folder: string; remove(): Promise<void> }> {
   const git = (...args: string[]) => run('git', ['-C', ROOT, ...args], { encoding: 'utf8' });
   const isHere = () => git('cat-file', '-e', `${commit}^{commit}`);
-  // A clone of the newest commits alone can still ask for this one.
+  // A shallow clone can still fetch this commit.
   await isHere().catch(() => git('fetch', '--quiet', 'origin', commit).catch(() => {}));
   await isHere().catch((cause: unknown) => {
     throw new Error(
@@ -36,8 +36,8 @@ export async function openOldTree(commit: string): Promise<{ folder: string; rem
 }
 
 /**
- * What a compatible migration may do, all of it on what the version before uses: a column, a table that a trigger fills with what that version
- * writes (under its owner's rights, as the role of the market may not have its own yet), an index that is made meanwhile.
+ * A migration with everything a compatible one may do, on tables that the version before uses: a column, a table filled by a trigger from
+ * that version's writes (with its owner's rights, since the market's role may have none on it yet), and an index built concurrently.
  */
 const MIGRATION = `-- compatible: older code
 alter table listings add column upgrade_note text;
@@ -53,7 +53,7 @@ create trigger note_upgrade after insert on payments for each row execute functi
 create index concurrently payments_by_upgrade on payments (updated_at);
 `;
 
-/** This version with one migration more, so that there is always something that the one before does not know. */
+/** This version plus one migration, so that there always is something unknown to the version before. */
 export async function openNextTree(): Promise<{ folder: string; migration: string; remove(): Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), 'openaisle-next-'));
   for (const part of ['package.json', 'bin', 'src', 'migrations', 'deploy'])

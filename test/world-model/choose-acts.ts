@@ -7,16 +7,16 @@ import { Cancel, TakeDown } from './acts/sell.ts';
 import { Mislead, Sync } from './acts/sync.ts';
 import { Mine, Reorg, RestartCity, Wait } from './acts/trouble.ts';
 
-/** After the first act. */
+/** Acts after the first. */
 const SHORTEST = 2;
 const LONGEST = 13;
 
 const small = (most: number) => fc.nat({ max: most });
-/** Four times of five the first. */
+/** Picks the first value four times of five. */
 const mostly = <T>(usual: T, ...others: T[]) =>
   fc.oneof({ arbitrary: fc.constant(usual), weight: 4 }, { arbitrary: fc.constantFrom(...others), weight: 1 });
 
-/** Four make everything final that was there before. */
+/** Four blocks make all earlier ones final. */
 const BLOCKS = [4, 4, 3, 1] as const;
 const lot = small(1);
 const who = fc.constantFrom(0, 0, 1);
@@ -90,7 +90,7 @@ export interface Plan {
   acts: readonly Act<object>[];
 }
 
-/** What is done in one run. A buyer who reserves comes first more often than not: before that not much can happen. */
+/** The acts of a run. A reservation usually comes first, because little can happen before it. */
 export function aFewActs(): fc.Arbitrary<Plan> {
   const one = fc.oneof(...acts.map(([weight, arbitrary]) => ({ weight, arbitrary })));
   const begin = <T extends Act<object>>(weight: number, begun: (given: { lot: number; who: number }) => T) => {

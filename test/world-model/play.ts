@@ -15,7 +15,7 @@ interface Game {
   path: string | null;
 }
 
-/** Plays that many runs on one stage. Throws with the shortest failing one that it found. */
+/** Plays runs on one stage. Throws with the shortest failing run found. */
 export async function play(stage: Stage, { runs, seed, path }: Game): Promise<number> {
   let played = 0;
   const property = fc.asyncProperty(aFewActs(), async (plan) => {
@@ -32,12 +32,12 @@ async function playOne(stage: Stage, no: number, { things, acts }: Plan): Promis
     act.hasRun = true;
     await act.run(run);
   }
-  await end(run);
+  await endRun(run);
   run.leave();
 }
 
-/** Everything is final, all times are over and both sites have looked: each thing is sold, or its offer and its listing are canceled. */
-async function end(run: Run): Promise<void> {
+/** Makes everything final and expired and lets both sites check. Then each thing is sold, or its offer and listing are canceled. */
+async function endRun(run: Run): Promise<void> {
   for (const seconds of [1, 301, 7_205]) {
     await new Wait({ seconds }).run(run);
     await new Mine({ blocks: FINALITY_BLOCKS }).run(run);
@@ -53,7 +53,7 @@ async function end(run: Run): Promise<void> {
 
 const isUndecided = (phase: string): boolean => phase === 'reserved' || phase === 'payment_pending';
 
-/** The game that the environment asks for; a new one each time unless a seed is named. */
+/** Reads the game from the environment. Without a seed there it is a new one each time. */
 export function readGame(env: NodeJS.ProcessEnv, usual: Pick<Game, 'runs'>): Game {
   return {
     runs: Number(env['OPENAISLE_THING_RUNS'] ?? usual.runs),

@@ -10,31 +10,31 @@ import type { Reservation, Seen, Terms, Transfer, View } from './terms.ts';
 const RECOVERY_MS = 2 * 3_600_000;
 const PAUSE_MS = 30 * 60_000;
 const RESERVATION_SECONDS = 300;
-/** So many undecided transactions a reservation may name: one that is in no block makes room for the sixth. */
+/** Limit of undecided transactions per reservation. A sixth replaces one that is in no block. */
 const MOST_NAMED = 5;
 
-/** Answers that do not depend on whether their receiver has paid. An answer that begins to depend on it is taken from here. */
+/** Answers that do not depend on whether the recipient has paid. Remove an answer that begins to depend on it. */
 const DO_NOT_LOOK: ReadonlySet<string> = new Set([
-  // Of the city, about another reservation of the holder's, and about the one transaction that was named.
+  // The city's answers about another reservation of the holder, and about the one named transaction.
   ...['offer_reserved', 'transfer_not_found'],
-  // Of the market, which tells everybody the same.
+  // The market gives these to everybody.
   ...['offer_not_open', 'listing_unavailable', 'reserved'],
 ]);
 
 /**
- * What may become of one thing on both sites, said once more and as simply as possible, from W12 alone. It sees the chain, and what the
- * sites show; it knows who was told of which reservation, and what its holder named. It shares no code with the sites but the tables of
- * their steps.
+ * A second, minimal implementation of a thing's sale on both sites, from the rules for things of a city alone. It reads the chain and the
+ * sites' public state, and knows which reservations were shown to whom and which transactions their holders named. Shares only the tables
+ * of states with the sites.
  */
 export class Reference {
   readonly terms: Terms;
   readonly reservations: Reservation[] = [];
   view: View = { latest: { number: 0, time: 0 }, finalized: { number: 0, time: 0 }, transfers: [] };
-  /** The clock of both sites, milliseconds. */
+  /** The clock of both sites in milliseconds. */
   now = 0;
-  /** Transactions that have bought another thing. */
+  /** Transactions that bought another thing. */
   readonly spent = new Set<string>();
-  /** Transfers that fit, that their holder named, and that were final while the payment was undecided: one has to be the sale. */
+  /** Fitting transfers that their holder named and that were final while the payment was undecided. One of them has to be the sale. */
   readonly due = new Set<string>();
 
   constructor(terms: Terms) {
@@ -47,17 +47,17 @@ export class Reference {
     from === held.payer && to === held.payee && units >= held.units && time >= held.from && time < held.until;
   fitting = (held: Reservation): Transfer[] => this.view.transfers.filter((one) => this.fits(one, held));
   isFinal = ({ block }: Transfer): boolean => block <= this.view.finalized.number;
-  /** Of the payer, or to the seller: it is about this sale, for better or worse. */
+  /** Tells whether the transfer affects this sale: it comes from the payer or goes to the seller. */
   concerns = ({ from, to, units }: Transfer, held: Reservation): boolean =>
     units > 0n && (from === held.payer || to === held.payee);
   named = (held: Reservation): Transfer[] => this.view.transfers.filter(({ hash }) => held.named.has(hash));
-  /** It buys the thing at the next check. */
+  /** Transfers that buy the thing at the next check. */
   buys = (held: Reservation): Transfer[] =>
     held.named.size > MOST_NAMED
       ? []
       : this.fitting(held).filter((one) => held.named.has(one.hash) && this.isFinal(one) && !this.spent.has(one.hash));
 
-  /** Who holds the offer, or held it when it ended. */
+  /** Returns the reservation that holds the offer, or held it when it ended. */
   holder({ buyer, market_checkout_id: checkout, reserved_at: from }: OfferOut): Reservation | null {
     if (buyer === null) return null;
     const held = this.reservations.findLast(
@@ -66,7 +66,7 @@ export class Reference {
     return held ?? fault('the offer shows a reservation that no answer told of');
   }
 
-  /** A resident was told that it holds the offer. */
+  /** Records that a resident was told it holds the offer. */
   begin(held: Reservation): void {
     const { payee, units } = this.terms;
     const from = Math.min(Math.floor(this.now / 1_000), this.view.latest.time);
@@ -80,7 +80,7 @@ export class Reference {
     return lostAt !== null && this.now < lostAt + PAUSE_MS;
   };
 
-  /** Whether this resident gets a reservation by that checkout, once the holder of the offer was checked. */
+  /** Tells whether this resident gets a reservation by that checkout, after a check of the offer's holder. */
   mayReserve(before: Seen, who: string, checkout: number): boolean {
     const { phase } = before.offer;
     const held = phase === 'reserved' ? this.holder(before.offer) : null;
@@ -90,7 +90,7 @@ export class Reference {
     return isFree && opened?.state === 'open' && opened.until > this.now && opened.who === who && !this.isPaused(who);
   }
 
-  /** Its time is over, nothing that fits was paid, and nothing that was named is about it. */
+  /** True when its time is over, no fitting transfer was made, and no named transaction affects it. */
   isIdle = (held: Reservation): boolean =>
     this.view.latest.time >= held.until &&
     this.fitting(held).length === 0 &&
@@ -98,7 +98,7 @@ export class Reference {
 
   // One step
 
-  /** What was seen before and after an act, with the chain as it is now. */
+  /** Compares the states before and after an act, with the chain as of now. */
   judge(before: Seen, after: Seen): void {
     judgeSteps(before, after);
     const held = this.holder(before.offer);
@@ -113,7 +113,7 @@ export class Reference {
     this.#note(after, holds);
   }
 
-  /** The offer went to no resident, or to another one. */
+  /** The offer went to nobody or to another resident. */
   #judgeLoss({ offer: { phase } }: Seen, held: Reservation): void {
     if (phase !== 'reserved') fault(`an offer that was ${phase} went on to another resident`);
     if (this.view.latest.time < held.until) fault('a reservation ended before its time');
@@ -122,7 +122,7 @@ export class Reference {
     held.lostAt = this.now;
   }
 
-  /** What had to be so for the offer to go from one phase to the other under one holder. */
+  /** Conditions for each change of the offer's phase under one holder. */
   #judgeMove({ offer: { phase: from } }: Seen, { offer: { phase: to } }: Seen, held: Reservation): void {
     if (from === to) return;
     const fitting = this.fitting(held);
@@ -146,7 +146,7 @@ export class Reference {
         [hasWaited, 'given up before two hours'],
         [held.hasFitted, 'kept for a person, and nothing ever fitted'],
       ],
-      // A cancellation checks it first.
+      // A cancellation checks the offer first.
       canceled: [[!isUndecided(from) || hasWaited || (breaksTerm && !fits), `canceled while ${from}`]],
     };
     if (isUndecided(from) && to !== 'claimed' && bought.length > 0)
@@ -185,9 +185,9 @@ export class Reference {
     if (isUndecided(phase)) for (const { hash } of this.buys(holds)) this.due.add(hash);
   }
 
-  // What a look at the chain has to lead to
+  // Required effects of a check
 
-  /** After the city was made to check the offer. */
+  /** Judges after the city was made to check the offer. */
   judgeLook(before: Seen, after: Seen): void {
     const held = this.holder(before.offer);
     const { phase } = before.offer;
@@ -206,7 +206,7 @@ export class Reference {
     if (to === 'payment_pending' && waited >= RECOVERY_MS) fault('a payment is waited for longer than two hours');
   }
 
-  /** At the end of a run, when everything has been looked at and what did not sell was canceled. */
+  /** Judges the end of a run, when everything was checked and unsold offers were canceled. */
   judgeEnd({ offer: { phase }, state }: Seen): void {
     const isSold = phase === 'claimed';
     if (!isSold && [...this.due].some((hash) => !this.spent.has(hash)))
@@ -247,7 +247,7 @@ function termsOf(offer: OfferOut): unknown {
   return [...fixed, created_at, cancel_url, offer_url, thing_url];
 }
 
-/** The market has a sale when, and only when, the city has one and the market has looked: then it is the same. */
+/** The market has a sale exactly when the city has one and the market has synced. Both are equal then. */
 function judgeMarket({ offer, state, shown, purchases, marketProofs, sales, cancellations, checkouts }: Seen): void {
   const isSold = state === 'sold';
   if (isSold && offer.phase !== 'claimed') fault(`sold on the market, and ${offer.phase} in the city`);
@@ -291,8 +291,8 @@ function mustBe(what: string, is: unknown, wanted: unknown): void {
 
 type Table = Readonly<Record<string, Readonly<Record<string, string | Readonly<Record<string, string>>>>>>;
 
-/** Whether one state leads to another in some acts, or none: several may lie between two looks. */
-function walk(table: Table, states: readonly string[]): (from: string, to: string) => boolean {
+/** Tells whether one state leads to another in zero or more acts, since several may happen between two checks. */
+function createReachability(table: Table, states: readonly string[]): (from: string, to: string) => boolean {
   const next = new Map(states.map((state) => [state, new Set<string>()]));
   for (const steps of Object.values(table)) {
     for (const [from, step] of Object.entries(steps)) {
@@ -300,20 +300,20 @@ function walk(table: Table, states: readonly string[]): (from: string, to: strin
         if (next.has(to)) next.get(from)?.add(to);
     }
   }
-  const reached = new Map(states.map((from) => [from, reach(next, from)]));
+  const reached = new Map(states.map((from) => [from, reachableFrom(next, from)]));
   return (from, to) => reached.get(from)?.has(to) === true;
 }
 
-function reach(next: ReadonlyMap<string, ReadonlySet<string>>, from: string): ReadonlySet<string> {
+function reachableFrom(next: ReadonlyMap<string, ReadonlySet<string>>, from: string): ReadonlySet<string> {
   const found = new Set([from]);
-  // A set is walked on while it grows.
+  // The loop also visits states that it adds.
   for (const state of found) for (const to of next.get(state) ?? []) found.add(to);
   return found;
 }
 
 const MAY_BECOME = {
-  offer: walk(OFFER_STEPS, OFFER_PHASES),
-  listing: walk(LISTING_STEPS, LISTING_STATES),
-  draft: walk(DRAFT_STEPS, DRAFT_STATES),
-  checkout: walk(CHECKOUT_STEPS, CHECKOUT_STATES),
+  offer: createReachability(OFFER_STEPS, OFFER_PHASES),
+  listing: createReachability(LISTING_STEPS, LISTING_STATES),
+  draft: createReachability(DRAFT_STEPS, DRAFT_STATES),
+  checkout: createReachability(CHECKOUT_STEPS, CHECKOUT_STATES),
 };

@@ -14,33 +14,30 @@ import type { Proof, Seen, Transfer, View } from './terms.ts';
 
 const BUYERS_PER_RUN = 2;
 
-/** A thing of the run: what is known of it, and what was done about it. */
+/** A thing of the run, its known state, and the acts on it. */
 export interface Lot {
   thing: Thing;
   reference: Reference;
-  /** As it was at the last check. */
   seen: Seen;
   checkouts: { id: number; who: Person }[];
   told: { reservation: ToldReservation; who: Person }[];
 }
 
-/** A request to a site. */
 export interface Step {
-  /** A word, for the tally. */
+  /** One word, to count answers by. */
   what: string;
   lot: Lot;
-  /** The buyer who asks, if it is one. */
   who: Person | null;
   ask(): Promise<Answer>;
-  /** What the reference has to know of it before it judges. */
+  /** Records facts in the reference before it judges. */
   note?(answer: Answer): void;
-  /** What this act has to lead to, beyond what holds for all. */
+  /** Checks effects that only this act requires. */
   check?(before: Seen, after: Seen, answer: Answer): void;
-  /** The wire was cut or lied: then a site may say that the other cannot be read. */
+  /** The wire was cut or lied, so a site may say that it cannot read the other. */
   isLied?: boolean;
 }
 
-/** One or two things of one seller, two buyers, and all that was sent so far. */
+/** One or two things of one seller, two buyers, and everything sent so far. */
 export class Run {
   readonly stage: Stage;
   readonly seller: Person;
@@ -71,7 +68,7 @@ export class Run {
       run.lots.push({
         thing,
         reference,
-        seen: await see({ sites, thing, eventsSince, before: null }),
+        seen: await readState({ sites, thing, eventsSince, before: null }),
         checkouts: [],
         told: [],
       });
@@ -80,7 +77,7 @@ export class Run {
     return run;
   }
 
-  /** Asks, looks at everything, and holds it against the reference. */
+  /** Sends a request, reads the whole state and compares it with the reference. */
   async step({ what, lot, who, ask, note, check, isLied = false }: Step): Promise<Answer> {
     const before = lot.seen;
     const answer = await ask();
@@ -95,7 +92,7 @@ export class Run {
     return answer;
   }
 
-  /** Something that no site is asked for. `check` holds for each thing. */
+  /** Runs an act without a request. `check` applies to each thing. */
   async happen(what: string, act: () => Promise<unknown>, check?: (lot: Lot, before: Seen) => void): Promise<void> {
     const before = this.lots.map(({ seen }) => seen);
     await act();
@@ -110,7 +107,7 @@ export class Run {
     const { stage, lots } = this;
     const [view, ...seen] = await Promise.all([
       stage.view(this.#firstBlock),
-      ...lots.map(({ thing, seen }) => see({ ...this.#sight, thing, before: seen })),
+      ...lots.map(({ thing, seen }) => readState({ ...this.#sight, thing, before: seen })),
     ]);
     this.view = view;
     for (const [at, { offer }] of seen.entries()) {
@@ -129,13 +126,13 @@ export class Run {
     }
   }
 
-  /** Those of this run, and two of earlier ones. */
+  /** Transfers of this run, and two of earlier ones. */
   get transfers(): Transfer[] {
     const { paid, sold } = this.stage.past;
     return [...new Set([sold, paid])].filter((one) => one !== null).concat(this.view.transfers);
   }
 
-  /** Of this run, the newest last. */
+  /** Transfers of this run, newest last. */
   get sent(): Transfer[] {
     const payees = this.lots.map(({ thing }) => thing.seller.wallet.address as string);
     return this.view.transfers.filter(({ to }) => payees.includes(to));
@@ -149,7 +146,7 @@ export class Run {
     return this.buyers[nth % this.buyers.length] as Person;
   }
 
-  /** What the next runs may try to use once more. */
+  /** Leaves transfers that the next runs may try to reuse. */
   leave(): void {
     const { stage } = this;
     for (const { seen, thing } of this.lots) {
@@ -168,7 +165,7 @@ export class Run {
     tally.set(what, (tally.get(what) ?? 0) + 1);
   }
 
-  /** A fault is told with the act after which it showed. */
+  /** Adds to a fault the act after which it showed. */
   async #blame(what: string, answer: Answer | null, act: () => Promise<void>): Promise<void> {
     try {
       await act();
@@ -208,21 +205,20 @@ interface MarketRow {
   cancellations: number;
 }
 
-/** What was known before, and where to look for more. */
+/** The last known state, and where to read the rest. */
 interface Sight {
   sites: Sites;
   thing: Thing;
-  /** Events of before are of no interest. */
+  /** Earlier events are ignored. */
   eventsSince: bigint;
-  /** As it was at the last check. */
   before: Seen | null;
 }
 
-/** A listing of which nothing has come yet. */
+/** A listing before any sale. */
 const NEW: Seen['shown'] = { state: 'live', sales: 0, world_receipt: null };
 
-/** Asks both sites for what they tell everybody, and their databases for what they hold. */
-async function see({ sites, thing, eventsSince, before }: Sight): Promise<Seen> {
+/** Reads the public state of both sites and their databases. */
+async function readState({ sites, thing, eventsSince, before }: Sight): Promise<Seen> {
   const [offer, inCity, onMarket] = await Promise.all([
     sites.offer(thing) as Promise<unknown> as Promise<OfferOut>,
     readCity(sites, thing),
@@ -230,7 +226,7 @@ async function see({ sites, thing, eventsSince, before }: Sight): Promise<Seen> 
   ]);
   const { owner, history, locked } = inCity;
   const { state, draft, purchases, sales, cancellations } = onMarket;
-  // The catalog takes its time: it is asked when there is something new.
+  // The catalog is slow, so read it only after a change.
   const shown = (before?.state ?? 'live') === state ? (before?.shown ?? NEW) : await readShown(sites, thing);
   const checkouts = new Map(onMarket.checkouts.map(({ id, ...checkout }) => [id, checkout]));
   const proofs = { cityProofs: inCity.proofs, marketProofs: onMarket.proofs };

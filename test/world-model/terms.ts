@@ -15,22 +15,20 @@ interface Point {
   time: number;
 }
 
-/** What the chain shows at one moment: all that the reference knows of it. */
+/** The visible chain at one moment, which is all that the reference knows of it. */
 export interface View {
   latest: Point;
   finalized: Point;
   transfers: readonly Transfer[];
 }
 
-/** Of the thing, as its seller means to sell it. */
 export interface Terms {
-  /** A resident. */
   seller: string;
   payee: string;
   units: bigint;
 }
 
-/** As a resident was told of it, and what its holder and the chain have made of it since. */
+/** A reservation as shown to a resident, and its changes by the holder and the chain since. */
 export interface Reservation {
   /** The resident who holds it. */
   who: string;
@@ -45,9 +43,9 @@ export interface Reservation {
   until: number;
   /** Transactions that the holder named, with a signature of the payer. */
   named: Set<string>;
-  /** A transfer that fits was in the chain once. */
+  /** True once a fitting transfer was in the chain. */
   hasFitted: boolean;
-  /** Milliseconds: since when a payment is waited for. */
+  /** Milliseconds: start of the wait for a payment. */
   pendingSince: number | null;
   /** Milliseconds: when it was lost unpaid. */
   lostAt: number | null;
@@ -59,15 +57,15 @@ export interface Proof {
   block: number;
 }
 
-/** How one thing stands on both sites: what they tell the public, and what is in their tables. */
+/** The state of one thing on both sites: public data and table rows. */
 export interface Seen {
   offer: OfferOut;
   owner: string;
-  /** The newest first. */
+  /** Newest first. */
   history: readonly { owner: string; offer_id: number | null }[];
   locked: boolean;
   cityProofs: readonly Proof[];
-  /** The listing in the table, and as the public sees it. */
+  /** The listing's state in the table. `shown` is the public one. */
   state: string;
   shown: { state: string; sales: number; world_receipt: WorldReceipt | null };
   draft: string;
@@ -80,12 +78,12 @@ export interface Seen {
 
 export interface Checkout {
   state: string;
-  /** The resident that it is made out to. */
+  /** The resident it was issued to. */
   who: string;
   /** Milliseconds. */
   until: number;
 }
 
-/** What the market was told when it read the offer. */
+/** Answers that the market gets when it reads the offer. */
 export const WIRES = ['honest', 'hang_up', 'price', 'nothing', 'claimed'] as const;
 export type Wire = (typeof WIRES)[number];

@@ -1,7 +1,7 @@
 import { BoundMet, readText } from '../bounds.ts';
 import { lineOf, shown } from '../print.ts';
 
-/** The market cannot be read to the end. */
+/** The market could not be read to the end. */
 export class MarketUnreadable extends Error {
   override readonly name = 'MarketUnreadable';
 }
@@ -10,25 +10,24 @@ export interface Asked {
   [parameter: string]: string | number | undefined;
 }
 
-/** A success, or why there is none. */
 export type Answer = { status: 200; body: unknown } | { status: 400 | 404 | 409 | 410; reason: string };
 
 export interface Market {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   baseUrl: string;
   get(path: string, query?: Asked): Promise<Answer>;
-  /** The same where only a success helps. */
+  /** Like `ask`, but throws on a refusal. */
   must(path: string, query?: Asked): Promise<unknown>;
   pause(ms: number): Promise<void>;
-  /** Until no cache on the way gives an answer from before now. */
+  /** Waits until no cache on the way can answer from before now. */
   outlastCaches(): Promise<void>;
 }
 
-/** Bytes of one answer. A page of fifty listings with the longest texts there are has fewer. */
+/** Limit for one answer in bytes. A page of fifty listings with the longest texts is smaller. */
 const MOST_BYTES = 2_097_152;
-/** For one answer, from the question to its last byte. */
+/** Timeout for one answer, up to its last byte. */
 const ANSWER_MS = 30_000;
-/** For all answers together. */
+/** Total waiting time for all answers. */
 const MOST_WAITED_MS = 6 * 3_600_000;
 const TRIES = 6;
 const LONGEST_PAUSE_SECONDS = 60;
@@ -37,7 +36,7 @@ const REFUSALS: readonly number[] = [400, 404, 409, 410];
 /** Longer than `max-age` and `stale-while-revalidate` of the market together. */
 const CACHED_MS = 7_000;
 
-/** A market as a stranger reads it, who believes nothing and is not kept waiting for ever. */
+/** Reads a market as an untrusting stranger, with bounded time. */
 export function openMarket(url: string, cachedMs = CACHED_MS): Market {
   const baseUrl = readAddress(url);
   let waitedMs = 0;
@@ -76,21 +75,21 @@ function readAddress(given: string): string {
   return url.href.replace(/\/+$/, '');
 }
 
-/** A market may ask a stranger who reads all of it to wait: that is done, some times. */
+/** Retries when the market asks to wait, which it may do to somebody who reads all of it. */
 async function askPatiently(baseUrl: string, path: string, query: Asked): Promise<Answer> {
   const url = new URL(baseUrl + path);
   for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, String(value));
   for (let round = 1; ; round += 1) {
-    const answer = await ask(url, path);
+    const answer = await fetchAnswer(url, path);
     const isBusy = answer.status === 429 || answer.status === 503;
-    if (!isBusy || round === TRIES) return await read(answer, path);
+    if (!isBusy || round === TRIES) return await readAnswer(answer, path);
     await answer.body?.cancel();
     const asked = Number(answer.headers.get('retry-after') ?? 1);
     await pause(Math.min(LONGEST_PAUSE_SECONDS, asked >= 0 ? asked : 1) * 1_000);
   }
 }
 
-async function ask(url: URL, path: string): Promise<Response> {
+async function fetchAnswer(url: URL, path: string): Promise<Response> {
   try {
     const headers = { accept: 'application/json' };
     return await fetch(url, { headers, redirect: 'manual', signal: AbortSignal.timeout(ANSWER_MS) });
@@ -99,7 +98,7 @@ async function ask(url: URL, path: string): Promise<Response> {
   }
 }
 
-async function read(answer: Response, path: string): Promise<Answer> {
+async function readAnswer(answer: Response, path: string): Promise<Answer> {
   const { status } = answer;
   if (status >= 300 && status < 400) {
     await answer.body?.cancel();
@@ -134,7 +133,7 @@ async function readJson(answer: Response, path: string): Promise<unknown> {
   }
 }
 
-/** `fetch failed` says nothing; its cause does. */
+/** Returns the cause, since the message `fetch failed` says nothing. */
 function causeOf(error: unknown): string {
   if (!(error instanceof Error)) return shown(error);
   if (error.name === 'TimeoutError') return `no whole answer came within ${ANSWER_MS / 1_000} s`;

@@ -43,8 +43,8 @@ interface Bodies {
   [field: string]: unknown;
 }
 
-/** From now on the market tells this read so. */
-function tell(path: RegExp, change: (body: Bodies) => void): void {
+/** Changes the market's answers to this path from now on. */
+function changeAnswers(path: RegExp, change: (body: Bodies) => void): void {
   proxy.twist((asked) => {
     if (!path.test(asked.path)) return null;
     const json = structuredClone(asked.json) as Bodies;
@@ -57,14 +57,14 @@ const changeRow = (rows: Row[], id: number, changes: object): void => {
   Object.assign(rows.find((row) => row['id'] === id) ?? {}, changes);
 };
 const ofEvent = (id: number, changes: Record<string, unknown>, detail: Record<string, unknown> = {}): void =>
-  tell(/^\/api\/events/, ({ events }) => {
+  changeAnswers(/^\/api\/events/, ({ events }) => {
     const event = events.find((one) => one['id'] === id);
     if (event !== undefined) Object.assign(event, changes, { detail: { ...event.detail, ...detail } });
   });
 const ofListing = (id: number, changes: object): void =>
-  tell(SHELVES, ({ listings }) => changeRow(listings, id, changes));
+  changeAnswers(SHELVES, ({ listings }) => changeRow(listings, id, changes));
 const ofFee = (id: number, changes: object): void =>
-  tell(/^\/treasury/, ({ recent_fees }) => changeRow(recent_fees, id, changes));
+  changeAnswers(/^\/treasury/, ({ recent_fees }) => changeRow(recent_fees, id, changes));
 
 async function send(to: string, units: bigint): Promise<string> {
   const { chain } = staged.world;
@@ -83,7 +83,7 @@ it('finds an honest market honest with nothing but its address and a chain', asy
     listings: 3,
     treasuries: [treasury.address],
   });
-  // The hash that anybody computes is the one that the market keeps.
+  // The hash that anybody can compute equals the market's own.
   const books = await audit({ databaseUrl: staged.world.db.url, rpcUrl: staged.world.chain.url });
   expect(found.log.running_hash).toBe(books.log.running_hash);
 });
@@ -108,7 +108,7 @@ const LIES: readonly (readonly [lie: string, found: RegExp, plant: () => void])[
   [
     'an event is left out',
     /^the public log contradicts itself: /,
-    () => tell(/^\/api\/events/, (body) => void body.events.splice(2, 1)),
+    () => changeAnswers(/^\/api\/events/, (body) => void body.events.splice(2, 1)),
   ],
   [
     'a sale names a transaction that never was',
@@ -129,7 +129,7 @@ const LIES: readonly (readonly [lie: string, found: RegExp, plant: () => void])[
     'one transfer pays for two sales',
     /a sale of listing 2, shares its transfer in 0x\w+ with another/,
     () =>
-      tell(/^\/api\/events/, ({ events }) => {
+      changeAnswers(/^\/api\/events/, ({ events }) => {
         const paid = events.filter(({ detail }) => detail['tx_hash'] !== undefined);
         for (const { detail } of paid)
           Object.assign(detail, { tx_hash: paid[0]?.detail['tx_hash'], verified_via: 'direct' });
@@ -194,7 +194,7 @@ const LIES: readonly (readonly [lie: string, found: RegExp, plant: () => void])[
     'a fee is kept out of the books',
     /event 3 tells of listing 3, and no fee was paid for it/,
     () =>
-      tell(/^\/treasury/, (body) => {
+      changeAnswers(/^\/treasury/, (body) => {
         body.recent_fees = body.recent_fees.filter(({ id }) => id !== 2);
         Object.assign(body, { fees_count: 1, fees_returned: body.recent_fees.length, fees_collected_usdc: 1 });
       }),
@@ -202,12 +202,12 @@ const LIES: readonly (readonly [lie: string, found: RegExp, plant: () => void])[
   [
     'the market takes another token for USDC',
     /the market takes 0x0+ for USDC, which is 0x8335/,
-    () => tell(/^\/api\/official/, (body) => Object.assign(body, { usdc_contract: NO_ADDRESS })),
+    () => changeAnswers(/^\/api\/official/, (body) => Object.assign(body, { usdc_contract: NO_ADDRESS })),
   ],
   [
     'the market names another treasury on its page',
     /the market names two treasuries/,
-    () => tell(/^\/treasury/, (body) => Object.assign(body, { address: NO_ADDRESS })),
+    () => changeAnswers(/^\/treasury/, (body) => Object.assign(body, { address: NO_ADDRESS })),
   ],
 ];
 
@@ -262,7 +262,7 @@ it('names a log that is not the one that it remembers, and keeps its state', asy
   const before = readFileSync(statePath, 'utf8');
   ofEvent(8, { actor: 'another' });
   expect((await auditNow({ statePath })).faults).toContain('event 8 is not what the state remembers');
-  tell(/^\/api\/events/, (body) => {
+  changeAnswers(/^\/api\/events/, (body) => {
     body.events = body.events.filter(({ id }) => Number(id) < 8);
     Object.assign(body, { total: 7, returned: 7 });
   });

@@ -24,32 +24,31 @@ import { type ReadShelves, readShelves, readSingle, SHELF_PAGE, type WrongRows }
 export interface MarketAuditOrder {
   marketUrl: string;
   rpcUrl: string;
-  /** The address of USDC, if it is another than the one that is known for the chain. */
+  /** The address of USDC, if it differs from the known one of the chain. */
   token?: string | undefined;
-  /** Looked at in addition to the treasury that the market names. */
+  /** Another wallet to check, in addition to the treasury that the market names. */
   treasury?: string | undefined;
   fromBlock?: number | undefined;
-  /** From this event on each listing has to promise its wallet and its goods; by the log without it. */
+  /** The first event from which each listing has to promise wallet and goods. Omitted: derived from the log. */
   since?: number | undefined;
-  /** Events, fees and listings that are read at most. */
   mostEvents?: number | undefined;
-  /** Milliseconds for which a cache on the way may give an older answer, if it is another time than the market's own caching allows. */
+  /** Milliseconds for which a cache may serve an older answer. Omitted: as the market's own headers allow. */
   cachedMs?: number | undefined;
-  /** A file that remembers how far the last clean audit came. */
+  /** A file that stores how far the last clean audit came. */
   statePath?: string | undefined;
   say?(progress: string): void;
 }
 
 export interface MarketAudit {
   market: string;
-  /** Events that were read; all from the first on, or those since the state. */
+  /** Events that were read: all, or those since the state. */
   log: { read: number; whole: boolean; last_id: string | null; running_hash: string | null };
-  /** `proven`: with a final transfer of their own. `free`: nothing was paid. */
+  /** `proven`: with a final transfer of their own. `free`: without a payment. */
   sales: { told: number; proven: number; free: number };
   fees: { read: number; proven: number; units: string };
-  /** Listings that were held against what the log promised. */
+  /** Listings checked against the promises of the log. */
   listings: number;
-  /** `price_only`: the log promises no wallet and no goods. `since`: the event from which on each promises more; null: none does. */
+  /** `price_only`: the log promises no wallet and no goods. `since`: the first event from which each promises more, or null. */
   promises: { listings: number; price_only: number; since: number | null };
   blocks: { chain_id: string; from: number; to: number } | null;
   treasuries: string[];
@@ -59,9 +58,9 @@ export interface MarketAudit {
 }
 
 const AT_ONCE = 200;
-/** The chains that are known here by name: a market must not show another one than the endpoint's. */
+/** Chains known by name. A market must not name another one than the endpoint's. */
 const CHAINS: Readonly<Record<string, bigint>> = { base: 8453n, 'base-sepolia': 84532n };
-/** Longer than the shelves take to follow the log. */
+/** Longer than the shelves lag behind the log. */
 const CATCH_UP_MS = 1_000;
 
 interface Scene {
@@ -69,21 +68,20 @@ interface Scene {
   chain: Chain;
   log: PublicLog;
   books: PublicFees;
-  /** Wallets on the shelves that the log does not name, by listing. */
+  /** Wallets by listing that the shelves show and the log does not name. */
   wallets: Map<number, string>;
   treasury: string;
-  /** In units. */
   fee: string;
-  /** Its handle; null: the market names none. */
+  /** Null: the market names no maintainer. */
   maintainer: string | null;
   prover: Prover;
   say(progress: string): void;
 }
 
 /**
- * What anybody can see of a market, held against the chain and back: ids and order of its log, every sale and every fee by a final
- * transfer of its own, listings against what the log promised, and what else came to the treasury and to sellers. Needs no key and
- * takes the market's word for nothing that the chain can show. Whatever the market answers, memory and work are bounded.
+ * Checks a market's public data against the chain and back: ids and order of its log, a final transfer for every sale and fee, listings
+ * against the promises of the log, and other transfers to the treasury and to sellers. Needs no key, and believes nothing that the chain
+ * can show. Memory and work are bounded, whatever the market answers.
  */
 export async function auditMarket(order: MarketAuditOrder): Promise<MarketAudit> {
   const { say = () => {}, mostEvents = MOST_ROWS } = order;
@@ -93,12 +91,12 @@ export async function auditMarket(order: MarketAuditOrder): Promise<MarketAudit>
   const chain = await openChain(order.rpcUrl, order.token);
   const refused = before === null ? [] : await faultsOfState(before, chain, chain.token);
   const facts = await readFacts(market, chain);
-  // Transfers are looked at up to the head that was final before log and fees were read: what is younger may not be in them yet.
+  // Check transfers up to the head that was final before log and fees were read. Later ones may not be in them yet.
   const seen = chain.final;
   const { maintainer } = facts;
   refused.push(...faultsOfMaintainer(before, maintainer));
   const log = await readLog({ market, before, since: order.since ?? null, maintainer, mostEvents, say });
-  // A log that is read whole is held against all fees.
+  // A log that is read whole is checked against all fees.
   const books = await readFees({
     market,
     before: log.isWhole ? null : (before?.public ?? null),
@@ -134,7 +132,7 @@ export async function auditMarket(order: MarketAuditOrder): Promise<MarketAudit>
   };
 }
 
-/** The maintainer is merchant 1, for good. */
+/** Merchant 1 stays the maintainer for good. */
 function faultsOfMaintainer(before: State | null, maintainer: string | null): string[] {
   const named = before?.public?.maintainer ?? null;
   if (named === null || named === maintainer) return [];
@@ -145,7 +143,7 @@ interface Facts extends Pick<Scene, 'treasury' | 'fee' | 'maintainer'> {
   faults: string[];
 }
 
-/** What the market says of itself has to fit the chain that the endpoint shows. */
+/** Reads the market's description of itself and checks it against the chain of the endpoint. */
 async function readFacts(market: Market, chain: Chain): Promise<Facts> {
   const official = readFields(await market.must('/api/official'), 'the official facts');
   const network = official.text('network', 40);
@@ -173,15 +171,14 @@ interface ShelvesScene {
 }
 
 interface HeldShelves {
-  /** Listings that were held against the log. */
   held: number;
   wallets: Map<number, string>;
   faults: string[];
 }
 
 /**
- * Holds what is on the shelves against the log, and the log against the shelves. Where they differ, both are looked at once more: what
- * somebody did meanwhile, by an event that says so, belongs to the next audit.
+ * Checks the shelves against the log and the log against the shelves. Reads both again where they differ: a change meanwhile that has its
+ * event belongs to the next audit.
  */
 async function holdShelves({ market, log, maintainer, mostEvents, say }: ShelvesScene): Promise<HeldShelves> {
   const promises = log.promises.of;
@@ -193,7 +190,7 @@ async function holdShelves({ market, log, maintainer, mostEvents, say }: Shelves
     await market.pause(CATCH_UP_MS);
     shelves = await readShelves({ ...order, pageSize: SHELF_PAGE - 1 });
   }
-  // Listings that were sold and have ended since are looked at once, by the audit that reads of a sale.
+  // A listing that was sold and has ended is read once, by the audit that reads its sale.
   const sold = [...new Set(log.sales.map(({ listingId }) => listingId))];
   const off = sold.filter((id) => (promises.get(id)?.ending ?? null) !== null);
   const { wallets } = shelves;
@@ -214,7 +211,7 @@ interface Differences {
   later: Later;
 }
 
-/** The faults that are left once the later events are known. */
+/** Returns the faults that later events do not explain. */
 function faultsOfDifferences({ promises, shelves, single, later }: Differences): string[] {
   const faults = createFaults();
   for (const [id, row] of shelves.wrong) faults.add(faultsOnShelf(row, promises.get(id), later.of.get(id)));
@@ -225,7 +222,7 @@ function faultsOfDifferences({ promises, shelves, single, later }: Differences):
   return faults.list();
 }
 
-/** Each paid listing of the log has its fee, and the other way round. */
+/** Each paid listing of the log has its fee, and each fee its listing. */
 function faultsOfPaidListings({ log, books }: Scene): string[] {
   if (!log.isWhole) return [];
   const promises = log.promises.of;
@@ -235,7 +232,7 @@ function faultsOfPaidListings({ log, books }: Scene): string[] {
   for (const [id, { isPaid, name }] of promises)
     if (isPaid && !paid.has(id)) faults.push(`${name} tells of listing ${id}, and no fee was paid for it`);
   for (const { id, listingId: listing } of books.fees) {
-    // A listing from after the log was read belongs to the next audit.
+    // A listing made after the log was read belongs to the next audit.
     if (listing !== null && listing <= highest && promises.get(listing)?.isPaid !== true)
       faults.push(`fee ${id} is for listing ${listing}, and no event tells of that as paid`);
   }
@@ -272,7 +269,7 @@ async function holdSales(scene: Scene, faults: Faults): Promise<void> {
 
 async function holdFees(scene: Scene, faults: Faults): Promise<void> {
   const { books, log, treasury, fee } = scene;
-  // The maintainer may let less count as a fee, and does so in public.
+  // The maintainer may accept a smaller fee, which the log shows.
   const low = books.fees.filter(({ units }) => units < BigInt(fee));
   if (low.length > log.reviewedFees) {
     const ids = low.slice(0, 20).map(({ id }) => id);

@@ -2,7 +2,6 @@ import { lineOf } from '../print.ts';
 import { faultsOfPromise, type Goods, type Promised } from '../promises.ts';
 import type { LaterTold } from './read-log.ts';
 
-/** A listing as the market's pages show it. */
 export interface Shown extends Goods {
   merchant: string;
   supersedes: number | null;
@@ -13,10 +12,10 @@ export interface Shown extends Goods {
 const STATES = { removed: 'removed', withdrew: 'withdrawn', sold: 'sold', canceled: 'canceled' } as const;
 export type ListedState = 'live' | (typeof STATES)[keyof typeof STATES];
 
-/** The state that the log tells. */
+/** The state according to the log. */
 export const stateOf = ({ ending }: Promised): ListedState => (ending === null ? 'live' : STATES[ending.act]);
 
-/** Faults of a row of the shelves. `later`: what was told of it since the log was read. */
+/** Returns the faults of a row on the shelves. `later` holds events since the log was read. */
 export function faultsOnShelf(row: Shown, promised: Promised | undefined, later?: LaterTold): string[] {
   const known = promised ?? later?.promised;
   if (known === undefined) return [`listing ${row.id} has no event that tells of it`];
@@ -27,7 +26,7 @@ export function faultsOnShelf(row: Shown, promised: Promised | undefined, later?
   ];
 }
 
-/** The same of a listing that is not on the shelves. Null: the market does not know it. */
+/** Returns the faults of a listing that is not on the shelves. A row of null means that the market does not know it. */
 export function faultsOffShelf(id: number, row: Shown | null, promised: Promised, later?: LaterTold): string[] {
   if (row === null) return [`listing ${id}, of which ${promised.name} tells, is not there`];
   return [...faultsOfShown(row, promised, later), ...faultsOfState(row, promised, later)];
@@ -43,7 +42,7 @@ function faultsOfShown(row: Shown, promised: Promised, later: LaterTold | undefi
       ? []
       : [`${name} is sold by ${lineOf(row.merchant, 64)}, and ${promised.name} says ${lineOf(promised.merchant, 64)}`]),
     ...(row.isThing === promised.isThing ? [] : [`${name} is of another kind than ${promised.name} says`]),
-    // Events from before this was told do not say it.
+    // Older events do not carry this field.
     ...(promised.wallet === null || row.supersedes === promised.supersedes
       ? []
       : [
@@ -52,12 +51,12 @@ function faultsOfShown(row: Shown, promised: Promised, later: LaterTold | undefi
   ];
 }
 
-/** The state is what the log tells. A thing whose offer is gone from its city is `stale`, of which no event tells. */
+/** Compares the state with the log. Exception: a thing whose offer is gone from its city is `stale`, and no event says so. */
 function faultsOfState({ id, state, isThing }: Shown, promised: Promised, later: LaterTold | undefined): string[] {
   const { ending } = promised;
   const states: ReadonlySet<string> = later?.states ?? new Set();
   if ((isThing && state === 'stale') || states.has(state)) return [];
-  // Taken off the shelves since, and shown by a page from before.
+  // It left the shelves after this page was made.
   if (ending === null && state === 'live' && states.size > (states.has('live') ? 1 : 0)) return [];
   if (ending === null) return [`listing ${id} is ${state} and not on the shelves, and no event says why`];
   return state === STATES[ending.act] ? [] : [`listing ${id} is ${state}, and ${ending.name} ${ending.act} it`];

@@ -4,24 +4,23 @@ import { AUTHORIZATION_USED, authorizationsIn, type Chain, type ChainReceipt, mo
 import { unitsOf } from '../told.ts';
 import type { PublicEvent } from './walk-log.ts';
 
-/** Something that the market says was paid for. */
+/** A payment that the market reports. */
 export interface Payment {
-  /** For people, and to begin a sentence with. */
+  /** Begins a sentence in messages. */
   name: string;
   txHash: string;
   to: string;
   units: bigint;
-  /** By an authorization: then the transfer stands directly behind its use. */
+  /** True: paid by an authorization, so the transfer comes directly after the use of the authorization. */
   isAuthorized: boolean;
-  /** Milliseconds, where the market says of which second the block is. */
+  /** Milliseconds, or null where the market does not give the time of the block. */
   blockTime: number | null;
-  /** Milliseconds: the time that the log names for what was paid; null: it tells of none. */
+  /** Milliseconds: the time that the log gives for the sale or listing that was paid for. Null: it gives none. */
   toldAt: number | null;
-  /** A removal that was in force: later transfers do not pay, unless a person decided so. */
+  /** A removal in force: later transfers do not pay, unless a person decided so. */
   removed: Ending | null;
 }
 
-/** A transfer that paid for one thing. */
 export interface Proven {
   txHash: string;
   logIndex: number;
@@ -30,7 +29,7 @@ export interface Proven {
 
 export interface Prover {
   faultsOf(payment: Payment): Promise<string[]>;
-  /** One transfer pays for one thing: each stands here once. */
+  /** Used transfers, since one transfer pays for one thing. */
   proven: Map<string, Proven>;
 }
 
@@ -46,7 +45,7 @@ export function createProver(chain: Chain): Prover {
       if (receipt === null || receipt.status !== '0x1')
         return [`${name} names ${txHash}, which the chain does not have`];
       const height = Number(receipt.blockNumber);
-      // Market and auditor may read different providers: one may be a little behind.
+      // The auditor's provider may be a little behind the market's.
       if (height > chain.final.number) await chain.refresh();
       if (height > chain.final.number) return [`${name} was paid in block ${height}, which is not final`];
       const block = await chain.block(height);
@@ -64,7 +63,7 @@ export function createProver(chain: Chain): Prover {
 
 /** The event of a removal is written a moment after the removal itself. */
 const SLACK_MS = 1_000;
-/** Clocks of markets and of chains differ by less. */
+/** Largest difference between the clocks of markets and chains. */
 const CLOCKS_MS = 300_000;
 
 function faultsOfTime({ name, blockTime, toldAt, removed }: Payment, paidAt: number): string[] {
@@ -81,10 +80,10 @@ function faultsOfTime({ name, blockTime, toldAt, removed }: Payment, paidAt: num
   ];
 }
 
-/** A chain may name a second that no date has. */
+/** A block may carry a time that no `Date` can hold. */
 const timeIn = (ms: number): string => (Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : `${ms} ms`);
 
-/** The places of the transfers that can have paid for it. */
+/** Log indexes of the transfers that may have paid for it. */
 function fittingIn(receipt: ChainReceipt, { to, units, isAuthorized }: Payment, token: string): number[] {
   const uses = new Set(
     receipt.logs
@@ -99,17 +98,17 @@ function fittingIn(receipt: ChainReceipt, { to, units, isAuthorized }: Payment, 
     .map(({ logIndex }) => logIndex);
 }
 
-/** A sale as the log tells it. */
+/** A sale according to the log. */
 export interface PublicSale {
   eventId: number;
-  /** Milliseconds, as the event says. */
+  /** Milliseconds: the time in the event. */
   at: number;
   listingId: number;
   via: string;
   units: bigint;
   txHash: string | null;
   paymentId: number | null;
-  /** The removal that was in force when the sale was recorded. */
+  /** The removal in force when the sale was recorded. */
   removed: Ending | null;
 }
 
@@ -119,7 +118,7 @@ export const nameOf = ({ eventId, listingId }: PublicSale): string =>
 const SALES: readonly string[] = ['sale', 'world_sale'];
 const HASH = /^0x[0-9a-f]{64}$/i;
 
-/** The sale of an event, and what is wrong with how it is told; null: it tells of none, or not of which listing. */
+/** Reads the sale of an event and the faults in it. Null: the event is no sale, or does not name its listing. */
 export function saleIn(
   { id, at, kind, detail }: PublicEvent,
   promises: ReadonlyMap<number, Promised>,
@@ -138,7 +137,7 @@ export function saleIn(
     units: BigInt(units === '?' ? -1 : units),
     txHash: isHash ? hash.toLowerCase() : null,
     paymentId: typeof payment === 'number' ? payment : null,
-    // A thing that was paid for in its city is sold whatever the market did.
+    // A thing that was paid for in its city is sold, whatever the market did.
     removed: kind === 'sale' ? (promises.get(listing)?.removed ?? null) : null,
   };
   const name = nameOf(sale);
@@ -151,10 +150,10 @@ export function saleIn(
   };
 }
 
-/** The price, and the wallet that it is paid to. */
+/** Price and payee wallet. */
 export type Terms = Pick<Goods, 'wallet' | 'units'>;
 
-/** What can be said before the chain is asked. */
+/** Checks that need no chain. */
 export function faultsOfTerms(sale: PublicSale, terms: Terms | null, isReviewed: boolean): string[] {
   const { via, units, txHash } = sale;
   const name = nameOf(sale);
@@ -169,7 +168,7 @@ export function faultsOfTerms(sale: PublicSale, terms: Terms | null, isReviewed:
   return [`${name} was paid with ${units} units, and the goods cost ${price}`];
 }
 
-/** What the chain has to show for it; null: nothing. */
+/** Returns the payment that the chain has to show, or null if it has to show none. */
 export function paymentOf(sale: PublicSale, terms: Terms | null, isReviewed: boolean): Payment | null {
   const { via, units, txHash } = sale;
   if (terms === null || txHash === null || via === 'free') return null;

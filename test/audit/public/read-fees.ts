@@ -14,9 +14,9 @@ export interface Fee {
 }
 
 export interface PublicFees {
-  /** New since the state, newest first. */
+  /** New fees since the state, newest first. */
   fees: Fee[];
-  /** Sum of all fees, those before the state included. */
+  /** Sum of all fees, including those before the state. */
   units: bigint;
   lastId: number;
   faults: string[];
@@ -38,14 +38,14 @@ interface Page {
   hasMore: boolean;
 }
 
-/** A page of the treasury that cannot be true. */
+/** A page of the treasury contradicts itself or an earlier page. */
 class FeesRefused extends Error {
   constructor(fault: string) {
     super(`the treasury's books contradict themselves: ${fault}`);
   }
 }
 
-/** The books of the treasury, down to the fee that the state remembers. They add up to what the market says it has collected. */
+/** Reads the treasury's fees down to the one that the state remembers. Their sum has to match what the market says it collected. */
 export async function readFees(order: FeesOrder): Promise<PublicFees> {
   try {
     return await walkFees(order);
@@ -84,7 +84,7 @@ async function walkFees({ market, before, most, say }: FeesOrder): Promise<Publi
   return { fees: fresh, units, lastId: Math.max(newest, rememberedId), faults };
 }
 
-/** Ids fall from page to page, and no more rows come than the first page has said: so the walk ends. */
+/** Ids must fall from page to page, and rows must not exceed the count of the first page. So the loop ends. */
 function mustGoOn(fees: readonly Fee[], page: Page, first: Page): void {
   const [next] = page.fees;
   const last = fees.at(-1);

@@ -2,30 +2,29 @@ import { shown } from '../print.ts';
 import { unitsOf } from '../told.ts';
 import { MarketUnreadable } from './ask-market.ts';
 
-/** A place in an answer, for people. Own words and numbers only. */
+/** A place in an answer for messages. Contains only our own words and numbers. */
 type Where = string;
 
-/** Reads members of an answer by the only form that each may have. What has another one ends the audit: such an answer shows nothing. */
+/** Reads fields of an answer, each in the only form allowed. Any other form ends the audit, because such an answer shows nothing. */
 export interface Fields {
   id(name: string): number;
   idOrNull(name: string): number | null;
   count(name: string): number;
   flag(name: string): boolean;
-  /** At most so many characters. */
+  /** Accepts at most `most` characters. */
   text(name: string, most: number): string;
   textOrNull(name: string, most: number): string | null;
   word(name: string): string;
   wallet(name: string): string;
   hash(name: string): string;
   hashOrNull(name: string): string | null;
-  /** Units of USDC. */
   units(name: string): string;
   /** Milliseconds. */
   time(name: string): number;
   object(name: string): Fields;
-  /** At most so many rows. */
+  /** Accepts at most `most` rows. */
   rows(name: string, most: number): Fields[];
-  /** The text that came. */
+  /** Returns the text as received. */
   raw(name: string): unknown;
   names(): string[];
 }
@@ -39,7 +38,7 @@ export function readFields(value: unknown, where: Where): Fields {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new MarketUnreadable(`${where} is ${shown(value)} in place of an object`);
   const members = value as Readonly<Record<string, unknown>>;
-  // Inherited members (`constructor`) are no members of an answer.
+  // Ignore inherited members such as `constructor`.
   const raw = (name: string): unknown => (Object.hasOwn(members, name) ? members[name] : undefined);
   const must = <T>(name: string, form: string, read: (given: unknown) => T | null): T => {
     const found = read(raw(name));
@@ -82,7 +81,7 @@ export function readFields(value: unknown, where: Where): Fields {
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
 
-/** One page of a collection, as each of them counts itself. */
+/** The counts that every page of a collection carries. */
 export interface PageCounts {
   total: number;
   returned: number;
@@ -90,7 +89,7 @@ export interface PageCounts {
   hasMore: boolean;
 }
 
-/** Finds a contradiction of a page with itself; null: there is none. */
+/** Finds a contradiction within one page, or null. */
 export function faultOfPage(
   { total, returned, size, hasMore }: PageCounts,
   rows: number,

@@ -10,16 +10,16 @@ import { LOG_PAGE, type PublicEvent, walkLog } from './walk-log.ts';
 export interface PublicLog {
   /** Events that were read: all, or those since the state. */
   read: number;
-  /** From the first event on. */
+  /** True: read from the first event on. */
   isWhole: boolean;
-  /** False: it was not walked to its end, since it contradicts itself. */
+  /** False: reading stopped early because the log contradicts itself. */
   isWalked: boolean;
   last: State['event'];
-  /** Seconds; null: none was read. */
+  /** Seconds, or null if no event was read. */
   firstAt: number | null;
   promises: Promises;
   sales: PublicSale[];
-  /** Payments of less than the price that a person let count. */
+  /** Payments below the price that a person accepted. */
   reviewed: ReadonlySet<number>;
   /** Fees among them. */
   reviewedFees: number;
@@ -30,15 +30,14 @@ export interface LogOrder {
   market: Market;
   before: State | null;
   since: number | null;
-  /** The handle that the market names; null: it names none. */
   maintainer: string | null;
   mostEvents: number;
   say(progress: string): void;
 }
 
 /**
- * The public log, hashed page by page: of an event is kept what it promises, sells or decides. A state of an earlier program knows nothing
- * of listings, or of a maintainer; then all is read again, and the hash that it remembers has to come out.
+ * Hashes the public log page by page and keeps only promises, sales and decisions. A state of an older program knows no listings or no
+ * maintainer. Then everything is read again and has to produce the remembered hash.
  */
 export async function readLog({ market, before, since, maintainer, mostEvents, say }: LogOrder): Promise<PublicLog> {
   const listings = before?.public?.maintainer === undefined ? undefined : before.public.listings;
@@ -67,7 +66,7 @@ export async function readLog({ market, before, since, maintainer, mostEvents, s
   };
 }
 
-/** Keeps of the events what later checks need. `remembered`: the hash that has to come out on the way. */
+/** Keeps the parts of events that later checks need. `remembered` is the hash that has to come out on the way. */
 function createTaker(promises: Promises, remembered: State['event']) {
   const faults = createFaults();
   const sales: PublicSale[] = [];
@@ -104,11 +103,11 @@ function createTaker(promises: Promises, remembered: State['event']) {
 
 /** Events of a listing since the log was read. */
 export interface LaterTold {
-  /** As the newest event leaves it. */
+  /** The promise after the newest event. */
   promised: Promised;
-  /** Goods that it had after one of these events. */
+  /** Every commitment that it had after one of these events. */
   commitments: Set<string>;
-  /** States that it was in after one of them. */
+  /** Every state that it had after one of these events. */
   states: Set<ListedState>;
 }
 
@@ -118,8 +117,8 @@ export interface Later {
 }
 
 /**
- * Reads the events since the log was read, by the rules of a market. A change of theirs on the shelves is no fault; the rest of them explains
- * nothing. Whole promises are asked for by the audit that reads these events first.
+ * Reads and checks events since the log was read. A change on the shelves that these events explain is no fault. Complete promises are
+ * checked by the next audit, which reads these events first.
  */
 export async function readSince(log: PublicLog, order: Omit<LogOrder, 'before' | 'since'>): Promise<Later> {
   const of = new Map<number, LaterTold>();

@@ -8,29 +8,28 @@ export interface ShelvesOrder {
   market: Market;
   promises: ReadonlyMap<number, Promised>;
   most: number;
-  /** Listings of a page. Another size is another address, which no cache on the way has kept. */
+  /** Listings per page. An unusual size makes an address that no cache has stored. */
   pageSize?: number;
   say(progress: string): void;
 }
 
 export interface ReadShelves {
-  /** Listings that are on the shelves. */
   seen: Set<number>;
-  /** Listings that are not what the log promised, by their ids. */
+  /** Listings that differ from the log, by id. */
   wrong: Map<number, Shown>;
-  /** Wallets on the shelves that the log does not name, by listing. */
+  /** Wallets by listing that the shelves show and the log does not name. */
   wallets: Map<number, string>;
-  /** The shelves contradict themselves. */
+  /** A contradiction within the shelves. */
   fault: string | null;
 }
 
 export const SHELF_PAGE = 50;
-/** A walk that takes longer than a cursor lives begins again, so many times. */
+/** Attempts to read all pages before the cursor expires. */
 const WALKS = 3;
-/** Listings that differ and are kept, until the log was read again. */
+/** Differing listings kept until the log is read again. */
 const MOST_WRONG = 10_000;
 
-/** Everything on the shelves, page by page held against what the log promised. */
+/** Reads all shelves and checks each page against the log. */
 export async function readShelves(order: ShelvesOrder): Promise<ReadShelves> {
   for (let walk = 1; ; walk += 1) {
     const shelves: ReadShelves = { seen: new Set(), wrong: new Map(), wallets: new Map(), fault: null };
@@ -39,7 +38,7 @@ export async function readShelves(order: ShelvesOrder): Promise<ReadShelves> {
   }
 }
 
-/** False: the cursor ran out. */
+/** Returns false when the cursor expired. */
 async function walkShelves(
   { market, promises, most, pageSize = SHELF_PAGE, say }: ShelvesOrder,
   shelves: ReadShelves,
@@ -59,9 +58,9 @@ async function walkShelves(
     shelves.fault ??= fault;
     for (const row of rows) {
       if (shelves.seen.has(row.id)) shelves.fault ??= `listing ${row.id} came twice`;
-      hold(row, promises, shelves);
+      checkRow(row, promises, shelves);
     }
-    // Whatever else they say, they do not go on for ever.
+    // A shelf must end, whatever it says.
     if (next !== null && (cursors.has(next) || shelves.seen.size > most)) shelves.fault ??= 'their pages do not end';
     say(`${shelves.seen.size} listings on the shelves`);
     mustHaveMemory();
@@ -71,7 +70,7 @@ async function walkShelves(
   }
 }
 
-function hold(row: Shown, promises: ReadonlyMap<number, Promised>, shelves: ReadShelves): void {
+function checkRow(row: Shown, promises: ReadonlyMap<number, Promised>, shelves: ReadShelves): void {
   const { seen, wrong, wallets } = shelves;
   const promised = promises.get(row.id);
   seen.add(row.id);
@@ -114,30 +113,30 @@ function readListingRow(row: Fields): Shown {
   };
 }
 
-/** The most listings that are asked for one by one: a market counts a stranger's requests. */
+/** Limit for listings requested one by one, because a market limits a stranger's requests. */
 const MOST_SINGLE = 10_000;
 const AT_ONCE = 8;
 
 export interface SingleOrder extends ShelvesOrder {
   ids: readonly number[];
-  /** To be filled where the log does not name them. */
+  /** Filled where the log does not name the wallet. */
   wallets: Map<number, string>;
 }
 
-/** Rows that are not what the log promised, by their ids; null: there is no such listing any more. */
+/** Rows that differ from the log, by id. Null: the listing does not exist any more. */
 export type WrongRows = Map<number, Shown | null>;
 
-/** Listings that are not on the shelves, each by its own address. */
+/** Reads listings that are not on the shelves, each at its own address. */
 export async function readSingle(order: SingleOrder): Promise<{ read: number; wrong: WrongRows }> {
   const ids = order.ids.slice(0, MOST_SINGLE);
   const first = await lookAt(order, ids);
   if (first.size === 0) return { read: ids.length, wrong: first };
-  // An answer may be an old one, out of a cache on the way.
+  // A cache may hold an old answer.
   await order.market.outlastCaches();
   return { read: ids.length, wrong: await lookAt(order, [...first.keys()]) };
 }
 
-/** These listings, as far as they have faults. */
+/** Returns those listings that have faults. */
 async function lookAt({ market, promises, wallets, say }: SingleOrder, ids: readonly number[]): Promise<WrongRows> {
   const wrong: WrongRows = new Map();
   for (let at = 0; at < ids.length; at += AT_ONCE) {

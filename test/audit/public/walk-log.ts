@@ -10,7 +10,7 @@ export interface PublicEvent extends LoggedEvent {
   id: number;
 }
 
-/** An event that is known, by the hash of its bytes. */
+/** A known event and the hash of its bytes. */
 export interface Anchor {
   id: number;
   hash: string;
@@ -18,14 +18,14 @@ export interface Anchor {
 
 export interface LogWalk {
   market: Market;
-  /** The walk begins behind it, and it has to be there as it was; null: with the first event. */
+  /** Start after this event, which has to be unchanged. Null: start with the first event. */
   from: Anchor | null;
-  /** The end of a sentence that says who knows of it. */
+  /** Ends a sentence in messages: who knows the event. */
   knownBy: 'the state remembers' | 'was read before';
   mostEvents: number;
-  /** Events of a page. Another size is another address, which no cache on the way has kept. */
+  /** Events per page. An unusual size makes an address that no cache has stored. */
   pageSize?: number;
-  /** In the order of the log. */
+  /** Takes events in order of the log. */
   take(event: PublicEvent, canonical: Buffer): void;
   say(progress: string): void;
 }
@@ -33,25 +33,25 @@ export interface LogWalk {
 export interface WalkedLog {
   last: Anchor | null;
   read: number;
-  /** False: it was not walked to its end, since it contradicts itself. */
+  /** False: reading stopped early because the log contradicts itself. */
   isWalked: boolean;
   faults: string[];
 }
 
-/** The log contradicts itself, or what is known of it. */
+/** The log contradicts itself or an earlier reading. */
 class LogRefused extends Error {}
 const contradiction = (what: string): LogRefused => new LogRefused(`the public log contradicts itself: ${what}`);
 
 export const LOG_PAGE = 200;
-/** Bytes of one event. The longest that a market writes, a recovery with its reason, has six thousand. */
+/** Limit for one event in bytes. The longest that a market writes, a recovery with its reason, has six thousand. */
 const EVENT_BYTES = 8_192;
 const EVENT_DEPTH = 6;
-/** Places where ids leap, and pages without a new event: each needs a recovery, and those are few. */
+/** Limit for gaps between ids, and for pages without a new event. Each needs a recovery, and those are few. */
 const MOST_GAPS = 1_000;
 
 /**
- * Walks the public log from its oldest event to the newest, so that each page can be hashed and let go of. Every page begins with the last
- * event of the one before: pages of two logs do not fit together. Ids have no gaps but those that a recovery in the log explains.
+ * Reads the public log from its oldest event to the newest, so that each page can be hashed and dropped. Every page begins with the last
+ * event of the one before, so pages of two logs do not fit together. Ids have no gaps except those that a recovery in the log explains.
  */
 export async function walkLog(walk: LogWalk): Promise<WalkedLog> {
   const taker = createTaker(walk);
@@ -76,7 +76,7 @@ export async function walkLog(walk: LogWalk): Promise<WalkedLog> {
   }
 }
 
-/** Asked twice where it ends before what is known: the first answer may be an old one. */
+/** Asks again if the log ends before what is known, because the first answer may be a cached one. */
 async function readNewest({ market, from, pageSize }: LogWalk): Promise<Page> {
   const read = async (): Promise<Page> => {
     const page = await readPage(market, { pageSize });
@@ -115,7 +115,7 @@ function createTaker({ from, knownBy, mostEvents, take }: LogWalk) {
     }
     const { id, hash } = last;
     const again = rows.find(({ event }) => event.id === id);
-    // The newest page may begin right behind it.
+    // The newest page may begin directly after the last event taken.
     if (again === undefined && isVerified && (rows[0]?.event.id ?? 0) > id) return;
     const by = isVerified ? 'was read before' : knownBy;
     if (again === undefined) throw new LogRefused(`the public log has no event ${id}, which ${by}`);
@@ -136,7 +136,7 @@ function createTaker({ from, knownBy, mostEvents, take }: LogWalk) {
     expect: (total: number): void => {
       promised = total;
     },
-    /** Whether the newest page goes on from here. */
+    /** Tells whether the newest page continues from here. */
     reaches: (lowest: number, covered: number): boolean => lowest <= covered || (lowest === covered + 1 && isVerified),
     takePage: (page: Page): void => {
       verify(page);
@@ -155,7 +155,7 @@ function createTaker({ from, knownBy, mostEvents, take }: LogWalk) {
   };
 }
 
-/** A recovery moves ids past the highest that was ever shown. Its event says so, and comes behind the gap. */
+/** Explains gaps between ids. A recovery skips past the highest id ever shown, and its event comes after the gap. */
 function createGaps() {
   const gaps: { before: number; after: number }[] = [];
   const explained = new Map<number, number>();
@@ -176,8 +176,8 @@ function createGaps() {
 }
 
 /**
- * Finds the next page. A cursor has to be the id of an event, and where a recovery has left ids out there is none: then the recoveries of
- * the log are asked where it goes on. Their word is only a hint; the gap has to be explained in the log itself.
+ * Finds the next page. A cursor has to be the id of an event, and a gap has none. Then the log's recoveries say where it continues. That is
+ * only a hint: the gap has to be explained in the log itself.
  */
 function createNavigation(
   { market, pageSize = LOG_PAGE }: LogWalk,
@@ -197,7 +197,7 @@ function createNavigation(
   };
 }
 
-/** The ids with which the log went on after each recovery, the lowest first. */
+/** Ids with which the log continued after each recovery, lowest first. */
 async function readHints(market: Market): Promise<number[]> {
   const hints: number[] = [];
   for (let before: number | undefined; ; ) {
@@ -220,7 +220,6 @@ interface Row {
 }
 
 interface Page {
-  /** Oldest first. */
   rows: Row[];
   total: number;
   hasMore: boolean;
@@ -232,7 +231,7 @@ interface PageOrder {
   pageSize?: number | undefined;
 }
 
-/** The newest events before that one; null: no event has that id. */
+/** Returns the newest events before that one. Null: no event has that id. */
 async function readPage(market: Market, { before, kind, pageSize = LOG_PAGE }: PageOrder): Promise<Page | null> {
   const answer = await market.get('/api/events', { limit: pageSize, before_id: before, kind });
   if (answer.status !== 200) {
@@ -283,7 +282,7 @@ function readRow(row: Fields): Row {
   };
 }
 
-/** Looked at before anything walks through it. */
+/** Checks the depth before any recursion. */
 function isShallow(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return true;
   return levels > 0 && Object.values(value).every((one) => isShallow(one, levels - 1));

@@ -7,7 +7,7 @@ import type { Reference } from '../reference.ts';
 import type { Run, SentProof } from '../run.ts';
 import type { Listing } from '../terms.ts';
 
-/** One act of a participant. Its text is how a failing run is told. */
+/** One act of a participant. Its text describes it in a failing run. */
 export abstract class Act<Given extends object> implements AsyncCommand<Reference, Run> {
   protected readonly given: Given;
 
@@ -28,7 +28,7 @@ export abstract class Act<Given extends object> implements AsyncCommand<Referenc
 
 export const at = <T>(all: readonly T[], nth: number): T | undefined =>
   all.length === 0 ? undefined : all[nth % all.length];
-/** The newest first: what was begun last is most often what comes next. */
+/** Picks by age, newest first, because the newest item is most often used next. */
 export const recent = <T>(all: readonly T[], nth: number): T | undefined => at(all.toReversed(), nth);
 export const buyerOf = (run: Run, who: number): Member | null => run.buyers[who] ?? null;
 export const listingOf = (run: Run, nth: number): Listing => at(run.listings, nth) ?? never();
@@ -42,7 +42,7 @@ export interface ToSign {
   units: bigint;
   /** Null: a fee. */
   listing: Listing | null;
-  /** Seconds until it is over. */
+  /** Seconds until it expires. */
   ahead: number;
 }
 

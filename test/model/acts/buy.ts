@@ -16,7 +16,7 @@ export interface Buying {
   wallet: number;
   listing: number;
   version: 'v1' | 'v2';
-  /** A new proof, one that was sent before, or none. */
+  /** A new proof, an earlier one, or none. */
   how: 'sign' | 'again' | 'bare' | 'collect' | 'token';
   nth: number;
   ahead: number;
@@ -51,7 +51,7 @@ export class Buy extends Act<Buying> {
       asker: { subject: listing.name, who, payer: proof?.terms.payer ?? null },
     });
     noteToken(run, answer, reference.payments[before]);
-    // The facilitator may have found that a transaction of its own is gone.
+    // The facilitator may learn that one of its own transactions is gone.
     if (how === 'again') await run.stage.tend();
     if (how === 'again') await run.sync();
   }
@@ -71,19 +71,19 @@ function noteToken(run: Run, answer: Answer | null, payment: Payment | undefined
 }
 
 export interface Paying extends Omit<Opening, 'fee'>, Omit<Sending, 'intent'> {
-  /** What happens between the intent and the transfer. */
+  /** Happens between the intent and the transfer. */
   meanwhile: 'nothing' | 'window over' | 'withdraw' | 'remove' | 'bought';
-  /** Null: its sender. */
+  /** Null: the sender signs. */
   signer: number | null;
-  /** Sends and claims the whole price once more, for the same intent. */
+  /** Transfers and claims the whole price once more, for the same intent. */
   again: boolean;
   final: boolean;
-  /** What the seller says to it, if it is asked; null: nothing yet. */
+  /** The seller's decision if there is a review. Null: none yet. */
   review: Reviewing['outcome'] | null;
   crashAt: CrashPoint | null;
 }
 
-/** Intent, transfer and claim, as a buyer does it. */
+/** Opens an intent, transfers and claims, as a buyer does. */
 export class PayDirectly extends Act<Paying> {
   async run(_reference: Reference, run: Run): Promise<void> {
     const { given } = this;
@@ -121,7 +121,7 @@ interface Batched {
   parts: readonly {
     wallet: number;
     listing: number;
-    /** As it was signed for the market; or the same nonce, spent by its owner on nothing. */
+    /** As signed for the market, or the same nonce used by its owner for a transfer of zero. */
     spend: 'as signed' | 'on nothing';
   }[];
   /** The first signer pays the seller once more in the same transaction, with a nonce that the market never saw. */
@@ -129,7 +129,7 @@ interface Batched {
   final: boolean;
 }
 
-/** Purchases that are not settled when their market dies, and one transaction of a stranger that uses all their nonces. */
+/** Purchases not yet submitted when their market dies, and a stranger's single transaction that uses all their nonces. */
 export class SpendTogether extends Act<Batched> {
   async run(_reference: Reference, run: Run): Promise<void> {
     const { parts, paysSurplus, final } = this.given;
@@ -153,7 +153,7 @@ export class SpendTogether extends Act<Batched> {
         settleData(other, await signAuthorization(run.stage.chain, walletOf(run, parts[0]?.wallet ?? 0), other)),
       );
     }
-    // A call that the token refuses, as its nonce was used before, undoes nothing of the others.
+    // A call that the token refuses because its nonce is used does not revert the other calls.
     const hash = await sendBatch(run.stage, run.stage.seller, calls);
     run.sent.push(hash);
     run.reference.byStrangers.add(hash);

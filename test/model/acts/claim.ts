@@ -39,7 +39,7 @@ export async function openIntent(run: Run, { who, listing: nth, named, fee }: Op
       const opened = reference.openIntent({ who: member.handle, isFee: fee, payer, ...terms }, fee ? null : listing);
       if (typeof opened === 'string') return opened;
       wanted = opened;
-      // A new one gets its id from the market.
+      // The market assigns the id of a new intent.
       return run.intents.find((sent) => sent.terms === opened)?.id ?? '*';
     },
     ...(fee ? {} : { asker: { subject: listing.name, who: member.handle, payer } }),
@@ -58,7 +58,7 @@ export interface Sending {
   wallet: number;
   amount: 'exact' | 'tip' | 'little' | 'more than there is';
   to: 'payee' | 'stranger';
-  /** Through a signed authorization in place of a plain transfer. */
+  /** True: a signed authorization instead of a plain transfer. */
   authorized: boolean;
 }
 
@@ -82,7 +82,7 @@ export async function transfer(
   const receipt = authorized
     ? await (async () => {
         const { signed } = await sign(run, from, { payee, units, listing: null, ahead: 600 });
-        // It was never meant for the market.
+        // This proof was never meant for the market.
         run.proofs.pop();
         return await admin.settleAuthorization(from, signed.authorization, signed.signature);
       })()
@@ -93,12 +93,12 @@ export async function transfer(
 }
 
 export interface Claiming {
-  /** Null: the one who opened the intent. */
+  /** Null: the merchant who opened the intent. */
   who: number | null;
   listing: number | null;
   intent: number;
   transaction: number;
-  /** Null: its sender. */
+  /** Null: the sender signs. */
   signer: number | null;
   twice: boolean;
   crashAt: CrashPoint | null;

@@ -24,7 +24,7 @@ export class Wait extends Act<{ seconds: number }> {
   }
 }
 
-/** The other one leads, or has no say; a provider that is silent for a minute is not waited for. */
+/** Cuts one provider so that only the other counts, or mends both. The market stops waiting for a provider that is silent for a minute. */
 export class SwitchProvider extends Act<{ dark: 0 | 1 | null }> {
   async run(reference: Reference, run: Run): Promise<void> {
     const { dark } = this.given;

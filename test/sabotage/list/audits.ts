@@ -9,7 +9,7 @@ function bug(name: string, file: string, find: string, put: string, tests: reado
   return { name, edits: [{ file, find, put }], tests };
 }
 
-/** Lies of a market that its auditor would let pass. */
+/** Lies of a market that its auditor would miss. */
 export const AUDITS: readonly Sabotage[] = [
   bug('sold-goods-are-edited', PROMISES, 'sold === null ? []', "sold !== '' ? []", JUDGED),
   bug('a-vague-promise-counts', PROMISES, 'missing.length > 0 && isDue', 'missing.length > 9 && isDue', JUDGED),

@@ -1,6 +1,6 @@
 import { type Sabotage, world } from '../sabotage.ts';
 
-// Left out: `doNotPayAgain` where a claim fails (no 5xx of a payment route calls paying again safe, and that is tried instead).
+// Left out: `doNotPayAgain` where a claim fails. Instead a test checks that no 5xx of a payment route says that paying again is safe.
 
 const INTENT = 'src/market/payments/paths/direct/intents.ts';
 const OPEN = 'src/market/purchases/claim-purchase.ts';
@@ -271,5 +271,5 @@ const payingAgain: readonly Sabotage[] = [
   ),
 ];
 
-/** Intents and claims: paying by a transfer. */
+/** Intents and claims: payments by transfer. */
 export const DIRECT: readonly Sabotage[] = [...intents, ...claims, ...payingAgain];

@@ -19,7 +19,7 @@ function bug(name: string, file: string, find: string, put: string, tests: reado
   return { name, edits: [{ file, find, put }], tests };
 }
 
-/** The log's own honesty, what notices a loss, and what a recovery reads of it. */
+/** Integrity of the log, detection of a loss, and the data that a recovery reads. */
 export const HISTORY: readonly Sabotage[] = [
   bug(
     'other-content-is-the-same-history',

@@ -12,9 +12,9 @@ function bug(name: string, file: string, find: string, put: string, tests: reado
   return { name, edits: [{ file, find, put }], tests };
 }
 
-// Left out: that each looks once more after it made its link. Only a crowd shows it: src/locks/kills.heavy.test.ts.
+// Left out: the second check of each process after it made its link. Only many processes show it: src/locks/kills.heavy.test.ts.
 
-/** Locks that only the owner takes, and the alarm of a log copy that stands still. */
+/** Locks that only their owner can take, and the alarm for a log copy that stands still. */
 export const LOCKS: readonly Sabotage[] = [
   bug(
     'a-lock-folder-of-anybody',

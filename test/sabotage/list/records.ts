@@ -15,7 +15,7 @@ function bug(name: string, file: string, find: string, put: string, tests: reado
   return { name, edits: [{ file, find, put }], tests };
 }
 
-/** The public log, the one for the operator, and the figures that are kept. */
+/** The public log, the operator's log, and stored counters. */
 export const RECORDS: readonly Sabotage[] = [
   {
     name: 'an-event-after-the-commit',

@@ -9,7 +9,7 @@ function bug(name: string, file: string, find: string, put: string, tests: reado
   return { name, edits: [{ file, find, put }], tests };
 }
 
-/** What becomes of money that does not fit, and of fees. */
+/** Payments that do not fit, and fees. */
 export const REVIEWS: readonly Sabotage[] = [
   bug(
     'review-by-a-stranger',

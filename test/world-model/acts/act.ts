@@ -1,10 +1,10 @@
 import type { Person } from '../../world/thing-stage.ts';
 import type { Run } from '../run.ts';
 
-/** One act of a participant. Its text is how a failing run is told. */
+/** One act of a participant. Its text describes it in a failing run. */
 export abstract class Act<Given extends object> {
   protected readonly given: Given;
-  /** The run came to it. */
+  /** True once the run has reached it. */
   hasRun = false;
 
   constructor(given: Given) {
@@ -18,7 +18,7 @@ export abstract class Act<Given extends object> {
   }
 }
 
-/** The newest first: what was begun last is most often what comes next. */
+/** Picks by age, newest first, because the newest item is most often used next. */
 export const recent = <T>(all: readonly T[], nth: number): T | undefined =>
   all.length === 0 ? undefined : all[all.length - 1 - (nth % all.length)];
 

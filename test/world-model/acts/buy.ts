@@ -45,7 +45,7 @@ const NO_CHECKOUT = 999_999_999;
 
 async function reserve(run: Run, lot: Lot, who: Person, checkout: number): Promise<void> {
   const { reference, thing } = lot;
-  // As it stands before anybody looks at it for this request.
+  // Judge by the state before this request, since the request itself makes a site check the offer.
   const mayHave = reference.mayReserve(lot.seen, who.resident.handle, checkout);
   await run.step({
     ...{ what: 'reserve', lot, who },
@@ -64,7 +64,6 @@ function noteReservation(lot: Lot, who: Person, checkoutId: number, { status, bo
   lot.reference.begin(knownOf(reservation, who, body));
 }
 
-/** Both buyers want it at the same moment. */
 export class Race extends Act<{ lot: number }> {
   async run(run: Run): Promise<void> {
     const lot = run.lot(this.given.lot);
@@ -119,5 +118,5 @@ export class Hold extends Act<Opening> {
   }
 }
 
-/** The reservation that was made last, or one before it. */
+/** Returns a reservation by age, newest first. */
 export const toldOf = (lot: Lot, nth: number): Lot['told'][number] | undefined => recent(lot.told, nth);

@@ -6,7 +6,7 @@ import { claimOf } from './pay.ts';
 
 const NEVER_MS = 78_000_000;
 
-/** Anybody has the city look at the chain. */
+/** A resident makes the city check the chain. */
 export class Reconcile extends Act<{ lot: number; who: number }> {
   async run(run: Run): Promise<void> {
     const lot = run.lot(this.given.lot);
@@ -20,7 +20,7 @@ export class Reconcile extends Act<{ lot: number; who: number }> {
   }
 }
 
-/** The city looks by itself. */
+/** The city's own sweep. */
 export class Sweep extends Act<object> {
   async run(run: Run): Promise<void> {
     await run.happen(
@@ -31,7 +31,7 @@ export class Sweep extends Act<object> {
   }
 }
 
-/** The market looks by itself. */
+/** The market's own background pass. */
 export class WorldPass extends Act<object> {
   async run(run: Run): Promise<void> {
     const { market, payments } = run.stage.sites.market.running;
@@ -39,7 +39,7 @@ export class WorldPass extends Act<object> {
   }
 }
 
-/** The holder claims, and everybody looks, all at the same moment. */
+/** The holder claims while everybody checks, all at the same time. */
 export class AllAtOnce extends Act<{ lot: number }> {
   async run(run: Run): Promise<void> {
     const lot = run.lot(this.given.lot);

@@ -10,13 +10,13 @@ import { toldOf } from './buy.ts';
 import { Mine } from './trouble.ts';
 
 const AMOUNTS = { exact: PRICE, tip: PRICE + 1n, little: PRICE - 1n } as const;
-/** From the end of the reservation: a block of that second, if it is still ahead. */
+/** Seconds relative to the end of the reservation: mines a block of that second if it is still ahead. */
 const SECONDS = { 'last second': -1, 'the end': 0 } as const;
 
 export interface Paying {
   lot: number;
   amount: keyof typeof AMOUNTS;
-  /** Of the buyer who holds it, or of the other one. */
+  /** The holding buyer's wallet, or the other buyer's. */
   wallet: 'own' | 'other';
   when: 'now' | keyof typeof SECONDS;
 }
@@ -42,11 +42,11 @@ async function pay(run: Run, lot: Lot, { amount, wallet, when }: Omit<Paying, 'l
 
 interface Claiming {
   lot: number;
-  /** By the holder of the reservation, or by the other resident. */
+  /** The holder of the reservation, or the other resident. */
   by: 'holder' | 'other';
-  /** The reservation whose challenge is signed, the newest first. */
+  /** The reservation whose challenge is signed, newest first. */
   told: number;
-  /** A transfer of this run, the newest first; one of an earlier run; or one that was never made. */
+  /** A transfer of this run, newest first, one of an earlier run, or one that was never made. */
   hash: number | 'past' | 'past sold' | 'made up';
   signer: 'right' | 'wrong';
 }
@@ -82,7 +82,7 @@ export function claimOf(run: Run, lot: Lot, given: Omit<Claiming, 'lot'>): Step 
   };
 }
 
-/** Whether it is the last that anybody was told of, and the offer shows it. */
+/** Tells whether it is the newest reservation shown to anybody and the offer shows it. */
 function isCurrent({ told, reference, seen }: Lot, one: Lot['told'][number]): boolean {
   return one === told.at(-1) && reference.holder(seen.offer) === reference.reservations.at(-1);
 }
@@ -97,9 +97,8 @@ function hashOf(run: Run, which: Claiming['hash']): string {
 }
 
 export interface Buying extends Paying {
-  /** So many are mined between the payment and the claim. */
   blocks: number;
-  /** Pays the price once more, and claims that too. */
+  /** True: pays and claims the price once more. */
   again: boolean;
 }
 

@@ -2,7 +2,7 @@ import { fault } from '../reference.ts';
 import type { Run } from '../run.ts';
 import { Act } from './act.ts';
 
-/** The seller gives the offer up, or a resident tries to who may not. */
+/** The seller cancels the offer, or a resident without the right tries to. */
 export class Cancel extends Act<{ lot: number; bySeller: boolean }> {
   async run(run: Run): Promise<void> {
     const lot = run.lot(this.given.lot);
@@ -21,7 +21,7 @@ export class Cancel extends Act<{ lot: number; bySeller: boolean }> {
   }
 }
 
-/** The listing goes, by its seller or by the maintainer. What is reserved already goes on. */
+/** The seller or the maintainer ends the listing. Existing reservations continue. */
 export class TakeDown extends Act<{ lot: number; by: 'seller' | 'keeper' }> {
   async run(run: Run): Promise<void> {
     const lot = run.lot(this.given.lot);

@@ -18,7 +18,7 @@ export interface Syncing {
   by: number | null;
 }
 
-/** Has the market look at the offer, once or several times in a row, on a wire that may lie. */
+/** Makes the market sync the offer once or several times, over a wire that may lie. */
 export class Sync extends Act<Syncing> {
   async run(run: Run): Promise<void> {
     const { times, wire, by } = this.given;
@@ -43,7 +43,7 @@ export class Sync extends Act<Syncing> {
   }
 }
 
-/** The city shows another offer for so long that the market gives the listing up; a sale by it counts all the same. */
+/** The city shows another offer until the market gives up the listing. A sale by it still counts. */
 export class Mislead extends Act<{ lot: number; wire: 'price' | 'nothing' }> {
   async run(run: Run): Promise<void> {
     const lie = new Sync({ ...this.given, times: 1, by: null });
@@ -54,7 +54,7 @@ export class Mislead extends Act<{ lot: number; wire: 'price' | 'nothing' }> {
 }
 
 function judgeSync(before: Seen, after: Seen, { said, wire, last }: { said: Answer; wire: Wire; last: Answer | null }) {
-  if (last !== null && !isDeepStrictEqual(told(said), told(last)))
+  if (last !== null && !isDeepStrictEqual(comparable(said), comparable(last)))
     fault(`asked once more: ${JSON.stringify(last.body)}`);
   if (wire !== 'honest') {
     if (after.state !== before.state && after.state !== 'stale') fault(`a lie made it ${after.state}`);
@@ -67,7 +67,7 @@ function judgeSync(before: Seen, after: Seen, { said, wire, last }: { said: Answ
   if (after.state !== state || said.body['status'] !== expected) fault(`it should be ${state} and ${expected}`);
 }
 
-function told({ status, body }: Answer): unknown {
+function comparable({ status, body }: Answer): unknown {
   const { request_id: _, ...rest } = body;
   return [status, rest];
 }
@@ -93,7 +93,7 @@ const offerWith =
     return { status, json: { offer: { ...offer, ...changes(offer) } } };
   };
 
-/** Sold, by a transfer that is not final yet, or that was never made. */
+/** The offer as sold by a transfer that is not final yet or was never made. */
 function claimedBy(run: Run, { thing }: Lot, offer: OfferOut): Partial<OfferOut> {
   const young = run.sent.findLast(({ block }) => block > run.view.finalized.number);
   const now = new Date(run.stage.time.clock.now()).toISOString();
