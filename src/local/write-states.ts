@@ -24,14 +24,14 @@ const TABLES: readonly Table[] = [
   {
     title: 'A draft on the market',
     source: 'src/market/world/drafts/store.ts',
-    says: 'One hour, and longer while its fee is under way.',
+    says: 'A draft lasts one hour, or longer while its fee is in progress.',
     states: DRAFT_STATES,
     steps: DRAFT_STEPS,
   },
   {
     title: 'A checkout on the market',
     source: 'src/market/world/store.ts',
-    says: 'Ten minutes. It reserves nothing.',
+    says: 'A checkout lasts ten minutes and reserves nothing.',
     states: CHECKOUT_STATES,
     steps: CHECKOUT_STEPS,
   },
@@ -41,8 +41,8 @@ export function worldStates(): string {
   const head = [
     '# States of a sale in the world aisle',
     '',
-    'Drawn by `npm run docs` from the tables that the code asks. Triggers of the databases hold the same steps, and tests compare the two.',
-    'What is not drawn is not allowed; a state without a way out is an end.',
+    '`npm run docs` draws these diagrams from the tables that the code uses. Database triggers enforce the same steps, and tests compare the two.',
+    'Only the steps shown are allowed. A state without an outgoing step is final.',
   ];
   return `${[...head, ...TABLES.flatMap(drawTable)].join('\n')}\n`;
 }
