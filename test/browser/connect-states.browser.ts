@@ -94,7 +94,7 @@ it('a key that is replaced after the proof has to be shown again', async () => {
   const { session, csrf, merchant_key: key } = body;
   await market.ask('/api/rotate', { action: 'confirm', session, csrf }, String(key));
   await page.click('#allow');
-  await page.locator('#said', { hasText: 'Give the merchant key or a pairing code' }).waitFor();
+  await page.locator('#said', { hasText: 'Enter the merchant key or a pairing code' }).waitFor();
   await page.fill('#merchant-key', String(key));
   await page.locator('#proven').waitFor();
   await Promise.all([backIn(visitor), page.click('#allow')]);

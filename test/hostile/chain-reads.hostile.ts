@@ -81,7 +81,7 @@ describe('signatures of wallets without money', () => {
     const refused = answers.find(({ status }) => status === 429);
     const problem = JSON.parse(refused?.text ?? '{}') as Record<string, unknown>;
     expect(problem).toMatchObject({ reason: 'rate_limited', do_not_pay_again: true });
-    expect(problem['detail']).toContain(`chain_reads_per_ip_minute: ${PER_NETWORK}`);
+    expect(problem['detail']).toContain(`chain_reads_per_ip_minute: the limit of ${PER_NETWORK} `);
     expect(refused?.headers['retry-after']).toBe(String(problem['retry_after_seconds']));
     expect([200, 202]).toContain(await buysHonestly('127.0.9.2'));
   });
