@@ -43,7 +43,7 @@ const ONE_MEANING: Readonly<Record<string, { pattern: RegExp; places: RegExp }>>
     pattern: /^(?:re)?settle[A-Z]|^settle[sr]?$|[a-z]Settle(?:[A-Z]|$)/,
     places: /^src\/(?:facilitator|contract|wallet)\/|\/x402\/|^src\/platform\/chain\//,
   },
-  'lapse: what an offer of a city does': { pattern: /lapse/i, places: /^src\/city\// },
+  'lapse: what an offer of a city does': { pattern: /^lapse|[a-z]Lapse/, places: /^src\/city\// },
   'ceremony: say key page': { pattern: /ceremon/i, places: /^$/ },
   'tally: say counter, or request cost': { pattern: /tally/i, places: /^$/ },
   'purse: say wallet session': { pattern: /purse/i, places: /^$/ },
