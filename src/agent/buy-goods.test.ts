@@ -38,7 +38,7 @@ test.each([{}, { payAgain: true }])('goods that are here are given again and nev
     expect(await readFile(path, 'utf8')).toBe(ARTIFACT);
     expect(await act(more)).toMatchObject({ path, alreadyHere: true });
     await rm(path);
-    // A market that asks for money again gets none.
+    // The market asks for money again and gets none.
     await expect(act(more)).rejects.toMatchObject({ reason: 'payment_required' });
     expect([wallet.payments.length, paid()]).toEqual([1, 1]);
   }
@@ -54,7 +54,7 @@ test('goods that were paid for and lost come by a signature that moves nothing, 
   const { act, wallet, book, paid } = lost;
   const { path, goods } = await act();
   await rm(path);
-  // This market has exchanged goods and commitment.
+  // Now the market has exchanged goods and commitment.
   promised = {
     artifact_commitment: commitmentOf({
       artifact: 'other goods',
@@ -199,7 +199,7 @@ test.each<[string, object]>([
 });
 
 describe('goods that an import told of', () => {
-  /** Bought with one book and imported into another, unsigned. */
+  /** Returns goods bought with one book and imported into another without a signature. */
   async function imported(told: Parameters<typeof buyerBefore>[1] = {}) {
     const buyer = await buyerBefore([asked, deliveryAnswer(7, { receipt: RECEIPT }), toCollect], told);
     const { path } = await buyer.act();

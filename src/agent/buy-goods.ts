@@ -41,24 +41,24 @@ export interface BoughtGoods {
   title: string;
   seller: string;
   goods: KeptGoods;
-  /** Paid by this call or an earlier one under the same record; 0n if nothing was due. */
+  /** Amount paid by this call or an earlier one under the same record. 0n if nothing was due. */
   paidUnits: bigint;
-  /** True: the goods were on disk, and the market wasn't asked for them. */
+  /** True if the goods were on disk, so that the market wasn't asked for them. */
   alreadyHere: boolean;
-  /** Why goods from an import may not be what the listing promised. Null: the market or this book confirms them. */
+  /** Why goods from an import may not be what the listing promised. Null if the market or this book confirms them. */
   notVerified: OwnWords | null;
 }
 
-/** `<data>/goods/<host>`. */
+/** Returns `<data>/goods/<host>`. */
 export function goodsFolder({ folder }: Pick<SpendBook, 'folder'>, market: string): string {
   return join(folder, '..', 'goods', folderNameOf(market));
 }
 
 /**
  * Buys one listing under policy and book, and saves the goods. A wallet that owns them already, or an older version that entitles to them,
- * proves it by signing an authorization of value 0 and pays nothing. Otherwise: judge, reserve the sum, sign once, wait, check the goods
- * against the commitment, write them to disk, and only then close the record. After a kill at any point the same call resumes and pays
- * nothing twice; goods on disk are returned again. Throws `PolicyRefused`, what `buy` of the SDK throws, and `goods_mismatch`.
+ * proves it by signing an authorization of value 0 and pays nothing. Otherwise it judges the payment, reserves the sum, signs once, waits,
+ * checks the goods against the commitment, writes them to disk, and only then closes the record. After a kill at any point the same call
+ * resumes and pays nothing twice. Goods on disk are returned again. Throws `PolicyRefused`, `goods_mismatch` and errors of the SDK's `buy`.
  */
 export async function buyGoods(options: BuyGoodsOptions): Promise<BoughtGoods> {
   const { client, wallet, listingId, book } = options;
@@ -83,9 +83,9 @@ async function buyHeld(options: BuyGoodsOptions, spend: HeldSpend, order: Order)
   const { record } = spend;
   const kept = record?.delivery ?? null;
   // Goods that were delivered once are never paid for again, whatever the market says now and the caller allows. An unverified import of
-  // free goods doesn't count: it must not prevent a purchase.
+  // free goods doesn't count, because it must not prevent a purchase.
   if (record !== null && kept !== null && (isVerified(record) || !isFree(record))) {
-    // Free goods are fetched again: their seller may have edited them.
+    // Free goods are fetched again, because their seller may have edited them.
     if (!isFree(record) && (await lookAtGoods(kept)) === 'intact') return await giveAgain(options, spend, record, kept);
     return await payAndKeep(options, spend);
   }
@@ -102,7 +102,7 @@ async function buyHeld(options: BuyGoodsOptions, spend: HeldSpend, order: Order)
   return await payAndKeep(options, spend, isAgain ? again : undefined);
 }
 
-/** Returns goods from disk. Imported goods are first checked with the market. */
+/** Returns goods from disk. Goods of an unverified import are first checked with the market. */
 async function giveAgain(
   { client }: BuyGoodsOptions,
   spend: HeldSpend,
@@ -134,8 +134,8 @@ async function readOffer(options: BuyGoodsOptions, key: string): Promise<Offer> 
 }
 
 /**
- * Collects the goods without a payment if this wallet or key bought them, or an older version that entitles to them; null if not. Limits on
- * the price come later, because nothing may be due.
+ * Collects the goods without paying if this wallet or key bought them, or an older version that entitles to them. Returns null if not.
+ * Price limits are checked later, because nothing may be due.
  */
 async function takeOwned(
   options: BuyGoodsOptions,
@@ -163,8 +163,7 @@ async function takeOwned(
       throw await orUnknown(spend, () => keepMismatch(options, spend, error));
     }
     if (isNotOwned(error, listing)) {
-      if (error instanceof TermsRefused)
-        options.onNotice?.(`Couldn’t check whether you already own these goods: ${error.message}. ${error.nextStep}`);
+      if (error instanceof TermsRefused) options.onNotice?.(uncheckedNotice(error));
       return null;
     }
     if (error instanceof MarketError && isOfSignature(error))
@@ -173,9 +172,14 @@ async function takeOwned(
   }
 }
 
+/** Says that the purchase goes on unchecked, because the error would read as its end: it reports that nothing was signed. */
+function uncheckedNotice({ detail }: TermsRefused): OwnWords {
+  return own`The purchase continues, but openaisle couldn’t check whether this wallet already owns the goods. ${detail} for this check. If both addresses are the same market behind a tunnel or proxy, add --market-calls-itself URL to enable the check.`;
+}
+
 /**
- * Whether the error shows that the wallet doesn't own the goods. A market that refuses value-0 signatures shows it only for goods without
- * an older version; for others it remains unknown whether anything is due.
+ * Whether to pay after this error: the wallet owns nothing here, or its purchases can't be checked and there is no older version whose
+ * buyers get the goods free. With an older version it remains unknown whether anything is due.
  */
 function isNotOwned(error: unknown, { supersedes }: ListingDetail): boolean {
   if (error instanceof MarketError && error.reason === 'nothing_to_collect') return true;
@@ -192,7 +196,7 @@ function withoutCollectProgress(options: BuyGoodsOptions): ReturnType<typeof pas
   return { ...rest, onProgress: (progress) => (progress.phase === 'collecting' ? undefined : onProgress(progress)) };
 }
 
-/** Judges, confirms and reserves the sum before each new signature: policy, price and the person's mind may have changed since the last. */
+/** Judges, confirms and reserves the sum. Called before each new signature, because policy, price or consent may have changed. */
 async function reserveSpend(
   options: BuyGoodsOptions,
   spend: HeldSpend,
@@ -211,13 +215,9 @@ async function reserveSpend(
   await spend.reserve(plan, policy);
 }
 
-/** Twice what a market accepts. Keeps records small enough to read, whatever a market sends as a title. */
+/** Twice what a market accepts. Keeps records small enough to read back, whatever title a market sends. */
 const LONGEST_TITLE = 240;
 const LONGEST_SELLER = 128;
-
-function cutText(text: string, longest: number): string {
-  return text.slice(0, longest);
-}
 
 async function planOf(
   { client, listingId, outDir, signal }: BuyGoodsOptions,
@@ -233,8 +233,8 @@ async function planOf(
     market: client.baseUrl,
     kind: 'purchase',
     listing_id: listingId,
-    title: cutText(listing.title, LONGEST_TITLE),
-    seller: cutText(listing.merchant, LONGEST_SELLER),
+    title: listing.title.slice(0, LONGEST_TITLE),
+    seller: listing.merchant.slice(0, LONGEST_SELLER),
     payee: listing.seller_wallet as `0x${string}`,
     network: knownNetwork,
     out_dir: outDir === undefined ? null : resolve(outDir),
@@ -265,12 +265,12 @@ async function payAndKeep(
       maxPriceUsdc: mostFor(record),
       network: record.network,
       proofStore: spend.proofStore,
-      // `takeOwned` has asked already.
+      // `takeOwned` has already tried to collect.
       collectFirst: 'never',
       ...(again === undefined ? {} : { mayPayAgain: true }),
       ...(payAnew === true ? { payAnew } : {}),
       ...(typeof slip === 'string' ? { recoverySlip: slip } : {}),
-      // Delivered before: the wallet signs to prove who asks, and nothing else.
+      // Goods that were delivered before are only collected: the wallet signs to prove its identity, and pays nothing.
       ...(isFixed ? { collectOnly: true } : {}),
       ...passedOn(options),
     });
@@ -280,7 +280,7 @@ async function payAndKeep(
     }
     throw isFixed ? otherGoods(had) : await orUnknown(spend, () => keepMismatch(options, spend, error));
   }
-  // A market can't exchange delivered goods by showing another commitment. An unverified import proves nothing about them.
+  // A market must not exchange delivered goods by changing the commitment. An unverified import proves nothing about the goods.
   if (isFixed && isVerified(record) && commitmentOf(delivery) !== had.commitment) throw otherGoods(had);
   const isPriced = record.amount_units !== '0' || record.unpaid !== undefined;
   return await orUnknown(spend, () => keepGoods(options, spend, delivery, isPriced));
@@ -321,15 +321,12 @@ function otherGoods({ path, receipt }: KeptGoods): AgentError {
   });
 }
 
-/**
- * Most that may be paid: the reserved sum. A finished record reserves none, so the guard refuses any payment; the limit then only has to
- * allow collecting.
- */
+/** Returns the reserved sum. A finished record has none: the guard refuses any payment then, and the limit must not prevent collecting. */
 function mostFor({ state, amount_units }: SpendRecord): number {
   return usdcOfUnits(state === 'settled' ? MAX_PRICE_UNITS : BigInt(amount_units));
 }
 
-// Saves wrong goods as evidence, under the published commitment, so that `verify` reports them as changed.
+// Saves wrong goods as evidence, under the published commitment, so that `openaisle verify` reports them as changed.
 async function keepMismatch(options: BuyGoodsOptions, spend: HeldSpend, error: ArtifactMismatch): Promise<AgentError> {
   const { record } = spend;
   if (record === null)

@@ -7,9 +7,9 @@ import { takeLock } from '../locks/take-lock.ts';
 import { type AgentError, refusedFile } from './agent-error.ts';
 
 export interface LockOptions {
-  /** Waits for the lock until this is aborted. Without it a file in use is refused at once. */
+  /** Waits for the lock until this signal aborts. Without it, a file in use is refused at once. */
   until?: AbortSignal;
-  /** Refuses if the system has no locks, instead of continuing without one. */
+  /** True: throws if the file can't be locked at all. False: continues without a lock then. */
   needed?: boolean;
 }
 
@@ -17,14 +17,14 @@ export interface FileLock {
   release(): Promise<void>;
 }
 
-/** Name of a file's lock, in the same folder. It exists while a process works on the file, or after one was killed. */
+/** Returns the name of a file's lock in the same folder. The lock exists while a process uses the file, or after it was killed. */
 export function lockNameOf(path: string): string {
   return `.${basename(path)}.lock`;
 }
 
 /**
  * Locks a file against other processes and other calls in this one. The lock is beside the file, so only users who may write there can take
- * it. It ends with the process, however that ends, and doesn't work across machines. Throws `file_in_use`; with `needed`, also `no_lock`.
+ * it. However the process ends, the lock is released. It doesn't work across machines. Throws `file_in_use` and, with `needed`, `no_lock`.
  */
 export async function lockFile(path: string, { until, needed = false }: LockOptions = {}): Promise<FileLock> {
   const folder = dirname(path);

@@ -16,13 +16,10 @@ export interface OwnFileRules {
   forbidden: number;
   /** Names what those bits allow others to do; follows "can be". */
   rights: OwnWords;
-  /** Advice with the command that clears those bits. */
+  /** Returns advice with the command that clears those bits. */
   mend(path: string): OwnWords;
   largestBytes: number;
-  /**
-   * Whether root may read files of other users. Fine for secrets, which their owner knows anyway; not for limits, which their owner could
-   * raise.
-   */
+  /** Whether root may read other users' files. Their owner knows the secrets anyway, but could raise limits. */
   rootReadsAll: boolean;
 }
 
@@ -56,7 +53,7 @@ export async function openPlain(path: string): Promise<FileHandle | 'link' | nul
   });
 }
 
-/** Reads a file under those rules; null if there is none. */
+/** Reads a file under those rules. Returns null if there is none. */
 export async function readOwnFile(
   path: string,
   rules: OwnFileRules,
@@ -74,10 +71,10 @@ export async function readOwnFile(
   }
 }
 
-/** Reads our file if it has that size. `other`: a pipe, a link, or a file of another size or user. Null: nothing there. */
+/** Reads our file of that size. Returns `other` for a pipe, a link, or a file of another size or user, and null if nothing is there. */
 export async function readBytesOf(path: string, size: number): Promise<Buffer | 'other' | null> {
   const file = await openPlain(path).catch((error: unknown) => {
-    // ENXIO: a socket or a device without a reader.
+    // ENXIO means a socket, or a device file without its device.
     if (codeOf(error) === 'ENXIO' || codeOf(error) === 'EACCES') return 'link' as const;
     throw error;
   });
@@ -107,8 +104,8 @@ function faultOf(path: string, { mode, size, uid }: Stats, rules: OwnFileRules):
 
 /**
  * Finds a folder above the path through which another user could replace or remove the file. Checks the folders as spelled and as links
- * resolve, up to the home folder or the root. Sticky folders such as `/tmp` are safe: users may remove only their own files there. Null:
- * there is none, or the system has no modes.
+ * resolve, up to the home folder or the root. Sticky folders such as `/tmp` are safe, because users may remove only their own files there.
+ * Returns null if there is none or the system has no modes.
  */
 export async function findUnsafeFolder(path: string, home: string): Promise<FileFault | null> {
   if (process.getuid === undefined) return null;
@@ -141,7 +138,7 @@ function foldersUpTo(folder: string, ends: ReadonlySet<string>): string[] {
   return folders;
 }
 
-/** Resolves links; for a missing folder, those of its nearest existing parent. */
+/** Resolves links. Returns the nearest existing parent of a missing folder. */
 async function realFolder(folder: string): Promise<string> {
   for (let at = resolve(folder); ; at = dirname(at)) {
     const real = await realpath(at).catch((error: unknown) => notThere(error, at));

@@ -26,7 +26,7 @@ export interface ChainReader {
 const TIMEOUT_MS = 15_000;
 
 /**
- * Connects to an RPC endpoint; the node tells its network. Errors name only the endpoint's host and a code, because the address often
+ * Connects to an RPC endpoint and asks it for its network. Errors name only the endpoint's host and a code, because the address often
  * contains an API key. Throws `wrong_use` for a bad address, `chain_unreadable` and `wrong_network`.
  */
 export async function openChain(
@@ -79,7 +79,7 @@ export async function openChain(
       ({ args }) =>
         isAddressEqual(args.from, receipt.payer as Hex) &&
         isAddressEqual(args.to, receipt.payee as Hex) &&
-        // Compared as text: a receipt may hold a number of any length.
+        // Compare as text, because a receipt may hold a number of any length.
         args.value.toString() === receipt.amount_units,
     );
     if (mined.status !== 'success' || !fits)
@@ -107,7 +107,7 @@ function endingFetch(environment: Pick<Environment, 'fetch' | 'deadline'>) {
   };
 }
 
-/** Makes an optional reader for payments, which work without an RPC endpoint or with one that doesn't answer. */
+/** Makes the optional `readCode` of payments, which also work without an RPC endpoint or if it doesn't answer. */
 export function codeReader(rpcUrl: string | undefined): { readCode?: (address: Hex) => Promise<Hex | null> } {
   if (rpcUrl === undefined || rpcUrl === '') return {};
   const readCode = async (address: Hex): Promise<Hex | null> => {
@@ -125,8 +125,8 @@ export function codeReader(rpcUrl: string | undefined): { readCode?: (address: H
 const CODE = /^[A-Z][A-Z0-9_]{1,39}$/;
 
 /**
- * Describes the cause as a code: `ECONNREFUSED`, `timeout`, `HTTP 401`, `JSON-RPC error -32005`; null if there is none. Never uses
- * messages: they contain the whole address, or the endpoint's own text.
+ * Describes the cause as a code: `ECONNREFUSED`, `timeout`, `HTTP 401`, `JSON-RPC error -32005`. Returns null if there is none. Never
+ * uses messages, because they contain the whole address or the endpoint's own text.
  */
 function causeOf(error: unknown): OwnWords | null {
   for (let at: unknown = error; at instanceof Error; at = at.cause) {

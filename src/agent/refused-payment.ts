@@ -8,14 +8,14 @@ import type { SpendOptions } from './spend-options.ts';
 import { dayOf, type SpendRecord, type Unpaid } from './spend-record.ts';
 
 export interface Subject {
-  /** Null: a listing fee. */
+  /** Null for a listing fee. */
   listingId: number | null;
 }
 
 /** Next step for a seller who tried to buy from itself. */
 export const OF_OWN_GOODS = own`These goods are your own: run openaisle export to get them. To test a purchase, pay with another person’s wallet.`;
 
-/** The market refuses authorizations that end sooner than this. */
+/** The market refuses authorizations that expire sooner than this. */
 const LEAST_SECONDS = 20;
 /** Reasons that concern the signature itself, at any time. */
 const OF_THE_SIGNATURE: ReadonlySet<string> = new Set([
@@ -23,7 +23,7 @@ const OF_THE_SIGNATURE: ReadonlySet<string> = new Set([
   'payer_contract_refused',
   'payer_not_deployed',
 ]);
-/** The market has the signature, or it was used elsewhere: neither means that it wasn't paid. */
+/** Reasons that leave open whether it was paid: the market has the signature, or it was used elsewhere. */
 const NOT_KNOWN: ReadonlySet<string> = new Set(['payment_required', 'authorization_used_elsewhere']);
 
 /**
@@ -60,7 +60,7 @@ export async function afterRefusal(
   return isFinal ? refusedSignature(options, subject, error, code) : error;
 }
 
-/** Handles a refused value-0 signature that hasn't expired: the market would refuse one over a payment as well. */
+/** Returns the error to throw for a refused value-0 signature. The market would refuse to be paid with a signature as well. */
 export async function afterRefusedCollecting(
   options: SpendOptions,
   subject: Subject,
@@ -75,7 +75,7 @@ export function isOfSignature({ reason }: MarketError): boolean {
   return reason === 'payment_invalid' || OF_THE_SIGNATURE.has(reason);
 }
 
-/** Throws if the signed payment was refused for good: until it expires nothing else is signed, and the market isn't asked again. */
+/** Throws if the signed payment was refused for good. Until it expires, nothing else is signed and the market isn't asked again. */
 export function mustNotBeRefused({ wallet, client }: SpendOptions, spend: HeldSpend, subject: Subject): void {
   const { record } = spend;
   if (record === null || record.state !== 'signed') return;
@@ -111,7 +111,7 @@ function isOfToday({ reserved_at }: SpendRecord, { environment }: SpendOptions['
   return dayOf(Date.parse(reserved_at)) === dayOf(environment.now());
 }
 
-/** Asks the market's books. Only they tell an unpaid payment from one that was reviewed and declined, whose money the payee has. */
+/** Asks the market. Only its books tell an unpaid payment from one that was reviewed and declined, whose money the payee has. */
 async function isUnpaid({ client, signal }: SpendOptions, proof: { payer: string; nonce: string }): Promise<boolean> {
   const query = { payer: proof.payer, nonce: proof.nonce };
   try {
@@ -181,7 +181,7 @@ function otherWay({ market, address, subject, detail, code }: Refused): AgentErr
     delegate === undefined
       ? own`the code at that address`
       : own`${formed('address', `0x${delegate}`)}, to which that address delegates`;
-  const why = code === null ? own`` : own`, because USDC checks it with ${verifier} instead of the key`;
+  const why = code === null ? own`` : own`, because USDC checks them with ${verifier} instead of the key`;
   const path = subject.listingId === null ? own`/api/fee-intent` : own`/api/purchase-intent/${subject.listingId}`;
   const payer = formed('address', address);
   const headers = own`-H "Authorization: Bearer $OPENAISLE_KEY" -H "Content-Type: application/json"`;

@@ -26,7 +26,7 @@ export interface SellGoodsOptions extends SpendOptions {
   /** Lists again although the book says that it is listed, because the market no longer has it. */
   listAgain?: boolean;
   /**
-   * Slip of an earlier fee for the same goods, for a market that may have lost it. Used only if no payment is in progress; nothing is
+   * Slip of an earlier fee for the same goods, for a market that may have lost the fee. Used only if no payment is in progress. Nothing is
    * signed then.
    */
   recoverySlip?: string | undefined;
@@ -36,9 +36,9 @@ export interface SoldGoods extends KeptListing {
   title: string;
   /** 0n if no fee was due. */
   paidUnits: bigint;
-  /** True: this body was listed from here before, and the market wasn't asked. */
+  /** True if this body was listed from here before, so that the market wasn't asked. */
   alreadyListed: boolean;
-  /** False: only an unconfirmed import says so. */
+  /** False if only an unconfirmed import says that it is listed. */
   verified: boolean;
 }
 
@@ -94,7 +94,7 @@ async function payFee(options: SellGoodsOptions, spend: HeldSpend, isNew: boolea
 
 const FEE = { listingId: null };
 
-/** Key of this fee in the SDK and the book. */
+/** Returns the key of this fee in the SDK and the book. */
 function feeKey({ client, listing }: Pick<SellGoodsOptions, 'client' | 'listing'>): string {
   return `${client.baseUrl} list ${bodyDigest(listing)}`;
 }
@@ -129,7 +129,7 @@ async function reserveFee(options: SellGoodsOptions, spend: HeldSpend): Promise<
   await spend.reserve(plan, policy);
 }
 
-/** Built here: an address from an answer or an imported record can't be trusted. */
+/** Builds the address, because one from an answer or an imported record can't be trusted. */
 function urlOf({ client }: Pick<SellGoodsOptions, 'client'>, listingId: number): string {
   return `${client.baseUrl}/api/listing/${listingId}`;
 }

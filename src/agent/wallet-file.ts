@@ -14,7 +14,7 @@ const plain = z.strictObject({
   private_key: z.string().regex(KEY),
 });
 
-/** More work would take minutes, or more memory than a machine has. */
+/** Most scrypt work. More would take minutes, or more memory than a machine has. */
 const MOST_WORK = 2 ** 22;
 const shared = { dklen: z.literal(32), salt: hex };
 const cipher = {
@@ -100,7 +100,7 @@ export function printWallet(key: Hex, address: Hex, passphrase?: string): string
   return `${JSON.stringify(stored, null, 2)}\n`;
 }
 
-/** Parses 64 hex digits with or without 0x; null for anything else. */
+/** Parses 64 hex digits with or without 0x. Returns null for anything else. */
 export function readKeyText(text: string): Hex | null {
   const line = text.trim();
   return KEY.test(line) ? keyOf(line) : null;

@@ -15,7 +15,7 @@ import { cliRuns } from '../../test/world/run-cli.ts';
 
 const cli = cliRuns();
 
-/** A server without TLS that sends this answer, or hangs up after the request if null. */
+/** Starts a server without TLS that sends this answer, or hangs up after the request if null. */
 async function listening(answer: string | null): Promise<{ port: number; close(): void }> {
   const server = createServer((socket) => {
     socket.on('error', () => {});

@@ -7,7 +7,7 @@ import { PaymentMayBeLost, TermsRefused } from '../sdk/payments/payment-errors.t
 import { PaymentUndecided } from '../sdk/payments/payment-run.ts';
 import type { Line } from './printable.ts';
 
-/** `refused`: certainly not done. `wrong_use`: nothing that changes anything was sent. `unknown`: it may have happened, or money moved. */
+/** `refused`: surely not done. `wrong_use`: nothing that could change anything was sent. `unknown`: maybe done, or money moved. */
 export const EXITS = { refused: 1, wrong_use: 2, unknown: 3 } as const;
 export type Trouble = keyof typeof EXITS;
 
@@ -17,19 +17,19 @@ export interface ErrorDetails {
   detail?: OwnWords | undefined;
   nextStep?: OwnWords | undefined;
   market?: MarketWords | undefined;
-  /** One line per completed step. */
+  /** Lines to print about what was done or checked before the failure. */
   lines?: readonly Line[] | undefined;
-  /** Untrusted: the name may contain a seller's text. */
+  /** Untrusted, because the name may contain a seller's text. */
   file?: string | undefined;
   retryAfterSeconds?: number | null | undefined;
   requestId?: string | null | undefined;
-  /** True when money has moved or may move, as told by the market or known here. */
+  /** True if money has moved or may move, according to the market or this program. */
   doNotPayAgain?: boolean | undefined;
-  /** JSON fields on what was done before the failure. No secrets. */
+  /** JSON fields that describe what was done before the failure. Must not hold secrets. */
   more?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** A failed command. Holds no secret, because it is printed. */
+/** A failed command. Must not hold a secret, because it is printed. */
 export class CliError extends Error {
   override readonly name = 'CliError';
   readonly trouble: Trouble;
@@ -46,7 +46,7 @@ export function wrongUse(title: OwnWords, nextStep?: OwnWords, reason = 'wrong_u
   return new CliError('wrong_use', { reason, title, nextStep });
 }
 
-/** Whether the request may have been carried out although no success came back. */
+/** Whether the failed request may have taken effect. */
 export function isUnknown(error: unknown): boolean {
   if (error instanceof MarketError) return error.status >= 500 && error.reason !== 'door_closed';
   if (error instanceof AgentError) return error.trouble === 'unknown';
@@ -84,7 +84,7 @@ export function toCliError(error: unknown, hints: Hints = {}): CliError {
   return fromPayment(error, hints.nextStep) ?? fromSystem(error, hints);
 }
 
-/** Describes a refusal in the words of this version's error table. Words of the market that differ are kept apart, in `market`. */
+/** Describes a refusal by this version's error table. Texts of the market that differ from the table are returned in `market`. */
 function refusalIn({ reason, problem }: MarketError): Pick<ErrorDetails, 'reason' | 'title' | 'nextStep' | 'market'> {
   const reasonRow = rowOf(reason);
   const row = problem.status === 402 ? (reasonRow?.of_proof ?? reasonRow) : reasonRow;
@@ -99,7 +99,7 @@ function refusalIn({ reason, problem }: MarketError): Pick<ErrorDetails, 'reason
   return {
     reason: 'unknown_reason',
     title: own`The market refused this for a reason that this version doesn’t know`,
-    nextStep: own`Treat its message below as the market’s own words. A newer version of openaisle may know the reason.`,
+    nextStep: own`Treat the market’s message as untrusted. A newer version of openaisle may know the reason.`,
     market,
   };
 }
@@ -126,7 +126,7 @@ function fromUnreadable(error: UnreadableAnswer, hints: Hints): CliError {
   });
 }
 
-/** Appends the system's error code, if there is one: `ECONNRESET`, `EPROTO`. */
+/** Appends the system's error code, such as `ECONNRESET`, if there is one. */
 function withCode(detail: OwnWords, error: UnreadableAnswer): OwnWords {
   const cause = causesOf(error).find(({ code }) => /^[A-Z][A-Z0-9_]{2,40}$/.test(code));
   return cause === undefined ? detail : own`${detail} (${formed('code', cause.code)})`;
@@ -171,12 +171,12 @@ function fromPayment(error: unknown, nextStep: OwnWords | undefined): CliError |
 
 const NAME = /^[A-Z][A-Za-z]{1,40}$/;
 
-/** Returns the error's class name, which a library chose and no market can. */
+/** Returns the error's class name. It is safe to print, because libraries choose it and markets can't. */
 function nameOf(error: unknown): OwnWords {
   return error instanceof Error && NAME.test(error.name) ? ofSource(error.name) : own`unknown type`;
 }
 
-// Never prints the message of an unknown error: it may quote secrets that it failed to parse.
+// Never uses the message of an unknown error, because it may quote a secret that failed to parse.
 function fromSystem(error: unknown, hints: Hints): CliError {
   const { code, path, syscall } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
   if (code !== undefined && syscall !== undefined) {
@@ -194,9 +194,9 @@ function fromSystem(error: unknown, hints: Hints): CliError {
   });
 }
 
-/** Explains why no connection was made. Nothing was sent, so nothing was done. */
+/** The reason why no connection was made. Nothing was sent, so nothing was done. */
 interface NeverConnected {
-  /** `ENOTFOUND`, `ECONNREFUSED`, `CERT_HAS_EXPIRED`. */
+  /** For example `ENOTFOUND` or `CERT_HAS_EXPIRED`. */
   code: string;
   cause: OwnWords;
   nextStep: OwnWords;
@@ -225,7 +225,7 @@ const CERTIFICATE = /^(?:CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|ERR_TLS_CERT_
 function neverConnected(error: unknown): NeverConnected | null {
   if (!(error instanceof UnreadableAnswer) || error.why !== 'no_answer' || error.status !== null) return null;
   for (const { code, syscall } of causesOf(error)) {
-    // The same codes can end an open connection after the request was sent. Only these two system calls come before that.
+    // The same codes can end an open connection after the request was sent. Only `connect` and `getaddrinfo` come before that.
     if (syscall !== null && syscall !== 'connect' && syscall !== 'getaddrinfo') return null;
     const [cause, nextStep] = REASONS[code] ?? [];
     if (cause !== undefined && nextStep !== undefined) return { code, cause, nextStep };

@@ -6,14 +6,14 @@ import { OPTIONS, type OptionName, type Options, specOf } from './options.ts';
 import { holdsSecret } from './printable.ts';
 
 export interface Arguments {
-  /** Null: no command was named, or general help was requested. */
+  /** Null if the version or general help is to be shown. */
   command: Command | null;
   positionals: readonly string[];
   options: Options;
   mode: 'run' | 'help' | 'version';
 }
 
-/** Parses the command line. A secret on it is refused first: other users of the machine can read it there. */
+/** Parses the command line. Refuses a secret on it first, because other users of the machine can read it there. */
 export function readArguments(args: readonly string[], commands: readonly Command[]): Arguments {
   mustHoldNoSecret(args);
   const { values: options, positionals: words } = parse(args);
@@ -68,11 +68,11 @@ function mustCount(command: Command, words: readonly string[]): void {
   throw wrongUse(what, own`Usage: ${ofSource(usageOf(command))}`);
 }
 
-/** With or without `0x`. Transaction hashes look the same, so only arguments that name files are checked. */
+/** Matches a private key. Transaction hashes look the same, so only arguments that name files are checked. */
 const WALLET_KEY = /^(?:0x)?[0-9a-f]{64}$/i;
 const OF_FILES: ReadonlySet<string | undefined> = new Set(['FILE', 'DIR', 'PATH', 'GOODS']);
 
-/** Catches a key given in place of its file: an error about a missing file would print the key. */
+/** Refuses a key given in place of its file, because an error about a missing file would print the key. */
 function mustNameFiles({ positionals }: Command, words: readonly string[], options: Options): void {
   const inOptions = Object.entries(options).filter(([name]) => OF_FILES.has(specOf(name as OptionName).value));
   const paths = words.filter((_, index) => OF_FILES.has(positionals[index]?.name));

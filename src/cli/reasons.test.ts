@@ -51,7 +51,7 @@ function* wordsIn(node: Node | undefined): Generator<string> {
   for (const child of children) yield* wordsIn(child);
 }
 
-/** Maps functions and classes to the index of their `reason` argument. */
+/** Maps each function and class that takes a `reason` argument to its index. */
 function takers(nodes: readonly Node[]): Map<string, number> {
   const found = new Map<string, number>();
   for (const node of nodes) {

@@ -26,7 +26,7 @@ export interface Surroundings {
 /** Runs one command and returns its exit code. All output goes through `hideSecrets`, except what --reveal prints. */
 export async function run(around: Surroundings): Promise<number> {
   const { argv, env, terminal } = around;
-  // Errors in the arguments must be reported as JSON too.
+  // Decided before parsing, because errors in the arguments must be JSON too.
   const asJson = (argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv).includes('--json');
   const colours = (isScreen: boolean): boolean => isScreen && !asJson && (env['NO_COLOR'] ?? '') === '';
   const say = createPrinter(around.out, {
@@ -68,7 +68,7 @@ export async function run(around: Surroundings): Promise<number> {
 
 interface Screen {
   inColour: boolean;
-  /** Undefined: not a screen, so lines aren't wrapped. */
+  /** Undefined if this isn't a screen; lines aren't wrapped then. */
   columns(): number | undefined;
 }
 

@@ -27,7 +27,7 @@ export class NeedsPerson extends Error {
   }
 }
 
-/** Binds an answer to its question, so that a yes to one payment is no yes to another. */
+/** Binds an answer to its question, so that a yes to one payment doesn't count for another. */
 interface QuestionState {
   digest: string;
 }
@@ -36,7 +36,7 @@ export type QuestionCodec = RequestStateCodec<QuestionState>;
 interface Call {
   what: unknown;
   context: ServerContext;
-  /** From `initialize`; in the newer revision each message states them. */
+  /** Capabilities from `initialize`. In the newer revision each message states them instead. */
   capabilities: ClientCapabilities | undefined;
 }
 

@@ -75,7 +75,7 @@ afterAll(async () => {
   await world?.stop();
 });
 
-/** Splits a result into our words above the fence and the fenced text. */
+/** Splits a result into our own words, which come first, and the fenced text. */
 function parted(text: string): { said: string; inside: string } {
   const at = text.indexOf('The text between the two marks');
   return { said: text.slice(0, at), inside: unfenced(text.slice(at)) };

@@ -92,10 +92,10 @@ async function answerCall<Input extends z.ZodObject>(
 }
 
 const EVERY_MS = 3_000;
-/** Extra time for one request to the market before it is aborted. The book allows resuming. */
+/** Extra time for one request to the market before it is aborted. The payment can be resumed from the book. */
 const GRACE_MS = 8_000;
 
-/** How a payment reports to its tool call and is stopped by it. */
+/** Options by which a payment reports to its tool call and is stopped by it. */
 export interface Follow {
   onProgress: OnProgress;
   signal: AbortSignal;
@@ -104,7 +104,7 @@ export interface Follow {
 
 /**
  * Runs work that may wait for the chain and reports progress every few seconds, so that the host keeps waiting. Ends when the caller gives
- * up, or soon after the patience is over.
+ * up, or soon after `patienceSeconds`.
  */
 export async function followPayment<T>(
   tools: Pick<ToolContext, 'client' | 'sayProgress' | 'patienceSeconds' | 'clean'>,

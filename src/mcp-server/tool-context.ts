@@ -54,29 +54,29 @@ export interface ToolContext {
   asMerchant<T>(work: (client: Client) => Promise<T>): Promise<T>;
   /** Throws `no_identity` if there is no merchant. */
   merchantHandle(): Promise<string>;
-  /** Folder for bought goods; undefined: the book's default. */
+  /** Folder for bought goods. Undefined for the book's default. */
   goodsFolder: string | undefined;
-  /** The only folder from which `sell` reads files; null: none. */
+  /** The only folder from which `sell` reads files. Null if there is none. */
   sellFrom: string | null;
   readGoods(path: string, mediaType: string | undefined): Promise<ReadGoods>;
-  /** RPC endpoint; undefined: the chain isn't checked. */
+  /** RPC endpoint. Undefined if the chain isn't checked. */
   rpcUrl: string | undefined;
   troubleOf(error: unknown): Promise<Trouble>;
-  /** Null: nothing to report. */
+  /** Returns null if there is nothing to report. */
   sayProgress(progress: Progress): OwnWords | null;
   /** Masks secrets, and spells out control and text-direction characters. */
   clean(text: string): string;
   /** Prints a line for the owner on standard error. */
   log(line: string): void;
-  /** Seconds after which a tool answers that it is still waiting; hosts give up after 60. */
+  /** Seconds after which a tool answers that it is still waiting. Hosts give up after 60. */
   patienceSeconds: number;
 }
 
 export interface ToolAnswer {
-  /** Our own words and numbers: never a seller's text, nor a name or path derived from one. */
+  /** Our own words and numbers. Never a seller's text, nor a name or path derived from one. */
   said: readonly OwnWords[];
   data: Readonly<Record<string, unknown>>;
-  /** The data may contain text by a market or a seller. */
+  /** True if the data may contain text by a market or a seller. */
   untrusted: boolean;
   isError?: true;
 }

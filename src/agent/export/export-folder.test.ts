@@ -20,7 +20,7 @@ const begun: PurchasesManifest = {
   ...{ files: {}, signature: null },
 };
 
-/** A complete export of two files, in its own folder. */
+/** Writes a complete export of two files to its own folder. */
 async function exported(): Promise<string> {
   made += 1;
   const dir = join(root, String(made));
@@ -32,7 +32,7 @@ async function exported(): Promise<string> {
   return dir;
 }
 
-/** Reason of the error; `Error` for any other error, or none. */
+/** Returns the reason of the error that `act` throws, another error as it is, or `none`. */
 async function reasonOf(act: () => Promise<unknown>): Promise<unknown> {
   try {
     await act();

@@ -32,7 +32,7 @@ export interface ExportFolder {
   readBytes(name: string): Promise<Uint8Array | null>;
   /** Writes durably, mode 0600, and returns the digest. */
   write(name: string, content: unknown): Promise<string>;
-  /** Names of all files of the export's form, whoever wrote them. */
+  /** Returns the names of all files that an export may have, whoever wrote them. */
   names(): Promise<string[]>;
   digests(): Promise<Record<string, string>>;
   release(): Promise<void>;
@@ -82,7 +82,7 @@ export async function openForReading(dir: string): Promise<{ folder: ExportFolde
   }
 }
 
-/** Limits an untrusted folder before reading it: it must not fill memory or take hours. */
+/** Refuses an untrusted folder before reading it if it would fill memory or take hours. */
 async function mustBeBounded(path: string, names: readonly string[]): Promise<void> {
   let bytes = 0;
   for (const name of names) bytes += (await lstat(join(path, name)).catch(() => null))?.size ?? 0;
@@ -137,7 +137,7 @@ async function openWhole(dir: string): Promise<{ folder: ExportFolder; content: 
   }
 }
 
-/** Reads an export's kind without checking its files. Throws as `openForReading`. */
+/** Reads an export's kind without checking its files. Throws like `openForReading`. */
 export async function readKind(dir: string): Promise<Manifest['kind']> {
   const { folder, content } = await openWhole(dir);
   await folder.release();
@@ -180,7 +180,7 @@ async function folderAt(path: string): Promise<ExportFolder> {
   };
 }
 
-/** Makes a check that refuses goods named by two records: a large file would be loaded once per record. */
+/** Makes a check that refuses goods named by two records, because a large file would be loaded once per record. */
 export function goodsOnce(): (name: string | null) => void {
   const names = new Set<string>();
   return (name) => {
@@ -189,7 +189,7 @@ export function goodsOnce(): (name: string | null) => void {
   };
 }
 
-/** False for a link to a folder, which may lead outside. Null: nothing there. */
+/** Returns false for a link to a folder, which may lead outside, and null if nothing is there. */
 async function isFolder(path: string): Promise<boolean | null> {
   return await lstat(path).then(
     (stats) => stats.isDirectory(),

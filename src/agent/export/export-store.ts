@@ -11,20 +11,20 @@ import { type ExportFolder, openForWriting } from './export-folder.ts';
 import { EXPORT_VERSION, type ListingFile, listingFile, type StoreManifest } from './export-format.ts';
 
 export interface ExportStoreOptions {
-  /** Must have the merchant's key. */
+  /** Client with the merchant's key. */
   client: Client;
-  /** Created if missing; otherwise empty, or an earlier export of the same store. */
+  /** Folder of the export. Created if missing; otherwise it must be empty or hold an earlier export of the same store. */
   dir: string;
   now(): number;
   onProgress?(done: { listings: number; of: number }): void;
 }
 
 export interface ExportedStore {
-  /** Absolute. */
+  /** Absolute path. */
   dir: string;
   handle: string;
   listings: number;
-  /** Downloaded now; the others were already here. */
+  /** Number of listings downloaded now. The others were already here. */
   read: number;
   sales: number;
 }

@@ -78,7 +78,7 @@ function boundWallet(wallet: Wallet, mostUnits: bigint): Wallet {
 
 interface Work {
   plan: ImportPlan;
-  /** Exported ID to ID at this market. */
+  /** Maps exported IDs to IDs at this market. */
   numbers: Map<number, number>;
   options: Omit<SellGoodsOptions, 'listing' | 'listAgain' | 'recoverySlip'>;
 }
@@ -109,13 +109,13 @@ async function listStored(stored: StoredListing, { plan, numbers, options }: Wor
     return await sellGoods({ ...request, recoverySlip: slip });
   } catch (error) {
     if (!(error instanceof MarketError) || !isAskedToPay(error)) throw error;
-    // The slip belongs to a listing with a different text. It restores the fee as a credit, once the market has found it on the chain.
+    // The slip belongs to a listing with a different text. It restores the fee as a credit once the market finds it on the chain.
     if (error.reason === 'payment_required') await waitForFee(stored, options);
     return await sellGoods(request);
   }
 }
 
-/** A slip helps only if the market lost data after the fee was paid. With `payAnew` the owner says that it doesn't. */
+/** A slip helps only if the market lost data after the fee was paid. With `payAnew` the owner says that the fee is lost for good. */
 function slipFor(
   { recoverySlip, listing }: StoredListing,
   { recoveredAt, feeUnits }: ImportPlan,

@@ -14,7 +14,7 @@ export type Planned = { stored: StoredListing } & (
 
 export interface ImportPlan {
   planned: Planned[];
-  /** Highest total of fees. Credits are deducted, slips aren't. */
+  /** Highest total of fees, after credits but without slips. */
   mostUnits: bigint;
   feeUnits: bigint;
   sellerWallets: string[];
@@ -54,7 +54,7 @@ export async function planImport(client: Client, { content, listings }: StoredSt
   };
 }
 
-/** Recoveries are recorded in the public log. */
+/** Returns when the market last recovered from a loss, by its public log. */
 async function lastRecovery(client: Client): Promise<string | null> {
   const { body } = await client.listEvents({ query: { kind: 'recovery', limit: '1' } });
   return body.events[0]?.at ?? null;
@@ -80,7 +80,7 @@ async function finderOf(client: Client, listings: readonly StoredListing[]): Pro
 
 async function areSame(client: Client, { listing, bytes }: StoredListing, row: OwnListing): Promise<boolean> {
   if (row.artifact_bytes !== bytes?.length) return false;
-  // Same salt and bytes: this is the market of the export, and it still has the listing.
+  // Equal commitments mean equal salt and bytes: the market of the export still has this listing.
   if (row.artifact_commitment === listing.artifact_commitment) return true;
   if (row.title !== listing.title && row.state !== 'removed') return false;
   const own = (await client.getOwnListing({ params: { id: row.id } })).body;

@@ -27,13 +27,13 @@ import { digestOfManifest, type ExportSigner, isSignedByWallet } from './export-
 import { isSignedProof } from './signed-proof.ts';
 
 export interface ExportedPurchases {
-  /** Absolute. */
+  /** Absolute path. */
   dir: string;
   wallet: string;
-  /** Purchases and fees of listings. */
+  /** Number of purchases and listing fees. */
   records: number;
   goods: number;
-  /** Goods missing on disk or changed; `openaisle buy` downloads them again. */
+  /** Number of goods that are missing on disk or changed. `openaisle buy` downloads them again. */
   missing: number;
 }
 
@@ -83,7 +83,7 @@ async function mustFit(folder: ExportFolder, { wallet }: PurchasesManifest): Pro
   throw refusedFile(own`${ofOwner(folder.path)} has an export of ${what}`, own`Name another folder.`, 'other_export');
 }
 
-/** Refuses a folder with files that no record explains: whoever added them may add more. */
+/** Refuses a folder with files that no record explains, because whoever added them may add more. */
 async function mustHoldOnly(folder: ExportFolder, records: readonly SpendRecord[]): Promise<void> {
   const ofRecords = new Set(records.map(nameOf));
   // Compares goods by the start of their names, because the rest may differ from an earlier export.
@@ -102,7 +102,7 @@ function nameOf(record: SpendRecord): string {
   return `purchases/${dayOf(Date.parse(record.reserved_at))}-${digestOf(record.key)}-${record.sequence}.json`;
 }
 
-/** Start of the name of a record's goods. */
+/** Returns the start of the file name of a record's goods. */
 function beginningOf({ key, sequence }: SpendRecord): string {
   return `goods/${digestOf(key).slice(0, 8)}-${sequence}`;
 }
@@ -133,11 +133,11 @@ async function exportGoods(folder: ExportFolder, record: SpendRecord, digests: D
 }
 
 export interface ImportedPurchases {
-  /** New to the book. `openaisle wait` resumes payments in progress. */
+  /** Records that are new to the book. `openaisle wait` resumes payments in progress. */
   restored: SpendRecord[];
-  /** Records for which the book keeps its own. */
+  /** Number of records for which the book keeps its own. */
   kept: number;
-  /** Records of a signed export that no book would write; skipped. */
+  /** Number of skipped records: a signed export has them, but no book would write them. */
   leftOut: number;
   /** Whether the wallet signed the export. If not, finished records are unverified until the market confirms them. */
   isSigned: boolean;
@@ -145,11 +145,11 @@ export interface ImportedPurchases {
 
 /**
  * Restores an export of purchases into the book of the same wallet, and its goods into the usual folder, so that everything resumes from
- * there and nothing is paid twice. Checks the whole export first. An export without the wallet's signature (earlier versions wrote such)
- * may be anyone's: its finished records count as unverified, and payments in progress must each be signed by the wallet. Imported records
- * count against the day's limit only while they may still be paid. Payments in progress resume at the market that their record names, so
- * untrusted markets are refused. `restore: false` only checks and returns all records. Throws `other_export`, `export_changed`,
- * `market_not_named`, and as `readStore`.
+ * there and nothing is paid twice. Checks the whole export first. An export without the wallet's signature (as earlier versions wrote)
+ * may come from anyone: its finished records count as unverified, and payments in progress must each be signed by the wallet. Imported
+ * records count against the day's limit only while they may still be paid. Payments in progress resume at the market that their record
+ * names, so untrusted markets are refused. `restore: false` only checks and returns all records. Throws `other_export`, `export_changed`,
+ * `market_not_named`, and what `readStore` throws.
  */
 export async function importPurchases(
   book: SpendBook,
@@ -255,7 +255,7 @@ const HASH = /^0x[0-9a-f]{64}$/;
 const LONGEST_TITLE = 1_000;
 /** No wallet pays this often for one listing. */
 const LARGEST_SEQUENCE = 1_000_000;
-/** Limit for unsigned exports: the book continues counting from there, and its own records must stay below the other limit. */
+/** Limit for unsigned exports. The book counts on from there, and its own records must stay below `LARGEST_SEQUENCE`. */
 const LARGEST_UNSIGNED_SEQUENCE = 1_000;
 
 /** Whether this wallet's book could have written the record. One that doesn't fit its key could block a genuine purchase. */
@@ -277,7 +277,7 @@ function isOfBook(wallet: string, { record, goods }: PurchaseFile, bytes: Uint8A
   return (isFee || isPurchase) && isPaidByIt && isWritten && isSettled && areWhole;
 }
 
-/** In an unsigned export, only the wallet's signature over the payment proves it. */
+/** Whether to accept a record of an unsigned export. If it has a saved payment, the wallet must have signed that. */
 async function isProven(record: SpendRecord, wallet: SpendBook['address']): Promise<boolean> {
   if (record.sequence > LARGEST_UNSIGNED_SEQUENCE) return false;
   if (record.saved !== null) return await isSignedProof(record, wallet);

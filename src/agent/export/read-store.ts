@@ -16,7 +16,7 @@ export interface StoredListing {
   recoverySlip: string | null;
   /** Null for a city thing. */
   bytes: Uint8Array | null;
-  /** Body for listing it again; null for a city thing. The caller, who knows the new ID, sets `supersedes`. */
+  /** Body for listing it again. Null for a city thing. The caller sets `supersedes`, because it knows the new ID. */
   body: Body | null;
 }
 

@@ -13,7 +13,7 @@ import { foreignLine, type Line } from '../printable.ts';
 import { readId, readUsdc } from '../read-values.ts';
 
 const ONLY_TOLD =
-  'An import added this purchase, so the file may come from anyone: don’t run it. If you never bought it, move its record away; openaisle verify names it.';
+  'An import added this purchase, so the file may come from anyone: don’t run it. If you never bought it, move its record away: openaisle verify shows the path.';
 
 async function buyListing(cli: Cli): Promise<Done> {
   const { options, positionals } = cli;

@@ -29,7 +29,7 @@ interface Wanted {
   code: string | null;
 }
 
-/** Makes eight new codes: valid at once with an old code, after 72 hours with the key alone. */
+/** Makes eight new codes. They become valid at once with an old code, and after 72 hours with the key alone. */
 async function makeCodes(cli: Cli): Promise<Done> {
   const { options } = cli;
   if (options['key-stdin'] === true) return withKey(cli, await readKey(cli));
@@ -71,7 +71,7 @@ async function withKey(cli: Cli, key: string): Promise<Done> {
   });
 }
 
-/** With a code, the answer that shows the new set ends the old one, and it shows it only once. So the request is recorded first. */
+/** With a code, the answer replaces the old set and shows the new one only once, so the request is recorded first. */
 async function replaceCodes(cli: Cli, file: IdentityFile, { market, content, key, code }: Wanted): Promise<Done> {
   const { path } = file;
   const current = { ...content, market };

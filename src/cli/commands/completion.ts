@@ -25,7 +25,7 @@ export function completionOver(all: () => readonly Command[]): Command {
   };
 }
 
-/** Values of an argument, by its name in help. */
+/** Allowed values of arguments, by placeholder. */
 const CHOICES: Readonly<Record<string, readonly string[]>> = {
   TARGET: FLAG_TARGETS,
   OUTCOME: APPEAL_OUTCOMES,

@@ -32,7 +32,7 @@ async function runExport(cli: Cli): Promise<Done> {
   });
 }
 
-/** Needs no market: book and goods are on this machine. The wallet signs the export, so that an import can trust it. */
+/** Needs no market, because book and goods are on this machine. The wallet signs the export, so that an import can trust it. */
 async function exportBook(cli: Cli, dir: string): Promise<Done> {
   const signer = await openOwnWallet(cli);
   const done = await exportPurchases(bookOf(cli, signer.address), dir, { now: cli.now, signer });

@@ -77,12 +77,12 @@ async function importInto(cli: Cli, client: Client, market: string, store: Store
     };
   const isIdle = plan.planned.every(({ act }) => act !== 'list');
   if (!isIdle) await mustAgree(cli, plan, said);
-  const imported = isIdle ? await importNothing(plan) : await listPlanned(cli, client, plan);
+  const imported = isIdle ? importNothing(plan) : await listPlanned(cli, client, plan);
   return reportImport(imported, json);
 }
 
-/** Used when nothing is left to list, so that no wallet is needed. */
-async function importNothing(plan: ImportPlan): Promise<Imported[]> {
+/** Reports a plan that has nothing to list, without opening a wallet. */
+function importNothing(plan: ImportPlan): Imported[] {
   return plan.planned.flatMap((one): Imported[] => {
     const { id, title } = one.stored.listing;
     if (one.act === 'there') return [{ id, title, outcome: 'there', listingId: one.listingId, state: one.state }];
@@ -117,7 +117,7 @@ function sayPlan({ content }: StoredStore, { planned, mostUnits, sellerWallets }
   ];
 }
 
-/** A person must agree to fees, at the terminal or with --yes. */
+/** Throws unless a person agrees to the fees, at the terminal or with --yes. */
 async function mustAgree({ options, terminal, note }: Cli, { mostUnits }: ImportPlan, said: Line[]): Promise<void> {
   for (const line of said) note(line);
   if (mostUnits === 0n || options.yes === true) return;

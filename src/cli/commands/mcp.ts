@@ -63,7 +63,7 @@ function isWithin(path: string, folder: string): boolean {
   return !isAbsolute(inside) && inside.split(/[\\/]/)[0] !== '..';
 }
 
-/** Answers before hosts give up, which they do after 60 seconds. */
+/** Tools answer before hosts give up, which happens after 60 seconds. */
 const PATIENCE_SECONDS = 45;
 
 /** Builds the tools' context from the same options, files and variables as the commands use. */
@@ -122,7 +122,7 @@ async function asMerchantOf<T>(cli: Cli, market: string, work: (client: Client) 
   try {
     return await work(connectTo(cli, market)(account.key));
   } catch (error) {
-    // Other errors are rethrown unchanged: callers test their class to tell waiting from failing.
+    // Other errors are rethrown unchanged, because callers check the class to tell waiting from failing.
     if (error instanceof Error && 'reason' in error && error.reason === 'key_invalid') throw refusalOf(error, account);
     throw error;
   }

@@ -9,7 +9,7 @@ import { OF_A_MERCHANT } from '../options.ts';
 
 const KIND = 'openaisle pairing code';
 
-/** Makes the code that a human types on the hosted connector's page. It goes into a file: for ten minutes it is as good as a key. */
+/** Makes the code that a human types on the hosted connector's page. Saves it to a file, because for ten minutes it is as good as a key. */
 async function makePairingCode(cli: Cli): Promise<Done> {
   const account = await openAccount(cli);
   const { market, key } = account;

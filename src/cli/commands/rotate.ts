@@ -13,7 +13,7 @@ async function rotateKey(cli: Cli): Promise<Done> {
   if (options.resume === true)
     return reportRotated(await resumeIdentityCommand(cli, { path: await findFile(cli), door: 'rotate' }));
   const typedKey = options['key-stdin'] === true ? await readKey(cli) : null;
-  // With a key from standard input no file is needed: the answer tells whose it is.
+  // A key from standard input needs no file, because the market's answer says whose key it is.
   const path = typedKey === null ? await findFile(cli) : namedFile(cli);
   return reportRotated(
     await runIdentityCommand(cli, {

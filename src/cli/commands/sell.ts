@@ -60,7 +60,7 @@ async function dryRun(client: Client, market: string, body: Body, { bytes }: Rea
 async function payAndList(cli: Cli, client: Client, market: string, body: Body): Promise<Done> {
   const session = await openWalletSession(cli);
   const maxFeeUsdc = readUsdc(cli.options['max-fee'], 'max-fee');
-  // Finds an unreachable market before anything is signed, so that the error can say so.
+  // Detects an unreachable market before anything is signed, so that the error can say so.
   await client.getOfficialFacts();
   const sold = await sellGoods({
     ...session,
@@ -71,7 +71,7 @@ async function payAndList(cli: Cli, client: Client, market: string, body: Body):
     throw notPaid(error, session.wallet);
   });
   const { listing_id, url, tx_hash, paidUnits, alreadyListed, verified } = sold;
-  const doubt = verified ? '' : '. Not verified: an import says so; check that it is there';
+  const doubt = verified ? '' : '. Not verified: only an import says so. Check that it is there';
   return {
     lines: [
       alreadyListed ? `Already listed: ${listing_id}, ${url}${doubt}` : `Listed: ${listing_id}, ${url}`,

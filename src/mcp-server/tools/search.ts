@@ -43,7 +43,7 @@ export const search = localTool({
     const query = {
       ...filters,
       ...(free === undefined ? {} : { free: free ? ('true' as const) : ('false' as const) }),
-      // toFixed: small numbers would print with an exponent, which the market refuses.
+      // `toFixed` avoids the exponent of small numbers, which the market refuses.
       ...(max_price_usdc === undefined ? {} : { max_price_usdc: max_price_usdc.toFixed(6).replace(/\.?0+$/, '') }),
     };
     const { body } = await client.browseShelves({ query, signal });

@@ -39,10 +39,7 @@ async function goodsOf(context: ToolContext, { text, path, media_type }: Args) {
   return { fields: { artifact: text ?? '', artifact_encoding: 'utf-8' as const, ...type }, notes: [] };
 }
 
-/**
- * Resolves a path and refuses it outside the owner's folder. Otherwise a listing could talk a model into publishing any file of this
- * machine.
- */
+/** Resolves a path inside the owner's folder. Otherwise a listing could talk a model into publishing any file of this machine. */
 async function insideOf({ sellFrom }: Pick<ToolContext, 'sellFrom'>, path: string): Promise<string> {
   if (sellFrom === null)
     throw refusedFile(
@@ -106,7 +103,7 @@ export const sell = localTool({
     const { listing_id, url, tx_hash, paidUnits, alreadyListed, verified } = sold;
     const isLive = verified
       ? own`Listing ${listing_id} is live${alreadyListed ? own`; it was listed before` : own``}.`
-      : own`An import says that this is listed as ${listing_id}. Not verified: use show to check.`;
+      : own`Only an import says that this is listed as ${listing_id}. Not verified: use show to check.`;
     context.log(`${alreadyListed ? 'listed before' : 'listed'}: listing ${listing_id}, fee ${sayUsdc(paidUnits)}`);
     return {
       said: [isLive],
