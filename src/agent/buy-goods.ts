@@ -12,10 +12,10 @@ import { AgentError, PolicyRefused } from './agent-error.ts';
 import { folderNameOf } from './folders.ts';
 import { guardWallet } from './guard-wallet.ts';
 import { judgeSpend } from './policy.ts';
-import { afterRefusal, afterRefusedCollecting, isOfSignature, mustNotBeRefused } from './refused-payment.ts';
-import { lookAtGoods, mustTakeFiles, saveGoods } from './save-goods.ts';
+import { explainRefusedCollecting, isAboutSignature, mustNotBeRefused, recordRefusal } from './refused-payment.ts';
+import { checkGoodsFile, mustTakeFiles, saveGoods } from './save-goods.ts';
 import type { HeldSpend, SpendBook } from './spend-book.ts';
-import { mayPayAgain, mustBeConfirmed, passedOn, type SpendOptions, unknownOnceSigned } from './spend-options.ts';
+import { mayPayAgain, mustBeConfirmed, type SpendOptions, sdkOptions, unknownOnceSigned } from './spend-options.ts';
 import {
   isFree,
   isVerified,
@@ -86,7 +86,8 @@ async function buyHeld(options: BuyGoodsOptions, spend: HeldSpend, order: Order)
   // free goods doesn't count, because it must not prevent a purchase.
   if (record !== null && kept !== null && (isVerified(record) || !isFree(record))) {
     // Free goods are fetched again, because their seller may have edited them.
-    if (!isFree(record) && (await lookAtGoods(kept)) === 'intact') return await giveAgain(options, spend, record, kept);
+    if (!isFree(record) && (await checkGoodsFile(kept)) === 'intact')
+      return await returnFromDisk(options, spend, record, kept);
     return await payAndKeep(options, spend);
   }
   mustNotBeRefused(options, spend, options);
@@ -103,7 +104,7 @@ async function buyHeld(options: BuyGoodsOptions, spend: HeldSpend, order: Order)
 }
 
 /** Returns goods from disk. Goods of an unverified import are first checked with the market. */
-async function giveAgain(
+async function returnFromDisk(
   { client }: BuyGoodsOptions,
   spend: HeldSpend,
   record: SpendRecord,
@@ -162,12 +163,12 @@ async function takeOwned(
       await reserveNothing();
       throw await orUnknown(spend, () => keepMismatch(options, spend, error));
     }
-    if (isNotOwned(error, listing)) {
+    if (mayBuyAfter(error, listing)) {
       if (error instanceof TermsRefused) options.onNotice?.(uncheckedNotice(error));
       return null;
     }
-    if (error instanceof MarketError && isOfSignature(error))
-      throw await afterRefusedCollecting(options, options, error);
+    if (error instanceof MarketError && isAboutSignature(error))
+      throw await explainRefusedCollecting(options, options, error);
     throw error;
   }
 }
@@ -181,7 +182,7 @@ function uncheckedNotice({ detail }: TermsRefused): OwnWords {
  * Whether to pay after this error: the wallet owns nothing here, or its purchases can't be checked and there is no older version whose
  * buyers get the goods free. With an older version it remains unknown whether anything is due.
  */
-function isNotOwned(error: unknown, { supersedes }: ListingDetail): boolean {
+function mayBuyAfter(error: unknown, { supersedes }: ListingDetail): boolean {
   if (error instanceof MarketError && error.reason === 'nothing_to_collect') return true;
   const cannotAsk =
     (error instanceof MarketError && error.reason === 'payment_required') ||
@@ -190,8 +191,8 @@ function isNotOwned(error: unknown, { supersedes }: ListingDetail): boolean {
 }
 
 /** Hides the progress of the ownership check, which isn't worth reporting before a purchase. */
-function withoutCollectProgress(options: BuyGoodsOptions): ReturnType<typeof passedOn> {
-  const { onProgress, ...rest } = passedOn(options);
+function withoutCollectProgress(options: BuyGoodsOptions): ReturnType<typeof sdkOptions> {
+  const { onProgress, ...rest } = sdkOptions(options);
   if (onProgress === undefined) return rest;
   return { ...rest, onProgress: (progress) => (progress.phase === 'collecting' ? undefined : onProgress(progress)) };
 }
@@ -253,16 +254,16 @@ async function payAndKeep(
   const { record } = spend;
   if (record === null) throw new TypeError('nothing was reserved');
   await spend.noteSentAgain();
-  const had = record.state === 'settled' ? record.delivery : null;
-  const slip = had?.recovery_slip;
-  const isFixed = had !== null && !isFree(record);
+  const kept = record.state === 'settled' ? record.delivery : null;
+  const slip = kept?.recovery_slip;
+  const isFixed = kept !== null && !isFree(record);
   let delivery: Delivery;
   try {
     delivery = await buy({
       client,
       wallet: guardWallet(wallet, spend, { policy, market: client.baseUrl, again }),
       listingId,
-      maxPriceUsdc: mostFor(record),
+      maxPriceUsdc: highestPrice(record),
       network: record.network,
       proofStore: spend.proofStore,
       // `takeOwned` has already tried to collect.
@@ -272,16 +273,16 @@ async function payAndKeep(
       ...(typeof slip === 'string' ? { recoverySlip: slip } : {}),
       // Goods that were delivered before are only collected: the wallet signs to prove its identity, and pays nothing.
       ...(isFixed ? { collectOnly: true } : {}),
-      ...passedOn(options),
+      ...sdkOptions(options),
     });
   } catch (error) {
     if (!(error instanceof ArtifactMismatch)) {
-      throw unknownOnceSigned(spend, await afterRefusal(options, spend, options, error));
+      throw unknownOnceSigned(spend, await recordRefusal(options, spend, options, error));
     }
-    throw isFixed ? otherGoods(had) : await orUnknown(spend, () => keepMismatch(options, spend, error));
+    throw isFixed ? changedGoodsError(kept) : await orUnknown(spend, () => keepMismatch(options, spend, error));
   }
   // A market must not exchange delivered goods by changing the commitment. An unverified import proves nothing about the goods.
-  if (isFixed && isVerified(record) && commitmentOf(delivery) !== had.commitment) throw otherGoods(had);
+  if (isFixed && isVerified(record) && commitmentOf(delivery) !== kept.commitment) throw changedGoodsError(kept);
   const isPriced = record.amount_units !== '0' || record.unpaid !== undefined;
   return await orUnknown(spend, () => keepGoods(options, spend, delivery, isPriced));
 }
@@ -311,7 +312,7 @@ async function orUnknown<T>(spend: HeldSpend, work: () => Promise<T>): Promise<T
   }
 }
 
-function otherGoods({ path, receipt }: KeptGoods): AgentError {
+function changedGoodsError({ path, receipt }: KeptGoods): AgentError {
   return new AgentError('unknown', {
     doNotPayAgain: true,
     reason: 'goods_mismatch',
@@ -322,7 +323,7 @@ function otherGoods({ path, receipt }: KeptGoods): AgentError {
 }
 
 /** Returns the reserved sum. A finished record has none: the guard refuses any payment then, and the limit must not prevent collecting. */
-function mostFor({ state, amount_units }: SpendRecord): number {
+function highestPrice({ state, amount_units }: SpendRecord): number {
   return usdcOfUnits(state === 'settled' ? MAX_PRICE_UNITS : BigInt(amount_units));
 }
 

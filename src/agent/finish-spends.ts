@@ -14,14 +14,14 @@ export interface FinishOptions extends Omit<SpendOptions, 'client'> {
   /** Connects to the record's market, with the merchant's key if the record is a fee. */
   connect(record: SpendRecord): Promise<Client>;
   /** Selects payments in progress. Default: all of them. */
-  isMeant?(record: SpendRecord): boolean;
+  isSelected?(record: SpendRecord): boolean;
   onBegin?(record: SpendRecord): void;
 }
 
 /** Resumes the book's signed, unfinished payments one by one. An error stops only its own payment. */
 export async function finishSpends(options: FinishOptions): Promise<Finished[]> {
-  const { connect, isMeant = isUnderWay, onBegin, ...shared } = options;
-  const open = (await options.book.list()).filter((record) => isUnderWay(record) && isMeant(record));
+  const { connect, isSelected = isUnderWay, onBegin, ...shared } = options;
+  const open = (await options.book.list()).filter((record) => isUnderWay(record) && isSelected(record));
   const finished: Finished[] = [];
   for (const record of open) {
     onBegin?.(record);

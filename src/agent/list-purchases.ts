@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { usdcOfUnits } from '../contract/money.ts';
 import { formed, joined, ofOwner, own } from '../contract/own-words.ts';
 import { AgentError } from './agent-error.ts';
-import { lookAtGoods } from './save-goods.ts';
+import { checkGoodsFile } from './save-goods.ts';
 import type { SpendBook } from './spend-book.ts';
 import { isUnderWay, isVerified, paidUnits, type SpendRecord } from './spend-record.ts';
 
@@ -44,7 +44,7 @@ async function toRow(record: SpendRecord): Promise<SpendRow> {
     amount_usdc: usdcOfUnits(paidUnits(record)),
     at: record.reserved_at,
     path: delivery?.path ?? null,
-    goods: delivery === null ? null : await lookAtGoods(delivery),
+    goods: delivery === null ? null : await checkGoodsFile(delivery),
     tx_hash: hash === null ? null : formed('hash', hash),
     verified: state === 'settled' ? isVerified(record) : null,
   };

@@ -44,7 +44,7 @@ export async function lockFile(path: string, { until, needed = false }: LockOpti
   }
 }
 
-function refusalOf({ why, pid, path: inTheWay }: LockFailure, path: string): AgentError {
+function refusalOf({ why, pid, path: blockingPath }: LockFailure, path: string): AgentError {
   const process = pid === null ? own`` : own` (process ${pid})`;
   switch (why) {
     case 'held':
@@ -58,13 +58,13 @@ function refusalOf({ why, pid, path: inTheWay }: LockFailure, path: string): Age
     }
     case 'held_out_of_sight':
       return refusedFile(
-        own`An earlier version of openaisle may be using ${ofOwner(path)}, or another user of this machine is listening on @${ofOwner(inTheWay ?? lockNameOf(path))}`,
+        own`An earlier version of openaisle may be using ${ofOwner(path)}, or another user of this machine is listening on @${ofOwner(blockingPath ?? lockNameOf(path))}`,
         own`Find the process (as root: ss -xlp), end it, then run this again.`,
         'file_in_use',
       );
     case 'foreign':
       return refusedFile(
-        own`${ofOwner(inTheWay ?? lockNameOf(path))} belongs to another user of this machine, so ${ofOwner(path)} can’t be locked`,
+        own`${ofOwner(blockingPath ?? lockNameOf(path))} belongs to another user of this machine, so ${ofOwner(path)} can’t be locked`,
         own`Remove it, and let nobody else write to that folder.`,
         'no_lock',
       );

@@ -50,8 +50,8 @@ export async function openWallet({ file, env, passphrase }: WalletSource): Promi
 
 /** Reads only the address, without unlocking a keystore that states it. Throws like `openWallet`. */
 export async function readWalletAddress(source: WalletSource): Promise<Hex> {
-  const ofVariable = source.file === undefined && (source.env['OPENAISLE_WALLET_KEY'] ?? '') !== '';
-  if (ofVariable) return (await openWallet(source)).address;
+  const isFromVariable = source.file === undefined && (source.env['OPENAISLE_WALLET_KEY'] ?? '') !== '';
+  if (isFromVariable) return (await openWallet(source)).address;
   const path = source.file === undefined ? defaultWalletFile(source.env) : resolve(source.file);
   const stored = await readWalletFile(path);
   if (stored.kind === 'keystore' && stored.address !== null) return getAddress(stored.address);
@@ -124,12 +124,12 @@ function walletOf(key: Hex): OwnWallet | null {
   }
   return Object.freeze({
     address: account.address,
-    signTypedData: (typed: Parameters<Wallet['signTypedData']>[0]) => orFault(() => account.signTypedData(typed)),
-    signExport: (digest: Hex) => orFault(() => account.signTypedData(exportToSign(account.address, digest))),
+    signTypedData: (typed: Parameters<Wallet['signTypedData']>[0]) => signOrFail(() => account.signTypedData(typed)),
+    signExport: (digest: Hex) => signOrFail(() => account.signTypedData(exportToSign(account.address, digest))),
   });
 }
 
-async function orFault(sign: () => Promise<Hex>): Promise<Hex> {
+async function signOrFail(sign: () => Promise<Hex>): Promise<Hex> {
   try {
     return await sign();
   } catch {

@@ -113,7 +113,7 @@ export async function findUnsafeFolder(path: string, home: string): Promise<File
   const ends = new Set([resolve(home), await realFolder(home)]);
   const folders = new Set([...foldersUpTo(spelled, ends), ...foldersUpTo(await realFolder(spelled), ends)]);
   for (const folder of folders) {
-    const stats = await lookAt(folder);
+    const stats = await statFolder(folder);
     const fault = stats === null ? null : faultOfFolder(folder, stats);
     if (fault !== null) return fault;
   }
@@ -141,17 +141,17 @@ function foldersUpTo(folder: string, ends: ReadonlySet<string>): string[] {
 /** Resolves links. Returns the nearest existing parent of a missing folder. */
 async function realFolder(folder: string): Promise<string> {
   for (let at = resolve(folder); ; at = dirname(at)) {
-    const real = await realpath(at).catch((error: unknown) => notThere(error, at));
+    const real = await realpath(at).catch((error: unknown) => nullIfMissing(error, at));
     if (real !== null) return real;
   }
 }
 
-function lookAt(folder: string): Promise<Stats | null> {
-  return lstat(folder).catch((error: unknown) => notThere(error, folder));
+function statFolder(folder: string): Promise<Stats | null> {
+  return lstat(folder).catch((error: unknown) => nullIfMissing(error, folder));
 }
 
 /** Returns null for "no such file"; rethrows anything else. The root always exists. */
-function notThere(error: unknown, path: string): null {
+function nullIfMissing(error: unknown, path: string): null {
   const code = codeOf(error);
   if ((code === 'ENOENT' || code === 'ENOTDIR') && dirname(path) !== path) return null;
   throw error;

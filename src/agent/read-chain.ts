@@ -40,7 +40,7 @@ export async function openChain(
     throw new AgentError('wrong_use', { reason: 'wrong_use', title });
   }
   const client = createPublicClient({
-    transport: http(rpcUrl, { fetchFn: endingFetch(environment), timeout: TIMEOUT_MS, retryCount: 2 }),
+    transport: http(rpcUrl, { fetchFn: fetchWithTimeout(environment), timeout: TIMEOUT_MS, retryCount: 2 }),
   });
   const askNode = async <T>(read: Promise<T>): Promise<T> => {
     try {
@@ -99,7 +99,7 @@ export async function openChain(
 }
 
 /** Adds a timeout that covers the body too; viem's timeout stops at the headers. */
-function endingFetch(environment: Pick<Environment, 'fetch' | 'deadline'>) {
+function fetchWithTimeout(environment: Pick<Environment, 'fetch' | 'deadline'>) {
   return (to: unknown, init: RequestInit = {}): Promise<Response> => {
     const ends = environment.deadline(TIMEOUT_MS);
     const signal = init.signal == null ? ends : AbortSignal.any([init.signal, ends]);

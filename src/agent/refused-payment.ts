@@ -13,24 +13,24 @@ export interface Subject {
 }
 
 /** Next step for a seller who tried to buy from itself. */
-export const OF_OWN_GOODS = own`These goods are your own: run openaisle export to get them. To test a purchase, pay with another person’s wallet.`;
+export const OWN_GOODS_NEXT_STEP = own`These goods are your own: run openaisle export to get them. To test a purchase, pay with another person’s wallet.`;
 
 /** The market refuses authorizations that expire sooner than this. */
 const LEAST_SECONDS = 20;
 /** Reasons that concern the signature itself, at any time. */
-const OF_THE_SIGNATURE: ReadonlySet<string> = new Set([
+const SIGNATURE_REASONS: ReadonlySet<string> = new Set([
   'signature_invalid',
   'payer_contract_refused',
   'payer_not_deployed',
 ]);
 /** Reasons that leave open whether it was paid: the market has the signature, or it was used elsewhere. */
-const NOT_KNOWN: ReadonlySet<string> = new Set(['payment_required', 'authorization_used_elsewhere']);
+const UNDECIDED_REASONS: ReadonlySet<string> = new Set(['payment_required', 'authorization_used_elsewhere']);
 
 /**
  * Records the refusal of a signed payment, so that it counts against the day only as long as it could still be executed. Returns the error
  * to throw; if a new signature would be refused too, that error names another way to pay.
  */
-export async function afterRefusal(
+export async function recordRefusal(
   options: SpendOptions,
   spend: HeldSpend,
   subject: Subject,
@@ -39,40 +39,40 @@ export async function afterRefusal(
   const { record } = spend;
   if (!(error instanceof MarketError) || record === null || record.state !== 'signed' || record.saved === null)
     return error;
-  if (error.doNotPayAgain !== false || error.status >= 500 || NOT_KNOWN.has(error.reason)) return error;
+  if (error.doNotPayAgain !== false || error.status >= 500 || UNDECIDED_REASONS.has(error.reason)) return error;
   const { proof } = record.saved;
   if (error.reason === 'authorization_lapsed' && !(await isUnpaid(options, proof))) return error;
   const until = proof.valid_before;
   const note = (why: Unpaid['why'], isFinal: boolean) =>
     spend.noteUnpaid({ why, until, is_final: isFinal, sent_again: false });
-  const isGood = until - options.client.clock.now() / 1_000 >= LEAST_SECONDS;
-  if (!OF_THE_SIGNATURE.has(error.reason) && (error.reason !== 'payment_invalid' || !isGood)) {
+  const isStillValid = until - options.client.clock.now() / 1_000 >= LEAST_SECONDS;
+  if (!SIGNATURE_REASONS.has(error.reason) && (error.reason !== 'payment_invalid' || !isStillValid)) {
     await note(error.reason === 'own_goods' ? 'own_goods' : 'refused', error.problem.retry === 'never');
     return error;
   }
-  if (isOfTimes(error)) {
+  if (isAboutTime(error)) {
     await note('clock', true);
     return wrongClock(options, error);
   }
   const code = await readOwnCode(options);
-  const isFinal = isCertain(error) || code !== null || wasRefusedBefore(spend, record);
+  const isFinal = isFinalRefusal(error) || code !== null || wasRefusedBefore(spend, record);
   await note('signature', isFinal);
   return isFinal ? refusedSignature(options, subject, error, code) : error;
 }
 
 /** Returns the error to throw for a refused value-0 signature. The market would refuse to be paid with a signature as well. */
-export async function afterRefusedCollecting(
+export async function explainRefusedCollecting(
   options: SpendOptions,
   subject: Subject,
   error: MarketError,
 ): Promise<AgentError> {
-  if (isOfTimes(error)) return wrongClock(options, error);
+  if (isAboutTime(error)) return wrongClock(options, error);
   return refusedSignature(options, subject, error, await readOwnCode(options));
 }
 
 /** Whether a refusal concerns the wallet's signature rather than the goods. */
-export function isOfSignature({ reason }: MarketError): boolean {
-  return reason === 'payment_invalid' || OF_THE_SIGNATURE.has(reason);
+export function isAboutSignature({ reason }: MarketError): boolean {
+  return reason === 'payment_invalid' || SIGNATURE_REASONS.has(reason);
 }
 
 /** Throws if the signed payment was refused for good. Until it expires, nothing else is signed and the market isn't asked again. */
@@ -85,11 +85,11 @@ export function mustNotBeRefused({ wallet, client }: SpendOptions, spend: HeldSp
     throw new AgentError('refused', {
       reason: 'own_goods',
       title: own`This wallet, or the merchant it belongs to, sells these goods. Nothing was paid`,
-      nextStep: OF_OWN_GOODS,
+      nextStep: OWN_GOODS_NEXT_STEP,
     });
   if (unpaid?.is_final !== true) return;
   if (unpaid.why === 'signature')
-    throw otherWay({ market: client.baseUrl, address: wallet.address, subject, detail: null, code: null });
+    throw uselessSignature({ market: client.baseUrl, address: wallet.address, subject, detail: null, code: null });
   throw new AgentError('refused', {
     reason: 'not_run_out',
     title: own`The market refused the signed payment, which stays valid until ${sayTime(unpaid.until * 1_000)}`,
@@ -103,11 +103,11 @@ export function mustNotBeRefused({ wallet, client }: SpendOptions, spend: HeldSp
  */
 export function mustNotRepeat({ wallet, client }: SpendOptions, spend: HeldSpend, subject: Subject): void {
   const { record } = spend;
-  if (record?.unpaid?.why !== 'signature' || !record.unpaid.is_final || !isOfToday(record, client)) return;
-  throw otherWay({ market: client.baseUrl, address: wallet.address, subject, detail: null, code: null });
+  if (record?.unpaid?.why !== 'signature' || !record.unpaid.is_final || !isFromToday(record, client)) return;
+  throw uselessSignature({ market: client.baseUrl, address: wallet.address, subject, detail: null, code: null });
 }
 
-function isOfToday({ reserved_at }: SpendRecord, { environment }: SpendOptions['client']): boolean {
+function isFromToday({ reserved_at }: SpendRecord, { environment }: SpendOptions['client']): boolean {
   return dayOf(Date.parse(reserved_at)) === dayOf(environment.now());
 }
 
@@ -123,12 +123,12 @@ async function isUnpaid({ client, signal }: SpendOptions, proof: { payer: string
   }
 }
 
-function isOfTimes({ reason, problem }: MarketError): boolean {
+function isAboutTime({ reason, problem }: MarketError): boolean {
   return reason === 'payment_invalid' && problem['market_time'] !== undefined;
 }
 
-function isCertain({ reason, problem }: MarketError): boolean {
-  return OF_THE_SIGNATURE.has(reason) || problem.retry === 'never';
+function isFinalRefusal({ reason, problem }: MarketError): boolean {
+  return SIGNATURE_REASONS.has(reason) || problem.retry === 'never';
 }
 
 /** Whether the previous payment had the same terms and the same outcome. */
@@ -161,10 +161,10 @@ function refusedSignature(
   { problem }: MarketError,
   code: Hex | null,
 ): AgentError {
-  return otherWay({ market: client.baseUrl, address: wallet.address, subject, detail: problem.detail, code });
+  return uselessSignature({ market: client.baseUrl, address: wallet.address, subject, detail: problem.detail, code });
 }
 
-interface Refused {
+interface RefusedSignature {
   market: string;
   address: Hex;
   subject: Subject;
@@ -175,7 +175,7 @@ interface Refused {
 /** Code of an account that delegates to another address (EIP-7702). */
 const DELEGATES = /^0xef0100([0-9a-f]{40})$/i;
 
-function otherWay({ market, address, subject, detail, code }: Refused): AgentError {
+function uselessSignature({ market, address, subject, detail, code }: RefusedSignature): AgentError {
   const [, delegate] = DELEGATES.exec(code ?? '') ?? [];
   const verifier =
     delegate === undefined

@@ -68,7 +68,7 @@ export async function saveUnder(bytes: Uint8Array, folder: string, name: string)
 }
 
 /** Compares the file with the goods as delivered. */
-export async function lookAtGoods(kept: KeptGoods): Promise<'intact' | 'changed' | 'missing'> {
+export async function checkGoodsFile(kept: KeptGoods): Promise<'intact' | 'changed' | 'missing'> {
   const bytes = await readBytesOf(kept.path, kept.bytes);
   if (bytes === null) return 'missing';
   return bytes !== 'other' && isPromised(bytes, kept) ? 'intact' : 'changed';

@@ -213,9 +213,9 @@ interface OpenSpend extends HeldSpend {
 async function holdSpend(context: Context, key: string): Promise<OpenSpend> {
   const { files, now } = context;
   /** The two newest records that were signed for or needed no signature. */
-  let [latest = null, previous = null] = await readSigned(context, key);
+  let [latest = null, previous = null] = await loadSigned(context, key);
   let record = latest;
-  let taken = true;
+  let signatureTaken = true;
   const write = async (next: SpendRecord): Promise<void> => {
     record = next;
     await files.replace(next);
@@ -233,17 +233,17 @@ async function holdSpend(context: Context, key: string): Promise<OpenSpend> {
       return previous;
     },
     get signed() {
-      return taken;
+      return signatureTaken;
     },
     reserve: async (plan, policy) => {
       const unsigned = record !== null && isUnsigned(record) ? record : null;
       record = await reserveRecord(context, policy, recordOf(plan, (latest?.sequence ?? 0) + 1, now()), unsigned);
-      taken = false;
+      signatureTaken = false;
     },
     takeSignature: async () => {
-      if (record === null || !isUnsigned(record) || taken) return false;
+      if (record === null || !isUnsigned(record) || signatureTaken) return false;
       if (dayOf(Date.parse(record.reserved_at)) !== dayOf(now())) return false;
-      taken = true;
+      signatureTaken = true;
       // Containers may not share locks, so another process may have removed the reservation as a dead process's.
       return await files.isThere(record);
     },
@@ -285,7 +285,7 @@ async function reserveRecord(
   const book = await lockBook();
   try {
     if (replaced !== null) await files.remove(replaced);
-    mustFit(policy, await countDay(context, made.key), BigInt(made.amount_units));
+    mustFitDay(policy, await countDay(context, made.key), BigInt(made.amount_units));
     await files.create(made);
     return made;
   } finally {
@@ -294,7 +294,7 @@ async function reserveRecord(
 }
 
 /** Loads one key's records, newest first. Deletes unsigned ones and saves changes of state. */
-async function readSigned({ files, now }: Context, key: string): Promise<SpendRecord[]> {
+async function loadSigned({ files, now }: Context, key: string): Promise<SpendRecord[]> {
   const names = (await files.names()).filter(({ digest }) => digest === digestOf(key));
   const records = (await readAll(files, names)).toSorted((a, b) => b.sequence - a.sequence);
   const signed: SpendRecord[] = [];
@@ -313,7 +313,7 @@ async function readSigned({ files, now }: Context, key: string): Promise<SpendRe
 }
 
 /** Trusts the market's word that payments ended unpaid only up to one more day's sum, in case it lies. */
-function mustFit(policy: Policy, { counted: paid, saidUnpaid }: Day, amountUnits: bigint): void {
+function mustFitDay(policy: Policy, { counted: paid, saidUnpaid }: Day, amountUnits: bigint): void {
   const beyond = saidUnpaid > policy.perDayUnits ? saidUnpaid - policy.perDayUnits : 0n;
   const counted = paid + beyond;
   if (amountUnits === 0n || counted + amountUnits <= policy.perDayUnits) return;

@@ -72,7 +72,7 @@ export function unknownOnceSigned({ record }: HeldSpend, error: unknown): unknow
   });
 }
 
-export function passedOn({ onProgress, signal, maxWaitSeconds }: SpendOptions) {
+export function sdkOptions({ onProgress, signal, maxWaitSeconds }: SpendOptions) {
   return {
     ...(onProgress === undefined ? {} : { onProgress }),
     ...(signal === undefined ? {} : { signal }),

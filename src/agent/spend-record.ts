@@ -119,15 +119,15 @@ export function isUnsigned({ state, saved }: SpendRecord): boolean {
 }
 
 /** Whether a signature has expired by every clock that may plausibly differ from ours. `until` is in seconds. */
-function hasRunOut(until: number, nowMs: number): boolean {
+function hasExpired(until: number, nowMs: number): boolean {
   return nowMs > (until + MOST_APART_SECONDS) * 1_000;
 }
 
 /** Whether the signature has expired and the market says that it was never used. */
 function hasEndedUnpaid({ state, saved, unpaid: end }: SpendRecord, nowMs: number): boolean {
-  if (end !== undefined && !end.sent_again) return hasRunOut(end.until, nowMs);
+  if (end !== undefined && !end.sent_again) return hasExpired(end.until, nowMs);
   // Once a later payment was signed, the market has said that the earlier one was never made.
-  return state === 'over' && hasRunOut(saved?.proof.valid_before ?? 0, nowMs);
+  return state === 'over' && hasExpired(saved?.proof.valid_before ?? 0, nowMs);
 }
 
 /** Whether the goods are free. Their seller may edit them, so they are fetched again. */
@@ -174,7 +174,7 @@ export function asVerified(record: SpendRecord): SpendRecord {
 /** Imported payments were made under another machine's limits, so they count here only while they may still be paid. */
 function isImportedAndClosed({ imported, state, saved }: SpendRecord, nowMs: number): boolean {
   if (imported === undefined || state === 'signed') return false;
-  return saved === null || hasRunOut(saved.proof.valid_before, nowMs);
+  return saved === null || hasExpired(saved.proof.valid_before, nowMs);
 }
 
 /** Whether the payee is the paying wallet, so that nothing is spent. */
@@ -204,7 +204,7 @@ export function nothingDue({ saved, unpaid: before }: SpendRecord): Unpaid {
 /** Returns the record as of that time. A payment that would only be refused again is over once its signature has expired. */
 export function asOf(record: SpendRecord, nowMs: number): SpendRecord {
   const { state, saved, unpaid: end } = record;
-  if (state !== 'signed' || saved === null || !hasRunOut(saved.proof.valid_before, nowMs)) return record;
+  if (state !== 'signed' || saved === null || !hasExpired(saved.proof.valid_before, nowMs)) return record;
   return end?.is_final === true || paysItself(record) ? { ...record, state: 'over' } : record;
 }
 

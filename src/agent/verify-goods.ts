@@ -3,7 +3,7 @@ import type { Client } from '../sdk/client.ts';
 import { MarketError, UnreadableAnswer } from '../sdk/errors.ts';
 import { AgentError } from './agent-error.ts';
 import type { ChainReader, Receipt, TransferFound } from './read-chain.ts';
-import { lookAtGoods } from './save-goods.ts';
+import { checkGoodsFile } from './save-goods.ts';
 import type { SpendBook } from './spend-book.ts';
 import { isFree, isVerified, type SpendRecord } from './spend-record.ts';
 
@@ -42,18 +42,18 @@ export async function verifyGoods(
   if (delivery === null || listing_id === null)
     throw new AgentError('wrong_use', { reason: 'no_purchase', title: own`This record has no goods` });
   const { path, commitment, receipt } = delivery;
-  const goods = await lookAtGoods(delivery);
+  const goods = await checkGoodsFile(delivery);
   const listing = client === undefined ? null : await askListing(client, listing_id, commitment);
   const market = client === undefined || receipt === null ? null : await askPayment(client, listing_id, receipt);
   const transfer = chain === undefined || receipt === null ? null : await chain.findTransfer(receipt);
   const isPaid = receipt === null || fitsRecord(record, receipt);
-  const isMarketFine = (market?.status ?? 'agrees') === 'agrees' && isPromised(record, listing);
+  const isMarketFine = (market?.status ?? 'agrees') === 'agrees' && isListingFine(record, listing);
   const ok = goods === 'intact' && isPaid && isMarketFine && (transfer?.status ?? 'final') === 'final';
   return { listing_id, path, commitment, goods, receipt, listing, market, chain: transfer, ok };
 }
 
 /** Verified goods matched their listing on arrival. Since then free goods may have been edited, or the market lost the listing. */
-function isPromised(record: SpendRecord, listing: MarketWord | null): boolean {
+function isListingFine(record: SpendRecord, listing: MarketWord | null): boolean {
   if (listing?.status === 'agrees') return true;
   return isVerified(record) && (listing?.status !== 'differs' || isFree(record));
 }

@@ -1,7 +1,7 @@
 import type { Client } from '../sdk/client.ts';
 import { MarketError } from '../sdk/errors.ts';
 import { SHORT_ACCOUNT } from '../sdk/pages.ts';
-import { EVERYWHERE, type OptionName, type Options } from './options.ts';
+import { GLOBAL_OPTIONS, type OptionName, type Options } from './options.ts';
 import type { Line } from './printable.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -66,16 +66,16 @@ export interface Command {
   name: string;
   summary: string;
   positionals: readonly Positional[];
-  /** Options that the command takes in addition to `EVERYWHERE`. */
+  /** Options that the command takes in addition to `GLOBAL_OPTIONS`. */
   options: readonly OptionName[];
-  /** Options of `EVERYWHERE` that this command refuses. */
+  /** Options of `GLOBAL_OPTIONS` that this command refuses. */
   without?: readonly OptionName[];
   examples: readonly string[];
   run(cli: Cli): Promise<Done>;
 }
 
 export function optionsOf({ options, without = [] }: Command): OptionName[] {
-  const everywhere = EVERYWHERE.filter((name) => !options.includes(name) && !without.includes(name));
+  const everywhere = GLOBAL_OPTIONS.filter((name) => !options.includes(name) && !without.includes(name));
   return [...options, ...everywhere];
 }
 

@@ -8,8 +8,8 @@ const manifest: unknown = JSON.parse(readFileSync(new URL('../../package.json', 
 const version = manifest !== null && typeof manifest === 'object' && 'version' in manifest ? manifest.version : '';
 
 // A reader such as `head` may close the pipe early. That must not turn success into failure, but it ends endless output.
-const gone = new AbortController();
-process.stdout.on('error', () => gone.abort());
+const outputClosed = new AbortController();
+process.stdout.on('error', () => outputClosed.abort());
 process.stderr.on('error', () => {});
 
 process.exitCode = await run({
@@ -21,8 +21,8 @@ process.exitCode = await run({
   err: (text) => void process.stderr.write(text),
   // The first Ctrl-C asks the command to stop. The second ends the process.
   interruption: () => {
-    const ending = new AbortController();
-    process.once('SIGINT', () => ending.abort());
-    return AbortSignal.any([ending.signal, gone.signal]);
+    const interrupted = new AbortController();
+    process.once('SIGINT', () => interrupted.abort());
+    return AbortSignal.any([interrupted.signal, outputClosed.signal]);
   },
 });

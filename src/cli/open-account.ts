@@ -56,14 +56,14 @@ export function refusalOf(error: unknown, { path, content }: Pick<Account, 'path
 }
 
 export function readKey(cli: Cli): Promise<string> {
-  return readOne(cli, 'Merchant key');
+  return readSecretOf(cli, 'Merchant key');
 }
 
 export function readCode(cli: Cli): Promise<string> {
-  return readOne(cli, 'Recovery code');
+  return readSecretOf(cli, 'Recovery code');
 }
 
-async function readOne({ terminal }: Cli, what: string): Promise<string> {
+async function readSecretOf({ terminal }: Cli, what: string): Promise<string> {
   const text = await terminal.readSecret(what);
   if (!SECRET_TEXT.test(text)) throw wrongUse(own`That isn’t a ${ofOwner(what.toLowerCase())}`);
   return text;

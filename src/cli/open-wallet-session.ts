@@ -1,7 +1,7 @@
 import { type OwnWallet, openWallet, readWalletAddress, type WalletSource } from '../agent/open-wallet.ts';
 import { readPolicy } from '../agent/policy.ts';
 import { codeReader } from '../agent/read-chain.ts';
-import { OF_OWN_GOODS } from '../agent/refused-payment.ts';
+import { OWN_GOODS_NEXT_STEP } from '../agent/refused-payment.ts';
 import { openSpendBook, type SpendBook } from '../agent/spend-book.ts';
 import type { SpendOptions } from '../agent/spend-options.ts';
 import { inMarks } from '../contract/foreign-words.ts';
@@ -82,20 +82,20 @@ export function notPaid(error: unknown, { address }: Pick<Wallet, 'address'>, ag
       nextStep: own`Check what ${transaction} paid for. If it paid for something else, run ${again} with --pay-anew`,
     });
   }
-  if (isOfOwnGoods(error)) return toCliError(error, { nextStep: OF_OWN_GOODS });
+  if (isOwnGoodsError(error)) return toCliError(error, { nextStep: OWN_GOODS_NEXT_STEP });
   if (!(error instanceof MarketError)) return toCliError(error);
   // Money has moved, or may move.
   if (error.doNotPayAgain === true) return new CliError('unknown', toCliError(error).parts);
   const nextSteps: Readonly<Record<string, OwnWords>> = {
     insufficient_funds: own`Nothing was paid. Send USDC to ${formed('address', address)} on the market’s network, then run ${again} again. The signature expires after ten minutes; from then on, add --pay-again.`,
     authorization_lapsed: own`Nothing was paid. To pay now, run ${again} with --pay-again`,
-    // Also the answer for an unused signature that has expired. If a new one wouldn't help, `afterRefusal` threw another error.
+    // Also the answer for an unused signature that has expired. If a new one wouldn't help, `recordRefusal` threw another error.
     payment_invalid: own`Nothing was paid: the signature has expired or was refused. Once it has expired, run ${again} with --pay-again`,
   };
   return toCliError(error, { nextStep: nextSteps[error.reason] });
 }
 
-function isOfOwnGoods(error: unknown): boolean {
+function isOwnGoodsError(error: unknown): boolean {
   if (error instanceof TermsRefused) return error.why === 'own_goods';
   return error instanceof MarketError && error.reason === 'own_goods';
 }

@@ -6,7 +6,7 @@ interface OptionSpec {
   /** True if the option may be repeated. */
   multiple?: true;
   short?: string;
-  /** Placeholder of the value in help. FILE and DIR complete as paths. */
+  /** Placeholder of the value in help. */
   value?: string;
   /** Allowed values, for completion and checks. */
   choices?: readonly string[];
@@ -116,8 +116,10 @@ export const OPTIONS = {
 
 export type OptionName = keyof typeof OPTIONS;
 
-export const EVERYWHERE: readonly OptionName[] = ['market', 'allow-http', 'json', 'help', 'version'];
-export const OF_A_MERCHANT: readonly OptionName[] = ['handle', 'file', 'key-stdin'];
+/** Placeholders of arguments and values that name files. */
+export const FILE_PLACEHOLDERS: ReadonlySet<string | undefined> = new Set(['FILE', 'DIR', 'PATH', 'GOODS']);
+export const GLOBAL_OPTIONS: readonly OptionName[] = ['market', 'allow-http', 'json', 'help', 'version'];
+export const MERCHANT_OPTIONS: readonly OptionName[] = ['handle', 'file', 'key-stdin'];
 
 type ValueOf<Spec> = Spec extends { type: 'boolean' } ? boolean : Spec extends { multiple: true } ? string[] : string;
 

@@ -42,14 +42,14 @@ async function runInFile(
   cli: Cli,
   file: IdentityFile,
   command: IdentityCommand,
-  early: StartedChange | null,
+  alreadyStarted: StartedChange | null,
 ): Promise<Finished> {
   const { path, content } = file;
   const market = command.market(content, path);
-  let started = early;
+  let started = alreadyStarted;
   let saved: Identity;
   try {
-    if (early !== null && market !== command.market(null, ''))
+    if (alreadyStarted !== null && market !== command.market(null, ''))
       throw wrongUse(own`${ofOwner(path)} belongs to ${ofOwner(market)}`, own`Name another file with --file.`);
     mustHoldNothingPending(content, path);
     command.check?.(content, path);
@@ -59,7 +59,7 @@ async function runInFile(
     await file.save(saved);
   } catch (error) {
     // The secrets weren't saved, so the change must never be confirmed. If the cancel fails too, the change expires.
-    const at = early === null ? market : command.market(null, '');
+    const at = alreadyStarted === null ? market : command.market(null, '');
     if (started !== null) await cancelChange(connectTo(cli, at), started.pending).catch(() => {});
     throw error;
   }

@@ -68,8 +68,8 @@ export async function openForWriting(dir: string): Promise<ExportFolder> {
  * `not_an_export`, `not_whole`, `export_unreadable`, and `export_changed` if a digest doesn't match.
  */
 export async function openForReading(dir: string): Promise<{ folder: ExportFolder; content: Manifest }> {
-  const { folder: opened, content } = await openWhole(dir);
-  const folder = heldToDigests(opened, content.files);
+  const { folder: opened, content } = await openComplete(dir);
+  const folder = withDigestChecks(opened, content.files);
   try {
     await mustBeBounded(folder.path, Object.keys(content.files));
     for (const name of Object.keys(content.files))
@@ -94,7 +94,7 @@ async function mustBeBounded(path: string, names: readonly string[]): Promise<vo
   );
 }
 
-function heldToDigests(folder: ExportFolder, files: Manifest['files']): ExportFolder {
+function withDigestChecks(folder: ExportFolder, files: Manifest['files']): ExportFolder {
   const readBytes = async (name: string): Promise<Uint8Array | null> => {
     const digest = files[name];
     // A file that the manifest doesn't list isn't part of the export.
@@ -113,7 +113,7 @@ function heldToDigests(folder: ExportFolder, files: Manifest['files']): ExportFo
   };
 }
 
-async function openWhole(dir: string): Promise<{ folder: ExportFolder; content: Manifest }> {
+async function openComplete(dir: string): Promise<{ folder: ExportFolder; content: Manifest }> {
   const path = resolve(dir);
   // Throws an error with the path if the folder doesn't exist.
   await lstat(path);
@@ -139,7 +139,7 @@ async function openWhole(dir: string): Promise<{ folder: ExportFolder; content: 
 
 /** Reads an export's kind without checking its files. Throws like `openForReading`. */
 export async function readKind(dir: string): Promise<Manifest['kind']> {
-  const { folder, content } = await openWhole(dir);
+  const { folder, content } = await openComplete(dir);
   await folder.release();
   return content.kind;
 }
@@ -181,7 +181,7 @@ async function folderAt(path: string): Promise<ExportFolder> {
 }
 
 /** Makes a check that refuses goods named by two records, because a large file would be loaded once per record. */
-export function goodsOnce(): (name: string | null) => void {
+export function createGoodsOnceCheck(): (name: string | null) => void {
   const names = new Set<string>();
   return (name) => {
     if (name !== null && names.has(name)) throw exportChanged(own`Two records name the same goods, ${ofOwner(name)}`);

@@ -14,7 +14,7 @@ import {
   readKey,
   refusalOf,
 } from '../open-account.ts';
-import { OF_A_MERCHANT } from '../options.ts';
+import { MERCHANT_OPTIONS } from '../options.ts';
 import { mustHoldNothingPending } from '../run-identity-command.ts';
 
 /** Next step when the answer with the new codes was lost. */
@@ -22,7 +22,7 @@ const ANSWER_LOST = own`Run openaisle codes again: if the old codes are still va
 
 const CODE_REFUSED = own`Pass another code with --code-stdin, or run openaisle codes --key-only for codes that become valid after 72 hours.`;
 
-interface Wanted {
+interface CodesRequest {
   market: string;
   content: Identity;
   key: string;
@@ -72,7 +72,7 @@ async function withKey(cli: Cli, key: string): Promise<Done> {
 }
 
 /** With a code, the answer replaces the old set and shows the new one only once, so the request is recorded first. */
-async function replaceCodes(cli: Cli, file: IdentityFile, { market, content, key, code }: Wanted): Promise<Done> {
+async function replaceCodes(cli: Cli, file: IdentityFile, { market, content, key, code }: CodesRequest): Promise<Done> {
   const { path } = file;
   const current = { ...content, market };
   const at = new Date(cli.now()).toISOString();
@@ -105,7 +105,7 @@ async function replaceCodes(cli: Cli, file: IdentityFile, { market, content, key
   };
 }
 
-async function generateCodes(cli: Cli, market: string, { key, code }: Pick<Wanted, 'key' | 'code'>) {
+async function generateCodes(cli: Cli, market: string, { key, code }: Pick<CodesRequest, 'key' | 'code'>) {
   const body = code === null ? { action: 'generate' as const } : { action: 'generate' as const, recovery_code: code };
   const { body: answer } = await connectTo(cli, market)().recovery({ key, body });
   if (answer.status !== 'generated')
@@ -117,7 +117,7 @@ export const codes: Command = {
   name: 'codes',
   summary: 'makes eight new recovery codes: valid at once with an old code, after 72 hours with the key alone',
   positionals: [],
-  options: [...OF_A_MERCHANT, 'code-stdin', 'key-only', 'reveal'],
+  options: [...MERCHANT_OPTIONS, 'code-stdin', 'key-only', 'reveal'],
   examples: ['openaisle codes', 'openaisle codes --key-only'],
   run: makeCodes,
 };

@@ -12,7 +12,7 @@ import type { Cli, Command, Done } from '../cli.ts';
 import { CliError } from '../cli-error.ts';
 import { asMerchant, namedMarket } from '../open-account.ts';
 import { notPaid, openBook, openWalletSession } from '../open-wallet-session.ts';
-import { OF_A_MERCHANT } from '../options.ts';
+import { MERCHANT_OPTIONS } from '../options.ts';
 import { countText, foreignLine, type Line } from '../printable.ts';
 import { readUsdc } from '../read-values.ts';
 
@@ -187,7 +187,7 @@ export const importCommand: Command = {
   name: 'import',
   summary: 'lists what an export has and this market lacks, under the policy; or restores what a wallet bought',
   positionals: [{ name: 'DIR', required: true }],
-  options: ['dry-run', 'yes', 'wallet', 'max-fee', 'pay-again', 'pay-anew', ...OF_A_MERCHANT],
+  options: ['dry-run', 'yes', 'wallet', 'max-fee', 'pay-again', 'pay-anew', ...MERCHANT_OPTIONS],
   examples: [
     'openaisle import store-of-ink --dry-run',
     'openaisle import store-of-ink --yes --json',

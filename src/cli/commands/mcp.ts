@@ -129,19 +129,19 @@ async function asMerchantOf<T>(cli: Cli, market: string, work: (client: Client) 
 }
 
 /** Replaces the market's advice to send a transfer, for which a model has no tool. */
-const BY_TRANSFER = own`Nothing was paid. These tools pay by x402 only; the owner can buy this with a transfer.`;
+const X402_ONLY = own`Nothing was paid. These tools pay by x402 only; the owner can buy this with a transfer.`;
 
 async function troubleOf(cli: Cli, error: unknown): Promise<Trouble> {
   const address = await walletAddress(cli).catch(() => null);
-  const isPoor = error instanceof MarketError && error.reason === 'insufficient_funds';
+  const lacksFunds = error instanceof MarketError && error.reason === 'insufficient_funds';
   // Only the owner may allow a second payment for the same goods, not a model.
-  const again = isPoor ? own`this tool` : own`openaisle wait`;
+  const again = lacksFunds ? own`this tool` : own`openaisle wait`;
   const { trouble, parts } = address === null ? toCliError(error) : notPaid(error, { address }, again);
   const { reason, title, detail, file, retryAfterSeconds } = parts;
   const isByTransfer = reason === 'x402_not_offered';
-  const nextStep = isByTransfer ? BY_TRANSFER : parts.nextStep;
-  const { next_step: advice, ...saidOfIt } = parts.market ?? {};
-  const market = isByTransfer || advice === undefined ? saidOfIt : { ...saidOfIt, next_step: advice };
+  const nextStep = isByTransfer ? X402_ONLY : parts.nextStep;
+  const { next_step: advice, ...marketTexts } = parts.market ?? {};
+  const market = isByTransfer || advice === undefined ? marketTexts : { ...marketTexts, next_step: advice };
   return {
     ...{ status: trouble, reason, title },
     ...(detail === undefined ? {} : { detail }),

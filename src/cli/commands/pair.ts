@@ -5,7 +5,7 @@ import { ofOwner, own } from '../../contract/own-words.ts';
 import { type Cli, type Command, connectTo, type Done, findOwner } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
 import { type Account, defaultFile, openAccount, refusalOf } from '../open-account.ts';
-import { OF_A_MERCHANT } from '../options.ts';
+import { MERCHANT_OPTIONS } from '../options.ts';
 
 const KIND = 'openaisle pairing code';
 
@@ -72,7 +72,7 @@ export const pair: Command = {
   name: 'pair',
   summary: 'makes a one-time code for the hosted connector’s page, valid for ten minutes',
   positionals: [],
-  options: [...OF_A_MERCHANT, 'out', 'reveal'],
+  options: [...MERCHANT_OPTIONS, 'out', 'reveal'],
   examples: ['openaisle pair', 'openaisle pair --out code.json'],
   run: makePairingCode,
 };

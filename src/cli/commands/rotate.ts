@@ -4,7 +4,7 @@ import { type Cli, type Command, connectTo, type Done } from '../cli.ts';
 import type { Finished } from '../finish-pending-change.ts';
 import { secretsOf } from '../identity.ts';
 import { findFile, marketOf, namedFile, noIdentity, readKey } from '../open-account.ts';
-import { OF_A_MERCHANT } from '../options.ts';
+import { MERCHANT_OPTIONS } from '../options.ts';
 import { pendingOf, resumeIdentityCommand, runIdentityCommand } from '../run-identity-command.ts';
 
 /** Replaces the current key. The file holds both keys until the confirmation is known. */
@@ -48,7 +48,7 @@ export const rotate: Command = {
   name: 'rotate',
   summary: 'replaces the current key; the recovery codes stay valid, hosted grants and pairing codes end',
   positionals: [],
-  options: [...OF_A_MERCHANT, 'resume', 'reveal'],
+  options: [...MERCHANT_OPTIONS, 'resume', 'reveal'],
   examples: ['openaisle rotate', 'openaisle rotate --resume'],
   run: rotateKey,
 };

@@ -6,7 +6,7 @@ import type { Cli, Command, Done } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
 import { asMerchant } from '../open-account.ts';
 import { notPaid, openWalletSession, walletAddress } from '../open-wallet-session.ts';
-import { OF_A_MERCHANT } from '../options.ts';
+import { MERCHANT_OPTIONS } from '../options.ts';
 import { countText } from '../printable.ts';
 import { fieldsOf, type ReadGoods, readGoods } from '../read-goods.ts';
 import { readId, readText, readUsdc } from '../read-values.ts';
@@ -111,7 +111,7 @@ export const sell: Command = {
     'max-fee',
     'pay-again',
     'pay-anew',
-    ...OF_A_MERCHANT,
+    ...MERCHANT_OPTIONS,
   ],
   examples: [
     'openaisle sell notes.md --title "Release notes" --price 0.5 --description "Of 40 projects." --aisle knowledge --dry-run',

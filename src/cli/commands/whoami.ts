@@ -3,7 +3,7 @@ import { type Cli, type Command, connectTo, type Done } from '../cli.ts';
 import { resumeCommand } from '../finish-pending-change.ts';
 import { secretsOf } from '../identity.ts';
 import { type Account, openAccount, refusalOf } from '../open-account.ts';
-import { OF_A_MERCHANT } from '../options.ts';
+import { MERCHANT_OPTIONS } from '../options.ts';
 import { nameOf } from '../printable.ts';
 
 async function showAccount(cli: Cli): Promise<Done> {
@@ -69,7 +69,7 @@ export const whoami: Command = {
   name: 'whoami',
   summary: 'shows your account and any warnings',
   positionals: [],
-  options: [...OF_A_MERCHANT, 'reveal'],
+  options: [...MERCHANT_OPTIONS, 'reveal'],
   examples: ['openaisle whoami', 'openaisle whoami --handle ink --json'],
   run: showAccount,
 };
