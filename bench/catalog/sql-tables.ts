@@ -4,7 +4,7 @@ import { connectClient } from '../../src/platform/database/connection.ts';
 /** The searched document. Index and query must use the same expression, or the index is not used. */
 const DOCUMENT = `to_tsvector('english', title || ' ' || description || ' ' || preview || ' ' || array_to_string(tags, ' '))`;
 
-/** Make what a server that answers each request by SQL would have: one table with counts, and an index per shelf. */
+/** Statements that create what an SQL-only server would have: one table with counts, and an index per shelf. */
 const STATEMENTS: readonly string[] = [
   `create table bench.shelf as
     select l.id, l.merchant_id, m.handle as merchant, l.title, l.description, l.preview, l.price_units, l.seller_wallet, l.tags,

@@ -12,7 +12,7 @@ export interface AgentErrorParts {
   market?: MarketWords | undefined;
   /** Set if money has moved or may move. */
   doNotPayAgain?: true;
-  /** The file concerned, if the title doesn't name it. Untrusted: the name may contain a seller's text. */
+  /** The file concerned, if the title doesn't name it. Untrusted, because the name may contain a seller's text. */
   file?: string | undefined;
 }
 

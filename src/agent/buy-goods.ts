@@ -173,7 +173,7 @@ async function takeOwned(
   }
 }
 
-/** Says that the purchase goes on unchecked, because the error would read as its end: it reports that nothing was signed. */
+/** Says that the purchase continues. The error alone reads like its end, because it reports that nothing was signed. */
 function uncheckedNotice({ detail }: TermsRefused): OwnWords {
   return own`The purchase continues, but openaisle couldn’t check whether this wallet already owns the goods. ${detail} for this check. If both addresses are the same market behind a tunnel or proxy, add --market-calls-itself URL to enable the check.`;
 }

@@ -9,7 +9,7 @@ import { type AgentError, refusedFile } from './agent-error.ts';
 export interface LockOptions {
   /** Waits for the lock until this signal aborts. Without it, a file in use is refused at once. */
   until?: AbortSignal;
-  /** True: throws if the file can't be locked at all. False: continues without a lock then. */
+  /** Whether to throw if the file can't be locked at all. If false, work continues without a lock. */
   needed?: boolean;
 }
 

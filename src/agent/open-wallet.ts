@@ -58,7 +58,7 @@ export async function readWalletAddress(source: WalletSource): Promise<Hex> {
   return (await openWallet(source)).address;
 }
 
-/** Writes a new key to a new file of mode 0600, as a keystore if there is a passphrase. Never overwrites: throws `file_exists`. */
+/** Writes a new key to a new file of mode 0600, as a keystore if there is a passphrase. Never overwrites a file; throws `file_exists`. */
 export async function createWallet(
   path: string,
   {

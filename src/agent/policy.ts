@@ -78,7 +78,7 @@ export async function readPolicy(env: Env, file?: string): Promise<Policy> {
   const path = file === undefined ? policyFileOf(env) : resolve(file);
   const text = await readText(path, homeFolder(env));
   if (text === null) {
-    // The name of a missing file may be misspelled, and the limits meant must not be ignored.
+    // The caller may have misspelled the name, and the limits in the right file must not be ignored.
     if (file !== undefined) throw unreadablePolicy(path, 'ENOENT');
     return { path, isOwn: false, ...BUILT_IN, sellers: {}, aisles: {}, markets: null, networks: null };
   }

@@ -60,7 +60,7 @@ export async function recordRefusal(
   return isFinal ? refusedSignature(options, subject, error, code) : error;
 }
 
-/** Returns the error to throw for a refused value-0 signature. The market would refuse to be paid with a signature as well. */
+/** Returns the error to throw for a refused value-0 signature. The market would refuse a signed payment too. */
 export async function explainRefusedCollecting(
   options: SpendOptions,
   subject: Subject,
@@ -75,7 +75,7 @@ export function isAboutSignature({ reason }: MarketError): boolean {
   return reason === 'payment_invalid' || SIGNATURE_REASONS.has(reason);
 }
 
-/** Throws if the signed payment was refused for good. Until it expires, nothing else is signed and the market isn't asked again. */
+/** Throws if the signed payment is for the wallet's own goods or was refused for good. Nothing else is signed until it expires. */
 export function mustNotBeRefused({ wallet, client }: SpendOptions, spend: HeldSpend, subject: Subject): void {
   const { record } = spend;
   if (record === null || record.state !== 'signed') return;
@@ -111,7 +111,7 @@ function isFromToday({ reserved_at }: SpendRecord, { environment }: SpendOptions
   return dayOf(Date.parse(reserved_at)) === dayOf(environment.now());
 }
 
-/** Asks the market. Only its books tell an unpaid payment from one that was reviewed and declined, whose money the payee has. */
+/** Asks the market, because only its books tell an unpaid payment from a reviewed and declined one, whose money the payee has. */
 async function isUnpaid({ client, signal }: SpendOptions, proof: { payer: string; nonce: string }): Promise<boolean> {
   const query = { payer: proof.payer, nonce: proof.nonce };
   try {

@@ -70,7 +70,7 @@ const imported = z.strictObject({
   verified: z.boolean(),
 });
 
-/** One payment, or one delivery without payment. Contains secrets while `saved` is set: see `savedPayment`. */
+/** One payment, or one delivery without payment. Contains secrets while `saved` is set (see `savedPayment`). */
 export const spendRecord = z.strictObject({
   version: z.literal(1),
   /** Key in the SDK's proof store. It names market and purpose. */
@@ -262,7 +262,7 @@ export function recordFiles(folder: string) {
         nextStep: own`Restore it from a copy, or find out what it paid for and move it away.`,
       });
     },
-    /** Throws `record_too_large` before writing: an unreadable record would block all spending. */
+    /** Throws `record_too_large` before writing, because an unreadable record would block all spending. */
     create: async (record: SpendRecord) => writePrivate(pathOf(record), printRecord(record), 'new'),
     replace: async (record: SpendRecord) => writePrivate(pathOf(record), printRecord(record), 'replace'),
     pathOf,

@@ -52,7 +52,7 @@ export async function verifyGoods(
   return { listing_id, path, commitment, goods, receipt, listing, market, chain: transfer, ok };
 }
 
-/** Verified goods matched their listing on arrival. Since then free goods may have been edited, or the market lost the listing. */
+/** Verified goods matched their listing on arrival. Later, free goods may be edited, and the market may lose the listing. */
 function isListingFine(record: SpendRecord, listing: MarketWord | null): boolean {
   if (listing?.status === 'agrees') return true;
   return isVerified(record) && (listing?.status !== 'differs' || isFree(record));

@@ -81,13 +81,13 @@ function noWallet(path: string): AgentError {
   );
 }
 
-// Uses the synchronous form: the library's asynchronous one assumes its own r and p, and other programs' files differ.
+// Uses the synchronous form, because the asynchronous one assumes the library's own r and p, and other programs' files differ.
 function unlockKeystore(stored: StoredKeystore, passphrase: string, path: string): Hex {
   try {
     const key = decrypt(stored, toKey(stored, { password: passphrase }));
     if (isHex(key) && KEY.test(key)) return key;
   } catch {
-    // Reported below without the library's message, which may quote the key.
+    // The error is reported below, without the library's message, which may quote the key.
   }
   throw refusedFile(own`${ofOwner(path)} can’t be opened with this passphrase`, own`Try again.`, 'passphrase_refused');
 }

@@ -70,7 +70,7 @@ export function toCliError(error: unknown, hints: Hints = {}): CliError {
   if (error instanceof AgentError) return new CliError(error.trouble, error.parts);
   if (error instanceof MarketError) {
     const { requestId, retryAfterSeconds } = error;
-    const { reason, title, nextStep, market } = refusalParts(error);
+    const { reason, title, nextStep, market } = toRefusal(error);
     return new CliError(isUnknown(error) ? 'unknown' : 'refused', {
       ...{ reason, title, market },
       nextStep: hints.nextStep ?? nextStep,
@@ -85,10 +85,7 @@ export function toCliError(error: unknown, hints: Hints = {}): CliError {
 }
 
 /** Describes a refusal by this version's error table. Texts of the market that differ from the table are returned in `market`. */
-function refusalParts({
-  reason,
-  problem,
-}: MarketError): Pick<ErrorDetails, 'reason' | 'title' | 'nextStep' | 'market'> {
+function toRefusal({ reason, problem }: MarketError): Pick<ErrorDetails, 'reason' | 'title' | 'nextStep' | 'market'> {
   const reasonRow = rowOf(reason);
   const row = problem.status === 402 ? (reasonRow?.of_proof ?? reasonRow) : reasonRow;
   const marketTexts = {

@@ -118,7 +118,7 @@ function nextStepOf(error: unknown, resume: OwnWords): OwnWords {
 
 type Ending =
   | ({ kind: 'confirmed' } & Owner)
-  /** Confirmed, and its key has since been replaced. */
+  /** It was confirmed, and its key has been replaced since. */
   | { kind: 'replaced' }
   /** It was not confirmed, and no longer can be. */
   | { kind: 'over' }

@@ -37,13 +37,13 @@ export async function openAccount(cli: Cli): Promise<Account> {
   return { market: marketOf(cli, content, path), key, path, content };
 }
 
-/** Removes --out, which names another file than the merchant's here. */
+/** Removes --out, which here doesn't name the merchant's file. */
 function withoutOut(cli: Cli): Cli {
   const { out: _, ...options } = cli.options;
   return { ...cli, options };
 }
 
-/** Converts an error. If the market refused the key, the next step follows from what the file knows about it. */
+/** Converts an error. If the market refused the key, adds a next step that depends on the file's state. */
 export function refusalOf(error: unknown, { path, content }: Pick<Account, 'path' | 'content'>) {
   const pending = content?.pending ?? null;
   const reason = error instanceof Error && 'reason' in error ? error.reason : null;
@@ -182,7 +182,7 @@ async function handlesIn(folder: string): Promise<string[]> {
     .sort();
 }
 
-/** Calls the market with the merchant's key. If the market refuses the key, the error says what the file knows about it. */
+/** Calls the market with the merchant's key. Errors go through `refusalOf`. */
 export async function asMerchant<T>(cli: Cli, work: (client: Client, account: Account) => Promise<T>): Promise<T> {
   const account = await openAccount(cli);
   try {

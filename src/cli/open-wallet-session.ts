@@ -84,7 +84,6 @@ export function notPaid(error: unknown, { address }: Pick<Wallet, 'address'>, ag
   }
   if (isOwnGoodsError(error)) return toCliError(error, { nextStep: OWN_GOODS_NEXT_STEP });
   if (!(error instanceof MarketError)) return toCliError(error);
-  // Money has moved, or may move.
   if (error.doNotPayAgain === true) return new CliError('unknown', toCliError(error).parts);
   const nextSteps: Readonly<Record<string, OwnWords>> = {
     insufficient_funds: own`Nothing was paid. Send USDC to ${formed('address', address)} on the market’s network, then run ${again} again. The signature expires after ten minutes; from then on, add --pay-again.`,

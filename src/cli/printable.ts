@@ -28,7 +28,6 @@ export function priceText(usdc: number): string {
   return usdc === 0 ? 'free' : `${usdc} USDC`;
 }
 
-/** Marks the maintainer's handle as such. */
 export function nameOf(handle: string, isMaintainer: boolean | undefined): string {
   return isMaintainer === true ? `${handle} (maintainer)` : handle;
 }

@@ -44,7 +44,7 @@ const FIELD = 'pay';
 /** Enough to recognise the goods; a longer title could try to persuade the person. */
 const LONGEST_TITLE = 80;
 
-/** Makes the `confirm` option. Undefined if the client can't ask its person; sums that need consent are then refused. */
+/** Makes the `confirm` option. Returns undefined if the client can't ask its person; sums that need consent are refused then. */
 export function confirmOf({ what, context, capabilities }: Call): Confirm | undefined {
   const { envelope, inputResponses } = context.mcpReq;
   const stated = (envelope as { [CLIENT_CAPABILITIES_META_KEY]?: ClientCapabilities } | undefined)?.[

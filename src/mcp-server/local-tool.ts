@@ -57,7 +57,7 @@ export function localTool<Input extends z.ZodObject>(tool: ToolDefinition<Input>
   };
 }
 
-/** Drops nulls: some hosts send null for arguments that the model left out. */
+/** Drops nulls, because some hosts send null for arguments that the model left out. */
 function withoutNulls(args: unknown): unknown {
   if (typeof args !== 'object' || args === null) return args;
   return Object.fromEntries(Object.entries(args).filter(([, value]) => value !== null));

@@ -31,7 +31,7 @@ export interface Trouble {
   next_step?: OwnWords;
   market_says?: MarketWords;
   do_not_pay_again?: true;
-  /** The file concerned. Untrusted: its name may contain a seller's text. */
+  /** The file concerned. Untrusted, because its name may contain a seller's text. */
   file?: string;
   retry_after_seconds?: number;
 }
@@ -40,11 +40,10 @@ export type WalletSession = Pick<SpendOptions, 'wallet' | 'policy' | 'book' | 'r
 
 /** Everything that the tools need from the command that serves them: machine, files and variables. */
 export interface ToolContext {
-  /** Client of the one market, without a key: buying needs a wallet only. Its clock and timers are used here too. */
+  /** Client of the one market, without a key, because buying needs only a wallet. Its clock and timers are used here too. */
   client: Client;
   /** Opens the wallet, and reads the policy anew. Throws what `openWallet` and `readPolicy` throw. */
   openWalletSession(): Promise<WalletSession>;
-  /** Reads the policy anew. */
   readPolicy(): Promise<Policy>;
   /** Opens the book for reading; needs no key. */
   openBook(address: Hex): SpendBook;

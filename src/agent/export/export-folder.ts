@@ -238,7 +238,7 @@ function parse<S extends z.ZodType>(bytes: Uint8Array, schema: S, path: string):
     const read = schema.safeParse(JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)));
     if (read.success) return read.data;
   } catch {
-    // Reported below without the content.
+    // The error is reported below, without the content.
   }
   throw refusedFile(own`${ofOwner(path)} isn’t readable as a file of an export`, undefined, 'export_unreadable');
 }

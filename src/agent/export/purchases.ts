@@ -102,7 +102,6 @@ function nameOf(record: SpendRecord): string {
   return `purchases/${dayOf(Date.parse(record.reserved_at))}-${digestOf(record.key)}-${record.sequence}.json`;
 }
 
-/** Returns the start of the file name of a record's goods. */
 function goodsPrefixOf({ key, sequence }: SpendRecord): string {
   return `goods/${digestOf(key).slice(0, 8)}-${sequence}`;
 }
@@ -182,15 +181,15 @@ function mustBeTrusted(stored: readonly PurchaseFile[], isTrusted: (market: stri
   const [stranger] = open.filter((market) => !isTrusted(market));
   if (stranger === undefined) return;
   throw refusedFile(
-    own`The export has payments in progress at ${formed('origin', stranger)}, a market you haven’t named. Nothing was restored`,
-    own`If you bought there, name it with --market or in the policy’s markets.`,
+    own`The export has payments in progress at ${formed('origin', stranger)}, a market that you haven’t allowed. Nothing was restored`,
+    own`If you bought there, pass --market, or add it to markets in the policy.`,
     'market_not_named',
   );
 }
 
 /**
  * Refuses two records with the same nonce. A proof doesn't name its listing, so a forged export could use one genuine proof for many
- * records: it would block all of them and count against the day many times.
+ * records. It would block all of them and count against the day many times.
  */
 function mustBeOnePaymentEach(stored: readonly PurchaseFile[], existing: readonly SpendRecord[]): void {
   const names = new Map<string, string>();

@@ -9,7 +9,6 @@ import { type ListingFile, listingFile, type StoreManifest } from './export-form
 
 type Body = SellGoodsOptions['listing'];
 
-/** One listing of an export. */
 export interface StoredListing {
   listing: ListingFile['listing'];
   fee: ListingFile['fee'];

@@ -125,7 +125,7 @@ async function mustAgree({ options, terminal, note }: Cli, { mostUnits }: Import
   if (terminal.canAsk && (await terminal.ask(`Pay up to ${cost} in fees? (yes/no)`)).toLowerCase() === 'yes') return;
   throw new CliError('refused', {
     reason: terminal.canAsk ? 'not_confirmed' : 'needs_person',
-    title: own`Listing this costs up to ${cost} in fees, and nobody agreed to that. Nothing was listed or paid`,
+    title: own`Listing this costs up to ${cost} in fees, which nobody has agreed to. Nothing was listed or paid`,
     nextStep: own`Check it with --dry-run, then agree with --yes.`,
   });
 }

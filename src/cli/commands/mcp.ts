@@ -97,7 +97,7 @@ export function toolContextOf(cli: Cli): ToolContext {
   };
 }
 
-/** Caches the result, because unlocking a keystore takes seconds. Failures aren't cached: the owner may fix the cause. */
+/** Caches the result, because unlocking a keystore takes seconds. Failures aren't cached, because the owner may fix the cause. */
 function openOnce<T>(open: () => Promise<T>): () => Promise<T> {
   let opened: Promise<T> | null = null;
   return async () => {

@@ -37,7 +37,7 @@ function reportRotated({ path, content }: Finished): Done {
   return {
     lines: [
       `${handle} has a new key, in ${path}. The old one no longer works anywhere.`,
-      'The recovery codes stay valid. Pair programs again that use the hosted connector.',
+      'The recovery codes stay valid. Programs that use the hosted connector must be paired again.',
     ],
     json: { market, handle, merchant_id, file: path },
     secrets: secretsOf(content),
