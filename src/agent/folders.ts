@@ -5,16 +5,12 @@ export type Env = Readonly<Record<string, string | undefined>>;
 
 /** Returns the folder of wallet, policy and merchants: OPENAISLE_HOME, else `openaisle` under XDG_CONFIG_HOME or `~/.config`. */
 export function configFolder(env: Env): string {
-  const home = ownHome(env);
-  if (home !== null) return home;
-  return join(xdgFolder(env, 'XDG_CONFIG_HOME', '.config'), 'openaisle');
+  return ownHome(env) ?? join(xdgFolder(env, 'XDG_CONFIG_HOME', '.config'), 'openaisle');
 }
 
 /** Returns the folder of books and goods: OPENAISLE_HOME, else `openaisle` under XDG_DATA_HOME or `~/.local/share`. */
 export function dataFolder(env: Env): string {
-  const home = ownHome(env);
-  if (home !== null) return home;
-  return join(xdgFolder(env, 'XDG_DATA_HOME', '.local', 'share'), 'openaisle');
+  return ownHome(env) ?? join(xdgFolder(env, 'XDG_DATA_HOME', '.local', 'share'), 'openaisle');
 }
 
 /** Returns OPENAISLE_HOME, or null if it is not set. It keeps everything in one folder, for machines with several agents. */

@@ -9,9 +9,10 @@ import { AgentError } from './agent-error.ts';
 export type Receipt = z.output<typeof receiptOut>;
 
 /** `final`: exactly that transfer is in a finalized block. Other states say what is wrong. */
-export type TransferFound =
-  | { status: 'final'; detail: OwnWords }
-  | { status: 'not_final' | 'not_found' | 'differs'; detail: OwnWords };
+export interface TransferFound {
+  status: 'final' | 'not_final' | 'not_found' | 'differs';
+  detail: OwnWords;
+}
 
 /** Reads the chain through one RPC endpoint, without trusting the market. */
 export interface ChainReader {

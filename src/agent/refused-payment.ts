@@ -57,7 +57,7 @@ export async function recordRefusal(
   const code = await readOwnCode(options);
   const isFinal = isFinalRefusal(error) || code !== null || wasRefusedBefore(spend, record);
   await note('signature', isFinal);
-  return isFinal ? refusedSignature(options, subject, error, code) : error;
+  return isFinal ? uselessSignature(options, subject, error.problem.detail, code) : error;
 }
 
 /** Returns the error to throw for a refused value-0 signature. The market would refuse a signed payment too. */
@@ -67,7 +67,7 @@ export async function explainRefusedCollecting(
   error: MarketError,
 ): Promise<AgentError> {
   if (isAboutTime(error)) return wrongClock(options, error);
-  return refusedSignature(options, subject, error, await readOwnCode(options));
+  return uselessSignature(options, subject, error.problem.detail, await readOwnCode(options));
 }
 
 /** Whether a refusal concerns the wallet's signature rather than the goods. */
@@ -76,11 +76,11 @@ export function isAboutSignature({ reason }: MarketError): boolean {
 }
 
 /** Throws if the signed payment is for the wallet's own goods or was refused for good. Nothing else is signed until it expires. */
-export function mustNotBeRefused({ wallet, client }: SpendOptions, spend: HeldSpend, subject: Subject): void {
+export function mustNotBeRefused(options: SpendOptions, spend: HeldSpend, subject: Subject): void {
   const { record } = spend;
   if (record === null || record.state !== 'signed') return;
   const { unpaid, payee } = record;
-  const isOwn = subject.listingId !== null && isAddressEqual(payee, wallet.address);
+  const isOwn = subject.listingId !== null && isAddressEqual(payee, options.wallet.address);
   if (isOwn || unpaid?.why === 'own_goods')
     throw new AgentError('refused', {
       reason: 'own_goods',
@@ -88,8 +88,7 @@ export function mustNotBeRefused({ wallet, client }: SpendOptions, spend: HeldSp
       nextStep: OWN_GOODS_NEXT_STEP,
     });
   if (unpaid?.is_final !== true) return;
-  if (unpaid.why === 'signature')
-    throw uselessSignature({ market: client.baseUrl, address: wallet.address, subject, detail: null, code: null });
+  if (unpaid.why === 'signature') throw uselessSignature(options, subject);
   throw new AgentError('refused', {
     reason: 'not_run_out',
     title: own`The market refused the signed payment, which stays valid until ${sayTime(unpaid.until * 1_000)}`,
@@ -101,10 +100,10 @@ export function mustNotBeRefused({ wallet, client }: SpendOptions, spend: HeldSp
  * Throws if the market refused this wallet's signature for the same fee today. Fees have no value-0 signature that would show it
  * beforehand.
  */
-export function mustNotRepeat({ wallet, client }: SpendOptions, spend: HeldSpend, subject: Subject): void {
+export function mustNotRepeat(options: SpendOptions, spend: HeldSpend, subject: Subject): void {
   const { record } = spend;
-  if (record?.unpaid?.why !== 'signature' || !record.unpaid.is_final || !isFromToday(record, client)) return;
-  throw uselessSignature({ market: client.baseUrl, address: wallet.address, subject, detail: null, code: null });
+  if (record?.unpaid?.why !== 'signature' || !record.unpaid.is_final || !isFromToday(record, options.client)) return;
+  throw uselessSignature(options, subject);
 }
 
 function isFromToday({ reserved_at }: SpendRecord, { environment }: SpendOptions['client']): boolean {
@@ -155,27 +154,15 @@ function wrongClock({ client }: SpendOptions, { problem }: MarketError): AgentEr
   });
 }
 
-function refusedSignature(
-  { client, wallet }: SpendOptions,
-  subject: Subject,
-  { problem }: MarketError,
-  code: Hex | null,
-): AgentError {
-  return uselessSignature({ market: client.baseUrl, address: wallet.address, subject, detail: problem.detail, code });
-}
-
-interface RefusedSignature {
-  market: string;
-  address: Hex;
-  subject: Subject;
-  detail: string | null;
-  code: Hex | null;
-}
-
 /** Code of an account that delegates to another address (EIP-7702). */
 const DELEGATES = /^0xef0100([0-9a-f]{40})$/i;
 
-function uselessSignature({ market, address, subject, detail, code }: RefusedSignature): AgentError {
+function uselessSignature(
+  { client, wallet }: SpendOptions,
+  subject: Subject,
+  detail: string | null = null,
+  code: Hex | null = null,
+): AgentError {
   const [, delegate] = DELEGATES.exec(code ?? '') ?? [];
   const verifier =
     delegate === undefined
@@ -183,12 +170,12 @@ function uselessSignature({ market, address, subject, detail, code }: RefusedSig
       : own`${formed('address', `0x${delegate}`)}, to which that address delegates`;
   const why = code === null ? own`` : own`, because USDC checks them with ${verifier} instead of the key`;
   const path = subject.listingId === null ? own`/api/fee-intent` : own`/api/purchase-intent/${subject.listingId}`;
-  const payer = formed('address', address);
+  const payer = formed('address', wallet.address);
   const headers = own`-H "Authorization: Bearer $OPENAISLE_KEY" -H "Content-Type: application/json"`;
   return new AgentError('refused', {
     reason: 'payment_invalid',
     title: own`The market refuses signatures of ${payer}${why}. Nothing was paid`,
-    nextStep: own`Signing again won’t help: pay by a transfer, or with another wallet. To start a transfer: curl -X POST ${ofOwner(market)}${ofOwner(path)} ${headers} -d '{"payer_wallet": "${payer}"}'`,
+    nextStep: own`Signing again won’t help: pay by a transfer, or with another wallet. To start a transfer: curl -X POST ${ofOwner(client.baseUrl)}${ofOwner(path)} ${headers} -d '{"payer_wallet": "${payer}"}'`,
     ...(detail === null ? {} : { market: { detail } }),
   });
 }

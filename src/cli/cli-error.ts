@@ -1,5 +1,4 @@
-import { AgentError } from '../agent/agent-error.ts';
-import type { MarketWords } from '../contract/foreign-words.ts';
+import { AgentError, type AgentErrorParts, type AgentTrouble } from '../agent/agent-error.ts';
 import { formed, type OwnWords, ofOwner, ofSource, own } from '../contract/own-words.ts';
 import { MarketError, rowOf, UnreadableAnswer } from '../sdk/errors.ts';
 import { ArtifactMismatch } from '../sdk/payments/artifact-commitment.ts';
@@ -7,20 +6,13 @@ import { PaymentMayBeLost, TermsRefused } from '../sdk/payments/payment-errors.t
 import { PaymentUndecided } from '../sdk/payments/payment-run.ts';
 import type { Line } from './printable.ts';
 
-/** `refused`: surely not done. `wrong_use`: nothing that could change anything was sent. `unknown`: maybe done, or money moved. */
-export const EXITS = { refused: 1, wrong_use: 2, unknown: 3 } as const;
-export type Trouble = keyof typeof EXITS;
+/** Exit codes. */
+export const EXITS: Readonly<Record<AgentTrouble, number>> = { refused: 1, wrong_use: 2, unknown: 3 };
 
-export interface ErrorDetails {
-  reason: string;
-  title: OwnWords;
+export interface ErrorDetails extends Omit<AgentErrorParts, 'doNotPayAgain'> {
   detail?: OwnWords | undefined;
-  nextStep?: OwnWords | undefined;
-  market?: MarketWords | undefined;
   /** Lines to print about what was done or checked before the failure. */
   lines?: readonly Line[] | undefined;
-  /** Untrusted, because the name may contain a seller's text. */
-  file?: string | undefined;
   retryAfterSeconds?: number | null | undefined;
   requestId?: string | null | undefined;
   /** True if money has moved or may move, according to the market or this program. */
@@ -32,10 +24,10 @@ export interface ErrorDetails {
 /** A failed command. Must not hold a secret, because it is printed. */
 export class CliError extends Error {
   override readonly name = 'CliError';
-  readonly trouble: Trouble;
+  readonly trouble: AgentTrouble;
   readonly parts: ErrorDetails;
 
-  constructor(trouble: Trouble, parts: ErrorDetails) {
+  constructor(trouble: AgentTrouble, parts: ErrorDetails) {
     super(parts.title);
     this.trouble = trouble;
     this.parts = parts;

@@ -9,21 +9,6 @@ import {
 } from '../contract/foreign-words.ts';
 import type { ListingDetail, ListingSummary } from '../contract/listings.ts';
 
-type Row = Pick<
-  ListingSummary,
-  | 'id'
-  | 'title'
-  | 'title_note'
-  | 'price_usdc'
-  | 'merchant'
-  | 'maintainer'
-  | 'aisle'
-  | 'votes'
-  | 'sales'
-  | 'pinned'
-  | 'state'
->;
-
 export function priceText(usdc: number): string {
   return usdc === 0 ? 'free' : `${usdc} USDC`;
 }
@@ -42,7 +27,7 @@ export function foreignLine(line: string): ForeignLine {
   return { foreign: line };
 }
 
-export function listingRows(rows: readonly Row[]): Line[] {
+export function listingRows(rows: readonly ListingSummary[]): Line[] {
   if (rows.length === 0) return [];
   const cells = rows.map(
     ({ id, price_usdc, merchant, maintainer, aisle, votes, sales, state, pinned, title, title_note: note }) => [

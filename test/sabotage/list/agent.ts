@@ -65,7 +65,7 @@ const book: readonly Sabotage[] = [
   bug(
     'day-is-not-counted',
     BOOK,
-    'mustFit(policy, await countDay(context, made.key), BigInt(made.amount_units));',
+    'mustFitDay(policy, await countDay(context, made.key), BigInt(made.amount_units));',
     '',
     KEEPS,
   ),
@@ -225,8 +225,8 @@ const buying: readonly Sabotage[] = [
   bug(
     'paid-goods-are-exchanged',
     BUY,
-    'if (isFixed && isVerified(record) && commitmentOf(delivery) !== had.commitment)',
-    'if (had === undefined)',
+    'if (isFixed && isVerified(record) && commitmentOf(delivery) !== kept.commitment)',
+    'if (kept === undefined)',
     BUYS,
   ),
   bug(
