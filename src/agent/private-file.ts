@@ -30,12 +30,10 @@ export async function makeFolderOf(path: string): Promise<string[]> {
 
 /** Removes folders, innermost first, until one is not empty. */
 export async function removeEmpty(folders: readonly string[]): Promise<void> {
-  for (const folder of folders) {
-    const isGone = await rmdir(folder).then(
-      () => true,
-      () => false,
-    );
-    if (!isGone) return;
+  try {
+    for (const folder of folders) await rmdir(folder);
+  } catch {
+    // A folder that isn't empty stays, and so do its parents.
   }
 }
 

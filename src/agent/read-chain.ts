@@ -76,14 +76,14 @@ export async function openChain(
     if (block.hash !== receipt.block_hash || Number(mined.blockNumber) !== receipt.block_number)
       return { status: 'differs', detail: own`it is in block ${mined.blockNumber}, not in the receipt’s block` };
     const usdc = mined.logs.filter(({ address }) => isAddressEqual(address, network.usdc));
-    const fits = parseEventLogs({ abi: erc20Abi, eventName: 'Transfer', logs: usdc }).some(
+    const hasTransfer = parseEventLogs({ abi: erc20Abi, eventName: 'Transfer', logs: usdc }).some(
       ({ args }) =>
         isAddressEqual(args.from, receipt.payer as Hex) &&
         isAddressEqual(args.to, receipt.payee as Hex) &&
         // Compare as text, because a receipt may hold a number of any length.
         args.value.toString() === receipt.amount_units,
     );
-    if (mined.status !== 'success' || !fits)
+    if (mined.status !== 'success' || !hasTransfer)
       return { status: 'differs', detail: own`the transaction has no such USDC transfer` };
     return { status: 'final', detail: own`block ${mined.blockNumber}; final up to ${final.number}` };
   };

@@ -63,28 +63,36 @@ async function reportExpired(
   file: IdentityFile,
   { content, pending, at }: { content: Identity; pending: Pending; at: string },
 ): Promise<never> {
-  const over = { reason: 'stage_over', title: own`This change has expired and was never confirmed`, file: file.path };
+  const expired = {
+    reason: 'stage_over',
+    title: own`This change has expired and was never confirmed`,
+    file: file.path,
+  };
   const { merchant_key: key } = content;
   if (key === null && content.previous.length === 0) {
     await file.remove();
     const nextStep = pending.door === 'register' ? own`Run openaisle join again.` : own`Run openaisle recover again.`;
     throw new CliError('refused', {
-      ...over,
+      ...expired,
       detail: own`Its key and codes are useless, so the file was removed.`,
       nextStep,
     });
   }
   await file.save({ ...content, pending: null });
-  if (key === null) throw new CliError('refused', { ...over, nextStep: own`Start again.` });
+  if (key === null) throw new CliError('refused', { ...expired, nextStep: own`Start again.` });
   const owner = await findOwner(connect, key).catch(() => undefined);
   if (owner === null) {
     await file.save({ ...content, pending: null, key_refused_at: at });
     const detail = own`The file’s other key isn’t valid either: it was replaced elsewhere.`;
     const nextStep = own`Use the file with the newer key, or run openaisle recover with a recovery code.`;
-    throw new CliError('refused', { ...over, reason: 'key_replaced', detail, nextStep });
+    throw new CliError('refused', { ...expired, reason: 'key_replaced', detail, nextStep });
   }
-  const still = owner === undefined ? own`was valid when this began` : own`is still valid`;
-  throw new CliError('refused', { ...over, detail: own`The key in the file ${still}.`, nextStep: own`Start again.` });
+  const keyState = owner === undefined ? own`was valid when this began` : own`is still valid`;
+  throw new CliError('refused', {
+    ...expired,
+    detail: own`The key in the file ${keyState}.`,
+    nextStep: own`Start again.`,
+  });
 }
 
 /** The new key is valid, but the file still lists it as pending. Nothing is lost, because the next run saves it. */
@@ -111,8 +119,8 @@ function keyReplaced(file: string): CliError {
 
 function nextStepOf(error: unknown, resume: OwnWords): OwnWords {
   const reason = reasonOf(error);
-  const taken = reason === 'handle_taken' || reason === 'handle_reserved';
-  if (taken) return own`Choose another handle: ${resume} --new-handle NAME`;
+  const isHandleTaken = reason === 'handle_taken' || reason === 'handle_reserved';
+  if (isHandleTaken) return own`Choose another handle: ${resume} --new-handle NAME`;
   return own`The key and codes are saved. To finish, run ${resume} within 15 minutes of starting. Later, the same command tells you how it ended.`;
 }
 

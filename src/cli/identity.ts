@@ -141,8 +141,8 @@ export async function readIdentity(path: string): Promise<Identity | null> {
 
 /** Returns one code of each set in the file, the likelier one first. Only the market knows whether waiting codes became valid. */
 export function usableCodes({ recovery_codes, waiting_codes }: Identity, nowMs: number): string[] {
-  const waited = waiting_codes !== null && Date.parse(waiting_codes.valid_from) <= nowMs;
-  const codes = [waited ? waiting_codes.recovery_codes[0] : undefined, recovery_codes[0]];
+  const isWaitOver = waiting_codes !== null && Date.parse(waiting_codes.valid_from) <= nowMs;
+  const codes = [isWaitOver ? waiting_codes.recovery_codes[0] : undefined, recovery_codes[0]];
   return codes.filter((code) => code !== undefined);
 }
 

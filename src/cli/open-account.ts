@@ -70,7 +70,7 @@ async function readSecretOf({ terminal }: Cli, what: string): Promise<string> {
 }
 
 const HANDLE = new RegExp(HANDLE_PATTERN);
-const THIS_MACHINE = /^(?:localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
+const LOCAL_HOST = /^(?:localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
 type Settings = Pick<Cli, 'options' | 'env'>;
 
@@ -123,7 +123,7 @@ export function readMarket(cli: Settings, address: string): string {
     throw wrongUse(own`The market must be an http or https address without credentials, query or fragment`);
   }
   const { protocol, hostname } = new URL(url);
-  if (protocol === 'http:' && !THIS_MACHINE.test(hostname) && cli.options['allow-http'] !== true)
+  if (protocol === 'http:' && !LOCAL_HOST.test(hostname) && cli.options['allow-http'] !== true)
     throw wrongUse(
       own`${ofOwner(url)} doesn’t use TLS, so others on the network could read your key`,
       own`Use https, or add --allow-http.`,

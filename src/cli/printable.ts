@@ -153,12 +153,12 @@ export function jsonLine(value: unknown): string {
 export function foldLine(line: string, columns: number | null): string[] {
   const text = line.replaceAll('\t', '    ').replaceAll('\n', '\\u{a}');
   const margin = text.startsWith(MARGIN) ? MARGIN : '    ';
-  const most = Math.max(MARGIN.length * 8, columns ?? Number.POSITIVE_INFINITY);
+  const maxWidth = Math.max(MARGIN.length * 8, columns ?? Number.POSITIVE_INFINITY);
   const rows: string[] = [];
   let [row, width] = ['', 0];
   for (const character of text) {
     const wide = (character.codePointAt(0) ?? 0) < 0x1100 ? 1 : 2;
-    if (width + wide > most) {
+    if (width + wide > maxWidth) {
       rows.push(row);
       [row, width] = [margin, margin.length];
     }

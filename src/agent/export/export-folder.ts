@@ -18,7 +18,7 @@ export const LARGEST_GOODS_BYTES = 16 * DEFAULT_LIMITS.artifact_bytes;
 /** Limits on one export's number of files and total size. */
 const MOST_FILES = 100_000;
 const MOST_BYTES = 4_294_967_296;
-const INNER = ['listings', 'purchases', 'goods'] as const;
+const SUBFOLDERS = ['listings', 'purchases', 'goods'] as const;
 
 /** The folder of one export. Names are checked before a file is opened, and links are never followed. */
 export interface ExportFolder {
@@ -206,7 +206,7 @@ async function mustBeInside(path: string, name: string): Promise<void> {
 
 async function readNames(path: string): Promise<string[]> {
   const names: string[] = [];
-  for (const inner of INNER) {
+  for (const inner of SUBFOLDERS) {
     if (!(await isFolder(join(path, inner)))) continue;
     const files = await readdir(join(path, inner));
     names.push(...files.map((name) => `${inner}/${name}`));

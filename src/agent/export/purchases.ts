@@ -85,10 +85,10 @@ async function mustBeSameWallet(folder: ExportFolder, { wallet }: PurchasesManif
 
 /** Refuses a folder with files that no record explains, because whoever added them may add more. */
 async function mustHoldOnly(folder: ExportFolder, records: readonly SpendRecord[]): Promise<void> {
-  const ofRecords = new Set(records.map(nameOf));
+  const recordNames = new Set(records.map(nameOf));
   // Compares goods by the start of their names, because the rest may differ from an earlier export.
   const prefixes = new Set(records.map(goodsPrefixOf));
-  const isOurs = (name: string): boolean => ofRecords.has(name) || prefixes.has(name.replace(GOODS_SUFFIX, ''));
+  const isOurs = (name: string): boolean => recordNames.has(name) || prefixes.has(name.replace(GOODS_SUFFIX, ''));
   const stranger = (await folder.names()).find((name) => !isOurs(name));
   if (stranger === undefined) return;
   throw refusedFile(

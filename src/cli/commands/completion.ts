@@ -34,7 +34,7 @@ const CHOICES: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Shell code that offers words or files. */
-interface Offer {
+interface ShellOffer {
   words(list: readonly string[]): string;
   files: string;
 }
@@ -47,7 +47,7 @@ function optionFlags(names: readonly OptionName[]): string[] {
 }
 
 /** Completes an option's value; `$before` is the word before the cursor. */
-function valueCases({ words, files }: Offer): string[] {
+function valueCases({ words, files }: ShellOffer): string[] {
   const cases = VALUE_OPTIONS.map((name) => {
     const { choices, value = '' } = specOf(name);
     const offered = choices === undefined ? (FILE_PLACEHOLDERS.has(value) ? `${files}; ` : '') : `${words(choices)}; `;
@@ -60,7 +60,7 @@ function valueCases({ words, files }: Offer): string[] {
  * Completes everything else, in code that both shells understand. `$word` is at the cursor. `$first`, `$second` and `$count` describe the
  * arguments before it, without options, their values and a leading `help`, which sets `$help`.
  */
-function argumentCases(commands: readonly Command[], { words, files }: Offer): string[] {
+function argumentCases(commands: readonly Command[], { words, files }: ShellOffer): string[] {
   const names = commands.map(({ name }) => name);
   const firsts = [...new Set(names.map((name) => name.split(' ')[0] ?? ''))];
   const families = firsts.flatMap((first) => {
@@ -99,7 +99,7 @@ function argumentCases(commands: readonly Command[], { words, files }: Offer): s
 }
 
 function bashScript(commands: readonly Command[]): string[] {
-  const offer: Offer = {
+  const offer: ShellOffer = {
     words: (list) => `COMPREPLY=($(compgen -W '${list.join(' ')}' -- "$word"))`,
     files: `local IFS=$'\\n'; COMPREPLY=($(compgen -f -- "$word"))`,
   };
@@ -128,7 +128,7 @@ function bashScript(commands: readonly Command[]): string[] {
 }
 
 function zshScript(commands: readonly Command[]): string[] {
-  const offer: Offer = { words: (list) => `compadd -- ${list.join(' ')}`, files: '_files' };
+  const offer: ShellOffer = { words: (list) => `compadd -- ${list.join(' ')}`, files: '_files' };
   return [
     '#compdef openaisle',
     '_openaisle() {',

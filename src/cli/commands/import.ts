@@ -68,16 +68,16 @@ async function importBook(cli: Cli, dir: string): Promise<Done> {
 
 async function importInto(cli: Cli, client: Client, market: string, store: StoredStore): Promise<Done> {
   const plan = await planImport(client, store);
-  const said = sayPlan(store, plan, market);
+  const planLines = sayPlan(store, plan, market);
   const json = { market, kind: 'store', from: { market: store.content.market, handle: store.content.handle } };
   if (cli.options['dry-run'] === true)
     return {
-      lines: [...plan.planned.map((one) => foreignLine(sayPlanned(one))), ...said, 'Nothing was listed or paid.'],
+      lines: [...plan.planned.map((one) => foreignLine(sayPlanned(one))), ...planLines, 'Nothing was listed or paid.'],
       json: { ...json, dry_run: true, would_cost_usdc_at_most: usdcOfUnits(plan.mostUnits), listings: rowsOf(plan) },
     };
-  const isIdle = plan.planned.every(({ act }) => act !== 'list');
-  if (!isIdle) await mustAgree(cli, plan, said);
-  const imported = isIdle ? importNothing(plan) : await listPlanned(cli, client, plan);
+  const hasNothingToList = plan.planned.every(({ act }) => act !== 'list');
+  if (!hasNothingToList) await mustAgree(cli, plan, planLines);
+  const imported = hasNothingToList ? importNothing(plan) : await listPlanned(cli, client, plan);
   return reportImport(imported, json);
 }
 
@@ -118,8 +118,12 @@ function sayPlan({ content }: StoredStore, { planned, mostUnits, sellerWallets }
 }
 
 /** Throws unless a person agrees to the fees, at the terminal or with --yes. */
-async function mustAgree({ options, terminal, note }: Cli, { mostUnits }: ImportPlan, said: Line[]): Promise<void> {
-  for (const line of said) note(line);
+async function mustAgree(
+  { options, terminal, note }: Cli,
+  { mostUnits }: ImportPlan,
+  planLines: Line[],
+): Promise<void> {
+  for (const line of planLines) note(line);
   if (mostUnits === 0n || options.yes === true) return;
   const cost = sayUsdc(mostUnits);
   if (terminal.canAsk && (await terminal.ask(`Pay up to ${cost} in fees? (yes/no)`)).toLowerCase() === 'yes') return;
@@ -150,18 +154,18 @@ function sayPlanned(one: ImportPlan['planned'][number]): string {
   const what = {
     list: () => 'to list',
     there: () => `already there, ${'listingId' in one ? one.listingId : ''}`,
-    left_out: () => `skipped: ${'why' in one ? WHY[one.why] : ''}`,
+    left_out: () => `skipped: ${'why' in one ? SKIP_REASONS[one.why] : ''}`,
   }[one.act]();
   return `${id}  ${inMarks(title, 60)}  ${what}`;
 }
 
-const WHY = { not_live: 'it wasn’t live when exported', thing: 'a city thing can’t be moved' } as const;
+const SKIP_REASONS = { not_live: 'it wasn’t live when exported', thing: 'a city thing can’t be moved' } as const;
 
 function sayImported(one: Imported): string {
   const title = `${one.id}  ${inMarks(one.title, 60)}`;
   if (one.outcome === 'listed') return `${title}  listed: ${one.listingId}, ${one.url}`;
   if (one.outcome === 'there') return `${title}  already there: ${one.listingId} (${one.state})`;
-  if (one.outcome === 'left_out') return `${title}  skipped: ${WHY[one.why]}`;
+  if (one.outcome === 'left_out') return `${title}  skipped: ${SKIP_REASONS[one.why]}`;
   return `${title}  refused: ${one.reason}: ${inMarks(one.why, 200)}`;
 }
 

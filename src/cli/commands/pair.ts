@@ -23,14 +23,10 @@ async function makePairingCode(cli: Cli): Promise<Done> {
     if (before !== null && !isPairingFile(before))
       throw wrongUse(own`${ofOwner(path)} isn’t a pairing file`, own`Name another file with --out.`, 'file_exists');
     await mustBeWritable(path);
-    const { body } = await connectTo(
-      cli,
-      market,
-    )(key)
-      .pair({ body: {} })
-      .catch((error: unknown) => {
-        throw refusalOf(error, account);
-      });
+    const request = cli.connect(market, key).pair({ body: {} });
+    const { body } = await request.catch((error: unknown) => {
+      throw refusalOf(error, account);
+    });
     const { pairing_code, expires_at } = body;
     const content = { kind: KIND, market, handle, pairing_code, expires_at };
     await writePrivate(path, `${JSON.stringify(content, null, 2)}\n`, before === null ? 'new' : 'replace');
