@@ -75,7 +75,6 @@ export async function buyGoods(options: BuyGoodsOptions): Promise<BoughtGoods> {
 
 interface Order {
   key: string;
-  /** Highest price that the caller allows. */
   maxUnits: bigint;
 }
 

@@ -12,8 +12,7 @@ export interface FileFault {
 }
 
 export interface OwnFileRules {
-  /** Mode bits that must not be set. */
-  forbidden: number;
+  forbiddenBits: number;
   /** Names what those bits allow others to do; follows "can be". */
   rights: OwnWords;
   /** Returns advice with the command that clears those bits. */
@@ -25,7 +24,7 @@ export interface OwnFileRules {
 
 /** For keys and proofs: nobody else may read or write them. */
 export const SECRET_RULES: OwnFileRules = {
-  forbidden: 0o077,
+  forbiddenBits: 0o077,
   rights: own`read or written`,
   mend: (path) =>
     own`Run chmod 600 ${shellWord(path)}. If others use this machine, treat its content as leaked: run openaisle rotate.`,
@@ -35,7 +34,7 @@ export const SECRET_RULES: OwnFileRules = {
 
 /** For limits: anyone may read them, but nobody else may write them. */
 export const LIMIT_RULES: OwnFileRules = {
-  forbidden: 0o022,
+  forbiddenBits: 0o022,
   rights: own`written`,
   mend: (path) => own`Check that its limits are still yours, then run chmod go-w ${shellWord(path)}`,
   largestBytes: 1_048_576,
@@ -91,13 +90,13 @@ export async function readBytesOf(path: string, size: number): Promise<Buffer | 
 }
 
 function faultOf(path: string, { mode, size, uid }: Stats, rules: OwnFileRules): FileFault | null {
-  const { forbidden, rights, mend, largestBytes, rootReadsAll } = rules;
+  const { forbiddenBits, rights, mend, largestBytes, rootReadsAll } = rules;
   if ((mode & 0o170000) !== 0o100000) return { kind: 'unusable', why: own`${ofOwner(path)} isn’t a file` };
   if (size > largestBytes) return { kind: 'unusable', why: own`${ofOwner(path)} is too large` };
   const self = process.getuid?.();
   // Windows has no such owners and modes.
   if (self === undefined) return null;
-  if ((mode & forbidden) !== 0)
+  if ((mode & forbiddenBits) !== 0)
     return unsafeFault(own`${ofOwner(path)} can be ${rights} by others (mode ${sayMode(mode)})`, mend(path));
   return isOurs(uid) || (self === 0 && rootReadsAll) ? null : foreignOwner(path, uid);
 }

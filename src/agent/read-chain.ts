@@ -122,8 +122,7 @@ export function codeReader(rpcUrl: string | undefined): { readCode?: (address: H
   return { readCode };
 }
 
-/** Error codes of the system and of HTTP libraries. */
-const CODE = /^[A-Z][A-Z0-9_]{1,39}$/;
+const ERROR_CODE = /^[A-Z][A-Z0-9_]{1,39}$/;
 
 /**
  * Describes the cause as a code: `ECONNREFUSED`, `timeout`, `HTTP 401`, `JSON-RPC error -32005`. Returns null if there is none. Never
@@ -137,7 +136,7 @@ function causeOf(error: unknown): OwnWords | null {
     if (at.name === 'RpcRequestError')
       return Number.isSafeInteger(code) ? own`JSON-RPC error ${Number(code)}` : own`JSON-RPC error`;
     if (typeof status === 'number') return own`HTTP ${status}`;
-    if (typeof code === 'string' && CODE.test(code)) return formed('code', code);
+    if (typeof code === 'string' && ERROR_CODE.test(code)) return formed('code', code);
     if (at instanceof SyntaxError) return own`not JSON`;
   }
   return null;

@@ -66,7 +66,6 @@ export interface HeldSpend {
   noteUnpaid(unpaid: Unpaid): Promise<void>;
   /** Call before sending the same signature again, because earlier statements that it is unpaid no longer hold then. */
   noteSentAgain(): Promise<void>;
-  /** Records that the market confirmed an imported record. */
   noteVerified(): Promise<void>;
 }
 

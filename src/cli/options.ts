@@ -8,7 +8,6 @@ interface OptionSpec {
   short?: string;
   /** Placeholder of the value in help. */
   value?: string;
-  /** Allowed values, for completion and checks. */
   choices?: readonly string[];
   summary: string;
 }

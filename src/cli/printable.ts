@@ -85,7 +85,6 @@ export function listingLines(listing: ListingDetail): Line[] {
   ];
 }
 
-/** Returns `1 sale` or `2 sales`. */
 export function countText(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }

@@ -17,7 +17,6 @@ import {
 import { MERCHANT_OPTIONS } from '../options.ts';
 import { mustHoldNothingPending } from '../run-identity-command.ts';
 
-/** Next step when the answer with the new codes was lost. */
 const ANSWER_LOST = own`Run openaisle codes again: if the old codes are still valid, it makes new ones at once. If it says recovery_code_refused, the lost answer replaced them: run openaisle codes --key-only for codes that become valid after 72 hours.`;
 
 const CODE_REFUSED = own`Pass another code with --code-stdin, or run openaisle codes --key-only for codes that become valid after 72 hours.`;

@@ -66,7 +66,6 @@ function isWithin(path: string, folder: string): boolean {
 /** Tools answer before hosts give up, which happens after 60 seconds. */
 const PATIENCE_SECONDS = 45;
 
-/** Builds the tools' context from the same options, files and variables as the commands use. */
 export function toolContextOf(cli: Cli): ToolContext {
   const { options, env, note } = cli;
   const market = neededMarket(cli);

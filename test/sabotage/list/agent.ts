@@ -146,7 +146,7 @@ const limits: readonly Sabotage[] = [
     LIMITS,
   ),
   bug('above-one-purchase', POLICY, 'if (amountUnits <= most) return;', 'return;', LIMITS),
-  bug('a-policy-that-others-may-write', OWN_FILE, 'forbidden: 0o022,', 'forbidden: 0,', LIMITS),
+  bug('a-policy-that-others-may-write', OWN_FILE, 'forbiddenBits: 0o022,', 'forbiddenBits: 0,', LIMITS),
   bug(
     'a-policy-in-an-open-folder',
     POLICY,
