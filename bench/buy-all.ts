@@ -8,15 +8,15 @@ import { createWirePool, type WirePool } from './wire-pool.ts';
 
 export interface PurchaseRound {
   perSecond: number;
-  /** Submitted orders. No server has seen the other proofs. */
+  /** Orders that were submitted. No server has seen the proofs of the others. */
   begun: Order[];
   delivered: Order[];
-  /** Counts of answers by name, such as `first 202` or `later 200`. */
+  /** Number of answers by name, such as `first 202` or `later 200`. */
   answers: Record<string, number>;
-  /** Time from the first request of a purchase to the first answer that names its mined transaction, and to its goods. */
+  /** Times from the first request of a purchase to the first answer that names its mined transaction, and to its goods. */
   firstAnswerMs: number[];
   deliveredMs: number[];
-  /** Time from the block that made a transfer final, by the chain's subscription, to the goods. */
+  /** Times from the block that made a transfer final, by the chain's subscription, to the goods. */
   goodsDelayMs: number[];
   transactions: Hex[];
 }
@@ -66,7 +66,7 @@ export async function buyAll(
       const open = await askUntil(scene, buying, (told) => !alone && told.mined !== null);
       if (!open) continue;
       const goods = askUntil(scene, buying, () => false, BUYER_POLL_MS);
-      // Awaited after all have begun. Until then a failure must not count as unhandled.
+      // Awaited once all have begun. Until then, a failure must not count as unhandled.
       goods.catch(() => {});
       waiting.push(goods);
     }
@@ -81,7 +81,7 @@ export async function buyAll(
   return round;
 }
 
-/** Asks at a fixed pace until the purchase has ended or has reached the wanted point. Returns true if it is still open. */
+/** Asks at a fixed pace until the purchase has ended or is as far as wanted. Returns true if it is still open. */
 async function askUntil(
   scene: Scene,
   buying: Buying,

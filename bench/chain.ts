@@ -31,9 +31,9 @@ export async function fundAll(chain: LocalChain): Promise<void> {
 }
 
 /**
- * The project's local chain with a fixed block interval. With a block per transaction, transfers/s fell to a tenth within some thousand
- * transfers, while a fixed interval keeps them constant. No other call may mine during a measurement: once, with calls that mine, a
- * transfer was in no block after a minute.
+ * Starts the project's local chain with a fixed block interval. With a block per transaction, transfers/s fell to a tenth within some
+ * thousand transfers, while a fixed interval keeps them constant. No other call may mine during a measurement, because a transfer was once
+ * in no block after a minute when other calls mined.
  */
 export async function startAnvilChain(finalityBlocks: number, more: readonly string[]): Promise<LocalChain> {
   const anvil = await startAnvil(findAnvil(), [
@@ -51,7 +51,7 @@ export async function startAnvilChain(finalityBlocks: number, more: readonly str
     pid: anvil.pid,
     chainId: LOCAL_CHAIN_ID,
     finalityBlocks,
-    // Tells deployment and funding that the chain mines by itself, so that they wait for a block instead of mining one.
+    // Deployment and funding then wait for a block instead of mining one, because the chain mines on its own.
     automine: true,
     mine: async (blocks = 1) => {
       await rpc.call('anvil_mine', [`0x${blocks.toString(16)}`]);
@@ -65,7 +65,7 @@ export function payerAccount(n: number): TestAccount {
   return testAccount(`bench payer ${n % PAYERS}`);
 }
 
-/** The stock seller's buyers. Purchases are identified by payer, payee and price. */
+/** Returns an account that buys from the stock seller. Purchases are identified by payer, payee and price. */
 export function stockPayerAccount(n: number): TestAccount {
   return testAccount(`bench stock payer ${n % PAYERS}`);
 }

@@ -9,7 +9,7 @@ import { payerAccount, stockPayerAccount } from './chain.ts';
 import type { Order } from './orders.ts';
 import { PAYERS } from './settings.ts';
 
-/** Requests to one seller and its deliveries. */
+/** Requests to one seller, and its deliveries. */
 export interface Sales {
   ordered: readonly Order[];
   delivered: readonly Order[];
@@ -18,7 +18,7 @@ export interface Sales {
 export interface Books {
   ordered: number;
   delivered: number;
-  /** Deliveries whose price moved from payer to payee exactly once, by the chain's own log. */
+  /** Number of deliveries whose price moved from payer to payee exactly once, by the chain's own log. */
   paidOnce: number;
 }
 
@@ -39,7 +39,7 @@ interface BooksToCheck {
 const PAYER_ADDRESSES = Array.from({ length: PAYERS }, (_, n) => [payerAccount(n), stockPayerAccount(n)])
   .flat()
   .map(({ address }) => address);
-/** Few enough for the logs of their blocks to fit into one answer. */
+/** Few enough blocks that their logs fit into one answer. */
 const BLOCKS_AT_ONCE = 500n;
 
 /** Compares deliveries with payments on the chain and with the market's books. A fast wrong answer is a failure. */

@@ -38,7 +38,7 @@ export function startChild<Order extends object, Answer>(program: URL, name: str
   };
 }
 
-/** The child's side: executes each order, and exits with its parent. */
+/** Runs in the child. Executes each order, and exits with its parent. */
 export function serveOrders<Order, Answer>(act: (order: Order) => Promise<Answer>): void {
   process.on('message', (order: Order) => {
     act(order).then(

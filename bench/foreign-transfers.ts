@@ -9,9 +9,9 @@ import { FOREIGN_TRANSFERS } from './settings.ts';
 import { openWire, requestBytes } from './wire.ts';
 
 export interface ForeignTransfers {
-  /** Begins sending one for every block. */
+  /** Starts sending one call per block. */
   start(): Promise<void>;
-  /** Stops and returns the transfers per block. */
+  /** Stops and returns the number of transfers per block. */
   stop(): Promise<number>;
 }
 
@@ -22,8 +22,8 @@ const FEE_LIMIT = 100_000_000_000n;
 const TIP = 1_000_000_000n;
 
 /**
- * Transfers of USDC between strangers that fill every block's logs as on a real chain: one call of Multicall3 from its own balance. An
- * unlocked account of the chain sends it. The bytes are always the same, and no signing disturbs the measurement.
+ * Prepares transfers of USDC between strangers, so that blocks have logs as on a real chain: one call of Multicall3, which pays from its
+ * own balance. An unlocked account sends the same bytes each time, so no signing disturbs the measurement.
  */
 export async function prepareForeignTransfers(
   chain: LocalChain,
@@ -46,7 +46,7 @@ export async function prepareForeignTransfers(
   heads.onHead(() => {
     if (!running) return;
     sending = sending.then(() => wire.ask(request));
-    // `stop` reports it.
+    // `stop` reports the failure.
     sending.catch(() => {});
   });
   return {

@@ -9,10 +9,10 @@ import type { Side } from './side.ts';
 import { requestBytes } from './wire.ts';
 
 export interface FreeSales {
-  /** Free sales per second by round: all from one listing at a time, and from as many sellers as there are concurrent buyers. */
+  /** Free sales per second by round: all from one listing at a time, or from as many sellers as there are concurrent buyers. */
   one: number[];
   many: number[];
-  /** Median of the rounds' ratios, one to many. */
+  /** Median of the rounds' ratios of `one` to `many`. */
   ratio: number;
 }
 
@@ -41,7 +41,7 @@ export async function measureFreeSales(
   return { ...rates, ratio: median(rates.one.map((rate, round) => rate / (rates.many[round] ?? Number.NaN))) };
 }
 
-/** Each buyer takes each of its goods once, so that every request is a sale. */
+/** Lets each buyer take each of its goods once, so that every request is a sale. */
 async function takeAll({ books, marketUrl, seeded }: Side, shape: Shape): Promise<number> {
   const sellers = shape === 'one' ? 1 : atOnce;
   const goods = await insertGoods(books, sellers, shape === 'one' ? listingsOfEach : 1);

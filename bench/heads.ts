@@ -5,7 +5,7 @@ import type { LocalChain } from '../src/local/chain/start-chain.ts';
 export interface Heads {
   latest(): number;
   seenAt(block: number): number | undefined;
-  /** Time when a transfer in this block became final. */
+  /** Returns when a transfer in this block became final. */
   finalAt(block: number): number | undefined;
   onHead(act: () => void): void;
 }
@@ -14,7 +14,7 @@ interface Message {
   params?: { result?: { number?: string } };
 }
 
-/** Uses a subscription, so that no polling disturbs the measurement. */
+/** Follows the chain by a subscription, so that no polling disturbs the measurement. */
 export async function followHeads(chain: LocalChain, begun: AsyncDisposableStack): Promise<Heads> {
   const socket = new WebSocket(chain.url.replace(/^http/, 'ws'));
   begun.defer(() => socket.close());

@@ -5,10 +5,10 @@ import { fileURLToPath } from 'node:url';
 import { sha256 } from '../src/platform/canonical-json.ts';
 
 export const PEERS = fileURLToPath(new URL('./peers/', import.meta.url));
-/** Inside the installation, so that both are deleted together. */
+/** Holds the digest of the installed lock file. It is inside the installation, so that both are deleted together. */
 const INSTALLED = join(PEERS, 'node_modules', '.installed-lock');
 
-/** Installs the stock seller's packages unless those of this lock are present. They never are part of the market's own installation. */
+/** Installs the stock seller's packages of this lock file unless present. They are never part of the market's own installation. */
 export async function installPeers(tell: (line: string) => void): Promise<void> {
   const lock = sha256(await readFile(join(PEERS, 'package-lock.json'))).toString('hex');
   const before = await readFile(INSTALLED, 'utf8').catch(() => '');
@@ -19,7 +19,7 @@ export async function installPeers(tell: (line: string) => void): Promise<void> 
 }
 
 function npm(args: readonly string[]): Promise<void> {
-  // Drop npm's variables about the current project, since this is another one.
+  // Drop npm's variables about the current project, because another one is installed here.
   const kept = Object.entries(process.env).filter(
     ([name]) => !/^(?:npm_(?:package|lifecycle)_|npm_config_local)/i.test(name),
   );

@@ -4,13 +4,13 @@ import { openWire } from './wire.ts';
 export interface Slice {
   perSecond: number;
   bytesPerRequest: number;
-  /** CPU share of the client, of one core. */
+  /** CPU use of the client, as a share of one core. */
   clientShare: number;
-  /** CPU share of all processes on the machine, of one core, including other programs. */
+  /** CPU use of all programs on the machine, as a share of one core. */
   machineShare: number;
 }
 
-/** Sends the same requests in the same order for that long, or each once without a time. Every answer must be a 200. */
+/** Sends the requests in the same order for the given time, or each once if there is none. Every answer must be a 200. */
 export async function load(
   url: string,
   requests: readonly Buffer[],
@@ -50,7 +50,7 @@ export async function load(
   };
 }
 
-/** CPU time of all cores and programs. */
+/** Returns the CPU time of all programs on all cores. */
 export function busyMs(): number {
   return cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0);
 }

@@ -19,7 +19,7 @@ export type SellerName = (typeof SELLERS)[number];
 export interface Bought extends Omit<PurchaseRound, 'begun' | 'delivered' | 'transactions'> {
   delivered: number;
   failed: number;
-  /** Cost per delivered purchase. */
+  /** Costs per delivered purchase. */
   spent: Spent;
   /** Gas per payment transaction. */
   gas: number;
@@ -28,7 +28,7 @@ export interface Bought extends Omit<PurchaseRound, 'begun' | 'delivered' | 'tra
 export type Round = Record<SellerName, Bought> & {
   atOnce: number;
   transfersPerSecond: number;
-  /** Cores used by programs outside the benchmark. */
+  /** Number of cores used by programs outside the benchmark. */
   otherCores: number;
 };
 

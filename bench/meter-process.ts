@@ -1,7 +1,7 @@
 import { serveOrders } from './child.ts';
 import { type Counts, type Meter, meterChain, meterDatabase } from './meters.ts';
 
-/** Start a meter before a chain or a database, or return all counts. */
+/** Orders to put a meter before a chain or a database, or to return all counts. */
 export type MeterOrder = { name: string; before: 'chain' | 'database'; target: string } | { counts: true };
 
 export interface MeterAnswer {

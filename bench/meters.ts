@@ -7,7 +7,7 @@ export type Counts = Readonly<Record<string, number>>;
 
 /** A proxy that counts traffic. */
 export interface Meter {
-  /** The proxy's URL. For a database: host and port. */
+  /** URL of the proxy. For a database, its host and port. */
   url: string;
   counts(): Counts;
   close(): Promise<void>;
@@ -51,7 +51,7 @@ export async function meterDatabase(path: string): Promise<Meter> {
   };
 }
 
-/** Reports the message types of one client. The first message has no type. */
+/** Reports the types of one client's messages. The first message has no type. */
 function createMessageCounter(see: (type: string) => void): (bytes: Buffer) => void {
   let waiting: Buffer = Buffer.alloc(0);
   let skip = 0;

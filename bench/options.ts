@@ -5,7 +5,7 @@ export interface Options {
   json: boolean;
   root: string;
   rounds: number;
-  /** Seconds per slice of reads. */
+  /** Length of each slice of reads in seconds. */
   seconds: number;
   listings: number;
   parts: readonly Part[];
@@ -29,7 +29,7 @@ export const HELP = `Measures a market against what the machine can do at best, 
 Progress goes to standard error. bench/README.md says how to read the numbers.
 `;
 
-/** Null: print the help. Throws on an unknown option or a value out of range. */
+/** Returns null if the help is to be printed. Throws on an unknown option or a value out of range. */
 export function readOptions(args: readonly string[]): Options | null {
   const { values } = parseArgs({
     args: [...args],

@@ -13,13 +13,13 @@ export interface Order {
 
 export interface Buyers {
   account(n: number): TestAccount;
-  /** A merchant's key by payer number, for those who buy with one. */
+  /** Keys of merchants by payer number. Undefined for payers without an account. */
   keys: readonly (string | undefined)[];
   /** x402 versions, used in turn. */
   versions: readonly (1 | 2)[];
 }
 
-/** Signs orders with equal goods and prices for all who use the same shelves. No payer buys the same goods twice. */
+/** Signs orders, with the same goods and prices for all who use the same shelves. No payer buys the same goods twice. */
 export async function signOrders(
   chain: LocalChain,
   goods: readonly Goods[],
@@ -30,7 +30,7 @@ export async function signOrders(
   for (let n = given.madeBefore; n < given.madeBefore + given.count; n += 1) {
     const wanted = goods[n % goods.length];
     if (wanted === undefined) throw new Error('no listing to buy');
-    // Shift the payers in every cycle, so that each listing gets another one.
+    // Shift the payers in every cycle, so that each listing gets another payer.
     const number = (n + Math.floor(n / goods.length)) % PAYERS;
     const payer = buyers.account(number);
     const authorization = makeAuthorization(payer, wanted.payee, wanted.priceUnits);

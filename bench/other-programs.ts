@@ -1,7 +1,7 @@
 import { busyMs } from './load.ts';
 import { serverMs } from './spent.ts';
 
-/** Starts watching. The returned function gives the cores used since by programs outside the benchmark. */
+/** Starts watching. The returned function returns how many cores programs outside the benchmark have used since. */
 export async function watchOtherPrograms(): Promise<() => Promise<number>> {
   const begin = performance.now();
   const other = async (): Promise<number> => busyMs() - (await serverMs(process.pid));

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
-/** Clock tick of Linux. Stable for decades, and Node cannot query it. */
+/** Clock tick of Linux. Node cannot query it, but it has been stable for decades. */
 const TICK_MS = 10;
 
 export interface Memory {
@@ -11,7 +11,7 @@ export interface Memory {
   peakMb: number;
 }
 
-/** Returns a process and its living descendants. On other systems than Linux only the process. */
+/** Returns a process and its living descendants. On systems other than Linux, only the process. */
 export async function familyOf(pid: number): Promise<number[]> {
   const names = await readdir('/proc').catch(() => []);
   const parents = new Map<number, number>();
@@ -24,7 +24,7 @@ export async function familyOf(pid: number): Promise<number[]> {
   return family;
 }
 
-/** Total CPU time so far. Null: unknown on this system. */
+/** Returns the total CPU time so far. Null if unknown on this system. */
 export async function cpuMs(pids: readonly number[]): Promise<number | null> {
   let ticks = 0;
   for (const pid of pids) {
@@ -35,7 +35,7 @@ export async function cpuMs(pids: readonly number[]): Promise<number | null> {
   return ticks * TICK_MS;
 }
 
-/** Bytes that a process wrote to disk, in whole pages. Null: unknown. Files in memory do not count. */
+/** Returns the bytes that a process wrote to disk, in whole pages. Files in memory do not count. Null if unknown. */
 export async function writtenBytes(pid: number): Promise<number | null> {
   const text = await readFile(`/proc/${pid}/io`, 'utf8').catch(() => '');
   const bytes = /^write_bytes: (\d+)$/m.exec(text)?.[1];
@@ -53,7 +53,7 @@ export async function memoryOf(pids: readonly number[]): Promise<Memory | null> 
   return memory;
 }
 
-/** Pins all threads of these processes to one core. Returns false where that is impossible. */
+/** Pins all threads of these processes to one core. Returns false if that is impossible. */
 export async function pin(pids: readonly number[], core: number): Promise<boolean> {
   for (const pid of pids) {
     const pinned = await run('taskset', ['-a', '-c', '-p', String(core), String(pid)]).then(
@@ -65,7 +65,7 @@ export async function pin(pids: readonly number[], core: number): Promise<boolea
   return true;
 }
 
-/** Fields from the state on, which follows the name in brackets. Index 1 is the parent, 11 and 12 are user and system time. */
+/** Returns the fields after the name in brackets, from the state on. Index 1 is the parent, 11 and 12 user and system time. */
 async function statFields(pid: number): Promise<string[] | null> {
   const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => null);
   return text === null ? null : text.slice(text.lastIndexOf(')') + 2).split(' ');

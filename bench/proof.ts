@@ -5,9 +5,9 @@ import { systemClock } from '../src/platform/clock.ts';
 import { type Hex, toHex } from '../src/platform/hex.ts';
 import { systemRandom } from '../src/platform/random.ts';
 
-/** Almost the longest that a market accepts, because proofs are signed some time before use. */
+/** Almost the longest validity that a market accepts, because proofs are signed some time before use. */
 const SECONDS_AHEAD = 590;
-/** The timeout in both sellers' terms. */
+/** The timeout in both sellers' payment terms. */
 export const X402_TIMEOUT_SECONDS = 120;
 
 export function makeAuthorization(payer: TestAccount, payee: Hex, units: bigint): Authorization {

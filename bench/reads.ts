@@ -13,14 +13,14 @@ export interface ReadOutcome {
   bytesPerBody: number;
   market: { perSecond: number; rounds: number[]; clientShare: number; machineShare: number };
   static: { perSecond: number; rounds: number[]; clientShare: number; machineShare: number };
-  /** Median of the rounds' ratios, market to static. */
+  /** Median of the rounds' ratios of market to static server. */
   ratio: number;
 }
 
 interface Target {
   route: string;
   paths: string[];
-  /** Some thousand random requests, equal for market and static server. */
+  /** Some thousand random requests, the same for market and static server. */
   drawn: string[];
 }
 
@@ -98,7 +98,7 @@ function listingTarget(listings: number): Target {
   return { route: 'GET /api/listing/:id', paths, drawn: Array.from({ length: DRAWN }, () => pick(paths)) };
 }
 
-/** A random page of a random aisle, or of all. Reads every shelf to its end once beforehand. */
+/** Draws a random page of a random aisle, or of all aisles. Reads every shelf to its end once beforehand. */
 async function shelvesTarget(url: string): Promise<Target> {
   const wire = await openWire(url, { keepBody: true });
   const aisles: string[][] = [];

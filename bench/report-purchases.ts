@@ -10,7 +10,7 @@ const WIDTH = 52;
 const COLUMN = 12;
 const SALES = 1_000;
 
-/** One column per level. */
+/** Returns the report with one column per level. */
 export function purchaseLines({ rounds, foreignPerBlock, books }: Purchases): string[] {
   const row = createRow(rounds);
   return [
@@ -88,7 +88,7 @@ function costRows(row: ReturnType<typeof createRow>, rounds: readonly Round[]): 
   ];
 }
 
-/** Calls and bytes of one method, if there are any. */
+/** Returns the rows with calls and bytes of one method, if there are any. */
 function methodRows(
   row: ReturnType<typeof createRow>,
   rounds: readonly Round[],
@@ -119,7 +119,7 @@ function writtenBy(bought: Bought): number {
   return spentBy(bought, 'walBytes') + spentBy(bought, 'journalBytes');
 }
 
-/** The median of the rounds at each level. */
+/** Makes a function that formats a row with the median of the rounds at each level. */
 function createRow(rounds: readonly Round[]): (label: string, figure: Figure, digits: number) => string {
   return (label, figure, digits) =>
     line(

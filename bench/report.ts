@@ -18,7 +18,7 @@ import {
 export interface Outcome {
   machine: { cores: number; cpu: string; memory_gib: number; node: string; platform: string };
   settings: Record<string, unknown>;
-  /** Null: not measured. */
+  /** Null if not measured. */
   reads: ReadOutcome[] | null;
   free: FreeSales | null;
   purchases: Purchases | null;

@@ -3,7 +3,7 @@ interface Item {
   method?: unknown;
 }
 
-/** The calls of one JSON-RPC body: one, or a batch. */
+/** The calls of one JSON-RPC body, which is one call or a batch. */
 export interface Calls {
   batch: boolean;
   length: number;
@@ -16,7 +16,7 @@ export function readCalls(body: Buffer): Calls {
   return { batch: Array.isArray(parsed), length: items.length, items };
 }
 
-/** Bytes of each call, request and answer. Answers of a batch may come in any order and are matched by id. */
+/** Returns the bytes of each call, request and answer together. Matches the answers of a batch by id, because they come in any order. */
 export function sizesByMethod(calls: Calls, asked: Buffer, answer: Buffer): { method: string; bytes: number }[] {
   const [only] = calls.items;
   if (!calls.batch && only !== undefined) return [{ method: String(only.method), bytes: asked.length + answer.length }];
@@ -28,7 +28,7 @@ export function sizesByMethod(calls: Calls, asked: Buffer, answer: Buffer): { me
   }));
 }
 
-/** A batch may be refused as a whole. */
+/** Returns the items of an answer. A batch may be refused as a whole. */
 function answersOf(answer: Buffer): Item[] {
   const parsed: unknown = JSON.parse(answer.toString());
   return Array.isArray(parsed) ? (parsed as Item[]) : [];

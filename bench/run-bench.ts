@@ -1,5 +1,5 @@
 export interface Running {
-  /** Collects everything started. All of it is stopped at the end, also after a failure. */
+  /** Collects everything that was started. It is stopped at the end, even after a failure. */
   begun: AsyncDisposableStack;
   signal: AbortSignal;
   tell(line: string): void;
@@ -7,7 +7,7 @@ export interface Running {
 
 export interface Bench<Options> {
   help: string;
-  /** Null: print the help. Throws on wrong arguments. */
+  /** Returns null if the help is to be printed. Throws on wrong arguments. */
   read(args: readonly string[]): Options | null;
   measure(options: Options, running: Running): Promise<void>;
 }
@@ -47,7 +47,7 @@ async function run<Options>({ help, read, measure }: Bench<Options>): Promise<vo
   const breaking = new AbortController();
   let running: Promise<void> = Promise.resolve();
   let stopped: Promise<void> | null = null;
-  // Share one disposal, because a second one would return at once, before the first is done.
+  // Share one disposal, because a second one would return before the first is done.
   const stopAll = (): Promise<void> => {
     stopped ??= begun.disposeAsync();
     return stopped;

@@ -39,7 +39,7 @@ async function measureBuying(options: Options, world: World, running: Running): 
   return measurePurchases({ chain, side, stock, heads, foreign, tell: running.tell }, options);
 }
 
-/** Returns log lines above `info`, and malformed ones. */
+/** Returns the log lines that are above `info` or malformed. */
 async function readComplaints(logFile: string): Promise<string[]> {
   const lines = (await readFile(logFile, 'utf8')).split('\n');
   return lines.filter((line) => line !== '' && !line.startsWith('{"level":"info"'));

@@ -28,7 +28,7 @@ const START = Date.UTC(2026, 0, 5, 12);
 /** This API sells nothing in `world`. */
 export const SEEDED_AISLES = AISLES.filter((aisle) => aisle !== 'world');
 
-/** Fills shelves like a used market's: usual text lengths, many sellers, some sales. In bulk, since requests would take a minute. */
+/** Fills shelves like a used market's, with usual text lengths, many sellers and some sales. In bulk, because requests are slow. */
 export async function seed(
   database: Database,
   given: { listings: number; buyers: number; pepper: Buffer },
@@ -45,7 +45,7 @@ export async function seed(
   return { goods, buyerKeys };
 }
 
-/** The listing of that number, even before it is inserted. */
+/** Returns the listing of that number, even before it is inserted. */
 export function goodsOf(id: bigint): Goods {
   return {
     id,

@@ -1,15 +1,15 @@
-/** Settings independent of the command line. All are printed with the result. */
+/** Settings that no option changes. All are printed with the result. */
 
 export const READ_CONNECTIONS = 16;
 export const WARM_UP_SECONDS = 1;
 
-/** More than buy at once, so that no purchase waits for an earlier payment of the same wallet. */
+/** Number of payers. More than buy at once, so that no purchase waits for an earlier payment of the same wallet. */
 export const PAYERS = 128;
 
 export interface Level {
   /** Concurrent purchases whose transaction is not mined yet. */
   atOnce: number;
-  /** Purchases per round. A slow round begins fewer. */
+  /** Purchases per round. A slow round starts fewer. */
   purchases: number;
   transfers: number;
 }
@@ -20,7 +20,7 @@ export const LEVELS: readonly Level[] = [
   { atOnce: 64, purchases: 640, transfers: 800 },
 ];
 
-/** No purchase begins after this time, so that a slow seller's round is smaller and not longer. */
+/** No purchase starts after this time, so that a slow seller's round is smaller instead of longer. */
 export const BUYING_SECONDS = 8;
 
 /** Pause of a buyer between requests, instead of the seconds of Retry-After. */
@@ -34,7 +34,7 @@ export const FOREIGN_TRANSFERS = 300;
 
 export const CHAIN_SETTINGS = {
   blockEverySeconds: 0.1,
-  /** Distance of the finalized head to the latest block. Must be even. */
+  /** Distance from the latest block to the finalized head. Must be even. */
   finalityBlocks: 6,
 } as const;
 

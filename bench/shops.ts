@@ -5,7 +5,7 @@ import type { Seeded } from './seed.ts';
 import { requestBytes, type WireAnswer } from './wire.ts';
 
 export interface Told {
-  /** For example `202` or `503 settlement_pending`. */
+  /** Name of the answer, such as `202` or `503 settlement_pending`. */
   name: string;
   /** The mined transaction, once an answer names it. */
   mined: { hash: Hex; block: number | null } | null;
@@ -18,7 +18,7 @@ export interface Shop {
   read(order: Order, answer: WireAnswer): Told;
 }
 
-/** Every other payer buys with a merchant's key, the others without an account. Half of the proofs are v1, half v2. */
+/** Half of the payers buy with a merchant's key, the others without an account. Half of the proofs are v1, half v2. */
 export function marketShop(url: string, { buyerKeys }: Seeded): Shop {
   return {
     buyers: {
@@ -31,7 +31,7 @@ export function marketShop(url: string, { buyerKeys }: Seeded): Shop {
   };
 }
 
-/** A client of version 2, the default of the stock seller's packages. */
+/** Uses version 2 of x402, the default of the stock seller's packages. */
 export function stockShop(url: string): Shop {
   return {
     buyers: { account: stockPayerAccount, keys: [], versions: [2] },
@@ -54,7 +54,7 @@ function readMarket(order: Order, { status, body: bytes }: WireAnswer): Told {
   const name = [status, body.reason].filter((part) => part !== undefined).join(' ');
   if (body.delivery_token !== undefined) order.headers['x-delivery-token'] = body.delivery_token;
   const { tx_hash: hash = null, block_number: block = null } = body.payment ?? body.receipt ?? {};
-  // Ignore a transaction without a block, since it may still be replaced.
+  // Ignore a transaction without a block, because it may still be replaced.
   const mined = isHex(hash, 32) && block !== null ? { hash, block } : null;
   if (status === 200) {
     checkGoods(order, body.artifact);

@@ -16,7 +16,7 @@ import type { Meters } from './start-meters.ts';
 import { wideLimits } from './wide-limits.ts';
 import { writePrivate } from './write-private.ts';
 
-/** One version of the code with all it needs, and meters before its database and its chain. */
+/** One version of the code with everything that it needs, and meters before its database and its chain. */
 export interface Side {
   name: string;
   marketUrl: string;
@@ -28,7 +28,7 @@ export interface Side {
 }
 
 export interface SideOptions {
-  /** One word, used in the database's name. */
+  /** One word. It becomes part of the database's name. */
   name: string;
   root: string;
   folder: string;
@@ -37,7 +37,7 @@ export interface SideOptions {
   /** The server of all sides. Each has its own database. */
   postgresUrl: string;
   listings: number;
-  /** Signs its payment transactions. Two servers never share a key. */
+  /** Key that signs payment transactions. Two servers never share a key. */
   facilitatorKey: string;
   /** Added to the environment of every side. */
   marketEnv?: Record<string, string>;
@@ -66,13 +66,13 @@ export async function startSide(options: SideOptions): Promise<Side> {
     FACILITATOR_KEY_FILE: await writePrivate(join(folder, 'signer.key'), `${options.facilitatorKey}\n`),
     FACILITATOR_DATA_DIR: folder,
     FACILITATOR_LIMITS: limits.facilitator,
-    // Gas on the local chain costs a hundred times the real price. Older code without these limits has no price setting.
+    // Gas on the local chain costs a hundred times the real price. Older code without these limits has no setting for it.
     ...(limits.facilitator === '{}' ? {} : { FACILITATOR_ETHER_USDC: '50' }),
     ...options.facilitatorEnv,
   }));
   const market = await startPart(options, folder, 'market', async (port) => ({
     DATABASE_URL: database.url,
-    // Holds the log copy of this database. Left in a checkout, it would make the next run report a lost history.
+    // This folder holds the copy of this database's log. Left in a checkout, it would make the next run report a lost history.
     OPENAISLE_DATA_DIR: folder,
     OPENAISLE_PORT: port,
     OPENAISLE_PEPPER_FILE: pepperFile,

@@ -1,6 +1,6 @@
 import { cpuMs, familyOf, writtenBytes } from './process-facts.ts';
 
-/** Costs so far or per purchase, by name: `market.calls eth_call`, `statements`, `marketMs`. Missing means zero, NaN unknown. */
+/** Costs so far or per purchase, by name, such as `statements` or `marketMs`. A missing name means zero, NaN unknown. */
 export type Spent = Readonly<Record<string, number>>;
 
 export function difference(from: Spent, to: Spent): Spent {
@@ -19,7 +19,7 @@ function mapCosts(spent: Spent, change: (value: number, name: string) => number)
   return Object.fromEntries(Object.entries(spent).map(([name, value]) => [name, change(value, name)]));
 }
 
-/** CPU time of a server and its descendants. */
+/** Returns the CPU time of a server and its descendants. */
 export async function serverMs(pid: number): Promise<number> {
   return (await cpuMs(await familyOf(pid))) ?? Number.NaN;
 }
@@ -28,7 +28,7 @@ export async function diskBytes(pid: number): Promise<number> {
   return (await writtenBytes(pid)) ?? Number.NaN;
 }
 
-/** CPU time of processes that come and go. An ended one keeps its last known value. */
+/** Sums up the CPU time of processes that come and go. Ended processes keep their last known value. */
 export function createCpuLedger(): (pids: readonly number[]) => Promise<number> {
   const seen = new Map<number, number>();
   return async (pids) => {

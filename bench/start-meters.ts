@@ -3,7 +3,7 @@ import type { MeterAnswer, MeterOrder } from './meter-process.ts';
 import type { Counts } from './meters.ts';
 
 export interface Meters {
-  /** Resolves with the meter's address: the URL of a chain, host and port of a database. */
+  /** Starts a meter and resolves with its address: a URL for a chain, host and port for a database. */
   stand(name: string, before: 'chain' | 'database', target: string): Promise<string>;
   counts(): Promise<Record<string, Counts>>;
 }

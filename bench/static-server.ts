@@ -1,13 +1,13 @@
 import { createServer } from 'node:http';
 import { openWire, requestBytes } from './wire.ts';
 
-/** Sent once by its parent. */
+/** Order that the parent process sends once. */
 export interface StaticOrder {
   marketUrl: string;
   paths: string[];
 }
 
-/** Fetches every path from the market once and then serves those bytes: the best that node:http can do. */
+/** Fetches every path from the market once and then serves those bytes, which is the fastest that node:http can be. */
 process.once('message', (order: StaticOrder) => {
   serve(order).catch((error: unknown) => {
     if (process.connected) console.error(error);

@@ -13,7 +13,7 @@ import type { Goods } from './seed.ts';
 import { named, type Spent, serverMs } from './spent.ts';
 import type { Meters } from './start-meters.ts';
 
-/** `@x402/express` with the facilitator of `@x402/core`, each in its own process, as their documentation shows. */
+/** A seller with `@x402/express` and the facilitator of `@x402/core`, each in its own process, as their documentation shows. */
 export interface StockSeller {
   url: string;
   logFiles: string[];

@@ -17,7 +17,7 @@ const MINED_WITHIN_MS = 60_000;
 /** Too little to be the price of any listing. */
 const UNITS = 1n;
 
-/** Signed in advance, one list per sender, to be submitted in order. */
+/** Transactions signed in advance: one list per sender, to be submitted in order. */
 export type Lanes = Hex[][];
 
 export interface TransferSigner {

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 /** Too high for a load from one address to reach. */
 const WIDE = 1_000_000_000;
 
-/** Settings that lift the limits for a load from one machine, by the names of this checkout. */
+/** Returns settings that lift the limits for a load from one machine, under the names that this checkout uses. */
 export async function wideLimits(root: string): Promise<{ market: string; facilitator: string }> {
   const market = await limitNames(join(root, 'src/contract/vocabulary.ts'));
   const facilitator = await limitNames(join(root, 'src/facilitator/budget/gas-budget.ts'));

@@ -23,7 +23,7 @@ interface Waiting {
 
 interface Head {
   status: number;
-  /** Null: chunked. */
+  /** Null if the body is chunked. */
   length: number | null;
   size: number;
   text: string;
@@ -134,7 +134,7 @@ export interface WireRequest {
   body?: unknown;
 }
 
-/** Built in advance, so that sending takes one write. */
+/** Builds the whole request in advance, so that sending it takes one write. */
 export function requestBytes(url: string, { method, path, headers = {}, body }: WireRequest): Buffer {
   const content = body === undefined ? null : Buffer.from(JSON.stringify(body));
   const all: Record<string, string> = {

@@ -12,7 +12,7 @@ export interface World {
   chain: LocalChain;
   meters: Meters;
   side: Side;
-  /** For files of this run. */
+  /** Folder for files of this run. */
   folder: string;
 }
 

@@ -11,7 +11,7 @@ export interface HonestOutcome {
 }
 
 const READS = ['/api/shelves', '/healthz', '/api/merchants', '/'];
-/** Attacking addresses. Each sends one request after the other. */
+/** Number of attacking addresses. Each sends one request at a time. */
 const ATTACKERS = 4;
 
 /** Measures honest clients on an idle market, and while strangers send hostile requests. */
@@ -34,7 +34,7 @@ export async function measureHonest(
   return { without, beside: { ...beside, attacks: await attack.end() } };
 }
 
-/** Endpoints without a key, with the largest body, with stored texts, and with public reads. */
+/** Covers an endpoint without a key, the largest body, stored texts, and public reads. */
 const ATTACKED: ReadonlySet<string> = new Set(['register', 'createListing', 'postComment', 'browseShelves']);
 const LEAST_BYTES = 10_000;
 
@@ -57,7 +57,7 @@ function startAttack(port: number, requests: readonly HostileRequest[]) {
   };
   const running = Array.from({ length: ATTACKERS }, (_, index) => run(index));
   return {
-    /** Returns the number of requests answered or cut. */
+    /** Stops and returns the number of requests that were answered or cut off. */
     end: async (): Promise<number> => {
       isOver = true;
       await Promise.all(running);
@@ -66,7 +66,7 @@ function startAttack(port: number, requests: readonly HostileRequest[]) {
   };
 }
 
-/** Resolves when the answer is complete or the connection was cut. */
+/** Resolves when the answer is complete or the connection was cut off. */
 function send(port: number, { method, path, headers, body }: HostileRequest, localAddress: string): Promise<void> {
   const length = body === null ? {} : { 'content-length': String(body.length) };
   return new Promise((resolve) => {

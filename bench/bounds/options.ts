@@ -24,7 +24,7 @@ Linux only. Progress goes to standard error. It ends with 1 where an endpoint ta
 bench/README.md says how to read the numbers.
 `;
 
-/** Null: print the help. Throws on an unknown option or a value out of range. */
+/** Returns null if the help is to be printed. Throws on an unknown option or a value out of range. */
 export function readOptions(args: readonly string[]): Options | null {
   const { values } = parseArgs({
     args: [...args],

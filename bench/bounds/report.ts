@@ -4,7 +4,7 @@ import type { HonestOutcome } from './measure-honest.ts';
 import { type Row, tooDear } from './measure-table.ts';
 
 export interface Outcome {
-  /** Null: not measured. */
+  /** Null if not measured. */
   table: Row[] | null;
   honest: HonestOutcome | null;
 }

@@ -25,7 +25,7 @@ export interface ShownPage {
   next_cursor: string | null;
 }
 
-/** Reads a page of a shelf and throws on a fault in it. */
+/** Reads a page of a shelf. Throws if the page has a fault. */
 export async function readPage(url: string, path: string, agent: Agent, gzip = false): Promise<ShownPage> {
   const { status, length, bytes } = await fetchBytes(`${url}${path}`, agent, gzip);
   if (status !== 200) throw new Error(`${path} is answered ${status}: ${bytes.toString().slice(0, 200)}`);
@@ -54,7 +54,7 @@ function faultOf(page: ShownPage, query: URLSearchParams): string | null {
   return null;
 }
 
-/** Reads up to that many pages of a shelf. No row may come twice, and no more rows than the first total. */
+/** Reads up to that many pages of a shelf. Throws if a row repeats, or if there are more rows than the first total. */
 export async function checkWalk(url: string, query: string, agent: Agent, pages: number): Promise<void> {
   const seen = new Set<number>();
   let most: number | null = null;

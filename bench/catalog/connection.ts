@@ -21,7 +21,7 @@ const ZERO = 48;
 const LOWER = 0x20;
 const NAME = Buffer.from('content-length');
 
-// All lanes share one buffer, because each finishes with its bytes before the next lane reads.
+// All connections share one buffer, because each has used its bytes before the next one reads.
 const incoming = Buffer.allocUnsafe(262_144);
 
 /**
@@ -30,7 +30,7 @@ const incoming = Buffer.allocUnsafe(262_144);
  */
 export function runConnection(host: string, port: number, hooks: ConnectionHooks): Promise<void> {
   return new Promise((resolve, reject) => {
-    /** Bytes of the current answer still to come. 0: its header comes next. */
+    /** Bytes of the current answer that are still to come. At 0 a header comes next. */
     let left = 0;
     let head: Head = { status: 0, size: 0 };
     /** The beginning of a header that arrived in parts. */
@@ -81,7 +81,7 @@ export function runConnection(host: string, port: number, hooks: ConnectionHooks
   });
 }
 
-/** Null while the header is incomplete. Supports answers with a content-length, and those without a body. */
+/** Returns null while the header is incomplete. Supports answers with a content-length, and answers without a body. */
 export function readHead(bytes: Buffer, length: number): Head | null {
   let contentLength = -1;
   let line = 0;
@@ -104,7 +104,7 @@ function statusIn(bytes: Buffer): number {
   return ((bytes[9] ?? 0) - ZERO) * 100 + ((bytes[10] ?? 0) - ZERO) * 10 + (bytes[11] ?? 0) - ZERO;
 }
 
-/** Parses a line if it is Content-Length, else returns -1. */
+/** Parses a Content-Length line. Returns -1 for any other line. */
 function lengthIn(bytes: Buffer, from: number, to: number): number {
   if (bytes[from + NAME.length] !== COLON) return -1;
   for (let at = 0; at < NAME.length; at += 1) {

@@ -7,7 +7,7 @@ interface Texts {
   text: string;
 }
 
-/** Counts the live listings that contain each word in title, tags, seller, description or preview, by reading all of them. */
+/** Reads all live listings and counts those that contain each word in title, tags, seller, description or preview. */
 export async function countWords(client: ClientBase, words: readonly string[]): Promise<Map<string, number>> {
   const counts = new Map(words.map((word) => [word, 0]));
   for (let after = 0n; ; ) {
@@ -31,7 +31,7 @@ function foldText(text: string): string {
   return text.normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase();
 }
 
-/** Matches whole words: no letter or digit next to it. */
+/** Matches whole words, which have no letter or digit next to them. */
 function holdsWord(text: string, word: string): boolean {
   for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + 1)) {
     if (!isInWord(text.charAt(at - 1)) && !isInWord(text.charAt(at + word.length))) return true;

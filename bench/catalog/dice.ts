@@ -1,14 +1,14 @@
-/** Reproducible random numbers: a seed gives the same ones on every machine. */
+/** Reproducible random numbers. A seed gives the same numbers on every machine. */
 export interface Dice {
-  /** Uniform in [0, 1). */
+  /** Returns a uniform number in [0, 1). */
   share(): number;
-  /** Uniform in [0, below). */
+  /** Returns a uniform integer in [0, below). */
   int(below: number): number;
   pick<T>(from: readonly T[]): T;
   hex(bytes: number): string;
 }
 
-/** sfc32, warmed up until the seed's bits are mixed. */
+/** Creates an sfc32 generator, warmed up until the seed's bits are mixed. */
 export function createDice(seed: number): Dice {
   let [a, b, c, d] = [seed | 0, 0x9e3779b9 | 0, 0x243f6a88 | 0, 1];
   const next = (): number => {
@@ -38,7 +38,7 @@ export function createDice(seed: number): Dice {
   };
 }
 
-/** A separate generator per purpose, so that more draws for one purpose do not change the others. */
+/** Creates a separate generator per purpose, so that more draws for one purpose do not change the others. */
 export function diceFor(seed: number, purpose: string): Dice {
   let mixed = seed | 0;
   for (const character of purpose) mixed = (Math.imul(mixed, 31) + (character.codePointAt(0) ?? 0)) | 0;

@@ -3,22 +3,22 @@ import { JSON_HEADERS, type PageKind, type PageRequest, type SqlPage } from './p
 import type { Seeded } from './seed.ts';
 import { secondPage } from './walk.ts';
 
-/** A page and its SQL equivalent, or null where nobody would build it by SQL. */
+/** A page and its SQL equivalent. Null if nobody would build the page by SQL. */
 export type Drawn = [path: string, sql: SqlPage | null];
 export type Draw = (dice: Dice) => Drawn;
 export type Make = (dice: Dice) => PageKind | Promise<PageKind>;
 
-/** Kinds of pages by name. Each is made on demand, because places deep in a shelf have to be searched. */
+/** Kinds of pages by name. Each is made on demand, because finding pages deep in a shelf takes time. */
 export interface KindList {
   kinds: Map<string, () => Promise<PageKind>>;
   add(name: string, make: Make): void;
   /** Adds up to `count` different requests. */
   many(name: string, draw: Draw, count?: number): void;
-  /** The same, plus the second pages of the same shelves, which no market caches. */
+  /** Like `many`, plus the second pages of the same shelves, which no market caches. */
   walked(name: string, draw: Draw, count?: number): void;
 }
 
-/** Different requests of a kind that has many. */
+/** Number of different requests of a kind that has many. */
 export const DISTINCT = 400;
 
 export function createKindList(url: string, { seed }: Seeded): KindList {
@@ -51,7 +51,7 @@ export function createKindList(url: string, { seed }: Seeded): KindList {
 
 export function kindOf(name: string, pages: readonly Drawn[], headers = JSON_HEADERS): PageKind {
   const requests: PageRequest[] = pages.map(([path]) => ({ path, headers }));
-  // By SQL, the gzip variant would be the same page compressed.
+  // Skip the gzip variant by SQL: it would be the same page, compressed.
   const plain = headers === JSON_HEADERS;
   return { name, status: 200, requests, sql: pages.flatMap(([, page]) => (plain && page !== null ? [page] : [])) };
 }

@@ -16,7 +16,7 @@ export interface Goods {
   sales: number;
 }
 
-/** Average length in characters, minus the half word or sentence by which a text overshoots. */
+/** Target lengths in characters, less the half word or sentence by which a text overshoots on average. */
 const TITLE_LENGTH = 50 - 3;
 const DESCRIPTION_LENGTH = 380 - 32;
 const PREVIEW_LENGTH = 580 - 32;
@@ -26,7 +26,7 @@ const FREE_SHARE = 0.2;
 const UNITS_PER_CENT = 10_000;
 const MOST_VOTES = 2_000;
 const MOST_SALES = 300;
-/** Default 1. Listings in `world` are things of a city. */
+/** Weights of aisles. Others have weight 1. Listings in `world` are things of a city. */
 const AISLE_WEIGHTS: Readonly<Partial<Record<Aisle, number>>> = {
   skills: 22,
   prompts: 20,
@@ -39,7 +39,7 @@ const AISLE_WEIGHTS: Readonly<Partial<Record<Aisle, number>>> = {
   other: 5,
 };
 
-/** Generates listings in order, with ids from 1. A seed always gives the same ones. */
+/** Generates listings in order, with ids from 1. A seed always gives the same listings. */
 export function createGoods(seed: number, given: { sellers: number; vocabulary: Vocabulary }): (id: number) => Goods {
   const dice = diceFor(seed, 'goods');
   const { words, tags } = given.vocabulary;
@@ -85,7 +85,7 @@ function distinct(count: number, draw: () => string): string[] {
   return [...drawn];
 }
 
-/** A fifth is free. The rest costs cents to hundreds, often one of the same round prices. */
+/** Makes a fifth of the goods free. The rest cost cents to hundreds of USDC, often at a common round price. */
 function drawPrice(dice: Dice): number {
   if (dice.share() < FREE_SHARE) return 0;
   const cents = Math.exp(Math.log(10) + dice.share() * Math.log(5_000));

@@ -30,7 +30,7 @@ export const LISTING_COLUMNS = [
 export const COUNT_COLUMNS = ['id', 'votes', 'sales'] as const;
 
 const START = Date.UTC(2026, 0, 5, 12);
-/** The shop is one year old, for any number of goods. */
+/** The listings span one year, however many there are. */
 const AGE_MS = 365 * 86_400_000;
 const NULL = '\\N';
 
@@ -38,12 +38,12 @@ export function walletOf(seller: number): Buffer {
   return sha256(`bench seller ${seller}`).subarray(0, 20);
 }
 
-/** A wallet sells goods or things, never both. */
+/** Returns the wallet for a seller's things. A wallet sells goods or things, never both. */
 export function thingWalletOf(seller: number): Buffer {
   return sha256(`bench seller of things ${seller}`).subarray(0, 20);
 }
 
-/** Must equal the bytes made by the SQL in seed-around.ts. */
+/** Must make the same bytes as the SQL in seed-around.ts. */
 function goodsOf(id: number): { salt: Buffer; content: string } {
   return { salt: sha256(`salt ${id}`), content: `goods of listing ${id}` };
 }

@@ -11,7 +11,7 @@ export interface LoadOrder {
   connections: number;
   seconds: number;
   /**
-   * Total requests per second, started at fixed times and timed from when they were due. Omitted: each starts when the last is answered.
+   * Total requests per second, started at fixed times and timed from when they were due. If omitted, each starts when the last is answered.
    */
   perSecond?: number;
 }
@@ -20,7 +20,7 @@ export interface LoadAnswer {
   answered: number;
   seconds: number;
   bytes: number;
-  /** CPU share of this process, of one core. */
+  /** CPU use of this process, as a share of one core. */
   share: number;
   latencies: number[];
 }
@@ -36,7 +36,7 @@ async function load(order: LoadOrder): Promise<LoadAnswer> {
   let answered = 0;
   let bytes = 0;
   const lane = (): Promise<void> => {
-    /** Start time of the current request. 0: none. */
+    /** Start time of the current request, or 0. */
     let since = 0;
     let place = 0;
     const take = (now: number): boolean => {

@@ -112,7 +112,7 @@ async function openFolder({ dataDir, keep }: Options, { begun, tell }: Surroundi
   return folder;
 }
 
-/** Enough memory for all listings: their JSON, plus room for replacements. */
+/** Enough memory for the JSON of all listings, plus room for replacements. */
 const MEMORY_MB_PER_LISTING = 0.00195;
 const DEFAULT_MEMORY_MB = 2_048;
 
@@ -178,7 +178,7 @@ async function measure(stage: Stage, market: MarketServer): Promise<Measured> {
   return { ...nothing, rows: await measureKinds(stage, market) };
 }
 
-/** Pins our other processes, including the database, to the client's core. Otherwise they move between the two cores. */
+/** Pins our other processes, including the database, to the client's core. Otherwise they would move between the cores. */
 async function leaveCoreTo(servers: readonly number[]): Promise<void> {
   const ours = await familyOf(process.pid);
   await pin(
@@ -230,7 +230,7 @@ function chosenKinds<Kind>({ only }: Options, kinds: Map<string, Kind>): [string
   return [...kinds].filter(([name]) => only.length === 0 || only.includes(name));
 }
 
-/** Equally many requests of some kinds in random order. */
+/** Makes the same number of requests of each mixed kind, in random order. */
 async function mixedRequests({ seeded }: Stage, market: MarketServer): Promise<PageRequest[]> {
   const kinds = pageKinds(market.url, seeded, 0);
   const dice = diceFor(seeded.seed, 'mixed');
@@ -245,7 +245,7 @@ async function mixedRequests({ seeded }: Stage, market: MarketServer): Promise<P
   return mixed.sort((a, b) => a.place - b.place).map(({ request }) => request);
 }
 
-/** Returns the market's log lines above `info`, and malformed ones. */
+/** Returns the lines of the market's log that are above `info` or malformed. */
 async function readComplaints(logFile: string): Promise<string[]> {
   const lines = (await readFile(logFile, 'utf8')).split('\n');
   return lines.filter((line) => line !== '' && !line.startsWith('{"level":"info"') && !EXPECTED.test(line));

@@ -10,7 +10,7 @@ export interface Row {
   page: string;
   rps: number;
   static_rps: number;
-  /** Median of the ratios of neighbouring slices. */
+  /** Median of the ratios of adjacent slices. */
   ratio: number;
   p50_ms: number;
   p99_ms: number;
@@ -27,7 +27,7 @@ export interface Row {
   static_client_share: number;
   /** Share of one core used by everything except server and client while the market was measured. */
   other_share: number | null;
-  /** Figures limited by the client and not by the server. */
+  /** Sides whose figure was limited by the client, not by the server. */
   client_limited: readonly ('market' | 'static')[];
 }
 

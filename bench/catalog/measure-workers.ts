@@ -8,7 +8,7 @@ export interface WorkersOutcome {
   workers: number;
   one_rps: number;
   many_rps: number;
-  /** Median of the ratios of neighbouring slices. */
+  /** Median of the ratios of adjacent slices. */
   ratio: number;
   ratios: readonly number[];
   load: { shelves_s: number; text_s: number };
@@ -23,7 +23,7 @@ export interface WorkersOrder {
   seconds: number;
 }
 
-/** Both markets run on the same database at the same time. The idle one only follows its feed. */
+/** Compares two markets that run on one database at the same time. The idle one only follows its feed. */
 export async function measureWorkers({ client, one, many, requests, seconds }: WorkersOrder): Promise<WorkersOutcome> {
   const target = async (server: MarketServer): Promise<Target> => ({ url: server.url, pids: await server.family() });
   const targets = { one: await target(one), many: await target(many) };

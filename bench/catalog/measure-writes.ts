@@ -19,23 +19,23 @@ export interface Round {
 
 export interface WritesOutcome {
   rate: number;
-  /** Requested reads per second. Null: as many as possible. */
+  /** Requested reads per second. Null for as many as possible. */
   reads: number | null;
   reads_with: number;
   reads_without: number;
-  /** Median of the ratios of neighbouring slices. */
+  /** Median of the ratios of adjacent slices. */
   ratio: number;
   rounds: readonly Round[];
   /**
-   * The same for a static server on the market's core during the same writes. It does no work for them, so its loss shows what other
+   * The same for a static server on the market's core during the same writes. Writes cost it no work, so its loss shows what other
    * processes take on both cores.
    */
   fixed: { ratio: number; rounds: readonly Round[] };
   p99_with_ms: number;
   p99_without_ms: number;
-  /** CPU milliseconds of the market per write while few clients read. Null: unknown on this system. */
+  /** CPU milliseconds of the market per write while few clients read. Null if unknown on this system. */
   cpu_ms_per_write: number | null;
-  /** Shares of one core: the market with writes, and everything except market and reader (database and writer). */
+  /** Shares of one core used by the market during writes, and by everything but market and reader (database and writer). */
   market_share: number;
   other_share: number;
   written_per_second: number;
@@ -58,7 +58,7 @@ export interface WritesOrder {
   seeded: Seeded;
   requests: readonly PageRequest[];
   rate: number;
-  /** Requested reads per second. Null: as many as possible. */
+  /** Requested reads per second. Null for as many as possible. */
   reads: number | null;
   seconds: number;
   next: () => Write;
@@ -67,13 +67,13 @@ export interface WritesOrder {
 
 /** Longer than other slices, because single writes are rare. */
 const SLICE_SECONDS = 1.5;
-/** Time until code that runs two hundred times a second is compiled. A market that has run for a minute is past that. */
+/** Time until code that runs two hundred times a second is compiled. A market that has run for a minute has it compiled. */
 const WRITING_WARM_UP_SECONDS = 15;
 const ALONE_SECONDS = 8;
 /** Longer than the quarter of a second after which every process has to show a change. */
 const QUIET_MS = 400;
 
-/** Measures reads without and with writes in turn. Between rounds writing stops and everything is counted again. */
+/** Measures reads without and with writes in turn. Between rounds, writing stops and the answers are checked by a recount. */
 export async function measureWrites(order: WritesOrder): Promise<WritesOutcome> {
   const { client, fixed, market, rate, requests, seeded, tell } = order;
   const load = createWriteLoad();

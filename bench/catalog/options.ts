@@ -6,17 +6,17 @@ export interface Options {
   json: string | null;
   /** Seconds per kind of page and side. */
   seconds: number;
-  /** More than one: compare that many processes with one, and measure nothing else. */
+  /** Number of processes. If more than one, compares them with a single process and measures nothing else. */
   workers: number;
-  /** Kinds to measure, of pages or with `writes` of writes. Empty: all pages, all writes mixed. */
+  /** Kinds of pages to measure, or kinds of writes if `writes` is set. If empty, all pages, or all writes mixed. */
   only: readonly string[];
   seed: number;
   sql: boolean;
-  /** Writes per second during the reads. Null: measure kinds of pages instead. */
+  /** Writes per second during the reads. Null measures kinds of pages instead. */
   writes: number | null;
-  /** Reads per second during the writes. Null: as many as possible. */
+  /** Reads per second during the writes. Null for as many as possible. */
   reads: number | null;
-  /** True: writes go to a second process of the market. */
+  /** True if writes go to a second process of the market. */
   elsewhere: boolean;
   dataDir: string | null;
   keep: boolean;
@@ -46,7 +46,7 @@ export const HELP = `Measures the catalog of a market against a server that only
 Progress goes to standard error. bench/catalog/README.md says how to read the numbers.
 `;
 
-/** Null: print the help. Throws on an unknown option or a value out of range. */
+/** Returns null if the help is to be printed. Throws on an unknown option or a value out of range. */
 export function readOptions(args: readonly string[]): Options | null {
   const text = (standard: string) => ({ type: 'string', default: standard }) as const;
   const { values } = parseArgs({

@@ -11,7 +11,7 @@ import { deepPlaces } from './walk.ts';
 const OF_EACH_AISLE = 60;
 const MINUTE_MS = 60_000;
 
-/** Every measured kind of page by name. `seconds` is the total duration of a measurement. */
+/** Returns every measured kind of page by name. `seconds` is the total duration of a measurement. */
 export function pageKinds(url: string, seeded: Seeded, seconds: number): KindList['kinds'] {
   const list = createKindList(url, seeded);
   const { kinds, add, many } = list;
@@ -55,7 +55,7 @@ async function deepInAisles(url: string, dice: Dice): Promise<Drawn[]> {
   return pages;
 }
 
-/** The first page has a cursor, which contains the current minute. So its tag changes every minute, and is read anew. */
+/** The first page's cursor contains the current minute, so the page's ETag changes every minute and is read again. */
 async function notModified(url: string, seconds: number): Promise<PageKind> {
   const left = MINUTE_MS - (systemClock.now() % MINUTE_MS);
   if (left < seconds * 1_000 && seconds * 1_000 < MINUTE_MS) await systemClock.sleep(left + 50);

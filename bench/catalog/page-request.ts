@@ -8,7 +8,7 @@ export interface PageKind {
   name: string;
   status: 200 | 304;
   requests: readonly PageRequest[];
-  /** The same pages by SQL. Empty for a kind without a comparison. */
+  /** The same pages by SQL. Empty for a kind that is not compared with SQL. */
   sql: readonly SqlPage[];
 }
 
@@ -20,7 +20,7 @@ export interface SqlShelf {
   tag?: string;
   words?: string;
   sort: 'new' | 'karma' | 'relevance';
-  /** Start after this row in the order of the shelf. */
+  /** Row after which the page starts, in the order of the shelf. */
   after?: { id: number; votes: number };
 }
 

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 
-/** `isBlacklisted(address)`: the only call made when goods are listed free of a fee. */
+/** Selector of `isBlacklisted(address)`, the only call made when goods are listed without a fee. */
 const IS_BLACKLISTED = '0xfe575a87';
 const NO = `0x${'0'.repeat(64)}`;
 
@@ -16,7 +16,7 @@ function answerTo({ id, method, params: [call] }: Call) {
   return { jsonrpc: '2.0', id, ...answer };
 }
 
-/** A chain that blocks no wallet and answers no other call, so that goods can be listed while they are read. */
+/** Starts a chain that reports no wallet as blocked and answers no other call. That suffices to list goods during reads. */
 export function startQuietChain(): Promise<{ url: string; stop(): Promise<void> }> {
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];

@@ -12,11 +12,11 @@ export interface ReadAlong {
   stop(): Promise<void>;
 }
 
-/** Few enough not to change the figures, because each of these pages is checked completely. */
+/** Few enough not to change the figures, although each of these pages is checked completely. */
 const PAGES_PER_SECOND = 20;
 const WALK_PAGES = 12;
 
-/** An additional reader that checks every page. */
+/** Starts an additional reader that checks every page. */
 export function readAlong(url: string, paths: readonly string[], seeded: Seeded): ReadAlong {
   const agent = new Agent({ keepAlive: true, maxSockets: 2 });
   const stopped = new AbortController();

@@ -14,7 +14,7 @@ interface SeedPlan {
 const MOST_EVENTS = 50_000;
 const JOINED = '2026-01-05T12:00:00Z';
 
-/** Fills all tables around the listings. Merchants also are the voters and the takers of free goods. */
+/** Fills all tables around the listings. Merchants are also the voters and the takers of free goods. */
 export async function seedAround(client: ClientBase, given: SeedPlan, begin: (what: string) => void): Promise<void> {
   begin('merchants');
   await seedMerchants(client, given);
@@ -69,13 +69,13 @@ async function seedMerchants(client: ClientBase, { sellers, vocabulary }: SeedPl
   });
 }
 
-/** Unique, because each number at the end is used once. */
+/** Returns a unique handle, because each number at the end is used once. */
 export function handleOf(merchant: number, { tags }: Vocabulary): string {
   const [word = ''] = (tags[merchant % tags.length] ?? '').split('-');
   return `${word}-${merchant}`;
 }
 
-/** No thing is sold yet, so that all are on the shelves. */
+/** Inserts things that are all unsold, so that all are on the shelves. */
 async function seedThings(client: ClientBase): Promise<void> {
   await client.query(`
     insert into world_drafts (id, merchant_id, title, description, preview, price_units, seller_wallet, tags, thing_id, state, offer_id,
@@ -91,7 +91,7 @@ async function seedThings(client: ClientBase): Promise<void> {
     from listings where aisle = 'world'`);
 }
 
-/** Paid purchases with payments and proofs, as if each had been paid on the chain. */
+/** Inserts paid purchases with payments and proofs, as if each had been paid on the chain. */
 async function seedSales(client: ClientBase): Promise<void> {
   const { chainId, usdc } = NETWORKS.base;
   await client.query(`
@@ -117,7 +117,7 @@ async function seedSales(client: ClientBase): Promise<void> {
     select listing_id, payer, id, value_units, value_units, tx_hash, block_number, 'x402', created_at from paid`);
 }
 
-/** The log starts with the newest listings, enough for the pages that show it. */
+/** Inserts events of the newest listings only, which is enough for the pages that show the log. */
 async function seedEvents(client: ClientBase, { listings }: SeedPlan): Promise<void> {
   const older = Math.max(0, listings - MOST_EVENTS);
   await client.query(`

@@ -23,9 +23,9 @@ export interface SeedOrder {
   tell(line: string): void;
 }
 
-/** Raise it when the same seed gives other rows, so that a folder with the old ones is refused. */
+/** Raise this when the same seed gives other rows, so that a folder with the old rows is refused. */
 const SHAPE = 3;
-/** From the line COUNTS_FROM on, this migration counts existing rows. Needed because the rows were inserted without its triggers. */
+/** From the line COUNTS_FROM on, this migration counts existing rows. We need that, because its triggers were off. */
 const COUNTERS = new URL('../../migrations/market/0021-counters.sql', import.meta.url);
 const COUNTS_FROM = '-- What there is.';
 const CHUNK = 10_000;
@@ -83,7 +83,7 @@ async function fill(client: ClientBase, seeded: Seeded, { signal, tell }: SeedOr
   await client.query(`insert into bench.seeded values (${listings}, ${seed}, ${SHAPE})`);
   await client.query('commit');
   await client.query('set session_replication_role = origin');
-  // With triggers on, since one of them records the history of pins.
+  // Triggers are on here, because one of them records the history of pins.
   await client.query(`update listings set pinned = true where state = 'live' and id in (select id from listings
     where state = 'live' order by abs(id - ${listings} * 0.7) limit 5)`);
   tell('seeding: vacuum, analyze');
@@ -91,7 +91,7 @@ async function fill(client: ClientBase, seeded: Seeded, { signal, tell }: SeedOr
   tell(`seeded in ${((performance.now() - begin) / 1_000).toFixed(1)} s`);
 }
 
-/** Makes the next rows while the server loads the ones before. */
+/** Makes the next rows while the server loads the previous ones. */
 async function copyListings(
   client: ClientBase,
   seeded: Seeded,

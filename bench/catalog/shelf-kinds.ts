@@ -3,12 +3,12 @@ import type { Dice } from './dice.ts';
 import { type KindList, kindOf, shelfPath } from './draw-kinds.ts';
 import type { Seeded } from './seed.ts';
 
-/** Ranks in the vocabulary by the share of listings that contain the word: about 0.03 %, 1 to 2 %, 25 to 80 %. */
+/** Ranges of ranks in the vocabulary, whose words are in about 0.03 %, 1 to 2 %, and 25 to 80 % of the listings. */
 const RARE = [30_000, 50_000] as const;
 const MIDDLING = [500, 1_200] as const;
 const COMMON = [6, 40] as const;
 const ANY = [60, 50_000] as const;
-/** More rare words than a market caches, since their pages are short and many. */
+/** More rare words than a market caches, because their many pages are short. */
 const DISTINCT_RARE = 3_000;
 
 /** Adds first pages of shelves by filter and by word. */

@@ -16,9 +16,9 @@ export interface Slice {
   bytesPerAnswer: number;
   /** Share of one core. */
   clientShare: number;
-  /** Share of one core. Null: unknown on this system. */
+  /** Share of one core. Null if unknown on this system. */
   serverShare: number | null;
-  /** Share of one core used by other programs, including the market's database. Null: unknown on this system. */
+  /** Share of one core used by other programs, including the market's database. Null if unknown on this system. */
   otherShare: number | null;
   /** CPU microseconds of the server per answer. */
   cpuMicros: number | null;

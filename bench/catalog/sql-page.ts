@@ -25,7 +25,7 @@ function count(database: Queryable, shelf: SqlShelf): Promise<{ total: bigint }>
   return database.one<{ total: bigint }>(sql`select count(*) as total from bench.shelf s where ${filterOf(shelf)}`);
 }
 
-/** Takes two queries for words: first all matching ids by index, then the page. A single query would scan in page order. */
+/** Runs two queries for words: all matching ids by index, then the page. A single query would scan in page order. */
 function readRows(database: Queryable, shelf: SqlShelf): Promise<ListingRow[]> {
   const { words, after, sort } = shelf;
   const order = sort === 'karma' ? sql`s.votes desc, s.id desc` : sql`s.id desc`;

@@ -4,7 +4,7 @@ import { connectClient } from '../../src/platform/database/connection.ts';
 /** The searched document. Index and query must use the same expression, or the index is not used. */
 const DOCUMENT = `to_tsvector('english', title || ' ' || description || ' ' || preview || ' ' || array_to_string(tags, ' '))`;
 
-/** Tables of a server that answers each request by SQL: one with counts, and an index per shelf. Made only for this comparison. */
+/** Statements that create what an SQL-only server would have: one table with counts, and an index per shelf. */
 const STATEMENTS: readonly string[] = [
   `create table bench.shelf as
     select l.id, l.merchant_id, m.handle as merchant, l.title, l.description, l.preview, l.price_units, l.seller_wallet, l.tags,
@@ -27,7 +27,7 @@ const STATEMENTS: readonly string[] = [
   'vacuum (analyze) bench.shelf',
 ];
 
-/** Made once. A reused folder has them already. */
+/** Makes the tables once. A reused folder already has them. */
 export async function makeSqlTables(url: string, signal: AbortSignal): Promise<void> {
   const client = await connectClient({ url, applicationName: 'openaisle-bench-sql', statementTimeoutMs: 0 });
   try {

@@ -14,12 +14,12 @@ import { wideLimits } from '../wide-limits.ts';
 export interface MarketOrder {
   databaseUrl: string;
   pepperFile: string;
-  /** Null: use an address without a listener. */
+  /** URL of the chain. Null for an address where nothing listens. */
   rpcUrl: string | null;
   workers: number;
   catalogMemoryMb: number;
   logFile: string;
-  /** Answers 200 once search by words is ready. */
+  /** Path that answers 200 once search by words is ready. */
   searchPath: string;
   profileFolder: string | null;
   signal: AbortSignal;
@@ -30,9 +30,9 @@ export interface MarketServer {
   pid: number;
   workers: number;
   logFile: string;
-  /** Measured from the start of the process. */
+  /** Times from the start of the process. */
   load: { shelvesSeconds: number; textSeconds: number };
-  /** The process and its workers. */
+  /** Returns the process and its workers. */
   family(): Promise<number[]>;
   stop(): Promise<void>;
 }
@@ -46,7 +46,7 @@ const LOADED_WITHIN_MS = 600_000;
 const STOP_WITHIN_MS = 40_000;
 const TREASURY = `0x${'7'.repeat(40)}`;
 
-/** Starts like `npm start`. No facilitator and usually no chain is reachable, because reads must not need them. */
+/** Starts a market like `npm start`. No facilitator and usually no chain is reachable, because reads must not need them. */
 export async function startMarket(order: MarketOrder): Promise<MarketServer> {
   const [port, silent] = [await freePort(), await freePort()];
   const url = `http://127.0.0.1:${port}`;
@@ -130,7 +130,7 @@ function kill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // It has exited by itself.
+    // The process has already exited.
   }
 }
 

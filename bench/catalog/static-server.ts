@@ -15,18 +15,18 @@ export interface StaticAnswer {
 
 interface Kept {
   status: number;
-  /** Names and values in turn, as the market sent them. */
+  /** Header names and values in turn, as the market sent them. */
   head: string[];
   body: Buffer;
 }
 
-/** Set anew for each answer, here and by the market. */
+/** Headers that both servers set anew for each answer. */
 const OWN_HEADERS = new Set(['date', 'connection', 'keep-alive']);
 const ASKED_AT_ONCE = 4;
 
 let kept = new Map<string, Kept>();
 
-/** The best that node:http can do: bytes in memory, found by the request's URL. */
+/** The fastest that node:http can be: bytes in memory, found by the request's URL. */
 const server = createServer((request, response) => {
   const found = kept.get(request.url ?? '');
   if (found === undefined) {

@@ -1,7 +1,7 @@
 import { diceFor } from './dice.ts';
 
 export interface Vocabulary {
-  /** By rank, most frequent first. */
+  /** Words by rank, most frequent first. */
   words: readonly string[];
   tags: readonly string[];
 }
@@ -12,7 +12,7 @@ export const TAGS = 2_000;
 const ONSETS = 'b c d f g h j k l m n p r s t v w z b c d f g l m n p r s t br ch cl dr fl gr pr sh st tr'.split(' ');
 const VOWELS = 'a e i o u a e i o a e ai ea ou'.split(' ');
 const CODAS = ['', '', '', '', 'n', 'r', 'l', 's', 't', 'm', 'd', 'nd', 'st'];
-/** Word endings, so that words share stems and prefixes. */
+/** Endings that let words share stems and prefixes. */
 const ENDINGS = ['', 's', 'ed', 'ing', 'er', 'ly', 'ment', 'able', 'ation', 'ness'];
 const FORMS_AT_LEAST = 2;
 const ACCENTED_SHARE = 0.01;
@@ -20,7 +20,7 @@ const ACCENTS: Readonly<Record<string, string>> = { a: 'á', e: 'é', i: 'í', o
 /** Ranks up to here are short words without endings, as in any language. */
 const SHORT_WORDS = 60;
 
-/** Generates pronounceable words. A seed always gives the same ones. */
+/** Generates pronounceable words. A seed always gives the same words. */
 export function makeVocabulary(seed: number): Vocabulary {
   const dice = diceFor(seed, 'vocabulary');
   const syllable = (): string => dice.pick(ONSETS) + dice.pick(VOWELS) + dice.pick(CODAS);
@@ -52,7 +52,7 @@ export function makeVocabulary(seed: number): Vocabulary {
   return { words: [...short, ...forms], tags: makeTags(seed, forms) };
 }
 
-/** One or two words of plain letters, as tags require. */
+/** Makes tags of one or two words of plain letters, as tags require. */
 function makeTags(seed: number, forms: readonly string[]): string[] {
   const dice = diceFor(seed, 'tags');
   const plain = forms.filter((word) => /^[a-z]{4,12}$/.test(word));

@@ -14,10 +14,10 @@ interface ShelfPage {
 
 /** Without this header, fetch requests compressed bytes. */
 const PLAIN = { ...JSON_HEADERS, 'accept-encoding': 'identity' };
-/** Deepest page that is read. */
+/** Number of the deepest page that is read. */
 const MOST_PAGES = 1_000;
 
-/** Reads a shelf page by page and draws places from its farther half. */
+/** Reads a shelf page by page and draws pages from its second half. */
 export async function deepPlaces(url: string, shelf: string, dice: Dice, count: number): Promise<Place[]> {
   const places: Place[] = [];
   let path = shelf;
@@ -32,7 +32,7 @@ export async function deepPlaces(url: string, shelf: string, dice: Dice, count: 
   return deep.length <= count ? deep : Array.from({ length: count }, () => dice.pick(deep));
 }
 
-/** Null if there is only one page. */
+/** Returns the path of the second page, or null if there is only one. */
 export async function secondPage(url: string, shelf: string): Promise<string | null> {
   const { next_cursor } = await readShelf(url, shelf);
   return next_cursor === null ? null : withCursor(shelf, next_cursor);

@@ -6,14 +6,14 @@ import { createWriteLoad, writeAtRate } from './write-at-rate.ts';
 import type { Write, Writers } from './writers.ts';
 
 export interface WritesAlone {
-  /** CPU milliseconds of the market per write. Null: unknown on this system. */
+  /** CPU milliseconds of the market per write. Null if unknown on this system. */
   cpuMs: number | null;
   p99Ms: number;
   answers: Readonly<Record<string, number>>;
   faults: readonly string[];
 }
 
-/** One kind of write without any reads. */
+/** Figures of one kind of write without any reads. */
 export interface KindOfWrite extends WritesAlone {
   name: string;
   slices: readonly number[];
@@ -23,7 +23,7 @@ export interface KindOfWrite extends WritesAlone {
 const WARM_UP_SECONDS = 10;
 const SLICE_SECONDS = 4;
 
-/** Measures single writes. They cost rather more than beside readers, because a sleeping process wakes up with cold caches. */
+/** Measures single writes. They cost more than during reads, because a sleeping process wakes up with cold caches. */
 export async function writeAlone(
   { market, writesTo, rate, next }: { market: Target; writesTo: string; rate: number; next: () => Write },
   seconds: number,

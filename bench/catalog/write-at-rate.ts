@@ -23,7 +23,7 @@ export function createWriteLoad(): WriteLoad {
   return { answers: {}, latencies: new Map(), written: 0, faults: [] };
 }
 
-/** Starts writes at fixed times without waiting for earlier answers. With too many open it waits and falls behind. */
+/** Starts writes at fixed times without waiting for earlier answers. If too many are open, it waits and falls behind. */
 export function writeAtRate(url: string, rate: number, next: () => Write, load: WriteLoad): RunningWrites {
   const agent = new Agent({ keepAlive: true, maxSockets: WRITE_CONNECTIONS });
   const stopped = new AbortController();

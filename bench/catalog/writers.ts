@@ -9,7 +9,7 @@ import { createGoods } from './goods.ts';
 import type { Seeded } from './seed.ts';
 
 export interface Write {
-  /** Name under which its answers are counted. */
+  /** Name under which answers to this write are counted. */
   name: string;
   method: 'POST' | 'PATCH' | 'DELETE';
   path: string;
@@ -26,12 +26,12 @@ const WRITERS = 200;
 const MOST_EDITABLE = 50_000;
 const PEPPER_VERSION = 1;
 
-/** The pepper of this market, fixed so that a reused folder knows the same keys. */
+/** Returns this market's pepper, which is fixed so that a reused folder accepts the same keys. */
 export function pepperOf(seed: number): Buffer {
   return sha256(`bench pepper ${seed}`);
 }
 
-/** Gives keys to the largest sellers, then generates writes: votes, edits, listings, and sometimes an ending or a pin. */
+/** Gives keys to the largest sellers, then generates votes, edits, listings, and sometimes a withdrawal or a pin. */
 export async function createWriters(url: string, seeded: Seeded): Promise<Writers> {
   const count = Math.min(WRITERS, seeded.sellers);
   const dice = diceFor(seeded.seed, `writes ${process.pid}`);
@@ -49,7 +49,7 @@ export async function createWriters(url: string, seeded: Seeded): Promise<Writer
   }
 }
 
-/** Derived from the seed, so that a reused folder gets the same keys. */
+/** Derives keys from the seed, so that a reused folder gets the same keys. */
 async function giveKeys(client: ClientBase, seed: number, count: number): Promise<string[]> {
   const pepper = createPepperFrom(new Map([[PEPPER_VERSION, pepperOf(seed)]]));
   const dice = diceFor(seed, 'keys');

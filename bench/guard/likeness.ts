@@ -7,10 +7,10 @@ import {
 } from '../../src/market/listings/near/fingerprint.ts';
 import { SHINGLE_WORDS } from '../../src/market/listings/near/shingles.ts';
 
-/** The market refuses goods with this true likeness or more as near duplicates. */
+/** The market refuses goods with at least this true likeness as near duplicates. */
 export const NEAR = 0.9;
 
-/** The true likeness, by the word runs themselves. */
+/** Returns the true likeness, from the runs of words themselves. */
 export function jaccard(one: readonly string[], other: readonly string[]): number {
   const [a, b] = [runsOf(one), runsOf(other)];
   let both = 0;
@@ -31,12 +31,12 @@ function runsOf(words: readonly string[]): Set<string> {
   return runs;
 }
 
-/** Null when only a licence is left. */
+/** Returns null if nothing but a licence is left. */
 export function fingerprintOfText(text: string): Fingerprint | null {
   return fingerprintOf(Buffer.from(text));
 }
 
-/** Decides like the market's query: a common band, and few different bits. */
+/** Decides like the market's query: refuses if there is a common band and few bits differ. */
 export function wouldRefuse(one: Fingerprint | null, other: Fingerprint | null): boolean {
   if (one === null || other === null) return false;
   if (!one.bands.some((key, band) => other.bands[band] === key)) return false;

@@ -15,17 +15,17 @@ export interface Times {
 export interface CheckOutcome {
   kind: string;
   probes: number;
-  /** Probes that found a near duplicate. */
+  /** Number of probes that found a near duplicate. */
   refused: number;
   /** Time of fingerprint and lookup, as a request waits for them. */
   whole: Times;
   shape: Times;
-  /** Time of a bare `select 1` right before each, on the same connection. */
+  /** Time of a bare `select 1` right before each probe, on the same connection. */
   round_trip: Times;
 }
 
 const WITHDRAWN_SINCE_MS = 7 * 86_400_000;
-/** Kinds of new goods, and their number in ten probes. */
+/** Kinds of new goods, and how many of ten probes each has. */
 const KINDS = [
   ['unlike any other', 5],
   ['fills in a form that twenty fill in', 2],

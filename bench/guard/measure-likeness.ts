@@ -3,7 +3,7 @@ import { readLicences } from '../../test/licences/make-licence-texts.ts';
 import { fingerprintOfText, jaccard, NEAR, wouldRefuse } from './likeness.ts';
 import type { Texts } from './texts.ts';
 
-/** Pairs of one kind: refusals by the market, and their true likeness. */
+/** Outcome for pairs of one kind: refusals by the market, and true likeness. */
 export interface KindOutcome {
   kind: string;
   /** True if the second text was made from the first. */
@@ -18,7 +18,7 @@ export interface KindOutcome {
 
 const SHARES = [0.01, 0.02, 0.05, 0.1, 0.2, 0.4];
 const PAIRS = 1_000;
-/** Compared with one another, which gives many more pairs. */
+/** Number of texts that are all compared with one another, which gives many more pairs. */
 const UNRELATED_TEXTS = 1_500;
 
 interface Pair {
@@ -57,7 +57,7 @@ export function measureLikeness(texts: Texts, tell: (line: string) => void): Kin
   });
   const sibling = (of: 'family' | 'crowd') => (name: string) => ({
     one: texts.sibling(of, name),
-    // The sibling comes from the same family, which the name selects, and is another member.
+    // The name selects the family. The sibling is another member of it.
     other: texts.edited(texts.sibling(of, name), { share: of === 'crowd' ? 0.15 : 0.25, inBlock: true }, `${name} too`),
   });
   for (const licence of BENCHED) {
@@ -82,14 +82,14 @@ export function measureLikeness(texts: Texts, tell: (line: string) => void): Kin
   return outcomes;
 }
 
-/** A short licence, one as long as the text, and one many times as long. */
+/** Licences that are shorter than the text, as long, and many times as long. */
 const BENCHED = ['BSD-3-Clause', 'Apache-2.0', 'GPL-3.0-only'] as const;
 
 function licenceWords(name: string): string[] {
   return (readLicences()[name]?.licenseText ?? '').split(/[^\p{L}\p{M}\p{N}_]+/u).filter((word) => word !== '');
 }
 
-/** Two works, each with or without a licence in front. Likeness of the licences must not count. */
+/** Makes a pair of works, each with or without a licence in front. The likeness of the licences must not count. */
 function pairBehind(licences: readonly (string | null)[], one: readonly string[], other: readonly string[]): Pair {
   const [first, second] = licences.map((name) => (name === null ? [] : licenceWords(name)));
   const text = [...(second ?? []), ...other].join(' ');
@@ -124,7 +124,7 @@ function measureUnrelated(texts: Texts): KindOutcome {
   });
   for (const [at, one] of all.entries()) {
     for (const other of all.slice(at + 1)) {
-      // They share almost no run of five words. The true likeness is computed only for refusals.
+      // Unrelated texts share almost no run of five words, so compute the true likeness only for refusals.
       const refused = wouldRefuse(one.shape, other.shape);
       countPair(outcome, refused ? jaccard(one.words, other.words) : 0, refused);
     }

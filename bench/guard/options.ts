@@ -1,11 +1,11 @@
 import { parseArgs } from 'node:util';
 
 export interface Options {
-  /** 0: judge only the pairs, without filling a database and timing it. */
+  /** Number of listings. With 0, only the pairs are judged, and no database is filled and timed. */
   listings: number;
   probes: number;
   seed: number;
-  /** Filled once, then reused. */
+  /** Folder for the database. It is filled once, then reused. */
   dataDir: string | null;
   /** File for the JSON result. `-` is standard output. */
   json: string | null;
@@ -25,7 +25,7 @@ export const HELP = `The duplicate guard over goods that are nearly the same: ho
 Progress goes to standard error. docs/duplicates.md says how to read the numbers.
 `;
 
-/** Null: print the help. Throws on an unknown option or a value out of range. */
+/** Returns null if the help is to be printed. Throws on an unknown option or a value out of range. */
 export function readOptions(args: readonly string[]): Options | null {
   const text = (standard: string) => ({ type: 'string', default: standard }) as const;
   const { values } = parseArgs({

@@ -7,7 +7,7 @@ export interface Outcome {
   listings: number;
   seed: number;
   machine: ReturnType<typeof machineFacts>;
-  /** Load average over the last minute of the timing. Above the number of cores, other programs used the machine too. */
+  /** Load average over the last minute of the timing. If it exceeds the number of cores, other programs ran too. */
   load: number;
   /** Size of the fingerprint table, and of its index over the bands. */
   size_mb: { table: number; index: number } | null;
@@ -60,7 +60,7 @@ function kindLines(kinds: readonly KindOutcome[]): string[] {
   ];
 }
 
-/** Totals over all pairs. The mix of kinds is a choice, so they say little by themselves. */
+/** Returns totals over all pairs. They say little on their own, because the mix of kinds is a choice. */
 function truthLines(kinds: readonly KindOutcome[]): string[] {
   const sum = (of: (kind: KindOutcome) => number): number => kinds.reduce((all, kind) => all + of(kind), 0);
   const refused = sum((kind) => kind.refused);

@@ -14,11 +14,11 @@ export interface SeedOrder {
   tell(line: string): void;
 }
 
-/** Raise it when the same seed gives other fingerprints, so that a folder with the old ones is refused. */
+/** Raise this when the same seed gives other fingerprints, so that a folder with the old ones is refused. */
 const SHAPES = 1;
 const CHUNK = 10_000;
 const MERCHANTS = 1_000;
-/** One listing in this many was withdrawn within the seven days, and one so long ago that it does not count. */
+/** One listing in this many was withdrawn within the last seven days, and one so long ago that it does not count. */
 const WITHDRAWN_EVERY = 40;
 
 /** Fills an empty market with listings and the fingerprints of their artifacts. Omits the artifacts, because no lookup reads them. */
@@ -82,7 +82,7 @@ async function insertListings(client: ClientBase, listings: number): Promise<voi
     from generate_series(1, ${listings}) n`);
 }
 
-/** Makes the next rows while the server loads the ones before. */
+/** Makes the next rows while the server loads the previous ones. */
 async function copyShapes(client: ClientBase, { listings, texts, signal, tell }: SeedOrder): Promise<void> {
   await withCopyFolder(async (folder) => {
     let copying: Promise<void> = Promise.resolve();

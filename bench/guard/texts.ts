@@ -1,13 +1,13 @@
 import { createZipf, type Dice, diceFor } from '../catalog/dice.ts';
 import { makeVocabulary } from '../catalog/vocabulary.ts';
 
-/** Artifacts by number, as words. A seed always gives the same ones. */
+/** Artifacts by number, as words. A seed always gives the same artifacts. */
 export interface Texts {
-  /** The artifact of a listing. Some belong to a family, whose members fill in one form. */
+  /** Returns the artifact of a listing. Some belong to a family, whose members fill in the same form. */
   ofListing(id: number): string[];
-  /** A text unrelated to all others. */
+  /** Returns a text unrelated to all others. */
   fresh(name: string): string[];
-  /** Another member of a family of twenty, or of the large one. */
+  /** Returns another member of a family of twenty, or of the large family. */
   sibling(of: 'family' | 'crowd', name: string): string[];
   /** Replaces a share of the words, scattered or in one block. */
   edited(words: readonly string[], edit: { share: number; inBlock: boolean }, name: string): string[];
@@ -16,7 +16,7 @@ export interface Texts {
 const LEAST_WORDS = 150;
 const MOST_WORDS = 400;
 
-/** One listing in four fills in a form shared by twenty, one in a hundred the form of the crowd. */
+/** One listing in four fills in a form that twenty share, and one in a hundred fills in the form of the crowd. */
 const FAMILY_EVERY = 4;
 const FAMILY_SIZE = 20;
 const CROWD_EVERY = 100;

@@ -7,7 +7,7 @@ import { startWorld } from '../world.ts';
 
 export interface BrowseOutcome {
   era: Era;
-  /** Compressed on both sides, as clients ask for it. */
+  /** True if both sides compress their answers, as clients ask for it. */
   gzip: boolean;
   httpPerSecond: number;
   mcpPerSecond: number;
@@ -37,7 +37,7 @@ const KINDS: readonly Kind[] = [
 ];
 const REVISION = { modern: '2026-07-28', legacy: '2025-11-25' } as const;
 
-/** Requests the same pages as a route and as a tool, in turn. */
+/** Requests the same pages by HTTP route and by MCP tool, in turn. */
 export async function measureBrowse(_: object, { begun, signal, tell }: Running): Promise<BrowseOutcome[]> {
   const root = resolve(import.meta.dirname, '../..');
   const { side: market } = await startWorld({ root, listings: LISTINGS, begun, signal, tell });

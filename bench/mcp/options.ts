@@ -14,7 +14,7 @@ export const HELP = `Measures the tool browse against the route that it stands f
 Progress goes to standard error. docs/performance.md says how to read the numbers.
 `;
 
-/** Null: print the help. */
+/** Returns null if the help is to be printed. */
 export function readOptions(args: readonly string[]): Options | null {
   const options = { json: { type: 'boolean', default: false }, help: { type: 'boolean', default: false } } as const;
   const { values } = parseArgs({ args: [...args], options });

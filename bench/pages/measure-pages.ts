@@ -28,12 +28,12 @@ export interface PageRow {
   kind: string;
   perSecond: number;
   staticPerSecond: number;
-  /** Median of the rounds' ratios, market to static. */
+  /** Median of the rounds' ratios of market to static server. */
   ratio: number;
   ratios: number[];
   cpuMicros: number | null;
   bytes: number;
-  /** Client shares with the market and with the static server. */
+  /** Shares of a core that the client used with the market, and with the static server. */
   clientShares: number[];
 }
 
@@ -47,7 +47,7 @@ interface Stage {
 interface Kind {
   name: string;
   headers: Readonly<Record<string, string>>;
-  /** Listing numbers, requested in turn. Each round continues where the market was. */
+  /** Listing numbers that are requested in turn. Each round continues where the last one of the market stopped. */
   ids: readonly number[];
 }
 
@@ -59,7 +59,7 @@ const READS = 60_000;
 /** Coprime to the number of listings, so that each rank maps to a different one. */
 const SPREAD = 7_919;
 const ROUND_SECONDS = 1;
-/** A round takes a little longer than planned. */
+/** Factor for requests beyond the plan, because a round takes a little longer than planned. */
 const SLACK = 1.1;
 const WARM_UP_SECONDS = 1;
 const SEED = 1;
@@ -80,7 +80,7 @@ function first(count: number): number[] {
   return Array.from({ length: count }, (_, at) => at + 1);
 }
 
-/** Popularity falls as 1, 1/2, 1/3 and so on, and does not depend on the age of a listing. */
+/** Returns listing numbers as people read them. Popularity falls as 1, 1/2, 1/3 and so on, whatever the age. */
 function asRead(): number[] {
   const draw = createZipf(LISTINGS, diceFor(SEED, 'readers'));
   return Array.from({ length: READS }, () => 1 + ((draw() * SPREAD) % LISTINGS));

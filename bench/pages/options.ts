@@ -21,7 +21,7 @@ Progress goes to standard error. docs/performance.md says how to read the number
 
 const MOST_ROUNDS = 100;
 
-/** Null: print the help. */
+/** Returns null if the help is to be printed. */
 export function readOptions(args: readonly string[]): Options | null {
   const options = {
     rounds: { type: 'string', default: '7' },

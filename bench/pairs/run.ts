@@ -136,7 +136,7 @@ async function measure(options: Options, running: Running): Promise<void> {
   process.stdout.write(options.json ? `${JSON.stringify({ options, rounds })}\n` : report(rounds));
 }
 
-/** Names in the report, each with the costs that it adds up. */
+/** Maps each name in the report to the costs that it adds up. */
 const COSTS: Readonly<Record<string, readonly string[]>> = {
   statements: ['statements'],
   commits: ['commits'],

@@ -8,18 +8,18 @@ interface Range {
   count: number;
 }
 
-/** V8's format: a function's first range is the function, later ones are blocks inside it. */
+/** Coverage in V8's format. A function's first range is the function, and the later ones are blocks inside it. */
 export interface ScriptCoverage {
   url: string;
   functions: { functionName: string; ranges: Range[] }[];
 }
 
-/** A file of which at least one function ran. */
+/** A file in which at least one function ran. */
 export interface PassedFile {
-  /** Relative to the root of the checkout. */
+  /** Path relative to the root of the checkout. */
   path: string;
   lines: number;
-  /** Lines with code inside a block that ran. */
+  /** Number of lines with code in a block that ran. */
   executed: number;
 }
 
@@ -61,7 +61,7 @@ function executedLines(text: string, functions: ScriptCoverage['functions']): nu
   return executed;
 }
 
-/** Types are replaced by blanks before a file runs, so positions equal those of the source. */
+/** Sorts outer functions first. Types are blanked before a file runs, so positions equal those of the source. */
 function outerFirst(one: ScriptCoverage['functions'][number], other: ScriptCoverage['functions'][number]): number {
   const [a, b] = [one.ranges[0], other.ranges[0]];
   if (a === undefined || b === undefined) return 0;

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
 
 /**
- * Loaded before a server's program. Counts from the start, because V8 counts blocks only in functions compiled while counting. Each SIGUSR2
- * writes the coverage since the last one to the next file of the folder, and resets it.
+ * Is loaded before a server's program. Counts from the start, because V8 counts blocks only in functions that are compiled while counting.
+ * Each SIGUSR2 writes the coverage since the last signal to the next file of the folder, and resets it.
  */
 const folder = process.env['BENCH_COVERAGE_FOLDER'];
 if (isMainThread && folder !== undefined) {

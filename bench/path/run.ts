@@ -33,12 +33,12 @@ interface Outcome {
   root: string;
   answers: Record<string, number>;
   files: PassedFile[];
-  /** Files that ran in an equally long idle time before. Most of them run during a purchase too. */
+  /** Files that ran during an equally long idle time before. Most of them run during a purchase too. */
   idle: PassedFile[];
 }
 
 const LISTINGS = 1_000;
-/** By default the first payer has a key, and the third order is the first of version 2. */
+/** Orders before the measured one. The first payer has a key, and the third order is the first of version 2. */
 const WARM_UP = { count: 2, madeBefore: 0 };
 const MEASURED = { count: 1, madeBefore: 2 };
 /** About as long as a purchase takes until its block is final. */
@@ -87,7 +87,7 @@ async function buy({ chain, side }: World, heads: Heads, given: { count: number;
   return buyAll(side.marketUrl, shop, orders, { atOnce: 1, heads });
 }
 
-/** Returns the coverage since the last call. */
+/** Makes a function that returns the coverage since its last call. */
 function createTake(pid: number, folder: string): () => Promise<ScriptCoverage[]> {
   let taken = 0;
   return async () => {

@@ -5,7 +5,7 @@ import { paymentMiddleware, x402ResourceServer } from '@x402/express';
 import express from 'express';
 import { NETWORK, setting } from './setting.ts';
 
-/** The market's shelves: the same goods at the same prices to the same payees. */
+/** The market's shelves, with the same goods, prices and payees. */
 interface Shelves {
   asset: string;
   /** The token's EIP-712 domain. */

@@ -6,8 +6,8 @@ const TRIES = 50;
 const WAIT_MS = 100;
 
 /**
- * Collects another process's garbage through Node's inspector. Uncollected objects and the size of V8's new space vary by tens of megabytes
- * and do not show how much memory is in use.
+ * Collects another process's garbage through Node's inspector. Without that, uncollected objects and V8's new space vary by tens of
+ * megabytes, which hides how much memory is in use.
  */
 export async function collectGarbage({ pid, logFile }: { pid: number; logFile: string }): Promise<void> {
   process.kill(pid, 'SIGUSR1');

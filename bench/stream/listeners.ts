@@ -1,20 +1,20 @@
 import { connect } from 'node:net';
 import { serveOrders } from '../child.ts';
 
-/** Runs in its own process, because reading for thousands must not delay the timing of other requests. */
+/** Orders for the listeners. They run in their own process, so that reading for thousands does not delay the timed requests. */
 export type ListenOrder = { act: 'open'; port: number; count: number } | { act: 'look' } | { act: 'close' };
 
 export interface ListenAnswer {
   open: number;
-  /** The last event that all of them have. */
+  /** The last event that all clients have. */
   slowest: number;
   fastest: number;
   faults: string[];
 }
 
-/** Loopback addresses, so that clients come from many addresses as they would in production. */
+/** Number of loopback addresses, so that clients come from many addresses as in production. */
 const ADDRESSES = 50;
-/** Fewer than the connections that may wait to be accepted. */
+/** Number of connections opened at once. Fewer than may wait to be accepted. */
 const AT_ONCE = 200;
 /** One client in this many also reads the records. */
 const READS_RECORDS = 50;
@@ -23,7 +23,7 @@ const EVENT = /^id: (\d+)\nevent: ([a-z_]+)\ndata: (\{.*\})$/;
 
 interface Client {
   index: number;
-  /** The last event it has. Null: the server has not told its start position yet. */
+  /** The last event that the client has. Null until the server has sent the start position. */
   last: number | null;
   close(): void;
 }
@@ -35,7 +35,7 @@ function addFault({ index }: Client, text: string): void {
   if (faults.length < MOST_FAULTS) faults.push(`client ${index}: ${text}`);
 }
 
-/** Resolves when the server has told the start position. */
+/** Resolves when the server has sent the start position. */
 function listen(port: number, index: number): Promise<Client> {
   return new Promise((resolve, reject) => {
     const localAddress = `127.0.0.${2 + (index % ADDRESSES)}`;

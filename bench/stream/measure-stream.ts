@@ -27,23 +27,23 @@ export interface StreamOutcome {
   rate: number;
   seconds: number;
   events: number;
-  /** Empty: every client heard every event once and in order. */
+  /** Empty if every client received every event once and in order. */
   faults: string[];
-  /** Growth of the process per client after garbage collection: with all connected, and after the last event. */
+  /** Growth of the process per client after garbage collection, with all clients connected and after the last event. */
   kbPerClient: { idle: number; after: number };
   rssMb: { before: number; idle: number; after: number };
   /** Share of one core used by the market while events came. */
   marketShare: number;
-  /** Times of GET /api/shelves on another connection: without listeners, and with all of them while events come. */
+  /** Times of GET /api/shelves on another connection, without listeners and with all of them while events come. */
   others: { alone: Times; withListeners: Times };
-  /** Null: no browser watched the page. */
+  /** Null if no browser watched the page. */
   window: WatchedWindow | null;
 }
 
 const MIGRATIONS = fileURLToPath(new URL('../../migrations/market', import.meta.url));
 const LISTINGS = 2_000;
 const WARM_UP = { clients: 50, rate: 50, seconds: 3 };
-/** Reads at full speed first, so that memory of a busy process is not counted as the listeners'. */
+/** Load at full speed before the measurement, so that a busy process's memory is not counted as the listeners'. */
 const BUSY = { connections: 16, seconds: 4 };
 const ALONE_SECONDS = 5;
 const SETTLE_MS = 3_000;

@@ -4,7 +4,7 @@ export interface Options {
   clients: number;
   rate: number;
   seconds: number;
-  /** True: a browser on the page for people listens too. */
+  /** True if a browser on the page for people listens too. */
   window: boolean;
   json: boolean;
 }
@@ -25,7 +25,7 @@ Progress goes to standard error. It ends with 1 if a single client missed an eve
 
 const LEAST = 1;
 
-/** Null: print the help. */
+/** Returns null if the help is to be printed. */
 export function readOptions(args: readonly string[]): Options | null {
   const options = {
     clients: { type: 'string', default: '2000' },

@@ -10,7 +10,7 @@ export interface Times {
 
 const EVERY_MS = 10;
 
-/** Measures the latency of others: one connection that requests shelves at a fixed rate until stopped. */
+/** Measures other clients' latency by one connection that requests shelves at a fixed rate until stopped. */
 export async function timeRequests(url: string, stopped: AbortSignal): Promise<Times> {
   const wire = await openWire(url, { keepBody: false });
   const request = requestBytes(url, { method: 'GET', path: '/api/shelves' });

@@ -2,7 +2,7 @@ import { chromium, type Page } from 'playwright-core';
 import { systemClock } from '../../src/platform/clock.ts';
 import { findChromium } from '../../test/browser/find-chromium.ts';
 
-/** Results of the page for people in a real browser. */
+/** Results from the page for people in a real browser. */
 export interface WatchedWindow {
   rows: number;
   newest: number;
@@ -86,7 +86,7 @@ async function waitFor(page: Page, newest: number): Promise<string[]> {
   return [];
 }
 
-/** All events written here are in the window, so its numbers have no gaps. */
+/** Finds faults in the rows of the page. It shows all events written here, so its numbers must have no gaps. */
 function faultsOf(rows: readonly number[], heard: readonly number[], newest: number): string[] {
   const expected = Array.from({ length: Math.min(ROWS, newest) }, (_, at) => newest - at);
   const faults = expected.join() === rows.join() ? [] : [`the window shows ${rows.slice(0, 5).join(', ')} and so on`];

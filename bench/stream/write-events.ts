@@ -12,7 +12,7 @@ export async function inventEvents(url: string): Promise<void> {
   await client.end();
 }
 
-/** Queues events at that rate, each in its own transaction, for the market to number. Resolves with their count. */
+/** Queues events at that rate, each in its own transaction. The market numbers them. Resolves with their count. */
 export async function writeEvents(
   database: Database,
   { rate, seconds, signal }: { rate: number; seconds: number; signal: AbortSignal },

@@ -8,7 +8,7 @@ import { openWire, type WireAnswer } from '../wire.ts';
 import { BLOCK_SECONDS } from './settings.ts';
 
 export interface FirstAnswer {
-  /** Time from the first request, and from its transaction's block by the chain's subscription. */
+  /** Time from the first request to the answer, and from the transaction's block, by the chain's subscription. */
   ms: number;
   afterBlockMs: number;
 }
@@ -23,7 +23,7 @@ export async function askOnNewConnection(url: string, shop: Shop, order: Order):
   }
 }
 
-/** Buys until an answer names the mined transaction. Starts half an interval before a block is due, to exclude chance. */
+/** Buys until an answer names the mined transaction. Always starts half an interval before a block is due, to exclude chance. */
 export async function buyOne(url: string, shop: Shop, order: Order, heads: Heads): Promise<FirstAnswer> {
   const next = Promise.withResolvers<void>();
   heads.onHead(next.resolve);
@@ -38,7 +38,7 @@ export async function buyOne(url: string, shop: Shop, order: Order, heads: Heads
   }
 }
 
-/** Buys one after the other and returns the medians. */
+/** Makes the purchases one by one and returns the medians. */
 export async function buySome(url: string, shop: Shop, orders: readonly Order[], heads: Heads): Promise<FirstAnswer> {
   const answers: FirstAnswer[] = [];
   for (const order of orders) answers.push(await buyOne(url, shop, order, heads));

@@ -3,9 +3,9 @@ import type { Order } from '../orders.ts';
 import type { Shop } from '../shops.ts';
 import { askOnNewConnection } from './buy-one.ts';
 
-/** Buyers that have paid and ask for their goods as often as the market told them to. */
+/** Buyers that have paid and ask for their goods as often as the market tells them to. */
 export interface Buyers {
-  /** Number of requests, and the answers. */
+  /** Returns the number of requests so far. */
   asked(): number;
   delivered(): number;
   stop(): Promise<void>;
@@ -37,7 +37,7 @@ export function letBuyersAsk(url: string, shop: Shop, orders: readonly Order[]):
       await systemClock.sleep(LOOK_MS, stopping.signal);
     }
   })();
-  // `stop` reports it.
+  // `stop` reports the failure.
   running.catch(() => {});
   return {
     asked: () => counts.asked,

@@ -21,10 +21,10 @@ import { countEnds, writeRows } from './write-rows.ts';
 export interface Waiting {
   options: Options;
   windows: Window[];
-  /** Purchases without and with waiting payments. */
+  /** Medians of purchases without and with waiting payments. */
   alone: FirstAnswer;
   underLoad: FirstAnswer;
-  /** Ends of the waiting payments by state, and the goods that their buyers have. */
+  /** Number of waiting payments by their final state, and of goods that their buyers have. */
   ends: Record<string, number>;
   delivered: number;
   /** Requests of their buyers per second in the last two windows. */
@@ -141,7 +141,7 @@ async function measureOne(ground: Ground): Promise<Window[]> {
   return [opening, await measureWhile(ground, 'one waits', ask)];
 }
 
-/** Waits until the background pass has read all of them. */
+/** Waits until the background job has read all of the payments. */
 async function untilRead(world: World, count: number): Promise<void> {
   const receipts = async (): Promise<number> => (await countsOf(world)).market['calls eth_getTransactionReceipt'] ?? 0;
   const before = await receipts();

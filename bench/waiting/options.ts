@@ -6,7 +6,7 @@ export interface Options {
   seconds: number;
   payments: number;
   workers: number;
-  /** Transactions per block that a provider shows. */
+  /** Number of transactions in each block that a provider shows. */
   transactions: number;
 }
 
@@ -24,7 +24,7 @@ export const HELP = `Measures what a market asks of its provider while nothing h
 Blocks come every 2 s and are final 600 blocks later. Progress goes to standard error. bench/README.md says how to read the numbers.
 `;
 
-/** Null: print the help. Throws on an unknown option or a value out of range. */
+/** Returns null if the help is to be printed. Throws on an unknown option or a value out of range. */
 export function readOptions(args: readonly string[]): Options | null {
   const { values } = parseArgs({
     args: [...args],

@@ -20,15 +20,15 @@ export interface PastChain {
   transferred: Transferred[];
 }
 
-/** Chain time reserved for setup, whose blocks are a second apart and come before all others. */
+/** Chain time reserved for setup. Its blocks are a second apart and come before all others. */
 const SET_UP_SECONDS = 3_600;
 const GAS = 200_000n;
 const FEE_LIMIT = 100_000_000_000n;
 const TIP = 1_000_000_000n;
 
 /**
- * A chain with the block time of a real one, and a past as long as finality. Transfers are spread evenly over its blocks from `firstBlock`
- * on, like twenty minutes of purchases, without waiting for them.
+ * Starts a chain with the block time of a real one, and a past as long as finality. Transfers are spread evenly over its blocks from
+ * `firstBlock` on, like twenty minutes of purchases, but without the wait.
  */
 export async function startPastChain(
   begun: AsyncDisposableStack,

@@ -1,6 +1,6 @@
 import { systemClock } from '../../src/platform/clock.ts';
 
-/** Durations of passes over all open payments, from `/metrics`. */
+/** Durations of the background job over all open payments, from `/metrics`. */
 export interface PassTimes {
   medianMs: number;
   longestMs: number;
@@ -8,7 +8,7 @@ export interface PassTimes {
 
 const LOOK_MS = 250;
 
-/** Watches until stopped. */
+/** Starts watching. The returned function stops it and returns the durations in milliseconds. */
 export function watchPasses(metricsUrl: string): () => Promise<number[]> {
   const stopping = new AbortController();
   const seen: number[] = [];
@@ -20,7 +20,7 @@ export function watchPasses(metricsUrl: string): () => Promise<number[]> {
       await systemClock.sleep(LOOK_MS, stopping.signal);
     }
   })();
-  // Reported when stopped.
+  // The stop function reports the failure.
   running.catch(() => {});
   return async () => {
     stopping.abort();

@@ -7,7 +7,7 @@ import { makeAuthorization } from '../proof.ts';
 import { type Goods, goodsOf } from '../seed.ts';
 import { PAYERS } from '../settings.ts';
 
-/** A payment for one listing by one buyer, who has the merchant's key of that number. */
+/** A payment for one listing by one buyer, who has the merchant's key of the same number. */
 export interface Signed {
   goods: Goods;
   buyer: number;
@@ -15,7 +15,7 @@ export interface Signed {
   signature: Hex;
 }
 
-/** Each pays for a different listing, from the first on. */
+/** Signs payments, each for a different listing, from the first on. */
 export async function signPayments(chain: LocalChain, count: number): Promise<Signed[]> {
   const signed: Signed[] = [];
   for (let n = 0; n < count; n += 1) {

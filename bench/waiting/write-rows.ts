@@ -4,7 +4,7 @@ import type { Database } from '../../src/platform/database/database.ts';
 import type { Transferred } from './past-chain.ts';
 import { FINALITY_BLOCKS } from './settings.ts';
 
-/** Writes payments as the market would have: opened, submitted, and seen in their blocks. */
+/** Writes payments as the market would have: opened, submitted, and found in their blocks. */
 export async function writeRows(books: Database, payments: readonly Transferred[]): Promise<void> {
   const { chainId, usdc } = NETWORKS.base;
   const rows = payments.map(({ goods, buyer, authorization, txHash, blockNumber, blockTime }) => ({

@@ -1,22 +1,22 @@
 import type { MarketWords } from '../contract/foreign-words.ts';
 import type { OwnWords } from '../contract/own-words.ts';
 
-/** `refused`: certainly not done. `wrong_use`: nothing that changes anything was done. `unknown`: it may have happened, or money moved. */
+/** `refused`: surely not done. `wrong_use`: nothing that could change anything was done. `unknown`: maybe done, or money moved. */
 export type AgentTrouble = 'refused' | 'wrong_use' | 'unknown';
 
 export interface AgentErrorParts {
   reason: string;
-  /** One sentence for a person; never a secret. */
+  /** One sentence for a person. Must not hold a secret. */
   title: OwnWords;
   nextStep?: OwnWords | undefined;
   market?: MarketWords | undefined;
-  /** Money has moved or may move. */
+  /** Set if money has moved or may move. */
   doNotPayAgain?: true;
-  /** The file concerned, if the title doesn't name it. Untrusted: the name may contain a seller's text. */
+  /** The file concerned, if the title doesn't name it. Untrusted, because the name may contain a seller's text. */
   file?: string | undefined;
 }
 
-/** A failed operation. Holds no secret, nor a `cause` that could: it is printed and shown to language models. */
+/** A failed operation. Must hold no secret, not even in a `cause`, because it is printed and shown to language models. */
 export class AgentError extends Error {
   override readonly name: string = 'AgentError';
   readonly trouble: AgentTrouble;

@@ -38,7 +38,7 @@ test.each([{}, { payAgain: true }])('goods that are here are given again and nev
     expect(await readFile(path, 'utf8')).toBe(ARTIFACT);
     expect(await act(more)).toMatchObject({ path, alreadyHere: true });
     await rm(path);
-    // A market that asks for money again gets none.
+    // The market asks for money again and gets none.
     await expect(act(more)).rejects.toMatchObject({ reason: 'payment_required' });
     expect([wallet.payments.length, paid()]).toEqual([1, 1]);
   }
@@ -54,7 +54,7 @@ test('goods that were paid for and lost come by a signature that moves nothing, 
   const { act, wallet, book, paid } = lost;
   const { path, goods } = await act();
   await rm(path);
-  // This market has exchanged goods and commitment.
+  // Now the market has exchanged goods and commitment.
   promised = {
     artifact_commitment: commitmentOf({
       artifact: 'other goods',
@@ -199,8 +199,8 @@ test.each<[string, object]>([
 });
 
 describe('goods that an import told of', () => {
-  /** Bought with one book and imported into another, unsigned. */
-  async function imported(told: Parameters<typeof buyerBefore>[1] = {}) {
+  /** Returns goods bought with one book and imported into another without a signature. */
+  async function buyAndImport(told: Parameters<typeof buyerBefore>[1] = {}) {
     const buyer = await buyerBefore([asked, deliveryAnswer(7, { receipt: RECEIPT }), toCollect], told);
     const { path } = await buyer.act();
     const [record] = await buyer.book.list();
@@ -214,7 +214,7 @@ describe('goods that an import told of', () => {
   const confirmed = { payment_status: 'completed', listing_id: 7, block_number: RECEIPT.block_number } as const;
 
   test('are what the listing promised once the market confirms payment and commitment', async () => {
-    const { act, book, path } = await imported({ payment: confirmed });
+    const { act, book, path } = await buyAndImport({ payment: confirmed });
     expect((await listSpends(book))[0]).toMatchObject({ verified: false });
     expect(await act()).toMatchObject({ path, alreadyHere: true, notVerified: null });
     expect((await listSpends(book))[0]).toMatchObject({ verified: true });
@@ -225,7 +225,7 @@ describe('goods that an import told of', () => {
     ['has another block for it', { payment: { ...confirmed, block_number: 6 } }, 'block 6'],
     ['has it for another listing', { payment: { ...confirmed, listing_id: 8 } }, 'listing 8'],
   ])('are not verified where the market %s', async (_, told, why) => {
-    const { act, book } = await imported(told);
+    const { act, book } = await buyAndImport(told);
     for (let turn = 0; turn < 2; turn += 1)
       expect(await act()).toMatchObject({ alreadyHere: true, notVerified: expect.stringContaining(why) });
     expect((await listSpends(book))[0]).toMatchObject({ verified: false });
@@ -247,7 +247,7 @@ describe('goods that an import told of', () => {
 
   test('are not verified where the listing promises others', async () => {
     let shown = {};
-    const { act } = await imported({ payment: confirmed, listing: () => shown });
+    const { act } = await buyAndImport({ payment: confirmed, listing: () => shown });
     shown = { artifact_commitment: `0x${'00'.repeat(32)}` };
     expect(await act()).toMatchObject({ notVerified: 'the listing promises other goods' });
   });

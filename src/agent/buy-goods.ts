@@ -12,10 +12,10 @@ import { AgentError, PolicyRefused } from './agent-error.ts';
 import { folderNameOf } from './folders.ts';
 import { guardWallet } from './guard-wallet.ts';
 import { judgeSpend } from './policy.ts';
-import { afterRefusal, afterRefusedCollecting, isOfSignature, mustNotBeRefused } from './refused-payment.ts';
-import { lookAtGoods, mustTakeFiles, saveGoods } from './save-goods.ts';
+import { explainRefusedCollecting, isAboutSignature, mustNotBeRefused, recordRefusal } from './refused-payment.ts';
+import { checkGoodsFile, mustTakeFiles, saveGoods } from './save-goods.ts';
 import type { HeldSpend, SpendBook } from './spend-book.ts';
-import { mayPayAgain, mustBeConfirmed, passedOn, type SpendOptions, unknownOnceSigned } from './spend-options.ts';
+import { mayPayAgain, mustBeConfirmed, type SpendOptions, sdkOptions, unknownOnceSigned } from './spend-options.ts';
 import {
   isFree,
   isVerified,
@@ -41,24 +41,24 @@ export interface BoughtGoods {
   title: string;
   seller: string;
   goods: KeptGoods;
-  /** Paid by this call or an earlier one under the same record; 0n if nothing was due. */
+  /** Amount paid by this call or an earlier one under the same record. 0n if nothing was due. */
   paidUnits: bigint;
-  /** True: the goods were on disk, and the market wasn't asked for them. */
+  /** True if the goods were on disk, so that the market wasn't asked for them. */
   alreadyHere: boolean;
-  /** Why goods from an import may not be what the listing promised. Null: the market or this book confirms them. */
+  /** Why goods from an import may not be what the listing promised. Null if the market or this book confirms them. */
   notVerified: OwnWords | null;
 }
 
-/** `<data>/goods/<host>`. */
+/** Returns `<data>/goods/<host>`. */
 export function goodsFolder({ folder }: Pick<SpendBook, 'folder'>, market: string): string {
   return join(folder, '..', 'goods', folderNameOf(market));
 }
 
 /**
  * Buys one listing under policy and book, and saves the goods. A wallet that owns them already, or an older version that entitles to them,
- * proves it by signing an authorization of value 0 and pays nothing. Otherwise: judge, reserve the sum, sign once, wait, check the goods
- * against the commitment, write them to disk, and only then close the record. After a kill at any point the same call resumes and pays
- * nothing twice; goods on disk are returned again. Throws `PolicyRefused`, what `buy` of the SDK throws, and `goods_mismatch`.
+ * proves it by signing an authorization of value 0 and pays nothing. Otherwise it judges the payment, reserves the sum, signs once, waits,
+ * checks the goods against the commitment, writes them to disk, and only then closes the record. After a kill at any point the same call
+ * resumes and pays nothing twice. Goods on disk are returned again. Throws `PolicyRefused`, `goods_mismatch` and errors of the SDK's `buy`.
  */
 export async function buyGoods(options: BuyGoodsOptions): Promise<BoughtGoods> {
   const { client, wallet, listingId, book } = options;
@@ -75,7 +75,6 @@ export async function buyGoods(options: BuyGoodsOptions): Promise<BoughtGoods> {
 
 interface Order {
   key: string;
-  /** Highest price that the caller allows. */
   maxUnits: bigint;
 }
 
@@ -83,10 +82,11 @@ async function buyHeld(options: BuyGoodsOptions, spend: HeldSpend, order: Order)
   const { record } = spend;
   const kept = record?.delivery ?? null;
   // Goods that were delivered once are never paid for again, whatever the market says now and the caller allows. An unverified import of
-  // free goods doesn't count: it must not prevent a purchase.
+  // free goods doesn't count, because it must not prevent a purchase.
   if (record !== null && kept !== null && (isVerified(record) || !isFree(record))) {
-    // Free goods are fetched again: their seller may have edited them.
-    if (!isFree(record) && (await lookAtGoods(kept)) === 'intact') return await giveAgain(options, spend, record, kept);
+    // Free goods are fetched again, because their seller may have edited them.
+    if (!isFree(record) && (await checkGoodsFile(kept)) === 'intact')
+      return await returnFromDisk(options, spend, record, kept);
     return await payAndKeep(options, spend);
   }
   mustNotBeRefused(options, spend, options);
@@ -102,8 +102,8 @@ async function buyHeld(options: BuyGoodsOptions, spend: HeldSpend, order: Order)
   return await payAndKeep(options, spend, isAgain ? again : undefined);
 }
 
-/** Returns goods from disk. Imported goods are first checked with the market. */
-async function giveAgain(
+/** Returns goods from disk. Goods of an unverified import are first checked with the market. */
+async function returnFromDisk(
   { client }: BuyGoodsOptions,
   spend: HeldSpend,
   record: SpendRecord,
@@ -134,8 +134,8 @@ async function readOffer(options: BuyGoodsOptions, key: string): Promise<Offer> 
 }
 
 /**
- * Collects the goods without a payment if this wallet or key bought them, or an older version that entitles to them; null if not. Limits on
- * the price come later, because nothing may be due.
+ * Collects the goods without paying if this wallet or key bought them, or an older version that entitles to them. Returns null if not.
+ * Price limits are checked later, because nothing may be due.
  */
 async function takeOwned(
   options: BuyGoodsOptions,
@@ -162,22 +162,26 @@ async function takeOwned(
       await reserveNothing();
       throw await orUnknown(spend, () => keepMismatch(options, spend, error));
     }
-    if (isNotOwned(error, listing)) {
-      if (error instanceof TermsRefused)
-        options.onNotice?.(`Couldn’t check whether you already own these goods: ${error.message}. ${error.nextStep}`);
+    if (mayBuyAfter(error, listing)) {
+      if (error instanceof TermsRefused) options.onNotice?.(uncheckedNotice(error));
       return null;
     }
-    if (error instanceof MarketError && isOfSignature(error))
-      throw await afterRefusedCollecting(options, options, error);
+    if (error instanceof MarketError && isAboutSignature(error))
+      throw await explainRefusedCollecting(options, options, error);
     throw error;
   }
 }
 
+/** Says that the purchase continues. The error alone reads like its end, because it reports that nothing was signed. */
+function uncheckedNotice({ detail }: TermsRefused): OwnWords {
+  return own`The purchase continues, but openaisle couldn’t check whether this wallet already owns the goods. ${detail} for this check. If both addresses are the same market behind a tunnel or proxy, add --market-calls-itself URL to enable the check.`;
+}
+
 /**
- * Whether the error shows that the wallet doesn't own the goods. A market that refuses value-0 signatures shows it only for goods without
- * an older version; for others it remains unknown whether anything is due.
+ * Whether to pay after this error: the wallet owns nothing here, or its purchases can't be checked and there is no older version whose
+ * buyers get the goods free. With an older version it remains unknown whether anything is due.
  */
-function isNotOwned(error: unknown, { supersedes }: ListingDetail): boolean {
+function mayBuyAfter(error: unknown, { supersedes }: ListingDetail): boolean {
   if (error instanceof MarketError && error.reason === 'nothing_to_collect') return true;
   const cannotAsk =
     (error instanceof MarketError && error.reason === 'payment_required') ||
@@ -186,13 +190,13 @@ function isNotOwned(error: unknown, { supersedes }: ListingDetail): boolean {
 }
 
 /** Hides the progress of the ownership check, which isn't worth reporting before a purchase. */
-function withoutCollectProgress(options: BuyGoodsOptions): ReturnType<typeof passedOn> {
-  const { onProgress, ...rest } = passedOn(options);
+function withoutCollectProgress(options: BuyGoodsOptions): ReturnType<typeof sdkOptions> {
+  const { onProgress, ...rest } = sdkOptions(options);
   if (onProgress === undefined) return rest;
   return { ...rest, onProgress: (progress) => (progress.phase === 'collecting' ? undefined : onProgress(progress)) };
 }
 
-/** Judges, confirms and reserves the sum before each new signature: policy, price and the person's mind may have changed since the last. */
+/** Judges, confirms and reserves the sum. Called before each new signature, because policy, price or consent may have changed. */
 async function reserveSpend(
   options: BuyGoodsOptions,
   spend: HeldSpend,
@@ -211,13 +215,9 @@ async function reserveSpend(
   await spend.reserve(plan, policy);
 }
 
-/** Twice what a market accepts. Keeps records small enough to read, whatever a market sends as a title. */
+/** Twice what a market accepts. Keeps records small enough to read back, whatever title a market sends. */
 const LONGEST_TITLE = 240;
 const LONGEST_SELLER = 128;
-
-function cutText(text: string, longest: number): string {
-  return text.slice(0, longest);
-}
 
 async function planOf(
   { client, listingId, outDir, signal }: BuyGoodsOptions,
@@ -233,8 +233,8 @@ async function planOf(
     market: client.baseUrl,
     kind: 'purchase',
     listing_id: listingId,
-    title: cutText(listing.title, LONGEST_TITLE),
-    seller: cutText(listing.merchant, LONGEST_SELLER),
+    title: listing.title.slice(0, LONGEST_TITLE),
+    seller: listing.merchant.slice(0, LONGEST_SELLER),
     payee: listing.seller_wallet as `0x${string}`,
     network: knownNetwork,
     out_dir: outDir === undefined ? null : resolve(outDir),
@@ -253,35 +253,35 @@ async function payAndKeep(
   const { record } = spend;
   if (record === null) throw new TypeError('nothing was reserved');
   await spend.noteSentAgain();
-  const had = record.state === 'settled' ? record.delivery : null;
-  const slip = had?.recovery_slip;
-  const isFixed = had !== null && !isFree(record);
+  const kept = record.state === 'settled' ? record.delivery : null;
+  const slip = kept?.recovery_slip;
+  const isFixed = kept !== null && !isFree(record);
   let delivery: Delivery;
   try {
     delivery = await buy({
       client,
       wallet: guardWallet(wallet, spend, { policy, market: client.baseUrl, again }),
       listingId,
-      maxPriceUsdc: mostFor(record),
+      maxPriceUsdc: highestPrice(record),
       network: record.network,
       proofStore: spend.proofStore,
-      // `takeOwned` has asked already.
+      // `takeOwned` has already tried to collect.
       collectFirst: 'never',
       ...(again === undefined ? {} : { mayPayAgain: true }),
       ...(payAnew === true ? { payAnew } : {}),
       ...(typeof slip === 'string' ? { recoverySlip: slip } : {}),
-      // Delivered before: the wallet signs to prove who asks, and nothing else.
+      // Goods that were delivered before are only collected: the wallet signs to prove its identity, and pays nothing.
       ...(isFixed ? { collectOnly: true } : {}),
-      ...passedOn(options),
+      ...sdkOptions(options),
     });
   } catch (error) {
     if (!(error instanceof ArtifactMismatch)) {
-      throw unknownOnceSigned(spend, await afterRefusal(options, spend, options, error));
+      throw unknownOnceSigned(spend, await recordRefusal(options, spend, options, error));
     }
-    throw isFixed ? otherGoods(had) : await orUnknown(spend, () => keepMismatch(options, spend, error));
+    throw isFixed ? changedGoodsError(kept) : await orUnknown(spend, () => keepMismatch(options, spend, error));
   }
-  // A market can't exchange delivered goods by showing another commitment. An unverified import proves nothing about them.
-  if (isFixed && isVerified(record) && commitmentOf(delivery) !== had.commitment) throw otherGoods(had);
+  // A market must not exchange delivered goods by changing the commitment. An unverified import proves nothing about the goods.
+  if (isFixed && isVerified(record) && commitmentOf(delivery) !== kept.commitment) throw changedGoodsError(kept);
   const isPriced = record.amount_units !== '0' || record.unpaid !== undefined;
   return await orUnknown(spend, () => keepGoods(options, spend, delivery, isPriced));
 }
@@ -311,7 +311,7 @@ async function orUnknown<T>(spend: HeldSpend, work: () => Promise<T>): Promise<T
   }
 }
 
-function otherGoods({ path, receipt }: KeptGoods): AgentError {
+function changedGoodsError({ path, receipt }: KeptGoods): AgentError {
   return new AgentError('unknown', {
     doNotPayAgain: true,
     reason: 'goods_mismatch',
@@ -321,15 +321,12 @@ function otherGoods({ path, receipt }: KeptGoods): AgentError {
   });
 }
 
-/**
- * Most that may be paid: the reserved sum. A finished record reserves none, so the guard refuses any payment; the limit then only has to
- * allow collecting.
- */
-function mostFor({ state, amount_units }: SpendRecord): number {
+/** Returns the reserved sum. A finished record has none: the guard refuses any payment then, and the limit must not prevent collecting. */
+function highestPrice({ state, amount_units }: SpendRecord): number {
   return usdcOfUnits(state === 'settled' ? MAX_PRICE_UNITS : BigInt(amount_units));
 }
 
-// Saves wrong goods as evidence, under the published commitment, so that `verify` reports them as changed.
+// Saves wrong goods as evidence, under the published commitment, so that `openaisle verify` reports them as changed.
 async function keepMismatch(options: BuyGoodsOptions, spend: HeldSpend, error: ArtifactMismatch): Promise<AgentError> {
   const { record } = spend;
   if (record === null)

@@ -11,17 +11,17 @@ export type Finished =
   | { record: SpendRecord; error: unknown };
 
 export interface FinishOptions extends Omit<SpendOptions, 'client'> {
-  /** Client of the record's market; for a fee, with the merchant's key. */
+  /** Connects to the record's market, with the merchant's key if the record is a fee. */
   connect(record: SpendRecord): Promise<Client>;
-  /** Selects payments. Default: all in progress. */
-  isMeant?(record: SpendRecord): boolean;
+  /** Selects payments in progress. Default: all of them. */
+  isSelected?(record: SpendRecord): boolean;
   onBegin?(record: SpendRecord): void;
 }
 
-/** Resumes the book's signed, unfinished payments one by one. An error ends that payment only. */
+/** Resumes the book's signed, unfinished payments one by one. An error stops only its own payment. */
 export async function finishSpends(options: FinishOptions): Promise<Finished[]> {
-  const { connect, isMeant = isUnderWay, onBegin, ...shared } = options;
-  const open = (await options.book.list()).filter((record) => isUnderWay(record) && isMeant(record));
+  const { connect, isSelected = isUnderWay, onBegin, ...shared } = options;
+  const open = (await options.book.list()).filter((record) => isUnderWay(record) && isSelected(record));
   const finished: Finished[] = [];
   for (const record of open) {
     onBegin?.(record);
@@ -40,7 +40,7 @@ async function resumeSpend(record: SpendRecord, options: SpendOptions): Promise<
     const maxPriceUsdc = usdcOfUnits(BigInt(record.amount_units));
     return { record, bought: await buyGoods({ ...options, listingId: record.listing_id, maxPriceUsdc }) };
   }
-  // The record was written from such a body, and the market validates it again.
+  // The record was written from a valid body, and the market validates it again.
   const listing = record.listing as SellGoodsOptions['listing'] | null;
   if (listing === null) throw new TypeError('the record holds no body of a listing');
   return { record, sold: await sellGoods({ ...options, listing }) };

@@ -3,21 +3,17 @@ import { isAbsolute, join, resolve } from 'node:path';
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
-/** Folder of wallet, policy and merchants: OPENAISLE_HOME, else `openaisle` under XDG_CONFIG_HOME or `~/.config`. */
+/** Returns the folder of wallet, policy and merchants: OPENAISLE_HOME, else `openaisle` under XDG_CONFIG_HOME or `~/.config`. */
 export function configFolder(env: Env): string {
-  const home = ownHome(env);
-  if (home !== null) return home;
-  return join(xdgFolder(env, 'XDG_CONFIG_HOME', '.config'), 'openaisle');
+  return ownHome(env) ?? join(xdgFolder(env, 'XDG_CONFIG_HOME', '.config'), 'openaisle');
 }
 
-/** Folder of books and goods: OPENAISLE_HOME, else `openaisle` under XDG_DATA_HOME or `~/.local/share`. */
+/** Returns the folder of books and goods: OPENAISLE_HOME, else `openaisle` under XDG_DATA_HOME or `~/.local/share`. */
 export function dataFolder(env: Env): string {
-  const home = ownHome(env);
-  if (home !== null) return home;
-  return join(xdgFolder(env, 'XDG_DATA_HOME', '.local', 'share'), 'openaisle');
+  return ownHome(env) ?? join(xdgFolder(env, 'XDG_DATA_HOME', '.local', 'share'), 'openaisle');
 }
 
-/** OPENAISLE_HOME keeps everything in one folder, for machines with several agents. Null: not set. */
+/** Returns OPENAISLE_HOME, or null if it is not set. It keeps everything in one folder, for machines with several agents. */
 function ownHome(env: Env): string | null {
   const home = env['OPENAISLE_HOME'];
   return home === undefined || home === '' ? null : resolve(home);

@@ -41,7 +41,7 @@ function authorization(changed: Partial<AuthorizationToSign['message']> = {}, do
 
 let count = 0;
 /** Runs work on a new record with the sum reserved. */
-async function reserved<T>(work: (held: HeldSpend) => Promise<T>): Promise<T> {
+async function withReserved<T>(work: (held: HeldSpend) => Promise<T>): Promise<T> {
   count += 1;
   const env = { HOME: join(home, String(count)) };
   return await openSpendBook({ env, address: signer.address }).hold('k', async (held) => {
@@ -68,7 +68,7 @@ describe('what is not what was set aside is not signed', () => {
     ['another payer', authorization({ from: other }), 'not_usdc'],
     ['another token over nothing', authorization({ value: 0n }, { verifyingContract: other }), 'not_usdc'],
   ])('%s', async (_, typed, reason) => {
-    const signing = reserved((held) => guardWallet(signer, held, { policy, market: MARKET }).signTypedData(typed));
+    const signing = withReserved((held) => guardWallet(signer, held, { policy, market: MARKET }).signTypedData(typed));
     await expect(signing).rejects.toMatchObject({ name: 'PolicyRefused', parts: { reason } });
   });
 
@@ -82,7 +82,7 @@ describe('what is not what was set aside is not signed', () => {
 });
 
 test('the reserved payment is signed once; over nothing as often as it takes', async () => {
-  await reserved(async (held) => {
+  await withReserved(async (held) => {
     const wallet = guardWallet(signer, held, { policy, market: MARKET });
     expect(await wallet.signTypedData(authorization())).toMatch(/^0x[0-9a-f]{130}$/);
     await expect(wallet.signTypedData(authorization())).rejects.toMatchObject({ parts: { reason: 'not_reserved' } });
@@ -93,7 +93,7 @@ test('the reserved payment is signed once; over nothing as often as it takes', a
 test('another signature, where it is allowed, is set aside and counted again while the first is good', async () => {
   const { proof, ...saved } = sampleProof(1_000_000n);
   const good = { ...saved, proof: { ...proof, valid_before: Math.floor(systemEnvironment.now() / 1_000) + 120 } };
-  await reserved(async (held) => {
+  await withReserved(async (held) => {
     const tight = { ...policy, perDayUnits: 2_000_000n };
     const wallet = guardWallet(signer, held, { policy, market: MARKET, again: () => held.reserve(plan, tight) });
     for (const sequence of [1, 2]) {
@@ -109,7 +109,7 @@ test.each<[string, Partial<Policy>, string]>([
   ['a market', { markets: ['https://other.example'] }, 'market_not_allowed'],
   ['a network', { networks: ['base-sepolia'] }, 'network_not_allowed'],
 ])('for %s that the policy leaves out nothing is signed, with value or without', async (_, changed, reason) => {
-  await reserved(async (held) => {
+  await withReserved(async (held) => {
     const wallet = guardWallet(signer, held, { policy: { ...policy, ...changed }, market: MARKET });
     for (const value of [1_000_000n, 0n])
       await expect(wallet.signTypedData(authorization({ value }))).rejects.toMatchObject({ parts: { reason } });

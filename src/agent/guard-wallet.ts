@@ -16,8 +16,8 @@ export interface Guard {
 
 /**
  * Wraps a wallet so that it signs only what the book has reserved: that value, to that payee, in USDC of that network, once. Authorizations
- * of value 0 need no reservation: they prove who asks and move nothing. Nothing at all is signed for a market or a network that the policy
- * excludes. Throws `PolicyRefused` before signing.
+ * of value 0 need no reservation, because they only prove the wallet's identity. Nothing at all is signed for a market or a network that
+ * the policy excludes. Throws `PolicyRefused` before signing.
  */
 export function guardWallet(wallet: Wallet, spend: HeldSpend, { policy, market, again }: Guard): Wallet {
   return Object.freeze({

@@ -2,28 +2,28 @@ import { resolve } from 'node:path';
 import { usdcOfUnits } from '../contract/money.ts';
 import { formed, joined, ofOwner, own } from '../contract/own-words.ts';
 import { AgentError } from './agent-error.ts';
-import { lookAtGoods } from './save-goods.ts';
+import { checkGoodsFile } from './save-goods.ts';
 import type { SpendBook } from './spend-book.ts';
 import { isUnderWay, isVerified, paidUnits, type SpendRecord } from './spend-record.ts';
 
-/** A payment as shown to users: no secrets, and of the listing's texts only the title. */
+/** A payment as shown to users. Holds no secrets, and no text of the listing except its title. */
 export interface SpendRow {
   kind: SpendRecord['kind'];
   state: SpendRecord['state'];
   market: string;
-  /** The goods, or the listing that a fee paid for; null until that is live. */
+  /** ID of the goods, or of the listing that a fee paid for. Null until that listing is live. */
   listing_id: number | null;
   /** Untrusted text of a seller. */
   title: string;
   seller: string | null;
-  /** Paid, or signed for if not finished; 0 if nothing was due. */
+  /** Amount paid, or signed for if the payment is not finished. 0 if nothing was due. */
   amount_usdc: number;
   at: string;
   path: string | null;
   /** State of the file on disk; null for fees. */
   goods: 'intact' | 'changed' | 'missing' | null;
   tx_hash: string | null;
-  /** False: imported, and confirmed neither by the wallet's signature nor by the market. Null until finished. */
+  /** False for an import that neither the wallet's signature nor the market confirms. Null until finished. */
   verified: boolean | null;
 }
 
@@ -44,7 +44,7 @@ async function toRow(record: SpendRecord): Promise<SpendRow> {
     amount_usdc: usdcOfUnits(paidUnits(record)),
     at: record.reserved_at,
     path: delivery?.path ?? null,
-    goods: delivery === null ? null : await lookAtGoods(delivery),
+    goods: delivery === null ? null : await checkGoodsFile(delivery),
     tx_hash: hash === null ? null : formed('hash', hash),
     verified: state === 'settled' ? isVerified(record) : null,
   };

@@ -58,6 +58,6 @@ test('where another user has put something in the place of the lock, what needs 
   await expect(lockFile(path, { needed: true })).rejects.toMatchObject({
     parts: { reason: 'no_lock', title: expect.stringContaining(`${inTheWay} belongs to another user`) },
   });
-  // Without `needed`, work continues without a lock, so that a stranger can't block it.
+  // Without `needed`, the work continues without a lock, so that no other user can block it.
   await (await lockFile(path)).release();
 });

@@ -7,9 +7,9 @@ import { takeLock } from '../locks/take-lock.ts';
 import { type AgentError, refusedFile } from './agent-error.ts';
 
 export interface LockOptions {
-  /** Waits for the lock until this is aborted. Without it a file in use is refused at once. */
+  /** Waits for the lock until this signal aborts. Without it, a file in use is refused at once. */
   until?: AbortSignal;
-  /** Refuses if the system has no locks, instead of continuing without one. */
+  /** Whether to throw if the file can't be locked at all. If false, work continues without a lock. */
   needed?: boolean;
 }
 
@@ -17,14 +17,14 @@ export interface FileLock {
   release(): Promise<void>;
 }
 
-/** Name of a file's lock, in the same folder. It exists while a process works on the file, or after one was killed. */
+/** Returns the name of a file's lock in the same folder. The lock exists while a process uses the file, or after it was killed. */
 export function lockNameOf(path: string): string {
   return `.${basename(path)}.lock`;
 }
 
 /**
  * Locks a file against other processes and other calls in this one. The lock is beside the file, so only users who may write there can take
- * it. It ends with the process, however that ends, and doesn't work across machines. Throws `file_in_use`; with `needed`, also `no_lock`.
+ * it. However the process ends, the lock is released. It doesn't work across machines. Throws `file_in_use` and, with `needed`, `no_lock`.
  */
 export async function lockFile(path: string, { until, needed = false }: LockOptions = {}): Promise<FileLock> {
   const folder = dirname(path);
@@ -44,7 +44,7 @@ export async function lockFile(path: string, { until, needed = false }: LockOpti
   }
 }
 
-function refusalOf({ why, pid, path: inTheWay }: LockFailure, path: string): AgentError {
+function refusalOf({ why, pid, path: blockingPath }: LockFailure, path: string): AgentError {
   const process = pid === null ? own`` : own` (process ${pid})`;
   switch (why) {
     case 'held':
@@ -58,13 +58,13 @@ function refusalOf({ why, pid, path: inTheWay }: LockFailure, path: string): Age
     }
     case 'held_out_of_sight':
       return refusedFile(
-        own`An earlier version of openaisle may be using ${ofOwner(path)}, or another user of this machine is listening on @${ofOwner(inTheWay ?? lockNameOf(path))}`,
+        own`An earlier version of openaisle may be using ${ofOwner(path)}, or another user of this machine is listening on @${ofOwner(blockingPath ?? lockNameOf(path))}`,
         own`Find the process (as root: ss -xlp), end it, then run this again.`,
         'file_in_use',
       );
     case 'foreign':
       return refusedFile(
-        own`${ofOwner(inTheWay ?? lockNameOf(path))} belongs to another user of this machine, so ${ofOwner(path)} can’t be locked`,
+        own`${ofOwner(blockingPath ?? lockNameOf(path))} belongs to another user of this machine, so ${ofOwner(path)} can’t be locked`,
         own`Remove it, and let nobody else write to that folder.`,
         'no_lock',
       );

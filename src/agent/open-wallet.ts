@@ -16,19 +16,19 @@ export type OwnWallet = Wallet & ExportSigner;
 export interface WalletSource {
   /** Wallet file; overrides the environment. */
   file?: string | undefined;
-  /** OPENAISLE_WALLET_KEY (64 hex digits), OPENAISLE_WALLET_PASSPHRASE, XDG_CONFIG_HOME, HOME. */
+  /** Source of OPENAISLE_WALLET_KEY (64 hex digits), OPENAISLE_WALLET_PASSPHRASE, and the variables of `configFolder`. */
   env: Env;
   /** Asks for a keystore's passphrase if the environment has none. */
   passphrase?: (() => Promise<string>) | undefined;
 }
 
-/** `~/.config/openaisle/wallet.json`. */
+/** Returns `wallet.json` in the config folder, usually `~/.config/openaisle`. */
 export function defaultWalletFile(env: Env): string {
   return join(configFolder(env), 'wallet.json');
 }
 
 /**
- * Opens the wallet of the named file, else of OPENAISLE_WALLET_KEY, else of the default file. Only its owner may be able to read the file.
+ * Opens the wallet of the named file, else of OPENAISLE_WALLET_KEY, else of the default file. Refuses a file that others can read.
  * The key stays inside the returned object. Throws `no_wallet`, `wallet_refused`, `passphrase_needed`, `passphrase_refused`,
  * `file_refused`.
  */
@@ -48,17 +48,17 @@ export async function openWallet({ file, env, passphrase }: WalletSource): Promi
   return wallet;
 }
 
-/** Reads only the address; a keystore that states it isn't unlocked. Throws as `openWallet` does. */
+/** Reads only the address, without unlocking a keystore that states it. Throws like `openWallet`. */
 export async function readWalletAddress(source: WalletSource): Promise<Hex> {
-  const ofVariable = source.file === undefined && (source.env['OPENAISLE_WALLET_KEY'] ?? '') !== '';
-  if (ofVariable) return (await openWallet(source)).address;
+  const isFromVariable = source.file === undefined && (source.env['OPENAISLE_WALLET_KEY'] ?? '') !== '';
+  if (isFromVariable) return (await openWallet(source)).address;
   const path = source.file === undefined ? defaultWalletFile(source.env) : resolve(source.file);
   const stored = await readWalletFile(path);
   if (stored.kind === 'keystore' && stored.address !== null) return getAddress(stored.address);
   return (await openWallet(source)).address;
 }
 
-/** Writes a new key to a new file of mode 0600, as a keystore if there is a passphrase. Never overwrites: throws `file_exists`. */
+/** Writes a new key to a new file of mode 0600, as a keystore if there is a passphrase. Never overwrites a file; throws `file_exists`. */
 export async function createWallet(
   path: string,
   {
@@ -112,8 +112,8 @@ function walletOfVariable(text: string): OwnWallet {
 }
 
 /**
- * Returns null if the digits aren't a key on the curve. Exposes only what the SDK needs; errors drop the library's message, which may quote
- * the key.
+ * Returns null if the digits aren't a key on the curve. Exposes only what the SDK needs. Errors drop the library's message, because it may
+ * quote the key.
  */
 function walletOf(key: Hex): OwnWallet | null {
   let account: ReturnType<typeof privateKeyToAccount>;
@@ -124,12 +124,12 @@ function walletOf(key: Hex): OwnWallet | null {
   }
   return Object.freeze({
     address: account.address,
-    signTypedData: (typed: Parameters<Wallet['signTypedData']>[0]) => orFault(() => account.signTypedData(typed)),
-    signExport: (digest: Hex) => orFault(() => account.signTypedData(exportToSign(account.address, digest))),
+    signTypedData: (typed: Parameters<Wallet['signTypedData']>[0]) => signOrFail(() => account.signTypedData(typed)),
+    signExport: (digest: Hex) => signOrFail(() => account.signTypedData(exportToSign(account.address, digest))),
   });
 }
 
-async function orFault(sign: () => Promise<Hex>): Promise<Hex> {
+async function signOrFail(sign: () => Promise<Hex>): Promise<Hex> {
   try {
     return await sign();
   } catch {

@@ -72,7 +72,7 @@ test('a folder above in which others may take files away is named, up to the hom
   await chmod(folder, 0o755);
   await chmod(home, 0o777);
   expect(await findUnsafeFolder(path, folder)).toBeNull();
-  // A missing folder would be created inside an existing one, so that one counts.
+  // A missing folder would be created in its existing parent, so the parent is checked.
   expect(await findUnsafeFolder(join(home, 'none', 'file.json'), join(home, 'none', 'home'))).not.toBeNull();
   await chmod(home, 0o700);
 });

@@ -12,23 +12,19 @@ export interface FileFault {
 }
 
 export interface OwnFileRules {
-  /** Mode bits that must not be set. */
-  forbidden: number;
+  forbiddenBits: number;
   /** Names what those bits allow others to do; follows "can be". */
   rights: OwnWords;
-  /** Advice with the command that clears those bits. */
+  /** Returns advice with the command that clears those bits. */
   mend(path: string): OwnWords;
   largestBytes: number;
-  /**
-   * Whether root may read files of other users. Fine for secrets, which their owner knows anyway; not for limits, which their owner could
-   * raise.
-   */
+  /** Whether root may read other users' files. Their owner knows the secrets anyway, but could raise limits. */
   rootReadsAll: boolean;
 }
 
 /** For keys and proofs: nobody else may read or write them. */
 export const SECRET_RULES: OwnFileRules = {
-  forbidden: 0o077,
+  forbiddenBits: 0o077,
   rights: own`read or written`,
   mend: (path) =>
     own`Run chmod 600 ${shellWord(path)}. If others use this machine, treat its content as leaked: run openaisle rotate.`,
@@ -38,7 +34,7 @@ export const SECRET_RULES: OwnFileRules = {
 
 /** For limits: anyone may read them, but nobody else may write them. */
 export const LIMIT_RULES: OwnFileRules = {
-  forbidden: 0o022,
+  forbiddenBits: 0o022,
   rights: own`written`,
   mend: (path) => own`Check that its limits are still yours, then run chmod go-w ${shellWord(path)}`,
   largestBytes: 1_048_576,
@@ -56,7 +52,7 @@ export async function openPlain(path: string): Promise<FileHandle | 'link' | nul
   });
 }
 
-/** Reads a file under those rules; null if there is none. */
+/** Reads a file under those rules. Returns null if there is none. */
 export async function readOwnFile(
   path: string,
   rules: OwnFileRules,
@@ -74,10 +70,10 @@ export async function readOwnFile(
   }
 }
 
-/** Reads our file if it has that size. `other`: a pipe, a link, or a file of another size or user. Null: nothing there. */
+/** Reads our file of that size. Returns `other` for a pipe, a link, or a file of another size or user, and null if nothing is there. */
 export async function readBytesOf(path: string, size: number): Promise<Buffer | 'other' | null> {
   const file = await openPlain(path).catch((error: unknown) => {
-    // ENXIO: a socket or a device without a reader.
+    // ENXIO means a socket, or a device file without its device.
     if (codeOf(error) === 'ENXIO' || codeOf(error) === 'EACCES') return 'link' as const;
     throw error;
   });
@@ -94,21 +90,21 @@ export async function readBytesOf(path: string, size: number): Promise<Buffer | 
 }
 
 function faultOf(path: string, { mode, size, uid }: Stats, rules: OwnFileRules): FileFault | null {
-  const { forbidden, rights, mend, largestBytes, rootReadsAll } = rules;
+  const { forbiddenBits, rights, mend, largestBytes, rootReadsAll } = rules;
   if ((mode & 0o170000) !== 0o100000) return { kind: 'unusable', why: own`${ofOwner(path)} isn’t a file` };
   if (size > largestBytes) return { kind: 'unusable', why: own`${ofOwner(path)} is too large` };
   const self = process.getuid?.();
   // Windows has no such owners and modes.
   if (self === undefined) return null;
-  if ((mode & forbidden) !== 0)
+  if ((mode & forbiddenBits) !== 0)
     return unsafeFault(own`${ofOwner(path)} can be ${rights} by others (mode ${sayMode(mode)})`, mend(path));
   return isOurs(uid) || (self === 0 && rootReadsAll) ? null : foreignOwner(path, uid);
 }
 
 /**
  * Finds a folder above the path through which another user could replace or remove the file. Checks the folders as spelled and as links
- * resolve, up to the home folder or the root. Sticky folders such as `/tmp` are safe: users may remove only their own files there. Null:
- * there is none, or the system has no modes.
+ * resolve, up to the home folder or the root. Sticky folders such as `/tmp` are safe, because users may remove only their own files there.
+ * Returns null if there is none or the system has no modes.
  */
 export async function findUnsafeFolder(path: string, home: string): Promise<FileFault | null> {
   if (process.getuid === undefined) return null;
@@ -116,7 +112,7 @@ export async function findUnsafeFolder(path: string, home: string): Promise<File
   const ends = new Set([resolve(home), await realFolder(home)]);
   const folders = new Set([...foldersUpTo(spelled, ends), ...foldersUpTo(await realFolder(spelled), ends)]);
   for (const folder of folders) {
-    const stats = await lookAt(folder);
+    const stats = await statFolder(folder);
     const fault = stats === null ? null : faultOfFolder(folder, stats);
     if (fault !== null) return fault;
   }
@@ -141,20 +137,20 @@ function foldersUpTo(folder: string, ends: ReadonlySet<string>): string[] {
   return folders;
 }
 
-/** Resolves links; for a missing folder, those of its nearest existing parent. */
+/** Resolves links. Returns the nearest existing parent of a missing folder. */
 async function realFolder(folder: string): Promise<string> {
   for (let at = resolve(folder); ; at = dirname(at)) {
-    const real = await realpath(at).catch((error: unknown) => notThere(error, at));
+    const real = await realpath(at).catch((error: unknown) => nullIfMissing(error, at));
     if (real !== null) return real;
   }
 }
 
-function lookAt(folder: string): Promise<Stats | null> {
-  return lstat(folder).catch((error: unknown) => notThere(error, folder));
+function statFolder(folder: string): Promise<Stats | null> {
+  return lstat(folder).catch((error: unknown) => nullIfMissing(error, folder));
 }
 
 /** Returns null for "no such file"; rethrows anything else. The root always exists. */
-function notThere(error: unknown, path: string): null {
+function nullIfMissing(error: unknown, path: string): null {
   const code = codeOf(error);
   if ((code === 'ENOENT' || code === 'ENOTDIR') && dirname(path) !== path) return null;
   throw error;

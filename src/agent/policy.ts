@@ -48,19 +48,19 @@ type NetworkName = (typeof NETWORK_NAMES)[number];
 export interface Policy {
   /** The policy file, which may not exist. */
   readonly path: string;
-  /** False: there is no file, so the built-in limits apply. */
+  /** False if there is no file, so that the built-in limits apply. */
   readonly isOwn: boolean;
   readonly perPurchaseUnits: bigint;
   /** Per UTC day and wallet, fees included. */
   readonly perDayUnits: bigint;
-  /** Larger sums need a person's consent each time; null: none do. */
+  /** Larger sums need a person's consent each time. Null if none do. */
   readonly askAboveUnits: bigint | null;
   /** Handles or wallet addresses, in lower case. */
   readonly sellers: Choice;
   readonly aisles: Choice;
-  /** Base addresses; null: any market. */
+  /** Base addresses. Null allows any market. */
   readonly markets: readonly string[] | null;
-  /** Null: any. */
+  /** Null allows any network. */
   readonly networks: readonly NetworkName[] | null;
 }
 
@@ -71,14 +71,14 @@ export function policyFileOf(env: Env): string {
 }
 
 /**
- * Reads the user's policy; without a file: 5 USDC a purchase and 20 a day. A `file` named by the caller must exist. Others may read the
- * file, but one that another user could have written or placed is refused. Throws `PolicyRefused`.
+ * Reads the user's policy. Without a file the limits are 5 USDC a purchase and 20 a day, but a `file` that the caller names must exist.
+ * Refuses a file that another user could have written or placed; others may read it. Throws `PolicyRefused`.
  */
 export async function readPolicy(env: Env, file?: string): Promise<Policy> {
   const path = file === undefined ? policyFileOf(env) : resolve(file);
   const text = await readText(path, homeFolder(env));
   if (text === null) {
-    // A missing file that was named may be a typing error: its limits must not be ignored.
+    // The caller may have misspelled the name, and the limits in the right file must not be ignored.
     if (file !== undefined) throw unreadablePolicy(path, 'ENOENT');
     return { path, isOwn: false, ...BUILT_IN, sellers: {}, aisles: {}, markets: null, networks: null };
   }
@@ -108,7 +108,7 @@ export async function readPolicy(env: Env, file?: string): Promise<Policy> {
   };
 }
 
-/** Describes the fault with names of the schema and our own words only: names and values of the file could contain a sentence. */
+/** Describes the fault without names or values from the file, because they could contain a sentence. */
 function faultOf([issue]: readonly z.core.$ZodIssue[]): OwnWords {
   const words = issue?.code === 'custom' ? issue.message : issue?.code;
   return own`${describePath(policyFile, issue?.path ?? [])}: ${ofSource(words ?? 'malformed')}`;
@@ -116,7 +116,7 @@ function faultOf([issue]: readonly z.core.$ZodIssue[]): OwnWords {
 
 const TOKEN = /("(?:[^"\\]|\\.)*")(\s*:)?|[{}[\]]/g;
 
-/** Whether an object in this JSON has a member twice: the last one would count, while the owner may be reading the first. */
+/** Whether an object in this JSON repeats a name. The last value would count, while the owner may read the first. */
 function hasRepeatedMember(json: string): boolean {
   const open: Set<unknown>[] = [];
   for (const [token, text, colon] of json.matchAll(TOKEN)) {
@@ -133,7 +133,7 @@ function hasRepeatedMember(json: string): boolean {
   return false;
 }
 
-/** Returns null if there is no file. Its folders are checked anyway: by removing the policy, another user would change the limits. */
+/** Returns null if there is no file. Checks its folders even then, because another user could have removed it to change the limits. */
 async function readText(path: string, home: string): Promise<string | null> {
   try {
     const folder = await findUnsafeFolder(path, home);
@@ -158,7 +158,7 @@ function unsafePolicy(path: string, { why, nextStep = own`` }: FileFault): Polic
 }
 
 function unreadablePolicy(path: string, why: string): PolicyRefused {
-  const next = own`Fix the file, or remove it: then the limits are 5 USDC a purchase and 20 a day.`;
+  const next = own`Fix the file, or remove it to use the built-in limits: 5 USDC a purchase and 20 a day.`;
   return new PolicyRefused(
     'policy_unreadable',
     own`The policy ${ofOwner(path)} can’t be read (${ofOwner(why)}). Nothing is spent`,
@@ -166,12 +166,12 @@ function unreadablePolicy(path: string, why: string): PolicyRefused {
   );
 }
 
-/** A payment to judge; its amount is 0 for goods collected without paying. */
+/** A payment to judge. Its amount is 0 for goods collected without paying. */
 export interface Spend {
   market: string;
   network: NetworkName;
   amountUnits: bigint;
-  /** Null for a listing fee: rules for sellers and aisles don't apply. */
+  /** Null for a listing fee, to which the rules for sellers and aisles don't apply. */
   goods: { seller: string; sellerWallet: string; aisle: string } | null;
 }
 
@@ -189,7 +189,7 @@ export function judgeSpend(policy: Policy, { amountUnits, goods, ...market }: Sp
   judgeMarket(policy, market);
   const next = howToChange(policy);
   if (goods !== null) {
-    // An address in the policy matches the payee only, never a handle: a market could call a seller by that address.
+    // An address in the policy matches only the payee, never a handle, because a market could call a seller by that address.
     const handle = goods.seller.toLowerCase();
     const names = [goods.sellerWallet.toLowerCase(), ...(WALLET.test(handle) ? [] : [handle])];
     if (!choiceAllows(policy.sellers, names))
@@ -212,7 +212,7 @@ function choiceAllows({ allow, deny }: Choice, names: readonly string[]): boolea
   return allow === undefined || allow.some((name) => names.includes(name));
 }
 
-/** Next step that names the file, and says so if the built-in limits apply. */
+/** Returns a next step that names the file, and says so if the built-in limits apply. */
 export function howToChange({ path, isOwn }: Policy): OwnWords {
   return isOwn
     ? own`The wallet’s owner can change ${ofOwner(path)}.`

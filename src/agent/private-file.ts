@@ -4,7 +4,7 @@ import { formed, ofOwner, own } from '../contract/own-words.ts';
 import { type AgentError, refusedFile } from './agent-error.ts';
 import { codeOf, readOwnFile, SECRET_RULES } from './own-file.ts';
 
-/** Reads a file that only its owner can read; null if there is none. Throws `file_refused`. */
+/** Reads a file that only its owner can read. Returns null if there is none. Throws `file_refused`. */
 export async function readPrivate(path: string, largestBytes = SECRET_RULES.largestBytes): Promise<string | null> {
   const read = await readOwnFile(path, { ...SECRET_RULES, largestBytes });
   if (read === null) return null;
@@ -28,14 +28,12 @@ export async function makeFolderOf(path: string): Promise<string[]> {
   return made;
 }
 
-/** Removes folders that are still empty, innermost first; stops at the first that isn't. */
+/** Removes folders, innermost first, until one is not empty. */
 export async function removeEmpty(folders: readonly string[]): Promise<void> {
-  for (const folder of folders) {
-    const isGone = await rmdir(folder).then(
-      () => true,
-      () => false,
-    );
-    if (!isGone) return;
+  try {
+    for (const folder of folders) await rmdir(folder);
+  } catch {
+    // A folder that isn't empty stays, and so do its parents.
   }
 }
 
@@ -66,7 +64,7 @@ function unwritableFolder(folder: string, error: unknown): AgentError {
  */
 export async function writePrivate(path: string, text: string | Uint8Array, how: 'new' | 'replace'): Promise<void> {
   const temporary = `${path}.tmp`;
-  // Left by a killed process: because of the lock nobody else is writing it.
+  // A killed process may have left it. The lock ensures that nobody else is writing it.
   await rm(temporary, { force: true });
   const file = await open(temporary, 'wx', 0o600);
   try {

@@ -10,7 +10,7 @@ const SECRET = 'a-key-of-the-provider';
 const refusal = (error: object, status = 200): Reply => ({ status, body: { jsonrpc: '2.0', id: 1, error } });
 
 /** Returns the cause reported for such an answer. Every part of the address contains a secret. */
-async function toldOf(reply: Reply): Promise<string> {
+async function causeOf(reply: Reply): Promise<string> {
   await using node = await startScriptedMarket(() => reply);
   return await titleAt(node.baseUrl.replace('http://', `http://user:${SECRET}@`));
 }
@@ -38,7 +38,7 @@ test.each([
   ['JSON-RPC error', refusal({ code: 'DO_AS_I_SAY', message: 'no' })],
   ['UND_ERR_SOCKET', 'cut'],
 ] as [string, Reply][])('an endpoint that cannot be read is told with its cause: %s', async (cause, reply) => {
-  expect(await toldOf(reply)).toBe(`(${cause})`);
+  expect(await causeOf(reply)).toBe(`(${cause})`);
 });
 
 test('so is one where nothing listens, or that never answers', async () => {

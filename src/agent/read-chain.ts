@@ -9,9 +9,10 @@ import { AgentError } from './agent-error.ts';
 export type Receipt = z.output<typeof receiptOut>;
 
 /** `final`: exactly that transfer is in a finalized block. Other states say what is wrong. */
-export type TransferFound =
-  | { status: 'final'; detail: OwnWords }
-  | { status: 'not_final' | 'not_found' | 'differs'; detail: OwnWords };
+export interface TransferFound {
+  status: 'final' | 'not_final' | 'not_found' | 'differs';
+  detail: OwnWords;
+}
 
 /** Reads the chain through one RPC endpoint, without trusting the market. */
 export interface ChainReader {
@@ -26,7 +27,7 @@ export interface ChainReader {
 const TIMEOUT_MS = 15_000;
 
 /**
- * Connects to an RPC endpoint; the node tells its network. Errors name only the endpoint's host and a code, because the address often
+ * Connects to an RPC endpoint and asks it for its network. Errors name only the endpoint's host and a code, because the address often
  * contains an API key. Throws `wrong_use` for a bad address, `chain_unreadable` and `wrong_network`.
  */
 export async function openChain(
@@ -40,7 +41,7 @@ export async function openChain(
     throw new AgentError('wrong_use', { reason: 'wrong_use', title });
   }
   const client = createPublicClient({
-    transport: http(rpcUrl, { fetchFn: endingFetch(environment), timeout: TIMEOUT_MS, retryCount: 2 }),
+    transport: http(rpcUrl, { fetchFn: fetchWithTimeout(environment), timeout: TIMEOUT_MS, retryCount: 2 }),
   });
   const askNode = async <T>(read: Promise<T>): Promise<T> => {
     try {
@@ -75,14 +76,14 @@ export async function openChain(
     if (block.hash !== receipt.block_hash || Number(mined.blockNumber) !== receipt.block_number)
       return { status: 'differs', detail: own`it is in block ${mined.blockNumber}, not in the receipt’s block` };
     const usdc = mined.logs.filter(({ address }) => isAddressEqual(address, network.usdc));
-    const fits = parseEventLogs({ abi: erc20Abi, eventName: 'Transfer', logs: usdc }).some(
+    const hasTransfer = parseEventLogs({ abi: erc20Abi, eventName: 'Transfer', logs: usdc }).some(
       ({ args }) =>
         isAddressEqual(args.from, receipt.payer as Hex) &&
         isAddressEqual(args.to, receipt.payee as Hex) &&
-        // Compared as text: a receipt may hold a number of any length.
+        // Compare as text, because a receipt may hold a number of any length.
         args.value.toString() === receipt.amount_units,
     );
-    if (mined.status !== 'success' || !fits)
+    if (mined.status !== 'success' || !hasTransfer)
       return { status: 'differs', detail: own`the transaction has no such USDC transfer` };
     return { status: 'final', detail: own`block ${mined.blockNumber}; final up to ${final.number}` };
   };
@@ -99,7 +100,7 @@ export async function openChain(
 }
 
 /** Adds a timeout that covers the body too; viem's timeout stops at the headers. */
-function endingFetch(environment: Pick<Environment, 'fetch' | 'deadline'>) {
+function fetchWithTimeout(environment: Pick<Environment, 'fetch' | 'deadline'>) {
   return (to: unknown, init: RequestInit = {}): Promise<Response> => {
     const ends = environment.deadline(TIMEOUT_MS);
     const signal = init.signal == null ? ends : AbortSignal.any([init.signal, ends]);
@@ -107,7 +108,7 @@ function endingFetch(environment: Pick<Environment, 'fetch' | 'deadline'>) {
   };
 }
 
-/** Makes an optional reader for payments, which work without an RPC endpoint or with one that doesn't answer. */
+/** Makes the optional `readCode` of payments, which also work without an RPC endpoint or if it doesn't answer. */
 export function codeReader(rpcUrl: string | undefined): { readCode?: (address: Hex) => Promise<Hex | null> } {
   if (rpcUrl === undefined || rpcUrl === '') return {};
   const readCode = async (address: Hex): Promise<Hex | null> => {
@@ -121,12 +122,11 @@ export function codeReader(rpcUrl: string | undefined): { readCode?: (address: H
   return { readCode };
 }
 
-/** Error codes of the system and of HTTP libraries. */
-const CODE = /^[A-Z][A-Z0-9_]{1,39}$/;
+const ERROR_CODE = /^[A-Z][A-Z0-9_]{1,39}$/;
 
 /**
- * Describes the cause as a code: `ECONNREFUSED`, `timeout`, `HTTP 401`, `JSON-RPC error -32005`; null if there is none. Never uses
- * messages: they contain the whole address, or the endpoint's own text.
+ * Describes the cause as a code: `ECONNREFUSED`, `timeout`, `HTTP 401`, `JSON-RPC error -32005`. Returns null if there is none. Never
+ * uses messages, because they contain the whole address or the endpoint's own text.
  */
 function causeOf(error: unknown): OwnWords | null {
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
@@ -136,7 +136,7 @@ function causeOf(error: unknown): OwnWords | null {
     if (at.name === 'RpcRequestError')
       return Number.isSafeInteger(code) ? own`JSON-RPC error ${Number(code)}` : own`JSON-RPC error`;
     if (typeof status === 'number') return own`HTTP ${status}`;
-    if (typeof code === 'string' && CODE.test(code)) return formed('code', code);
+    if (typeof code === 'string' && ERROR_CODE.test(code)) return formed('code', code);
     if (at instanceof SyntaxError) return own`not JSON`;
   }
   return null;

@@ -18,7 +18,7 @@ import { listSpends } from './list-purchases.ts';
 import { sellGoods } from './sell-goods.ts';
 import type { SpendRecord } from './spend-record.ts';
 
-// A refused signature isn't made again endlessly, nor counted longer than it could be executed.
+// A refused signature isn't repeated endlessly, and counts only while it could be executed.
 
 /** Signatures are valid for two minutes, and clocks may differ by fifteen. */
 const RUN_OUT_MS = 17 * 60_000 + 1_000;
@@ -237,7 +237,7 @@ describe('what ended unpaid by the market’s word', () => {
 
   test.each([
     ['unpaid', 0n],
-    // Reviewed and declined: the payee has the money.
+    // The payment was reviewed and declined, so the payee has the money.
     ['rejected', PRICE],
   ] as const)('a payment that the books call %s counts %i units later', async (payment_status, counted) => {
     const { act, book, time } = await buyerBefore([asked, refusalAnswer('authorization_lapsed')], {

@@ -8,29 +8,29 @@ import type { SpendOptions } from './spend-options.ts';
 import { dayOf, type SpendRecord, type Unpaid } from './spend-record.ts';
 
 export interface Subject {
-  /** Null: a listing fee. */
+  /** Null for a listing fee. */
   listingId: number | null;
 }
 
 /** Next step for a seller who tried to buy from itself. */
-export const OF_OWN_GOODS = own`These goods are your own: run openaisle export to get them. To test a purchase, pay with another person’s wallet.`;
+export const OWN_GOODS_NEXT_STEP = own`These goods are your own: run openaisle export to get them. To test a purchase, pay with another person’s wallet.`;
 
-/** The market refuses authorizations that end sooner than this. */
+/** The market refuses authorizations that expire sooner than this. */
 const LEAST_SECONDS = 20;
 /** Reasons that concern the signature itself, at any time. */
-const OF_THE_SIGNATURE: ReadonlySet<string> = new Set([
+const SIGNATURE_REASONS: ReadonlySet<string> = new Set([
   'signature_invalid',
   'payer_contract_refused',
   'payer_not_deployed',
 ]);
-/** The market has the signature, or it was used elsewhere: neither means that it wasn't paid. */
-const NOT_KNOWN: ReadonlySet<string> = new Set(['payment_required', 'authorization_used_elsewhere']);
+/** Reasons that leave open whether it was paid: the market has the signature, or it was used elsewhere. */
+const UNDECIDED_REASONS: ReadonlySet<string> = new Set(['payment_required', 'authorization_used_elsewhere']);
 
 /**
  * Records the refusal of a signed payment, so that it counts against the day only as long as it could still be executed. Returns the error
  * to throw; if a new signature would be refused too, that error names another way to pay.
  */
-export async function afterRefusal(
+export async function recordRefusal(
   options: SpendOptions,
   spend: HeldSpend,
   subject: Subject,
@@ -39,57 +39,56 @@ export async function afterRefusal(
   const { record } = spend;
   if (!(error instanceof MarketError) || record === null || record.state !== 'signed' || record.saved === null)
     return error;
-  if (error.doNotPayAgain !== false || error.status >= 500 || NOT_KNOWN.has(error.reason)) return error;
+  if (error.doNotPayAgain !== false || error.status >= 500 || UNDECIDED_REASONS.has(error.reason)) return error;
   const { proof } = record.saved;
   if (error.reason === 'authorization_lapsed' && !(await isUnpaid(options, proof))) return error;
   const until = proof.valid_before;
   const note = (why: Unpaid['why'], isFinal: boolean) =>
     spend.noteUnpaid({ why, until, is_final: isFinal, sent_again: false });
-  const isGood = until - options.client.clock.now() / 1_000 >= LEAST_SECONDS;
-  if (!OF_THE_SIGNATURE.has(error.reason) && (error.reason !== 'payment_invalid' || !isGood)) {
+  const isStillValid = until - options.client.clock.now() / 1_000 >= LEAST_SECONDS;
+  if (!SIGNATURE_REASONS.has(error.reason) && (error.reason !== 'payment_invalid' || !isStillValid)) {
     await note(error.reason === 'own_goods' ? 'own_goods' : 'refused', error.problem.retry === 'never');
     return error;
   }
-  if (isOfTimes(error)) {
+  if (isAboutTime(error)) {
     await note('clock', true);
     return wrongClock(options, error);
   }
   const code = await readOwnCode(options);
-  const isFinal = isCertain(error) || code !== null || wasRefusedBefore(spend, record);
+  const isFinal = isFinalRefusal(error) || code !== null || wasRefusedBefore(spend, record);
   await note('signature', isFinal);
-  return isFinal ? refusedSignature(options, subject, error, code) : error;
+  return isFinal ? uselessSignature(options, subject, error.problem.detail, code) : error;
 }
 
-/** Handles a refused value-0 signature that hasn't expired: the market would refuse one over a payment as well. */
-export async function afterRefusedCollecting(
+/** Returns the error to throw for a refused value-0 signature. The market would refuse a signed payment too. */
+export async function explainRefusedCollecting(
   options: SpendOptions,
   subject: Subject,
   error: MarketError,
 ): Promise<AgentError> {
-  if (isOfTimes(error)) return wrongClock(options, error);
-  return refusedSignature(options, subject, error, await readOwnCode(options));
+  if (isAboutTime(error)) return wrongClock(options, error);
+  return uselessSignature(options, subject, error.problem.detail, await readOwnCode(options));
 }
 
 /** Whether a refusal concerns the wallet's signature rather than the goods. */
-export function isOfSignature({ reason }: MarketError): boolean {
-  return reason === 'payment_invalid' || OF_THE_SIGNATURE.has(reason);
+export function isAboutSignature({ reason }: MarketError): boolean {
+  return reason === 'payment_invalid' || SIGNATURE_REASONS.has(reason);
 }
 
-/** Throws if the signed payment was refused for good: until it expires nothing else is signed, and the market isn't asked again. */
-export function mustNotBeRefused({ wallet, client }: SpendOptions, spend: HeldSpend, subject: Subject): void {
+/** Throws if the signed payment is for the wallet's own goods or was refused for good. Nothing else is signed until it expires. */
+export function mustNotBeRefused(options: SpendOptions, spend: HeldSpend, subject: Subject): void {
   const { record } = spend;
   if (record === null || record.state !== 'signed') return;
   const { unpaid, payee } = record;
-  const isOwn = subject.listingId !== null && isAddressEqual(payee, wallet.address);
+  const isOwn = subject.listingId !== null && isAddressEqual(payee, options.wallet.address);
   if (isOwn || unpaid?.why === 'own_goods')
     throw new AgentError('refused', {
       reason: 'own_goods',
       title: own`This wallet, or the merchant it belongs to, sells these goods. Nothing was paid`,
-      nextStep: OF_OWN_GOODS,
+      nextStep: OWN_GOODS_NEXT_STEP,
     });
   if (unpaid?.is_final !== true) return;
-  if (unpaid.why === 'signature')
-    throw otherWay({ market: client.baseUrl, address: wallet.address, subject, detail: null, code: null });
+  if (unpaid.why === 'signature') throw uselessSignature(options, subject);
   throw new AgentError('refused', {
     reason: 'not_run_out',
     title: own`The market refused the signed payment, which stays valid until ${sayTime(unpaid.until * 1_000)}`,
@@ -101,17 +100,17 @@ export function mustNotBeRefused({ wallet, client }: SpendOptions, spend: HeldSp
  * Throws if the market refused this wallet's signature for the same fee today. Fees have no value-0 signature that would show it
  * beforehand.
  */
-export function mustNotRepeat({ wallet, client }: SpendOptions, spend: HeldSpend, subject: Subject): void {
+export function mustNotRepeat(options: SpendOptions, spend: HeldSpend, subject: Subject): void {
   const { record } = spend;
-  if (record?.unpaid?.why !== 'signature' || !record.unpaid.is_final || !isOfToday(record, client)) return;
-  throw otherWay({ market: client.baseUrl, address: wallet.address, subject, detail: null, code: null });
+  if (record?.unpaid?.why !== 'signature' || !record.unpaid.is_final || !isFromToday(record, options.client)) return;
+  throw uselessSignature(options, subject);
 }
 
-function isOfToday({ reserved_at }: SpendRecord, { environment }: SpendOptions['client']): boolean {
+function isFromToday({ reserved_at }: SpendRecord, { environment }: SpendOptions['client']): boolean {
   return dayOf(Date.parse(reserved_at)) === dayOf(environment.now());
 }
 
-/** Asks the market's books. Only they tell an unpaid payment from one that was reviewed and declined, whose money the payee has. */
+/** Asks the market, because only its books tell an unpaid payment from a reviewed and declined one, whose money the payee has. */
 async function isUnpaid({ client, signal }: SpendOptions, proof: { payer: string; nonce: string }): Promise<boolean> {
   const query = { payer: proof.payer, nonce: proof.nonce };
   try {
@@ -123,12 +122,12 @@ async function isUnpaid({ client, signal }: SpendOptions, proof: { payer: string
   }
 }
 
-function isOfTimes({ reason, problem }: MarketError): boolean {
+function isAboutTime({ reason, problem }: MarketError): boolean {
   return reason === 'payment_invalid' && problem['market_time'] !== undefined;
 }
 
-function isCertain({ reason, problem }: MarketError): boolean {
-  return OF_THE_SIGNATURE.has(reason) || problem.retry === 'never';
+function isFinalRefusal({ reason, problem }: MarketError): boolean {
+  return SIGNATURE_REASONS.has(reason) || problem.retry === 'never';
 }
 
 /** Whether the previous payment had the same terms and the same outcome. */
@@ -155,40 +154,28 @@ function wrongClock({ client }: SpendOptions, { problem }: MarketError): AgentEr
   });
 }
 
-function refusedSignature(
-  { client, wallet }: SpendOptions,
-  subject: Subject,
-  { problem }: MarketError,
-  code: Hex | null,
-): AgentError {
-  return otherWay({ market: client.baseUrl, address: wallet.address, subject, detail: problem.detail, code });
-}
-
-interface Refused {
-  market: string;
-  address: Hex;
-  subject: Subject;
-  detail: string | null;
-  code: Hex | null;
-}
-
 /** Code of an account that delegates to another address (EIP-7702). */
 const DELEGATES = /^0xef0100([0-9a-f]{40})$/i;
 
-function otherWay({ market, address, subject, detail, code }: Refused): AgentError {
+function uselessSignature(
+  { client, wallet }: SpendOptions,
+  subject: Subject,
+  detail: string | null = null,
+  code: Hex | null = null,
+): AgentError {
   const [, delegate] = DELEGATES.exec(code ?? '') ?? [];
   const verifier =
     delegate === undefined
       ? own`the code at that address`
       : own`${formed('address', `0x${delegate}`)}, to which that address delegates`;
-  const why = code === null ? own`` : own`, because USDC checks it with ${verifier} instead of the key`;
+  const why = code === null ? own`` : own`, because USDC checks them with ${verifier} instead of the key`;
   const path = subject.listingId === null ? own`/api/fee-intent` : own`/api/purchase-intent/${subject.listingId}`;
-  const payer = formed('address', address);
+  const payer = formed('address', wallet.address);
   const headers = own`-H "Authorization: Bearer $OPENAISLE_KEY" -H "Content-Type: application/json"`;
   return new AgentError('refused', {
     reason: 'payment_invalid',
     title: own`The market refuses signatures of ${payer}${why}. Nothing was paid`,
-    nextStep: own`Signing again won’t help: pay by a transfer, or with another wallet. To start a transfer: curl -X POST ${ofOwner(market)}${ofOwner(path)} ${headers} -d '{"payer_wallet": "${payer}"}'`,
+    nextStep: own`Signing again won’t help: pay by a transfer, or with another wallet. To start a transfer: curl -X POST ${ofOwner(client.baseUrl)}${ofOwner(path)} ${headers} -d '{"payer_wallet": "${payer}"}'`,
     ...(detail === null ? {} : { market: { detail } }),
   });
 }

@@ -8,7 +8,7 @@ import { deliveryAnswer } from '../../test/support/market-answers.ts';
 import { processorMs } from '../../test/support/processor-time.ts';
 import { delivery as deliverySchema } from '../contract/listings.ts';
 import { artifactBytes } from '../sdk/payments/artifact-commitment.ts';
-import { goodsName, lookAtGoods, saveGoods } from './save-goods.ts';
+import { checkGoodsFile, goodsName, saveGoods } from './save-goods.ts';
 
 let folder = '';
 beforeAll(async () => {
@@ -59,11 +59,11 @@ test('goods are written once, mode 0600, and other files of the name stay', asyn
   expect(await readFile(join(folder, name), 'utf8')).toBe('of the user');
   expect((await stat(first.path)).mode & 0o777).toBe(0o600);
   expect((await readdir(folder)).toSorted()).toEqual([name, basename(first.path)].toSorted());
-  expect(await lookAtGoods(first)).toBe('intact');
+  expect(await checkGoodsFile(first)).toBe('intact');
   await writeFile(first.path, 'x');
-  expect(await lookAtGoods(first)).toBe('changed');
+  expect(await checkGoodsFile(first)).toBe('changed');
   await rm(first.path);
-  expect(await lookAtGoods(first)).toBe('missing');
+  expect(await checkGoodsFile(first)).toBe('missing');
 });
 
 test.each<[string, (path: string) => unknown]>([
@@ -78,6 +78,6 @@ test.each<[string, (path: string) => unknown]>([
   await put(inTheWay);
   const kept = await saveGoods(delivery, into);
   expect(basename(kept.path)).toBe(`2-${goodsName(delivery)}`);
-  expect(await lookAtGoods(kept)).toBe('intact');
-  expect(await lookAtGoods({ ...kept, path: inTheWay })).toBe('changed');
+  expect(await checkGoodsFile(kept)).toBe('intact');
+  expect(await checkGoodsFile({ ...kept, path: inTheWay })).toBe('changed');
 });

@@ -14,8 +14,8 @@ import type { KeptGoods } from './spend-record.ts';
 const MOST_NAMES = 100;
 
 /**
- * Writes delivered goods to a folder, mode 0600, durably. Reuses an identical file and never overwrites another. `commitment` is that of
- * the delivered bytes.
+ * Writes delivered goods to a folder, mode 0600, durably. Reuses an identical file and never overwrites another. The returned
+ * `commitment` is computed from the delivered bytes.
  */
 export async function saveGoods(delivery: Delivery, folder: string): Promise<KeptGoods> {
   const bytes = artifactBytes(delivery);
@@ -68,7 +68,7 @@ export async function saveUnder(bytes: Uint8Array, folder: string, name: string)
 }
 
 /** Compares the file with the goods as delivered. */
-export async function lookAtGoods(kept: KeptGoods): Promise<'intact' | 'changed' | 'missing'> {
+export async function checkGoodsFile(kept: KeptGoods): Promise<'intact' | 'changed' | 'missing'> {
   const bytes = await readBytesOf(kept.path, kept.bytes);
   if (bytes === null) return 'missing';
   return bytes !== 'other' && isPromised(bytes, kept) ? 'intact' : 'changed';
@@ -86,7 +86,7 @@ const LONGEST_NAME = 80;
 /** Limits the work on a name from the market, which may have any length. Longer than any title that a market accepts. */
 const LONGEST_READ = 480;
 
-/** `7-notes.md`: the listing's ID and the safe part of the seller's file name. Never a path, a hidden file or a device name. */
+/** Returns a name such as `7-notes.md`: the ID and the safe part of the seller's name. Never a path, a hidden file or a device name. */
 export function goodsName({
   listing_id,
   artifact_filename,
@@ -95,7 +95,7 @@ export function goodsName({
   const name = cutPiles((artifact_filename ?? title).slice(-LONGEST_READ)).normalize('NFKC');
   const safe = name
     .replaceAll(/[^A-Za-z0-9._-]+/g, '-')
-    // Text that looks like a key is masked in all output, so the printed path would not lead to the file.
+    // Text that looks like a key is masked in all output, so the printed path would not name the file.
     .replaceAll(/_(?=(?:sk|rc|pc|dt)_)/gi, '-')
     .replaceAll(/\.{2,}/g, '.')
     .replaceAll(/-{2,}/g, '-');

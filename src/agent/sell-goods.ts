@@ -6,9 +6,9 @@ import { TermsRefused } from '../sdk/payments/payment-errors.ts';
 import { PolicyRefused } from './agent-error.ts';
 import { guardWallet } from './guard-wallet.ts';
 import { judgeSpend } from './policy.ts';
-import { afterRefusal, mustNotBeRefused, mustNotRepeat } from './refused-payment.ts';
+import { mustNotBeRefused, mustNotRepeat, recordRefusal } from './refused-payment.ts';
 import type { HeldSpend } from './spend-book.ts';
-import { mayPayAgain, mustBeConfirmed, passedOn, type SpendOptions, unknownOnceSigned } from './spend-options.ts';
+import { mayPayAgain, mustBeConfirmed, type SpendOptions, sdkOptions, unknownOnceSigned } from './spend-options.ts';
 import {
   isVerified,
   type KeptListing,
@@ -26,7 +26,7 @@ export interface SellGoodsOptions extends SpendOptions {
   /** Lists again although the book says that it is listed, because the market no longer has it. */
   listAgain?: boolean;
   /**
-   * Slip of an earlier fee for the same goods, for a market that may have lost it. Used only if no payment is in progress; nothing is
+   * Slip of an earlier fee for the same goods, for a market that may have lost the fee. Used only if no payment is in progress. Nothing is
    * signed then.
    */
   recoverySlip?: string | undefined;
@@ -36,9 +36,9 @@ export interface SoldGoods extends KeptListing {
   title: string;
   /** 0n if no fee was due. */
   paidUnits: bigint;
-  /** True: this body was listed from here before, and the market wasn't asked. */
+  /** True if this body was listed from here before, so that the market wasn't asked. */
   alreadyListed: boolean;
-  /** False: only an unconfirmed import says so. */
+  /** False if only an unconfirmed import says that it is listed. */
   verified: boolean;
 }
 
@@ -55,20 +55,20 @@ async function sellHeld(options: SellGoodsOptions, spend: HeldSpend): Promise<So
   const before = spend.record;
   if (before !== null && before.listed !== null && options.listAgain !== true)
     return soldOf(options, before, { ...before.listed, alreadyListed: true });
-  mustNotBeRefused(options, spend, FEE);
-  mustNotRepeat(options, spend, FEE);
+  mustNotBeRefused(options, spend, FEE_SUBJECT);
+  mustNotRepeat(options, spend, FEE_SUBJECT);
   const isNew = before === null || before.state === 'settled' || before.state === 'over';
   if (isNew) await reserveFee(options, spend);
   else await spend.noteSentAgain();
   const done = await payFee(options, spend, isNew).catch(async (error: unknown) => {
-    throw unknownOnceSigned(spend, await afterRefusal(options, spend, FEE, error));
+    throw unknownOnceSigned(spend, await recordRefusal(options, spend, FEE_SUBJECT, error));
   });
   const { record } = spend;
   if (record === null) throw new TypeError('there is no record to finish');
   const url = urlOf(options, done.listing_id);
   const listed = { listing_id: done.listing_id, url, tx_hash: done.fee.tx_hash };
-  const isWithout = listed.tx_hash === null && record.state === 'signed';
-  await spend.finishSpend({ listed, ...(isWithout ? { unpaid: nothingDue(record) } : {}) });
+  const isWithoutFee = listed.tx_hash === null && record.state === 'signed';
+  await spend.finishSpend({ listed, ...(isWithoutFee ? { unpaid: nothingDue(record) } : {}) });
   return soldOf(options, spend.record ?? record, { ...listed, alreadyListed: false });
 }
 
@@ -88,13 +88,13 @@ async function payFee(options: SellGoodsOptions, spend: HeldSpend, isNew: boolea
     ...(again === undefined ? {} : { mayPayAgain: true }),
     ...(payAnew === true ? { payAnew } : {}),
     ...(isNew && recoverySlip !== undefined ? { recoverySlip } : {}),
-    ...passedOn(options),
+    ...sdkOptions(options),
   });
 }
 
-const FEE = { listingId: null };
+const FEE_SUBJECT = { listingId: null };
 
-/** Key of this fee in the SDK and the book. */
+/** Returns the key of this fee in the SDK and the book. */
 function feeKey({ client, listing }: Pick<SellGoodsOptions, 'client' | 'listing'>): string {
   return `${client.baseUrl} list ${bodyDigest(listing)}`;
 }
@@ -129,7 +129,7 @@ async function reserveFee(options: SellGoodsOptions, spend: HeldSpend): Promise<
   await spend.reserve(plan, policy);
 }
 
-/** Built here: an address from an answer or an imported record can't be trusted. */
+/** Builds the address, because one from an answer or an imported record can't be trusted. */
 function urlOf({ client }: Pick<SellGoodsOptions, 'client'>, listingId: number): string {
   return `${client.baseUrl}/api/listing/${listingId}`;
 }

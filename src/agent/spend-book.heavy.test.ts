@@ -22,7 +22,7 @@ afterEach(async () => {
 });
 
 describe('processes at once', () => {
-  /** Starts a process that reserves 1 USDC and keeps it; returns the first line it prints. */
+  /** Starts a process that reserves 1 USDC and keeps it. Returns the first line that it prints. */
   async function reserving(home: string, key: string): Promise<{ child: ChildProcess; said: string }> {
     const env = { HOME: home, PATH: process.env['PATH'] ?? '' };
     const child = spawn(process.execPath, [RESERVE, key], { env, stdio: ['pipe', 'pipe', 'inherit'] });

@@ -33,7 +33,7 @@ async function bookAt(home: string, perDayUnits: bigint, now: () => number = sys
   return { book, policy };
 }
 
-/** Reserves and signs; false if the day's limit is exceeded. */
+/** Reserves and signs. Returns false if the day's limit is exceeded. */
 async function spend(book: SpendBook, policy: Awaited<ReturnType<typeof readPolicy>>, key: string, units: bigint) {
   try {
     await book.hold(key, async (held) => {
@@ -95,7 +95,7 @@ describe('the day’s limit', () => {
     await spend(book, policy, 'k', 1n);
     const [first] = await book.list();
     if (first === undefined) throw new Error('nothing was written');
-    // State of the disk after a kill between writing the second record and changing the first.
+    // This is the disk's state after a kill between writing the second record and changing the first.
     await book.restore({ ...first, sequence: 2 });
     await book.hold('k', async () => {});
     expect((await book.list()).map(({ state, sequence }) => [sequence, state]).toSorted()).toEqual([
@@ -143,7 +143,7 @@ describe('what counts', () => {
   const saved = { ...sampleProof(4n), proof: { ...sampleProof(4n).proof, valid_before: UNTIL } };
   const told = { at: new Date(NOON_MS).toISOString(), verified: true };
   const own = { ...saved, proof: { ...saved.proof, payer: samplePlan().payee } };
-  /** Whether it counts while the signature may be executed by any plausible clock, and afterwards. */
+  /** State, changes, and whether the sum counts while the signature may be executed by any plausible clock, and afterwards. */
   const states: [string, Partial<SpendRecord>, boolean, boolean][] = [
     ['put aside', { state: 'reserved', saved: null }, true, true],
     ['signed', { state: 'signed' }, true, true],

@@ -27,7 +27,7 @@ import {
   type Unpaid,
 } from './spend-record.ts';
 
-/** One wallet's payments from this machine, finished or in progress; one file each. */
+/** One wallet's payments from this machine, finished or in progress. Each has its own file. */
 export interface SpendBook {
   readonly address: Hex;
   /** `$XDG_DATA_HOME/openaisle/<address>`. */
@@ -41,32 +41,31 @@ export interface SpendBook {
    * Throws `purchase_in_use` if another process holds the lock.
    */
   hold<T>(key: string, work: (spend: HeldSpend) => Promise<T>): Promise<T>;
-  /** Adds an imported record. False: the book keeps its own record of that key, see `keepsExisting`. */
+  /** Adds an imported record. Returns false if the book keeps its own record of that key (see `keepsExisting`). */
   restore(record: SpendRecord): Promise<boolean>;
   pathOf(record: SpendRecord): string;
 }
 
 /** The payments under one key, locked by this caller. */
 export interface HeldSpend {
-  /** The newest; null: none under this key. */
+  /** The newest record. Null if there is none under this key. */
   readonly record: SpendRecord | null;
-  /** The record before the newest that was signed for. */
+  /** The signed record before the newest signed one. */
   readonly previous: SpendRecord | null;
   /** True once a signature for the current reservation may exist. */
   readonly signed: boolean;
   /** Reserves the sum durably. Throws `PolicyRefused` if the day's total would exceed the limit. */
   reserve(plan: SpendPlan, policy: Policy): Promise<void>;
-  /** Call before each signature that can move money. True once per reservation, on its day, and only while its file exists. */
+  /** Call before each signature that can move money. Returns true once per reservation, on its day, and while its file exists. */
   takeSignature(): Promise<boolean>;
-  /** For the SDK. `clear` does nothing: `finishSpend` drops the proof, once the goods are on disk. */
+  /** For the SDK. `clear` does nothing, because `finishSpend` drops the proof once the goods are on disk. */
   readonly proofStore: ProofStore;
-  /** Closes the record. `unpaid`: the goods came without a payment. */
+  /** Closes the record. `unpaid` is set if the goods came without a payment. */
   finishSpend(outcome: SpendOutcome): Promise<void>;
   /** Records the market's statement that the signed payment wasn't made. */
   noteUnpaid(unpaid: Unpaid): Promise<void>;
-  /** Call before sending the same signature again: earlier statements that it is unpaid no longer hold. */
+  /** Call before sending the same signature again, because earlier statements that it is unpaid no longer hold then. */
   noteSentAgain(): Promise<void>;
-  /** Records that the market confirmed an imported record. */
   noteVerified(): Promise<void>;
 }
 
@@ -85,7 +84,7 @@ export function openSpendBook({ env, address, environment = systemEnvironment }:
   const lockBook = (): Promise<FileLock> =>
     lockFile(join(files.folder, 'book'), { until: environment.deadline(LONGEST_WAIT_MS), needed: true });
   const context: Context = { files, lockBook, now: environment.now };
-  /** Refuses a book that others can change: by removing records they would reset the day's limit. */
+  /** Refuses a book that others can change, because they could reset the day's limit by removing records. */
   const mustBeOurs = async (): Promise<void> => {
     const fault = await findUnsafeFolder(join(files.folder, 'any'), homeFolder(env));
     if (fault !== null) throw refusedFile(own`The spend book isn’t safe: ${fault.why}`, fault.nextStep);
@@ -137,7 +136,7 @@ interface Context {
   now(): number;
 }
 
-// Holds the book's lock meanwhile: counting the day briefly takes locks of records, which must not fail a purchase.
+// Takes the book's lock first, because counting the day briefly locks other records, which must not make a purchase fail.
 async function lockRecord({ files, lockBook }: Context, key: string): Promise<FileLock> {
   const book = await lockBook();
   try {
@@ -173,13 +172,11 @@ async function readAll(files: RecordFiles, names: readonly RecordName[]): Promis
 
 interface Day {
   counted: bigint;
-  /** Signed but unpaid according to the market alone. */
+  /** Sum of signed payments that are unpaid according to the market alone. */
   saidUnpaid: bigint;
 }
 
-/**
- * Sums up today's and later records. With a key, the caller holds the book's lock, and unsigned reservations of dead processes are removed.
- */
+/** Sums up today's and later records. With a key, also removes unsigned reservations of dead processes; needs the book's lock then. */
 async function countDay({ files, now }: Context, key: string | null): Promise<Day> {
   const today = dayOf(now());
   const ownDigest = key === null ? null : digestOf(key);
@@ -214,10 +211,10 @@ interface OpenSpend extends HeldSpend {
 
 async function holdSpend(context: Context, key: string): Promise<OpenSpend> {
   const { files, now } = context;
-  /** The newest record that was signed for or needed no signature, and the one before it. */
-  let [latest = null, previous = null] = await readSigned(context, key);
+  /** The two newest records that were signed for or needed no signature. */
+  let [latest = null, previous = null] = await loadSigned(context, key);
   let record = latest;
-  let taken = true;
+  let signatureTaken = true;
   const write = async (next: SpendRecord): Promise<void> => {
     record = next;
     await files.replace(next);
@@ -235,18 +232,18 @@ async function holdSpend(context: Context, key: string): Promise<OpenSpend> {
       return previous;
     },
     get signed() {
-      return taken;
+      return signatureTaken;
     },
     reserve: async (plan, policy) => {
       const unsigned = record !== null && isUnsigned(record) ? record : null;
       record = await reserveRecord(context, policy, recordOf(plan, (latest?.sequence ?? 0) + 1, now()), unsigned);
-      taken = false;
+      signatureTaken = false;
     },
     takeSignature: async () => {
-      if (record === null || !isUnsigned(record) || taken) return false;
+      if (record === null || !isUnsigned(record) || signatureTaken) return false;
       if (dayOf(Date.parse(record.reserved_at)) !== dayOf(now())) return false;
-      taken = true;
-      // Without shared locks, as between containers, another process may have removed it as the reservation of a dead one.
+      signatureTaken = true;
+      // Containers may not share locks, so another process may have removed the reservation as a dead process's.
       return await files.isThere(record);
     },
     proofStore: {
@@ -287,7 +284,7 @@ async function reserveRecord(
   const book = await lockBook();
   try {
     if (replaced !== null) await files.remove(replaced);
-    mustFit(policy, await countDay(context, made.key), BigInt(made.amount_units));
+    mustFitDay(policy, await countDay(context, made.key), BigInt(made.amount_units));
     await files.create(made);
     return made;
   } finally {
@@ -295,8 +292,8 @@ async function reserveRecord(
   }
 }
 
-/** Reads the records of one key, newest first, and removes unsigned ones. */
-async function readSigned({ files, now }: Context, key: string): Promise<SpendRecord[]> {
+/** Loads one key's records, newest first. Deletes unsigned ones and saves changes of state. */
+async function loadSigned({ files, now }: Context, key: string): Promise<SpendRecord[]> {
   const names = (await files.names()).filter(({ digest }) => digest === digestOf(key));
   const records = (await readAll(files, names)).toSorted((a, b) => b.sequence - a.sequence);
   const signed: SpendRecord[] = [];
@@ -314,8 +311,8 @@ async function readSigned({ files, now }: Context, key: string): Promise<SpendRe
   return signed;
 }
 
-/** Allows at most one more day's sum on the market's word that payments ended unpaid, in case it lies. */
-function mustFit(policy: Policy, { counted: paid, saidUnpaid }: Day, amountUnits: bigint): void {
+/** Trusts the market's word that payments ended unpaid only up to one more day's sum, in case it lies. */
+function mustFitDay(policy: Policy, { counted: paid, saidUnpaid }: Day, amountUnits: bigint): void {
   const beyond = saidUnpaid > policy.perDayUnits ? saidUnpaid - policy.perDayUnits : 0n;
   const counted = paid + beyond;
   if (amountUnits === 0n || counted + amountUnits <= policy.perDayUnits) return;

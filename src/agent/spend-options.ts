@@ -10,7 +10,7 @@ import { howToChange, type Policy } from './policy.ts';
 import type { HeldSpend, SpendBook } from './spend-book.ts';
 import type { SpendRecord } from './spend-record.ts';
 
-/** Options of every payment under a policy and a book. */
+/** Options shared by all payments that a policy governs and a spend book records. */
 export interface SpendOptions extends Pick<PaymentOptions, 'onProgress' | 'signal' | 'maxWaitSeconds' | 'payAnew'> {
   client: Client;
   wallet: Wallet;
@@ -22,11 +22,11 @@ export interface SpendOptions extends Pick<PaymentOptions, 'onProgress' | 'signa
   payAgain?: boolean;
   /** Prints a notice that doesn't stop the payment. */
   onNotice?: (line: string) => void;
-  /** Reads an address's code, if there is an RPC endpoint; null if that doesn't answer. */
+  /** Reads an address's code. Missing without an RPC endpoint. Returns null if the endpoint doesn't answer. */
   readCode?: (address: Hex) => Promise<Hex | null>;
 }
 
-/** Only a signed payment that was never paid may be replaced by another. */
+/** Whether the caller allows another payment. Only a signed payment that was never paid may be replaced. */
 export function mayPayAgain({ payAgain }: Pick<SpendOptions, 'payAgain'>, record: SpendRecord | null): boolean {
   return payAgain === true && record?.state === 'signed';
 }
@@ -51,10 +51,7 @@ export async function mustBeConfirmed(
   );
 }
 
-/**
- * Converts errors that, once a payment is signed, don't prove that nothing happened: faults of this machine, and a market that asks for
- * payment again.
- */
+/** Converts errors after which a signed payment may still be made: faults of this machine, and a market that asks for payment again. */
 export function unknownOnceSigned({ record }: HeldSpend, error: unknown): unknown {
   if (record === null || record.state === 'reserved' || error instanceof AgentError) return error;
   if (error instanceof MarketError && error.reason === 'payment_required' && record.state === 'signed')
@@ -75,7 +72,7 @@ export function unknownOnceSigned({ record }: HeldSpend, error: unknown): unknow
   });
 }
 
-export function passedOn({ onProgress, signal, maxWaitSeconds }: SpendOptions) {
+export function sdkOptions({ onProgress, signal, maxWaitSeconds }: SpendOptions) {
   return {
     ...(onProgress === undefined ? {} : { onProgress }),
     ...(signal === undefined ? {} : { signal }),

@@ -19,7 +19,7 @@ export const SPEND_STATES = ['reserved', 'signed', 'settled', 'over'] as const;
 
 /** The goods' file, with the evidence that they were promised and paid for. */
 const keptGoods = z.strictObject({
-  /** Absolute. */
+  /** Absolute path. */
   path: z.string(),
   bytes: z.int(),
   media_type: z.string(),
@@ -46,9 +46,9 @@ const unpaid = z.strictObject({
   why: z.enum(['nothing_due', 'own_goods', 'signature', 'clock', 'refused']),
   /** When the signature expires, in seconds since 1970; 0 if there is none. */
   until: z.int().nonnegative(),
-  /** A new signature would be refused too. */
+  /** True if a new signature would be refused too. */
   is_final: z.boolean(),
-  /** It was sent again since, so it may be paid after all. */
+  /** True if the signature was sent again since, so that the payment may be made after all. */
   sent_again: z.boolean(),
 });
 export type Unpaid = z.output<typeof unpaid>;
@@ -57,7 +57,7 @@ export type Unpaid = z.output<typeof unpaid>;
 const AMOUNT = new RegExp(`^\\d{1,${MAX_PRICE_UNITS.toString().length}}$`);
 const amount = z.string().refine((digits) => AMOUNT.test(digits) && BigInt(digits) <= MAX_PRICE_UNITS);
 
-/** ISO time with a four-digit year: file names contain the day. */
+/** ISO time. The year must have four digits, because file names start with YYYYMMDD. */
 const time = z
   .string()
   .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
@@ -66,14 +66,14 @@ const time = z
 /** Set on records that this book didn't write. */
 const imported = z.strictObject({
   at: time,
-  /** True: the wallet signed the export, or the market has confirmed it since. */
+  /** True if the wallet signed the export, or the market has confirmed the record since. */
   verified: z.boolean(),
 });
 
-/** One payment, or one delivery without payment. Contains secrets while `saved` is set: see `savedPayment`. */
+/** One payment, or one delivery without payment. Contains secrets while `saved` is set (see `savedPayment`). */
 export const spendRecord = z.strictObject({
   version: z.literal(1),
-  /** Key in the SDK's proof store; names market and purpose. */
+  /** Key in the SDK's proof store. It names market and purpose. */
   key: z.string(),
   /** Counts the payments under one key from 1. */
   sequence: z.int().positive(),
@@ -84,20 +84,20 @@ export const spendRecord = z.strictObject({
   seller: z.string().nullable(),
   payee: z.templateLiteral(['0x', z.string()]),
   network: z.enum(NETWORK_NAMES),
-  /** Reserved or signed for; 0 if nothing was due. */
+  /** Amount reserved or signed for. 0 if nothing was due. */
   amount_units: amount,
   reserved_at: time,
   state: z.enum(SPEND_STATES),
-  /** Folder requested for the goods; null: the default. */
+  /** Folder requested for the goods. Null for the default. */
   out_dir: z.string().nullable(),
-  /** Exact body of a listing whose fee is in progress: a different body would be a different listing. */
+  /** Exact body of a listing whose fee is in progress. A different body would create a different listing. */
   listing: z.record(z.string(), z.unknown()).nullable(),
   saved: savedPayment.nullable(),
   delivery: keptGoods.nullable(),
   listed: keptListing.nullable(),
-  /** Missing: the market has made no such statement. */
+  /** Missing if the market has made no such statement. */
   unpaid: unpaid.optional(),
-  /** Missing: this book wrote it. */
+  /** Missing if this book wrote the record. */
   imported: imported.optional(),
 });
 export type SpendRecord = z.output<typeof spendRecord>;
@@ -108,7 +108,7 @@ export type SpendPlan = Pick<
   'key' | 'market' | 'kind' | 'listing_id' | 'title' | 'seller' | 'payee' | 'network' | 'out_dir' | 'listing'
 > & { amountUnits: bigint };
 
-/** Signed for, and not known to be finished. */
+/** Whether the payment is signed and not known to be finished. */
 export function isUnderWay({ state }: Pick<SpendRecord, 'state'>): boolean {
   return state === 'signed';
 }
@@ -119,31 +119,31 @@ export function isUnsigned({ state, saved }: SpendRecord): boolean {
 }
 
 /** Whether a signature has expired by every clock that may plausibly differ from ours. `until` is in seconds. */
-function hasRunOut(until: number, nowMs: number): boolean {
+function hasExpired(until: number, nowMs: number): boolean {
   return nowMs > (until + MOST_APART_SECONDS) * 1_000;
 }
 
 /** Whether the signature has expired and the market says that it was never used. */
 function hasEndedUnpaid({ state, saved, unpaid: end }: SpendRecord, nowMs: number): boolean {
-  if (end !== undefined && !end.sent_again) return hasRunOut(end.until, nowMs);
-  // A later payment is signed only after the market has said so about the earlier one.
-  return state === 'over' && hasRunOut(saved?.proof.valid_before ?? 0, nowMs);
+  if (end !== undefined && !end.sent_again) return hasExpired(end.until, nowMs);
+  // Once a later payment was signed, the market has said that the earlier one was never made.
+  return state === 'over' && hasExpired(saved?.proof.valid_before ?? 0, nowMs);
 }
 
-/** Free goods: their seller may edit them, so they are fetched again. */
+/** Whether the goods are free. Their seller may edit them, so they are fetched again. */
 export function isFree({ delivery, amount_units, unpaid: end }: SpendRecord): boolean {
   return delivery?.receipt === null && amount_units === '0' && end === undefined;
 }
 
-/** False: imported, and confirmed neither by the wallet's signature nor by the market. */
+/** False for an import that neither the wallet's signature nor the market confirms. */
 export function isVerified({ imported }: Pick<SpendRecord, 'imported'>): boolean {
   return imported?.verified !== false;
 }
 
 /**
- * Whether the book keeps its record instead of a later one from an import. The latest record counts for its key, so an unverified one must
- * not replace one that the book or the wallet vouches for, and none may hide an undecided payment or paid goods: the next purchase would
- * pay again.
+ * Whether the book keeps its record instead of a later one from an import. The latest record of a key counts, so an unverified one must not
+ * replace one that the book or the wallet vouches for. No import may hide an undecided payment or paid goods either, because the next
+ * purchase would pay again.
  */
 export function keepsExisting(existing: SpendRecord, imported: SpendRecord): boolean {
   if (existing.sequence >= imported.sequence) return true;
@@ -162,7 +162,7 @@ export function finishedRecord(record: SpendRecord, outcome: SpendOutcome): Spen
   const { unpaid: _, imported: origin, ...rest } = record;
   const amount_units = record.state === 'reserved' ? '0' : record.amount_units;
   const settled = { ...rest, ...outcome, state: 'settled', amount_units, saved: null, listing: null } as const;
-  // A payment made here is this book's own. Goods collected again were paid elsewhere, and are verified by having come.
+  // A payment made here is this book's own. Imported goods that are collected again were paid elsewhere, and are verified now.
   return origin === undefined || record.state !== 'settled' ? settled : asVerified({ ...settled, imported: origin });
 }
 
@@ -174,7 +174,7 @@ export function asVerified(record: SpendRecord): SpendRecord {
 /** Imported payments were made under another machine's limits, so they count here only while they may still be paid. */
 function isImportedAndClosed({ imported, state, saved }: SpendRecord, nowMs: number): boolean {
   if (imported === undefined || state === 'signed') return false;
-  return saved === null || hasRunOut(saved.proof.valid_before, nowMs);
+  return saved === null || hasExpired(saved.proof.valid_before, nowMs);
 }
 
 /** Whether the payee is the paying wallet, so that nothing is spent. */
@@ -182,33 +182,33 @@ function paysItself({ payee, saved }: SpendRecord): boolean {
   return saved !== null && saved.proof.payer.toLowerCase() === payee.toLowerCase();
 }
 
-/** Splits a record's sum for its day: `counted` was paid or may still be; `saidUnpaid` is unpaid according to the market alone. */
+/** Splits a record's sum. `counted` was paid or may still be paid. `saidUnpaid` is unpaid according to the market alone. */
 export function countSpend(record: SpendRecord, nowMs: number): { counted: bigint; saidUnpaid: bigint } {
   const units = BigInt(record.amount_units);
   if (paysItself(record) || isImportedAndClosed(record, nowMs)) return { counted: 0n, saidUnpaid: 0n };
   return hasEndedUnpaid(record, nowMs) ? { counted: 0n, saidUnpaid: units } : { counted: units, saidUnpaid: 0n };
 }
 
-/** Sum paid as far as known; 0 for goods and listings that came without a transfer. */
+/** Returns the sum paid as far as known. It is 0 for goods and listings that came without a transfer. */
 export function paidUnits({ amount_units, delivery, listed }: SpendRecord): bigint {
   const isWithout = delivery?.receipt === null || listed?.tx_hash === null;
   return isWithout ? 0n : BigInt(amount_units);
 }
 
-/** For deliveries without a transfer. An existing signature still counts until it expires. */
+/** Makes the `unpaid` entry for a delivery without a transfer. An existing signature still counts until it expires. */
 export function nothingDue({ saved, unpaid: before }: SpendRecord): Unpaid {
   const until = saved?.proof.valid_before ?? before?.until ?? 0;
   return { why: 'nothing_due', until, is_final: true, sent_again: false };
 }
 
-/** Returns the record as of that time: a payment that would only be refused again is over once its signature has expired. */
+/** Returns the record as of that time. A payment that would only be refused again is over once its signature has expired. */
 export function asOf(record: SpendRecord, nowMs: number): SpendRecord {
   const { state, saved, unpaid: end } = record;
-  if (state !== 'signed' || saved === null || !hasRunOut(saved.proof.valid_before, nowMs)) return record;
+  if (state !== 'signed' || saved === null || !hasExpired(saved.proof.valid_before, nowMs)) return record;
   return end?.is_final === true || paysItself(record) ? { ...record, state: 'over' } : record;
 }
 
-/** Room for a listing's body, whose artifact of 256 KiB grows when JSON escapes it. */
+/** Leaves room for a listing's body, whose artifact of 256 KiB grows when JSON escapes it. */
 const LARGEST_BYTES = 8_388_608;
 const NAME = /^(\d{8})-([0-9a-f]{32})-(\d+)\.json$/;
 
@@ -237,7 +237,7 @@ export function recordFiles(folder: string) {
   return {
     folder,
     open: () => makeFolderOf(join(folder, 'any')),
-    /** Unordered. */
+    /** Returns the names in no particular order. */
     names: async (): Promise<RecordName[]> => {
       const entries = await readdir(folder).catch((error: unknown) => {
         if (codeOf(error) === 'ENOENT') return [];
@@ -249,7 +249,7 @@ export function recordFiles(folder: string) {
         return [{ file, day, digest, sequence: Number(sequence) }];
       });
     },
-    /** Null: gone. Throws `book_unreadable`, because an unreadable record may be a payment. */
+    /** Returns null if the file is gone. Throws `book_unreadable`, because an unreadable record may be a payment. */
     read: async ({ file }: Pick<RecordName, 'file'>): Promise<SpendRecord | null> => {
       const path = join(folder, file);
       const text = await readPrivate(path, LARGEST_BYTES);
@@ -262,7 +262,7 @@ export function recordFiles(folder: string) {
         nextStep: own`Restore it from a copy, or find out what it paid for and move it away.`,
       });
     },
-    /** Throws `record_too_large` before writing: an unreadable record would block all spending. */
+    /** Throws `record_too_large` before writing, because an unreadable record would block all spending. */
     create: async (record: SpendRecord) => writePrivate(pathOf(record), printRecord(record), 'new'),
     replace: async (record: SpendRecord) => writePrivate(pathOf(record), printRecord(record), 'replace'),
     pathOf,

@@ -3,7 +3,7 @@ import type { Client } from '../sdk/client.ts';
 import { MarketError, UnreadableAnswer } from '../sdk/errors.ts';
 import { AgentError } from './agent-error.ts';
 import type { ChainReader, Receipt, TransferFound } from './read-chain.ts';
-import { lookAtGoods } from './save-goods.ts';
+import { checkGoodsFile } from './save-goods.ts';
 import type { SpendBook } from './spend-book.ts';
 import { isFree, isVerified, type SpendRecord } from './spend-record.ts';
 
@@ -17,14 +17,14 @@ export interface GoodsReport {
   listing_id: number;
   path: string;
   commitment: string;
-  /** File compared with the commitment. */
+  /** Result of comparing the file with the commitment. */
   goods: 'intact' | 'changed' | 'missing';
   receipt: Receipt | null;
-  /** Commitment compared with the listing's; null: not checked. */
+  /** Result of comparing the commitment with the listing's. Null if not checked. */
   listing: MarketWord | null;
-  /** Receipt compared with the market's books; null: free goods, or not checked. */
+  /** Result of comparing the receipt with the market's books. Null for free goods, or if not checked. */
   market: MarketWord | null;
-  /** Receipt compared with the chain; null: free goods, or no RPC endpoint. */
+  /** Result of comparing the receipt with the chain. Null for free goods, or without an RPC endpoint. */
   chain: TransferFound | null;
   ok: boolean;
 }
@@ -42,21 +42,18 @@ export async function verifyGoods(
   if (delivery === null || listing_id === null)
     throw new AgentError('wrong_use', { reason: 'no_purchase', title: own`This record has no goods` });
   const { path, commitment, receipt } = delivery;
-  const goods = await lookAtGoods(delivery);
+  const goods = await checkGoodsFile(delivery);
   const listing = client === undefined ? null : await askListing(client, listing_id, commitment);
   const market = client === undefined || receipt === null ? null : await askPayment(client, listing_id, receipt);
   const transfer = chain === undefined || receipt === null ? null : await chain.findTransfer(receipt);
   const isPaid = receipt === null || fitsRecord(record, receipt);
-  const isMarketFine = (market?.status ?? 'agrees') === 'agrees' && isPromised(record, listing);
+  const isMarketFine = (market?.status ?? 'agrees') === 'agrees' && isListingFine(record, listing);
   const ok = goods === 'intact' && isPaid && isMarketFine && (transfer?.status ?? 'final') === 'final';
   return { listing_id, path, commitment, goods, receipt, listing, market, chain: transfer, ok };
 }
 
-/**
- * Verified goods matched their listing when they arrived. Since then free ones may have been edited, and a market may have lost the
- * listing.
- */
-function isPromised(record: SpendRecord, listing: MarketWord | null): boolean {
+/** Verified goods matched their listing on arrival. Later, free goods may be edited, and the market may lose the listing. */
+function isListingFine(record: SpendRecord, listing: MarketWord | null): boolean {
   if (listing?.status === 'agrees') return true;
   return isVerified(record) && (listing?.status !== 'differs' || isFree(record));
 }
@@ -64,7 +61,7 @@ function isPromised(record: SpendRecord, listing: MarketWord | null): boolean {
 /** Whether the market's receipt describes the payment in the record. */
 function fitsRecord({ payee, network, amount_units }: SpendRecord, receipt: Receipt): boolean {
   const same = receipt.payee.toLowerCase() === payee.toLowerCase() && receipt.network === network;
-  // 0: bought elsewhere with the same wallet and only collected here, so nothing was reserved.
+  // 0 means bought elsewhere with this wallet and only collected here, so nothing was reserved.
   return same && (amount_units === '0' || receipt.amount_units === amount_units);
 }
 
@@ -95,7 +92,7 @@ async function askPayment(client: Client, listingId: number, receipt: Receipt): 
   }
 }
 
-/** Says in our own words why the market doesn't confirm a record's goods; null if it does. */
+/** Explains why the market doesn't confirm a record's goods. Returns null if it does. */
 export async function whyNotVerified(record: SpendRecord, client: Client): Promise<OwnWords | null> {
   let report: GoodsReport;
   try {

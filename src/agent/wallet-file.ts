@@ -14,7 +14,7 @@ const plain = z.strictObject({
   private_key: z.string().regex(KEY),
 });
 
-/** More work would take minutes, or more memory than a machine has. */
+/** Most scrypt work. More would take minutes, or more memory than a machine has. */
 const MOST_WORK = 2 ** 22;
 const shared = { dklen: z.literal(32), salt: hex };
 const cipher = {
@@ -81,13 +81,13 @@ function noWallet(path: string): AgentError {
   );
 }
 
-// Uses the synchronous form: the library's asynchronous one assumes its own r and p, and other programs' files differ.
+// Uses the synchronous form, because the asynchronous one assumes the library's own r and p, and other programs' files differ.
 function unlockKeystore(stored: StoredKeystore, passphrase: string, path: string): Hex {
   try {
     const key = decrypt(stored, toKey(stored, { password: passphrase }));
     if (isHex(key) && KEY.test(key)) return key;
   } catch {
-    // Reported below without the library's message, which may quote the key.
+    // The error is reported below, without the library's message, which may quote the key.
   }
   throw refusedFile(own`${ofOwner(path)} can’t be opened with this passphrase`, own`Try again.`, 'passphrase_refused');
 }
@@ -100,7 +100,7 @@ export function printWallet(key: Hex, address: Hex, passphrase?: string): string
   return `${JSON.stringify(stored, null, 2)}\n`;
 }
 
-/** Parses 64 hex digits with or without 0x; null for anything else. */
+/** Parses 64 hex digits with or without 0x. Returns null for anything else. */
 export function readKeyText(text: string): Hex | null {
   const line = text.trim();
   return KEY.test(line) ? keyOf(line) : null;

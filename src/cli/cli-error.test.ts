@@ -15,8 +15,8 @@ import { cliRuns } from '../../test/world/run-cli.ts';
 
 const cli = cliRuns();
 
-/** A server without TLS that sends this answer, or hangs up after the request if null. */
-async function listening(answer: string | null): Promise<{ port: number; close(): void }> {
+/** Starts a server without TLS that sends this answer, or hangs up after the request if null. */
+async function startServer(answer: string | null): Promise<{ port: number; close(): void }> {
   const server = createServer((socket) => {
     socket.on('error', () => {});
     socket.once('data', () => (answer === null ? socket.destroy() : socket.end(answer)));
@@ -27,7 +27,7 @@ async function listening(answer: string | null): Promise<{ port: number; close()
 }
 
 test('a connection that was refused is certain: address, cause and what to do, and exit code 1', async () => {
-  const { port, close } = await listening(null);
+  const { port, close } = await startServer(null);
   close();
   const market = `http://127.0.0.1:${port}`;
   const json = await cli.run(['search', '--json'], { market });
@@ -51,7 +51,7 @@ test('so is a name that is not known, and a market that does not speak TLS', asy
     1,
     { reason: 'not_connected', title: expect.stringContaining('https://no-such-market.invalid') },
   ]);
-  const { port, close } = await listening('HTTP/1.1 400 Bad Request\r\n\r\n');
+  const { port, close } = await startServer('HTTP/1.1 400 Bad Request\r\n\r\n');
   const plain = await cli.run(['search', '--json'], { market: `https://127.0.0.1:${port}` });
   expect([plain.code, plain.json()]).toMatchObject([
     1,
@@ -61,7 +61,7 @@ test('so is a name that is not known, and a market that does not speak TLS', asy
 });
 
 test('a request that was sent and not answered stays unknown, with the address', async () => {
-  const { port, close } = await listening(null);
+  const { port, close } = await startServer(null);
   const cut = await cli.run(['search', '--json'], { market: `http://127.0.0.1:${port}` });
   expect([cut.code, cut.json()]).toMatchObject([
     3,

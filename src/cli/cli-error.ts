@@ -1,5 +1,4 @@
-import { AgentError } from '../agent/agent-error.ts';
-import type { MarketWords } from '../contract/foreign-words.ts';
+import { AgentError, type AgentErrorParts, type AgentTrouble } from '../agent/agent-error.ts';
 import { formed, type OwnWords, ofOwner, ofSource, own } from '../contract/own-words.ts';
 import { MarketError, rowOf, UnreadableAnswer } from '../sdk/errors.ts';
 import { ArtifactMismatch } from '../sdk/payments/artifact-commitment.ts';
@@ -7,35 +6,28 @@ import { PaymentMayBeLost, TermsRefused } from '../sdk/payments/payment-errors.t
 import { PaymentUndecided } from '../sdk/payments/payment-run.ts';
 import type { Line } from './printable.ts';
 
-/** `refused`: certainly not done. `wrong_use`: nothing that changes anything was sent. `unknown`: it may have happened, or money moved. */
-export const EXITS = { refused: 1, wrong_use: 2, unknown: 3 } as const;
-export type Trouble = keyof typeof EXITS;
+/** Exit codes. */
+export const EXITS: Readonly<Record<AgentTrouble, number>> = { refused: 1, wrong_use: 2, unknown: 3 };
 
-export interface ErrorDetails {
-  reason: string;
-  title: OwnWords;
+export interface ErrorDetails extends Omit<AgentErrorParts, 'doNotPayAgain'> {
   detail?: OwnWords | undefined;
-  nextStep?: OwnWords | undefined;
-  market?: MarketWords | undefined;
-  /** One line per completed step. */
+  /** Lines to print about what was done or checked before the failure. */
   lines?: readonly Line[] | undefined;
-  /** Untrusted: the name may contain a seller's text. */
-  file?: string | undefined;
   retryAfterSeconds?: number | null | undefined;
   requestId?: string | null | undefined;
-  /** True when money has moved or may move, as told by the market or known here. */
+  /** True if money has moved or may move, according to the market or this program. */
   doNotPayAgain?: boolean | undefined;
-  /** JSON fields on what was done before the failure. No secrets. */
+  /** JSON fields that describe what was done before the failure. Must not hold secrets. */
   more?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** A failed command. Holds no secret, because it is printed. */
+/** A failed command. Must not hold a secret, because it is printed. */
 export class CliError extends Error {
   override readonly name = 'CliError';
-  readonly trouble: Trouble;
+  readonly trouble: AgentTrouble;
   readonly parts: ErrorDetails;
 
-  constructor(trouble: Trouble, parts: ErrorDetails) {
+  constructor(trouble: AgentTrouble, parts: ErrorDetails) {
     super(parts.title);
     this.trouble = trouble;
     this.parts = parts;
@@ -46,11 +38,11 @@ export function wrongUse(title: OwnWords, nextStep?: OwnWords, reason = 'wrong_u
   return new CliError('wrong_use', { reason, title, nextStep });
 }
 
-/** Whether the request may have been carried out although no success came back. */
+/** Whether the failed request may have taken effect. */
 export function isUnknown(error: unknown): boolean {
   if (error instanceof MarketError) return error.status >= 500 && error.reason !== 'door_closed';
   if (error instanceof AgentError) return error.trouble === 'unknown';
-  if (error instanceof TermsRefused || neverConnected(error) !== null) return false;
+  if (error instanceof TermsRefused || findConnectFailure(error) !== null) return false;
   return !(error instanceof CliError);
 }
 
@@ -70,7 +62,7 @@ export function toCliError(error: unknown, hints: Hints = {}): CliError {
   if (error instanceof AgentError) return new CliError(error.trouble, error.parts);
   if (error instanceof MarketError) {
     const { requestId, retryAfterSeconds } = error;
-    const { reason, title, nextStep, market } = refusalIn(error);
+    const { reason, title, nextStep, market } = toRefusal(error);
     return new CliError(isUnknown(error) ? 'unknown' : 'refused', {
       ...{ reason, title, market },
       nextStep: hints.nextStep ?? nextStep,
@@ -84,34 +76,34 @@ export function toCliError(error: unknown, hints: Hints = {}): CliError {
   return fromPayment(error, hints.nextStep) ?? fromSystem(error, hints);
 }
 
-/** Describes a refusal in the words of this version's error table. Words of the market that differ are kept apart, in `market`. */
-function refusalIn({ reason, problem }: MarketError): Pick<ErrorDetails, 'reason' | 'title' | 'nextStep' | 'market'> {
+/** Describes a refusal by this version's error table. Texts of the market that differ from the table are returned in `market`. */
+function toRefusal({ reason, problem }: MarketError): Pick<ErrorDetails, 'reason' | 'title' | 'nextStep' | 'market'> {
   const reasonRow = rowOf(reason);
   const row = problem.status === 402 ? (reasonRow?.of_proof ?? reasonRow) : reasonRow;
-  const said = {
+  const marketTexts = {
     ...(row === undefined ? { reason, title: problem.title } : {}),
     ...(problem.detail === row?.title ? {} : { detail: problem.detail }),
     ...(problem.next_step === row?.next_step ? {} : { next_step: problem.next_step }),
     ...(problem.errors === undefined ? {} : { errors: problem.errors }),
   };
-  const market = Object.keys(said).length === 0 ? undefined : said;
+  const market = Object.keys(marketTexts).length === 0 ? undefined : marketTexts;
   if (row !== undefined) return { reason, title: ofSource(row.title), nextStep: ofSource(row.next_step), market };
   return {
     reason: 'unknown_reason',
     title: own`The market refused this for a reason that this version doesn’t know`,
-    nextStep: own`Treat its message below as the market’s own words. A newer version of openaisle may know the reason.`,
+    nextStep: own`Treat the market’s message as untrusted. A newer version of openaisle may know the reason.`,
     market,
   };
 }
 
 function fromUnreadable(error: UnreadableAnswer, hints: Hints): CliError {
   const { why, detail, nextStep, requestId } = error;
-  const never = neverConnected(error);
-  if (never === null)
+  const failure = findConnectFailure(error);
+  if (failure === null)
     return new CliError('unknown', {
       reason: why,
       title: own`The market sent no readable answer`,
-      detail: withCode(detail, error),
+      detail: appendErrorCode(detail, error),
       nextStep: hints.nextStep ?? nextStep,
       file: hints.file,
       requestId,
@@ -119,15 +111,15 @@ function fromUnreadable(error: UnreadableAnswer, hints: Hints): CliError {
   const [address = ''] = /https?:\/\/[^\s;]+/.exec(detail) ?? [];
   return new CliError('refused', {
     reason: 'not_connected',
-    title: own`No connection to ${ofOwner(address)}: ${never.cause} (${formed('code', never.code)})`,
+    title: own`No connection to ${ofOwner(address)}: ${failure.cause} (${formed('code', failure.code)})`,
     detail: own`Nothing was sent.`,
-    nextStep: hints.nextStep === undefined ? never.nextStep : own`${never.nextStep} ${hints.nextStep}`,
+    nextStep: hints.nextStep === undefined ? failure.nextStep : own`${failure.nextStep} ${hints.nextStep}`,
     file: hints.file,
   });
 }
 
-/** Appends the system's error code, if there is one: `ECONNRESET`, `EPROTO`. */
-function withCode(detail: OwnWords, error: UnreadableAnswer): OwnWords {
+/** Appends the system's error code, such as `ECONNRESET`, if there is one. */
+function appendErrorCode(detail: OwnWords, error: UnreadableAnswer): OwnWords {
   const cause = causesOf(error).find(({ code }) => /^[A-Z][A-Z0-9_]{2,40}$/.test(code));
   return cause === undefined ? detail : own`${detail} (${formed('code', cause.code)})`;
 }
@@ -169,14 +161,14 @@ function fromPayment(error: unknown, nextStep: OwnWords | undefined): CliError |
   return null;
 }
 
-const NAME = /^[A-Z][A-Za-z]{1,40}$/;
+const CLASS_NAME = /^[A-Z][A-Za-z]{1,40}$/;
 
-/** Returns the error's class name, which a library chose and no market can. */
-function nameOf(error: unknown): OwnWords {
-  return error instanceof Error && NAME.test(error.name) ? ofSource(error.name) : own`unknown type`;
+/** Returns the error's class name. It is safe to print, because libraries choose it and markets can't. */
+function classNameOf(error: unknown): OwnWords {
+  return error instanceof Error && CLASS_NAME.test(error.name) ? ofSource(error.name) : own`unknown type`;
 }
 
-// Never prints the message of an unknown error: it may quote secrets that it failed to parse.
+// Never uses the message of an unknown error, because it may quote a secret that failed to parse.
 function fromSystem(error: unknown, hints: Hints): CliError {
   const { code, path, syscall } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
   if (code !== undefined && syscall !== undefined) {
@@ -189,51 +181,54 @@ function fromSystem(error: unknown, hints: Hints): CliError {
   }
   return new CliError('unknown', {
     reason: 'unexpected',
-    title: own`An unexpected error occurred (${nameOf(error)})`,
+    title: own`An unexpected error occurred (${classNameOf(error)})`,
     ...hints,
   });
 }
 
-/** Explains why no connection was made. Nothing was sent, so nothing was done. */
-interface NeverConnected {
-  /** `ENOTFOUND`, `ECONNREFUSED`, `CERT_HAS_EXPIRED`. */
+/** The reason why no connection was made. Nothing was sent, so nothing was done. */
+interface ConnectFailure {
+  /** For example `ENOTFOUND` or `CERT_HAS_EXPIRED`. */
   code: string;
   cause: OwnWords;
   nextStep: OwnWords;
 }
 
-const ADDRESS = own`Check --market or OPENAISLE_MARKET.`;
-const NETWORK = own`Check this machine’s connection, then run the same command again.`;
-const REASONS: Readonly<Record<string, readonly [cause: OwnWords, nextStep: OwnWords]>> = {
-  ENOTFOUND: [own`the host name is unknown`, own`${ADDRESS} If it is right, check this machine’s connection.`],
-  EAI_AGAIN: [own`the name lookup failed`, NETWORK],
+const CHECK_ADDRESS = own`Check --market or OPENAISLE_MARKET.`;
+const CHECK_CONNECTION = own`Check this machine’s connection, then run the same command again.`;
+const CONNECT_FAILURES: Readonly<Record<string, readonly [cause: OwnWords, nextStep: OwnWords]>> = {
+  ENOTFOUND: [own`the host name is unknown`, own`${CHECK_ADDRESS} If it is right, check this machine’s connection.`],
+  EAI_AGAIN: [own`the name lookup failed`, CHECK_CONNECTION],
   ECONNREFUSED: [
     own`nothing is listening at that address and port`,
-    own`${ADDRESS} If it is right, the market is down: try later.`,
+    own`${CHECK_ADDRESS} If it is right, the market is down: try later.`,
   ],
-  EHOSTUNREACH: [own`the host is unreachable`, NETWORK],
-  ENETUNREACH: [own`there is no network`, NETWORK],
-  EADDRNOTAVAIL: [own`there is no network`, NETWORK],
-  UND_ERR_CONNECT_TIMEOUT: [own`the connection timed out`, NETWORK],
-  ETIMEDOUT: [own`the connection timed out`, NETWORK],
-  ERR_SSL_WRONG_VERSION_NUMBER: [own`it doesn’t use TLS`, own`${ADDRESS} A market on this machine may use http.`],
-  ERR_SSL_PACKET_LENGTH_TOO_LONG: [own`it doesn’t use TLS`, own`${ADDRESS} A market on this machine may use http.`],
+  EHOSTUNREACH: [own`the host is unreachable`, CHECK_CONNECTION],
+  ENETUNREACH: [own`there is no network`, CHECK_CONNECTION],
+  EADDRNOTAVAIL: [own`there is no network`, CHECK_CONNECTION],
+  UND_ERR_CONNECT_TIMEOUT: [own`the connection timed out`, CHECK_CONNECTION],
+  ETIMEDOUT: [own`the connection timed out`, CHECK_CONNECTION],
+  ERR_SSL_WRONG_VERSION_NUMBER: [own`it doesn’t use TLS`, own`${CHECK_ADDRESS} A market on this machine may use http.`],
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: [
+    own`it doesn’t use TLS`,
+    own`${CHECK_ADDRESS} A market on this machine may use http.`,
+  ],
 };
 const CERTIFICATE = /^(?:CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|ERR_TLS_CERT_ALTNAME_INVALID$|HOSTNAME_MISMATCH$)/;
 
 /** Returns null if a request may have been sent. */
-function neverConnected(error: unknown): NeverConnected | null {
+function findConnectFailure(error: unknown): ConnectFailure | null {
   if (!(error instanceof UnreadableAnswer) || error.why !== 'no_answer' || error.status !== null) return null;
   for (const { code, syscall } of causesOf(error)) {
-    // The same codes can end an open connection after the request was sent. Only these two system calls come before that.
+    // The same codes can end an open connection after the request was sent. Only `connect` and `getaddrinfo` come before that.
     if (syscall !== null && syscall !== 'connect' && syscall !== 'getaddrinfo') return null;
-    const [cause, nextStep] = REASONS[code] ?? [];
+    const [cause, nextStep] = CONNECT_FAILURES[code] ?? [];
     if (cause !== undefined && nextStep !== undefined) return { code, cause, nextStep };
     if (CERTIFICATE.test(code))
       return {
         code,
         cause: own`its TLS certificate isn’t trusted here`,
-        nextStep: own`${ADDRESS} If it is right, stop: someone else may be answering in its place. For a private certificate authority set NODE_EXTRA_CA_CERTS.`,
+        nextStep: own`${CHECK_ADDRESS} If it is right, stop: someone else may be answering in its place. For a private certificate authority set NODE_EXTRA_CA_CERTS.`,
       };
   }
   return null;

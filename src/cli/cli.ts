@@ -1,24 +1,24 @@
 import type { Client } from '../sdk/client.ts';
 import { MarketError } from '../sdk/errors.ts';
 import { SHORT_ACCOUNT } from '../sdk/pages.ts';
-import { EVERYWHERE, type OptionName, type Options } from './options.ts';
+import { GLOBAL_OPTIONS, type OptionName, type Options } from './options.ts';
 import type { Line } from './printable.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Everything that a command gets from its surroundings. */
 export interface Cli {
   options: Options;
-  /** Words after the command's name; their number is already checked. */
+  /** Words after the command's name. Their number has been checked. */
   positionals: readonly string[];
   env: Readonly<Record<string, string | undefined>>;
   terminal: Terminal;
   now(): number;
   connect(market: string, key?: string): Client;
-  /** Prints lines on standard output before the command ends, with secrets and control characters removed. */
+  /** Prints lines on standard output before the command ends. Masks secrets and escapes control characters. */
   say(lines: readonly Line[]): void;
   /** Prints a progress line on standard error; silent with --json. */
   note(line: Line): void;
-  /** After the first call, Ctrl-C aborts this signal instead of ending the process. */
+  /** Returns a signal for Ctrl-C. Once it was requested, the first Ctrl-C aborts it instead of ending the process. */
   interruption(): AbortSignal;
 }
 
@@ -30,7 +30,7 @@ export function connectTo(cli: Cli, market: string): Connect {
 
 export interface Done {
   lines: readonly Line[];
-  /** Without secrets and without `status`, which is added. Null: everything was printed already. */
+  /** JSON output without secrets; `status` is added later. Null if everything has been printed already. */
   json: Readonly<Record<string, unknown>> | null;
   /** Printed only with --reveal, on a terminal. */
   secrets?: readonly string[];
@@ -53,33 +53,33 @@ export async function findOwner(connect: Connect, key: string): Promise<Owner | 
 }
 
 export interface Positional {
-  /** In capitals, as in help: `ID`. */
+  /** Placeholder in capitals, such as `ID`. */
   name: string;
   required: boolean;
-  /** Takes all remaining words. Allowed on the last one only. */
+  /** True if it takes all remaining words. Only the last positional may. */
   variadic?: boolean;
 }
 
 /** One command. Arguments, help, completion and the table in docs/cli.md are derived from it. */
 export interface Command {
-  /** One word, or two: `mod remove`. */
+  /** One word or two, such as `mod remove`. */
   name: string;
   summary: string;
   positionals: readonly Positional[];
-  /** In addition to `EVERYWHERE`. */
+  /** Options that the command takes in addition to `GLOBAL_OPTIONS`. */
   options: readonly OptionName[];
-  /** Options of `EVERYWHERE` that this command refuses. */
+  /** Options of `GLOBAL_OPTIONS` that this command refuses. */
   without?: readonly OptionName[];
   examples: readonly string[];
   run(cli: Cli): Promise<Done>;
 }
 
 export function optionsOf({ options, without = [] }: Command): OptionName[] {
-  const everywhere = EVERYWHERE.filter((name) => !options.includes(name) && !without.includes(name));
+  const everywhere = GLOBAL_OPTIONS.filter((name) => !options.includes(name) && !without.includes(name));
   return [...options, ...everywhere];
 }
 
-/** Usage line without options: `openaisle buy ID`. */
+/** Returns the usage line without options, such as `openaisle buy ID`. */
 export function usageOf({ name, positionals }: Command): string {
   const parts = positionals.map(({ name: of, required, variadic }) => {
     const shown = variadic === true ? `${of}...` : of;

@@ -1,7 +1,7 @@
 import type { Command } from './cli.ts';
 import { buy, wait } from './commands/buy.ts';
 import { codes } from './commands/codes.ts';
-import { completionOver } from './commands/completion.ts';
+import { createCompletionCommand } from './commands/completion.ts';
 import { exportCommand } from './commands/export.ts';
 import { importCommand } from './commands/import.ts';
 import { join } from './commands/join.ts';
@@ -31,7 +31,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
   { title: 'Store and keys', commands: [join, rotate, recover, codes, pair, whoami] },
   { title: 'Export and import', commands: [exportCommand, importCommand] },
   { title: 'Wallet', commands: [walletNew, walletAddress, walletBalance] },
-  { title: 'Shell', commands: [completionOver(() => COMMANDS)] },
+  { title: 'Shell', commands: [createCompletionCommand(() => COMMANDS)] },
 ];
 
 export const COMMANDS: readonly Command[] = COMMAND_GROUPS.flatMap(({ commands }) => commands);

@@ -9,9 +9,7 @@ export interface Finished {
   content: Identity;
 }
 
-/**
- * Confirms the file's pending change and records the outcome. Until the market has answered, the file keeps both the old and the new key.
- */
+/** Confirms the pending change and records the outcome. Until the market has answered, the file keeps both the old and the new key. */
 export async function finishPending(
   cli: Cli,
   file: IdentityFile,
@@ -56,7 +54,7 @@ function promotePending(content: Identity, { door, merchant_key, recovery_codes 
   const base = { ...content, merchant_key, pending: null, key_refused_at: null };
   if (recovery_codes === null) return { ...base, waiting_codes: null, previous: [] };
   const fresh = { ...base, recovery_codes, waiting_codes: null, codes_in_doubt_since: null };
-  // A key under `previous` may have opened another store; a new registration doesn't tell, so it stays.
+  // A key under `previous` may belong to another store. A registration doesn't show that it is obsolete, so keep it.
   return door === 'register' ? fresh : { ...fresh, previous: [] };
 }
 
@@ -65,31 +63,39 @@ async function reportExpired(
   file: IdentityFile,
   { content, pending, at }: { content: Identity; pending: Pending; at: string },
 ): Promise<never> {
-  const over = { reason: 'stage_over', title: own`This change has expired and was never confirmed`, file: file.path };
+  const expired = {
+    reason: 'stage_over',
+    title: own`This change has expired and was never confirmed`,
+    file: file.path,
+  };
   const { merchant_key: key } = content;
   if (key === null && content.previous.length === 0) {
     await file.remove();
     const nextStep = pending.door === 'register' ? own`Run openaisle join again.` : own`Run openaisle recover again.`;
     throw new CliError('refused', {
-      ...over,
+      ...expired,
       detail: own`Its key and codes are useless, so the file was removed.`,
       nextStep,
     });
   }
   await file.save({ ...content, pending: null });
-  if (key === null) throw new CliError('refused', { ...over, nextStep: own`Start again.` });
+  if (key === null) throw new CliError('refused', { ...expired, nextStep: own`Start again.` });
   const owner = await findOwner(connect, key).catch(() => undefined);
   if (owner === null) {
     await file.save({ ...content, pending: null, key_refused_at: at });
     const detail = own`The file’s other key isn’t valid either: it was replaced elsewhere.`;
     const nextStep = own`Use the file with the newer key, or run openaisle recover with a recovery code.`;
-    throw new CliError('refused', { ...over, reason: 'key_replaced', detail, nextStep });
+    throw new CliError('refused', { ...expired, reason: 'key_replaced', detail, nextStep });
   }
-  const still = owner === undefined ? own`was valid when this began` : own`is still valid`;
-  throw new CliError('refused', { ...over, detail: own`The key in the file ${still}.`, nextStep: own`Start again.` });
+  const keyState = owner === undefined ? own`was valid when this began` : own`is still valid`;
+  throw new CliError('refused', {
+    ...expired,
+    detail: own`The key in the file ${keyState}.`,
+    nextStep: own`Start again.`,
+  });
 }
 
-/** The new key is in force but the file still calls it pending. Nothing is lost: the next run finds the same and tries again. */
+/** The new key is valid, but the file still lists it as pending. Nothing is lost, because the next run saves it. */
 function unwrittenFile(error: unknown, file: string, resume: OwnWords): CliError {
   const { title: detail } = toCliError(error).parts;
   const title = own`Confirmed, but the file couldn’t be updated`;
@@ -113,23 +119,23 @@ function keyReplaced(file: string): CliError {
 
 function nextStepOf(error: unknown, resume: OwnWords): OwnWords {
   const reason = reasonOf(error);
-  const taken = reason === 'handle_taken' || reason === 'handle_reserved';
-  if (taken) return own`Choose another handle: ${resume} --new-handle NAME`;
-  return own`The key and codes are saved. Run ${resume} within 15 minutes of the start to finish; later, it tells you how this ended.`;
+  const isHandleTaken = reason === 'handle_taken' || reason === 'handle_reserved';
+  if (isHandleTaken) return own`Choose another handle: ${resume} --new-handle NAME`;
+  return own`The key and codes are saved. To finish, run ${resume} within 15 minutes of starting. Later, the same command tells you how it ended.`;
 }
 
 type Ending =
   | ({ kind: 'confirmed' } & Owner)
-  /** Confirmed, and its key has since been replaced. */
+  /** It was confirmed, and its key has been replaced since. */
   | { kind: 'replaced' }
-  /** Never confirmed, and never will be. */
+  /** It was not confirmed, and no longer can be. */
   | { kind: 'over' }
   /** The market knows neither the change nor its key. */
   | { kind: 'unknown' };
 
 /**
- * Confirms the change, or finds out how it ended. `stage_closed` doesn't say whether it was confirmed; a cancel does: it fails for a
- * confirmed change, and a canceled one can't be confirmed any more by a request that is still under way.
+ * Confirms the change, or finds out how it ended. `stage_closed` doesn't say whether it was confirmed, so cancel it. That fails if it was
+ * confirmed, and otherwise stops a confirmation that is still on its way.
  */
 async function concludeChange(connect: Connect, change: Pending, newHandle?: string): Promise<Ending> {
   try {
@@ -172,7 +178,7 @@ function endingOf(owner: Owner | null, otherwise: 'replaced' | 'unknown'): Endin
 
 const COMMAND_OF = { register: 'join', rotate: 'rotate', recovery: 'recover' } as const;
 
-/** Command that finishes the pending change of a file. */
+/** Returns the command that finishes a file's pending change. */
 export function resumeCommand({ door }: Pick<Pending, 'door'>, path: string): OwnWords {
   return own`openaisle ${named(COMMAND_OF[door])} --resume --file ${ofOwner(shellWord(path))}`;
 }

@@ -122,7 +122,7 @@ describe('help', () => {
 describe('completion', () => {
   const cli = cliRuns();
 
-  /** Splits a line as bash does: `:` and `=` are words of their own. */
+  /** Splits a line as bash does, with `:` and `=` as separate words. */
   const cut = (line: string): string[] =>
     line.split(' ').flatMap((word) => (word === '' ? [''] : word.split(/([:=])/).filter((part) => part !== '')));
   const quoted = (words: readonly string[]): string => words.map((word) => `'${word}'`).join(' ');
@@ -136,7 +136,7 @@ _openaisle openaisle '${words.at(-1)}' '${words.at(-2)}'; printf '%s\\n' "\${COM
     return stdout.split('\n').filter((word) => word !== '');
   };
 
-  /** Completions that zsh offers the first time, with the script autoloaded from fpath. Null: no zsh on this machine. */
+  /** Returns the completions that zsh offers first, with the script autoloaded from fpath. Null if zsh is missing. */
   const completedByZsh = async (line: string): Promise<string[] | null> => {
     const { stdout: script } = await cli.run(['completion', 'zsh']);
     await mkdir(`${cli.folder()}/completions`, { recursive: true });

@@ -1,5 +1,5 @@
 import { type Command, optionsOf, usageOf } from './cli.ts';
-import { EVERYWHERE, type OptionName, optionText, specOf } from './options.ts';
+import { GLOBAL_OPTIONS, type OptionName, optionText, specOf } from './options.ts';
 
 export interface CommandGroup {
   title: string;
@@ -19,7 +19,7 @@ export function overviewLines(groups: readonly CommandGroup[]): string[] {
       '',
     ]),
     'Global options',
-    ...optionLines(EVERYWHERE),
+    ...optionLines(GLOBAL_OPTIONS),
     '',
     'Run openaisle COMMAND --help for the options and examples of a command.',
     ...EXIT_LINES,

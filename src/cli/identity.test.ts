@@ -35,7 +35,7 @@ describe('a merchant’s file', () => {
   test('is held by one at a time', async () => {
     await withIdentityFile(path, async () => {
       expect(await reasonOf(withIdentityFile(path, () => Promise.resolve()))).toBe('file_in_use');
-      // Another spelling of the same path.
+      // The same path, spelled differently.
       const same = join(folder, 'made', '..', 'made', 'here', 'ink.json');
       expect(await reasonOf(withIdentityFile(same, () => Promise.resolve()))).toBe('file_in_use');
       expect(await reasonOf(withIdentityFile(`${path}.other`, () => Promise.resolve()))).toBe('done');

@@ -12,7 +12,7 @@ import { HANDLE_PATTERN } from '../contract/identity.ts';
 import { ofOwner, own } from '../contract/own-words.ts';
 import { wrongUse } from './cli-error.ts';
 
-/** Accepts anything that fits in a header: each market chooses the form of its keys. */
+/** Accepts anything that fits in a header, because each market chooses the form of its keys. */
 export const SECRET_TEXT = /^[\x21-\x7e]{8,200}$/;
 const secret = z.string().regex(SECRET_TEXT);
 const codes = z.array(secret).max(32);
@@ -25,26 +25,26 @@ const pending = z.strictObject({
   session: secret,
   csrf: secret,
   merchant_key: secret,
-  /** Null: the change keeps the current codes. */
+  /** Null if the change keeps the current codes. */
   recovery_codes: codes.nullable(),
   expires_at: time,
 });
 
-/** Content of a merchant's file. `merchant_key` and `recovery_codes` are the ones last known to be in force. */
+/** Content of a merchant's file. `merchant_key` and `recovery_codes` are the last ones known to be valid. */
 const identity = z.strictObject({
   /** Null in a file made by the operator's command. */
   market: z.string().nullable().default(null),
   handle,
-  /** Null before the first confirm. */
+  /** Null until the first confirmation. */
   merchant_id: z.int().positive().nullable(),
   merchant_key: secret.nullable(),
   recovery_codes: codes,
   pending: pending.nullable().default(null),
-  /** Keys that the market didn't know when asked. Kept until a confirmed change shows that they are obsolete. */
+  /** Keys that the market didn't recognize. They are kept until a confirmed change shows that they are obsolete. */
   previous: z.array(z.strictObject({ merchant_key: secret, recovery_codes: codes.nullable() })).default([]),
-  /** Made with the key alone: valid from `valid_from`, unless an old code is used before. */
+  /** Codes made with the key alone. They become valid at `valid_from`, unless an old code is used before then. */
   waiting_codes: z.strictObject({ recovery_codes: codes, valid_from: time }).nullable().default(null),
-  /** New codes were requested and their answer was lost: `recovery_codes` may be invalid. */
+  /** Set if new codes were requested and the answer was lost, so that `recovery_codes` may be invalid. */
   codes_in_doubt_since: time.nullable().default(null),
   key_refused_at: time.nullable().default(null),
 });
@@ -67,7 +67,7 @@ export function emptyIdentity(market: string, ofHandle: string): Identity {
   };
 }
 
-/** Errors never quote the text: it holds secrets. */
+/** Errors never quote the text, because it holds secrets. */
 function parseIdentity(text: string, path: string): Identity {
   const refused = (what: string) =>
     wrongUse(own`${ofOwner(path)} isn’t an openaisle identity file (${ofOwner(what)})`, undefined, 'file_refused');
@@ -98,7 +98,7 @@ export interface IdentityFile {
   remove(): Promise<void>;
 }
 
-/** Locks the file: a key that another process saved between our read and our write would be lost. */
+/** Runs `work` with the file locked, so that no other process saves a key between our read and our write. */
 export async function withIdentityFile<T>(path: string, work: (file: IdentityFile) => Promise<T>): Promise<T> {
   const made = await makeFolderOf(path);
   const lock = await lockFile(path);
@@ -112,7 +112,7 @@ export async function withIdentityFile<T>(path: string, work: (file: IdentityFil
       },
       mustBeWritable: () => mustBeWritable(path),
       save: async (changed) => {
-        // The lock doesn't work across machines that share a home folder.
+        // The lock doesn't cover other machines that share the home folder.
         if ((await readPrivate(path)) !== text)
           throw wrongUse(
             own`Another program changed ${ofOwner(path)} meanwhile`,
@@ -139,10 +139,10 @@ export async function readIdentity(path: string): Promise<Identity | null> {
   return text === null ? null : parseIdentity(text, path);
 }
 
-/** Returns one recovery code of each set in the file, the likelier one first: only the market knows whether waiting codes became valid. */
+/** Returns one code of each set in the file, the likelier one first. Only the market knows whether waiting codes became valid. */
 export function usableCodes({ recovery_codes, waiting_codes }: Identity, nowMs: number): string[] {
-  const waited = waiting_codes !== null && Date.parse(waiting_codes.valid_from) <= nowMs;
-  const codes = [waited ? waiting_codes.recovery_codes[0] : undefined, recovery_codes[0]];
+  const isWaitOver = waiting_codes !== null && Date.parse(waiting_codes.valid_from) <= nowMs;
+  const codes = [isWaitOver ? waiting_codes.recovery_codes[0] : undefined, recovery_codes[0]];
   return codes.filter((code) => code !== undefined);
 }
 

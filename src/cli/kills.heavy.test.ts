@@ -17,7 +17,7 @@ import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../local/chain/ac
 import { fund } from '../local/chain/transactions.ts';
 import { systemRandom } from '../platform/random.ts';
 
-/** Number of purchases and of listings; each is killed several times. */
+/** Number of purchases, and of listings. Each is killed several times. */
 const ROUNDS = Number(process.env['OPENAISLE_AGENT_KILLS'] ?? 4);
 const KILLS_A_ROUND = 4;
 /** Seed of the kill times. Printed, and read from the environment to replay a run. */
@@ -55,12 +55,12 @@ afterAll(async () => {
 
 interface Run {
   args: string[];
-  /** First line of standard input. */
+  /** Text sent to standard input. */
   input: string;
   wallet: TestAccount;
 }
 
-/** Runs the command, killing it a few times, until it ends by itself. Returns its last output. */
+/** Runs the command, killing it a few times, until it ends on its own. Returns its last output. */
 async function runThroughKills({ args, input, wallet }: Run, round: number): Promise<string> {
   const book = openSpendBook({ env: { HOME: home }, address: wallet.address });
   const spends = join(book.folder, 'spends');
@@ -102,7 +102,7 @@ async function runThroughKills({ args, input, wallet }: Run, round: number): Pro
   return said;
 }
 
-/** Resolves after this many changes of names in the folder, that is, between two durable steps. */
+/** Kills the child after this many changes of names in the folder, so between two durable steps. */
 function killAtChange(child: ChildProcess, folder: string, nth: number): { stop(): void } {
   let changes = 0;
   const watcher = watch(folder, () => {

@@ -7,9 +7,9 @@ import { openTerminal } from './terminal.ts';
 const manifest: unknown = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
 const version = manifest !== null && typeof manifest === 'object' && 'version' in manifest ? manifest.version : '';
 
-// A reader that closes the pipe early (`head`) must not turn success into failure. It does end commands that print endlessly.
-const gone = new AbortController();
-process.stdout.on('error', () => gone.abort());
+// A reader such as `head` may close the pipe early. That must not turn success into failure, but it ends endless output.
+const outputClosed = new AbortController();
+process.stdout.on('error', () => outputClosed.abort());
 process.stderr.on('error', () => {});
 
 process.exitCode = await run({
@@ -19,10 +19,10 @@ process.exitCode = await run({
   terminal: openTerminal(process),
   out: (text) => void process.stdout.write(text),
   err: (text) => void process.stderr.write(text),
-  // The first Ctrl-C shuts down in order; the second ends the process.
+  // The first Ctrl-C asks the command to stop. The second ends the process.
   interruption: () => {
-    const ending = new AbortController();
-    process.once('SIGINT', () => ending.abort());
-    return AbortSignal.any([ending.signal, gone.signal]);
+    const interrupted = new AbortController();
+    process.once('SIGINT', () => interrupted.abort());
+    return AbortSignal.any([interrupted.signal, outputClosed.signal]);
   },
 });

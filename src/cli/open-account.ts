@@ -12,7 +12,7 @@ import { type Identity, readIdentity, SECRET_TEXT } from './identity.ts';
 export interface Account {
   market: string;
   key: string;
-  /** Null: the key came from standard input. */
+  /** Null if the key came from standard input. */
   path: string | null;
   content: Identity | null;
 }
@@ -21,7 +21,7 @@ export interface Account {
 export async function openAccount(cli: Cli): Promise<Account> {
   if (cli.options['key-stdin'] === true)
     return { market: neededMarket(cli), key: await readKey(cli), path: null, content: null };
-  const path = cli.options.out === undefined ? await findFile(cli) : await findFile(withoutOut(cli));
+  const path = await findFile(withoutOut(cli));
   const content = await readIdentity(path);
   if (content === null)
     throw noIdentity(
@@ -37,13 +37,13 @@ export async function openAccount(cli: Cli): Promise<Account> {
   return { market: marketOf(cli, content, path), key, path, content };
 }
 
-/** For commands whose --out is not the merchant's file. */
+/** Removes --out, which here doesn't name the merchant's file. */
 function withoutOut(cli: Cli): Cli {
   const { out: _, ...options } = cli.options;
   return { ...cli, options };
 }
 
-/** Adds what the file knows about its key to a refusal of that key. */
+/** Converts an error. If the market refused the key, adds a next step that depends on the file's state. */
 export function refusalOf(error: unknown, { path, content }: Pick<Account, 'path' | 'content'>) {
   const pending = content?.pending ?? null;
   const reason = error instanceof Error && 'reason' in error ? error.reason : null;
@@ -56,21 +56,21 @@ export function refusalOf(error: unknown, { path, content }: Pick<Account, 'path
 }
 
 export function readKey(cli: Cli): Promise<string> {
-  return readOne(cli, 'Merchant key');
+  return readSecretOf(cli, 'Merchant key');
 }
 
 export function readCode(cli: Cli): Promise<string> {
-  return readOne(cli, 'Recovery code');
+  return readSecretOf(cli, 'Recovery code');
 }
 
-async function readOne({ terminal }: Cli, what: string): Promise<string> {
+async function readSecretOf({ terminal }: Cli, what: string): Promise<string> {
   const text = await terminal.readSecret(what);
   if (!SECRET_TEXT.test(text)) throw wrongUse(own`That isn’t a ${ofOwner(what.toLowerCase())}`);
   return text;
 }
 
 const HANDLE = new RegExp(HANDLE_PATTERN);
-const THIS_MACHINE = /^(?:localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
+const LOCAL_HOST = /^(?:localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
 type Settings = Pick<Cli, 'options' | 'env'>;
 
@@ -103,7 +103,7 @@ export function neededMarket(cli: Cli): string {
   return named;
 }
 
-/** Returns the file's market; its key is sent to no other. */
+/** Returns the market of a merchant's file. The key is never sent to another one. */
 export function marketOf(cli: Cli, content: Identity | null, path: string): string {
   if (content === null || content.market === null) return neededMarket(cli);
   const market = readMarket(cli, content.market);
@@ -123,7 +123,7 @@ export function readMarket(cli: Settings, address: string): string {
     throw wrongUse(own`The market must be an http or https address without credentials, query or fragment`);
   }
   const { protocol, hostname } = new URL(url);
-  if (protocol === 'http:' && !THIS_MACHINE.test(hostname) && cli.options['allow-http'] !== true)
+  if (protocol === 'http:' && !LOCAL_HOST.test(hostname) && cli.options['allow-http'] !== true)
     throw wrongUse(
       own`${ofOwner(url)} doesn’t use TLS, so others on the network could read your key`,
       own`Use https, or add --allow-http.`,
@@ -133,13 +133,13 @@ export function readMarket(cli: Settings, address: string): string {
 
 export function namedFile(cli: Cli): string | null {
   const { file, out } = cli.options;
-  if (file !== undefined && out !== undefined) throw wrongUse(own`--file and --out do not go together`);
+  if (file !== undefined && out !== undefined) throw wrongUse(own`--file and --out can’t be combined`);
   const path = file ?? out;
   return path === undefined ? null : resolve(path);
 }
 
 export function defaultFile(cli: Cli, market: string, handle: string): string {
-  // The handle may come from the market's answer and becomes part of a path.
+  // Check the handle, because it may come from the market and becomes part of a path.
   if (!HANDLE.test(handle)) throw wrongUse(own`A handle must match ${ofSource(HANDLE_PATTERN)}`);
   return join(folderOf(cli, market), `${handle}.json`);
 }
@@ -148,7 +148,7 @@ function folderOf(cli: Cli, market: string): string {
   return join(configFolder(cli.env), folderNameOf(market));
 }
 
-/** Finds the merchant's file: the named one, that of --handle, or the only one for that market. */
+/** Finds the merchant's file: the named file, the file of --handle, or the market's only file. */
 export async function findFile(cli: Cli): Promise<string> {
   const named = namedFile(cli);
   if (named !== null) return named;
@@ -182,7 +182,7 @@ async function handlesIn(folder: string): Promise<string[]> {
     .sort();
 }
 
-/** Calls the market with the merchant's key. If the market refuses the key, the error tells what the file knows about it. */
+/** Calls the market with the merchant's key. Errors go through `refusalOf`. */
 export async function asMerchant<T>(cli: Cli, work: (client: Client, account: Account) => Promise<T>): Promise<T> {
   const account = await openAccount(cli);
   try {

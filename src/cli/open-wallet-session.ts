@@ -1,7 +1,7 @@
 import { type OwnWallet, openWallet, readWalletAddress, type WalletSource } from '../agent/open-wallet.ts';
 import { readPolicy } from '../agent/policy.ts';
 import { codeReader } from '../agent/read-chain.ts';
-import { OF_OWN_GOODS } from '../agent/refused-payment.ts';
+import { OWN_GOODS_NEXT_STEP } from '../agent/refused-payment.ts';
 import { openSpendBook, type SpendBook } from '../agent/spend-book.ts';
 import type { SpendOptions } from '../agent/spend-options.ts';
 import { inMarks } from '../contract/foreign-words.ts';
@@ -47,7 +47,7 @@ function confirmOn({ terminal }: Cli): NonNullable<SpendOptions['confirm']> {
   };
 }
 
-/** Opens the book for reading. A wallet file that states its address isn't unlocked. */
+/** Opens the spend book for reading, without unlocking a wallet file that states its address. */
 export async function openBook(cli: Cli): Promise<SpendBook> {
   return bookOf(cli, await walletAddress(cli));
 }
@@ -74,7 +74,7 @@ function walletSource({ options, env, terminal }: Cli): WalletSource {
   };
 }
 
-/** Adds a next step that only the payer knows to a failed payment. `again` names the command to run again. */
+/** Converts a failed payment's error and adds a next step that only the payer knows. `again` names the command to rerun. */
 export function notPaid(error: unknown, { address }: Pick<Wallet, 'address'>, again = own`the same command`): CliError {
   if (error instanceof PaymentMayBeLost) {
     const transaction = error.txHash === null ? own`the transaction` : own`transaction ${formed('hash', error.txHash)}`;
@@ -82,20 +82,19 @@ export function notPaid(error: unknown, { address }: Pick<Wallet, 'address'>, ag
       nextStep: own`Check what ${transaction} paid for. If it paid for something else, run ${again} with --pay-anew`,
     });
   }
-  if (isOfOwnGoods(error)) return toCliError(error, { nextStep: OF_OWN_GOODS });
+  if (isOwnGoodsError(error)) return toCliError(error, { nextStep: OWN_GOODS_NEXT_STEP });
   if (!(error instanceof MarketError)) return toCliError(error);
-  // Money has moved, or may move.
   if (error.doNotPayAgain === true) return new CliError('unknown', toCliError(error).parts);
   const nextSteps: Readonly<Record<string, OwnWords>> = {
-    insufficient_funds: own`Nothing was paid. Send USDC to ${formed('address', address)} on the market’s network, then run ${again} again. After ten minutes the signature has expired: add --pay-again.`,
+    insufficient_funds: own`Nothing was paid. Send USDC to ${formed('address', address)} on the market’s network, then run ${again} again. The signature expires after ten minutes; from then on, add --pay-again.`,
     authorization_lapsed: own`Nothing was paid. To pay now, run ${again} with --pay-again`,
-    // An unused signature also ends like this once its ten minutes are over. Where a new signature can't help, the book says so.
+    // Also the answer for an unused signature that has expired. If a new one wouldn't help, `recordRefusal` threw another error.
     payment_invalid: own`Nothing was paid: the signature has expired or was refused. Once it has expired, run ${again} with --pay-again`,
   };
   return toCliError(error, { nextStep: nextSteps[error.reason] });
 }
 
-function isOfOwnGoods(error: unknown): boolean {
+function isOwnGoodsError(error: unknown): boolean {
   if (error instanceof TermsRefused) return error.why === 'own_goods';
   return error instanceof MarketError && error.reason === 'own_goods';
 }
@@ -110,12 +109,12 @@ export function progressNotes({ note }: Pick<Cli, 'note'>): (progress: Progress)
   };
 }
 
-/** Describes a payment's progress, with blocks and time to finality if the market tells them. Null: nothing to print. */
+/** Describes a payment's progress, with blocks and time to finality if known. Returns null if there is nothing to print. */
 export function progressLine({ phase, payment, reason, estimateSeconds }: Progress): OwnWords | null {
   if (phase === 'signed') return own`signed and saved: if this stops, run the same command again to resume`;
   if (phase === 'collecting') return own`signing to prove who you are; no money moves`;
   if (phase === 'delivered') return null;
-  // A reason that this version doesn't know could be any text.
+  // An unknown reason could be any text, so don't print it.
   const why = reason === undefined || rowOf(reason) === undefined ? own`` : own` (${ofSource(reason)})`;
   if (phase === 'submitted') return own`payment submitted; no transfer seen yet${why}`;
   const { block_number: block = null, finalized_head: head = null } = payment ?? {};

@@ -3,19 +3,18 @@ import { AISLES, CLIENT_CLASSES, EVENT_KINDS, PAGE_SIZES, SORTS } from '../contr
 
 interface OptionSpec {
   type: 'string' | 'boolean';
-  /** May be repeated. */
+  /** True if the option may be repeated. */
   multiple?: true;
   short?: string;
-  /** Placeholder of the value in help. FILE and DIR complete as paths. */
+  /** Placeholder of the value in help. */
   value?: string;
-  /** Allowed values, for completion and checks. */
   choices?: readonly string[];
   summary: string;
 }
 
 const LIMIT_SUMMARY = `most rows to print, 1 to ${PAGE_SIZES.shelves}; of show: comments, 1 to ${PAGE_SIZES.comments}`;
 
-/** All options of all commands. Parsing, help and completion are derived from it. */
+/** Options of all commands. Parsing, help and completion are derived from them. */
 export const OPTIONS = {
   market: {
     type: 'string',
@@ -45,7 +44,7 @@ export const OPTIONS = {
   'new-handle': {
     type: 'string',
     value: 'NAME',
-    summary: 'with --resume: another handle, if the first one is taken by now',
+    summary: 'with --resume: another handle, if the first has been taken',
   },
   resume: { type: 'boolean', summary: 'finish a saved, unconfirmed change, or find out that it has expired' },
   'key-stdin': { type: 'boolean', summary: 'read the key from the first line of standard input' },
@@ -53,7 +52,7 @@ export const OPTIONS = {
   'key-only': { type: 'boolean', summary: 'use no recovery code: the new codes become valid after 72 hours' },
   aisle: { type: 'string', value: 'AISLE', choices: AISLES, summary: AISLES.join(', ') },
   tag: { type: 'string', multiple: true, value: 'TAG', summary: 'a tag; search takes one, sell and edit up to eight' },
-  seller: { type: 'string', value: 'HANDLE', summary: 'only goods of this merchant' },
+  seller: { type: 'string', value: 'HANDLE', summary: 'only goods sold by this merchant' },
   'max-price': { type: 'string', value: 'USDC', summary: 'only goods that cost at most this' },
   sort: { type: 'string', value: 'ORDER', choices: SORTS, summary: SORTS.join(', ') },
   free: { type: 'boolean', summary: 'only free goods' },
@@ -68,49 +67,58 @@ export const OPTIONS = {
   preview: { type: 'string', value: 'FILE', summary: 'a text that anyone may read, up to 4,000 characters' },
   license: { type: 'string', value: 'SPDX', summary: 'an SPDX license expression, or other' },
   goods: { type: 'string', value: 'FILE', summary: 'new goods; possible only for free listings' },
-  'media-type': { type: 'string', value: 'TYPE', summary: 'media type of the goods (else from the file’s extension)' },
+  'media-type': {
+    type: 'string',
+    value: 'TYPE',
+    summary: 'media type of the goods (default: from the file’s extension)',
+  },
   'seller-wallet': {
     type: 'string',
     value: 'ADDRESS',
-    summary: 'the wallet that buyers pay (else the one that pays the fee)',
+    summary: 'the wallet that buyers pay (default: the one that pays the fee)',
   },
-  supersedes: { type: 'string', value: 'ID', summary: 'your listing that this is a newer version of' },
-  entitle: { type: 'boolean', summary: 'buyers of the superseded listing get this one free; permanent' },
+  supersedes: { type: 'string', value: 'ID', summary: 'your listing that this one replaces as a newer version' },
+  entitle: { type: 'boolean', summary: 'give this listing free to buyers of the superseded one; permanent' },
   'dry-run': { type: 'boolean', summary: 'check everything; list and pay nothing' },
   purchases: { type: 'boolean', summary: 'export what the wallet bought from this machine, not a store' },
   yes: { type: 'boolean', summary: 'agree to the fees without being asked' },
   wallet: {
     type: 'string',
     value: 'FILE',
-    summary: 'the wallet’s file (else OPENAISLE_WALLET_KEY, else ~/.config/openaisle/wallet.json)',
+    summary: 'the wallet’s file (default: OPENAISLE_WALLET_KEY, then ~/.config/openaisle/wallet.json)',
   },
   'max-fee': { type: 'string', value: 'USDC', summary: 'the highest fee to pay; default 1' },
   reason: { type: 'string', value: 'TEXT', summary: 'the reason, up to 500 characters; public' },
   'reply-to': { type: 'string', value: 'ID', summary: 'the comment to reply to' },
   code: { type: 'string', value: 'CODE', choices: REMOVAL_REASON_CODES, summary: REMOVAL_REASON_CODES.join(', ') },
-  comment: { type: 'boolean', summary: 'ID is a comment’s' },
-  'store-line': { type: 'boolean', summary: 'ID is a merchant’s; its store line is cleared' },
-  statement: { type: 'boolean', summary: 'ID is an appeal’s; its statement is cleared' },
+  comment: { type: 'boolean', summary: 'ID is a comment: clear its text' },
+  'store-line': { type: 'boolean', summary: 'ID is a merchant: clear its store line' },
+  statement: { type: 'boolean', summary: 'ID is an appeal: clear its statement' },
   policy: {
     type: 'string',
     value: 'FILE',
-    summary: 'file with the limits (else ~/.config/openaisle/policy.json, else built-in limits)',
+    summary: 'file with the limits (default: ~/.config/openaisle/policy.json, then the built-in limits)',
   },
   'sell-from': { type: 'string', value: 'DIR', summary: 'the only folder from which a model may sell files' },
   off: { type: 'boolean', summary: 'unpin the listing' },
   'refund-tx': { type: 'string', value: 'HASH', summary: 'the transaction that refunded the buyer' },
   max: { type: 'string', value: 'USDC', summary: 'the highest price to pay; the policy may allow less' },
-  dir: { type: 'string', value: 'DIR', summary: 'where to save the goods (else ~/.local/share/openaisle/goods)' },
+  dir: { type: 'string', value: 'DIR', summary: 'where to save the goods (default: ~/.local/share/openaisle/goods)' },
   rpc: { type: 'string', value: 'URL', summary: 'an RPC endpoint of the chain (or OPENAISLE_RPC)' },
-  encrypt: { type: 'boolean', summary: 'protect it with a passphrase, typed or from OPENAISLE_WALLET_PASSPHRASE' },
+  encrypt: {
+    type: 'boolean',
+    summary: 'encrypt the file with a passphrase, typed or from OPENAISLE_WALLET_PASSPHRASE',
+  },
   'pay-again': { type: 'boolean', summary: 'sign a new payment, if the market says that the first was never paid' },
   'pay-anew': { type: 'boolean', summary: 'confirm that the transfer found by the market paid for something else' },
 } as const satisfies Readonly<Record<string, OptionSpec>>;
 
 export type OptionName = keyof typeof OPTIONS;
 
-export const EVERYWHERE: readonly OptionName[] = ['market', 'allow-http', 'json', 'help', 'version'];
-export const OF_A_MERCHANT: readonly OptionName[] = ['handle', 'file', 'key-stdin'];
+/** Placeholders of arguments and values that name files. */
+export const FILE_PLACEHOLDERS: ReadonlySet<string | undefined> = new Set(['FILE', 'DIR', 'PATH', 'GOODS']);
+export const GLOBAL_OPTIONS: readonly OptionName[] = ['market', 'allow-http', 'json', 'help', 'version'];
+export const MERCHANT_OPTIONS: readonly OptionName[] = ['handle', 'file', 'key-stdin'];
 
 type ValueOf<Spec> = Spec extends { type: 'boolean' } ? boolean : Spec extends { multiple: true } ? string[] : string;
 
@@ -120,7 +128,7 @@ export function specOf(name: OptionName): OptionSpec {
   return OPTIONS[name];
 }
 
-/** An option as typed, with its placeholder: `--max USDC`. */
+/** Returns an option as typed, with its placeholder: `--max USDC`. */
 export function optionText(name: OptionName): string {
   const { value } = specOf(name);
   return value === undefined ? `--${name}` : `--${name} ${value}`;

@@ -9,31 +9,15 @@ import {
 } from '../contract/foreign-words.ts';
 import type { ListingDetail, ListingSummary } from '../contract/listings.ts';
 
-type Row = Pick<
-  ListingSummary,
-  | 'id'
-  | 'title'
-  | 'title_note'
-  | 'price_usdc'
-  | 'merchant'
-  | 'maintainer'
-  | 'aisle'
-  | 'votes'
-  | 'sales'
-  | 'pinned'
-  | 'state'
->;
-
 export function priceText(usdc: number): string {
   return usdc === 0 ? 'free' : `${usdc} USDC`;
 }
 
-/** Marks the maintainer's handle as such. */
 export function nameOf(handle: string, isMaintainer: boolean | undefined): string {
   return isMaintainer === true ? `${handle} (maintainer)` : handle;
 }
 
-/** A line with text by others. It is wrapped here, not by the terminal, so that no foreign text starts a row. */
+/** A line that contains text by others. We wrap it ourselves, because no such text may start a row on the terminal. */
 export interface ForeignLine {
   foreign: string;
 }
@@ -43,7 +27,7 @@ export function foreignLine(line: string): ForeignLine {
   return { foreign: line };
 }
 
-export function listingRows(rows: readonly Row[]): Line[] {
+export function listingRows(rows: readonly ListingSummary[]): Line[] {
   if (rows.length === 0) return [];
   const cells = rows.map(
     ({ id, price_usdc, merchant, maintainer, aisle, votes, sales, state, pinned, title, title_note: note }) => [
@@ -70,7 +54,7 @@ export function tableOf(rows: readonly (readonly string[])[]): string[] {
   );
 }
 
-/** Prints one listing in full. Text by its seller is quoted, so that it can't pass for a line of this program. */
+/** Returns the lines that show one listing in full. Quotes the seller's text, so that it can't pass for our own. */
 export function listingLines(listing: ListingDetail): Line[] {
   const { id, title, price_usdc, merchant, aisle, tags, state, sales, verified_sales, license } = listing;
   return [
@@ -101,7 +85,6 @@ export function listingLines(listing: ListingDetail): Line[] {
   ];
 }
 
-/** `1 sale`, `2 sales`. */
 export function countText(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
@@ -119,7 +102,7 @@ export function quoteLines(text: string): ForeignLine[] {
   return text.split('\n').map((line) => foreignLine(`${MARGIN}${line}`.trimEnd()));
 }
 
-/** Quotes the market's message in the same way. */
+/** Quotes the market's message, each line behind the same mark. */
 export function quotedMarket({ title, detail, next_step, errors = [], reason }: MarketWords): Line[] {
   return [
     'The market says:',
@@ -130,14 +113,14 @@ export function quotedMarket({ title, detail, next_step, errors = [], reason }: 
   ];
 }
 
-/** Matches keys and codes of any market, also when cut off. Each market chooses its own prefix. */
+/** Matches keys and codes of any market, even if cut off. Each market chooses its own prefix. */
 const SECRET_SHAPE =
   /[a-z][a-z0-9]{1,15}_(?:sk_[0-9a-z]{16,}|dt_[0-9a-z]{40,}|(?:rc|pc)_[0-9a-z]{5}-[0-9a-z]{5}[0-9a-z-]*)/gi;
 export function holdsSecret(text: string): boolean {
   return text.search(SECRET_SHAPE) !== -1;
 }
 
-/** Masks secrets and spells out invisible characters. Applied to everything printed except what --reveal shows. */
+/** Masks secrets and spells out invisible characters, in all output except what --reveal shows. */
 export function hideSecrets(text: string): string {
   return escapeUnseen(maskSecrets(text));
 }
@@ -163,18 +146,18 @@ export function jsonLine(value: unknown): string {
 }
 
 /**
- * Wraps a line to a screen of that many columns (null: not a screen). Continuation rows are indented, after the quote mark if there is one,
- * so that no foreign text starts a row.
+ * Wraps a line to a screen of that many columns, or not at all if null. Indents continuation rows, after the quote mark if there is one, so
+ * that no foreign text starts a row.
  */
 export function foldLine(line: string, columns: number | null): string[] {
   const text = line.replaceAll('\t', '    ').replaceAll('\n', '\\u{a}');
   const margin = text.startsWith(MARGIN) ? MARGIN : '    ';
-  const most = Math.max(MARGIN.length * 8, columns ?? Number.POSITIVE_INFINITY);
+  const maxWidth = Math.max(MARGIN.length * 8, columns ?? Number.POSITIVE_INFINITY);
   const rows: string[] = [];
   let [row, width] = ['', 0];
   for (const character of text) {
     const wide = (character.codePointAt(0) ?? 0) < 0x1100 ? 1 : 2;
-    if (width + wide > most) {
+    if (width + wide > maxWidth) {
       rows.push(row);
       [row, width] = [margin, margin.length];
     }
@@ -191,7 +174,7 @@ const STYLES = [
   [/^[A-Z][A-Za-z ]+$/, 'bold'],
 ] as const;
 
-/** Colours the line's first word by its meaning. For cleaned lines on a terminal only. */
+/** Colours the line's first word by its meaning. Use it only for cleaned lines on a terminal. */
 export function colourLine(line: string): string {
   for (const [start, style] of STYLES) {
     const word = start.exec(line)?.[0];

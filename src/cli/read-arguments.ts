@@ -2,18 +2,18 @@ import { parseArgs } from 'node:util';
 import { named, ofOwner, ofSource, own } from '../contract/own-words.ts';
 import { type Command, optionsOf, usageOf } from './cli.ts';
 import { wrongUse } from './cli-error.ts';
-import { OPTIONS, type OptionName, type Options, specOf } from './options.ts';
+import { FILE_PLACEHOLDERS, OPTIONS, type OptionName, type Options, specOf } from './options.ts';
 import { holdsSecret } from './printable.ts';
 
 export interface Arguments {
-  /** Null: no command was named, or general help was requested. */
+  /** Null if the version or general help is to be shown. */
   command: Command | null;
   positionals: readonly string[];
   options: Options;
   mode: 'run' | 'help' | 'version';
 }
 
-/** Parses the command line. A secret on it is refused first: other users of the machine can read it there. */
+/** Parses the command line. Refuses a secret on it first, because other users of the machine can read it there. */
 export function readArguments(args: readonly string[], commands: readonly Command[]): Arguments {
   mustHoldNoSecret(args);
   const { values: options, positionals: words } = parse(args);
@@ -23,10 +23,10 @@ export function readArguments(args: readonly string[], commands: readonly Comman
   const command = findCommand(typed, commands);
   const positionals = typed.slice(command.name.split(' ').length);
   if (options.help === true || typed !== words) return { command, positionals, options, mode: 'help' };
-  mustTake(command, options);
+  mustTakeOptions(command, options);
   mustFitTogether(options);
-  mustCount(command, positionals);
-  mustNameFiles(command, positionals, options);
+  mustFitPositionals(command, positionals);
+  mustHoldNoWalletKey(command, positionals, options);
   return { command, positionals, options, mode: 'run' };
 }
 
@@ -43,7 +43,7 @@ function findCommand(words: readonly string[], commands: readonly Command[]): Co
   );
 }
 
-function mustTake(command: Command, options: Options): void {
+function mustTakeOptions(command: Command, options: Options): void {
   const taken = optionsOf(command);
   for (const option of Object.keys(options) as OptionName[]) {
     if (!taken.includes(option))
@@ -54,7 +54,7 @@ function mustTake(command: Command, options: Options): void {
   }
 }
 
-function mustCount(command: Command, words: readonly string[]): void {
+function mustFitPositionals(command: Command, words: readonly string[]): void {
   const { positionals } = command;
   const needed = positionals.filter(({ required }) => required);
   const [missing] = needed.slice(words.length);
@@ -68,14 +68,13 @@ function mustCount(command: Command, words: readonly string[]): void {
   throw wrongUse(what, own`Usage: ${ofSource(usageOf(command))}`);
 }
 
-/** With or without `0x`. Transaction hashes look the same, so only arguments that name files are checked. */
+/** Matches a private key. Transaction hashes look the same, so only arguments that name files are checked. */
 const WALLET_KEY = /^(?:0x)?[0-9a-f]{64}$/i;
-const OF_FILES: ReadonlySet<string | undefined> = new Set(['FILE', 'DIR', 'PATH', 'GOODS']);
 
-/** Catches a key given in place of its file: an error about a missing file would print the key. */
-function mustNameFiles({ positionals }: Command, words: readonly string[], options: Options): void {
-  const inOptions = Object.entries(options).filter(([name]) => OF_FILES.has(specOf(name as OptionName).value));
-  const paths = words.filter((_, index) => OF_FILES.has(positionals[index]?.name));
+/** Refuses a key given in place of its file, because an error about a missing file would print the key. */
+function mustHoldNoWalletKey({ positionals }: Command, words: readonly string[], options: Options): void {
+  const inOptions = Object.entries(options).filter(([name]) => FILE_PLACEHOLDERS.has(specOf(name as OptionName).value));
+  const paths = words.filter((_, index) => FILE_PLACEHOLDERS.has(positionals[index]?.name));
   const values = [...inOptions.flatMap(([, value]) => value), ...paths];
   if (!values.some((value) => typeof value === 'string' && WALLET_KEY.test(value))) return;
   throw wrongUse(
@@ -104,14 +103,14 @@ function parse(args: readonly string[]) {
 }
 
 function mustFitTogether(options: Options): void {
-  const both = (one: OptionName, other: OptionName): void => {
+  const refuseBoth = (one: OptionName, other: OptionName): void => {
     if (options[one] !== undefined && options[other] !== undefined)
       throw wrongUse(own`--${named(one)} and --${named(other)} can’t be combined`);
   };
-  both('json', 'reveal');
-  both('key-only', 'code-stdin');
-  both('resume', 'key-stdin');
-  both('resume', 'code-stdin');
+  refuseBoth('json', 'reveal');
+  refuseBoth('key-only', 'code-stdin');
+  refuseBoth('resume', 'key-stdin');
+  refuseBoth('resume', 'code-stdin');
   if (options['new-handle'] !== undefined && options.resume !== true) throw wrongUse(own`--new-handle needs --resume`);
   for (const [name, value] of Object.entries(options)) {
     if ([value].flat().includes('')) throw wrongUse(own`--${ofSource(name)} is empty`);

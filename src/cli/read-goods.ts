@@ -88,15 +88,15 @@ export function fieldsOf({ aisle, tag, license }: Options) {
 
 const BLOCK = 512;
 const MOST_FILES = 1_000;
-/** Most bytes of a file name and of its folders in a ustar header. */
+/** Longest file name and longest folder path in a ustar header, in bytes. */
 const [NAME_BYTES, PREFIX_BYTES] = [100, 155];
 
 export interface PackedFolder {
   /** An archive in the format `ustar` (POSIX tar), not compressed. */
   bytes: Uint8Array;
-  /** Paths inside the archive, in its order. */
+  /** Paths in the archive, in order. */
   files: readonly string[];
-  /** Skipped paths: names that start with a dot may hold private data. */
+  /** Skipped paths. Files whose names start with a dot may hold private data. */
   leftOut: readonly string[];
 }
 

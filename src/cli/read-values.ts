@@ -25,7 +25,7 @@ export function readUsdc(text: string | undefined, option: string): number | und
   throw wrongUse(own`--${ofOwner(option)} must be an amount in USDC with at most 6 decimals, such as 0.5`);
 }
 
-/** Reads a whole file that the user named; refuses larger ones unread. */
+/** Reads a file that the user named. Refuses a larger file without reading it. */
 export async function readNamed(path: string, mostBytes: number): Promise<{ bytes: Uint8Array; name: string }> {
   const full = resolve(path);
   const { size } = await stat(full);
@@ -34,15 +34,16 @@ export async function readNamed(path: string, mostBytes: number): Promise<{ byte
   return { bytes: await readFile(full), name: basename(full) };
 }
 
-const FOUR_BYTES_A_CHARACTER = 16_000;
+/** 4,000 characters of up to four bytes. */
+const LONGEST_TEXT_BYTES = 16_000;
 
 export async function readText(path: string): Promise<string> {
-  const text = asText((await readNamed(path, FOUR_BYTES_A_CHARACTER)).bytes);
+  const text = asText((await readNamed(path, LONGEST_TEXT_BYTES)).bytes);
   if (text === null) throw wrongUse(own`${ofOwner(path)} isn’t UTF-8 text`);
   return text.replaceAll('\r\n', '\n').trim();
 }
 
-/** Decodes UTF-8, keeping a byte order mark; null for other bytes. */
+/** Decodes UTF-8 and keeps a byte order mark. Returns null for other bytes. */
 export function asText(bytes: Uint8Array): string | null {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);

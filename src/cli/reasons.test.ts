@@ -51,8 +51,8 @@ function* wordsIn(node: Node | undefined): Generator<string> {
   for (const child of children) yield* wordsIn(child);
 }
 
-/** Maps functions and classes to the index of their `reason` argument. */
-function takers(nodes: readonly Node[]): Map<string, number> {
+/** Maps each function and class that takes a `reason` argument to its index. */
+function reasonArguments(nodes: readonly Node[]): Map<string, number> {
   const found = new Map<string, number>();
   for (const node of nodes) {
     const named = isConstructorDeclaration(node) ? node.parent : node;
@@ -66,7 +66,7 @@ function takers(nodes: readonly Node[]): Map<string, number> {
 
 function reasonsOf(read: readonly Source[]): Set<string> {
   const nodes = read.flatMap(({ tree }) => [...nodesOf(tree)]);
-  const arguments_ = takers(nodes);
+  const arguments_ = reasonArguments(nodes);
   return new Set(
     nodes.flatMap((node) => {
       const isReason =

@@ -21,10 +21,10 @@ export interface StartedChange {
 
 /** Steps of `join`, `rotate` and `recover`. New secrets are saved to disk before the confirmation can make them the only valid ones. */
 export interface IdentityCommand {
-  /** The merchant's file. Null: only the answer tells which one. */
+  /** The merchant's file. Null if only the market's answer says which one it is. */
   path: string | null;
   market(content: Identity | null, path: string): string;
-  /** Refuses an unsuitable file before anything is sent. */
+  /** Throws if the file is unsuitable, before anything is sent. */
   check?(content: Identity | null, path: string): void;
   begin(content: Identity | null, market: string): Promise<StartedChange>;
 }
@@ -32,7 +32,7 @@ export interface IdentityCommand {
 export async function runIdentityCommand(cli: Cli, command: IdentityCommand): Promise<Finished> {
   if (command.path !== null) return withIdentityFile(command.path, (file) => runInFile(cli, file, command, null));
   const market = command.market(null, '');
-  // Only the answer tells the file's name, but the folder can be checked now.
+  // Only the market's answer gives the file's name, but the folder can be checked now.
   await withIdentityFile(defaultFile(cli, market, 'any'), (file) => file.mustBeWritable());
   const started = await command.begin(null, market);
   return withIdentityFile(defaultFile(cli, market, started.handle), (file) => runInFile(cli, file, command, started));
@@ -42,14 +42,14 @@ async function runInFile(
   cli: Cli,
   file: IdentityFile,
   command: IdentityCommand,
-  early: StartedChange | null,
+  alreadyStarted: StartedChange | null,
 ): Promise<Finished> {
   const { path, content } = file;
   const market = command.market(content, path);
-  let started = early;
+  let started = alreadyStarted;
   let saved: Identity;
   try {
-    if (early !== null && market !== command.market(null, ''))
+    if (alreadyStarted !== null && market !== command.market(null, ''))
       throw wrongUse(own`${ofOwner(path)} belongs to ${ofOwner(market)}`, own`Name another file with --file.`);
     mustHoldNothingPending(content, path);
     command.check?.(content, path);
@@ -58,8 +58,8 @@ async function runInFile(
     saved = withPending(content, started, market, path);
     await file.save(saved);
   } catch (error) {
-    // The secrets weren't saved, so the change must never be confirmed. If the cancel fails too, the change expires by itself.
-    const at = early === null ? market : command.market(null, '');
+    // The secrets weren't saved, so the change must never be confirmed. If the cancel fails too, the change expires.
+    const at = alreadyStarted === null ? market : command.market(null, '');
     if (started !== null) await cancelChange(connectTo(cli, at), started.pending).catch(() => {});
     throw error;
   }
@@ -117,7 +117,7 @@ export function resumeIdentityCommand(
   });
 }
 
-/** Converts the first answer of an identity endpoint to the file's form. Refuses secrets that could not be sent in a header. */
+/** Converts the first answer of an identity endpoint to the file's form. Throws if a secret couldn't be sent in a header. */
 export function pendingOf(
   door: Pending['door'],
   staged: {

@@ -24,51 +24,51 @@ export interface Surroundings {
 }
 
 /** Runs one command and returns its exit code. All output goes through `hideSecrets`, except what --reveal prints. */
-export async function run(around: Surroundings): Promise<number> {
-  const { argv, env, terminal } = around;
-  // Errors in the arguments must be reported as JSON too.
+export async function run(surroundings: Surroundings): Promise<number> {
+  const { argv, env, terminal } = surroundings;
+  // Decided before parsing, because errors in the arguments must be JSON too.
   const asJson = (argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv).includes('--json');
   const colours = (isScreen: boolean): boolean => isScreen && !asJson && (env['NO_COLOR'] ?? '') === '';
-  const say = createPrinter(around.out, {
+  const say = createPrinter(surroundings.out, {
     inColour: colours(terminal.canReveal),
     columns: () => (asJson ? undefined : terminal.columns?.().out),
   });
-  const complain = createPrinter(around.err, {
+  const printErrors = createPrinter(surroundings.err, {
     inColour: colours(terminal.errorsOnScreen),
     columns: () => terminal.columns?.().errors,
   });
   try {
     const { command, positionals, options, mode } = readArguments(argv, COMMANDS);
     if (command === null || mode !== 'run') {
-      say(helpOrVersion({ command, mode }, around.version, asJson));
+      say(helpOrVersion({ command, mode }, surroundings.version, asJson));
       return 0;
     }
     mustMayReveal(options, terminal);
-    const environment = { ...systemEnvironment, ...around.environment };
+    const environment = { ...systemEnvironment, ...surroundings.environment };
     const { now } = environment;
     const connect: Cli['connect'] = (baseUrl, key) => {
       const callsItself = ownNameOf({ options, env }, baseUrl);
       const optional = { ...(key === undefined ? {} : { key }), ...(callsItself === undefined ? {} : { callsItself }) };
       return createClient({ baseUrl, environment, ...optional });
     };
-    const note = (line: Line): void => (asJson ? undefined : complain([line]));
-    const { interruption } = around;
+    const note = (line: Line): void => (asJson ? undefined : printErrors([line]));
+    const { interruption } = surroundings;
     const done = await command.run({ options, positionals, env, terminal, now, connect, say, note, interruption });
     if (!asJson) say(done.lines);
-    else if (done.json !== null) around.out(`${jsonLine({ status: 'ok', ...done.json })}\n`);
-    if (options.reveal === true) around.out((done.secrets ?? []).map((line) => `${line}\n`).join(''));
+    else if (done.json !== null) surroundings.out(`${jsonLine({ status: 'ok', ...done.json })}\n`);
+    if (options.reveal === true) surroundings.out((done.secrets ?? []).map((line) => `${line}\n`).join(''));
     return 0;
   } catch (error) {
     const failed = toCliError(error);
-    if (asJson) around.out(`${jsonLine(jsonOf(failed))}\n`);
-    complain(linesOf(failed));
+    if (asJson) surroundings.out(`${jsonLine(jsonOf(failed))}\n`);
+    printErrors(linesOf(failed));
     return EXITS[failed.trouble];
   }
 }
 
 interface Screen {
   inColour: boolean;
-  /** Undefined: not a screen, so lines aren't wrapped. */
+  /** Undefined if this isn't a screen; lines aren't wrapped then. */
   columns(): number | undefined;
 }
 

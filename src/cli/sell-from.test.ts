@@ -18,7 +18,7 @@ test('a folder to sell from that holds what is secret, or lies where that is, is
       const options = { market: 'https://market.example', 'sell-from': sold, ...more };
       const cli = { options, positionals: [], env: { HOME: home, OPENAISLE_HOME: own }, note: () => {} };
       const connect = (baseUrl: string) => createClient({ baseUrl });
-      // If not refused, it is served and stopped at once.
+      // If the folder isn't refused, the server starts and stops at once.
       return mcp.run({ ...cli, connect, interruption: () => AbortSignal.abort() } as unknown as Cli);
     };
     for (const [sold, more] of [

@@ -6,17 +6,17 @@ import { wrongUse } from './cli-error.ts';
 const LONGEST_INPUT = 4_096;
 
 export interface Terminal {
-  /** A person can be asked: standard input and error are terminals. */
+  /** True if a person can be asked: standard input and error are terminals. */
   readonly canAsk: boolean;
-  /** Standard output is a terminal, not a file or a pipe. */
+  /** True if standard output is a terminal. */
   readonly canReveal: boolean;
   readonly errorsOnScreen: boolean;
-  /** Current widths; undefined if not a terminal. */
+  /** Current widths in columns. Undefined for a stream that isn't a terminal. */
   columns?(): { out: number | undefined; errors: number | undefined };
   ask(question: string): Promise<string>;
   /** Asks without echoing the answer. */
   askUnseen(question: string): Promise<string>;
-  /** Reads the next line of standard input; on a terminal, without echo. */
+  /** Reads the next line of standard input, without echo on a terminal. */
   readSecret(what: string): Promise<string>;
 }
 

@@ -11,7 +11,7 @@ let server: Server;
 let market = '';
 let asked = 0;
 
-/** Counts connections and closes them. */
+/** Starts a server that counts connections and closes them. */
 beforeAll(async () => {
   server = createServer((request) => {
     asked += 1;
@@ -26,7 +26,7 @@ test('where no file can be written the market is not asked', async () => {
   const inTheWay = join(cli.folder(), 'a-file');
   await writeFile(inTheWay, '');
   const places = [join(inTheWay, 'ink.json'), join(inTheWay, 'deep', 'ink.json')];
-  // The folder exists, and nobody can create files in it.
+  // This folder exists, but nobody can create files in it.
   if (process.platform === 'linux') places.push('/proc/ink.json');
   for (const place of places) {
     const run = await cli.run([...joining('ink'), '--out', place, '--json'], { market });

@@ -15,7 +15,7 @@ export function withCommandTable(text: string): string {
   return `${before}${BEGIN}${commandTable(COMMAND_GROUPS)}${END}${after}`;
 }
 
-// Importing this file writes nothing.
+// Write only if run as a program, not if imported.
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const file = new URL('../../docs/cli.md', import.meta.url);
   await writeFile(file, withCommandTable(await readFile(file, 'utf8')));

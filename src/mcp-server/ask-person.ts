@@ -27,7 +27,7 @@ export class NeedsPerson extends Error {
   }
 }
 
-/** Binds an answer to its question, so that a yes to one payment is no yes to another. */
+/** Binds an answer to its question, so that a yes to one payment doesn't count for another. */
 interface QuestionState {
   digest: string;
 }
@@ -36,7 +36,7 @@ export type QuestionCodec = RequestStateCodec<QuestionState>;
 interface Call {
   what: unknown;
   context: ServerContext;
-  /** From `initialize`; in the newer revision each message states them. */
+  /** Capabilities from `initialize`. In the newer revision each message states them instead. */
   capabilities: ClientCapabilities | undefined;
 }
 
@@ -44,7 +44,7 @@ const FIELD = 'pay';
 /** Enough to recognise the goods; a longer title could try to persuade the person. */
 const LONGEST_TITLE = 80;
 
-/** Makes the `confirm` option. Undefined if the client can't ask its person; sums that need consent are then refused. */
+/** Makes the `confirm` option. Returns undefined if the client can't ask its person; sums that need consent are refused then. */
 export function confirmOf({ what, context, capabilities }: Call): Confirm | undefined {
   const { envelope, inputResponses } = context.mcpReq;
   const stated = (envelope as { [CLIENT_CAPABILITIES_META_KEY]?: ClientCapabilities } | undefined)?.[

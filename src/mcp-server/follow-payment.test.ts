@@ -5,7 +5,7 @@ import { createClient } from '../sdk/client.ts';
 import { followPayment } from './local-tool.ts';
 
 /** A manually driven clock. */
-function handClock() {
+function createManualClock() {
   const sleeping: { ms: number; wake(): void }[] = [];
   const deadlines: { ms: number; end: AbortController }[] = [];
   const environment = {
@@ -39,7 +39,7 @@ function callOf(progressToken: string | undefined, signal = new AbortController(
 const words = { clean: (text: string) => text, sayProgress: () => own`on its way`, patienceSeconds: 45 };
 
 test('the host hears every three seconds that it goes on, with what was said last, until it is done', async () => {
-  const { client, sleeping } = handClock();
+  const { client, sleeping } = createManualClock();
   const { context, told, next } = callOf('token');
   const done = await followPayment({ ...words, client }, context, async ({ onProgress, maxWaitSeconds }) => {
     for (const round of [0, 1]) {
@@ -64,7 +64,7 @@ test('the host hears every three seconds that it goes on, with what was said las
 });
 
 test('a host that did not ask hears nothing', async () => {
-  const { client } = handClock();
+  const { client } = createManualClock();
   const { context, told } = callOf(undefined);
   await followPayment({ ...words, client }, context, async ({ onProgress }) =>
     onProgress({ phase: 'signed', secondsWaited: 1 }),
@@ -74,7 +74,7 @@ test('a host that did not ask hears nothing', async () => {
 
 test('the work is ended when the caller gives up, and soon after the patience is over', async () => {
   const caller = new AbortController();
-  const { client, deadlines } = handClock();
+  const { client, deadlines } = createManualClock();
   await followPayment({ ...words, client }, callOf('token', caller.signal).context, async ({ signal }) => {
     caller.abort();
     expect(signal.aborted).toBe(true);

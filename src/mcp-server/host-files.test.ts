@@ -13,7 +13,7 @@ const guide = readFileSync(new URL('../../docs/mcp-local.md', import.meta.url), 
 const env = z.record(z.string(), z.string()).optional();
 const program = { command: z.string().min(1), args: z.array(z.string()), env };
 const named = <T extends z.ZodType>(server: T) => z.record(z.string(), server);
-/** Documented form of each host's configuration file, by file name. */
+/** Documented schema of each host's configuration file, by file name. */
 const SHAPES: Readonly<Record<string, z.ZodType>> = {
   '.mcp.json': z.strictObject({ mcpServers: named(z.strictObject({ type: z.literal('stdio'), ...program })) }),
   'claude_desktop_config.json': z.strictObject({ mcpServers: named(z.strictObject(program)) }),

@@ -75,8 +75,8 @@ afterAll(async () => {
   await world?.stop();
 });
 
-/** Splits a result into our words above the fence and the fenced text. */
-function parted(text: string): { said: string; inside: string } {
+/** Splits a result into our own words, which come first, and the fenced text. */
+function splitResult(text: string): { said: string; inside: string } {
   const at = text.indexOf('The text between the two marks');
   return { said: text.slice(0, at), inside: unfenced(text.slice(at)) };
 }
@@ -84,20 +84,20 @@ function parted(text: string): { said: string; inside: string } {
 test('what a seller wrote stands inside of the fence and nowhere else', async () => {
   for (const [at, id] of ids.entries()) {
     const shown = await host.call('show', { listing_id: id });
-    const { said, inside } = parted(shown.text);
+    const { said, inside } = splitResult(shown.text);
     expect(said, ATTACKS[at]).toBe(`Listing ${id}: 1 USDC, live.\n`);
     expect([shown.untrusted, JSON.parse(inside)]).toEqual([true, shown.data]);
     expect(STEERING.test(shown.text), ATTACKS[at]).toBe(false);
   }
   const found = await host.call('search', { limit: 50 });
-  expect(parted(found.text).said).toBe(`${ATTACKS.length} of ${ATTACKS.length} listings.\n`);
+  expect(splitResult(found.text).said).toBe(`${ATTACKS.length} of ${ATTACKS.length} listings.\n`);
   expect(found.untrusted).toBe(true);
 });
 
 test('whatever it says, that listing is bought for its price from its seller, and nothing else', async () => {
   for (const [at, id] of ids.entries()) {
     const bought = await host.call('buy', { listing_id: id, max_price_usdc: 5 });
-    const { said } = parted(bought.text);
+    const { said } = splitResult(bought.text);
     expect(said, ATTACKS[at]).toMatch(
       new RegExp(
         `^Listing ${id} was bought for 1 USDC\\. The goods match the listing: \\d+ bytes, in the file named by path\\.\\n$`,
@@ -135,7 +135,7 @@ test('no file is written but goods and book', async () => {
 
 test('the book tells of them in a fence as well', async () => {
   const told = await host.call('purchases', { limit: 100 });
-  expect(parted(told.text).said).toBe(`${ATTACKS.length} of ${ATTACKS.length} payments of this wallet.\n`);
+  expect(splitResult(told.text).said).toBe(`${ATTACKS.length} of ${ATTACKS.length} payments of this wallet.\n`);
   expect(told.data['payments']).toHaveLength(ATTACKS.length);
 });
 

@@ -13,14 +13,14 @@ import type { OnProgress } from '../sdk/payments/payment-run.ts';
 import { askPerson, confirmOf, NeedsPerson, type QuestionCodec } from './ask-person.ts';
 import { answerOf, type ToolAnswer, type ToolContext, toolResult } from './tool-context.ts';
 
-export interface Paying extends Follow {
+export interface PayOptions extends FollowOptions {
   confirm?: SpendOptions['confirm'] & {};
 }
 
 export interface ToolCall {
   signal: AbortSignal;
   /** Runs work that pays or waits for a payment. */
-  pay<T>(work: (paying: Paying) => Promise<T>): Promise<T>;
+  pay<T>(work: (paying: PayOptions) => Promise<T>): Promise<T>;
 }
 
 interface ToolDefinition<Input extends z.ZodObject> {
@@ -57,13 +57,13 @@ export function localTool<Input extends z.ZodObject>(tool: ToolDefinition<Input>
   };
 }
 
-/** Drops nulls: some hosts send null for arguments that the model left out. */
+/** Drops nulls, because some hosts send null for arguments that the model left out. */
 function withoutNulls(args: unknown): unknown {
   if (typeof args !== 'object' || args === null) return args;
   return Object.fromEntries(Object.entries(args).filter(([, value]) => value !== null));
 }
 
-interface Answering<Input extends z.ZodObject> {
+interface CallContext<Input extends z.ZodObject> {
   tool: ToolDefinition<Input>;
   context: ToolContext;
   codec: QuestionCodec;
@@ -73,9 +73,9 @@ interface Answering<Input extends z.ZodObject> {
 }
 
 async function answerCall<Input extends z.ZodObject>(
-  answering: Answering<Input>,
+  callContext: CallContext<Input>,
 ): Promise<CallToolResult | InputRequiredResult> {
-  const { tool, context, codec, args, call, server } = answering;
+  const { tool, context, codec, args, call, server } = callContext;
   const asking = { what: [tool.name, args], context: call, capabilities: server.server.getClientCapabilities() };
   const confirm = confirmOf(asking);
   try {
@@ -92,11 +92,11 @@ async function answerCall<Input extends z.ZodObject>(
 }
 
 const EVERY_MS = 3_000;
-/** Extra time for one request to the market before it is aborted. The book allows resuming. */
+/** Extra time for one request to the market before it is aborted. The payment can be resumed from the book. */
 const GRACE_MS = 8_000;
 
-/** How a payment reports to its tool call and is stopped by it. */
-export interface Follow {
+/** Options by which a payment reports to its tool call and is stopped by it. */
+export interface FollowOptions {
   onProgress: OnProgress;
   signal: AbortSignal;
   maxWaitSeconds: number;
@@ -104,12 +104,12 @@ export interface Follow {
 
 /**
  * Runs work that may wait for the chain and reports progress every few seconds, so that the host keeps waiting. Ends when the caller gives
- * up, or soon after the patience is over.
+ * up, or soon after `patienceSeconds`.
  */
 export async function followPayment<T>(
   tools: Pick<ToolContext, 'client' | 'sayProgress' | 'patienceSeconds' | 'clean'>,
   { mcpReq }: Pick<ServerContext, 'mcpReq'>,
-  work: (follow: Follow) => Promise<T>,
+  work: (follow: FollowOptions) => Promise<T>,
 ): Promise<T> {
   const { environment } = tools.client;
   const done = new AbortController();

@@ -259,7 +259,7 @@ describe('selling', () => {
     const sold = await host.call('sell', given);
     expect(sold.data).toMatchObject({ status: 'listed', fee_usdc: 1, already_listed: false });
     expect(await host.call('sell', given)).toMatchObject({ untrusted: false, data: { already_listed: true } });
-    // An unsigned export says otherwise, but must not replace a payment that this book made.
+    // The unsigned export differs, but must not replace a payment that this book made.
     const book = openSpendBook({ env: owner.env, address: sellerTwo.address });
     const record = (await book.list()).find(({ kind }) => kind === 'listing_fee');
     if (record?.listed == null) throw new Error('no fee was paid');

@@ -21,7 +21,7 @@ export async function serveTools(
   context: ToolContext,
   { transport = new StdioServerTransport(), until }: { transport?: Transport; until: AbortSignal },
 ): Promise<void> {
-  // Shared by the whole process: a question and its answer may reach two servers of one connection.
+  // Shared by the whole process, because a question and its answer may reach two servers of one connection.
   const key = context.client.environment.randomBytes(32);
   const codec: QuestionCodec = createRequestStateCodec({ key });
   const handle = serveStdio(() => createServer(context, codec), {

@@ -31,7 +31,7 @@ export interface Trouble {
   next_step?: OwnWords;
   market_says?: MarketWords;
   do_not_pay_again?: true;
-  /** The file concerned. Untrusted: its name may contain a seller's text. */
+  /** The file concerned. Untrusted, because its name may contain a seller's text. */
   file?: string;
   retry_after_seconds?: number;
 }
@@ -40,11 +40,10 @@ export type WalletSession = Pick<SpendOptions, 'wallet' | 'policy' | 'book' | 'r
 
 /** Everything that the tools need from the command that serves them: machine, files and variables. */
 export interface ToolContext {
-  /** Client of the one market, without a key: buying needs a wallet only. Its clock and timers are used here too. */
+  /** Client of the one market, without a key, because buying needs only a wallet. Its clock and timers are used here too. */
   client: Client;
   /** Opens the wallet, and reads the policy anew. Throws what `openWallet` and `readPolicy` throw. */
   openWalletSession(): Promise<WalletSession>;
-  /** Reads the policy anew. */
   readPolicy(): Promise<Policy>;
   /** Opens the book for reading; needs no key. */
   openBook(address: Hex): SpendBook;
@@ -54,29 +53,29 @@ export interface ToolContext {
   asMerchant<T>(work: (client: Client) => Promise<T>): Promise<T>;
   /** Throws `no_identity` if there is no merchant. */
   merchantHandle(): Promise<string>;
-  /** Folder for bought goods; undefined: the book's default. */
+  /** Folder for bought goods. Undefined for the book's default. */
   goodsFolder: string | undefined;
-  /** The only folder from which `sell` reads files; null: none. */
+  /** The only folder from which `sell` reads files. Null if there is none. */
   sellFrom: string | null;
   readGoods(path: string, mediaType: string | undefined): Promise<ReadGoods>;
-  /** RPC endpoint; undefined: the chain isn't checked. */
+  /** RPC endpoint. Undefined if the chain isn't checked. */
   rpcUrl: string | undefined;
   troubleOf(error: unknown): Promise<Trouble>;
-  /** Null: nothing to report. */
+  /** Returns null if there is nothing to report. */
   sayProgress(progress: Progress): OwnWords | null;
   /** Masks secrets, and spells out control and text-direction characters. */
   clean(text: string): string;
   /** Prints a line for the owner on standard error. */
   log(line: string): void;
-  /** Seconds after which a tool answers that it is still waiting; hosts give up after 60. */
+  /** Seconds after which a tool answers that it is still waiting. Hosts give up after 60. */
   patienceSeconds: number;
 }
 
 export interface ToolAnswer {
-  /** Our own words and numbers: never a seller's text, nor a name or path derived from one. */
+  /** Our own words and numbers. Never a seller's text, nor a name or path derived from one. */
   said: readonly OwnWords[];
   data: Readonly<Record<string, unknown>>;
-  /** The data may contain text by a market or a seller. */
+  /** True if the data may contain text by a market or a seller. */
   untrusted: boolean;
   isError?: true;
 }

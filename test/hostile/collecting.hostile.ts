@@ -125,6 +125,7 @@ test('through a tunnel the owner says what the market calls itself, and collects
     const set = await run(url, ['buy', String(id), '--max', '3', '--json'], 'set', byVariable);
     expect([set.code, set.json()]).toMatchObject([0, { paid_usdc: 0 }]);
     const silent = await run(url, ['buy', String(id), '--max', '3'], 'silent');
+    expect(silent.stderr).toContain('The purchase continues');
     expect(silent.stderr).toContain(`The market at ${url} calls itself ${first.url}`);
     expect(silent.stderr).toContain('--market-calls-itself URL');
     expect(await paidUnits(first.chain, wallet.address, sellerOne.address)).toEqual([PRICE]);

@@ -88,8 +88,8 @@ const MEMBERS = 24;
 export interface Load {
   /** Resolves after that many more acknowledgements. Throws if a client fails or time runs out. */
   acknowledged(more: number, limitMs: number): Promise<void>;
-  /** Same for answers that `isMeant` accepts. */
-  answered(more: number, limitMs: number, isMeant: (answer: Answer) => boolean): Promise<void>;
+  /** Same for answers that `isSelected` accepts. */
+  answered(more: number, limitMs: number, isSelected: (answer: Answer) => boolean): Promise<void>;
   /** Starts no new flow. Resolves once all clients are done; throws their failures. */
   end(): Promise<KillFlow[]>;
 }
@@ -129,7 +129,7 @@ export async function startLoad(scene: KillWorld, seed: number): Promise<Load> {
   };
   return {
     acknowledged: (more, limitMs) => reach(scene.acks.size, more, limitMs),
-    answered: (more, limitMs, isMeant) => reach(() => scene.answers.filter(isMeant).length, more, limitMs),
+    answered: (more, limitMs, isSelected) => reach(() => scene.answers.filter(isSelected).length, more, limitMs),
     end: async () => {
       isOn = false;
       const complaints = (await Promise.allSettled(clients)).flatMap((one) =>

@@ -20,8 +20,8 @@ const begun: PurchasesManifest = {
   ...{ files: {}, signature: null },
 };
 
-/** A complete export of two files, in its own folder. */
-async function exported(): Promise<string> {
+/** Writes a complete export of two files to its own folder. */
+async function writeExport(): Promise<string> {
   made += 1;
   const dir = join(root, String(made));
   const folder = await openForWriting(dir);
@@ -32,7 +32,7 @@ async function exported(): Promise<string> {
   return dir;
 }
 
-/** Reason of the error; `Error` for any other error, or none. */
+/** Returns the reason of the error that `act` throws, another error as it is, or `none`. */
 async function reasonOf(act: () => Promise<unknown>): Promise<unknown> {
   try {
     await act();
@@ -43,7 +43,7 @@ async function reasonOf(act: () => Promise<unknown>): Promise<unknown> {
 }
 
 test('what was written is read, is for its owner alone, and is worked on by one at a time', async () => {
-  const dir = await exported();
+  const dir = await writeExport();
   for (const name of ['.', ...(await readdir(dir, { recursive: true }))]) {
     const found = await stat(join(dir, name));
     expect(found.mode & 0o777, name).toBe(found.isFile() ? 0o600 : 0o700);
@@ -57,7 +57,7 @@ test('what was written is read, is for its owner alone, and is worked on by one 
 });
 
 test('what a killed process left behind is neither counted nor in the way', async () => {
-  const dir = await exported();
+  const dir = await writeExport();
   await writeFile(join(dir, 'goods', 'one.txt.tmp'), 'half');
   const folder = await openForWriting(dir);
   await folder.writeManifest(begun);
@@ -81,7 +81,7 @@ test.each([
   '',
 ])('the name %j is never opened, neither to read nor to write', async (name) => {
   expect(FILE_NAME.test(name)).toBe(false);
-  const dir = await exported();
+  const dir = await writeExport();
   const folder = await openForWriting(dir);
   expect(await reasonOf(() => folder.readBytes(name))).toBe('export_unreadable');
   expect(await reasonOf(() => folder.write(name, {}))).toBe('export_unreadable');
@@ -93,11 +93,11 @@ test('a link is followed neither as a file nor as a folder', async () => {
   const outside = join(root, 'outside');
   await mkdir(outside);
   await writeFile(join(outside, 'one.txt'), 'goods');
-  const file = await exported();
+  const file = await writeExport();
   await rm(join(file, 'goods', 'one.txt'));
   await symlink(join(outside, 'one.txt'), join(file, 'goods', 'one.txt'));
   expect(await reasonOf(() => openForReading(file))).toBe('export_unreadable');
-  const inner = await exported();
+  const inner = await writeExport();
   await rm(join(inner, 'goods'), { recursive: true });
   await symlink(outside, join(inner, 'goods'));
   expect(await reasonOf(() => openForReading(inner))).toBe('export_unreadable');
@@ -108,7 +108,7 @@ test('a link is followed neither as a file nor as a folder', async () => {
 });
 
 test('a file that is changed after the first look is refused when it is read', async () => {
-  const dir = await exported();
+  const dir = await writeExport();
   const { folder } = await openForReading(dir);
   await writeFile(join(dir, 'goods', 'one.txt'), 'other');
   await writeFile(join(dir, 'purchases', 'one.json'), '{"said":2}');
@@ -118,7 +118,7 @@ test('a file that is changed after the first look is refused when it is read', a
 });
 
 test('an export of more bytes than one has is refused before any of it is read', async () => {
-  const dir = await exported();
+  const dir = await writeExport();
   const content = JSON.parse(await readFile(join(dir, 'export.json'), 'utf8')) as { files: Record<string, string> };
   for (let count = 0; count < 66; count += 1) {
     const name = `purchases/${count}.json`;
@@ -132,7 +132,7 @@ test('an export of more bytes than one has is refused before any of it is read',
 });
 
 test('a changed, missing or foreign file is refused; one that its digest knows is read', async () => {
-  const dir = await exported();
+  const dir = await writeExport();
   await writeFile(join(dir, 'goods', 'one.txt'), 'other');
   expect(await reasonOf(() => openForReading(dir))).toBe('export_changed');
   await redigest(dir);

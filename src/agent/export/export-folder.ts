@@ -18,7 +18,7 @@ export const LARGEST_GOODS_BYTES = 16 * DEFAULT_LIMITS.artifact_bytes;
 /** Limits on one export's number of files and total size. */
 const MOST_FILES = 100_000;
 const MOST_BYTES = 4_294_967_296;
-const INNER = ['listings', 'purchases', 'goods'] as const;
+const SUBFOLDERS = ['listings', 'purchases', 'goods'] as const;
 
 /** The folder of one export. Names are checked before a file is opened, and links are never followed. */
 export interface ExportFolder {
@@ -32,7 +32,7 @@ export interface ExportFolder {
   readBytes(name: string): Promise<Uint8Array | null>;
   /** Writes durably, mode 0600, and returns the digest. */
   write(name: string, content: unknown): Promise<string>;
-  /** Names of all files of the export's form, whoever wrote them. */
+  /** Returns the names of all files that an export may have, whoever wrote them. */
   names(): Promise<string[]>;
   digests(): Promise<Record<string, string>>;
   release(): Promise<void>;
@@ -68,8 +68,8 @@ export async function openForWriting(dir: string): Promise<ExportFolder> {
  * `not_an_export`, `not_whole`, `export_unreadable`, and `export_changed` if a digest doesn't match.
  */
 export async function openForReading(dir: string): Promise<{ folder: ExportFolder; content: Manifest }> {
-  const { folder: opened, content } = await openWhole(dir);
-  const folder = heldToDigests(opened, content.files);
+  const { folder: opened, content } = await openComplete(dir);
+  const folder = withDigestChecks(opened, content.files);
   try {
     await mustBeBounded(folder.path, Object.keys(content.files));
     for (const name of Object.keys(content.files))
@@ -82,7 +82,7 @@ export async function openForReading(dir: string): Promise<{ folder: ExportFolde
   }
 }
 
-/** Limits an untrusted folder before reading it: it must not fill memory or take hours. */
+/** Refuses an untrusted folder before reading it if it would fill memory or take hours. */
 async function mustBeBounded(path: string, names: readonly string[]): Promise<void> {
   let bytes = 0;
   for (const name of names) bytes += (await lstat(join(path, name)).catch(() => null))?.size ?? 0;
@@ -94,7 +94,7 @@ async function mustBeBounded(path: string, names: readonly string[]): Promise<vo
   );
 }
 
-function heldToDigests(folder: ExportFolder, files: Manifest['files']): ExportFolder {
+function withDigestChecks(folder: ExportFolder, files: Manifest['files']): ExportFolder {
   const readBytes = async (name: string): Promise<Uint8Array | null> => {
     const digest = files[name];
     // A file that the manifest doesn't list isn't part of the export.
@@ -113,7 +113,7 @@ function heldToDigests(folder: ExportFolder, files: Manifest['files']): ExportFo
   };
 }
 
-async function openWhole(dir: string): Promise<{ folder: ExportFolder; content: Manifest }> {
+async function openComplete(dir: string): Promise<{ folder: ExportFolder; content: Manifest }> {
   const path = resolve(dir);
   // Throws an error with the path if the folder doesn't exist.
   await lstat(path);
@@ -137,9 +137,9 @@ async function openWhole(dir: string): Promise<{ folder: ExportFolder; content: 
   }
 }
 
-/** Reads an export's kind without checking its files. Throws as `openForReading`. */
+/** Reads an export's kind without checking its files. Throws like `openForReading`. */
 export async function readKind(dir: string): Promise<Manifest['kind']> {
-  const { folder, content } = await openWhole(dir);
+  const { folder, content } = await openComplete(dir);
   await folder.release();
   return content.kind;
 }
@@ -180,8 +180,8 @@ async function folderAt(path: string): Promise<ExportFolder> {
   };
 }
 
-/** Makes a check that refuses goods named by two records: a large file would be loaded once per record. */
-export function goodsOnce(): (name: string | null) => void {
+/** Makes a check that refuses goods named by two records, because a large file would be loaded once per record. */
+export function createGoodsOnceCheck(): (name: string | null) => void {
   const names = new Set<string>();
   return (name) => {
     if (name !== null && names.has(name)) throw exportChanged(own`Two records name the same goods, ${ofOwner(name)}`);
@@ -189,7 +189,7 @@ export function goodsOnce(): (name: string | null) => void {
   };
 }
 
-/** False for a link to a folder, which may lead outside. Null: nothing there. */
+/** Returns false for a link to a folder, which may lead outside, and null if nothing is there. */
 async function isFolder(path: string): Promise<boolean | null> {
   return await lstat(path).then(
     (stats) => stats.isDirectory(),
@@ -206,7 +206,7 @@ async function mustBeInside(path: string, name: string): Promise<void> {
 
 async function readNames(path: string): Promise<string[]> {
   const names: string[] = [];
-  for (const inner of INNER) {
+  for (const inner of SUBFOLDERS) {
     if (!(await isFolder(join(path, inner)))) continue;
     const files = await readdir(join(path, inner));
     names.push(...files.map((name) => `${inner}/${name}`));
@@ -238,7 +238,7 @@ function parse<S extends z.ZodType>(bytes: Uint8Array, schema: S, path: string):
     const read = schema.safeParse(JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)));
     if (read.success) return read.data;
   } catch {
-    // Reported below without the content.
+    // The error is reported below, without the content.
   }
   throw refusedFile(own`${ofOwner(path)} isn’t readable as a file of an export`, undefined, 'export_unreadable');
 }

@@ -17,9 +17,9 @@ const fileName = z.string().regex(FILE_NAME);
 const common = {
   version,
   begun_at: z.string(),
-  /** Null: incomplete; the same command completes it. */
+  /** Null while the export is incomplete. The same command completes it. */
   completed_at: z.string().nullable(),
-  /** SHA-256 of every file. Detects accidents only: whoever can change the files can change these too. */
+  /** SHA-256 of every file. Detects accidents only, because whoever can change the files can change these too. */
   files: z.record(fileName, hash),
 };
 
@@ -37,7 +37,7 @@ export const purchasesManifest = z.object({
   kind: z.literal('purchases'),
   ...common,
   wallet: z.string().regex(/^0x[0-9a-f]{40}$/),
-  /** The wallet's signature over all the rest, see `exportToSign`. Null: incomplete, or by an earlier version. */
+  /** The wallet's signature over all the rest (see `exportToSign`). Null if incomplete or written by an earlier version. */
   signature: z
     .string()
     .regex(/^0x[0-9a-f]{130}$/)
@@ -92,7 +92,7 @@ export type ListingFile = z.output<typeof listingFile>;
 export const purchaseFile = z.object({
   version,
   record: spendRecord,
-  /** File in `goods`; null if there are none, or they were missing or changed. */
+  /** File in `goods`. Null if there are no goods, or they were missing or changed. */
   goods: fileName.nullable(),
 });
 export type PurchaseFile = z.output<typeof purchaseFile>;

@@ -37,7 +37,7 @@ export async function isSignedByWallet(content: PurchasesManifest): Promise<bool
     const signer = await recoverTypedDataAddress({ ...exportToSign(wallet, digestOfManifest(content)), signature });
     return isAddressEqual(signer, wallet);
   } catch {
-    // Not a point on the curve, or not an address: nobody's signature.
+    // The signature isn't a point on the curve, or the wallet isn't an address.
     return false;
   }
 }

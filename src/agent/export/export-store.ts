@@ -11,20 +11,20 @@ import { type ExportFolder, openForWriting } from './export-folder.ts';
 import { EXPORT_VERSION, type ListingFile, listingFile, type StoreManifest } from './export-format.ts';
 
 export interface ExportStoreOptions {
-  /** Must have the merchant's key. */
+  /** Client with the merchant's key. */
   client: Client;
-  /** Created if missing; otherwise empty, or an earlier export of the same store. */
+  /** Folder of the export. Created if missing; otherwise it must be empty or hold an earlier export of the same store. */
   dir: string;
   now(): number;
   onProgress?(done: { listings: number; of: number }): void;
 }
 
 export interface ExportedStore {
-  /** Absolute. */
+  /** Absolute path. */
   dir: string;
   handle: string;
   listings: number;
-  /** Downloaded now; the others were already here. */
+  /** Number of listings downloaded now. The others were already here. */
   read: number;
   sales: number;
 }
@@ -49,7 +49,7 @@ export async function exportStore(options: ExportStoreOptions): Promise<Exported
       completed_at: null,
       files: {},
     };
-    await mustFit(folder, begun);
+    await mustBeSameStore(folder, begun);
     await folder.writeManifest(begun);
     const { listings, read } = await exportListings(options, folder);
     const sales = await exportSales(client, folder);
@@ -61,7 +61,7 @@ export async function exportStore(options: ExportStoreOptions): Promise<Exported
   }
 }
 
-async function mustFit(folder: ExportFolder, { market, handle }: StoreManifest): Promise<void> {
+async function mustBeSameStore(folder: ExportFolder, { market, handle }: StoreManifest): Promise<void> {
   const before = await folder.readManifest();
   if (before === null || (before.kind === 'store' && before.market === market && before.handle === handle)) return;
   const what = before.kind === 'store' ? own`another store, or of a store at another market` : own`purchases`;
@@ -72,7 +72,7 @@ async function exportListings({ client, onProgress }: ExportStoreOptions, folder
   let [listings, read] = [0, 0];
   for await (const page of ownListingPages(client)) {
     for (const row of page.rows) {
-      if (!(await isThere(folder, row))) {
+      if (!(await isExported(folder, row))) {
         await exportListing(client, folder, row.id);
         read += 1;
       }
@@ -86,7 +86,7 @@ async function exportListings({ client, onProgress }: ExportStoreOptions, folder
 const nameOf = (id: number): string => `listings/${id}.json`;
 
 /** Whether an earlier call has written the identical listing, goods included. */
-async function isThere(folder: ExportFolder, row: OwnListing): Promise<boolean> {
+async function isExported(folder: ExportFolder, row: OwnListing): Promise<boolean> {
   const file = await folder.readJson(nameOf(row.id), listingFile);
   if (file === null || !isDeepStrictEqual(file.listing, row)) return false;
   if (file.goods === null) return true;

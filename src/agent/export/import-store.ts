@@ -9,7 +9,7 @@ import type { ImportPlan, Planned } from './plan-import.ts';
 import type { StoredListing } from './read-store.ts';
 
 /** Refusals that concern one listing only and come before signing, so that the import continues. */
-const OF_ONE_LISTING: ReadonlySet<string> = new Set([
+const LISTING_REFUSALS: ReadonlySet<string> = new Set([
   'duplicate_listing',
   'already_superseded',
   'seller_wallet_refused',
@@ -44,12 +44,12 @@ export interface ImportStoreOptions extends Omit<SellGoodsOptions, 'listing' | '
  * is reported and the rest continues. Throws what `sellGoods` throws for anything else.
  */
 export async function importStore({ plan, onDone, ...rest }: ImportStoreOptions): Promise<Imported[]> {
-  const options = { ...rest, wallet: boundWallet(rest.wallet, plan.mostUnits) };
-  const numbers = new Map<number, number>();
+  const options = { ...rest, wallet: limitWallet(rest.wallet, plan.mostUnits) };
+  const newIds = new Map<number, number>();
   const imported: Imported[] = [];
   for (const one of plan.planned) {
-    const done = await importOne(one, { plan, numbers, options });
-    if ('listingId' in done) numbers.set(done.id, done.listingId);
+    const done = await importOne(one, { plan, newIds, options });
+    if ('listingId' in done) newIds.set(done.id, done.listingId);
     imported.push(done);
     onDone?.(done, { done: imported.length, of: plan.planned.length });
   }
@@ -57,7 +57,7 @@ export async function importStore({ plan, onDone, ...rest }: ImportStoreOptions)
 }
 
 /** Limits the wallet to the agreed total of fees, because the market may ask for more than when the plan was made. */
-function boundWallet(wallet: Wallet, mostUnits: bigint): Wallet {
+function limitWallet(wallet: Wallet, mostUnits: bigint): Wallet {
   let left = mostUnits;
   return Object.freeze({
     address: wallet.address,
@@ -78,8 +78,8 @@ function boundWallet(wallet: Wallet, mostUnits: bigint): Wallet {
 
 interface Work {
   plan: ImportPlan;
-  /** Exported ID to ID at this market. */
-  numbers: Map<number, number>;
+  /** Maps exported IDs to IDs at this market. */
+  newIds: Map<number, number>;
   options: Omit<SellGoodsOptions, 'listing' | 'listAgain' | 'recoverySlip'>;
 }
 
@@ -92,30 +92,30 @@ async function importOne(one: Planned, work: Work): Promise<Imported> {
     const { listing_id: listingId, url, paidUnits, tx_hash: txHash } = sold;
     return { id, title, outcome: 'listed', listingId, url, paidUnits, txHash };
   } catch (error) {
-    if (!(error instanceof MarketError) || !OF_ONE_LISTING.has(error.reason) || error.doNotPayAgain === true)
+    if (!(error instanceof MarketError) || !LISTING_REFUSALS.has(error.reason) || error.doNotPayAgain === true)
       throw error;
     return { id, title, outcome: 'refused', reason: error.reason, why: error.problem.detail ?? error.problem.title };
   }
 }
 
-async function listStored(stored: StoredListing, { plan, numbers, options }: Work) {
+async function listStored(stored: StoredListing, { plan, newIds, options }: Work) {
   const { listing, body } = stored;
   if (body === null) throw new TypeError('a city thing cannot be listed from here');
-  const older = listing.supersedes === null ? undefined : numbers.get(listing.supersedes);
+  const older = listing.supersedes === null ? undefined : newIds.get(listing.supersedes);
   const request = { ...options, listing: older === undefined ? body : { ...body, supersedes: older }, listAgain: true };
   const slip = slipFor(stored, plan, options);
   if (slip === null) return await sellGoods(request);
   try {
     return await sellGoods({ ...request, recoverySlip: slip });
   } catch (error) {
-    if (!(error instanceof MarketError) || !isAskedToPay(error)) throw error;
-    // The slip belongs to a listing with a different text. It restores the fee as a credit, once the market has found it on the chain.
+    if (!(error instanceof MarketError) || !asksForPayment(error)) throw error;
+    // The slip belongs to a listing with a different text. It restores the fee as a credit once the market finds it on the chain.
     if (error.reason === 'payment_required') await waitForFee(stored, options);
     return await sellGoods(request);
   }
 }
 
-/** A slip helps only if the market lost data after the fee was paid. With `payAnew` the owner says that it doesn't. */
+/** A slip helps only if the market lost data after the fee was paid. With `payAnew` the owner says that the fee is lost for good. */
 function slipFor(
   { recoverySlip, listing }: StoredListing,
   { recoveredAt, feeUnits }: ImportPlan,
@@ -125,13 +125,13 @@ function slipFor(
   return Date.parse(listing.created_at) < Date.parse(recoveredAt) ? recoverySlip : null;
 }
 
-function isAskedToPay({ reason, problem }: MarketError): boolean {
+function asksForPayment({ reason, problem }: MarketError): boolean {
   const isNoSlip =
     reason === 'invalid_fields' && problem.errors?.some(({ path }) => path === 'X-Recovery-Slip') === true;
   return reason === 'payment_required' || isNoSlip;
 }
 
-const LOOKS = 60;
+const MOST_ATTEMPTS = 60;
 const PAUSE_MS = 2_000;
 
 /** Waits until the market has restored the old fee; paying another one would be a waste. */
@@ -141,7 +141,7 @@ async function waitForFee(
 ): Promise<void> {
   const { environment } = client;
   const startedMs = environment.now();
-  for (let look = 0; look < LOOKS && fee.tx_hash !== null; look += 1) {
+  for (let attempt = 0; attempt < MOST_ATTEMPTS && fee.tx_hash !== null; attempt += 1) {
     if (await isInBooks(client, fee.tx_hash)) return;
     onProgress?.({ phase: 'pending', secondsWaited: Math.floor((environment.now() - startedMs) / 1_000) });
     await environment.sleep(PAUSE_MS, signal);

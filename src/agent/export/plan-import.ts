@@ -14,7 +14,7 @@ export type Planned = { stored: StoredListing } & (
 
 export interface ImportPlan {
   planned: Planned[];
-  /** Highest total of fees. Credits are deducted, slips aren't. */
+  /** Highest total of fees, after credits but without slips. */
   mostUnits: bigint;
   feeUnits: bigint;
   sellerWallets: string[];
@@ -29,7 +29,7 @@ export interface ImportPlan {
 export async function planImport(client: Client, { content, listings }: StoredStore): Promise<ImportPlan> {
   const { body: me } = await client.getMe({ query: { listings_limit: '1' } });
   const { body: facts } = await client.getOfficialFacts();
-  const findThere = await finderOf(client, listings);
+  const findThere = await createFinder(client, listings);
   const planned: Planned[] = [];
   for (const stored of listings) {
     if (stored.body === null) planned.push({ stored, act: 'left_out', why: 'thing' });
@@ -54,7 +54,7 @@ export async function planImport(client: Client, { content, listings }: StoredSt
   };
 }
 
-/** Recoveries are recorded in the public log. */
+/** Returns when the market last recovered from a loss, by its public log. */
 async function lastRecovery(client: Client): Promise<string | null> {
   const { body } = await client.listEvents({ query: { kind: 'recovery', limit: '1' } });
   return body.events[0]?.at ?? null;
@@ -62,7 +62,7 @@ async function lastRecovery(client: Client): Promise<string | null> {
 
 type FindThere = (stored: StoredListing) => Promise<OwnListing | null>;
 
-async function finderOf(client: Client, listings: readonly StoredListing[]): Promise<FindThere> {
+async function createFinder(client: Client, listings: readonly StoredListing[]): Promise<FindThere> {
   const sizes = new Set(listings.map(({ bytes }) => bytes?.length));
   const own: OwnListing[] = [];
   for await (const { rows } of ownListingPages(client))
@@ -70,7 +70,7 @@ async function finderOf(client: Client, listings: readonly StoredListing[]): Pro
   const taken = new Set<number>();
   return async (stored) => {
     for (const row of own) {
-      if (taken.has(row.id) || !(await areSame(client, stored, row))) continue;
+      if (taken.has(row.id) || !(await isSameListing(client, stored, row))) continue;
       taken.add(row.id);
       return row;
     }
@@ -78,9 +78,9 @@ async function finderOf(client: Client, listings: readonly StoredListing[]): Pro
   };
 }
 
-async function areSame(client: Client, { listing, bytes }: StoredListing, row: OwnListing): Promise<boolean> {
+async function isSameListing(client: Client, { listing, bytes }: StoredListing, row: OwnListing): Promise<boolean> {
   if (row.artifact_bytes !== bytes?.length) return false;
-  // Same salt and bytes: this is the market of the export, and it still has the listing.
+  // Equal commitments mean equal salt and bytes: the market of the export still has this listing.
   if (row.artifact_commitment === listing.artifact_commitment) return true;
   if (row.title !== listing.title && row.state !== 'removed') return false;
   const own = (await client.getOwnListing({ params: { id: row.id } })).body;

@@ -40,7 +40,7 @@ function signerOf(by: typeof account): ExportSigner {
   };
 }
 
-/** A signed export with one payment in progress. */
+/** Writes a signed export with one payment in progress. */
 async function exportOf(by = account): Promise<string> {
   const { env, book } = bookHere();
   await book.hold(KEY, async (held) => {
@@ -53,7 +53,7 @@ async function exportOf(by = account): Promise<string> {
   return dir;
 }
 
-/** The same export with a record changed by someone without the wallet's key. */
+/** Writes the same export, with a record changed by someone without the wallet's key. */
 async function changedExport(change: (record: SpendRecord) => object = () => ({})): Promise<string> {
   const dir = await exportOf();
   await rewriteRecord(dir, change);
@@ -61,7 +61,7 @@ async function changedExport(change: (record: SpendRecord) => object = () => ({}
   return dir;
 }
 
-/** Moves the record to the file name that fits it after the change. */
+/** Changes a record, and moves it to the file name that then fits it. */
 async function rewriteRecord(dir: string, change: (record: SpendRecord) => object): Promise<void> {
   const { files } = JSON.parse(await readFile(join(dir, 'export.json'), 'utf8')) as { files: Record<string, string> };
   const [name = ''] = Object.keys(files);
@@ -96,7 +96,7 @@ describe('an export that its wallet signed', () => {
   test.each<[string, (dir: string) => Promise<unknown>]>([
     [
       'a file that was changed with its digest',
-      async (dir) => resigned(dir, (record) => ({ title: `${record.title}!` })),
+      async (dir) => changeUnderSignature(dir, (record) => ({ title: `${record.title}!` })),
     ],
     [
       'another time',
@@ -203,8 +203,8 @@ test('a record that no book writes leaves the others of a signed export, unless 
   await expect(refused).rejects.toMatchObject({ parts: { reason: 'export_changed' } });
 });
 
-/** Updates the digest of a changed file and keeps the signature. */
-async function resigned(dir: string, change: (record: SpendRecord) => object): Promise<void> {
+/** Changes a record and its digest, but keeps the signature. */
+async function changeUnderSignature(dir: string, change: (record: SpendRecord) => object): Promise<void> {
   const { signature } = JSON.parse(await readFile(join(dir, 'export.json'), 'utf8')) as { signature: string };
   await rewriteRecord(dir, change);
   await redigest(dir);

@@ -8,9 +8,9 @@ import { goodsName, isPromised, saveUnder } from '../save-goods.ts';
 import type { SpendBook } from '../spend-book.ts';
 import { dayOf, digestOf, fitsBook, isUnderWay, isUnsigned, isVerified, type SpendRecord } from '../spend-record.ts';
 import {
+  createGoodsOnceCheck,
   type ExportFolder,
   exportChanged,
-  goodsOnce,
   LARGEST_GOODS_BYTES,
   openForReading,
   openForWriting,
@@ -27,13 +27,13 @@ import { digestOfManifest, type ExportSigner, isSignedByWallet } from './export-
 import { isSignedProof } from './signed-proof.ts';
 
 export interface ExportedPurchases {
-  /** Absolute. */
+  /** Absolute path. */
   dir: string;
   wallet: string;
-  /** Purchases and fees of listings. */
+  /** Number of purchases and listing fees. */
   records: number;
   goods: number;
-  /** Goods missing on disk or changed; `openaisle buy` downloads them again. */
+  /** Number of goods that are missing on disk or changed. `openaisle buy` downloads them again. */
   missing: number;
 }
 
@@ -58,7 +58,7 @@ export async function exportPurchases(
       files: {},
       signature: null,
     };
-    await mustFit(folder, begun);
+    await mustBeSameWallet(folder, begun);
     const records = (await book.list()).filter((record) => !isUnsigned(record));
     await mustHoldOnly(folder, records);
     await folder.writeManifest(begun);
@@ -76,19 +76,19 @@ export async function exportPurchases(
   }
 }
 
-async function mustFit(folder: ExportFolder, { wallet }: PurchasesManifest): Promise<void> {
+async function mustBeSameWallet(folder: ExportFolder, { wallet }: PurchasesManifest): Promise<void> {
   const before = await folder.readManifest();
   if (before === null || (before.kind === 'purchases' && before.wallet === wallet)) return;
   const what = before.kind === 'store' ? own`a store` : own`the purchases of ${formed('address', before.wallet)}`;
   throw refusedFile(own`${ofOwner(folder.path)} has an export of ${what}`, own`Name another folder.`, 'other_export');
 }
 
-/** Refuses a folder with files that no record explains: whoever added them may add more. */
+/** Refuses a folder with files that no record explains, because whoever added them may add more. */
 async function mustHoldOnly(folder: ExportFolder, records: readonly SpendRecord[]): Promise<void> {
-  const ofRecords = new Set(records.map(nameOf));
+  const recordNames = new Set(records.map(nameOf));
   // Compares goods by the start of their names, because the rest may differ from an earlier export.
-  const beginnings = new Set(records.map(beginningOf));
-  const isOurs = (name: string): boolean => ofRecords.has(name) || beginnings.has(name.replace(GOODS_END, ''));
+  const prefixes = new Set(records.map(goodsPrefixOf));
+  const isOurs = (name: string): boolean => recordNames.has(name) || prefixes.has(name.replace(GOODS_SUFFIX, ''));
   const stranger = (await folder.names()).find((name) => !isOurs(name));
   if (stranger === undefined) return;
   throw refusedFile(
@@ -102,12 +102,11 @@ function nameOf(record: SpendRecord): string {
   return `purchases/${dayOf(Date.parse(record.reserved_at))}-${digestOf(record.key)}-${record.sequence}.json`;
 }
 
-/** Start of the name of a record's goods. */
-function beginningOf({ key, sequence }: SpendRecord): string {
+function goodsPrefixOf({ key, sequence }: SpendRecord): string {
   return `goods/${digestOf(key).slice(0, 8)}-${sequence}`;
 }
 
-const GOODS_END = /(?<=^goods\/[0-9a-f]{8}-\d{1,16})-.*$/;
+const GOODS_SUFFIX = /(?<=^goods\/[0-9a-f]{8}-\d{1,16})-.*$/;
 
 type Digests = Record<string, string>;
 
@@ -126,18 +125,18 @@ async function exportGoods(folder: ExportFolder, record: SpendRecord, digests: D
   if (delivery === null || delivery.bytes > LARGEST_GOODS_BYTES) return null;
   const bytes = await readBytesOf(delivery.path, delivery.bytes).catch(() => null);
   if (bytes === null || bytes === 'other' || !isPromised(bytes, delivery)) return null;
-  const usual = `${beginningOf(record)}-${basename(delivery.path)}`;
-  const name = FILE_NAME.test(usual) ? usual : `${beginningOf(record)}-goods`;
+  const usual = `${goodsPrefixOf(record)}-${basename(delivery.path)}`;
+  const name = FILE_NAME.test(usual) ? usual : `${goodsPrefixOf(record)}-goods`;
   digests[name] = await folder.write(name, bytes);
   return name;
 }
 
 export interface ImportedPurchases {
-  /** New to the book. `openaisle wait` resumes payments in progress. */
+  /** Records that are new to the book. `openaisle wait` resumes payments in progress. */
   restored: SpendRecord[];
-  /** Records for which the book keeps its own. */
+  /** Number of records for which the book keeps its own. */
   kept: number;
-  /** Records of a signed export that no book would write; skipped. */
+  /** Number of skipped records: a signed export has them, but no book would write them. */
   leftOut: number;
   /** Whether the wallet signed the export. If not, finished records are unverified until the market confirms them. */
   isSigned: boolean;
@@ -145,11 +144,11 @@ export interface ImportedPurchases {
 
 /**
  * Restores an export of purchases into the book of the same wallet, and its goods into the usual folder, so that everything resumes from
- * there and nothing is paid twice. Checks the whole export first. An export without the wallet's signature (earlier versions wrote such)
- * may be anyone's: its finished records count as unverified, and payments in progress must each be signed by the wallet. Imported records
- * count against the day's limit only while they may still be paid. Payments in progress resume at the market that their record names, so
- * untrusted markets are refused. `restore: false` only checks and returns all records. Throws `other_export`, `export_changed`,
- * `market_not_named`, and as `readStore`.
+ * there and nothing is paid twice. Checks the whole export first. An export without the wallet's signature (as earlier versions wrote)
+ * may come from anyone: its finished records count as unverified, and payments in progress must each be signed by the wallet. Imported
+ * records count against the day's limit only while they may still be paid. Payments in progress resume at the market that their record
+ * names, so untrusted markets are refused. `restore: false` only checks and returns all records. Throws `other_export`, `export_changed`,
+ * `market_not_named`, and what `readStore` throws.
  */
 export async function importPurchases(
   book: SpendBook,
@@ -182,15 +181,15 @@ function mustBeTrusted(stored: readonly PurchaseFile[], isTrusted: (market: stri
   const [stranger] = open.filter((market) => !isTrusted(market));
   if (stranger === undefined) return;
   throw refusedFile(
-    own`The export has payments in progress at ${formed('origin', stranger)}, a market you haven’t named. Nothing was restored`,
-    own`If you bought there, name it with --market or in the policy’s markets.`,
+    own`The export has payments in progress at ${formed('origin', stranger)}, a market that you haven’t allowed. Nothing was restored`,
+    own`If you bought there, pass --market, or add it to markets in the policy.`,
     'market_not_named',
   );
 }
 
 /**
  * Refuses two records with the same nonce. A proof doesn't name its listing, so a forged export could use one genuine proof for many
- * records: it would block all of them and count against the day many times.
+ * records. It would block all of them and count against the day many times.
  */
 function mustBeOnePaymentEach(stored: readonly PurchaseFile[], existing: readonly SpendRecord[]): void {
   const names = new Map<string, string>();
@@ -198,7 +197,7 @@ function mustBeOnePaymentEach(stored: readonly PurchaseFile[], existing: readonl
     if (record.saved === null) continue;
     const nonce = record.saved.proof.nonce.toLowerCase();
     const name = nameOf(record);
-    if ((names.get(nonce) ?? name) !== name) throw notOfBook(record);
+    if ((names.get(nonce) ?? name) !== name) throw notOfBookError(record);
     names.set(nonce, name);
   }
 }
@@ -220,7 +219,7 @@ async function mustBeOfWallet(book: SpendBook, folder: ExportFolder, content: Ma
   return isSigned;
 }
 
-interface Opened {
+interface OpenExport {
   folder: ExportFolder;
   content: Manifest;
   isSigned: boolean;
@@ -231,10 +230,10 @@ interface Opened {
  * Reads and checks all records and goods. A record that no book would write makes the export unusable. In a signed export a finished one is
  * skipped instead, because the others may be all that is left of a book; one in progress isn't, because it could be paid again.
  */
-async function readRecords(book: SpendBook, opened: Opened): Promise<{ stored: PurchaseFile[]; leftOut: number }> {
+async function readRecords(book: SpendBook, opened: OpenExport): Promise<{ stored: PurchaseFile[]; leftOut: number }> {
   const { folder, content, isSigned, nowMs } = opened;
   const wallet = book.address.toLowerCase();
-  const mustBeOnce = goodsOnce();
+  const mustBeOnce = createGoodsOnceCheck();
   const stored: PurchaseFile[] = [];
   let leftOut = 0;
   for (const name of Object.keys(content.files).filter((one) => one.startsWith('purchases/'))) {
@@ -243,9 +242,9 @@ async function readRecords(book: SpendBook, opened: Opened): Promise<{ stored: P
     mustBeOnce(file.goods);
     const bytes = file.goods === null ? null : await folder.readBytes(file.goods);
     const isSound = name === nameOf(file.record) && isOfBook(wallet, file, bytes, nowMs);
-    if (isSound && (isSigned || (await isProven(file.record, book.address)))) stored.push(file);
+    if (isSound && (isSigned || (await isAcceptable(file.record, book.address)))) stored.push(file);
     else if (isSigned && !isUnderWay(file.record)) leftOut += 1;
-    else throw notOfBook(file.record);
+    else throw notOfBookError(file.record);
   }
   return { stored, leftOut };
 }
@@ -255,7 +254,7 @@ const HASH = /^0x[0-9a-f]{64}$/;
 const LONGEST_TITLE = 1_000;
 /** No wallet pays this often for one listing. */
 const LARGEST_SEQUENCE = 1_000_000;
-/** Limit for unsigned exports: the book continues counting from there, and its own records must stay below the other limit. */
+/** Limit for unsigned exports. The book counts on from there, and its own records must stay below `LARGEST_SEQUENCE`. */
 const LARGEST_UNSIGNED_SEQUENCE = 1_000;
 
 /** Whether this wallet's book could have written the record. One that doesn't fit its key could block a genuine purchase. */
@@ -263,28 +262,28 @@ function isOfBook(wallet: string, { record, goods }: PurchaseFile, bytes: Uint8A
   const { key, market, kind, listing_id: listingId, delivery, saved } = record;
   const isFee = kind === 'listing_fee' && key.startsWith(`${market} list 0x`);
   const isPurchase = kind === 'purchase' && key === `${market} buy ${listingId} ${wallet}`;
-  const isPaidByIt = saved === null || saved.proof.payer.toLowerCase() === wallet;
+  const isPaidByWallet = saved === null || saved.proof.payer.toLowerCase() === wallet;
   // A record dated tomorrow would count against today's limit as well.
   const atMs = Date.parse(record.reserved_at);
   const isDated = !Number.isNaN(atMs) && dayOf(atMs) <= dayOf(nowMs);
-  const isOfAMarket = isBaseUrl(market) && /^0x[0-9a-f]{40}$/i.test(record.payee);
+  const hasMarketAndPayee = isBaseUrl(market) && /^0x[0-9a-f]{40}$/i.test(record.payee);
   const isReadable = record.sequence <= LARGEST_SEQUENCE && record.title.length <= LONGEST_TITLE && fitsBook(record);
   const isSameSum = saved === null || (saved.amount_units === record.amount_units && saved.network === record.network);
   const isHashed = delivery === null || (HASH.test(delivery.salt) && HASH.test(delivery.commitment));
-  const areWhole = goods === null || (delivery !== null && isHashed && bytes !== null && isPromised(bytes, delivery));
-  const isWritten = isDated && isOfAMarket && isReadable && isSameSum && isHashed;
+  const areIntact = goods === null || (delivery !== null && isHashed && bytes !== null && isPromised(bytes, delivery));
+  const isWritten = isDated && hasMarketAndPayee && isReadable && isSameSum && isHashed;
   const isSettled = record.state !== 'reserved' && (record.state !== 'signed' || saved !== null);
-  return (isFee || isPurchase) && isPaidByIt && isWritten && isSettled && areWhole;
+  return (isFee || isPurchase) && isPaidByWallet && isWritten && isSettled && areIntact;
 }
 
-/** In an unsigned export, only the wallet's signature over the payment proves it. */
-async function isProven(record: SpendRecord, wallet: SpendBook['address']): Promise<boolean> {
+/** Whether to accept a record of an unsigned export. If it has a saved payment, the wallet must have signed that. */
+async function isAcceptable(record: SpendRecord, wallet: SpendBook['address']): Promise<boolean> {
   if (record.sequence > LARGEST_UNSIGNED_SEQUENCE) return false;
   if (record.saved !== null) return await isSignedProof(record, wallet);
   return record.state !== 'over';
 }
 
-function notOfBook({ listing_id: listingId }: SpendRecord): AgentError {
+function notOfBookError({ listing_id: listingId }: SpendRecord): AgentError {
   const what = listingId === null ? own`a fee` : own`listing ${listingId}`;
   return exportChanged(own`This wallet’s book didn’t write the record of ${what}, or its goods changed`);
 }

@@ -4,19 +4,18 @@ import { ofOwner, own } from '../../contract/own-words.ts';
 import { refusedFile } from '../agent-error.ts';
 import { isPromised } from '../save-goods.ts';
 import type { SellGoodsOptions } from '../sell-goods.ts';
-import { exportChanged, goodsOnce, openForReading } from './export-folder.ts';
+import { createGoodsOnceCheck, exportChanged, openForReading } from './export-folder.ts';
 import { type ListingFile, listingFile, type StoreManifest } from './export-format.ts';
 
 type Body = SellGoodsOptions['listing'];
 
-/** One listing of an export. */
 export interface StoredListing {
   listing: ListingFile['listing'];
   fee: ListingFile['fee'];
   recoverySlip: string | null;
   /** Null for a city thing. */
   bytes: Uint8Array | null;
-  /** Body for listing it again; null for a city thing. The caller, who knows the new ID, sets `supersedes`. */
+  /** Body for listing it again. Null for a city thing. The caller sets `supersedes`, because it knows the new ID. */
   body: Body | null;
 }
 
@@ -36,7 +35,7 @@ export async function readStore(dir: string): Promise<StoredStore> {
     if (content.kind !== 'store')
       throw refusedFile(own`${ofOwner(folder.path)} has no export of a store`, undefined, 'other_export');
     const listings: StoredListing[] = [];
-    const mustBeOnce = goodsOnce();
+    const mustBeOnce = createGoodsOnceCheck();
     for (const name of Object.keys(content.files).filter((one) => one.startsWith('listings/'))) {
       const file = await folder.readJson(name, listingFile);
       if (file === null) throw exportChanged(own`${ofOwner(join(folder.path, name))} is missing`);

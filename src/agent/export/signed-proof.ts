@@ -21,7 +21,7 @@ const header = z.object({
   }),
 });
 
-/** Bounds on a proof's end relative to its record: signed the same day, valid for ten minutes, clocks at most 15 minutes apart. */
+/** Bounds on a proof's expiry after its record's time: signed that day, valid for ten minutes, clocks at most 15 minutes apart. */
 const LEAST_SECONDS = -900;
 const MOST_SECONDS = 86_400 + 900 + 600;
 
@@ -57,7 +57,7 @@ export async function isSignedProof(
     });
     return isAddressEqual(signer, wallet);
   } catch {
-    // Not a point on the curve: nobody's signature.
+    // The signature isn't a point on the curve.
     return false;
   }
 }

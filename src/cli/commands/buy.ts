@@ -8,12 +8,12 @@ import type { Cli, Command, Done } from '../cli.ts';
 import { CliError, toCliError, wrongUse } from '../cli-error.ts';
 import { namedMarket, neededMarket, openAccount, readMarket } from '../open-account.ts';
 import { notPaid, openWalletSession } from '../open-wallet-session.ts';
-import { OF_A_MERCHANT } from '../options.ts';
+import { MERCHANT_OPTIONS } from '../options.ts';
 import { foreignLine, type Line } from '../printable.ts';
 import { readId, readUsdc } from '../read-values.ts';
 
-const ONLY_TOLD =
-  'An import added this purchase, so the file may come from anyone: don’t run it. If you never bought it, move its record away; openaisle verify names it.';
+const UNVERIFIED_WARNING =
+  'An import added this purchase, so the file may come from anyone: don’t run it. If you never bought it, move its record away: openaisle verify shows the path.';
 
 async function buyListing(cli: Cli): Promise<Done> {
   const { options, positionals } = cli;
@@ -41,7 +41,7 @@ async function buyListing(cli: Cli): Promise<Done> {
       ),
       ...(goods.receipt === null ? [] : [`transaction ${goods.receipt.tx_hash}`]),
       foreignLine(`goods ${path}`),
-      ...(notVerified === null ? [] : [ONLY_TOLD]),
+      ...(notVerified === null ? [] : [UNVERIFIED_WARNING]),
     ],
     json: {
       market,
@@ -74,7 +74,7 @@ export const buy: Command = {
   summary:
     'buys a listing under the wallet’s policy, waits until the payment is final, saves the goods; run again to resume',
   positionals: [{ name: 'ID', required: true }],
-  options: ['max', 'wallet', 'dir', ...OF_A_MERCHANT, 'pay-again', 'pay-anew', 'market-calls-itself'],
+  options: ['max', 'wallet', 'dir', ...MERCHANT_OPTIONS, 'pay-again', 'pay-anew', 'market-calls-itself'],
   examples: ['openaisle buy 7 --max 2.5', 'openaisle buy 7 --max 2.5 --dir goods --json'],
   run: buyListing,
 };
@@ -86,7 +86,7 @@ async function resumePayments(cli: Cli): Promise<Done> {
   const session = await openWalletSession(cli);
   const finished = await finishSpends({
     ...session,
-    isMeant: (record) =>
+    isSelected: (record) =>
       (listingId === undefined || record.listing_id === listingId) && (market === null || record.market === market),
     connect: async (record) => cli.connect(readMarket(cli, record.market), await keyFor(cli, record)),
     onBegin: (record) => cli.note(foreignLine(`resuming ${inMarks(record.title)} at ${record.market}`)),
@@ -126,7 +126,7 @@ export const wait: Command = {
   name: 'wait',
   summary: 'resumes signed, unfinished payments: of one listing, or of the whole wallet',
   positionals: [{ name: 'ID', required: false }],
-  options: ['wallet', ...OF_A_MERCHANT, 'pay-again', 'pay-anew', 'market-calls-itself'],
+  options: ['wallet', ...MERCHANT_OPTIONS, 'pay-again', 'pay-anew', 'market-calls-itself'],
   examples: ['openaisle wait', 'openaisle wait 7'],
   run: resumePayments,
 };

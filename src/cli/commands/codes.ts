@@ -14,22 +14,21 @@ import {
   readKey,
   refusalOf,
 } from '../open-account.ts';
-import { OF_A_MERCHANT } from '../options.ts';
+import { MERCHANT_OPTIONS } from '../options.ts';
 import { mustHoldNothingPending } from '../run-identity-command.ts';
 
-/** Next step when the answer with the new codes was lost. */
 const ANSWER_LOST = own`Run openaisle codes again: if the old codes are still valid, it makes new ones at once. If it says recovery_code_refused, the lost answer replaced them: run openaisle codes --key-only for codes that become valid after 72 hours.`;
 
 const CODE_REFUSED = own`Pass another code with --code-stdin, or run openaisle codes --key-only for codes that become valid after 72 hours.`;
 
-interface Wanted {
+interface CodesRequest {
   market: string;
   content: Identity;
   key: string;
   code: string | null;
 }
 
-/** Makes eight new codes: valid at once with an old code, after 72 hours with the key alone. */
+/** Makes eight new codes. They become valid at once with an old code, and after 72 hours with the key alone. */
 async function makeCodes(cli: Cli): Promise<Done> {
   const { options } = cli;
   if (options['key-stdin'] === true) return withKey(cli, await readKey(cli));
@@ -71,8 +70,8 @@ async function withKey(cli: Cli, key: string): Promise<Done> {
   });
 }
 
-/** With a code, the answer that shows the new set ends the old one, and it shows it only once. So the request is recorded first. */
-async function replaceCodes(cli: Cli, file: IdentityFile, { market, content, key, code }: Wanted): Promise<Done> {
+/** With a code, the answer replaces the old set and shows the new one only once, so the request is recorded first. */
+async function replaceCodes(cli: Cli, file: IdentityFile, { market, content, key, code }: CodesRequest): Promise<Done> {
   const { path } = file;
   const current = { ...content, market };
   const at = new Date(cli.now()).toISOString();
@@ -105,7 +104,7 @@ async function replaceCodes(cli: Cli, file: IdentityFile, { market, content, key
   };
 }
 
-async function generateCodes(cli: Cli, market: string, { key, code }: Pick<Wanted, 'key' | 'code'>) {
+async function generateCodes(cli: Cli, market: string, { key, code }: Pick<CodesRequest, 'key' | 'code'>) {
   const body = code === null ? { action: 'generate' as const } : { action: 'generate' as const, recovery_code: code };
   const { body: answer } = await connectTo(cli, market)().recovery({ key, body });
   if (answer.status !== 'generated')
@@ -117,7 +116,7 @@ export const codes: Command = {
   name: 'codes',
   summary: 'makes eight new recovery codes: valid at once with an old code, after 72 hours with the key alone',
   positionals: [],
-  options: [...OF_A_MERCHANT, 'code-stdin', 'key-only', 'reveal'],
+  options: [...MERCHANT_OPTIONS, 'code-stdin', 'key-only', 'reveal'],
   examples: ['openaisle codes', 'openaisle codes --key-only'],
   run: makeCodes,
 };

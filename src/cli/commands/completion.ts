@@ -3,13 +3,13 @@ import { FLAG_TARGETS } from '../../contract/feedback.ts';
 import { ofSource, own } from '../../contract/own-words.ts';
 import { type Cli, type Command, type Done, optionsOf } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
-import { EVERYWHERE, OPTIONS, type OptionName, specOf } from '../options.ts';
+import { FILE_PLACEHOLDERS, GLOBAL_OPTIONS, OPTIONS, type OptionName, specOf } from '../options.ts';
 import { REVIEW_DECISIONS } from './mod.ts';
 
 const SHELLS = ['bash', 'zsh'] as const;
 
 /** Makes the completion command. `all` is a function because the table of commands includes this command. */
-export function completionOver(all: () => readonly Command[]): Command {
+export function createCompletionCommand(all: () => readonly Command[]): Command {
   return {
     name: 'completion',
     summary: 'prints the completion script for bash or zsh',
@@ -25,33 +25,32 @@ export function completionOver(all: () => readonly Command[]): Command {
   };
 }
 
-/** Values of an argument, by its name in help. */
+/** Allowed values of arguments, by placeholder. */
 const CHOICES: Readonly<Record<string, readonly string[]>> = {
   TARGET: FLAG_TARGETS,
   OUTCOME: APPEAL_OUTCOMES,
   DECISION: REVIEW_DECISIONS,
   SHELL: SHELLS,
 };
-const PATHS: ReadonlySet<string> = new Set(['PATH', 'DIR', 'GOODS', 'FILE']);
 
 /** Shell code that offers words or files. */
-interface Offer {
+interface ShellOffer {
   words(list: readonly string[]): string;
   files: string;
 }
 
-const VALUED = (Object.keys(OPTIONS) as OptionName[]).filter((name) => specOf(name).type === 'string');
-const VALUED_PATTERN = VALUED.map((name) => `--${name}`).join('|');
+const VALUE_OPTIONS = (Object.keys(OPTIONS) as OptionName[]).filter((name) => specOf(name).type === 'string');
+const VALUE_OPTION_PATTERN = VALUE_OPTIONS.map((name) => `--${name}`).join('|');
 
 function optionFlags(names: readonly OptionName[]): string[] {
   return names.map((name) => `--${name}`);
 }
 
 /** Completes an option's value; `$before` is the word before the cursor. */
-function valueCases({ words, files }: Offer): string[] {
-  const cases = VALUED.map((name) => {
+function valueCases({ words, files }: ShellOffer): string[] {
+  const cases = VALUE_OPTIONS.map((name) => {
     const { choices, value = '' } = specOf(name);
-    const offered = choices === undefined ? (PATHS.has(value) ? `${files}; ` : '') : `${words(choices)}; `;
+    const offered = choices === undefined ? (FILE_PLACEHOLDERS.has(value) ? `${files}; ` : '') : `${words(choices)}; `;
     return `    --${name}) ${offered}return ;;`;
   });
   return ['  case $before in', ...cases, '  esac'];
@@ -61,7 +60,7 @@ function valueCases({ words, files }: Offer): string[] {
  * Completes everything else, in code that both shells understand. `$word` is at the cursor. `$first`, `$second` and `$count` describe the
  * arguments before it, without options, their values and a leading `help`, which sets `$help`.
  */
-function argumentCases(commands: readonly Command[], { words, files }: Offer): string[] {
+function argumentCases(commands: readonly Command[], { words, files }: ShellOffer): string[] {
   const names = commands.map(({ name }) => name);
   const firsts = [...new Set(names.map((name) => name.split(' ')[0] ?? ''))];
   const families = firsts.flatMap((first) => {
@@ -73,14 +72,14 @@ function argumentCases(commands: readonly Command[], { words, files }: Offer): s
   const positionalCases = commands.flatMap(({ name, positionals }) =>
     positionals.flatMap(({ name: of }, at) => {
       const choices = CHOICES[of];
-      const offered = choices === undefined ? (PATHS.has(of) ? files : null) : words(choices);
+      const offered = choices === undefined ? (FILE_PLACEHOLDERS.has(of) ? files : null) : words(choices);
       return offered === null ? [] : [`    '${name} ${at}') ${offered} ;;`];
     }),
   );
   return [
     '  local name=$first at=$((count - 1))',
     '  if [ $count -eq 0 ]; then',
-    `    case $help$word in 0-*) ${words(optionFlags(EVERYWHERE))} ;; 0*) ${words([...firsts, 'help'])} ;; *) ${words(firsts)} ;; esac`,
+    `    case $help$word in 0-*) ${words(optionFlags(GLOBAL_OPTIONS))} ;; 0*) ${words([...firsts, 'help'])} ;; *) ${words(firsts)} ;; esac`,
     '    return',
     '  fi',
     '  case $first in',
@@ -100,7 +99,7 @@ function argumentCases(commands: readonly Command[], { words, files }: Offer): s
 }
 
 function bashScript(commands: readonly Command[]): string[] {
-  const offer: Offer = {
+  const offer: ShellOffer = {
     words: (list) => `COMPREPLY=($(compgen -W '${list.join(' ')}' -- "$word"))`,
     files: `local IFS=$'\\n'; COMPREPLY=($(compgen -f -- "$word"))`,
   };
@@ -117,7 +116,7 @@ function bashScript(commands: readonly Command[]): string[] {
     `    one=\${COMP_WORDS[i]}`,
     '    case $one in [:=]*) skip=1; continue ;; esac',
     '    if [ $skip = 1 ]; then skip=0; continue; fi',
-    `    case $one in ${VALUED_PATTERN}) skip=1 ;; -*) ;; *) given+=("$one") ;; esac`,
+    `    case $one in ${VALUE_OPTION_PATTERN}) skip=1 ;; -*) ;; *) given+=("$one") ;; esac`,
     '  done',
     '  if [ $skip = 1 ]; then return; fi',
     `  if [ "\${given[0]}" = help ]; then help=1; given=("\${given[@]:1}"); fi`,
@@ -129,7 +128,7 @@ function bashScript(commands: readonly Command[]): string[] {
 }
 
 function zshScript(commands: readonly Command[]): string[] {
-  const offer: Offer = { words: (list) => `compadd -- ${list.join(' ')}`, files: '_files' };
+  const offer: ShellOffer = { words: (list) => `compadd -- ${list.join(' ')}`, files: '_files' };
   return [
     '#compdef openaisle',
     '_openaisle() {',
@@ -138,7 +137,7 @@ function zshScript(commands: readonly Command[]): string[] {
     ...valueCases(offer),
     `  for one in "\${(@)words[2,CURRENT-1]}"; do`,
     '    if [ $skip = 1 ]; then skip=0; continue; fi',
-    `    case $one in ${VALUED_PATTERN}) skip=1 ;; -*) ;; *) given+=("$one") ;; esac`,
+    `    case $one in ${VALUE_OPTION_PATTERN}) skip=1 ;; -*) ;; *) given+=("$one") ;; esac`,
     '  done',
     '  if [[ $given[1] == help ]]; then help=1; shift given; fi',
     '  local first=$given[1] second=$given[2] count=$#given',

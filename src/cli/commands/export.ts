@@ -3,7 +3,7 @@ import { exportPurchases } from '../../agent/export/purchases.ts';
 import type { Cli, Command, Done } from '../cli.ts';
 import { asMerchant } from '../open-account.ts';
 import { bookOf, openOwnWallet } from '../open-wallet-session.ts';
-import { OF_A_MERCHANT } from '../options.ts';
+import { MERCHANT_OPTIONS } from '../options.ts';
 import { countText } from '../printable.ts';
 
 const NOTE_EVERY = 20;
@@ -32,7 +32,7 @@ async function runExport(cli: Cli): Promise<Done> {
   });
 }
 
-/** Needs no market: book and goods are on this machine. The wallet signs the export, so that an import can trust it. */
+/** Needs no market, because book and goods are on this machine. The wallet signs the export, so that an import can trust it. */
 async function exportBook(cli: Cli, dir: string): Promise<Done> {
   const signer = await openOwnWallet(cli);
   const done = await exportPurchases(bookOf(cli, signer.address), dir, { now: cli.now, signer });
@@ -53,7 +53,7 @@ export const exportCommand: Command = {
   summary:
     'writes your whole store to a folder: listings, goods with their salts, sales, fees; or what a wallet bought',
   positionals: [{ name: 'DIR', required: true }],
-  options: [...OF_A_MERCHANT, 'purchases', 'wallet'],
+  options: [...MERCHANT_OPTIONS, 'purchases', 'wallet'],
   examples: ['openaisle export store-of-ink', 'openaisle export bought --purchases --json'],
   run: runExport,
 };

@@ -12,7 +12,7 @@ import type { Cli, Command, Done } from '../cli.ts';
 import { CliError } from '../cli-error.ts';
 import { asMerchant, namedMarket } from '../open-account.ts';
 import { notPaid, openBook, openWalletSession } from '../open-wallet-session.ts';
-import { OF_A_MERCHANT } from '../options.ts';
+import { MERCHANT_OPTIONS } from '../options.ts';
 import { countText, foreignLine, type Line } from '../printable.ts';
 import { readUsdc } from '../read-values.ts';
 
@@ -68,21 +68,21 @@ async function importBook(cli: Cli, dir: string): Promise<Done> {
 
 async function importInto(cli: Cli, client: Client, market: string, store: StoredStore): Promise<Done> {
   const plan = await planImport(client, store);
-  const said = sayPlan(store, plan, market);
+  const planLines = sayPlan(store, plan, market);
   const json = { market, kind: 'store', from: { market: store.content.market, handle: store.content.handle } };
   if (cli.options['dry-run'] === true)
     return {
-      lines: [...plan.planned.map((one) => foreignLine(sayPlanned(one))), ...said, 'Nothing was listed or paid.'],
+      lines: [...plan.planned.map((one) => foreignLine(sayPlanned(one))), ...planLines, 'Nothing was listed or paid.'],
       json: { ...json, dry_run: true, would_cost_usdc_at_most: usdcOfUnits(plan.mostUnits), listings: rowsOf(plan) },
     };
-  const isIdle = plan.planned.every(({ act }) => act !== 'list');
-  if (!isIdle) await mustAgree(cli, plan, said);
-  const imported = isIdle ? await importNothing(plan) : await listPlanned(cli, client, plan);
+  const hasNothingToList = plan.planned.every(({ act }) => act !== 'list');
+  if (!hasNothingToList) await mustAgree(cli, plan, planLines);
+  const imported = hasNothingToList ? importNothing(plan) : await listPlanned(cli, client, plan);
   return reportImport(imported, json);
 }
 
-/** Used when nothing is left to list, so that no wallet is needed. */
-async function importNothing(plan: ImportPlan): Promise<Imported[]> {
+/** Reports a plan that has nothing to list, without opening a wallet. */
+function importNothing(plan: ImportPlan): Imported[] {
   return plan.planned.flatMap((one): Imported[] => {
     const { id, title } = one.stored.listing;
     if (one.act === 'there') return [{ id, title, outcome: 'there', listingId: one.listingId, state: one.state }];
@@ -117,15 +117,19 @@ function sayPlan({ content }: StoredStore, { planned, mostUnits, sellerWallets }
   ];
 }
 
-/** A person must agree to fees, at the terminal or with --yes. */
-async function mustAgree({ options, terminal, note }: Cli, { mostUnits }: ImportPlan, said: Line[]): Promise<void> {
-  for (const line of said) note(line);
+/** Throws unless a person agrees to the fees, at the terminal or with --yes. */
+async function mustAgree(
+  { options, terminal, note }: Cli,
+  { mostUnits }: ImportPlan,
+  planLines: Line[],
+): Promise<void> {
+  for (const line of planLines) note(line);
   if (mostUnits === 0n || options.yes === true) return;
   const cost = sayUsdc(mostUnits);
   if (terminal.canAsk && (await terminal.ask(`Pay up to ${cost} in fees? (yes/no)`)).toLowerCase() === 'yes') return;
   throw new CliError('refused', {
     reason: terminal.canAsk ? 'not_confirmed' : 'needs_person',
-    title: own`Listing this costs up to ${cost} in fees, and nobody agreed to that. Nothing was listed or paid`,
+    title: own`Listing this costs up to ${cost} in fees, which nobody has agreed to. Nothing was listed or paid`,
     nextStep: own`Check it with --dry-run, then agree with --yes.`,
   });
 }
@@ -150,18 +154,18 @@ function sayPlanned(one: ImportPlan['planned'][number]): string {
   const what = {
     list: () => 'to list',
     there: () => `already there, ${'listingId' in one ? one.listingId : ''}`,
-    left_out: () => `skipped: ${'why' in one ? WHY[one.why] : ''}`,
+    left_out: () => `skipped: ${'why' in one ? SKIP_REASONS[one.why] : ''}`,
   }[one.act]();
   return `${id}  ${inMarks(title, 60)}  ${what}`;
 }
 
-const WHY = { not_live: 'it wasn’t live when exported', thing: 'a city thing can’t be moved' } as const;
+const SKIP_REASONS = { not_live: 'it wasn’t live when exported', thing: 'a city thing can’t be moved' } as const;
 
 function sayImported(one: Imported): string {
   const title = `${one.id}  ${inMarks(one.title, 60)}`;
   if (one.outcome === 'listed') return `${title}  listed: ${one.listingId}, ${one.url}`;
   if (one.outcome === 'there') return `${title}  already there: ${one.listingId} (${one.state})`;
-  if (one.outcome === 'left_out') return `${title}  skipped: ${WHY[one.why]}`;
+  if (one.outcome === 'left_out') return `${title}  skipped: ${SKIP_REASONS[one.why]}`;
   return `${title}  refused: ${one.reason}: ${inMarks(one.why, 200)}`;
 }
 
@@ -187,7 +191,7 @@ export const importCommand: Command = {
   name: 'import',
   summary: 'lists what an export has and this market lacks, under the policy; or restores what a wallet bought',
   positionals: [{ name: 'DIR', required: true }],
-  options: ['dry-run', 'yes', 'wallet', 'max-fee', 'pay-again', 'pay-anew', ...OF_A_MERCHANT],
+  options: ['dry-run', 'yes', 'wallet', 'max-fee', 'pay-again', 'pay-anew', ...MERCHANT_OPTIONS],
   examples: [
     'openaisle import store-of-ink --dry-run',
     'openaisle import store-of-ink --yes --json',

@@ -14,7 +14,7 @@ async function joinMarket(cli: Cli): Promise<Done> {
 
 async function beginJoin(cli: Cli): Promise<Finished> {
   const market = neededMarket(cli);
-  const { handle, model, clientClass } = await whoJoins(cli);
+  const { handle, model, clientClass } = await readJoiner(cli);
   const path = namedFile(cli) ?? defaultFile(cli, market, handle);
   return runIdentityCommand(cli, {
     path,
@@ -43,7 +43,7 @@ interface Joiner {
   clientClass: (typeof CLIENT_CLASSES)[number];
 }
 
-async function whoJoins({ options, terminal }: Cli): Promise<Joiner> {
+async function readJoiner({ options, terminal }: Cli): Promise<Joiner> {
   const missing = (['handle', 'model', 'class', 'human-approved'] as const).filter(
     (name) => options[name] === undefined,
   );

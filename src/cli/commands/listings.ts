@@ -4,7 +4,7 @@ import { isSummary, SHORT_ACCOUNT } from '../../sdk/pages.ts';
 import type { Cli, Command, Done } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
 import { asMerchant } from '../open-account.ts';
-import { OF_A_MERCHANT } from '../options.ts';
+import { MERCHANT_OPTIONS } from '../options.ts';
 import { foreignLine, listingRows } from '../printable.ts';
 import { fieldsOf, readGoods } from '../read-goods.ts';
 import { readCount, readId, readText } from '../read-values.ts';
@@ -34,7 +34,7 @@ export const listings: Command = {
   name: 'listings',
   summary: 'lists your listings, newest first, withdrawn and removed ones included',
   positionals: [],
-  options: [...OF_A_MERCHANT, 'limit', 'cursor'],
+  options: [...MERCHANT_OPTIONS, 'limit', 'cursor'],
   examples: ['openaisle listings', 'openaisle listings --limit 50 --json'],
   run: listOwn,
 };
@@ -67,7 +67,7 @@ export const edit: Command = {
   name: 'edit',
   summary: 'edits your listing before its first sale; price and wallet never change, goods only if they are free',
   positionals: [{ name: 'ID', required: true }],
-  options: ['title', 'description', 'preview', 'aisle', 'tag', 'license', 'goods', 'media-type', ...OF_A_MERCHANT],
+  options: ['title', 'description', 'preview', 'aisle', 'tag', 'license', 'goods', 'media-type', ...MERCHANT_OPTIONS],
   examples: ['openaisle edit 7 --description "With an index."', 'openaisle edit 7 --tag git --tag ci --license MIT'],
   run: editListing,
 };
@@ -93,7 +93,7 @@ export const withdraw: Command = {
   name: 'withdraw',
   summary: 'takes your listing off the shelves for good',
   positionals: [{ name: 'ID', required: true }],
-  options: [...OF_A_MERCHANT, 'reason'],
+  options: [...MERCHANT_OPTIONS, 'reason'],
   examples: ['openaisle withdraw 7', 'openaisle withdraw 7 --reason "A newer version is 9."'],
   run: withdrawListing,
 };

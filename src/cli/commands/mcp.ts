@@ -63,10 +63,9 @@ function isWithin(path: string, folder: string): boolean {
   return !isAbsolute(inside) && inside.split(/[\\/]/)[0] !== '..';
 }
 
-/** Answers before hosts give up, which they do after 60 seconds. */
+/** Tools answer before hosts give up, which happens after 60 seconds. */
 const PATIENCE_SECONDS = 45;
 
-/** Builds the tools' context from the same options, files and variables as the commands use. */
 export function toolContextOf(cli: Cli): ToolContext {
   const { options, env, note } = cli;
   const market = neededMarket(cli);
@@ -97,7 +96,7 @@ export function toolContextOf(cli: Cli): ToolContext {
   };
 }
 
-/** Caches the result, because unlocking a keystore takes seconds. Failures aren't cached: the owner may fix the cause. */
+/** Caches the result, because unlocking a keystore takes seconds. Failures aren't cached, because the owner may fix the cause. */
 function openOnce<T>(open: () => Promise<T>): () => Promise<T> {
   let opened: Promise<T> | null = null;
   return async () => {
@@ -122,26 +121,26 @@ async function asMerchantOf<T>(cli: Cli, market: string, work: (client: Client) 
   try {
     return await work(connectTo(cli, market)(account.key));
   } catch (error) {
-    // Other errors are rethrown unchanged: callers test their class to tell waiting from failing.
+    // Other errors are rethrown unchanged, because callers check the class to tell waiting from failing.
     if (error instanceof Error && 'reason' in error && error.reason === 'key_invalid') throw refusalOf(error, account);
     throw error;
   }
 }
 
 /** Replaces the market's advice to send a transfer, for which a model has no tool. */
-const BY_TRANSFER = own`Nothing was paid. These tools pay by x402 only; the owner can buy this with a transfer.`;
+const X402_ONLY = own`Nothing was paid. These tools pay by x402 only; the owner can buy this with a transfer.`;
 
 async function troubleOf(cli: Cli, error: unknown): Promise<Trouble> {
   const address = await walletAddress(cli).catch(() => null);
-  const isPoor = error instanceof MarketError && error.reason === 'insufficient_funds';
+  const lacksFunds = error instanceof MarketError && error.reason === 'insufficient_funds';
   // Only the owner may allow a second payment for the same goods, not a model.
-  const again = isPoor ? own`this tool` : own`openaisle wait`;
+  const again = lacksFunds ? own`this tool` : own`openaisle wait`;
   const { trouble, parts } = address === null ? toCliError(error) : notPaid(error, { address }, again);
   const { reason, title, detail, file, retryAfterSeconds } = parts;
   const isByTransfer = reason === 'x402_not_offered';
-  const nextStep = isByTransfer ? BY_TRANSFER : parts.nextStep;
-  const { next_step: advice, ...saidOfIt } = parts.market ?? {};
-  const market = isByTransfer || advice === undefined ? saidOfIt : { ...saidOfIt, next_step: advice };
+  const nextStep = isByTransfer ? X402_ONLY : parts.nextStep;
+  const { next_step: advice, ...marketTexts } = parts.market ?? {};
+  const market = isByTransfer || advice === undefined ? marketTexts : { ...marketTexts, next_step: advice };
   return {
     ...{ status: trouble, reason, title },
     ...(detail === undefined ? {} : { detail }),

@@ -7,7 +7,7 @@ import { SHORT_ACCOUNT } from '../../sdk/pages.ts';
 import type { Cli, Command, Done } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
 import { asMerchant } from '../open-account.ts';
-import { OF_A_MERCHANT } from '../options.ts';
+import { MERCHANT_OPTIONS } from '../options.ts';
 import { countText, foreignLine, quoteLines, tableOf } from '../printable.ts';
 import { readId } from '../read-values.ts';
 
@@ -15,7 +15,7 @@ export const modRemove: Command = {
   name: 'mod remove',
   summary: 'maintainer: removes a listing, or clears a comment, a store line or an appeal’s statement',
   positionals: [{ name: 'ID', required: true }],
-  options: [...OF_A_MERCHANT, 'code', 'reason', 'comment', 'store-line', 'statement'],
+  options: [...MERCHANT_OPTIONS, 'code', 'reason', 'comment', 'store-line', 'statement'],
   examples: [
     'openaisle mod remove 7 --code spam --reason "The same text for the fourth time."',
     'openaisle mod remove 12 --comment --code policy --reason "An insult."',
@@ -54,7 +54,7 @@ export const modPin: Command = {
   name: 'mod pin',
   summary: 'maintainer: pins a listing above the others, or unpins it',
   positionals: [{ name: 'ID', required: true }],
-  options: [...OF_A_MERCHANT, 'off'],
+  options: [...MERCHANT_OPTIONS, 'off'],
   examples: ['openaisle mod pin 7', 'openaisle mod pin 7 --off'],
   run: (cli: Cli): Promise<Done> => {
     const [id, pinned] = [readId(cli.positionals[0]), cli.options.off !== true];
@@ -72,7 +72,7 @@ export const modDecide: Command = {
     { name: 'APPEAL', required: true },
     { name: 'OUTCOME', required: true },
   ],
-  options: [...OF_A_MERCHANT, 'reason'],
+  options: [...MERCHANT_OPTIONS, 'reason'],
   examples: ['openaisle mod decide 3 restored --reason "It is the author’s own text."'],
   run: (cli: Cli): Promise<Done> => {
     const appeal_id = readId(cli.positionals[0], 'APPEAL');
@@ -97,7 +97,7 @@ export const modReviews: Command = {
     { name: 'PAYMENT', required: false },
     { name: 'DECISION', required: false },
   ],
-  options: [...OF_A_MERCHANT, 'refund-tx', 'reason'],
+  options: [...MERCHANT_OPTIONS, 'refund-tx', 'reason'],
   examples: [
     'openaisle mod reviews',
     'openaisle mod reviews 41 deliver',

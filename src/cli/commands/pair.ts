@@ -5,11 +5,11 @@ import { ofOwner, own } from '../../contract/own-words.ts';
 import { type Cli, type Command, connectTo, type Done, findOwner } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
 import { type Account, defaultFile, openAccount, refusalOf } from '../open-account.ts';
-import { OF_A_MERCHANT } from '../options.ts';
+import { MERCHANT_OPTIONS } from '../options.ts';
 
 const KIND = 'openaisle pairing code';
 
-/** Makes the code that a human types on the hosted connector's page. It goes into a file: for ten minutes it is as good as a key. */
+/** Makes the code that a human types on the hosted connector's page. Saves it to a file, because for ten minutes it is as good as a key. */
 async function makePairingCode(cli: Cli): Promise<Done> {
   const account = await openAccount(cli);
   const { market, key } = account;
@@ -23,14 +23,10 @@ async function makePairingCode(cli: Cli): Promise<Done> {
     if (before !== null && !isPairingFile(before))
       throw wrongUse(own`${ofOwner(path)} isn’t a pairing file`, own`Name another file with --out.`, 'file_exists');
     await mustBeWritable(path);
-    const { body } = await connectTo(
-      cli,
-      market,
-    )(key)
-      .pair({ body: {} })
-      .catch((error: unknown) => {
-        throw refusalOf(error, account);
-      });
+    const request = cli.connect(market, key).pair({ body: {} });
+    const { body } = await request.catch((error: unknown) => {
+      throw refusalOf(error, account);
+    });
     const { pairing_code, expires_at } = body;
     const content = { kind: KIND, market, handle, pairing_code, expires_at };
     await writePrivate(path, `${JSON.stringify(content, null, 2)}\n`, before === null ? 'new' : 'replace');
@@ -72,7 +68,7 @@ export const pair: Command = {
   name: 'pair',
   summary: 'makes a one-time code for the hosted connector’s page, valid for ten minutes',
   positionals: [],
-  options: [...OF_A_MERCHANT, 'out', 'reveal'],
+  options: [...MERCHANT_OPTIONS, 'out', 'reveal'],
   examples: ['openaisle pair', 'openaisle pair --out code.json'],
   run: makePairingCode,
 };

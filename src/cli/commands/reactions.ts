@@ -3,7 +3,7 @@ import { ofSource, own } from '../../contract/own-words.ts';
 import type { Cli, Command, Done } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
 import { asMerchant } from '../open-account.ts';
-import { OF_A_MERCHANT } from '../options.ts';
+import { MERCHANT_OPTIONS } from '../options.ts';
 import { countText } from '../printable.ts';
 import { readId } from '../read-values.ts';
 
@@ -14,7 +14,7 @@ export const comment: Command = {
     { name: 'ID', required: true },
     { name: 'TEXT', required: true },
   ],
-  options: [...OF_A_MERCHANT, 'reply-to'],
+  options: [...MERCHANT_OPTIONS, 'reply-to'],
   examples: ['openaisle comment 7 "Works as described."', 'openaisle comment 7 "Thank you." --reply-to 12'],
   run: (cli: Cli): Promise<Done> => {
     const [id, body = ''] = [readId(cli.positionals[0]), cli.positionals[1]];
@@ -34,7 +34,7 @@ export const vote: Command = {
   name: 'vote',
   summary: 'votes for another merchant’s listing, once',
   positionals: [{ name: 'ID', required: true }],
-  options: OF_A_MERCHANT,
+  options: MERCHANT_OPTIONS,
   examples: ['openaisle vote 7'],
   run: (cli: Cli): Promise<Done> => {
     const id = readId(cli.positionals[0]);
@@ -53,7 +53,7 @@ export const flag: Command = {
     { name: 'ID', required: true },
     { name: 'REASON', required: true },
   ],
-  options: OF_A_MERCHANT,
+  options: MERCHANT_OPTIONS,
   examples: ['openaisle flag listing 7 "The goods are empty."', 'openaisle flag comment 12 "Spam."'],
   run: (cli: Cli): Promise<Done> => {
     const [type, id, reason = ''] = [cli.positionals[0], readId(cli.positionals[1]), cli.positionals[2]];
@@ -73,7 +73,7 @@ export const appeal: Command = {
     { name: 'ID', required: true },
     { name: 'STATEMENT', required: true },
   ],
-  options: OF_A_MERCHANT,
+  options: MERCHANT_OPTIONS,
   examples: ['openaisle appeal 7 "The text is my own work."'],
   run: (cli: Cli): Promise<Done> => {
     const [id, statement = ''] = [readId(cli.positionals[0]), cli.positionals[1]];

@@ -4,7 +4,7 @@ import { type Cli, type Command, connectTo, type Done } from '../cli.ts';
 import type { Finished } from '../finish-pending-change.ts';
 import { secretsOf } from '../identity.ts';
 import { findFile, marketOf, namedFile, noIdentity, readKey } from '../open-account.ts';
-import { OF_A_MERCHANT } from '../options.ts';
+import { MERCHANT_OPTIONS } from '../options.ts';
 import { pendingOf, resumeIdentityCommand, runIdentityCommand } from '../run-identity-command.ts';
 
 /** Replaces the current key. The file holds both keys until the confirmation is known. */
@@ -13,7 +13,7 @@ async function rotateKey(cli: Cli): Promise<Done> {
   if (options.resume === true)
     return reportRotated(await resumeIdentityCommand(cli, { path: await findFile(cli), door: 'rotate' }));
   const typedKey = options['key-stdin'] === true ? await readKey(cli) : null;
-  // With a key from standard input no file is needed: the answer tells whose it is.
+  // A key from standard input needs no file, because the market's answer says whose key it is.
   const path = typedKey === null ? await findFile(cli) : namedFile(cli);
   return reportRotated(
     await runIdentityCommand(cli, {
@@ -37,7 +37,7 @@ function reportRotated({ path, content }: Finished): Done {
   return {
     lines: [
       `${handle} has a new key, in ${path}. The old one no longer works anywhere.`,
-      'The recovery codes stay valid. Pair programs again that use the hosted connector.',
+      'The recovery codes stay valid. Programs that use the hosted connector must be paired again.',
     ],
     json: { market, handle, merchant_id, file: path },
     secrets: secretsOf(content),
@@ -48,7 +48,7 @@ export const rotate: Command = {
   name: 'rotate',
   summary: 'replaces the current key; the recovery codes stay valid, hosted grants and pairing codes end',
   positionals: [],
-  options: [...OF_A_MERCHANT, 'resume', 'reveal'],
+  options: [...MERCHANT_OPTIONS, 'resume', 'reveal'],
   examples: ['openaisle rotate', 'openaisle rotate --resume'],
   run: rotateKey,
 };

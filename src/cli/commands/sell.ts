@@ -6,7 +6,7 @@ import type { Cli, Command, Done } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
 import { asMerchant } from '../open-account.ts';
 import { notPaid, openWalletSession, walletAddress } from '../open-wallet-session.ts';
-import { OF_A_MERCHANT } from '../options.ts';
+import { MERCHANT_OPTIONS } from '../options.ts';
 import { countText } from '../printable.ts';
 import { fieldsOf, type ReadGoods, readGoods } from '../read-goods.ts';
 import { readId, readText, readUsdc } from '../read-values.ts';
@@ -60,7 +60,7 @@ async function dryRun(client: Client, market: string, body: Body, { bytes }: Rea
 async function payAndList(cli: Cli, client: Client, market: string, body: Body): Promise<Done> {
   const session = await openWalletSession(cli);
   const maxFeeUsdc = readUsdc(cli.options['max-fee'], 'max-fee');
-  // Finds an unreachable market before anything is signed, so that the error can say so.
+  // Detects an unreachable market before anything is signed, so that the error can say so.
   await client.getOfficialFacts();
   const sold = await sellGoods({
     ...session,
@@ -71,7 +71,7 @@ async function payAndList(cli: Cli, client: Client, market: string, body: Body):
     throw notPaid(error, session.wallet);
   });
   const { listing_id, url, tx_hash, paidUnits, alreadyListed, verified } = sold;
-  const doubt = verified ? '' : '. Not verified: an import says so; check that it is there';
+  const doubt = verified ? '' : '. Not verified: only an import says so. Check that it is there';
   return {
     lines: [
       alreadyListed ? `Already listed: ${listing_id}, ${url}${doubt}` : `Listed: ${listing_id}, ${url}`,
@@ -111,7 +111,7 @@ export const sell: Command = {
     'max-fee',
     'pay-again',
     'pay-anew',
-    ...OF_A_MERCHANT,
+    ...MERCHANT_OPTIONS,
   ],
   examples: [
     'openaisle sell notes.md --title "Release notes" --price 0.5 --description "Of 40 projects." --aisle knowledge --dry-run',

@@ -1,22 +1,18 @@
 import { SHORT_ACCOUNT } from '../../sdk/pages.ts';
-import { type Cli, type Command, connectTo, type Done } from '../cli.ts';
+import type { Cli, Command, Done } from '../cli.ts';
 import { resumeCommand } from '../finish-pending-change.ts';
 import { secretsOf } from '../identity.ts';
 import { type Account, openAccount, refusalOf } from '../open-account.ts';
-import { OF_A_MERCHANT } from '../options.ts';
+import { MERCHANT_OPTIONS } from '../options.ts';
 import { nameOf } from '../printable.ts';
 
 async function showAccount(cli: Cli): Promise<Done> {
   const account = await openAccount(cli);
   const { market, key, path, content } = account;
-  const { body: me } = await connectTo(
-    cli,
-    market,
-  )(key)
-    .getMe({ query: SHORT_ACCOUNT })
-    .catch((error: unknown) => {
-      throw refusalOf(error, account);
-    });
+  const request = cli.connect(market, key).getMe({ query: SHORT_ACCOUNT });
+  const { body: me } = await request.catch((error: unknown) => {
+    throw refusalOf(error, account);
+  });
   const { merchant, credits, reviews, removal_notices, pending_codes, quotas } = me;
   const counts = { listings: me.listings_total, sales: me.sales_total, purchases: me.purchases_total };
   const warnings = warningsOf(account, pending_codes);
@@ -69,7 +65,7 @@ export const whoami: Command = {
   name: 'whoami',
   summary: 'shows your account and any warnings',
   positionals: [],
-  options: [...OF_A_MERCHANT, 'reveal'],
+  options: [...MERCHANT_OPTIONS, 'reveal'],
   examples: ['openaisle whoami', 'openaisle whoami --handle ink --json'],
   run: showAccount,
 };

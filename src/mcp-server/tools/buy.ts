@@ -63,15 +63,15 @@ export const buy = localTool({
 });
 
 export interface PurchaseCheck {
-  /** Null: a check couldn't be made; `trouble` says why. The file itself was checked when the goods arrived. */
+  /** Null if a check couldn't be made; `trouble` says why. The file itself was checked when the goods arrived. */
   ok: boolean | null;
-  /** File compared with the record's commitment. */
+  /** Result of comparing the file with the record's commitment. */
   goods?: 'intact' | 'changed' | 'missing';
-  /** Record's commitment compared with the listing's current one. */
+  /** Result of comparing the record's commitment with the listing's current one. */
   listing?: string | null;
-  /** Receipt compared with the market's books; null without a receipt. */
+  /** Result of comparing the receipt with the market's books. Null without a receipt. */
   market?: string | null;
-  /** Receipt compared with the chain; null without an RPC endpoint. */
+  /** Result of comparing the receipt with the chain. Null without a receipt or an RPC endpoint. */
   chain?: string | null;
   trouble?: OwnWords;
 }
@@ -108,7 +108,7 @@ async function firstLines(path: string): Promise<string | null> {
   try {
     const { bytesRead, buffer } = await file.read(Buffer.alloc(MOST_BYTES), 0, MOST_BYTES, 0);
     const decoder = new TextDecoder('utf-8', { fatal: true });
-    // stream: the bytes may end within a character.
+    // `stream` allows the bytes to end within a character.
     const text = decoder.decode(buffer.subarray(0, bytesRead), { stream: true });
     if (text.includes('\0')) return null;
     return text.split('\n').slice(0, MOST_LINES).join('\n').slice(0, MOST_CHARACTERS);

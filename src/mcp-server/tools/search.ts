@@ -43,7 +43,7 @@ export const search = localTool({
     const query = {
       ...filters,
       ...(free === undefined ? {} : { free: free ? ('true' as const) : ('false' as const) }),
-      // toFixed: small numbers would print with an exponent, which the market refuses.
+      // `toFixed` avoids the exponent of small numbers, which the market refuses.
       ...(max_price_usdc === undefined ? {} : { max_price_usdc: max_price_usdc.toFixed(6).replace(/\.?0+$/, '') }),
     };
     const { body } = await client.browseShelves({ query, signal });
@@ -59,7 +59,7 @@ export const search = localTool({
 
 const USUAL_COMMENTS = 5;
 
-const shown = z.strictObject({
+const showInput = z.strictObject({
   listing_id: z.int().min(1).describe('ID of the listing, from search'),
   comments: z.int().min(1).max(50).default(USUAL_COMMENTS).describe('how many comments to show'),
 });
@@ -68,7 +68,7 @@ export const show = localTool({
   name: 'show',
   title: 'Show a listing',
   description: 'Shows one listing in full, with its first comments. To get the goods, use buy.',
-  input: shown,
+  input: showInput,
   hints: READS,
   run: async ({ client }, { listing_id, comments: limit }, { signal }) => {
     const { body } = await client.getListing({

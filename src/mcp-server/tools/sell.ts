@@ -34,16 +34,13 @@ type Body = SellGoodsOptions['listing'];
 async function goodsOf(context: ToolContext, { text, path, media_type }: Args) {
   if ((text === undefined) === (path === undefined))
     throw refusedFile(own`Give the goods either as text or as path`, undefined, 'wrong_use');
-  if (path !== undefined) return await context.readGoods(await insideOf(context, path), media_type);
+  if (path !== undefined) return await context.readGoods(await resolveInside(context, path), media_type);
   const type = media_type === undefined ? {} : { artifact_media_type: media_type };
   return { fields: { artifact: text ?? '', artifact_encoding: 'utf-8' as const, ...type }, notes: [] };
 }
 
-/**
- * Resolves a path and refuses it outside the owner's folder. Otherwise a listing could talk a model into publishing any file of this
- * machine.
- */
-async function insideOf({ sellFrom }: Pick<ToolContext, 'sellFrom'>, path: string): Promise<string> {
+/** Resolves a path inside the owner's folder. Otherwise a listing could talk a model into publishing any file of this machine. */
+async function resolveInside({ sellFrom }: Pick<ToolContext, 'sellFrom'>, path: string): Promise<string> {
   if (sellFrom === null)
     throw refusedFile(
       own`No files may be sold: the owner allowed no folder`,
@@ -75,7 +72,7 @@ async function bodyOf(context: ToolContext, args: Args): Promise<{ body: Body; n
   return { body, notes };
 }
 
-async function tryOut(context: ToolContext, body: Body): Promise<ToolAnswer> {
+async function dryRun(context: ToolContext, body: Body): Promise<ToolAnswer> {
   const { body: answer } = await context.asMerchant((client) =>
     client.createListing({ body, query: { dry_run: 'true' } }),
   );
@@ -96,7 +93,7 @@ export const sell = localTool({
   hints: PAYS,
   run: async (context, args, call) => {
     const { body, notes } = await bodyOf(context, args);
-    if (args.dry_run) return await tryOut(context, body);
+    if (args.dry_run) return await dryRun(context, body);
     const session = await context.openWalletSession();
     const sold = await call.pay((paying) =>
       context.asMerchant((client) =>
@@ -106,7 +103,7 @@ export const sell = localTool({
     const { listing_id, url, tx_hash, paidUnits, alreadyListed, verified } = sold;
     const isLive = verified
       ? own`Listing ${listing_id} is live${alreadyListed ? own`; it was listed before` : own``}.`
-      : own`An import says that this is listed as ${listing_id}. Not verified: use show to check.`;
+      : own`Only an import says that this is listed as ${listing_id}. Not verified: use show to check.`;
     context.log(`${alreadyListed ? 'listed before' : 'listed'}: listing ${listing_id}, fee ${sayUsdc(paidUnits)}`);
     return {
       said: [isLive],

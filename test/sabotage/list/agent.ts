@@ -65,7 +65,7 @@ const book: readonly Sabotage[] = [
   bug(
     'day-is-not-counted',
     BOOK,
-    'mustFit(policy, await countDay(context, made.key), BigInt(made.amount_units));',
+    'mustFitDay(policy, await countDay(context, made.key), BigInt(made.amount_units));',
     '',
     KEEPS,
   ),
@@ -146,7 +146,7 @@ const limits: readonly Sabotage[] = [
     LIMITS,
   ),
   bug('above-one-purchase', POLICY, 'if (amountUnits <= most) return;', 'return;', LIMITS),
-  bug('a-policy-that-others-may-write', OWN_FILE, 'forbidden: 0o022,', 'forbidden: 0,', LIMITS),
+  bug('a-policy-that-others-may-write', OWN_FILE, 'forbiddenBits: 0o022,', 'forbiddenBits: 0,', LIMITS),
   bug(
     'a-policy-in-an-open-folder',
     POLICY,
@@ -225,8 +225,8 @@ const buying: readonly Sabotage[] = [
   bug(
     'paid-goods-are-exchanged',
     BUY,
-    'if (isFixed && isVerified(record) && commitmentOf(delivery) !== had.commitment)',
-    'if (had === undefined)',
+    'if (isFixed && isVerified(record) && commitmentOf(delivery) !== kept.commitment)',
+    'if (kept === undefined)',
     BUYS,
   ),
   bug(

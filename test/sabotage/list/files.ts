@@ -62,7 +62,7 @@ export const FILES: readonly Sabotage[] = [
     'if (!leadsOut) return;',
     ['src/agent/export/export-folder.test.ts'],
   ),
-  bug('wallet-files-that-others-can-read', 'src/agent/own-file.ts', 'forbidden: 0o077,', 'forbidden: 0,', [
+  bug('wallet-files-that-others-can-read', 'src/agent/own-file.ts', 'forbiddenBits: 0o077,', 'forbiddenBits: 0,', [
     'src/agent/open-wallet.test.ts',
   ]),
 ];
