@@ -8,7 +8,7 @@ import type { Database } from '../../platform/database/database.ts';
 import type { Prepared } from '../../platform/http/operation.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { MarketRead } from '../context.ts';
-import { JSON_PLAIN, type MemoryRead, ROUNDS, readAbsentFragments, readQueryAs } from './answers.ts';
+import { JSON_PLAIN, type MemoryRead, MOST_ATTEMPTS, readAbsentFragments, readQueryAs } from './answers.ts';
 import { type Fragments, STAMP_BYTES } from './fragments/fragments.ts';
 import type { MarketCatalog } from './market-catalog.ts';
 import { isFilled, LIVE, type Model } from './model/model.ts';
@@ -16,7 +16,7 @@ import { artifactMessage, presentComment } from './present-listing.ts';
 import { readCommentPage } from './store.ts';
 
 const PREFIX = '{"listing":';
-/** The JSON of `presentEnding` for every live listing. */
+/** The JSON of `presentEnding` for a live listing without an appeal. */
 const LIVE_JSON =
   '"removed":false,"removed_at":null,"removed_reason":null,"removed_reason_code":null,"withdrawn":false,"withdrawn_at":null,"withdrawn_reason":null,"appeal":null,"world_receipt":null';
 
@@ -28,7 +28,7 @@ function hasComments(model: Model, id: number): boolean {
   return (model.columns.comments[id] ?? 0) > 0;
 }
 
-/** Returns what a detail adds to the summary, from the comma that replaces the summary's closing brace. Null: no such listing. */
+/** Returns the JSON after the summary, beginning with the comma that replaces its closing brace. Null if there is no such listing. */
 function detailTail(model: Model, id: number, comments: string): string | null {
   const state = model.columns.state[id] ?? 0;
   if (state === 0) return null;
@@ -70,7 +70,7 @@ function emptyPage(limit: number): string {
   return commentsJson({ comments: [], total: 0, limit, hasMore: false });
 }
 
-/** Returns the whole body; null when the summary left memory. */
+/** Returns the whole body, or null if the summary is not in memory. */
 function joinDetail(fragments: Fragments, id: number, tail: string): Buffer | null {
   if (!fragments.has(id)) return null;
   const size = fragments.size(id);
@@ -89,7 +89,7 @@ const ID = /^[1-9]\d{0,8}$/;
 const stamp = Buffer.alloc(STAMP_BYTES);
 const FIRST_PAGE = getListing.query.parse({});
 
-/** GET /api/listing/:id of a listing without comments: only the database has those. */
+/** Answers GET /api/listing/:id for listings without comments, because only the database has comments. */
 export function listingFromMemory(catalog: Pick<MarketCatalog, 'model'>): MemoryRead {
   return ({ name, query: text }) => {
     const id = ID.test(name) ? Number(name) : 0;
@@ -103,14 +103,14 @@ export function listingFromMemory(catalog: Pick<MarketCatalog, 'model'>): Memory
   };
 }
 
-/** Also answers with comments and absent listings from the database, and refuses. */
+/** Handles what memory cannot answer: comments, evicted listings and refusals. */
 export function makeGetListing(catalog: MarketCatalog): MarketRead<Endpoints['getListing']> {
   return async ({ database }, call) => {
     const id = Number(call.params.id);
-    for (let round = 0; round < ROUNDS; round += 1) {
+    for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
       if (!isListed(catalog.model(), id)) throw noListing(call.params.id);
       const { json: comments, buyers } = await readComments(catalog.model(), database, call.params.id, call.query);
-      // A purchase that makes a verified buyer is also a sale of this listing: more buyers than sales means that the model lags.
+      // Each verified buyer implies a sale of this listing, so more buyers than sales means that the model is behind.
       if (buyers > (catalog.model().columns.sales[id] ?? 0)) await catalog.fresh();
       const prepared = await answerWith(catalog, database, id, comments);
       if (prepared !== null) return { status: 200, prepared };
@@ -119,7 +119,10 @@ export function makeGetListing(catalog: MarketCatalog): MarketRead<Endpoints['ge
   };
 }
 
-/** Answers from one moment of the model; comments come from the database, which is never behind. Null: the model was refreshed, retry. */
+/**
+ * Answers from one moment of the model. Comments come from the database, which is never behind. Null if the model was refreshed; then
+ * retry.
+ */
 async function answerWith(
   catalog: MarketCatalog,
   database: Database,
@@ -149,7 +152,7 @@ function noListing(id: bigint): Refusal {
   return new Refusal('not_found', { detail: `There is no listing ${id}.` });
 }
 
-/** Queries the database only when there are comments, or a cursor to check. */
+/** Queries the database only if there are comments or a cursor to check. */
 async function readComments(
   model: Model,
   database: Database,

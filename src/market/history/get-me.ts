@@ -49,7 +49,7 @@ export const getMe: MarketOperation<Endpoints['getMe']> = async (market, call) =
     );
     return { summary: await readAccountSummary(market, snapshot, caller), listings, replies };
   });
-  // Read after the rest, so that a decided review appears in at least one of the two.
+  // Read trades last, so that a review decided meanwhile appears in at least one of the two lists.
   const trades = await readOwnHistory(market.database, caller.id, async (own) => {
     const sales = await readHistory(
       own,
@@ -77,7 +77,7 @@ export const getMe: MarketOperation<Endpoints['getMe']> = async (market, call) =
   };
 };
 
-/** Cuts every text to its first line; ids, addresses and hashes are shorter than that. */
+/** Cuts every text to its first line. Ids, addresses and hashes are shorter than the limit. */
 function shortenTexts<T>(value: T): T {
   if (typeof value === 'string') return firstLine(value) as T;
   if (Array.isArray(value)) return value.map(shortenTexts) as T;
@@ -89,7 +89,7 @@ const SHOWN_IN_OUTLINE = 3;
 
 type AccountSummary = Awaited<ReturnType<typeof readAccountSummary>>;
 
-/** Shows the first few of each list that has no pages, and counts the others. */
+/** Shows the first few items of each list that has no pages, and counts the others. */
 function summaryOutline({ reviews, removal_notices: notices, flags, ...rest }: AccountSummary) {
   const few = <T>(all: readonly T[]): T[] => all.slice(0, SHOWN_IN_OUTLINE).map(shortenTexts);
   const beyond = (all: readonly unknown[]): number => Math.max(0, all.length - SHOWN_IN_OUTLINE);
@@ -115,7 +115,7 @@ function pageSection<Name extends string, Item>(name: Name, history: History<Ite
   } as Section<Name, Item>;
 }
 
-/** Each ends within weeks; more than this are shown as others end. */
+/** Reviews end within weeks. If there are more, the rest appears as others end. */
 const MOST_REVIEWS = 200;
 const MOST_FURTHER = 20;
 const MOST_FLAGS = 200;
@@ -187,7 +187,7 @@ function presentReview(row: ReviewRow, further: readonly ShownTransfer[]): z.inp
 
 const UNPROVEN_WARNING = 'This merchant has not shown that the wallet is its own.';
 
-/** Presents claims without a proving signature; those on one transaction refer to each other. */
+/** Presents claims without a proving signature. Claims on the same transaction refer to each other. */
 function presentUnproven(rows: readonly UnprovenReviewRow[]): z.input<typeof reviewOut>[] {
   const byTransaction = Map.groupBy(rows, (row) => toHex(row.tx_hash));
   return rows.map((row) => {

@@ -48,11 +48,11 @@ const idsOf = async (query = {}, caller = me): Promise<number[]> =>
 it('are what others said under the own listings and under the own comments, each once, newest first', async () => {
   const onMine = await say(other, mine);
   const own = await say(me, mine, onMine);
-  // A reply to an own comment on an own listing.
+  // Reply to my comment on my own listing.
   const both = await say(other, mine, own);
   const elsewhere = await say(me, foreign);
   const answer = await say(other, foreign, elsewhere);
-  // Left out: my own reply, and a reply to another merchant on another listing.
+  // Add comments that must be left out: my own reply, and a reply to another merchant on another listing.
   await say(me, foreign, elsewhere);
   const third = await say(keeper, foreign);
   await say(other, foreign, third);

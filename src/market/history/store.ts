@@ -8,7 +8,7 @@ export interface PurchaseRow extends Attributes {
   id: bigint;
   listing_id: bigint;
   title: string;
-  /** When the maintainer removed the listing: its title is hidden then. */
+  /** When the maintainer removed the listing. Its title is then hidden. */
   removed_at: Date | null;
   seller: string;
   price_units: bigint;
@@ -21,13 +21,13 @@ export interface PurchaseRow extends Attributes {
 
 export interface BoughtRow extends PurchaseRow {
   payer_collects_only: boolean;
-  /** This and the fields below are null for a thing of a city. */
+  /** Null for a thing from a city, like the fields below. */
   artifact_encoding: 'utf-8' | 'base64' | null;
   artifact_media_type: string | null;
   artifact_filename: string | null;
   salt: Buffer | null;
   content: Buffer | null;
-  /** Only for a thing of a city. */
+  /** Null for goods. */
   receipt: ReceiptFacts | null;
 }
 
@@ -51,7 +51,7 @@ export interface HistoryPage {
 
 export interface PageStart {
   total: bigint;
-  /** Whether the cursor names a row of this history; true without one. */
+  /** Whether the cursor is the id of a row of this history. True without a cursor. */
   cursorKnown: boolean;
 }
 
@@ -60,14 +60,14 @@ const columns = sql`p.id, p.listing_id, l.title, l.removed_at, seller.handle as 
 const joined = sql`purchases p join listings l on l.id = p.listing_id join merchants seller on seller.id = l.merchant_id`;
 const older = (beforeId: bigint | null): Sql => (beforeId === null ? empty : sql`and p.id < ${beforeId}`);
 
-/** Newest first. */
+/** Reads newest first. */
 export async function readPurchases(database: Queryable, page: HistoryPage): Promise<PurchaseRow[]> {
   return database.rows<PurchaseRow>(sql`
     select ${columns} from ${joined}
     where p.merchant_id = ${page.merchantId} ${older(page.beforeId)} order by p.id desc limit ${page.limit}`);
 }
 
-/** Also reads the goods, or the receipt of a thing. */
+/** Also reads the goods, or the receipt of a thing from a city. */
 export async function readBought(database: Queryable, page: HistoryPage): Promise<BoughtRow[]> {
   return database.rows<BoughtRow>(sql`
     select ${columns}, p.payer_collects_only, l.artifact_encoding, l.artifact_media_type, l.artifact_filename, a.salt, a.content,
@@ -82,7 +82,7 @@ export type OwnGoodsRow = Pick<
   'artifact_encoding' | 'artifact_media_type' | 'artifact_filename' | 'salt' | 'content'
 >;
 
-/** Reads the goods of the merchant's own listing; null for anyone else's, or none. */
+/** Reads the goods of the merchant's own listing. Null for other listings. */
 export async function findOwnGoods(
   queryable: Queryable,
   { merchantId, listingId }: { merchantId: bigint; listingId: bigint },
@@ -93,7 +93,7 @@ export async function findOwnGoods(
     where l.id = ${listingId} and l.merchant_id = ${merchantId}`);
 }
 
-/** Newest first. */
+/** Reads newest first. */
 export async function readSales(database: Queryable, page: HistoryPage): Promise<SaleRow[]> {
   const before = page.beforeId === null ? empty : sql`and s.purchase_id < ${page.beforeId}`;
   return database.rows<SaleRow>(sql`
@@ -113,7 +113,7 @@ export async function readSalesStart(database: Queryable, page: HistoryPage): Pr
   return readPageStart(database, sql`sales`, isKnown, page);
 }
 
-/** Reads others' comments under the merchant's comments and listings, newest first, each once even if it is under both. */
+/** Reads others' comments under the merchant's comments and listings, newest first. A comment under both appears once. */
 export async function readReplies(database: Queryable, page: HistoryPage): Promise<CommentRow[]> {
   const before = page.beforeId === null ? empty : sql`and comment_id < ${page.beforeId}`;
   return database.rows<CommentRow>(sql`
@@ -132,7 +132,7 @@ export async function readListingsStart(database: Queryable, page: HistoryPage):
   return readPageStart(database, sql`listings`, isKnown, page);
 }
 
-/** `counter`: the column of merchant_counters that counts this history's rows. */
+/** Reads total and cursor check. `counter` is the column of merchant_counters that counts this history's rows. */
 async function readPageStart(database: Queryable, counter: Sql, isKnown: Sql, page: HistoryPage): Promise<PageStart> {
   const known = page.beforeId === null ? sql`true` : sql`exists (select from ${isKnown})`;
   return database.one<PageStart>(sql`
@@ -154,7 +154,7 @@ export interface ReviewRow {
   ended_at: Date;
 }
 
-/** Reads payments this merchant must decide on: of its own sales, and for the maintainer of fees. */
+/** Reads payments this merchant must decide on: those of its own sales, and for the maintainer those of fees. */
 export async function readReviews(
   queryable: Queryable,
   merchant: { id: bigint; maintainer: boolean },

@@ -13,7 +13,7 @@ import { createStemTable, setStemLevel } from './stem-table.ts';
 import { suggestQuery } from './suggest-query.ts';
 import { countedLevel, countTokens, createTermCounter, hasWord, type TermCounter } from './term-levels.ts';
 import { encodePhrase } from './term-sets.ts';
-import { addTranslated, type WordsElsewhere } from './text-reader.ts';
+import { addTranslated, type ReaderWords } from './text-reader.ts';
 import {
   addWaiting,
   createWaitingLevels,
@@ -26,7 +26,7 @@ import {
   addListingText,
   createTokenList,
   encodeTokens,
-  hasInRow,
+  hasSequence,
   type ListingText,
   MOST_BYTES,
   type TokenList,
@@ -34,12 +34,12 @@ import {
 import { countListing, createWordTable, discountListing, internWord, wordBytes, wordId } from './word-table.ts';
 
 export interface TextIndex {
-  /** Adds or replaces. Putting the same text again is cheap and changes nothing. */
+  /** Adds or replaces a listing's text. Putting the same text again is cheap and changes nothing. */
   put(id: number, text: ListingText): void;
-  /** Like `put`, with the tokens a reader found elsewhere. */
+  /** Like `put`, with tokens from a text reader, which has its own word numbers. */
   putRead(id: number, read: ReadTokens): void;
   remove(id: number): void;
-  /** Null when a set has to be built first: await `prepare`, then retry. */
+  /** Returns null if a set must be built first; then await `prepare` and retry. */
   compile(query: ParsedQuery): Search | null;
   prepare(query: ParsedQuery): Promise<void>;
   /** Finds a similar spelling of the query for which `matches` is true, or null. */
@@ -55,7 +55,7 @@ export interface ReadTokens {
   tokens: Uint32Array;
   from: number;
   to: number;
-  words: WordsElsewhere;
+  words: ReaderWords;
 }
 
 export type { Search } from './compile-query.ts';
@@ -85,7 +85,7 @@ export function createTextIndex(options: DerivedSetsOptions): TextIndex {
   };
   const derived = createDerivedSets(options);
   const parts = createParts(state, derived);
-  const whole = (): TextState => {
+  const currentState = (): TextState => {
     writeWaiting(state.waiting, stems);
     return state;
   };
@@ -101,9 +101,9 @@ export function createTextIndex(options: DerivedSetsOptions): TextIndex {
       putTokens(parts, id);
     },
     remove: (id) => removeText(parts, id),
-    compile: (query) => compileQuery(derived, whole(), query),
-    prepare: (query) => prepareQuery(derived, whole(), query),
-    suggest: (query, matches) => suggestQuery(whole(), query, matches),
+    compile: (query) => compileQuery(derived, currentState(), query),
+    prepare: (query) => prepareQuery(derived, currentState(), query),
+    suggest: (query, matches) => suggestQuery(currentState(), query, matches),
     bytes: () =>
       bytesOfRuns(state.sequences) + stems.bytes + wordBytes(state.words) + waitingBytes(state.waiting) + derived.bytes,
     listings: () => state.listings,
@@ -122,14 +122,14 @@ function putTokens(parts: IndexParts, id: number): void {
   const { tokens, count } = parts.list;
   if (parts.encoded.length < count * MOST_BYTES) parts.encoded = new Uint8Array(count * 2 * MOST_BYTES);
   const length = encodeTokens(tokens, count, parts.encoded);
-  // A listing's entries depend on its text alone, so for the same text there is nothing to do.
+  // A listing's entries depend on its text alone, so an equal text changes nothing.
   const encoded = [parts.encoded.subarray(0, length)];
   if (isRun(state.sequences, id, encoded)) return;
   const isNew = slabOf(state.sequences, id) === null;
   if (isNew) state.listings += 1;
   else countStored(parts, id);
   countTokens(now, state.words, tokens, count);
-  // Count new words before discounting old ones: a word in both must not leave the table in between.
+  // Count new words before discounting old ones, because a word in both must not leave the table in between.
   for (let index = 0; index < now.wordCount; index += 1) countListing(state.words, now.words[index] as number);
   if (isNew) {
     for (let index = 0; index < now.stemCount; index += 1) {
@@ -199,7 +199,7 @@ function followRemoval(sets: DerivedSets, id: number): void {
   }
 }
 
-/** Loops over the listing's words, since few of them have a watched beginning; stores the levels in `pending`. */
+/** Loops over the listing's words, because few of them have a watched beginning. Stores the levels in `pending`. */
 function followBeginnings(sets: DerivedSets, state: TextState, counter: TermCounter): void {
   const { groups, texts, stems } = state.words;
   for (let index = 0; index < counter.wordCount; index += 1) {
@@ -210,7 +210,7 @@ function followBeginnings(sets: DerivedSets, state: TextState, counter: TermCoun
       if (!(texts[word] ?? '').startsWith(entry.words[0] ?? '')) continue;
       const stem = stems[word] as number;
       if (entry.posting !== null) entry.pending = Math.max(entry.pending, countedLevel(counter, stem));
-      // The typed stem alone is no longer the answer: the next query that needs the set builds it again.
+      // Another stem matches now, so drop the entry. The next query that needs the set builds it again.
       else if (state.stems.texts[stem] !== entry.stem) dropDerived(sets, entry.key);
     }
   }
@@ -229,5 +229,5 @@ function phraseNow(state: TextState, entry: DerivedEntry, now: CountedText): num
     if (word === 0 || !hasWord(now.counter, word)) return 0;
   }
   const needle = encodePhrase(state, entry.words);
-  return needle !== null && hasInRow(now.encoded, 0, now.length, needle) ? 1 : 0;
+  return needle !== null && hasSequence(now.encoded, 0, now.length, needle) ? 1 : 0;
 }
