@@ -163,10 +163,7 @@ function joinEncoded(model: Model, page: PageParts, tag: string, acceptsGzip: bo
   return plain && { etag: plainTag(tag), head: JSON_PLAIN, page: plain };
 }
 
-/**
- * Reads evicted listings from the database. If one no longer matches the model, refreshes and builds again, so that no page mixes two
- * moments.
- */
+/** Reads evicted listings from the database. If one does not match the model, refreshes and retries, so no page mixes two moments. */
 async function readFull(
   parts: AnswerDependencies,
   request: ReadRequest,

@@ -128,7 +128,7 @@ test.each(['the sale', 'the listing'])(
     const holder = await openDatabase({ url: db.url, poolSize: 1 });
     onTestFinished(() => holder.close());
     await holder.transaction(async (tx) => {
-      // The trigger of the first transaction also holds this lock until the commit.
+      // The trigger of the first act also holds this lock until the commit.
       await holdWallet(tx, seller, wallet);
       waits = acts[second]();
       expect(await untilSomebodyWaits(tx).catch(() => false)).toBe(true);
@@ -154,7 +154,7 @@ test.each(['the vote', 'the purchase'])('where %s is first, the vote is of a buy
   const holder = await openDatabase({ url: db.url, poolSize: 1 });
   onTestFinished(() => holder.close());
   await holder.transaction(async (tx) => {
-    // The trigger of the first transaction also holds this lock until the commit.
+    // The trigger of the first act also holds this lock until the commit.
     await tx.run(sql`select lock_votes(array[${listing}::int8], array[${buyer}::int8])`);
     waits = acts[second]();
     expect(await untilSomebodyWaits(tx).catch(() => false)).toBe(true);

@@ -81,10 +81,6 @@ function joinDetail(fragments: Fragments, id: number, tail: string): Buffer | nu
   return body;
 }
 
-function wrapDetail(summary: Uint8Array, tail: string): Buffer {
-  return Buffer.concat([Buffer.from(PREFIX), summary.subarray(0, -1), Buffer.from(tail)]);
-}
-
 const ID = /^[1-9]\d{0,8}$/;
 const stamp = Buffer.alloc(STAMP_BYTES);
 const FIRST_PAGE = getListing.query.parse({});
@@ -119,10 +115,7 @@ export function makeGetListing(catalog: MarketCatalog): MarketRead<Endpoints['ge
   };
 }
 
-/**
- * Answers from one moment of the model. Comments come from the database, which is never behind. Null if the model was refreshed; then
- * retry.
- */
+/** Answers from one moment of the model. Comments come from the database, which is never behind. Null after a refresh; then retry. */
 async function answerWith(
   catalog: MarketCatalog,
   database: Database,
@@ -142,7 +135,12 @@ async function answerWith(
   const summary = (await readAbsentFragments(model, database, [id]))?.get(id)?.bytes;
   // The model may have changed while the summary was read.
   if (summary !== undefined && detailTail(model, id, comments) === tail && detailTag(model, id, tail) === tag) {
-    return prepareDetail(model, id, wrapDetail(summary, tail), tail);
+    return prepareDetail(
+      model,
+      id,
+      Buffer.concat([Buffer.from(PREFIX), summary.subarray(0, -1), Buffer.from(tail)]),
+      tail,
+    );
   }
   await catalog.fresh();
   return null;

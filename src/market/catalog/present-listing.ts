@@ -38,12 +38,10 @@ export function shownDescription(row: Pick<ListingRow, 'removed_at' | 'descripti
   return row.removed_at === null ? row.description : '';
 }
 
-/** Marks the maintainer's handle. No other handle gets a mark. */
 function maintainerMark(isMaintainer: boolean): { maintainer?: true } {
   return isMaintainer ? { maintainer: true } : {};
 }
 
-/** Adds a warning to a title that contains look-alike characters. */
 function lookAlikeNote(title: string): { title_note?: string } {
   return mixesLookAlikes(title) ? { title_note: LOOK_ALIKE_NOTE } : {};
 }
@@ -152,7 +150,7 @@ function presentThing(world: WorldFacts, state: ListingState): Pick<ListingSumma
   };
 }
 
-/** Returns `active` for a withdrawn or removed thing too: only its checkouts here end, not the offer in the city. */
+/** Returns `active` also for withdrawn or removed things, because their offer in the city continues; only checkouts here end. */
 export function worldStateOf(state: ListingState): WorldState {
   return state === 'sold' || state === 'canceled' || state === 'stale' ? state : 'active';
 }

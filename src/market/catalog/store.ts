@@ -90,7 +90,6 @@ export const setFields = (fields: FieldValues): Sql =>
 
 type PartialFields = { readonly [K in FieldName]?: FieldValues[K] | undefined };
 
-/** Picks the fields, with null for missing ones. */
 export function fieldsOf(fields: PartialFields): FieldValues {
   return Object.fromEntries(FIELD_NAMES.map((name) => [name, fields[name] ?? null])) as FieldValues;
 }
@@ -108,7 +107,6 @@ export interface AppealFacts {
   decided_ms: number | null;
 }
 
-/** The receipt of a sold thing as JSON, with its time in milliseconds. */
 export interface ReceiptFacts {
   offer_id: number;
   thing_id: number;
@@ -119,7 +117,6 @@ export interface ReceiptFacts {
   claimed_ms: number;
 }
 
-/** The city's facts about a listed thing, as JSON. */
 export interface WorldFacts {
   city_url: string;
   draft_id: number;
@@ -171,10 +168,7 @@ export interface ListingRow extends Attributes {
   verified_sales: bigint;
 }
 
-/**
- * Row of a bulk read. Short values share one text, because the driver is slow per value. Missing values are empty or 0, because concat_ws
- * skips null.
- */
+/** Row of a bulk read. Short values share one text, because the driver is slow per value. Missing values are empty or 0 in it. */
 export interface PackedRow
   extends Attributes,
     Pick<ListingRow, 'title' | 'description' | 'preview' | 'tags' | 'artifact_media_type'>,

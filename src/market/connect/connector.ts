@@ -170,9 +170,7 @@ function resourceDocument(config: Pick<MarketConfig, 'baseUrl'>) {
   };
 }
 
-/**
- * The authorization server metadata of RFC 8414, plus the fields of OpenID Connect Discovery, which some clients read instead and validate.
- */
+/** The server metadata of RFC 8414, plus the fields of OpenID Connect Discovery, which some clients read instead and validate. */
 function serverDocument({ baseUrl }: Pick<MarketConfig, 'baseUrl'>) {
   return {
     issuer: baseUrl,

@@ -16,7 +16,7 @@ import {
   sweepArtifacts,
 } from './store.ts';
 
-/** How long a registered client is kept that never finishes an authorization. */
+/** Lifetime of a registered client that never finishes an authorization. */
 const UNUSED_CLIENT_MS = 86_400_000;
 /** How long expired rows are kept. */
 const KEPT_MS = 3_600_000;

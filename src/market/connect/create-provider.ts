@@ -173,10 +173,7 @@ export async function takeClientQuota(market: Market, clientNetwork: string): Pr
   await takeNetworkQuota(market, CLIENTS_LIMIT, clientNetwork);
 }
 
-/**
- * Derives cookie keys from the pepper, so that all processes share them and a restart interrupts no authorization. Cookies are accepted
- * under every pepper version in the file.
- */
+/** Derives cookie keys from all peppers, so that processes share them and neither a restart nor a new pepper interrupts authorizations. */
 export function cookieKeys(pepper: Pepper): string[] {
   return pepper.hashes('openaisle oauth cookies').map(({ hash }) => hash.toString('base64url'));
 }

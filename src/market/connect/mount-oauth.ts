@@ -82,10 +82,7 @@ export function normalizeQuery(query: string): string {
   return [...kept, added.toString()].join('&');
 }
 
-/**
- * Keeps known scopes in our order, or returns the defaults if there are none. Drops `offline_access`, because every client gets a refresh
- * token.
- */
+/** Keeps known scopes in our order (the defaults if none). Drops `offline_access`, because every client gets a refresh token. */
 function normalizeScope(scopes: string): string {
   const requested = scopes.split(' ');
   const supported = TOKEN_SCOPES.filter((scope) => requested.includes(scope));
@@ -149,8 +146,7 @@ function guardForm(guard: SecretGuard, { body }: Incoming): URLSearchParams {
 /** Parses JSON to search it for secrets, although the provider refuses JSON bodies anyway. */
 function jsonIn(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text);
-    return value;
+    return JSON.parse(text) as unknown;
   } catch {
     return null;
   }

@@ -6,7 +6,7 @@ import type { Log } from '../../platform/log.ts';
 import { hasUnnumbered, numberBatch, oldestUnnumberedMs } from './store.ts';
 
 const BATCH = 500;
-/** Poll for rows that other processes committed and rows that a failed run left. */
+/** Poll interval, for rows that other processes committed or a failed run left. */
 const POLL_MS = 100;
 /** A single commit is numbered at once. When commits are frequent, several of them share one run. */
 const RUN_EVERY_MS = 20;
@@ -35,7 +35,7 @@ interface SequencerDependencies {
   log: Log;
 }
 
-/** Numbers committed events without gaps, in the order of the queue, one process at a time. Business transactions never wait for it. */
+/** Numbers committed events without gaps, in queue order, one process at a time. Business transactions never wait for numbering. */
 export function createSequencer({ database, clock, log }: SequencerDependencies): Sequencer {
   const stopping = new AbortController();
   let queued = false;

@@ -45,7 +45,7 @@ export async function oldestUnnumberedMs(database: Queryable): Promise<number | 
   return row?.waited_ms ?? null;
 }
 
-/** Numbers the first rows of the queue and returns their number. Hold the lock `events`, so that only one process numbers. */
+/** Numbers the first rows of the queue and returns how many. Hold the lock `events`, so that only one process numbers. */
 export async function numberBatch(tx: Queryable, most: number): Promise<number> {
   return tx.run(sql`
     with batch as (

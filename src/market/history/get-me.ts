@@ -115,7 +115,7 @@ function pageSection<Name extends string, Item>(name: Name, history: History<Ite
   } as Section<Name, Item>;
 }
 
-/** Reviews end within weeks. If there are more, the rest appears as others end. */
+/** More reviews than this appear as others end, which takes weeks at most. */
 const MOST_REVIEWS = 200;
 const MOST_FURTHER = 20;
 const MOST_FLAGS = 200;

@@ -10,7 +10,7 @@ import { slipIn } from '../payments/present-payment.ts';
 import { findPayment } from '../payments/store.ts';
 import { findOwnGoods } from './store.ts';
 
-/** Returns everything about the caller's own listing. Everyone else, including the maintainer, gets the same not_found. */
+/** Returns everything about the caller's own listing. Everyone else, including the maintainer, gets not_found. */
 export const getOwnListing: MarketOperation<Endpoints['getOwnListing']> = async (market, call) => {
   const { id } = call.params;
   // Read in one snapshot, because an edit replaces goods, salt and commitment together.

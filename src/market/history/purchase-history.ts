@@ -129,10 +129,7 @@ async function withNewerVersions(
   return { ...history, items };
 }
 
-/**
- * Withholds goods and salt if only the payer may collect, because the key opened the payment without proving that. A thing from a city has
- * neither.
- */
+/** Withholds goods and salt if only the payer may collect. A thing from a city has neither. */
 function presentBought(row: BoughtRow): BoughtOut {
   const withheld = row.payer_collects_only;
   const [content, salt] = withheld ? [null, null] : [row.content, row.salt];

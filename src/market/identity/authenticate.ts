@@ -7,10 +7,7 @@ import { findKeyOwner, type KeyOwner, recordKeyUse } from './store.ts';
 
 type Authenticator = Pick<Market, 'config' | 'pepper' | 'clock' | 'log'> & { database: Queryable };
 
-/**
- * Returns the owner of this key, or null if it is unknown or revoked. Never cached, so a replaced key stops working at once in every
- * process.
- */
+/** Returns the owner of this key; null if unknown or revoked. Never cached, so a replaced key stops working at once in every process. */
 export async function authenticate(market: Authenticator, bearer: string): Promise<Merchant | null> {
   const owner = await findOwner(market, bearer);
   if (owner === null) return null;

@@ -38,7 +38,7 @@ export function makeSecrets(from: SecretSource): MadeSecrets {
   return { key, codes, hashes: { ...hashes, codeHashes } };
 }
 
-/** Allows a code with blanks around it. Longer text is not a code and is not hashed, because hashing time grows with length. */
+/** Long enough for a code with blanks around it. Longer text is not a code and is not hashed, because hashing time grows with length. */
 const LONGEST_TYPED = 1_000;
 
 /** Returns the hashes for looking up a typed code. Other text is hashed and looked up too, so that refusing it takes as long. */

@@ -22,7 +22,7 @@ export async function findRivals(database: Queryable, handle: string): Promise<R
       (select handle from merchants where id = ${MAINTAINER_MERCHANT_ID}::int8) as maintainer`);
 }
 
-/** Returns the next id, but never 1, the maintainer's. Call it under the lock 'merchants'. */
+/** Returns the next id, which is never 1 (the maintainer's). Call it under the lock 'merchants'. */
 export async function nextMerchantId(tx: Tx): Promise<bigint> {
   const { id } = await tx.one<{ id: bigint }>(
     sql`select greatest(next_id('merchants', max(id)), 2) as id from merchants`,
@@ -154,8 +154,8 @@ interface CodeOwner {
 }
 
 /**
- * Returns the owner of this code. Null if the code is unknown, ended or not in force yet. For an unknown code it searches another
- * merchant's sets, so that it takes as long as for an ended one.
+ * Returns the owner of this code. Null if the code is unknown, ended or not in force yet. For an unknown code, searches another merchant's
+ * sets, so that it takes as long as for an ended one.
  */
 export async function findCodeOwner(
   database: Queryable,

@@ -125,9 +125,7 @@ function fetchAt(baseUrl: string, { asks }: KnownTool, { text }: ReadAnswer): st
 
 type Meta = Readonly<Record<string, unknown>>;
 
-/**
- * Turns proof, delivery token and recovery slip into the headers that the route reads. They travel in `_meta`, which models do not write.
- */
+/** Turns proof, delivery token and recovery slip into headers that the route reads. They travel in `_meta`, which models do not write. */
 function readPayment(endpoint: EndpointShape, meta: Meta): Record<string, string> {
   const slip = takesSlip(endpoint) ? textOf(meta, META.recoverySlip, 'x-recovery-slip') : {};
   if (endpoint.payment !== true) return slip;

@@ -108,9 +108,7 @@ function serverInfo(baseUrl: string) {
   return { name: 'openaisle', title: 'Openaisle', version: API_VERSION, websiteUrl: baseUrl };
 }
 
-/**
- * A workflow that a person can start from their host. The text is ours; it contains only ids and numbers of the caller, checked by `form`.
- */
+/** A workflow that a person can start from their host. The text is ours, and contains only ids and numbers checked by `form`. */
 interface Prompt {
   name: string;
   title: string;

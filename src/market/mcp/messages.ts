@@ -64,7 +64,7 @@ function carriesArtifact({ method, params }: Message): boolean {
 
 const PROTOCOL_KEY = /^io\.modelcontextprotocol\//;
 
-/** Keeps the tool's name and protocol metadata, which are all that the answer needs. Null if the secret is in these. */
+/** Keeps the tool's name and protocol metadata, which are all that the answer needs. Null if they contain the secret. */
 function withoutArguments(guard: SecretGuard, params: unknown): Record<string, unknown> | null {
   const { name, _meta } = (params ?? {}) as { name?: unknown; _meta?: unknown };
   const meta = Object.entries(typeof _meta === 'object' && _meta !== null ? _meta : {});
@@ -94,7 +94,7 @@ export async function readAnswer(outgoing: Outgoing): Promise<ReadAnswer> {
 
 function textOf(body: string | Uint8Array): string {
   if (body.length > ANSWER_LIMIT_BYTES) throw new Refusal('answer_too_large');
-  // Decode, which copies, because the buffer of a prepared answer is reused after its release.
+  // Decode here, which copies, because the buffer of a prepared answer is reused after its release.
   return typeof body === 'string' ? body : Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
 }
 

@@ -3,7 +3,7 @@ import { LISTING_FEE_TEXT } from '../../contract/money.ts';
 import { META, needsCity, TOOLS, type ToolKind } from '../../contract/tools.ts';
 import { typeOfArgument } from './tool-catalog.ts';
 
-/** Explains how to pay with arguments alone, because many hosts let no model write `_meta`. */
+/** Ways to pay without `_meta`, because many hosts do not let models write it. */
 const WITHOUT_META: Readonly<Record<string, string>> = {
   buy: 'If you cannot write _meta, pay by a transfer: call purchase_intent with id, sign its challenge with the paying wallet, send the transfer, then call claim_purchase with id, intent_id, tx_hash and payer_signature. This needs a merchant key.',
   list_item:

@@ -134,7 +134,7 @@ interface Goods {
   artifact_salt: string;
 }
 
-/** The address contains neither key nor token, so the route asks for one of them. */
+/** The address contains no credentials, so the text says which ones to send. */
 const HOW_TO_FETCH =
   'POST the JSON {"collect": true} to artifact_url with Accept: application/octet-stream and with what bought the goods: the merchant key in Authorization, or the delivery token in X-Delivery-Token. For free goods taken without a key, POST {} instead. Check the bytes: SHA-256 over artifact_salt and them is artifact_commitment.';
 

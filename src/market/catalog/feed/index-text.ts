@@ -2,7 +2,6 @@ import type { Database } from '../../../platform/database/database.ts';
 import { startThread } from '../../../platform/worker-thread.ts';
 import { LIVE, type Model } from '../model/model.ts';
 import { readListings } from '../store.ts';
-import type { ListingText } from '../text/text-index.ts';
 import {
   createReaderWords,
   learnWords,
@@ -100,13 +99,8 @@ async function indexAbsent(model: Model, database: Database, ids: readonly bigin
     const id = Number(row.id);
     const current = model.columns.state[id] === LIVE && model.columns.editedRevision[id] === acts.get(row.id);
     // Skip rows that are newer than the model, because the next refresh applies them.
-    if (current && Number(row.edited_act) === acts.get(row.id)) model.text.put(id, textOf(row));
+    if (current && Number(row.edited_act) === acts.get(row.id)) model.text.put(id, row);
   }
-}
-
-function textOf(row: ListingText): ListingText {
-  const { title, tags, merchant, description, preview } = row;
-  return { title, tags, merchant, description, preview };
 }
 
 /** Listings per message to the thread: about 15 milliseconds of work. */

@@ -30,10 +30,7 @@ export interface Opened extends Moment {
   filled: Promise<void>;
 }
 
-/**
- * Fills an empty model from one snapshot. The shelves come first, so that they can be served before the JSON is read. Leaves out the text
- * index.
- */
+/** Fills an empty model (without the text index) from one snapshot: first the shelves, so that they can be served, then the JSON. */
 export async function loadModel(model: Model, loading: Loading): Promise<Opened> {
   const opened = Promise.withResolvers<Moment>();
   const byTimeline = await hasTimeline(loading.database);

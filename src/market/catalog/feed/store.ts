@@ -32,15 +32,11 @@ export interface Moment {
   lastRevision: bigint;
 }
 
-/** Picks the properties of a moment. */
 export function momentOf({ snapshot, hasTimeline, server, startedAt, lastRevision }: Moment): Moment {
   return { snapshot, hasTimeline, server, startedAt, lastRevision };
 }
 
-/**
- * A crash keeps the start time, but resets these statistics before the server accepts connections. A manual reset costs one read of all
- * changes.
- */
+/** A crash keeps the start time but resets these statistics before it takes connections. A manual reset costs one read of all changes. */
 const startedAt = sql`concat_ws(' ', pg_postmaster_start_time(), pg_stat_get_bgwriter_stat_reset_time())`;
 const serverOf = (hasTimeline: boolean): Sql => sql`
     (select ${hasTimeline ? timelineText : sql`pg_postmaster_start_time()::text`} || ' ' || oid from pg_database where datname = current_database())`;
@@ -146,15 +142,12 @@ export async function readMerchantsBetween(tx: Queryable, above: bigint, upTo: b
   return tx.rows<MerchantRow>(sql`${merchants} where id > ${above} and id <= ${upTo} order by id`);
 }
 
-/** Reads the periods that began or ended after an act. */
 export async function readPinPeriods(tx: Queryable, afterRevision: bigint): Promise<PinPeriod[]> {
   return tx.rows<PinPeriod>(sql`
     select listing_id, began, ended from pin_periods where began > ${afterRevision} or ended > ${afterRevision} order by began`);
 }
 
-/**
- * Deletes old changes of transactions older than every running one, so that `kept_from` never passes a change that is yet to be written.
- */
+/** Deletes old changes of transactions older than all running ones, so that `kept_from` never passes a change still to be written. */
 async function deleteOldChanges(tx: Tx, olderThanMs: number, most: number): Promise<number> {
   const { count, highest } = await tx.one<{ count: number; highest: string | null }>(sql`
     with old as (
@@ -182,7 +175,6 @@ const EVERY_MS = 60_000;
 /** Keeps transactions short, because each ends with a lock that edits of listings wait for. */
 const BATCH = 5_000;
 
-/** Deletes all changes older than `olderThanMs` and returns their number. */
 export async function pruneChanges(
   database: Database,
   olderThanMs: number,

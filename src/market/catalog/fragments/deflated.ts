@@ -115,9 +115,6 @@ interface Block {
 /** A window of 8 KiB is longer than nearly every fragment, and quicker to set up than the usual one. */
 const DEFLATE_OPTIONS = { level: 6, windowBits: 13, memLevel: 6, finishFlush: constants.Z_SYNC_FLUSH };
 
-/** The minimum zlib allows. */
-const LEAST_CHUNK_BYTES = 64;
-
 /** The last bytes of a sync flush: the length of an empty stored block and its complement. The block's header precedes them. */
 const EMPTY_STORED = Buffer.from([0, 0, 0xff, 0xff]);
 
@@ -134,7 +131,7 @@ function deflateFragment(fragment: Uint8Array): Block {
   // Size the chunk for this fragment, because 16 KiB (the default) for each would soon fill the heap with garbage.
   const raw = deflateRawSync(fragment, {
     ...DEFLATE_OPTIONS,
-    chunkSize: Math.max(LEAST_CHUNK_BYTES, blockBound(fragment.length)),
+    chunkSize: Math.max(constants.Z_MIN_CHUNK, blockBound(fragment.length)),
   });
   const body = raw.length - EMPTY_STORED.length;
   if (EMPTY_STORED.compare(raw, body) !== 0) throw new Error('deflate did not end in a sync flush');

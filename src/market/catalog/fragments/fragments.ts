@@ -79,15 +79,10 @@ function partsOf({ middle }: FragmentStore, bytes: Uint8Array, cut: number): Uin
   return [COMMA, bytes.subarray(0, cut), bytes.subarray(cut + middle.length)];
 }
 
-function placeFragment(store: FragmentStore, id: number, bytes: Uint8Array): void {
-  putRun(store.runs, id, partsOf(store, bytes, store.cut[id] ?? 0));
-}
-
 function isStored(store: FragmentStore, id: number, bytes: Uint8Array, cut: number): boolean {
   return store.cut[id] === cut && isRun(store.runs, id, partsOf(store, bytes, cut));
 }
 
-/** Returns the number of bytes written, or 0 if the fragment is not in memory. */
 function copyFragment(store: FragmentStore, id: number, target: Uint8Array, at: number): number {
   const slab = slabOf(store.runs, id);
   if (slab === null) return 0;
@@ -178,7 +173,7 @@ export interface Fragments {
   size(id: number): number;
   /** Zeros if the id is unknown. */
   span(id: number): OutlineSpan;
-  /** 0 if the id is unknown. */
+  /** Changes with each put that changed the fragment. 0 if the id is unknown. */
   version(id: number): number;
   /** False if the fragment was evicted or the id is unknown. */
   has(id: number): boolean;
@@ -233,7 +228,7 @@ export function createFragments(options: FragmentsOptions): Fragments {
       store.stamp.fill(0, id * 2, id * 2 + 2);
       puts = (puts + 1) >>> 0 || 1;
       store.version[id] = puts;
-      if (id >= lowestStored) placeFragment(store, id, bytes);
+      if (id >= lowestStored) putRun(runs, id, partsOf(store, bytes, cut));
       else writeStamp(store, id, bytes);
       for (; runs.live > mostLive; lowestStored++) {
         stampStored(store, lowestStored);

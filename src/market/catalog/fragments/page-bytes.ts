@@ -13,10 +13,7 @@ import type { PageBuffers } from './page-buffers.ts';
 
 const COMMA = 0x2c;
 
-/**
- * Compressing a page of this many new blocks takes about a millisecond. If blocks do not fit into memory, pages with more stay
- * uncompressed.
- */
+/** Compressing a page of this many new blocks takes about a millisecond. Pages with more stay plain if blocks do not fit into memory. */
 const MOST_MISSING = 60;
 
 /** Outlines are too short to compress one by one; compressing a whole page of them is quick up to this size. */

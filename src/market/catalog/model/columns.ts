@@ -45,11 +45,7 @@ export const FIGURES = Object.keys(READ_FIGURE) as readonly Figure[];
 
 const FIRST_CAPACITY = 1_024;
 
-export function createColumns(): Columns {
-  return columnsFor(FIRST_CAPACITY);
-}
-
-function columnsFor(capacity: number): Columns {
+export function createColumns(capacity = FIRST_CAPACITY): Columns {
   const columns = Object.entries(ARRAY_TYPES).map(([name, ArrayType]) => [
     name,
     new ArrayType(capacity * (SLOTS[name] ?? 1)),
@@ -61,7 +57,7 @@ function columnsFor(capacity: number): Columns {
 export function reachId(columns: Columns, id: number): void {
   if (id < columns.capacity) return;
   // Grow by a quarter, because doubling a million listings would take most of the memory budget.
-  const larger = columnsFor(
+  const larger = createColumns(
     Math.max(id + 1, columns.capacity + (columns.capacity >> 2), columns.capacity + FIRST_CAPACITY),
   );
   for (const name of Object.keys(ARRAY_TYPES) as (keyof ArrayTypes)[]) larger[name].set(columns[name]);

@@ -36,7 +36,7 @@ export interface Label {
 
 export interface Labels {
   byText: Map<string, Label>;
-  /** The label with a `number` is at index `number` - 1. */
+  /** The label with number n is at index n - 1. */
   all: Label[];
 }
 

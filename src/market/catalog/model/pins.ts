@@ -39,7 +39,6 @@ export function pinnedAsOf(model: { pins: readonly Pin[]; pinRevision: number },
   return pinned;
 }
 
-/** Applies pin periods that began or ended up to `lastRevision`. */
 export function applyPins(
   model: { pins: Pin[]; revision: number; pinRevision: number },
   periods: readonly PinPeriod[],

@@ -49,7 +49,7 @@ export type SortRule = {
   | { direction: 'descending'; pinnedFirst: true }
 );
 
-/** Rules of all sorts. Never add a figure that can fall: pages repeat no row only because keys rise or stay. */
+/** Rules of all sorts. Never add a figure that can fall, or later pages may repeat a row. */
 export const SORT_RULES = {
   new: { key: null, direction: 'descending', pinnedFirst: true, rises: false },
   karma: { key: 'votes', direction: 'descending', pinnedFirst: true, rises: true },

@@ -2,7 +2,7 @@ import { type Matches, passesTests } from './matches.ts';
 import type { Posting } from './posting.ts';
 import { atLeast, coversId, type Dense, denseLevel } from './posting-dense.ts';
 
-/** A set that adds `weight` (an integer of at least 1) times the member's level to the score. */
+/** A set that adds `weight` times level to the score of its members. The weight is an integer of at least 1. */
 export interface Weighted {
   readonly posting: Posting;
   readonly weight: number;

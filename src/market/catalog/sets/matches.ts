@@ -10,10 +10,7 @@ export interface Selection {
   readonly tests: readonly ((id: number) => boolean)[];
 }
 
-/**
- * A bit per id that passes the sets, 32 per word, without empty words. Memory is shared, so it is valid until the next `markMatches` or
- * change of a set.
- */
+/** A bit per id that passes the sets, 32 per word, without empty words. Shares memory: valid until a set changes or `markMatches` runs. */
 export interface Matches extends Selection {
   /** Word numbers in ascending order, and the bits of each. */
   readonly words: Uint32Array;
@@ -133,7 +130,6 @@ export function countMatches(matches: Matches): number {
   return total;
 }
 
-/** Returns matches below an id, newest first. */
 export function newestMatches(matches: Matches, below: number, limit: number): number[] {
   const found: number[] = [];
   forEachMatch(matches, below, (id) => found.length < limit && found.push(id) < limit);

@@ -1,7 +1,4 @@
-/**
- * A set as bit planes: one for membership, so that intersections read one word per 32 ids, and three for level - 1. Empty planes are
- * shared.
- */
+/** A set as bit planes: one for membership, so that intersections read one word per 32 ids, and three for level - 1. */
 export interface Dense {
   /** No level plane is shorter than this one. */
   member: Uint32Array;
@@ -88,7 +85,7 @@ export function setDense(dense: Dense, id: number, level: number): void {
   if (dense.own & 4) writeBit(dense.bit2, word, bit, (code & 4) !== 0);
 }
 
-/** Returns the bits of those ids, of a word's 32, whose level is at least `level`. */
+/** Returns a bit for each of a word's 32 ids whose level is at least `level`. */
 export function atLeast(dense: Dense, word: number, level: number): number {
   const bit0 = dense.bit0[word] as number;
   const bit1 = dense.bit1[word] as number;

@@ -122,8 +122,7 @@ function countMove(posting: MutablePosting, before: number, level: number): void
 }
 
 /**
- * Planes may take twice the memory of a list, because intersections are much faster. A set becomes a list again only above four times, so
- * that it does not flip at the edge.
+ * Planes may take twice a list's memory, because intersections are faster. To avoid flips, a set reverts to a list only above four times.
  */
 function becomeDenseIfFull(posting: MutablePosting): void {
   const { entries, count } = posting;

@@ -10,7 +10,7 @@ import { planShelf, type ShelfPlan } from './plan-shelf.ts';
 import { isModelBehind, openCursor, shelfParts } from './shelf-page.ts';
 
 const SEARCH_RETRY_SECONDS = 5;
-/** If there are very many searches, a set may be evicted between preparing and using it. */
+/** Retries are needed because under many searches a set may be evicted between preparing and using it. */
 const MOST_ATTEMPTS = 5;
 /** Limit of cached plans, about the number of filter combinations in use at a time. */
 const MOST_PLANS = 4_096;

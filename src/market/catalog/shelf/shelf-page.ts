@@ -72,7 +72,6 @@ function didYouMean(model: Model, plan: ShelfPlan): string | null {
 const WEIGHT_BASE = 512;
 const WEIGHTS_PER_NUMBER = 5;
 
-/** Lists the numbers that a cursor seals. */
 export function cursorNumbers({ revision, left, newest, isPinned, key, id, progress, weights }: PageCursor): number[] {
   return [revision, left, newest, isPinned ? 1 : 0, key, id, progress, ...packWeights(weights)];
 }

@@ -164,10 +164,7 @@ interface Scoring {
   names: Set<string>;
 }
 
-/**
- * Scores the words of a phrase, not the phrase, because all matches contain it. Repeated terms count once. They are compared by name,
- * because processes differ in which terms share a set.
- */
+/** Scores a phrase by its words, because all matches contain it. Compares repeated terms by name, because shared sets vary by process. */
 function addScored({ state, scored, names }: Scoring, term: QueryTerm, set: Posting): void {
   const add = (name: string, posting: Posting | null): void => {
     if (posting === null || names.has(name)) return;

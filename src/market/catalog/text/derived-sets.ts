@@ -4,8 +4,7 @@ import type { TextState } from './text-state.ts';
 import { groupOf } from './word-table.ts';
 
 /**
- * Sets built for queries; the least recently used are dropped. Membership depends only on a listing's own text, so each change updates each
- * set.
+ * Sets built for queries, with the least recently used dropped. Membership depends on a listing's own text, so a change updates every set.
  */
 export interface DerivedSets {
   readonly entries: Map<string, DerivedEntry>;

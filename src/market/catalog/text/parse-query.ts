@@ -2,8 +2,7 @@ import { isIdeograph, tokenize } from './tokenize.ts';
 import { SHORTEST_BEGINNING } from './word-table.ts';
 
 /**
- * A `word` matches in any form, a `beginning` also matches all words that begin with it, a `phrase` matches these exact words in a row in
- * one field.
+ * A `word` matches in any form, a `beginning` also any word that starts with it, and a `phrase` exactly these words in a row in one field.
  */
 export interface QueryTerm {
   readonly kind: 'word' | 'beginning' | 'phrase';

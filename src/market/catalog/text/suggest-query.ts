@@ -104,10 +104,7 @@ let older = new Uint8Array(80);
 let above = new Uint8Array(80);
 let row = new Uint8Array(80);
 
-/**
- * Returns the number of edits and swaps of neighbours, or `most` + 1 if there are more. Reads only cells near the diagonal. Words have at
- * most 64 characters.
- */
+/** Returns the number of edits and swaps, or `most` + 1 if there are more. Reads only cells near the diagonal. For up to 64 characters. */
 export function spellingDistance(from: string, to: string, most: number): number {
   const beyond = most + 1;
   if (Math.abs(from.length - to.length) > most) return beyond;

@@ -199,7 +199,7 @@ describe('after any changes', () => {
 describe('sets that take long', () => {
   const rest = 'lorem ipsum dolor universal';
 
-  /** Makes so makeManyListings listings that no set of these words is built within a call. */
+  /** Makes enough listings that no set of these words is built within a call. */
   function makeManyListings(giveWay: () => Promise<void>): { index: TextIndex; live: Map<number, ListingText> } {
     const index = createTextIndex({ giveWay });
     const live = new Map<number, ListingText>();

@@ -19,7 +19,7 @@ export interface TextsRead {
   newWords: string[];
 }
 
-/** Tokenizes listings: more than half of the work of indexing, and independent of the index. */
+/** Tokenizes listings. This is more than half of the indexing work and does not need the index. */
 export function createTextReader(): (texts: TextsToRead) => Answered<TextsRead> {
   const slots = createWordSlots();
   const chars = createWordChars();

@@ -73,10 +73,7 @@ export function decodeTokens(bytes: Uint8Array, start: number, length: number, i
   return count;
 }
 
-/**
- * Returns whether the tokens of `needle` occur in a row. No token's bytes begin another's, so it compares bytes where tokens begin. Marks
- * keep phrases from reaching across fields and tags.
- */
+/** Returns whether `needle` occurs where a token begins; no token's bytes begin another's. Marks keep phrases within one field or tag. */
 export function hasSequence(bytes: Uint8Array, start: number, length: number, needle: Uint8Array): boolean {
   const last = start + length - needle.length;
   const wanted = needle[0];

@@ -1,9 +1,6 @@
 import { withCapacity } from '../byte-runs.ts';
 
-/**
- * Hash table from words to numbers, with linear probing. It finds a word within a longer text; a Map would need a string per lookup, half
- * of the time of indexing.
- */
+/** Hash table (linear probing) that finds words within a longer text. A Map would need a string per lookup: half of the indexing time. */
 export interface WordSlots {
   /** Number and hash alternate. The number 0 marks an empty slot. */
   slots: Uint32Array;
@@ -83,10 +80,7 @@ function growSlots(table: WordSlots): void {
   }
 }
 
-/**
- * Characters of all words, because comparing strings is slow per character. The length precedes a word's characters, so that one memory
- * access reads both.
- */
+/** Characters of all words, because comparing strings is slow. A word's length precedes its characters, to read both in one access. */
 export interface WordChars {
   codes: Uint16Array;
   end: number;

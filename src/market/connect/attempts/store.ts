@@ -92,7 +92,6 @@ export async function redeemCode(
   return row === null ? null : { merchantId: row.merchant_id, keyId: row.key_id };
 }
 
-/** Deletes a batch of old attempts. */
 export async function sweepAttempts(database: Queryable, begunBefore: Date): Promise<void> {
   await database.run(sql`
     delete from connect_proofs where interaction_hash = any (array(

@@ -209,7 +209,7 @@ function followTail(tail: EventTail, notify: () => void): FollowedTail {
   };
 }
 
-/** Pause between rounds. News that arrives meanwhile is sent together. */
+/** Shortest pause between rounds. News that arrives meanwhile is sent together. */
 const EVERY_MS = 100;
 /** The pause is this many times as long as the round before it, so that streams never starve other work. */
 const REST_FACTOR = 4;

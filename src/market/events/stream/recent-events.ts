@@ -72,7 +72,7 @@ export function createBacklog<Client extends BehindClient>(options: BacklogOptio
 const EVENTS_KEPT = 1_000;
 /** Size of what a client gets at once, about what a connection takes without waiting. */
 const PORTION_BYTES = 65_536;
-/** Few are enough, because nearly all clients need one of a few portions and reconnecting clients need one each. */
+/** Few are enough, because nearly all clients need one of a few portions. Only reconnecting clients need others. */
 const PORTIONS_KEPT = 32;
 
 export interface Portion {
@@ -81,14 +81,12 @@ export interface Portion {
   upTo: number;
 }
 
-/**
- * The newest events as sent, encoded once for all clients. Restarts after a gap in the ids, because an event's index follows from its id.
- */
+/** The newest events as sent, encoded once for all clients. Restarts after a gap in the ids, because an id determines its index. */
 export interface RecentEvents {
   /** Id of the event before the first in memory. All events after it, up to `last`, are in memory. */
   base(): number;
   last(): number;
-  /** Drops all events up to `upTo`, for example when no client listens. */
+  /** Drops all events and continues after `upTo`, for example when no client listens. */
   forget(upTo: number): void;
   readTo(queryable: Queryable, upTo: number): Promise<void>;
   /** Returns the events after `cursor`, which must not be before `base`. Equal requests share the same bytes. */

@@ -110,7 +110,6 @@ export type ActionBody<Name extends IdentityEndpoint, Action extends Bodies<Name
   { action: Action }
 >;
 
-/** A call of one action of an identity endpoint. */
 export interface ActionCall<Name extends IdentityEndpoint, Action extends Bodies<Name>['action']> {
   body: ActionBody<Name, Action>;
   bearer: string | null;
