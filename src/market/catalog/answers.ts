@@ -81,7 +81,7 @@ interface AnswerDependencies {
   database: Database;
   clock: Clock;
   cache: ResponseCache;
-  made: number;
+  pagesMade: number;
 }
 
 export function createAnswers(options: {
@@ -93,7 +93,7 @@ export function createAnswers(options: {
   const { catalog, keepBytes } = options;
   const buffers = () => catalog.model().pages.buffers;
   const cache = createResponseCache({ clock: options.clock, mostBytes: keepBytes, buffers });
-  const parts: AnswerDependencies = { ...options, cache, made: 0 };
+  const dependencies: AnswerDependencies = { ...options, cache, pagesMade: 0 };
   let trimmedFor = { model: catalog.model(), version: 0 };
   const trim = (): void => {
     const model = catalog.model();
@@ -106,25 +106,25 @@ export function createAnswers(options: {
   return {
     fromMemory: (request, build, leastVersion) => {
       trim();
-      return fromMemory(parts, request, build, leastVersion);
+      return fromMemory(dependencies, request, build, leastVersion);
     },
     full: async (request, build) => {
       trim();
-      return await readFull(parts, request, build);
+      return await readFull(dependencies, request, build);
     },
     cache,
     trim,
-    pagesMade: () => parts.made,
+    pagesMade: () => dependencies.pagesMade,
   };
 }
 
 function fromMemory(
-  parts: AnswerDependencies,
+  dependencies: AnswerDependencies,
   request: ReadRequest,
   build: Build,
   leastVersion?: () => number,
 ): Prepared | null {
-  const { cache, catalog, clock } = parts;
+  const { cache, catalog, clock } = dependencies;
   const model = catalog.model();
   const key = request.acceptsGzip ? `${request.target}\ngzip` : request.target;
   const cached = cache.get(key);
@@ -140,7 +140,7 @@ function fromMemory(
   }
   const joined = joinEncoded(model, page, tag, request.acceptsGzip);
   if (joined === null) return null;
-  parts.made += 1;
+  dependencies.pagesMade += 1;
   return useResponse(cache.put(key, { version: model.version, ...joined }));
 }
 
@@ -165,13 +165,13 @@ function joinEncoded(model: Model, page: PageParts, tag: string, acceptsGzip: bo
 
 /** Reads evicted listings from the database. If one does not match the model, refreshes and retries, so no page mixes two moments. */
 async function readFull(
-  parts: AnswerDependencies,
+  dependencies: AnswerDependencies,
   request: ReadRequest,
   build: (model: Model) => PageParts,
 ): Promise<Prepared> {
-  const { catalog, database } = parts;
+  const { catalog, database } = dependencies;
   for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
-    const ready = fromMemory(parts, request, build);
+    const ready = fromMemory(dependencies, request, build);
     if (ready !== null) return ready;
     const model = catalog.model();
     const page = build(model);
@@ -224,13 +224,13 @@ export type MemoryRead = (call: MemoryCall) => Prepared | null;
 
 /** Parses a query string with an endpoint's schema. Returns null if it is invalid; the operation then refuses it. */
 export function readQueryAs<Schema extends z.ZodType>(schema: Schema, query: string): z.output<Schema> | null {
-  return unlessRefused(() => {
+  return nullIfRefused(() => {
     const read = schema.safeParse(readQuery(query));
     return read.success ? read.data : null;
   });
 }
 
-export function unlessRefused<T>(read: () => T | null): T | null {
+export function nullIfRefused<T>(read: () => T | null): T | null {
   try {
     return read();
   } catch (error) {

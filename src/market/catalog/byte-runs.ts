@@ -123,11 +123,11 @@ function freeIfEmpty(runs: ByteRuns, slab: Slab): void {
 /** Moves current runs out of the slab with the largest share of garbage. Takes some milliseconds, once in a thousand changes. */
 function compactRuns(runs: ByteRuns): void {
   if (runs.garbage <= Math.max(2 * runs.slabBytes, runs.live * GARBAGE_SHARE)) return;
-  const shareOf = (slab: Slab): number => slab.live / slab.bytes.length;
+  const liveShareOf = (slab: Slab): number => slab.live / slab.bytes.length;
   let victim: Slab | null = null;
   for (const slab of runs.table) {
     if (slab === null || slab === runs.open) continue;
-    if (shareOf(slab) < (victim === null ? 1 : shareOf(victim))) victim = slab;
+    if (liveShareOf(slab) < (victim === null ? 1 : liveShareOf(victim))) victim = slab;
   }
   for (let id = 0; victim !== null && victim.live > 0 && id < runs.slab.length; id += 1) {
     if (runs.slab[id] !== victim.number) continue;

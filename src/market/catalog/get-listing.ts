@@ -42,13 +42,7 @@ function detailTail(model: Model, id: number, comments: string): string | null {
 }
 
 /** Formats a page of comments as members of the detail, without braces. */
-function commentsJson(page: {
-  comments: readonly CommentOut[];
-  total: number;
-  limit: number;
-  hasMore: boolean;
-}): string {
-  const { comments, total, limit, hasMore } = page;
+function commentsJson(comments: readonly CommentOut[], total: number, limit: number, hasMore: boolean): string {
   const members = {
     comments,
     comments_total: total,
@@ -67,7 +61,7 @@ function noComments(limit: number): string {
 }
 
 function emptyPage(limit: number): string {
-  return commentsJson({ comments: [], total: 0, limit, hasMore: false });
+  return commentsJson([], 0, limit, false);
 }
 
 /** Returns the whole body, or null if the summary is not in memory. */
@@ -164,7 +158,7 @@ async function readComments(
     throw new Refusal('cursor_invalid', { detail: 'comments_after_id does not name a comment of this listing.' });
   const comments = rows.slice(0, limit).map(presentComment);
   const buyers = new Set(comments.flatMap(({ handle, verified_buyer }) => (verified_buyer ? [handle] : []))).size;
-  return { json: commentsJson({ comments, total: Number(total), limit, hasMore: rows.length > limit }), buyers };
+  return { json: commentsJson(comments, Number(total), limit, rows.length > limit), buyers };
 }
 
 function prepareDetail(model: Model, id: number, body: Uint8Array, tail: string): Prepared {

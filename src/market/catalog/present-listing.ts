@@ -72,7 +72,7 @@ export function presentSummary(row: ListingRow): ListingSummary {
     created_at: isoTime(row.created_at),
     // Keep the following members in the order of USUAL_MEMBERS, so that most listings share these bytes.
     pinned: row.pinned,
-    ...(row.world === null ? GOODS : presentThing(row.world, row.state)),
+    ...(row.world === null ? GOODS_MEMBERS : presentThing(row.world, row.state)),
     state: row.state,
     supersedes: row.supersedes === null ? null : Number(row.supersedes),
     superseded_by: row.superseded_by === null ? null : Number(row.superseded_by),
@@ -110,7 +110,7 @@ export function presentOwnOutline(row: ListingRow): z.output<typeof ownOutline> 
   };
 }
 
-const GOODS = {
+const GOODS_MEMBERS = {
   delivery_kind: 'artifact',
   city_url: null,
   world_offer_id: null,
@@ -126,7 +126,7 @@ const GOODS = {
 /** Members that most summaries share. They are contiguous in the JSON. */
 const USUAL_MEMBERS = {
   pinned: false,
-  ...GOODS,
+  ...GOODS_MEMBERS,
   state: 'live',
   supersedes: null,
   superseded_by: null,
@@ -135,7 +135,7 @@ const USUAL_MEMBERS = {
 
 export const USUAL_JSON = `,${JSON.stringify(USUAL_MEMBERS).slice(1, -1)},`;
 
-function presentThing(world: WorldFacts, state: ListingState): Pick<ListingSummary, keyof typeof GOODS> {
+function presentThing(world: WorldFacts, state: ListingState): Pick<ListingSummary, keyof typeof GOODS_MEMBERS> {
   return {
     delivery_kind: 'city_ownership',
     city_url: world.city_url,

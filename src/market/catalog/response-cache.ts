@@ -74,10 +74,10 @@ export function createResponseCache(options: {
     get: (key) => responses.get(key),
     put,
     text: (key, version, written) => {
-      const name = written.acceptsGzip ? `${key}\ngzip` : key;
-      const cached = responses.get(name);
+      const cacheKey = written.acceptsGzip ? `${key}\ngzip` : key;
+      const cached = responses.get(cacheKey);
       if (cached?.version === version) return useResponse(cached);
-      return useResponse(put(name, { version, ...writeText(buffers(), written) }));
+      return useResponse(put(cacheKey, { version, ...writeText(buffers(), written) }));
     },
     trim,
     clear: () => responses.clear(),

@@ -55,7 +55,7 @@ export async function readCommentPage(
   page: { listingId: bigint; afterId: bigint | null; limit: number },
 ): Promise<CommentPage> {
   const { listingId, afterId, limit } = page;
-  const newer = afterId === null ? empty : sql`and c.id > ${afterId}`;
+  const afterCursor = afterId === null ? empty : sql`and c.id > ${afterId}`;
   const cursorKnown =
     afterId === null
       ? sql`true`
@@ -64,7 +64,7 @@ export async function readCommentPage(
     select whole.total, whole.cursor_known, page.* from (
       select (select coalesce(sum(comments), 0)::int8 from listing_counters where listing_id = ${listingId}) as total, ${cursorKnown} as cursor_known
     ) whole left join (
-      ${comments} where c.listing_id = ${listingId} ${newer} order by c.id limit ${limit}
+      ${comments} where c.listing_id = ${listingId} ${afterCursor} order by c.id limit ${limit}
     ) page on true order by page.id`);
   const [first] = rows;
   return {
@@ -288,7 +288,7 @@ export async function readListingsOf(
   database: Queryable,
   page: { merchantId: bigint; limit: number; beforeId: bigint | null },
 ): Promise<ListingRow[]> {
-  const older = page.beforeId === null ? empty : sql`and l.id < ${page.beforeId}`;
+  const beforeCursor = page.beforeId === null ? empty : sql`and l.id < ${page.beforeId}`;
   return database.rows<ListingRow>(sql`
-    ${listings} where l.merchant_id = ${page.merchantId} ${older} order by l.id desc limit ${page.limit}`);
+    ${listings} where l.merchant_id = ${page.merchantId} ${beforeCursor} order by l.id desc limit ${page.limit}`);
 }

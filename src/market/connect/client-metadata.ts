@@ -121,7 +121,7 @@ function commonMetadata(metadata: Metadata): Metadata {
   if (Array.isArray(responses) && !responses.includes('code')) {
     throw new ClientFault('invalid_client_metadata', 'response_types must have code in it.');
   }
-  const shown = cleanName(name);
+  const clientName = cleanName(name);
   return {
     redirect_uris: redirects,
     // Loopback ports change with each run; the authorization server ignores the port only for native clients.
@@ -130,20 +130,18 @@ function commonMetadata(metadata: Metadata): Metadata {
       ? GRANT_TYPES.filter((type) => type === 'authorization_code' || grants.includes(type))
       : GRANT_TYPES,
     response_types: ['code'],
-    ...(shown === null ? {} : { client_name: shown }),
+    ...(clientName === null ? {} : { client_name: clientName }),
   };
 }
 
 /** Cuts untrusted text to one short line. Returns null if nothing is left. */
 export function cleanName(name: unknown): string | null {
   if (typeof name !== 'string') return null;
-  const plain = [
-    ...name
-      .slice(0, 1_000)
-      .replace(/[\p{C}\p{Z}]+/gu, ' ')
-      .trim(),
-  ];
-  return plain.length === 0 ? null : plain.slice(0, LONGEST_NAME).join('').trim();
+  const plain = name
+    .slice(0, 1_000)
+    .replace(/[\p{C}\p{Z}]+/gu, ' ')
+    .trim();
+  return plain === '' ? null : [...plain].slice(0, LONGEST_NAME).join('').trim();
 }
 
 /** Returns the host of the client's metadata document, or null if the client registered itself. */
@@ -216,8 +214,8 @@ export function createDocuments({ clock, log }: Pick<Market, 'clock' | 'log'>, f
       }
       const failure = freshFailure(url);
       if (failure !== null) return staleCopy(url, failure);
-      const underWay = pending.get(url);
-      if (underWay !== undefined) return await underWay;
+      const running = pending.get(url);
+      if (running !== undefined) return await running;
       const request = refetch(url).finally(() => pending.delete(url));
       pending.set(url, request);
       return await request;

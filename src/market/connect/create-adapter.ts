@@ -57,8 +57,8 @@ function createAdapter({ clock, config }: AdapterContext, model: string, queryab
       const at = clock.now();
       const lifeMs = expiresIn === undefined ? defaultLifeMs(model) : expiresIn * 1_000;
       const expiresAt = lifeMs === null ? null : new Date(at + lifeMs);
-      const kept = { model, idHash: idHash(id), grantId: payload.grantId ?? null, payload: withoutId(payload) };
-      await putArtifact(queryable(), { ...kept, createdAt: new Date(at), expiresAt });
+      const artifact = { model, idHash: idHash(id), grantId: payload.grantId ?? null, payload: withoutId(payload) };
+      await putArtifact(queryable(), { ...artifact, createdAt: new Date(at), expiresAt });
       await sweepArtifacts(queryable(), new Date(at - KEPT_MS));
     },
     find: async (id) => {

@@ -30,7 +30,7 @@ const TTL = {
 };
 const DOCUMENT_BYTES = 65_536;
 const CLIENT_DOCUMENTS = 'draft-02';
-const OFF = { enabled: false };
+const DISABLED = { enabled: false };
 const CLIENTS_LIMIT = 'oauth_clients_per_ip_hour';
 /** Multiplies the limit for configured hosts, which have many documents and few addresses to call from. */
 const TIMES_FOR_HOSTS = 10;
@@ -107,9 +107,9 @@ function featuresOf(market: Market, documents: Documents): NonNullable<Configura
       // We cache documents ourselves.
       cacheDuration: { min: 1, max: 1 },
     },
-    devInteractions: OFF,
-    dPoP: OFF,
-    pushedAuthorizationRequests: OFF,
+    devInteractions: DISABLED,
+    dPoP: DISABLED,
+    pushedAuthorizationRequests: DISABLED,
     registration: { enabled: true },
     resourceIndicators: {
       enabled: true,
@@ -121,8 +121,8 @@ function featuresOf(market: Market, documents: Documents): NonNullable<Configura
       useGrantedResource: () => true,
     },
     revocation: { enabled: true, allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId },
-    rpInitiatedLogout: OFF,
-    userinfo: OFF,
+    rpInitiatedLogout: DISABLED,
+    userinfo: DISABLED,
   };
 }
 

@@ -19,7 +19,7 @@ const PARAMETERS: ReadonlySet<string> = new Set([
   ...['request', 'request_uri', 'registration'],
 ]);
 
-const SPECIAL: ReadonlySet<string> = new Set(['scope', 'prompt', 'response_type', 'response_mode']);
+const NORMALIZED_PARAMETERS: ReadonlySet<string> = new Set(['scope', 'prompt', 'response_type', 'response_mode']);
 
 /** Only a code in the query is supported. With another mode, even the refusal would be sent in that mode. */
 const REQUIRED_VALUES: Readonly<Record<string, string>> = { response_type: 'code', response_mode: 'query' };
@@ -70,7 +70,7 @@ export function normalizeQuery(query: string): string {
   const special = new Map<string, string[]>();
   for (const pair of query.split('&')) {
     const [name, value] = splitPair(pair);
-    if (SPECIAL.has(name)) special.set(name, [...(special.get(name) ?? []), value]);
+    if (NORMALIZED_PARAMETERS.has(name)) special.set(name, [...(special.get(name) ?? []), value]);
     else if (PARAMETERS.has(name)) kept.push(pair);
   }
   const added = new URLSearchParams();

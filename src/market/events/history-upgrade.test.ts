@@ -16,12 +16,12 @@ import { createSequencer } from './sequencer.ts';
 // The tests upgrade a log that was written before it could be filtered by listing.
 
 const db = testDatabase({ migrated: false });
-const whole = fileURLToPath(new URL('../../../migrations/market', import.meta.url));
+const migrationsFolder = fileURLToPath(new URL('../../../migrations/market', import.meta.url));
 let before: string;
 beforeAll(async () => {
   before = await mkdtemp(join(tmpdir(), 'openaisle-before-'));
-  for (const name of await readdir(whole)) {
-    if (name < '0013') await cp(join(whole, name), join(before, name));
+  for (const name of await readdir(migrationsFolder)) {
+    if (name < '0013') await cp(join(migrationsFolder, name), join(before, name));
   }
 });
 afterAll(() => rm(before, { recursive: true }));
@@ -61,7 +61,7 @@ it('is asked for by listing like one written since, numbered or not, and holds t
   await write('{"listing_id":7}');
   const bytes = () => database.rows(sql`select queue_id, id, canonical from events order by queue_id`);
   const old = await bytes();
-  expect((await migrate(db.url, whole))[0]).toBe('0013-history-of-a-listing');
+  expect((await migrate(db.url, migrationsFolder))[0]).toBe('0013-history-of-a-listing');
   // The rows that these events refer to never existed.
   await onServer(db.url, 'alter table events disable trigger events_tell_of_the_books');
   expect(await bytes()).toEqual(old);

@@ -25,8 +25,8 @@ interface View {
 }
 
 export function createEventTail(): EventTail {
-  const none: View = { total: 0, events: [] };
-  let views: Record<Scope, View> = { door: none, window: none };
+  const emptyView: View = { total: 0, events: [] };
+  let views: Record<Scope, View> = { door: emptyView, window: emptyView };
   let newestId = 0n;
 
   return {
@@ -34,7 +34,7 @@ export function createEventTail(): EventTail {
       const { newestId: upTo, news } = await readNews(queryable, newestId, KEPT_EVENTS);
       if (upTo === newestId) return null;
       // A shorter log is a different log, and all of it came with the news.
-      const earlier = upTo < newestId ? { door: none, window: none } : views;
+      const earlier = upTo < newestId ? { door: emptyView, window: emptyView } : views;
       return () => {
         const doorNews = news.filter(({ in_door: inDoor }) => inDoor);
         views = {
@@ -71,7 +71,7 @@ export interface EventPage {
   nextBeforeId: number | null;
 }
 
-const content = eventOut.omit({ id: true });
+const contentSchema = eventOut.omit({ id: true });
 
 /** Reads the newest events of the filter below the cursor. A transaction reads from its own snapshot. */
 export async function readEventPage(
@@ -93,7 +93,7 @@ export async function readEventPage(
 }
 
 export function toRecord(id: bigint, canonical: Buffer): EventRecord {
-  const { at, kind, actor, detail } = content.parse(JSON.parse(canonical.toString('utf8')));
+  const { at, kind, actor, detail } = contentSchema.parse(JSON.parse(canonical.toString('utf8')));
   return { id: Number(id), at, kind, actor, detail };
 }
 

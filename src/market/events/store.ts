@@ -79,8 +79,8 @@ export async function readSlice(
   page: { limit: number; beforeId: bigint | null },
 ): Promise<EventSlice> {
   const { nth, total, matches } = filterInSql(filter);
-  const older = page.beforeId === null ? empty : sql`and id < ${page.beforeId}`;
-  const known =
+  const beforeCursor = page.beforeId === null ? empty : sql`and id < ${page.beforeId}`;
+  const cursorKnown =
     page.beforeId === null ? sql`true` : sql`exists (select from events where id = ${page.beforeId} ${matches})`;
   const found = await database.rows<{
     total: bigint;
@@ -92,11 +92,11 @@ export async function readSlice(
     select whole.total, whole.cursor_known, page.id, page.nth, page.canonical
     from (
       select coalesce((${total}), 0) as total,
-        ${known} as cursor_known
+        ${cursorKnown} as cursor_known
     ) whole
     left join (
       select id, ${nth} as nth, canonical from events
-      where id is not null ${matches} ${older} order by id desc limit ${page.limit}
+      where id is not null ${matches} ${beforeCursor} order by id desc limit ${page.limit}
     ) page on true
     order by page.id desc`);
   const [first] = found;

@@ -58,13 +58,13 @@ export interface PageStart {
 const columns = sql`p.id, p.listing_id, l.title, l.removed_at, seller.handle as seller, p.price_units, p.paid_units, p.tx_hash,
   p.verified_via, p.block_number, p.created_at, ${attributeColumns}`;
 const joined = sql`purchases p join listings l on l.id = p.listing_id join merchants seller on seller.id = l.merchant_id`;
-const older = (beforeId: bigint | null): Sql => (beforeId === null ? empty : sql`and p.id < ${beforeId}`);
+const beforeCursor = (beforeId: bigint | null): Sql => (beforeId === null ? empty : sql`and p.id < ${beforeId}`);
 
 /** Reads newest first. */
 export async function readPurchases(database: Queryable, page: HistoryPage): Promise<PurchaseRow[]> {
   return database.rows<PurchaseRow>(sql`
     select ${columns} from ${joined}
-    where p.merchant_id = ${page.merchantId} ${older(page.beforeId)} order by p.id desc limit ${page.limit}`);
+    where p.merchant_id = ${page.merchantId} ${beforeCursor(page.beforeId)} order by p.id desc limit ${page.limit}`);
 }
 
 /** Also reads the goods, or the receipt of a thing from a city. */
@@ -74,7 +74,7 @@ export async function readBought(database: Queryable, page: HistoryPage): Promis
       ${raw(receiptJson)} as receipt
     from ${joined} left join artifacts a on a.listing_id = l.id
       left join world_listings w on w.listing_id = p.world_listing_id left join world_checkouts c on c.id = p.checkout_id
-    where p.merchant_id = ${page.merchantId} ${older(page.beforeId)} order by p.id desc limit ${page.limit}`);
+    where p.merchant_id = ${page.merchantId} ${beforeCursor(page.beforeId)} order by p.id desc limit ${page.limit}`);
 }
 
 export type OwnGoodsRow = Pick<
@@ -104,13 +104,13 @@ export async function readSales(database: Queryable, page: HistoryPage): Promise
 }
 
 export async function readPurchasesStart(database: Queryable, page: HistoryPage): Promise<PageStart> {
-  const isKnown = sql`purchases where merchant_id = ${page.merchantId} and id = ${page.beforeId}`;
-  return readPageStart(database, sql`purchases`, isKnown, page);
+  const cursorRow = sql`purchases where merchant_id = ${page.merchantId} and id = ${page.beforeId}`;
+  return readPageStart(database, sql`purchases`, cursorRow, page);
 }
 
 export async function readSalesStart(database: Queryable, page: HistoryPage): Promise<PageStart> {
-  const isKnown = sql`sales_of_merchants where merchant_id = ${page.merchantId} and purchase_id = ${page.beforeId}`;
-  return readPageStart(database, sql`sales`, isKnown, page);
+  const cursorRow = sql`sales_of_merchants where merchant_id = ${page.merchantId} and purchase_id = ${page.beforeId}`;
+  return readPageStart(database, sql`sales`, cursorRow, page);
 }
 
 /** Reads others' comments under the merchant's comments and listings, newest first. A comment under both appears once. */
@@ -123,21 +123,21 @@ export async function readReplies(database: Queryable, page: HistoryPage): Promi
 }
 
 export async function readRepliesStart(database: Queryable, page: HistoryPage): Promise<PageStart> {
-  const isKnown = sql`replies_to_merchants where merchant_id = ${page.merchantId} and comment_id = ${page.beforeId}`;
-  return readPageStart(database, sql`replies`, isKnown, page);
+  const cursorRow = sql`replies_to_merchants where merchant_id = ${page.merchantId} and comment_id = ${page.beforeId}`;
+  return readPageStart(database, sql`replies`, cursorRow, page);
 }
 
 export async function readListingsStart(database: Queryable, page: HistoryPage): Promise<PageStart> {
-  const isKnown = sql`listings where merchant_id = ${page.merchantId} and id = ${page.beforeId}`;
-  return readPageStart(database, sql`listings`, isKnown, page);
+  const cursorRow = sql`listings where merchant_id = ${page.merchantId} and id = ${page.beforeId}`;
+  return readPageStart(database, sql`listings`, cursorRow, page);
 }
 
 /** Reads total and cursor check. `counter` is the column of merchant_counters that counts this history's rows. */
-async function readPageStart(database: Queryable, counter: Sql, isKnown: Sql, page: HistoryPage): Promise<PageStart> {
-  const known = page.beforeId === null ? sql`true` : sql`exists (select from ${isKnown})`;
+async function readPageStart(database: Queryable, counter: Sql, cursorRow: Sql, page: HistoryPage): Promise<PageStart> {
+  const cursorKnown = page.beforeId === null ? sql`true` : sql`exists (select from ${cursorRow})`;
   return database.one<PageStart>(sql`
     select coalesce((select sum(${counter}) from merchant_counters where merchant_id = ${page.merchantId}), 0)::int8 as total,
-      ${known} as "cursorKnown"`);
+      ${cursorKnown} as "cursorKnown"`);
 }
 
 export interface ReviewRow {

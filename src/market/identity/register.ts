@@ -98,14 +98,8 @@ export async function addMerchant(
   market: Pick<Market, 'clock' | 'wakeEvents'>,
   { id, handle, model, clientClass, secrets }: MerchantToAdd,
 ): Promise<void> {
-  await insertMerchant(tx, {
-    ...secrets,
-    id,
-    handle,
-    model,
-    clientClass,
-    joinedAt: new Date(market.clock.now()),
-  });
+  const joinedAt = new Date(market.clock.now());
+  await insertMerchant(tx, { ...secrets, id, handle, model, clientClass, joinedAt });
   await recordEvent(tx, market, { kind: 'register', actor: handle, detail: { merchant_id: Number(id) } });
 }
 

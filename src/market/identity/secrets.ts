@@ -89,11 +89,8 @@ export interface PepperStatus extends PepperUse {
 }
 
 /** Returns every version in the file or in use by the database, newest first, with counts only. */
-export async function readPepperStatus({
-  database,
-  clock,
-  pepper,
-}: Pick<Market, 'database' | 'clock' | 'pepper'>): Promise<PepperStatus[]> {
+export async function readPepperStatus(market: Pick<Market, 'database' | 'clock' | 'pepper'>): Promise<PepperStatus[]> {
+  const { database, clock, pepper } = market;
   const uses = new Map((await countPepperUses(database, new Date(clock.now()))).map((use) => [use.version, use]));
   const inFile = new Set(pepper.hashes('').map(({ version }) => version));
   const versions = [...new Set([...inFile, ...uses.keys()])].sort((a, b) => b - a);

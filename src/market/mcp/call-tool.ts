@@ -48,12 +48,8 @@ export async function callTool(
     mustBeProven(tool, toolRequest);
     const answer = await askRoute(tools, toolRequest, tool, call);
     if (answer.status < 300 && tool.name === 'me') await tools.markProven(toolRequest);
-    return resultOf(
-      tools,
-      tool,
-      answer,
-      tool.asks === 'front_door' ? listTools(await listedFor(tools, toolRequest)) : [],
-    );
+    const listed = tool.asks === 'front_door' ? listTools(await listedFor(tools, toolRequest)) : [];
+    return resultOf(tools, tool, answer, listed);
   } catch (error) {
     return toolResult(contextOf(tools), await readAnswer(tools.inside.refuse(error, toolRequest.incoming)), null);
   }
@@ -161,14 +157,14 @@ type Arguments = Readonly<Record<string, unknown>>;
 
 /** Adds the tool's defaults (pages that fit into a context window), and passes the listing's id under the name that the route uses. */
 function withDefaults({ asks, defaults = {} }: KnownTool, args: Arguments): Arguments {
-  const called = asks === 'front_door' ? null : listingArgument(asks);
-  const { [OTHER_NAME[called ?? 'id']]: other, ...rest } = args;
-  if (called === null || other === undefined) return { ...defaults, ...args };
-  const named = args[called];
-  if (named !== undefined && String(named) !== String(other)) {
-    throw refuseArgument(OTHER_NAME[called], `is another listing than ${called}`);
+  const argumentName = asks === 'front_door' ? null : listingArgument(asks);
+  const { [OTHER_NAME[argumentName ?? 'id']]: other, ...rest } = args;
+  if (argumentName === null || other === undefined) return { ...defaults, ...args };
+  const listingId = args[argumentName];
+  if (listingId !== undefined && String(listingId) !== String(other)) {
+    throw refuseArgument(OTHER_NAME[argumentName], `is another listing than ${argumentName}`);
   }
-  return { ...defaults, ...rest, [called]: named ?? other };
+  return { ...defaults, ...rest, [argumentName]: listingId ?? other };
 }
 
 const OTHER_NAME = { id: 'listing_id', listing_id: 'id' } as const;
@@ -180,11 +176,11 @@ function splitArguments(asks: readonly ToolForm[], args: Arguments): SplitArgume
   const rest = new Map(Object.entries(args));
   const params = Object.fromEntries(
     namesOf(endpoint.params).map((name) => {
-      const called = name === 'id' ? (form.id ?? name) : name;
-      const value = rest.get(called);
-      rest.delete(called);
-      if (value === undefined) throw refuseArgument(called, 'is required');
-      return [name, textOfArgument(called, value)];
+      const argumentName = name === 'id' ? (form.id ?? name) : name;
+      const value = rest.get(argumentName);
+      rest.delete(argumentName);
+      if (value === undefined) throw refuseArgument(argumentName, 'is required');
+      return [name, textOfArgument(argumentName, value)];
     }),
   );
   const inQuery = namesOf(endpoint.query);

@@ -13,7 +13,7 @@ import { authenticate } from '../identity/authenticate.ts';
 import type { ToolContext } from './call-tool.ts';
 import { createProtocolServer } from './create-protocol-server.ts';
 import type { Message } from './messages.ts';
-import { type McpMountOptions, mountMcp, type ToolRequest } from './mount-mcp.ts';
+import { mountMcp, type ToolRequest } from './mount-mcp.ts';
 import { findTool } from './tool-catalog.ts';
 
 const MOST_SUBSCRIPTIONS = 32;
@@ -35,11 +35,7 @@ export function createMcp(market: Market, connector: Connector, inside: Internal
     // The library reports malformed messages here and answers their senders.
     onerror: (error) => market.log.info('mcp_message_refused', { error }),
   });
-  const shared: Omit<McpMountOptions, 'path' | 'admit'> = {
-    baseUrl,
-    guard: inside.guard,
-    handle: handler.fetch,
-  };
+  const shared = { baseUrl, guard: inside.guard, handle: handler.fetch };
   return [
     ...mountMcp({ ...shared, path: MCP_PATH }),
     ...mountMcp({
@@ -105,6 +101,6 @@ function requireScope({ scopes, proven }: HostedCaller, { method, params }: Mess
 
 function challengeHeaders(baseUrl: string, fields: Readonly<Record<string, string>>): Record<string, string> {
   const all = { ...fields, resource_metadata: `${baseUrl}/.well-known/oauth-protected-resource${CONNECT_PATH}` };
-  const words = Object.entries(all).map(([name, value]) => `${name}="${value}"`);
-  return { 'www-authenticate': `Bearer ${words.join(', ')}` };
+  const pairs = Object.entries(all).map(([name, value]) => `${name}="${value}"`);
+  return { 'www-authenticate': `Bearer ${pairs.join(', ')}` };
 }

@@ -12,9 +12,9 @@ const WITHOUT_META: Readonly<Record<string, string>> = {
 
 /** Returns the next step after a tool asked for payment, or null for tools that never do. */
 export function paymentSteps(tool: string): string | null {
-  const without = WITHOUT_META[tool === 'list_world' ? 'list_item' : tool];
-  if (without === undefined) return null;
-  return `Sign one of accepts and call ${tool} again with the same arguments and the proof in _meta["${META.payment}"]. ${without}`;
+  const alternative = WITHOUT_META[tool === 'list_world' ? 'list_item' : tool];
+  if (alternative === undefined) return null;
+  return `Sign one of accepts and call ${tool} again with the same arguments and the proof in _meta["${META.payment}"]. ${alternative}`;
 }
 
 const PAY_WITHOUT_META = Object.values(WITHOUT_META);

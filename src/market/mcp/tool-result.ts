@@ -87,8 +87,8 @@ function adaptToTool(
   }
   if (tool === 'front_door') {
     const { endpoints: _, start, rules, ...rest } = body;
-    const ours = rewriteOwnTexts({ start, rules }, baseUrl) as object;
-    return { ...rest, ...ours, tools: listed.map(({ name, title }) => ({ name, title })) };
+    const ownTexts = rewriteOwnTexts({ start, rules }, baseUrl) as object;
+    return { ...rest, ...ownTexts, tools: listed.map(({ name, title }) => ({ name, title })) };
   }
   // Every text here is ours. Endpoints for programs that no tool replaces keep their addresses.
   if (tool === 'official_facts') return rewriteOwnTexts(body, baseUrl) as Record<string, unknown>;

@@ -35,8 +35,8 @@ export interface Source {
 }
 
 export async function readFollowers(queryable: Queryable, followers: readonly Follower[]): Promise<(() => void)[]> {
-  const applies = await Promise.all(followers.map((follower) => follower.read(queryable)));
-  return applies.filter((apply) => apply !== null);
+  const appliers = await Promise.all(followers.map((follower) => follower.read(queryable)));
+  return appliers.filter((apply) => apply !== null);
 }
 
 /**
@@ -47,14 +47,14 @@ export async function readFollowers(queryable: Queryable, followers: readonly Fo
 export async function applyFeed(model: Model, since: Moment, source: Source): Promise<Moment | null> {
   const { database, followers, requestedIds } = source;
   const request = { revision: BigInt(model.revision), most: MOST_AT_ONCE, requestedIds: requestedIds.map(BigInt) };
-  const [applies, changes] = await database.transaction(
+  const [appliers, changes] = await database.transaction(
     // Send the commit with the last query, so that the transaction takes one round trip.
     (tx) => Promise.all([readFollowers(tx, followers), peekAtChanges(tx.last, since, request)]),
     // Plan once, because planning takes three times as long as execution.
     { isolation: 'repeatable read', readOnly: true, planned: 'once' },
   );
   if (changes.listings === null) return applyFeedInPortions(model, since, source);
-  applyRows(model, { listings: changes.listings, applies, lastRevision: changes.lastRevision });
+  applyRows(model, { listings: changes.listings, appliers, lastRevision: changes.lastRevision });
   return momentOf(changes);
 }
 
@@ -81,12 +81,8 @@ async function applyFeedInPortions(model: Model, since: Moment, source: Source):
         if (stopped?.aborted) return since;
       }
       const pins = lastRevision > BigInt(model.revision) ? await readPinPeriods(tx, BigInt(model.revision)) : [];
-      applyRows(model, {
-        ...(await readPortion()),
-        pins,
-        applies: await readFollowers(tx, followers),
-        lastRevision,
-      });
+      const rows = await readPortion();
+      applyRows(model, { ...rows, pins, appliers: await readFollowers(tx, followers), lastRevision });
       return momentOf(changes);
     },
     // Plan each time, because the number of changes varies by a factor of thousands.
@@ -98,7 +94,7 @@ interface ChangedRows {
   merchants?: readonly MerchantRow[];
   listings: readonly ListingRow[];
   pins?: readonly PinPeriod[];
-  applies?: readonly (() => void)[];
+  appliers?: readonly (() => void)[];
   /** Omitted while earlier acts may still be missing. */
   lastRevision?: bigint;
 }
@@ -106,13 +102,13 @@ interface ChangedRows {
 /** Applies everything synchronously, so that no reader sees half of it. */
 function applyRows(
   model: Model,
-  { merchants = [], listings, pins = [], applies = [], lastRevision }: ChangedRows,
+  { merchants = [], listings, pins = [], appliers = [], lastRevision }: ChangedRows,
 ): void {
   model.torn = true;
   for (const row of merchants) applyMerchant(model, row);
   for (const row of listings) applyListing(model, row);
   if (lastRevision !== undefined) applyPins(model, pins, lastRevision);
-  for (const applyNews of applies) applyNews();
-  if (merchants.length + listings.length + pins.length + applies.length > 0) model.version += 1;
+  for (const applyNews of appliers) applyNews();
+  if (merchants.length + listings.length + pins.length + appliers.length > 0) model.version += 1;
   model.torn = false;
 }

@@ -164,16 +164,8 @@ async function fillMissing({ model, isAbandoned, loadListings, clock, log, stopp
   }
 }
 
-async function indexModel({
-  state,
-  model,
-  startedAt,
-  isAbandoned,
-  database,
-  clock,
-  log,
-  stopped,
-}: BackgroundFill): Promise<void> {
+async function indexModel(fill: BackgroundFill): Promise<void> {
+  const { state, model, startedAt, isAbandoned, database, clock, log, stopped } = fill;
   const failed = async (error: unknown): Promise<void> => {
     log.warn('catalog_not_searchable_yet', { error });
     await clock.sleep(RETRY_MS, stopped);

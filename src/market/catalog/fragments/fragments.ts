@@ -47,8 +47,8 @@ interface FragmentStore {
 }
 
 function createFragmentStore(slabBytes: number, middle: Uint8Array): FragmentStore {
-  const none = new Uint32Array(0);
-  const columns = { size: none, head: none, line: none, cut: none, version: none, stamp: none };
+  const empty = new Uint32Array(0);
+  const columns = { size: empty, head: empty, line: empty, cut: empty, version: empty, stamp: empty };
   return { runs: createByteRuns(slabBytes), middle: Buffer.from(middle), ...columns };
 }
 
@@ -201,14 +201,14 @@ export interface FragmentsOptions {
 /** Above the budget, evicts the lowest ids, because the oldest listings are requested least. */
 export function createFragments(options: FragmentsOptions): Fragments {
   const { budgetBytes, usualMiddle = new Uint8Array(0) } = options;
-  const smallEnough = Math.max(SMALLEST_SLAB_BYTES, Math.floor(budgetBytes / SLABS_PER_BUDGET));
-  const slabBytes = Math.min(options.slabBytes ?? SLAB_BYTES, smallEnough);
+  const largestSlabBytes = Math.max(SMALLEST_SLAB_BYTES, Math.floor(budgetBytes / SLABS_PER_BUDGET));
+  const slabBytes = Math.min(options.slabBytes ?? SLAB_BYTES, largestSlabBytes);
   const store = createFragmentStore(slabBytes, usualMiddle);
   const { runs } = store;
   const mostLive = Math.max(budgetBytes * LEAST_LIVE_SHARE, (budgetBytes - SPARE_SLABS * slabBytes) * LIVE_SHARE);
   // Lower ids are not stored, because they would be evicted first anyway.
   let lowestStored = 1;
-  let puts = 0;
+  let lastVersion = 0;
 
   return {
     put(id, bytes, span) {
@@ -226,8 +226,8 @@ export function createFragments(options: FragmentsOptions): Fragments {
       store.line[id] = line;
       store.cut[id] = cut;
       store.stamp.fill(0, id * 2, id * 2 + 2);
-      puts = (puts + 1) >>> 0 || 1;
-      store.version[id] = puts;
+      lastVersion = (lastVersion + 1) >>> 0 || 1;
+      store.version[id] = lastVersion;
       if (id >= lowestStored) putRun(runs, id, partsOf(store, bytes, cut));
       else writeStamp(store, id, bytes);
       for (; runs.live > mostLive; lowestStored++) {

@@ -110,9 +110,9 @@ function labelOf({ byText, all }: Labels, text: string): Label {
 function countSales(model: Model, { id, merchantId, sales }: ListingFigures): void {
   const merchant = model.merchants[merchantId];
   if (merchant === undefined) throw new Error(`listing ${id} is of a merchant that is not known`);
-  const more = sales - (model.columns.sales[id] ?? 0);
-  if (more === 0) return;
-  merchant.sales += more;
+  const addedSales = sales - (model.columns.sales[id] ?? 0);
+  if (addedSales === 0) return;
+  merchant.sales += addedSales;
   merchant.json = null;
 }
 
@@ -132,15 +132,15 @@ function updateOrders(
   row: ListingFigures,
   { id, wasLive, isLive }: LiveChange,
 ): void {
-  const entered: SortedIds[] = [];
+  const enteredOrders: SortedIds[] = [];
   for (const { name, key } of ORDERS) {
     const same = columns[key][id] === row[key];
     if (wasLive && !(isLive && same)) removeSorted(orders[name], id);
-    if (isLive && !(wasLive && same)) entered.push(orders[name]);
+    if (isLive && !(wasLive && same)) enteredOrders.push(orders[name]);
   }
   for (const { sort, key } of RISING) moveValue(sums[sort], columns[key][id] ?? 0, row[key]);
   for (const figure of FIGURES) columns[figure][id] = row[figure];
-  for (const order of entered) insertSorted(order, id);
+  for (const order of enteredOrders) insertSorted(order, id);
 }
 
 export function putFragment(model: Model, id: number, row: ListingRow): void {

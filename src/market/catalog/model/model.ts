@@ -128,16 +128,16 @@ export function createModel(options: ModelOptions): Model {
 }
 
 function createLabels(): Model['labels'] {
-  const made = ['tags', ...ATTRIBUTE_NAMES].map((kind) => [kind, { byText: new Map(), all: [] }]);
-  return Object.fromEntries(made) as Model['labels'];
+  const entries = ['tags', ...ATTRIBUTE_NAMES].map((kind) => [kind, { byText: new Map(), all: [] }]);
+  return Object.fromEntries(entries) as Model['labels'];
 }
 
 function createOrders(columns: Columns): Model['orders'] {
-  const made = ORDERS.map(({ name, key, direction }) => {
+  const entries = ORDERS.map(({ name, key, direction }) => {
     const read = READ_FIGURE[key];
     return [name, createSortedIds((id) => read(columns, id), direction)] as const;
   });
-  return Object.fromEntries(made) as Model['orders'];
+  return Object.fromEntries(entries) as Model['orders'];
 }
 
 /** Tracks up to which id the JSON of listings has been read. Infinity once no more will be read. */

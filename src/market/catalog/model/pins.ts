@@ -31,11 +31,11 @@ const pinnedCache = new WeakMap<object, Map<number, Pinned>>();
 export function pinnedAsOf(model: { pins: readonly Pin[]; pinRevision: number }, revision: number): Pinned {
   // Do not cache an act this copy has not reached, because more of its pins may follow.
   if (revision > model.pinRevision) return pinnedAt(model.pins, revision);
-  const asOf = pinnedCache.get(model) ?? new Map<number, Pinned>();
-  pinnedCache.set(model, asOf);
-  const pinned = asOf.get(revision) ?? pinnedAt(model.pins, revision);
-  if (asOf.size >= MOST_REVISIONS) asOf.clear();
-  asOf.set(revision, pinned);
+  const byRevision = pinnedCache.get(model) ?? new Map<number, Pinned>();
+  pinnedCache.set(model, byRevision);
+  const pinned = byRevision.get(revision) ?? pinnedAt(model.pins, revision);
+  if (byRevision.size >= MOST_REVISIONS) byRevision.clear();
+  byRevision.set(revision, pinned);
   return pinned;
 }
 

@@ -39,12 +39,8 @@ export function shelvesFromMemory({ answers, shelfCursors }: MarketCatalog): Mem
 }
 
 /** Handles what memory cannot answer: loads missing listings, prepares searches and refuses. */
-export function makeBrowseShelves({
-  model,
-  fresh,
-  answers,
-  shelfCursors,
-}: MarketCatalog): MarketRead<Endpoints['browseShelves']> {
+export function makeBrowseShelves(catalog: MarketCatalog): MarketRead<Endpoints['browseShelves']> {
+  const { model, fresh, answers, shelfCursors } = catalog;
   return async (_market, call) => {
     const plan = planShelf(call.query);
     const cursor = openCursor(shelfCursors, plan, call.query.cursor);

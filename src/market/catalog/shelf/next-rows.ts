@@ -92,15 +92,15 @@ function revisionOf({ model, plan, matches }: RowsRequest): number {
 
 function readRows(request: RowsRequest, limit: number): Row[] {
   const { plan } = request;
-  if (plan.sort === 'relevance') return byRelevance(request, limit);
+  if (plan.sort === 'relevance') return rowsByRelevance(request, limit);
   if (isKeySort(plan.sort) && !SORT_RULES[plan.sort].pinnedFirst)
-    return byKey(request, plan.sort, request.matches, limit);
+    return rowsByKey(request, plan.sort, request.matches, limit);
   const pinned = pinnedAsOf(request.model, request.cursor?.revision ?? request.model.pinRevision);
   if (pinned.ids.size === 0) return unpinnedRows(request, request.matches, limit);
-  const leading = pinnedRows(request, pinned, limit);
-  if (leading.length >= limit) return leading;
+  const leadingRows = pinnedRows(request, pinned, limit);
+  if (leadingRows.length >= limit) return leadingRows;
   const others = withTest(request.matches, (id) => !pinned.ids.has(id));
-  return [...leading, ...unpinnedRows(request, others, limit - leading.length)];
+  return [...leadingRows, ...unpinnedRows(request, others, limit - leadingRows.length)];
 }
 
 function pinnedRows({ model, plan, matches, cursor }: RowsRequest, pinned: Pinned, limit: number): Row[] {
@@ -120,12 +120,12 @@ function comesAfter(key: number, id: number, cursor: PageCursor): boolean {
 
 function unpinnedRows(request: RowsRequest, matches: Matches, limit: number): Row[] {
   const { model, plan, cursor } = request;
-  if (isKeySort(plan.sort)) return byKey(request, plan.sort, matches, limit);
+  if (isKeySort(plan.sort)) return rowsByKey(request, plan.sort, matches, limit);
   const below = cursor === null ? model.newestId + 1 : cursor.isPinned ? cursor.newest + 1 : cursor.id;
   return newestMatches(matches, below, limit).map((id) => ({ id, key: 0, isPinned: false }));
 }
 
-function byKey(request: RowsRequest, sort: keyof Model['orders'], matches: Matches, limit: number): Row[] {
+function rowsByKey(request: RowsRequest, sort: keyof Model['orders'], matches: Matches, limit: number): Row[] {
   const { model, cursor } = request;
   const order = model.orders[sort];
   const after = cursor === null || cursor.isPinned ? null : { key: cursor.key, id: cursor.id };
@@ -147,7 +147,7 @@ function withTest(matches: Matches, test: (id: number) => boolean): Matches {
   return { ...matches, tests: [...matches.tests, test] };
 }
 
-function byRelevance({ model, matches, scored, cursor }: RowsRequest, limit: number): Row[] {
+function rowsByRelevance({ model, matches, scored, cursor }: RowsRequest, limit: number): Row[] {
   const toRow = ({ id, score }: Scored): Row => ({ id, key: score, isPinned: false });
   if (cursor === null) return bestMatches(matches, scored, null, limit).map(toRow);
   const { editedRevision } = model.columns;

@@ -122,7 +122,7 @@ export function aislesOf(model: Model): AisleCounts {
     url: `/api/shelves?aisle=${name}`,
   }));
   const prefix = Buffer.from(`{"aisles":${JSON.stringify(aisles)},"listings":[`);
-  const fresh = { version: model.version, aisles, prefix };
-  countedAisles.set(model, fresh);
-  return fresh;
+  const counts = { version: model.version, aisles, prefix };
+  countedAisles.set(model, counts);
+  return counts;
 }

@@ -73,8 +73,8 @@ function buildPhraseInSlices(sets: DerivedSets, state: TextState, words: readonl
 
 /** Builds a set once for all concurrent callers. */
 function buildOnce(sets: DerivedSets, key: string, build: (touched: number[]) => Promise<void>): Promise<void> {
-  const underWay = sets.building.get(key);
-  if (underWay !== undefined) return underWay.done;
+  const running = sets.building.get(key);
+  if (running !== undefined) return running.done;
   const touched: number[] = [];
   // Start asynchronously, so that `touched` is registered first.
   const done = Promise.resolve()

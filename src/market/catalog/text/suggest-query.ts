@@ -26,14 +26,16 @@ export function suggestQuery(
 ): string | null {
   const slots = query.terms.flatMap((term) => slotsOf(state, term));
   const order = slots.flatMap((slot, index) => (slot.isFixed ? [] : [index])).sort((a, b) => rankOf(slots, a, b));
-  const unknown = order.filter((index) => slots[index]?.listings === 0);
-  if (unknown.length > MOST_CORRECTED) return null;
+  const unknownIndexes = order.filter((index) => slots[index]?.listings === 0);
+  if (unknownIndexes.length > MOST_CORRECTED) return null;
   const near = new Map(
     order
       .slice(0, MOST_CORRECTED)
       .map((index) => [index, nearWords(state.words, slots[index]?.text ?? '', CANDIDATES)]),
   );
-  const words = slots.map((slot, index) => (unknown.includes(index) ? (near.get(index)?.[0] ?? null) : slot.text));
+  const words = slots.map((slot, index) =>
+    unknownIndexes.includes(index) ? (near.get(index)?.[0] ?? null) : slot.text,
+  );
   if (words.includes(null)) return null;
   const best = words.flatMap((word) => word ?? []);
   let tries = 0;

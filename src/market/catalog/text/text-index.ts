@@ -67,8 +67,8 @@ interface IndexParts {
   readonly state: TextState;
   readonly derived: DerivedSets;
   /** Scratch counters for the new text and the text it replaces. */
-  readonly now: TermCounter;
-  readonly before: TermCounter;
+  readonly current: TermCounter;
+  readonly previous: TermCounter;
   readonly list: TokenList;
   encoded: Uint8Array;
 }
@@ -113,12 +113,12 @@ export function createTextIndex(options: DerivedSetsOptions): TextIndex {
 
 function createParts(state: TextState, derived: DerivedSets): IndexParts {
   const list = createTokenList((codes, start, end) => internWord(state.words, codes, start, end));
-  const counters = { now: createTermCounter(), before: createTermCounter() };
+  const counters = { current: createTermCounter(), previous: createTermCounter() };
   return { state, derived, ...counters, list, encoded: new Uint8Array(0) };
 }
 
 function putTokens(parts: IndexParts, id: number): void {
-  const { state, derived, now, before } = parts;
+  const { state, derived, current, previous } = parts;
   const { tokens, count } = parts.list;
   if (parts.encoded.length < count * MOST_BYTES) parts.encoded = new Uint8Array(count * 2 * MOST_BYTES);
   const length = encodeTokens(tokens, count, parts.encoded);
@@ -128,35 +128,35 @@ function putTokens(parts: IndexParts, id: number): void {
   const isNew = slabOf(state.sequences, id) === null;
   if (isNew) state.listings += 1;
   else countStored(parts, id);
-  countTokens(now, state.words, tokens, count);
+  countTokens(current, state.words, tokens, count);
   // Count new words before discounting old ones, because a word in both must not leave the table in between.
-  for (let index = 0; index < now.wordCount; index += 1) countListing(state.words, now.words[index] as number);
+  for (let index = 0; index < current.wordCount; index += 1) countListing(state.words, current.words[index] as number);
   if (isNew) {
-    for (let index = 0; index < now.stemCount; index += 1) {
-      const stem = now.stems[index] as number;
-      addWaiting(state.waiting, state.stems, stem, id, countedLevel(now, stem));
+    for (let index = 0; index < current.stemCount; index += 1) {
+      const stem = current.stems[index] as number;
+      addWaiting(state.waiting, state.stems, stem, id, countedLevel(current, stem));
     }
-  } else replaceLevels(state, id, now, before);
+  } else replaceLevels(state, id, current, previous);
   putRun(state.sequences, id, encoded);
   state.highest = Math.max(state.highest, id);
-  followListing(derived, state, id, { counter: now, encoded: parts.encoded, length });
+  followListing(derived, state, id, { counter: current, encoded: parts.encoded, length });
 }
 
-function replaceLevels(state: TextState, id: number, now: TermCounter, before: TermCounter): void {
+function replaceLevels(state: TextState, id: number, current: TermCounter, previous: TermCounter): void {
   writeWaiting(state.waiting, state.stems);
-  for (let index = 0; index < now.stemCount; index += 1) {
-    const stem = now.stems[index] as number;
-    setStemLevel(state.stems, stem, id, countedLevel(now, stem));
+  for (let index = 0; index < current.stemCount; index += 1) {
+    const stem = current.stems[index] as number;
+    setStemLevel(state.stems, stem, id, countedLevel(current, stem));
   }
-  removeFromSets(state, before, id, now);
+  removeFromSets(state, previous, id, current);
 }
 
 function removeText(parts: IndexParts, id: number): void {
-  const { state, derived, before } = parts;
+  const { state, derived, previous } = parts;
   if (slabOf(state.sequences, id) === null) return;
   countStored(parts, id);
   writeWaiting(state.waiting, state.stems);
-  removeFromSets(state, before, id, null);
+  removeFromSets(state, previous, id, null);
   dropRun(state.sequences, id);
   state.listings -= 1;
   followRemoval(derived, id);
@@ -164,16 +164,17 @@ function removeText(parts: IndexParts, id: number): void {
 
 function countStored(parts: IndexParts, id: number): void {
   const { tokens, count } = listingTokens(parts.state, id);
-  countTokens(parts.before, parts.state.words, tokens, count);
+  countTokens(parts.previous, parts.state.words, tokens, count);
 }
 
 /** Removes a listing from the sets of its old words, except for stems it still has. */
-function removeFromSets(state: TextState, before: TermCounter, id: number, now: TermCounter | null): void {
-  for (let index = 0; index < before.stemCount; index += 1) {
-    const stem = before.stems[index] as number;
-    if (now === null || countedLevel(now, stem) === 0) setStemLevel(state.stems, stem, id, 0);
+function removeFromSets(state: TextState, previous: TermCounter, id: number, current: TermCounter | null): void {
+  for (let index = 0; index < previous.stemCount; index += 1) {
+    const stem = previous.stems[index] as number;
+    if (current === null || countedLevel(current, stem) === 0) setStemLevel(state.stems, stem, id, 0);
   }
-  for (let index = 0; index < before.wordCount; index += 1) discountListing(state.words, before.words[index] as number);
+  for (let index = 0; index < previous.wordCount; index += 1)
+    discountListing(state.words, previous.words[index] as number);
 }
 
 interface CountedText {
@@ -182,12 +183,15 @@ interface CountedText {
   readonly length: number;
 }
 
-function followListing(sets: DerivedSets, state: TextState, id: number, now: CountedText): void {
+function followListing(sets: DerivedSets, state: TextState, id: number, current: CountedText): void {
   for (const { touched } of sets.building.values()) touched.push(id);
-  if (sets.watchers.size > 0) followBeginnings(sets, state, now.counter);
+  if (sets.watchers.size > 0) followBeginnings(sets, state, current.counter);
   for (const entry of sets.entries.values()) {
     if (entry.posting === null) continue;
-    const level = entry.kind === 'phrase' ? phraseNow(state, entry, now) : beginningNow(state, entry, now.counter);
+    const level =
+      entry.kind === 'phrase'
+        ? currentPhraseLevel(state, entry, current)
+        : currentBeginningLevel(state, entry, current.counter);
     if (levelOf(entry.posting, id) !== level) setLevel(entry.posting, id, level);
   }
 }
@@ -216,18 +220,18 @@ function followBeginnings(sets: DerivedSets, state: TextState, counter: TermCoun
   }
 }
 
-function beginningNow(state: TextState, entry: DerivedEntry, counter: TermCounter): number {
+function currentBeginningLevel(state: TextState, entry: DerivedEntry, counter: TermCounter): number {
   const typed = state.stems.ids.get(entry.stem);
   const level = Math.max(entry.pending, typed === undefined ? 0 : countedLevel(counter, typed));
   entry.pending = 0;
   return level;
 }
 
-function phraseNow(state: TextState, entry: DerivedEntry, now: CountedText): number {
+function currentPhraseLevel(state: TextState, entry: DerivedEntry, current: CountedText): number {
   for (const text of entry.words) {
     const word = wordId(state.words, text);
-    if (word === 0 || !hasWord(now.counter, word)) return 0;
+    if (word === 0 || !hasWord(current.counter, word)) return 0;
   }
   const needle = encodePhrase(state, entry.words);
-  return needle !== null && hasSequence(now.encoded, 0, now.length, needle) ? 1 : 0;
+  return needle !== null && hasSequence(current.encoded, 0, current.length, needle) ? 1 : 0;
 }

@@ -45,13 +45,13 @@ const LETTERS: Readonly<Record<string, string>> = {
   ı: 'i',
 };
 
-const SPECIAL = /[ßςæœøłđðþħı]/g;
+const SPECIAL_LETTERS = /[ßςæœøłđðþħı]/g;
 
 /** Folds text outside ASCII for comparison: compatibility forms, case and accents. Folding twice changes nothing. */
 export function foldText(text: string): string {
-  const bare = cutPiles(text).normalize('NFKD').toLowerCase().replace(ACCENTS, '');
+  const withoutAccents = cutPiles(text).normalize('NFKD').toLowerCase().replace(ACCENTS, '');
   // Compose again, so that remaining marks join their letter and a Korean syllable is one character.
-  return bare.replace(SPECIAL, (letter) => LETTERS[letter] ?? letter).normalize('NFC');
+  return withoutAccents.replace(SPECIAL_LETTERS, (letter) => LETTERS[letter] ?? letter).normalize('NFC');
 }
 
 /** Longer words are cut, because the rest carries no meaning and costs memory. */
@@ -63,9 +63,9 @@ const IDEOGRAPH = new RegExp(`^[${IDEOGRAPHS}]$`, 'v');
 const TOKEN = new RegExp(String.raw`[${IDEOGRAPHS}]|[[\p{L}\p{N}\p{M}]--[${IDEOGRAPHS}]]+`, 'gv');
 const FIRST_IDEOGRAPH = 0x2e80;
 
-const IN_WORD = new Uint8Array(128);
-for (let code = 0x30; code <= 0x39; code += 1) IN_WORD[code] = 1;
-for (let code = 0x61; code <= 0x7a; code += 1) IN_WORD[code] = 1;
+const IS_WORD_CODE = new Uint8Array(128);
+for (let code = 0x30; code <= 0x39; code += 1) IS_WORD_CODE[code] = 1;
+for (let code = 0x61; code <= 0x7a; code += 1) IS_WORD_CODE[code] = 1;
 
 export function isIdeograph(word: string): boolean {
   return word.charCodeAt(0) >= FIRST_IDEOGRAPH && IDEOGRAPH.test(word);
@@ -92,7 +92,7 @@ export function readWords(text: string, sink: WordSink): void {
   for (let at = 0; at < length; at += 1) {
     const code = codes[at] as number;
     const isAlone = code >= FIRST_IDEOGRAPH && isWholeWord(code, at + 1 < length ? (codes[at + 1] as number) : 0);
-    if (!isAlone && (code >= 128 || IN_WORD[code] !== 0)) {
+    if (!isAlone && (code >= 128 || IS_WORD_CODE[code] !== 0)) {
       if (start < 0) start = at;
       isMixed |= code & ~127;
       continue;

@@ -9,7 +9,7 @@ import type { EventTail } from '../read-events.ts';
 import { createBacklog, createRecentEvents, type StreamFilter } from './recent-events.ts';
 import { createSlots, type SlotOptions, slotOptions } from './slots.ts';
 
-const BEAT_MS = 10_000;
+const HEARTBEAT_MS = 10_000;
 /** A client is disconnected after this many heartbeats in which it took no bytes. */
 const MOST_STALLED_BEATS = 6;
 const RESTART_RETRY_SECONDS = 2;
@@ -81,7 +81,7 @@ export function createEventStream(options: EventStreamOptions): EventStream {
     };
     const sendHeartbeats = async (): Promise<void> => {
       while (!stopped.aborted) {
-        await clock.sleep(options.beatMs ?? BEAT_MS, stopped);
+        await clock.sleep(options.beatMs ?? HEARTBEAT_MS, stopped);
         if (!stopped.aborted) await forEachInSlices(clients, flow.sendHeartbeat);
       }
     };
@@ -210,13 +210,13 @@ function followTail(tail: EventTail, notify: () => void): FollowedTail {
 }
 
 /** Shortest pause between rounds. News that arrives meanwhile is sent together. */
-const EVERY_MS = 100;
+const ROUND_EVERY_MS = 100;
 /** The pause is this many times as long as the round before it, so that streams never starve other work. */
-const REST_FACTOR = 4;
-const LONGEST_REST_MS = 1_000;
+const PAUSE_FACTOR = 4;
+const LONGEST_PAUSE_MS = 1_000;
 const RETRY_MS = 1_000;
 /** Clients handled before yielding. */
-const SLICE = 50;
+const CLIENTS_PER_SLICE = 50;
 
 interface Signal {
   send(): void;
@@ -261,8 +261,8 @@ async function runOnSignal(
       signal.send();
       await clock.sleep(RETRY_MS, stopped);
     }
-    const rest = Math.min((clock.now() - begun) * REST_FACTOR, LONGEST_REST_MS);
-    await clock.sleep(Math.max(rest, EVERY_MS), stopped);
+    const rest = Math.min((clock.now() - begun) * PAUSE_FACTOR, LONGEST_PAUSE_MS);
+    await clock.sleep(Math.max(rest, ROUND_EVERY_MS), stopped);
   }
 }
 
@@ -272,6 +272,6 @@ async function forEachInSlices<Item>(items: Iterable<Item>, act: (item: Item) =>
   for (const item of items) {
     act(item);
     done += 1;
-    if (done % SLICE === 0) await yieldToEventLoop();
+    if (done % CLIENTS_PER_SLICE === 0) await yieldToEventLoop();
   }
 }

@@ -93,13 +93,13 @@ export interface RecentEvents {
   after(cursor: number, filter: StreamFilter): Portion;
 }
 
-interface Recent extends Pick<StreamRow, 'kind' | 'in_door' | 'in_window'> {
+interface RecentEvent extends Pick<StreamRow, 'kind' | 'in_door' | 'in_window'> {
   bytes: Buffer;
 }
 
 export function createRecentEvents(most = EVENTS_KEPT): RecentEvents {
   let base = 0;
-  let events: Recent[] = [];
+  let events: RecentEvent[] = [];
   const portions = new Map<string, Portion>();
   const last = (): number => base + events.length;
 
@@ -133,9 +133,9 @@ export function createRecentEvents(most = EVENTS_KEPT): RecentEvents {
         if (Number(row.id) !== last() + 1) forget(Number(row.id) - 1);
         events.push({ ...row, bytes: encodeEvent(row) });
       }
-      const over = Math.max(0, events.length - most);
-      events.splice(0, over);
-      base += over;
+      const excess = Math.max(0, events.length - most);
+      events.splice(0, excess);
+      base += excess;
       portions.clear();
     },
     after: (cursor, filter) => {
