@@ -1,7 +1,7 @@
 import type { Endpoints } from '../contract/index.ts';
 import type { ReadFromMemory } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/server-options.ts';
-import { type MemoryCall, type MemoryRead, unlessRefused } from './catalog/answers.ts';
+import { type MemoryCall, type MemoryRead, nullIfRefused } from './catalog/answers.ts';
 import { listingFromMemory, makeGetListing } from './catalog/get-listing.ts';
 import type { MarketCatalog } from './catalog/market-catalog.ts';
 import { makeBrowseShelves, shelvesFromMemory } from './catalog/shelf/browse-shelves.ts';
@@ -147,7 +147,7 @@ export function createReadFromMemory(
 
   function answerFrom(read: MemoryRead, call: MemoryCall, route: string) {
     catalog.noteRead();
-    const prepared = unlessRefused(() => read(call));
+    const prepared = nullIfRefused(() => read(call));
     return prepared && { ...prepared, route };
   }
 }

@@ -231,7 +231,7 @@ it('the same change taken in twice is taken in once', async () => {
   });
   model.textUpTo = Number.POSITIVE_INFINITY;
   const followers = { database, followers: [], requestedIds: [] };
-  const since = await loadModel(model, { ...followers, tell: () => {}, stopped: () => false });
+  const since = await loadModel(model, { ...followers, reportProgress: () => {}, stopped: () => false });
   for (const kind of ['withdraw', 'pin', 'free sale', 'remove', 'pin', 'paid sale'] as const) {
     await perform(stage, [...ids], { kind, which: ids.length - 1 });
     await perform(stage, [...ids], {

@@ -93,7 +93,7 @@ it('a database that was put back to before what is known is no base for a step',
     pageBytes: 0,
     giveWay: yieldToEventLoop,
   });
-  const since = await loadModel(model, { ...source, tell: () => {}, stopped: () => false });
+  const since = await loadModel(model, { ...source, reportProgress: () => {}, stopped: () => false });
   await editListing(database, idAt(2), { title: 'Of another history' });
   const ahead = 1_000_000_000_000n;
   expect(await applyFeed(model, { ...since, snapshot: `${ahead}:${ahead}:` }, source)).toBeNull();

@@ -46,7 +46,12 @@ async function read(): Promise<{ model: Model; moment: Moment }> {
   });
   return {
     model,
-    moment: await loadModel(model, { database: db.database, followers: [], tell: () => {}, stopped: () => false }),
+    moment: await loadModel(model, {
+      database: db.database,
+      followers: [],
+      reportProgress: () => {},
+      stopped: () => false,
+    }),
   };
 }
 

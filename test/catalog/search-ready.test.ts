@@ -31,7 +31,7 @@ const SEARCHES = ['map', 'lamp', 'atlas', 'brass', 'goods -lamp&sort=new', '"goo
 
 async function read(fragmentBytes = ROOMY_BYTES): Promise<{ model: Model; moment: Moment }> {
   const model = createModel({ fragmentBytes, deflatedBytes: ROOMY_BYTES, pageBytes: 0, giveWay: yieldToEventLoop });
-  const loading = { database: db.database, followers: [], tell: () => {}, stopped: () => false };
+  const loading = { database: db.database, followers: [], reportProgress: () => {}, stopped: () => false };
   return { model, moment: await loadModel(model, loading) };
 }
 

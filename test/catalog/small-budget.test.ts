@@ -74,7 +74,7 @@ it('a listing that changes while absent ones of its page are read is on the page
     pageBytes: 0,
     giveWay: yieldToEventLoop,
   });
-  await loadModel(model, { database, followers: [], tell: () => {}, stopped: () => false });
+  await loadModel(model, { database, followers: [], reportProgress: () => {}, stopped: () => false });
   let taken = Promise.withResolvers<void>();
   const market = marketOf(database, model, { changed: { fresh: () => taken.promise } });
   // Each page contains one row in memory and some that are not.

@@ -115,11 +115,11 @@ describe('a connection', () => {
       false,
       false,
     ]);
-    await stage.connector.noteProven(await seen(first));
-    await stage.connector.noteProven(await seen(first));
+    await stage.connector.markProven(await seen(first));
+    await stage.connector.markProven(await seen(first));
     expect((await seen(first)).proven).toBe(true);
     expect((await seen(second)).proven).toBe(true);
-    await stage.connector.noteProven(await seen(other));
+    await stage.connector.markProven(await seen(other));
     expect((await seen(other)).proven).toBe(true);
     expect((await seen(await connect(CLIENT_SHAPES.opencode))).proven).toBe(false);
     const hosts = await db.database.rows(sql`select host from hosted_proven_hosts`);

@@ -12,7 +12,7 @@ import { ERRORS, REASONS, type Reason } from '../../src/contract/errors.ts';
 import type { JsonSchema } from '../../src/contract/json-schemas.ts';
 import { officialFacts } from '../../src/contract/official.ts';
 import { listTools } from '../../src/market/mcp/tool-catalog.ts';
-import { answerInToolWords, instructionsOf, inToolWords } from '../../src/market/mcp/tool-guide.ts';
+import { instructionsOf, rewriteAnswer, rewriteForTools } from '../../src/market/mcp/tool-guide.ts';
 import { type Member, startWorld, type World } from '../support/market-world.ts';
 import { askMcp, callTool } from '../support/mcp-ask.ts';
 import { seedListing } from '../support/seed.ts';
@@ -61,11 +61,13 @@ it('every row of the table of errors is true for a caller of tools', () => {
   const rows = REASONS.filter((reason) => !NOT_OF_TOOLS.has(reason) && !OVER_HTTP.has(reason));
   const left = rows.flatMap((reason) => {
     const { title, next_step } = ERRORS[reason];
-    return [title, next_step].map((text) => `${reason}: ${inToolWords(text)}`).filter((text) => HTTP_TALK.test(text));
+    return [title, next_step]
+      .map((text) => `${reason}: ${rewriteForTools(text)}`)
+      .filter((text) => HTTP_TALK.test(text));
   });
   expect(left).toEqual([]);
-  expect(inToolWords(ERRORS.offer_closed.next_step)).toMatch(/Do not pay\. The offer/);
-  const begun = rows.flatMap((reason) => inToolWords(ERRORS[reason].next_step).split(/(?<=\.) /));
+  expect(rewriteForTools(ERRORS.offer_closed.next_step)).toMatch(/Do not pay\. The offer/);
+  const begun = rows.flatMap((reason) => rewriteForTools(ERRORS[reason].next_step).split(/(?<=\.) /));
   expect(begun.filter((sentence) => /^(?:the|make|your|a|its) /.test(sentence))).toEqual([]);
 });
 
@@ -107,7 +109,7 @@ describe('what a case says in place of its row', () => {
     expect(said.length).toBeGreaterThan(100);
     // Cities have no tools, so cancelling an offer there is described as an HTTP request.
     const ofCity = / with a POST of \{\} to 7; /;
-    const spoken = said.map((line) => inToolWords(line.replace(ofCity, ' ')));
+    const spoken = said.map((line) => rewriteForTools(line.replace(ofCity, ' ')));
     expect(spoken.filter((line) => HTTP_TALK.test(line.slice(line.indexOf(' '))))).toEqual([]);
   });
 });
@@ -181,7 +183,7 @@ describe('what is whose', () => {
       },
       errors: [{ path: 'X-Delivery-Token', message: HTTP }],
     };
-    const said = answerInToolWords(problem);
+    const said = rewriteAnswer(problem);
     expect(HTTP_TALK.test(JSON.stringify(said))).toBe(false);
     expect(said).toMatchObject({ errors: [{ path: '_meta["openaisle/delivery-token"]' }] });
     const unknown = {
@@ -189,13 +191,13 @@ describe('what is whose', () => {
       reason: 'unexpected_fields',
       errors: [{ path: 'GET /api/me', message: 'is unknown' }],
     };
-    expect(answerInToolWords(unknown)).toMatchObject({ errors: [{ path: 'GET /api/me' }] });
+    expect(rewriteAnswer(unknown)).toMatchObject({ errors: [{ path: 'GET /api/me' }] });
   });
 
   it('what merchants wrote stays as it is', () => {
     const written = { title: HTTP, description: HTTP, preview: HTTP, body: HTTP, reason: HTTP, artifact: HTTP };
     const answer = { listing: written, comments: [written], ...written, next: HTTP };
-    const { next, ...rest } = answerInToolWords(answer);
+    const { next, ...rest } = rewriteAnswer(answer);
     expect(rest).toEqual({ listing: written, comments: [written], ...written });
     expect(next).toBe('The tool buy with _meta["x402/payment"]');
   });

@@ -12,7 +12,7 @@ let process: ReturnType<typeof processOn>;
 let read: (target: string, acceptsGzip?: boolean) => { text: string; etag: string };
 
 beforeEach(async () => {
-  // Mid-minute, since cursors change at its end.
+  // Start mid-minute, because cursors change at the end of a minute.
   now = Date.parse('2030-01-01T12:00:10.000Z');
   least = 0;
   seller = await seedMerchant(db.database);
@@ -53,7 +53,7 @@ it('a page that was found to be the same is as new as that look', async () => {
   await list();
   now += 150;
   const other = read('/api/shelves?aisle=wanted');
-  // Every page has the counts of the aisles.
+  // Every page contains the counts of the aisles.
   expect(other.etag).not.toBe(etag);
   expect(process.catalog.answers.pagesMade()).toBe(made + 1);
 });

@@ -15,7 +15,7 @@ import { readListings } from './store.ts';
 
 type AbsentFragments = NonNullable<PageParts['absentFragments']>;
 
-/** Reads listings that left memory from the database. Null when a row differs from what the model knows. */
+/** Reads evicted listings from the database. Returns null if a row differs from what the model knows. */
 export async function readAbsentFragments(
   model: Model,
   database: Database,
@@ -26,7 +26,7 @@ export async function readAbsentFragments(
   if (absent.length === 0) return read;
   for (const row of await readListings(database, absent.map(BigInt))) {
     const fragment = fragmentOf(row);
-    if (stampOf(fragment.bytes) !== stampIn(model, Number(row.id))) return null;
+    if (stampOf(fragment.bytes) !== modelStamp(model, Number(row.id))) return null;
     read.set(Number(row.id), fragment);
   }
   return read;
@@ -36,13 +36,13 @@ function stampOf(bytes: Uint8Array): string {
   return hash('sha256', bytes, 'hex').slice(0, 2 * STAMP_BYTES);
 }
 
-function stampIn(model: Model, id: number): string {
+function modelStamp(model: Model, id: number): string {
   const bytes = Buffer.alloc(STAMP_BYTES);
   model.fragments.stampInto(id, bytes, 0);
   return bytes.toString('hex');
 }
 
-/** Lists the listings of a page and the bytes around them. Null: the model alone cannot build it. May throw a Refusal. */
+/** Returns a page's listing ids and the bytes around them, or null if the model alone cannot build it. May throw a Refusal. */
 export type Build = (model: Model) => PageParts | null;
 
 export interface ReadRequest {
@@ -53,22 +53,22 @@ export interface ReadRequest {
 
 /** Builds pages of listings as bytes, from the cache or from the model. */
 export interface Answers {
-  /** Answers at once; null: use `full`. With `leastVersion` the page may be older than the model, but not older than that. */
+  /** Answers synchronously. Null if `full` is needed. With `leastVersion`, may return a cached page of at least that model version. */
   fromMemory(request: ReadRequest, build: Build, leastVersion?: () => number): Prepared | null;
-  /** Also reads listings that left memory from the database, all in the same state as the rest of the page. */
+  /** Also reads evicted listings from the database. All parts of the page show the same moment. */
   full(request: ReadRequest, build: (model: Model) => PageParts): Promise<Prepared>;
-  /** For pages that contain more than listings. */
+  /** Used directly for responses that contain more than listings. */
   cache: ResponseCache;
-  /** Drops what no longer fits, or everything once the model was replaced. */
+  /** Drops responses that no longer fit, or all of them if the model was replaced. */
   trim(): void;
   pagesMade(): number;
 }
 
-/** Other processes look for changes every 100 ms, so a change shows everywhere within 250 ms. */
+/** Other processes poll for changes every 100 ms, so a change is visible everywhere within 250 ms. */
 const LONGEST_STALE_MS = 100;
 const MINUTE_MS = 60_000;
-/** A row that changes between model and database is retried after the next refresh. After this many retries, give up. */
-export const ROUNDS = 10;
+/** If a row changed between the model and the database, try again after the next refresh, at most this often. */
+export const MOST_ATTEMPTS = 10;
 export const JSON_PLAIN = ['content-type', 'application/json; charset=utf-8', 'vary', 'accept-encoding'];
 const JSON_GZIP = [...JSON_PLAIN, 'content-encoding', 'gzip'];
 
@@ -81,7 +81,7 @@ interface AnswerDependencies {
   database: Database;
   clock: Clock;
   cache: ResponseCache;
-  made: number;
+  pagesMade: number;
 }
 
 export function createAnswers(options: {
@@ -93,43 +93,43 @@ export function createAnswers(options: {
   const { catalog, keepBytes } = options;
   const buffers = () => catalog.model().pages.buffers;
   const cache = createResponseCache({ clock: options.clock, mostBytes: keepBytes, buffers });
-  const parts: AnswerDependencies = { ...options, cache, made: 0 };
-  let fitting = { model: catalog.model(), version: 0 };
+  const dependencies: AnswerDependencies = { ...options, cache, pagesMade: 0 };
+  let trimmedFor = { model: catalog.model(), version: 0 };
   const trim = (): void => {
     const model = catalog.model();
-    if (fitting.model === model && fitting.version === model.version) return;
-    if (fitting.model === model) cache.trim();
+    if (trimmedFor.model === model && trimmedFor.version === model.version) return;
+    if (trimmedFor.model === model) cache.trim();
     else cache.clear();
     model.pages.buffers.keepWithin(keepBytes());
-    fitting = { model, version: model.version };
+    trimmedFor = { model, version: model.version };
   };
   return {
     fromMemory: (request, build, leastVersion) => {
       trim();
-      return fromMemory(parts, request, build, leastVersion);
+      return fromMemory(dependencies, request, build, leastVersion);
     },
     full: async (request, build) => {
       trim();
-      return await readFull(parts, request, build);
+      return await readFull(dependencies, request, build);
     },
     cache,
     trim,
-    pagesMade: () => parts.made,
+    pagesMade: () => dependencies.pagesMade,
   };
 }
 
 function fromMemory(
-  parts: AnswerDependencies,
+  dependencies: AnswerDependencies,
   request: ReadRequest,
   build: Build,
   leastVersion?: () => number,
 ): Prepared | null {
-  const { cache, catalog, clock } = parts;
+  const { cache, catalog, clock } = dependencies;
   const model = catalog.model();
   const key = request.acceptsGzip ? `${request.target}\ngzip` : request.target;
   const cached = cache.get(key);
   if (cached !== undefined && isCurrent(cached, model, clock.now(), leastVersion)) return useResponse(cached);
-  // Read the clock before building the page: if the minute ends meanwhile, a cursor only expires later.
+  // Read the clock before building. If the minute ends in between, the page only counts as older and is rebuilt sooner.
   const checkedAt = clock.now();
   const page = build(model);
   if (page === null || !areFilled(model, page.ids)) return null;
@@ -140,11 +140,11 @@ function fromMemory(
   }
   const joined = joinEncoded(model, page, tag, request.acceptsGzip);
   if (joined === null) return null;
-  parts.made += 1;
+  dependencies.pagesMade += 1;
   return useResponse(cache.put(key, { version: model.version, ...joined }));
 }
 
-/** A cursor holds the minute in which it was made and is the same in every process, so a page lives no longer than its minute. */
+/** A cursor contains the minute it was made in, so a cached page is current for that minute only. */
 function isCurrent(cached: CachedResponse, model: Model, now: number, leastVersion?: () => number): boolean {
   if (minuteOf(cached.checkedAt) !== minuteOf(now)) return false;
   if (cached.version === model.version) return true;
@@ -163,15 +163,15 @@ function joinEncoded(model: Model, page: PageParts, tag: string, acceptsGzip: bo
   return plain && { etag: plainTag(tag), head: JSON_PLAIN, page: plain };
 }
 
-/** Reads absent listings from the database. When one no longer matches the model, refreshes and builds again: no page mixes two moments. */
+/** Reads evicted listings from the database. If one does not match the model, refreshes and retries, so no page mixes two moments. */
 async function readFull(
-  parts: AnswerDependencies,
+  dependencies: AnswerDependencies,
   request: ReadRequest,
   build: (model: Model) => PageParts,
 ): Promise<Prepared> {
-  const { catalog, database } = parts;
-  for (let round = 0; round < ROUNDS; round += 1) {
-    const ready = fromMemory(parts, request, build);
+  const { catalog, database } = dependencies;
+  for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
+    const ready = fromMemory(dependencies, request, build);
     if (ready !== null) return ready;
     const model = catalog.model();
     const page = build(model);
@@ -193,7 +193,7 @@ async function readFull(
 const TAG_CHARACTERS = 27;
 let scratch = Buffer.alloc(16_384);
 
-/** Derives a strong ETag, without quotes, from everything the page is made of: the same in every process and after every restart. */
+/** Derives a strong ETag (without quotes) from all parts of the page. It is the same in every process and after a restart. */
 function tagOfParts(fragments: Fragments, { prefix, ids, suffix, outline }: PageParts): string {
   const length = 8 + prefix.length + ids.length * STAMP_BYTES + suffix.length + 1;
   if (scratch.length < length) scratch = Buffer.alloc(length * 2);
@@ -215,22 +215,22 @@ export interface MemoryCall {
   name: string;
   query: string;
   request: ReadRequest;
-  /** The lowest model version this client may see: it includes the client's own last write. */
+  /** The lowest model version this client may see. It includes the client's own last write. */
   leastVersion(): number;
 }
 
-/** Returns null or throws a Refusal to leave the answer to the operation. */
+/** Answers from memory. Returns null or throws a Refusal if the operation must answer instead. */
 export type MemoryRead = (call: MemoryCall) => Prepared | null;
 
-/** Parses a query string with the schema of an endpoint. Null: the operation will refuse it. */
+/** Parses a query string with an endpoint's schema. Returns null if it is invalid; the operation then refuses it. */
 export function readQueryAs<Schema extends z.ZodType>(schema: Schema, query: string): z.output<Schema> | null {
-  return unlessRefused(() => {
+  return nullIfRefused(() => {
     const read = schema.safeParse(readQuery(query));
     return read.success ? read.data : null;
   });
 }
 
-export function unlessRefused<T>(read: () => T | null): T | null {
+export function nullIfRefused<T>(read: () => T | null): T | null {
   try {
     return read();
   } catch (error) {

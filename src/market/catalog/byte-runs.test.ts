@@ -54,7 +54,7 @@ test('memory follows what is held, however often it was replaced', () => {
   for (let id = 1; id <= 100; id += 1) putRun(runs, id, [bytes]);
   for (let turn = 0; turn < 20_000; turn += 1) {
     seed = (Math.imul(seed, 1_103_515_245) + 12_345) >>> 0;
-    // Change some often and others hardly ever, so that no slab empties by itself.
+    // Change some ids often and others hardly ever, so that no slab empties without compaction.
     putRun(runs, 1 + Math.floor(100 * (seed / 2 ** 32) ** 3), [bytes.fill(turn)]);
   }
   expect(bytesOfRuns(runs)).toBeLessThan(1_024 * 12 + 100 * 100 * 3);

@@ -1,8 +1,8 @@
-/** Filled once, from end to start, and never rewritten, so views stay valid. A page in the order "newest first" lies in memory as sent. */
+/** Filled once from end to start and never rewritten, so views stay valid. A page sorted newest first is contiguous in memory. */
 export interface Slab {
   readonly number: number;
   readonly bytes: Buffer;
-  /** Everything from here on is written. */
+  /** All bytes from this offset on are written. */
   from: number;
   /** Bytes of current runs. */
   live: number;
@@ -15,16 +15,16 @@ export interface ByteRuns {
   readonly table: (Slab | null)[];
   readonly freeNumbers: number[];
   open: Slab | null;
-  /** `live`: bytes of current runs. `garbage`: bytes of dead runs, or never written. */
+  /** `live` counts bytes of current runs, `garbage` bytes of dead runs and unused space. */
   live: number;
   garbage: number;
-  /** Three columns by id: slab number (0: none), offset in the slab, and length. */
+  /** Columns by id: slab number (0 if the id has no run), offset in the slab, and length. */
   slab: Uint32Array;
   at: Uint32Array;
   length: Uint32Array;
 }
 
-/** A slab is emptied when garbage exceeds this share of what is live, or two slabs. */
+/** A slab is compacted if garbage exceeds both this share of the live bytes and two slabs. */
 const GARBAGE_SHARE = 1 / 8;
 
 export function createByteRuns(slabBytes: number): ByteRuns {
@@ -96,7 +96,7 @@ function openSlab(runs: ByteRuns, byteCount: number): void {
   runs.open = { number, bytes: Buffer.allocUnsafeSlow(byteCount), from: byteCount, live: 0 };
   runs.table[number] = runs.open;
   if (closed === null) return;
-  // The rest at its beginning is too short for the next run and stays unused.
+  // The space left at its start is too short for the next run and stays unused.
   runs.garbage += closed.from;
   freeIfEmpty(runs, closed);
 }
@@ -112,7 +112,7 @@ function discardRun(runs: ByteRuns, id: number): void {
   if (slab !== runs.open) freeIfEmpty(runs, slab);
 }
 
-/** Frees the slab's number. Its memory is never reused for other runs: it goes when the last view of it goes. */
+/** Frees the number of an empty slab. Its memory is never reused for other runs; it is freed with the last view of it. */
 function freeIfEmpty(runs: ByteRuns, slab: Slab): void {
   if (slab.live > 0) return;
   runs.garbage -= slab.bytes.length;
@@ -123,11 +123,11 @@ function freeIfEmpty(runs: ByteRuns, slab: Slab): void {
 /** Moves current runs out of the slab with the largest share of garbage. Takes some milliseconds, once in a thousand changes. */
 function compactRuns(runs: ByteRuns): void {
   if (runs.garbage <= Math.max(2 * runs.slabBytes, runs.live * GARBAGE_SHARE)) return;
-  const shareOf = (slab: Slab): number => slab.live / slab.bytes.length;
+  const liveShareOf = (slab: Slab): number => slab.live / slab.bytes.length;
   let victim: Slab | null = null;
   for (const slab of runs.table) {
     if (slab === null || slab === runs.open) continue;
-    if (shareOf(slab) < (victim === null ? 1 : shareOf(victim))) victim = slab;
+    if (liveShareOf(slab) < (victim === null ? 1 : liveShareOf(victim))) victim = slab;
   }
   for (let id = 0; victim !== null && victim.live > 0 && id < runs.slab.length; id += 1) {
     if (runs.slab[id] !== victim.number) continue;
@@ -140,7 +140,7 @@ function compactRuns(runs: ByteRuns): void {
 
 const FIRST_CAPACITY = 1_024;
 
-/** Copies the column to one that has room for `id`. Capacity doubles, so copying costs under two moves per entry over a process's life. */
+/** Returns a copy of the column with room for `id`. Capacity doubles, so over time each entry is copied less than twice. */
 export function withCapacity<Column extends Uint32Array | Float64Array>(column: Column, id: number): Column {
   const capacity = Math.max(FIRST_CAPACITY, 2 ** Math.ceil(Math.log2(id + 1)));
   const larger = new (column.constructor as new (length: number) => Column)(capacity);

@@ -7,12 +7,12 @@ import { createFeed, refreshModel } from './feed/refresh-model.ts';
 import { columnBytes } from './model/columns.ts';
 import type { Model } from './model/model.ts';
 
-/** Polls for other processes' commits; this process applies its own at once. */
+/** How often to look for commits of other processes. This process applies its own commits at once. */
 const POLL_MS = 100;
-/** Under many writes, writers share refreshes; a single write does not wait. */
+/** A single write is applied at once. When writes are frequent, several of them share one refresh. */
 const REFRESH_EVERY_MS = 20;
 const REFRESH_BURST = 4;
-/** Used while reads are very frequent. */
+/** Replaces REFRESH_EVERY_MS while reads are very frequent. */
 const CROWDED_REFRESH_EVERY_MS = 100;
 
 export interface CatalogFacts {
@@ -26,16 +26,16 @@ export interface CatalogFacts {
 }
 
 export interface Catalog {
-  /** Returns the current copy. Call it for each answer: a fault replaces the copy. */
+  /** Returns the current copy. Call it for each answer, because a reload replaces the copy. */
   model(): Model;
-  /** Reads what the shelves need, then starts following changes. Resolves when shelves can be served; the rest loads later. */
+  /** Loads what the shelves need, then follows changes. Resolves once shelves can be served; the rest loads in the background. */
   start(): Promise<void>;
   stop(): Promise<void>;
   /** Resolves when everything committed before the call is in the model. */
   fresh(): Promise<void>;
-  /** Resolves after a refresh that read the JSON of these listings, if a new model lacks it. With very many, some may still be missing. */
+  /** Resolves after a refresh that also loads the JSON of these listings. If there are very many, some may still be missing. */
   loadListings(ids: readonly number[]): Promise<void>;
-  /** Makes the next refresh reload everything: the database now holds a different history. */
+  /** Makes the next refresh reload everything, because the database now holds a different history. */
   reload(): void;
   searchable(): Promise<void>;
   facts(): CatalogFacts;
@@ -56,21 +56,21 @@ export function createCatalog(options: CatalogOptions): Catalog {
   const stopping = new AbortController();
   const loadListings = async (ids: readonly number[]): Promise<void> => {
     for (const id of ids) feed.requestedIds.add(id);
-    await passes.fresh();
+    await refreshes.fresh();
   };
   const { followers = [], isCrowded = () => false } = options;
   const feed = createFeed({ ...options, followers, stopped: stopping.signal, loadListings });
   // While a request waits for a listing's JSON, use the short pause.
   const atTimes = { everyMs: CROWDED_REFRESH_EVERY_MS, now: () => isCrowded() && feed.requestedIds.size === 0 };
   const pace = { clock, everyMs: REFRESH_EVERY_MS, atOnce: REFRESH_BURST, atTimes };
-  const passes = createSingleFlight(() => refreshModel(feed), pace);
+  const refreshes = createSingleFlight(() => refreshModel(feed), pace);
   let polling: Promise<void> | null = null;
 
   async function poll(): Promise<void> {
     let failing = false;
     while (!stopping.signal.aborted) {
       try {
-        await passes.fresh();
+        await refreshes.fresh();
         if (failing) log.info('catalog_feed_recovered');
         failing = false;
       } catch (error) {
@@ -85,16 +85,16 @@ export function createCatalog(options: CatalogOptions): Catalog {
   return {
     model: () => feed.state.model,
     start: async () => {
-      await passes.fresh();
+      await refreshes.fresh();
       polling ??= poll();
     },
     stop: async () => {
       stopping.abort();
       await polling;
-      await passes.ended();
+      await refreshes.ended();
       await feed.state.completed;
     },
-    fresh: () => passes.fresh(),
+    fresh: () => refreshes.fresh(),
     loadListings,
     reload: () => {
       feed.outdated = true;

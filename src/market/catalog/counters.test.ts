@@ -31,7 +31,7 @@ import { readListing } from './store.ts';
 const db = testDatabase();
 const WHOLE = fileURLToPath(new URL('../../../migrations/market', import.meta.url));
 
-/** Returns the audit's faults in the counters; empty: they match the rows. */
+/** Returns the faults that the audit finds in the counters. Empty if they match the rows. */
 async function findFaults(database: Database): Promise<string[]> {
   const found: string[] = [];
   for (const [name, query] of [...COUNTER_RULES, ...VOTE_RULES])
@@ -59,7 +59,7 @@ async function openStage(database: Database): Promise<Stage> {
 const of = <T>(list: readonly T[], at: number): T => list[at % list.length] as T;
 let comments = 0n;
 
-/** Acts that the books forbid, such as a second purchase by one wallet, change nothing. */
+/** Acts on the market. Those that the database forbids, such as a second purchase by one wallet, change nothing. */
 const ACTS: Record<string, (stage: Stage, a: number, b: number) => Promise<unknown>> = {
   list: async ({ database, merchants, listings, wallets }, a, b) => {
     const given = { wallet: of(wallets, b), priceUnits: a % 3 === 0 ? 0n : 2_500_000n };
@@ -106,7 +106,7 @@ test('whatever is written, by several at once, counters say what the rows say', 
   expect(run.failed ? fc.defaultReportMessage(run) : 'counters and rows agree').toBe('counters and rows agree');
 });
 
-/** Accepts a refusal by the books only: a deadlock, for instance, is a fault of the counters. */
+/** Accepts only a refusal by the database. A deadlock, for instance, is a fault of the counters. */
 function refused(error: unknown): void {
   const { code } = error as { code?: string };
   if (code === undefined || !code.startsWith('23')) throw error;
@@ -128,7 +128,7 @@ test.each(['the sale', 'the listing'])(
     const holder = await openDatabase({ url: db.url, poolSize: 1 });
     onTestFinished(() => holder.close());
     await holder.transaction(async (tx) => {
-      // The first one's trigger also holds it until the commit.
+      // The trigger of the first act also holds this lock until the commit.
       await holdWallet(tx, seller, wallet);
       waits = acts[second]();
       expect(await untilSomebodyWaits(tx).catch(() => false)).toBe(true);
@@ -154,7 +154,7 @@ test.each(['the vote', 'the purchase'])('where %s is first, the vote is of a buy
   const holder = await openDatabase({ url: db.url, poolSize: 1 });
   onTestFinished(() => holder.close());
   await holder.transaction(async (tx) => {
-    // The first one's trigger also holds it until the commit.
+    // The trigger of the first act also holds this lock until the commit.
     await tx.run(sql`select lock_votes(array[${listing}::int8], array[${buyer}::int8])`);
     waits = acts[second]();
     expect(await untilSomebodyWaits(tx).catch(() => false)).toBe(true);
@@ -177,7 +177,7 @@ test('a vote of who took free goods, or only collects for another, is of no buye
   const { id: collector } = await seedMerchant(database);
   await seedPaidPurchase(database, priced, { merchantId: collector, payerCollectsOnly: true });
   await seedVote(database, priced, collector);
-  // Bought by a wallet that no merchant has named as its own.
+  // The paying wallet belongs to no merchant.
   await seedPaidPurchase(database, priced, { payer: toHex(systemRandom.bytes(20)) });
   expect(await readListing(database, free)).toMatchObject({ votes: 1n, buyer_votes: 0n });
   expect(await readListing(database, priced)).toMatchObject({ votes: 2n, sales: 2n, buyer_votes: 0n });
@@ -220,7 +220,7 @@ test('what was there before is counted by the upgrade', async () => {
 
 test('a new listing reads few others, however many there are, also of the same wallet', async () => {
   const [one, two] = [await seedMerchant(db.database), await seedMerchant(db.database)];
-  // Add other wallets too: with a single wallet, the planner rightly reads all listings.
+  // Add other wallets, because with a single wallet the planner rightly reads all listings.
   for (let n = 0; n < 20; n += 1) await seedListing(db.database, (await seedMerchant(db.database)).id);
   const { id } = await seedListing(db.database, one.id, {});
   const copies = (merchant: bigint, count: number) => sql`
@@ -231,7 +231,7 @@ test('a new listing reads few others, however many there are, also of the same w
     from listings, generate_series(1, ${count}::int8) n where id = ${id}`;
   await db.database.run(copies(one.id, 3_000));
   await db.database.run(sql`analyze listings`);
-  // Use a new connection: one that has read before also counts reads it has not reported to the server yet.
+  // Use a new connection, because one that has read before also counts reads that it has not reported to the server yet.
   const counting = await openDatabase({ url: db.url, poolSize: 1 });
   onTestFinished(() => counting.close());
   const read = await counting.transaction(async (tx) => {

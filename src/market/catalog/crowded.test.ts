@@ -11,7 +11,7 @@ let sleeps: number[];
 let process: ReturnType<typeof processOn>;
 
 beforeEach(async () => {
-  // Far from the end of a minute: a new minute rebuilds all pages.
+  // Start far from the end of a minute, because a new minute rebuilds all pages.
   now = Date.parse('2030-01-01T12:00:10.000Z');
   sleeps = [];
   const sleep = async (ms: number): Promise<void> => {
@@ -27,13 +27,13 @@ async function list(): Promise<bigint> {
   return (await seedListing(db.database, seller.id)).id;
 }
 
-/** More than a thousand per second, within a fifth of one. */
+/** Reads enough pages in a fifth of a second for a rate above 1,000 per second. */
 function readPages(): void {
   for (let page = 1; page <= PAGES; page += 1)
     expect(fromMemory(process, `/api/shelves?max_price_usdc=${page}`)).not.toBeNull();
 }
 
-/** Takes a fifth of a second, the window in which a crowd is detected. */
+/** Takes 200 ms, the window in which a crowd is detected. */
 async function crowd(): Promise<void> {
   await list();
   await process.catalog.fresh();

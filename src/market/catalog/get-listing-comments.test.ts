@@ -51,7 +51,7 @@ const remove = (comment: number) =>
     caller: keeper,
   });
 const inMemory = () => fromMemory(market, `/api/listing/${id}`);
-/** The ETag of the operation's answer. */
+/** Returns the ETag of the operation's answer. */
 const tagOf = async (query: Paging = {}): Promise<string> => {
   await market.catalog.fresh();
   const { params, query: asked } = endpoints.getListing;
@@ -116,7 +116,7 @@ it('of a removed comment shows who, where and why, and not a word', async () => 
     text_flags: [],
   });
   expect(comments_total).toBe(3);
-  // A cursor once returned stays valid.
+  // A cursor stays valid once it was returned.
   expect((await get({ comments_after_id: String(second + 1) })).comments).toEqual([]);
 });
 

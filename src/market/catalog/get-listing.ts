@@ -8,7 +8,7 @@ import type { Database } from '../../platform/database/database.ts';
 import type { Prepared } from '../../platform/http/operation.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { MarketRead } from '../context.ts';
-import { JSON_PLAIN, type MemoryRead, ROUNDS, readAbsentFragments, readQueryAs } from './answers.ts';
+import { JSON_PLAIN, type MemoryRead, MOST_ATTEMPTS, readAbsentFragments, readQueryAs } from './answers.ts';
 import { type Fragments, STAMP_BYTES } from './fragments/fragments.ts';
 import type { MarketCatalog } from './market-catalog.ts';
 import { isFilled, LIVE, type Model } from './model/model.ts';
@@ -16,7 +16,7 @@ import { artifactMessage, presentComment } from './present-listing.ts';
 import { readCommentPage } from './store.ts';
 
 const PREFIX = '{"listing":';
-/** The JSON of `presentEnding` for every live listing. */
+/** The JSON of `presentEnding` for a live listing without an appeal. */
 const LIVE_JSON =
   '"removed":false,"removed_at":null,"removed_reason":null,"removed_reason_code":null,"withdrawn":false,"withdrawn_at":null,"withdrawn_reason":null,"appeal":null,"world_receipt":null';
 
@@ -28,7 +28,7 @@ function hasComments(model: Model, id: number): boolean {
   return (model.columns.comments[id] ?? 0) > 0;
 }
 
-/** Returns what a detail adds to the summary, from the comma that replaces the summary's closing brace. Null: no such listing. */
+/** Returns the JSON after the summary, beginning with the comma that replaces its closing brace. Null if there is no such listing. */
 function detailTail(model: Model, id: number, comments: string): string | null {
   const state = model.columns.state[id] ?? 0;
   if (state === 0) return null;
@@ -42,13 +42,7 @@ function detailTail(model: Model, id: number, comments: string): string | null {
 }
 
 /** Formats a page of comments as members of the detail, without braces. */
-function commentsJson(page: {
-  comments: readonly CommentOut[];
-  total: number;
-  limit: number;
-  hasMore: boolean;
-}): string {
-  const { comments, total, limit, hasMore } = page;
+function commentsJson(comments: readonly CommentOut[], total: number, limit: number, hasMore: boolean): string {
   const members = {
     comments,
     comments_total: total,
@@ -67,10 +61,10 @@ function noComments(limit: number): string {
 }
 
 function emptyPage(limit: number): string {
-  return commentsJson({ comments: [], total: 0, limit, hasMore: false });
+  return commentsJson([], 0, limit, false);
 }
 
-/** Returns the whole body; null when the summary left memory. */
+/** Returns the whole body, or null if the summary is not in memory. */
 function joinDetail(fragments: Fragments, id: number, tail: string): Buffer | null {
   if (!fragments.has(id)) return null;
   const size = fragments.size(id);
@@ -81,15 +75,11 @@ function joinDetail(fragments: Fragments, id: number, tail: string): Buffer | nu
   return body;
 }
 
-function wrapDetail(summary: Uint8Array, tail: string): Buffer {
-  return Buffer.concat([Buffer.from(PREFIX), summary.subarray(0, -1), Buffer.from(tail)]);
-}
-
 const ID = /^[1-9]\d{0,8}$/;
 const stamp = Buffer.alloc(STAMP_BYTES);
 const FIRST_PAGE = getListing.query.parse({});
 
-/** GET /api/listing/:id of a listing without comments: only the database has those. */
+/** Answers GET /api/listing/:id for listings without comments, because only the database has comments. */
 export function listingFromMemory(catalog: Pick<MarketCatalog, 'model'>): MemoryRead {
   return ({ name, query: text }) => {
     const id = ID.test(name) ? Number(name) : 0;
@@ -103,14 +93,14 @@ export function listingFromMemory(catalog: Pick<MarketCatalog, 'model'>): Memory
   };
 }
 
-/** Also answers with comments and absent listings from the database, and refuses. */
+/** Handles what memory cannot answer: comments, evicted listings and refusals. */
 export function makeGetListing(catalog: MarketCatalog): MarketRead<Endpoints['getListing']> {
   return async ({ database }, call) => {
     const id = Number(call.params.id);
-    for (let round = 0; round < ROUNDS; round += 1) {
+    for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
       if (!isListed(catalog.model(), id)) throw noListing(call.params.id);
       const { json: comments, buyers } = await readComments(catalog.model(), database, call.params.id, call.query);
-      // A purchase that makes a verified buyer is also a sale of this listing: more buyers than sales means that the model lags.
+      // Each verified buyer implies a sale of this listing, so more buyers than sales means that the model is behind.
       if (buyers > (catalog.model().columns.sales[id] ?? 0)) await catalog.fresh();
       const prepared = await answerWith(catalog, database, id, comments);
       if (prepared !== null) return { status: 200, prepared };
@@ -119,7 +109,7 @@ export function makeGetListing(catalog: MarketCatalog): MarketRead<Endpoints['ge
   };
 }
 
-/** Answers from one moment of the model; comments come from the database, which is never behind. Null: the model was refreshed, retry. */
+/** Answers from one moment of the model. Comments come from the database, which is never behind. Null after a refresh; then retry. */
 async function answerWith(
   catalog: MarketCatalog,
   database: Database,
@@ -139,7 +129,12 @@ async function answerWith(
   const summary = (await readAbsentFragments(model, database, [id]))?.get(id)?.bytes;
   // The model may have changed while the summary was read.
   if (summary !== undefined && detailTail(model, id, comments) === tail && detailTag(model, id, tail) === tag) {
-    return prepareDetail(model, id, wrapDetail(summary, tail), tail);
+    return prepareDetail(
+      model,
+      id,
+      Buffer.concat([Buffer.from(PREFIX), summary.subarray(0, -1), Buffer.from(tail)]),
+      tail,
+    );
   }
   await catalog.fresh();
   return null;
@@ -149,7 +144,7 @@ function noListing(id: bigint): Refusal {
   return new Refusal('not_found', { detail: `There is no listing ${id}.` });
 }
 
-/** Queries the database only when there are comments, or a cursor to check. */
+/** Queries the database only if there are comments or a cursor to check. */
 async function readComments(
   model: Model,
   database: Database,
@@ -163,7 +158,7 @@ async function readComments(
     throw new Refusal('cursor_invalid', { detail: 'comments_after_id does not name a comment of this listing.' });
   const comments = rows.slice(0, limit).map(presentComment);
   const buyers = new Set(comments.flatMap(({ handle, verified_buyer }) => (verified_buyer ? [handle] : []))).size;
-  return { json: commentsJson({ comments, total: Number(total), limit, hasMore: rows.length > limit }), buyers };
+  return { json: commentsJson(comments, Number(total), limit, rows.length > limit), buyers };
 }
 
 function prepareDetail(model: Model, id: number, body: Uint8Array, tail: string): Prepared {

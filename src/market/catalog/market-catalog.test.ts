@@ -18,7 +18,7 @@ it('finished answers have what the listings and their words leave of the budget,
     if (id % 500 !== 0) continue;
     const room = roomForAnswers(memoryBytes, { fragments, text });
     const { live, garbage } = fragments.bytes();
-    // Four percent are for listings in gzip.
+    // Four percent of the budget is for gzipped listings.
     expect(live + garbage + memoryBytes / 64 + room + memoryBytes * 0.04).toBeLessThanOrEqual(memoryBytes);
     expect(room).toBeGreaterThanOrEqual(Math.floor(memoryBytes * 0.1));
     rooms.push(room);

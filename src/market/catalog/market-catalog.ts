@@ -8,18 +8,18 @@ import type { Model } from './model/model.ts';
 export interface MarketCatalog extends Catalog {
   answers: Answers;
   shelfCursors: Cursors;
-  /** Counts a public read; the rate decides how often the copy is refreshed. */
+  /** Counts a public read. The read rate decides how often the model is refreshed. */
   noteRead(): void;
   facts(): CatalogFacts & { pageBytes: number; pagesMade: number };
 }
 
-/** From this rate on, the copy is refreshed less often: after each refresh, all readers need a new page. */
+/** Above this read rate, refresh less often, because after each refresh all readers need new pages. */
 const CROWDED = { perSecond: 1_000, overMs: 200 };
 
-/** Share of the budget for finished answers: what listings and words leave, but at least this and at most MOST_PAGES_SHARE. */
+/** Finished answers get what listings and words leave of the budget, but at least this share and at most MOST_PAGES_SHARE. */
 const LEAST_KEPT_SHARE = 0.1;
-/** Share of the budget for other things: listings in gzip, and the slab that the next listings are written to. */
-const OTHERS_SHARE = 0.04 + 1 / 64;
+/** Share of the budget for gzipped listings (0.04) and for the slab that new listings are written to (1/64). */
+const RESERVED_SHARE = 0.04 + 1 / 64;
 
 export interface MarketCatalogOptions extends CatalogOptions {
   /** Shared by all processes of a market and secret to everyone else. */
@@ -33,10 +33,10 @@ export function createMarketCatalog(options: MarketCatalogOptions): MarketCatalo
   const isCrowded = createRate({ clock, count: () => reads, ...CROWDED });
   const catalog = createCatalog({ ...options, isCrowded });
   const answers = createAnswers({ catalog, database, clock, keepBytes });
-  // No merchant's secret has the form of this text.
+  // This text cannot equal a merchant's secret, which has another form.
   const purpose = 'key of the cursors of the shelves';
   const keys = pepper.hashes(purpose).map(({ hash }) => hash);
-  // Listings may also grow while no requests come, so trim the cached answers here.
+  // Listings may grow while no requests arrive, so trim the cached answers here too.
   const fresh = async (): Promise<void> => {
     await catalog.fresh();
     answers.trim();
@@ -59,9 +59,9 @@ export function createMarketCatalog(options: MarketCatalogOptions): MarketCatalo
   };
 }
 
-/** Computes the room for finished answers: they shrink as soon as listings need memory. */
+/** Returns the bytes available for finished answers. They shrink as soon as listings need memory. */
 export function roomForAnswers(memoryBytes: number, { fragments, text }: Pick<Model, 'fragments' | 'text'>): number {
   const { live, garbage } = fragments.bytes();
-  const left = memoryBytes * (1 - OTHERS_SHARE) - live - garbage - text.bytes();
+  const left = memoryBytes * (1 - RESERVED_SHARE) - live - garbage - text.bytes();
   return Math.floor(Math.min(memoryBytes * MOST_PAGES_SHARE, Math.max(memoryBytes * LEAST_KEPT_SHARE, left)));
 }

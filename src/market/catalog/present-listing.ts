@@ -29,7 +29,7 @@ import {
 
 export const REMOVAL_NOTICE = 'Removed by the maintainer';
 
-/** The row of a removed listing keeps its texts for a later restore; no response shows them, even if a thing is sold after its removal. */
+/** A removed listing keeps its texts in the row for a later restore. No response shows them, even if the thing is sold later. */
 export function shownTitle(row: { removed_at: Date | null; title: string }): string {
   return row.removed_at === null ? row.title : REMOVAL_NOTICE;
 }
@@ -38,17 +38,15 @@ export function shownDescription(row: Pick<ListingRow, 'removed_at' | 'descripti
   return row.removed_at === null ? row.description : '';
 }
 
-/** Shown beside the maintainer's handle, and no other. */
-function markOf(isMaintainer: boolean): { maintainer?: true } {
+function maintainerMark(isMaintainer: boolean): { maintainer?: true } {
   return isMaintainer ? { maintainer: true } : {};
 }
 
-/** Warns about a title that could pass for another. */
-function noteOf(title: string): { title_note?: string } {
+function lookAlikeNote(title: string): { title_note?: string } {
   return mixesLookAlikes(title) ? { title_note: LOOK_ALIKE_NOTE } : {};
 }
 
-const NOT_SAID = Object.fromEntries(ATTRIBUTE_NAMES.map((name) => [name, null])) as Attributes;
+const NO_ATTRIBUTES = Object.fromEntries(ATTRIBUTE_NAMES.map((name) => [name, null])) as Attributes;
 
 export function presentSummary(row: ListingRow): ListingSummary {
   const title = shownTitle(row);
@@ -56,13 +54,13 @@ export function presentSummary(row: ListingRow): ListingSummary {
   return {
     id: Number(row.id),
     title,
-    ...noteOf(title),
+    ...lookAlikeNote(title),
     price_usdc: usdcOfUnits(row.price_units),
     merchant: row.merchant,
-    ...markOf(row.merchant_id === BigInt(MAINTAINER_MERCHANT_ID)),
+    ...maintainerMark(row.merchant_id === BigInt(MAINTAINER_MERCHANT_ID)),
     aisle: row.aisle,
     verified_sales: Number(row.verified_sales),
-    // Everything above, together with the first line, is the outline.
+    // All members above, together with the first line, form the outline.
     description: shownDescription(row),
     preview: isRemoved ? '' : row.preview,
     store_url: `/api/store/${row.merchant}`,
@@ -72,36 +70,47 @@ export function presentSummary(row: ListingRow): ListingSummary {
     votes_by_buyers: Number(row.buyer_votes),
     sales: Number(row.sales),
     created_at: isoTime(row.created_at),
-    // From here on in the order of USUAL_MEMBERS, so that most listings share these bytes.
+    // Keep the following members in the order of USUAL_MEMBERS, so that most listings share these bytes.
     pinned: row.pinned,
-    ...(row.world === null ? GOODS : presentThing(row.world, row.state)),
+    ...(row.world === null ? GOODS_MEMBERS : presentThing(row.world, row.state)),
     state: row.state,
     supersedes: row.supersedes === null ? null : Number(row.supersedes),
     superseded_by: row.superseded_by === null ? null : Number(row.superseded_by),
     text_flags: row.text_flags,
     artifact_commitment: row.artifact_commitment && toHex(row.artifact_commitment),
     artifact_bytes: row.artifact_bytes,
-    // These too are free text of the merchant. Purchases keep them.
+    // These are also the merchant's free text, so a removal hides them. Purchases keep them.
     artifact_media_type: isRemoved ? null : row.artifact_media_type,
-    ...(isRemoved ? NOT_SAID : attributesOf(row)),
+    ...(isRemoved ? NO_ATTRIBUTES : attributesOf(row)),
   };
 }
 
-const LINE = new RegExp(`^[^\\r\\n]{0,${FIRST_LINE_CHARACTERS}}`, 'u');
+const FIRST_LINE = new RegExp(`^[^\\r\\n]{0,${FIRST_LINE_CHARACTERS}}`, 'u');
 
-/** A prefix of the text and nothing else: the catalog serves both from one description's bytes. Never cuts a character in two. */
+/** Returns an exact prefix of the text, because the catalog serves both from the same bytes. Never splits a character. */
 export function firstLine(text: string): string {
-  return LINE.exec(text)?.[0] ?? '';
+  return FIRST_LINE.exec(text)?.[0] ?? '';
 }
 
 export function presentOwnOutline(row: ListingRow): z.output<typeof ownOutline> {
   const { id, title, price_usdc, merchant, aisle, verified_sales, state, description } = presentSummary(row);
   const first_line = firstLine(description);
-  const mark = markOf(row.merchant_id === BigInt(MAINTAINER_MERCHANT_ID));
-  return { id, title, ...noteOf(title), price_usdc, merchant, ...mark, aisle, verified_sales, first_line, state };
+  const mark = maintainerMark(row.merchant_id === BigInt(MAINTAINER_MERCHANT_ID));
+  return {
+    id,
+    title,
+    ...lookAlikeNote(title),
+    price_usdc,
+    merchant,
+    ...mark,
+    aisle,
+    verified_sales,
+    first_line,
+    state,
+  };
 }
 
-const GOODS = {
+const GOODS_MEMBERS = {
   delivery_kind: 'artifact',
   city_url: null,
   world_offer_id: null,
@@ -114,10 +123,10 @@ const GOODS = {
   requires_city_resident: false,
 } satisfies Partial<ListingSummary>;
 
-/** The members most summaries have in common, contiguous in their JSON. */
+/** Members that most summaries share. They are contiguous in the JSON. */
 const USUAL_MEMBERS = {
   pinned: false,
-  ...GOODS,
+  ...GOODS_MEMBERS,
   state: 'live',
   supersedes: null,
   superseded_by: null,
@@ -126,7 +135,7 @@ const USUAL_MEMBERS = {
 
 export const USUAL_JSON = `,${JSON.stringify(USUAL_MEMBERS).slice(1, -1)},`;
 
-function presentThing(world: WorldFacts, state: ListingState): Pick<ListingSummary, keyof typeof GOODS> {
+function presentThing(world: WorldFacts, state: ListingState): Pick<ListingSummary, keyof typeof GOODS_MEMBERS> {
   return {
     delivery_kind: 'city_ownership',
     city_url: world.city_url,
@@ -141,7 +150,7 @@ function presentThing(world: WorldFacts, state: ListingState): Pick<ListingSumma
   };
 }
 
-/** Withdrawal and removal end checkouts here; the offer in the city goes on. */
+/** Returns `active` also for withdrawn or removed things, because their offer in the city continues; only checkouts here end. */
 export function worldStateOf(state: ListingState): WorldState {
   return state === 'sold' || state === 'canceled' || state === 'stale' ? state : 'active';
 }
@@ -150,7 +159,7 @@ export function presentReceipt({ claimed_ms, ...receipt }: ReceiptFacts): WorldR
   return { ...receipt, claimed_at: isoTime(new Date(claimed_ms)) };
 }
 
-/** Returns what a detail adds to the summary. */
+/** Returns the members that a detail has beyond the summary. */
 export function presentEnding(row: ListingRow): Omit<ListingDetail, keyof ListingSummary> {
   return {
     removed: row.removed_at !== null,
@@ -189,7 +198,7 @@ const ENDINGS: Readonly<Record<Exclude<ListingState, 'live'>, string>> = {
   stale: 'it has lapsed',
 };
 
-/** The message in place of the goods. Exactly the things of a city are in the aisle `world`. */
+/** Returns the message shown in place of the goods. The aisle `world` holds all things from a city and nothing else. */
 export function artifactMessage({
   id,
   state,
@@ -213,7 +222,7 @@ export function presentComment(row: CommentRow): CommentOut {
   return {
     id: Number(row.id),
     handle: row.handle,
-    ...markOf(row.maintainer),
+    ...maintainerMark(row.maintainer),
     parent_id: row.parent_id === null ? null : Number(row.parent_id),
     body: row.body,
     verified_buyer: row.verified_buyer,

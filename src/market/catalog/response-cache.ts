@@ -6,22 +6,22 @@ import type { Prepared } from '../../platform/http/operation.ts';
 import type { PageBuffers } from './fragments/page-buffers.ts';
 import type { PageBytes } from './fragments/page-bytes.ts';
 
-/** Names what a response was made of: the same version means the same bytes. */
+/** Identifies the data a response was made from: equal versions mean equal bytes. */
 export type Version = number | string;
 
 export interface CachedResponse {
   version: Version;
-  /** When it was last known to match its version. */
+  /** When the response was last known to match its version. */
   checkedAt: number;
   etag: string;
   head: readonly string[];
   readonly page: PageBytes;
-  /** Answers in progress. Once the cache drops the response, the last of them releases its memory. */
+  /** Number of clients being sent this response. Once the cache has dropped it, the last of them releases its memory. */
   users: number;
   dropped: boolean;
 }
 
-/** Caches finished responses, JSON and pages alike; drops the least recently used first. */
+/** Caches finished responses (JSON and HTML) and drops the least recently used first. */
 export interface ResponseCache {
   get(key: string): CachedResponse | undefined;
   put(key: string, response: Pick<CachedResponse, 'version' | 'etag' | 'head' | 'page'>): CachedResponse;
@@ -36,25 +36,25 @@ export interface WrittenText {
   write(): { head: readonly string[]; text: string };
 }
 
-/** The bytes of an entry besides its page, so that the number of small ones is bounded too. */
+/** Overhead of an entry without its page. Counting it also bounds the number of small entries. */
 const ENTRY_BYTES = 512;
-/** One percent larger than the usual level, in two thirds of the time; few pages are longer than this window. */
-const PACKING = { level: 4, windowBits: 14, memLevel: 7 };
+/** Output is 1 % larger than with zlib's defaults, in two thirds of the time. Few pages are longer than this window. */
+const GZIP_OPTIONS = { level: 4, windowBits: 14, memLevel: 7 };
 
 export function createResponseCache(options: {
   clock: Clock;
-  /** Room for all responses; it changes as listings take more or less of the budget. */
+  /** Limit for all responses. It varies with the memory that listings take. */
   mostBytes(): number;
   buffers(): PageBuffers;
 }): ResponseCache {
   const { clock, mostBytes, buffers } = options;
   const responses = new LRUCache<string, CachedResponse>({
-    // The real bound is `mostBytes`, since it moves.
+    // The real limit is `mostBytes`, which varies; `trim` applies it.
     maxSize: Number.MAX_SAFE_INTEGER,
     sizeCalculation: ({ page }, key) => ENTRY_BYTES + key.length + page.takenBytes,
     dispose: (response) => {
       response.dropped = true;
-      giveBack(response);
+      releaseIfUnused(response);
     },
   });
   const trim = (): void => {
@@ -63,7 +63,7 @@ export function createResponseCache(options: {
   };
   const put: ResponseCache['put'] = (key, response) => {
     const entry: CachedResponse = { ...response, checkedAt: clock.now(), users: 0, dropped: false };
-    // Count a user until the entry is stored: an entry larger than the room would otherwise be released at once.
+    // Count a user while storing, because an entry above the limit is dropped at once and would be released.
     entry.users += 1;
     responses.set(key, entry);
     trim();
@@ -74,10 +74,10 @@ export function createResponseCache(options: {
     get: (key) => responses.get(key),
     put,
     text: (key, version, written) => {
-      const name = written.acceptsGzip ? `${key}\ngzip` : key;
-      const cached = responses.get(name);
+      const cacheKey = written.acceptsGzip ? `${key}\ngzip` : key;
+      const cached = responses.get(cacheKey);
       if (cached?.version === version) return useResponse(cached);
-      return useResponse(put(name, { version, ...writeText(buffers(), written) }));
+      return useResponse(put(cacheKey, { version, ...writeText(buffers(), written) }));
     },
     trim,
     clear: () => responses.clear(),
@@ -85,7 +85,7 @@ export function createResponseCache(options: {
   };
 }
 
-/** Returns the response for one answer, which must release it. */
+/** Returns the response for sending it once. The sender must call `release`. */
 export function useResponse(response: CachedResponse): Prepared {
   response.users += 1;
   const { etag, head, page } = response;
@@ -94,12 +94,12 @@ export function useResponse(response: CachedResponse): Prepared {
     if (released) return;
     released = true;
     response.users -= 1;
-    giveBack(response);
+    releaseIfUnused(response);
   };
   return { etag, head, body: page.body, release };
 }
 
-function giveBack({ dropped, users, page }: CachedResponse): void {
+function releaseIfUnused({ dropped, users, page }: CachedResponse): void {
   if (dropped && users === 0) page.release();
 }
 
@@ -111,7 +111,7 @@ function writeText(
   const plain = buffers.take(Buffer.byteLength(text));
   const length = plain.bytes.write(text);
   if (!acceptsGzip) return { ...finishedPage(plain, length), head };
-  const bytes = gzipSync(plain.bytes.subarray(0, length), PACKING);
+  const bytes = gzipSync(plain.bytes.subarray(0, length), GZIP_OPTIONS);
   plain.release();
   const packed = buffers.take(bytes.length);
   bytes.copy(packed.bytes);

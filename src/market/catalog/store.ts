@@ -11,7 +11,7 @@ import type { TextFlag } from '../../contract/text.ts';
 import { type Aisle, type ListingState, MAINTAINER_MERCHANT_ID } from '../../contract/vocabulary.ts';
 import type { Queryable } from '../../platform/database/database.ts';
 
-/** A comment as the public sees it: the words of a removed one are not even read. */
+/** A comment as the public sees it. The text of a removed comment is not even read. */
 export interface CommentRow {
   id: bigint;
   listing_id: bigint;
@@ -35,7 +35,7 @@ const commentColumns = `c.id, c.listing_id, m.handle, c.merchant_id = ${MAINTAIN
         and not p.payer_collects_only
     ) as verified_buyer`;
 
-/** All comments, with the columns of a CommentRow; append `where c.id ...`. */
+/** Selects all comments with the columns of a CommentRow. Append `where c.id ...`. */
 export const comments = raw(`select ${commentColumns} from comments c join merchants m on m.id = c.merchant_id`);
 
 export async function readComment(queryable: Queryable, id: bigint): Promise<CommentRow | null> {
@@ -44,18 +44,18 @@ export async function readComment(queryable: Queryable, id: bigint): Promise<Com
 
 interface CommentPage {
   total: bigint;
-  /** Whether the cursor names a comment of the listing; true without one. */
+  /** Whether the cursor is the id of a comment on this listing. True without a cursor. */
   cursorKnown: boolean;
   rows: CommentRow[];
 }
 
-/** Reads oldest first. One statement, so that total, cursor and rows are from one moment. */
+/** Reads comments, oldest first. Uses one statement, so that total, cursor check and rows show the same moment. */
 export async function readCommentPage(
   queryable: Queryable,
   page: { listingId: bigint; afterId: bigint | null; limit: number },
 ): Promise<CommentPage> {
   const { listingId, afterId, limit } = page;
-  const newer = afterId === null ? empty : sql`and c.id > ${afterId}`;
+  const afterCursor = afterId === null ? empty : sql`and c.id > ${afterId}`;
   const cursorKnown =
     afterId === null
       ? sql`true`
@@ -64,7 +64,7 @@ export async function readCommentPage(
     select whole.total, whole.cursor_known, page.* from (
       select (select coalesce(sum(comments), 0)::int8 from listing_counters where listing_id = ${listingId}) as total, ${cursorKnown} as cursor_known
     ) whole left join (
-      ${comments} where c.listing_id = ${listingId} ${newer} order by c.id limit ${limit}
+      ${comments} where c.listing_id = ${listingId} ${afterCursor} order by c.id limit ${limit}
     ) page on true order by page.id`);
   const [first] = rows;
   return {
@@ -74,7 +74,7 @@ export async function readCommentPage(
   };
 }
 
-// Each field is a column of the same name in `listings`: statements and rows are built from the names.
+// Each listing field is a column of the same name in `listings`, so statements and rows are built from the names.
 
 const columnList = (names: readonly string[], table: string): Sql =>
   raw(names.map((name) => `${table}${name}`).join(', '));
@@ -82,7 +82,7 @@ const columnList = (names: readonly string[], table: string): Sql =>
 export const fieldColumns = columnList(FIELD_NAMES, '');
 export const attributeColumns = columnList(ATTRIBUTE_NAMES, 'l.');
 
-/** In the order of `fieldColumns`. */
+/** Lists the values in the order of `fieldColumns`. */
 export const fieldValues = (fields: FieldValues): Sql => join(FIELD_NAMES.map((name) => fields[name]));
 
 export const setFields = (fields: FieldValues): Sql =>
@@ -90,7 +90,6 @@ export const setFields = (fields: FieldValues): Sql =>
 
 type PartialFields = { readonly [K in FieldName]?: FieldValues[K] | undefined };
 
-/** Picks the fields, with null for missing ones. */
 export function fieldsOf(fields: PartialFields): FieldValues {
   return Object.fromEntries(FIELD_NAMES.map((name) => [name, fields[name] ?? null])) as FieldValues;
 }
@@ -108,7 +107,6 @@ export interface AppealFacts {
   decided_ms: number | null;
 }
 
-/** The receipt of a sold thing as JSON, with its time in milliseconds. */
 export interface ReceiptFacts {
   offer_id: number;
   thing_id: number;
@@ -119,7 +117,6 @@ export interface ReceiptFacts {
   claimed_ms: number;
 }
 
-/** The city's facts about a listed thing, as JSON. */
 export interface WorldFacts {
   city_url: string;
   draft_id: number;
@@ -131,7 +128,7 @@ export interface WorldFacts {
   receipt: ReceiptFacts | null;
 }
 
-/** Everything public about a listing. These queries never touch the table of artifacts. */
+/** All public data of a listing. The queries for it never touch the artifacts table. */
 export interface ListingRow extends Attributes {
   id: bigint;
   merchant_id: bigint;
@@ -151,7 +148,7 @@ export interface ListingRow extends Attributes {
   removed_reason_code: string | null;
   withdrawn_at: Date | null;
   withdrawn_reason: string | null;
-  /** This and the next two are null for a thing of a city. */
+  /** Null for a thing from a city, like the next two fields. */
   artifact_commitment: Buffer | null;
   artifact_bytes: number | null;
   artifact_media_type: string | null;
@@ -165,13 +162,13 @@ export interface ListingRow extends Attributes {
   appeal: AppealFacts | null;
   comments: bigint;
   votes: bigint;
-  /** Votes of merchants who have paid for it; included in `votes`. */
+  /** Votes of merchants who paid for this listing; included in `votes`. */
   buyer_votes: bigint;
   sales: bigint;
   verified_sales: bigint;
 }
 
-/** A bulk row: short values share one text, as the driver is slow per value. Missing ones are empty or 0: concat_ws skips null. */
+/** Row of a bulk read. Short values share one text, because the driver is slow per value. Missing values are empty or 0 in it. */
 export interface PackedRow
   extends Attributes,
     Pick<ListingRow, 'title' | 'description' | 'preview' | 'tags' | 'artifact_media_type'>,
@@ -182,7 +179,7 @@ export interface PackedRow
   facts: string;
 }
 
-/** The facts that decide on which shelves a listing is, and in which place; packed like the rows above. */
+/** Figures that the filters and sorts of the shelves use, packed like the rows above. */
 export interface PackedFigures extends Attributes {
   facts: string;
   tags: string[];
@@ -194,13 +191,13 @@ const columns = sql`l.id, l.merchant_id, m.handle as merchant, l.title, l.descri
     l.supersedes, l.text_flags, ${attributeColumns}`;
 
 const msOf = (time: string): string => `floor(extract(epoch from ${time}) * 1000)::int8`;
-// The row keeps its statement when the maintainer empties it.
+// A removed statement stays in its row, so blank it here.
 const appealJson = `case when a.id is not null then json_build_object('id', a.id,
       'statement', case when exists (select from text_removals t where t.appeal_id = a.id) then '' else a.statement end,
       'created_ms', ${msOf('a.created_at')}, 'outcome', a.outcome, 'outcome_reason', a.outcome_reason,
       'decided_ms', ${msOf('a.decided_at')}) end`;
 
-/** The receipt of purchase `p` of thing `w` through checkout `c`; null without a claimed purchase. */
+/** Receipt of purchase `p` of thing `w` through checkout `c`. Null until the purchase is claimed. */
 export const receiptJson = `case when p.claimed_at is not null then json_build_object('offer_id', w.offer_id, 'thing_id', w.thing_id,
       'thing_url', w.thing_url, 'city_handle', c.city_handle, 'tx_hash', '0x' || encode(p.tx_hash, 'hex'),
       'block_number', p.block_number, 'claimed_ms', ${msOf('p.claimed_at')}) end`;
@@ -208,18 +205,18 @@ const worldJson = `json_build_object('city_url', w.city_origin, 'draft_id', w.dr
       'thing_id', w.thing_id, 'seller_handle', w.seller_handle, 'offer_url', w.offer_url, 'thing_url', w.thing_url,
       'receipt', ${receiptJson})`;
 
-/** The city's facts about listing `l`; null for goods. */
+/** The city's facts about listing `l`. Null for goods. */
 export const worldOfListing = `(select ${worldJson} from world_listings w
       left join purchases p on p.world_listing_id = w.listing_id
       left join world_checkouts c on c.id = p.checkout_id where w.listing_id = l.id)`;
 
-/** Sums the counter slots of listing `l`; the transactions that change a count maintain them. */
+/** Sums the counter slots of listing `l`. Every transaction that changes a count updates them. */
 const figures = sql`select coalesce(sum(c.sales), 0)::int8 as sales,
       coalesce(sum(c.verified_sales), 0)::int8 as verified_sales, coalesce(sum(c.votes), 0)::int8 as votes,
       coalesce(sum(c.buyer_votes), 0)::int8 as buyer_votes, coalesce(sum(c.comments), 0)::int8 as comments
     from listing_counters c where c.listing_id = l.id`;
 
-/** All listings, with the columns of a ListingRow; append `where l.id ...`. */
+/** Selects all listings with the columns of a ListingRow. Append `where l.id ...`. */
 export const listings = sql`
   select ${columns}, figures.sales, figures.verified_sales, figures.votes, figures.buyer_votes, figures.comments,
     (select newer.id from listings newer where newer.supersedes = l.id) as superseded_by,
@@ -237,7 +234,7 @@ export async function readListings(database: Queryable, ids: readonly bigint[]):
   return database.rows<ListingRow>(sql`${listings} where l.id = any(${ids}) order by l.id`);
 }
 
-/** Sums the counters of a range once. Listings without any counters are missing. */
+/** Sums the counters of each listing in an id range. Listings without counters have no row. */
 const figuresBetween = (above: bigint, upTo: bigint): Sql => sql`
     figures as (
       select listing_id, sum(sales)::int8 as sales, sum(verified_sales)::int8 as verified_sales, sum(votes)::int8 as votes,
@@ -245,7 +242,7 @@ const figuresBetween = (above: bigint, upTo: bigint): Sql => sql`
       from listing_counters where listing_id > ${above} and listing_id <= ${upTo} group by listing_id
     )`;
 
-/** Reads the figures of listings above one id and up to the other, oldest first, without their texts. */
+/** Reads the figures (no texts) of listings with ids above `above` up to `upTo`, in the order of ids. */
 export async function readFiguresBetween(database: Queryable, above: bigint, upTo: bigint): Promise<PackedFigures[]> {
   return database.rows<PackedFigures>(sql`
     with ${figuresBetween(above, upTo)}
@@ -256,7 +253,7 @@ export async function readFiguresBetween(database: Queryable, above: bigint, upT
     where l.id > ${above} and l.id <= ${upTo} order by l.id`);
 }
 
-/** Reads the whole rows of the same range. */
+/** Reads the full rows of such an id range. */
 export async function readListingsBetween(database: Queryable, above: bigint, upTo: bigint): Promise<PackedRow[]> {
   return database.rows<PackedRow>(sql`
     with ${figuresBetween(above, upTo)}, newer as (
@@ -286,12 +283,12 @@ export async function readListingsBetween(database: Queryable, above: bigint, up
     where l.id > ${above} and l.id <= ${upTo} order by l.id`);
 }
 
-/** Reads the merchant's listings in every state. */
+/** Reads the merchant's listings in every state, newest first. */
 export async function readListingsOf(
   database: Queryable,
   page: { merchantId: bigint; limit: number; beforeId: bigint | null },
 ): Promise<ListingRow[]> {
-  const older = page.beforeId === null ? empty : sql`and l.id < ${page.beforeId}`;
+  const beforeCursor = page.beforeId === null ? empty : sql`and l.id < ${page.beforeId}`;
   return database.rows<ListingRow>(sql`
-    ${listings} where l.merchant_id = ${page.merchantId} ${older} order by l.id desc limit ${page.limit}`);
+    ${listings} where l.merchant_id = ${page.merchantId} ${beforeCursor} order by l.id desc limit ${page.limit}`);
 }

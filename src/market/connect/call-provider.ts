@@ -10,23 +10,23 @@ import { COOKIE_NAMES } from './create-provider.ts';
 /** The only parts of a request that reach the authorization server. */
 export interface ProviderRequest {
   method: 'GET' | 'POST';
-  /** With the query. */
+  /** Path with query. */
   path: string;
-  /** Lower-case names. */
+  /** Names are in lower case. */
   headers?: Readonly<Record<string, string>>;
   body?: string;
-  /** Passes cookies on: only for steps of an authorization in a browser. */
+  /** Forwards cookies. Only for steps of an authorization in a browser. */
   withCookies?: true;
 }
 
 export interface ProviderAnswer {
   answer: Outgoing & { body: string };
-  /** The authorization server's error; null if it refused nothing. */
+  /** The authorization server's error, or null if it refused nothing. */
   fault: errors.OIDCProviderError | null;
 }
 
 export interface ProviderCalls {
-  /** Sends a request without a socket. Errors that are no refusals are thrown. */
+  /** Sends a request without a socket. Throws errors that are not refusals. */
   ask(request: ProviderRequest, from: Incoming): Promise<ProviderAnswer>;
   /** Runs `act` with Node's request and response objects, from which the library reads its signed cookies. */
   withRequest<T>(from: Incoming, act: (request: IncomingMessage, response: ServerResponse) => Promise<T>): Promise<T>;
@@ -67,7 +67,7 @@ export function createProviderCalls(provider: Provider, { baseUrl }: Pick<Market
         ...(body === undefined ? {} : { payload: body }),
       });
       const fault = faults.get(response.raw.req) ?? null;
-      if (fault !== null && !isRefused(fault)) throw fault;
+      if (fault !== null && !isRefusal(fault)) throw fault;
       return { answer: toOutgoing(response.statusCode, response.headers, response.body), fault };
     },
     withRequest: (from, act) =>
@@ -82,7 +82,7 @@ export function createProviderCalls(provider: Provider, { baseUrl }: Pick<Market
   };
 }
 
-function isRefused(fault: unknown): fault is errors.OIDCProviderError {
+function isRefusal(fault: unknown): fault is errors.OIDCProviderError {
   return fault instanceof errors.OIDCProviderError && fault.expose;
 }
 
@@ -96,12 +96,12 @@ function toOutgoing(
     const value = providerHeaders[name];
     if (typeof value === 'string') headers[name] = value;
   }
-  const cookies = [providerHeaders['set-cookie'] ?? []].flat().filter((line) => !isOfSession(String(line)));
+  const cookies = [providerHeaders['set-cookie'] ?? []].flat().filter((line) => !isSessionCookie(String(line)));
   if (cookies.length > 0) headers['set-cookie'] = cookies.map(String);
   return { status, headers, body: status >= 300 && status < 400 ? '' : body };
 }
 
-/** The session cookie is dropped, since sessions are never stored. */
-function isOfSession(line: string): boolean {
+/** Returns whether the cookie is the session cookie, which is dropped because sessions are never stored. */
+function isSessionCookie(line: string): boolean {
   return line.startsWith(COOKIE_NAMES.session);
 }

@@ -4,9 +4,9 @@ import {
   checkRedirects,
   cleanName,
   hostOfRedirect,
-  isOwnMachine,
   normalizeDocument,
   normalizeRegistration,
+  staysOnOwnMachine,
 } from './client-metadata.ts';
 
 const redirect_uris = ['https://x.example/cb'];
@@ -103,7 +103,7 @@ describe('a redirect', () => {
       'com.example.app:/cb',
       'https://x.example:9/',
     ];
-    expect(uris.map(isOwnMachine)).toEqual([true, true, true, true, false]);
+    expect(uris.map(staysOnOwnMachine)).toEqual([true, true, true, true, false]);
     const shown = ['localhost', '[::1]', 'cursor://app', 'com.example.app:', 'x.example:9'];
     expect(uris.map(hostOfRedirect)).toEqual(shown);
   });

@@ -1,7 +1,7 @@
 import { OutboundFailure, type PublicFetch, readPublicJson } from '../../platform/http/outbound-requests.ts';
 import type { Market } from '../context.ts';
 
-/** Says why a client's description of itself is refused. The text is for its author, and repeats none of it. */
+/** Reports why client metadata is refused. The message is for the client's author and repeats none of the metadata. */
 export class ClientFault extends Error {
   override readonly name = 'ClientFault';
   /** Error code of RFC 7591. */
@@ -15,21 +15,21 @@ export class ClientFault extends Error {
 
 const MOST_REDIRECTS = 10;
 const LONGEST_REDIRECT = 1_000;
-/** ASCII without spaces and controls, so that no letter can look like another. */
+/** ASCII without spaces and control characters, so that no letter can look like another. */
 const PRINTABLE = /^[\x21-\x7e]+$/;
 const LOOPBACK_HOSTS: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
-/** Schemes that browsers or systems treat specially, or that do not open a program of the user's. */
+/** Schemes that browsers or systems treat specially, or that open no program of the user. */
 const REFUSED_SCHEMES: ReadonlySet<string> = new Set([
   ...['about:', 'blob:', 'chrome:', 'content:', 'data:', 'file:', 'filesystem:', 'ftp:', 'intent:', 'javascript:'],
   ...['jar:', 'ldap:', 'livescript:', 'magnet:', 'mailto:', 'mocha:', 'nfs:', 'resource:', 'search:', 'search-ms:'],
   ...['sftp:', 'sip:', 'sips:', 'smb:', 'sms:', 'ssh:', 'tel:', 'telnet:', 'vbscript:', 'view-source:', 'ws:', 'wss:'],
 ]);
-/** More such schemes: Windows handlers take commands, browser extensions are not the user's programs, and any page may claim web+. */
+/** More such schemes: Windows handlers take commands, browser extensions are not the user's programs, and any page may register web+. */
 const REFUSED_FAMILIES = /^(?:ms-|(?:chrome|moz|safari-web)-extension:|web\+)/;
-/** Requires `scheme://host`: browsers read `https:x` and `https:\\x` as other addresses than they seem to be. */
-const SPELLED_OUT = /^https?:\/\/[^/@]+(?:\/|\?|$)/i;
+/** Requires `scheme://host`, because browsers read `https:x` and `https:\\x` as other addresses than they seem to be. */
+const FULL_WEB_URL = /^https?:\/\/[^/@]+(?:\/|\?|$)/i;
 
-/** Checks redirect URIs. Allowed are https, http on the user's own machine, and schemes that a program may have registered. */
+/** Checks redirect URIs. Allows https, http on the user's own machine, and schemes that a program may have registered. */
 export function checkRedirects(redirects: unknown): string[] {
   if (!Array.isArray(redirects) || redirects.length === 0 || redirects.length > MOST_REDIRECTS) {
     throw redirectFault(`must be a list of 1 to ${MOST_REDIRECTS} addresses`);
@@ -45,7 +45,7 @@ function checkRedirect(redirect: unknown): string {
   if (url === null) throw redirectFault('must be absolute addresses');
   if (redirect.includes('#')) throw redirectFault('must have no fragment');
   if (url.username !== '' || url.password !== '') throw redirectFault('must name no user');
-  if (redirect.includes('\\') || (isOfWeb(url) && !SPELLED_OUT.test(redirect))) {
+  if (redirect.includes('\\') || (isWebUrl(url) && !FULL_WEB_URL.test(redirect))) {
     throw redirectFault('must be spelled out as scheme, two slashes and host, without a backslash');
   }
   if (url.protocol === 'http:' && !LOOPBACK_HOSTS.has(url.hostname)) {
@@ -60,24 +60,24 @@ function redirectFault(what: string): ClientFault {
   return new ClientFault('invalid_redirect_uri', `redirect_uris ${what}.`);
 }
 
-/** Whether a redirect stays on the user's own machine, where no host vouches for the program that listens. */
-export function isOwnMachine(redirectUri: string): boolean {
+/** Returns whether a redirect stays on the user's own machine, where no host vouches for the program that listens. */
+export function staysOnOwnMachine(redirectUri: string): boolean {
   const { protocol, hostname } = new URL(redirectUri);
   return protocol !== 'https:' || LOOPBACK_HOSTS.has(hostname);
 }
 
 /**
- * Names a redirect for people: its host, with an unusual port. Ports of the user's own machine change with each run and are left out.
- * A scheme that a program registered comes first, since what follows it is not a host that could be looked up.
+ * Describes a redirect to people: its host, with an unusual port. Ports on the user's own machine change with each run and are left out. A
+ * scheme that a program registered comes first, because what follows it is not a host that could be looked up.
  */
 export function hostOfRedirect(redirectUri: string): string {
   const url = new URL(redirectUri);
   const { host, hostname, protocol } = url;
-  if (isOfWeb(url)) return isOwnMachine(redirectUri) ? hostname : host;
+  if (isWebUrl(url)) return staysOnOwnMachine(redirectUri) ? hostname : host;
   return host === '' ? protocol : `${protocol}//${host}`;
 }
 
-function isOfWeb({ protocol }: URL): boolean {
+function isWebUrl({ protocol }: URL): boolean {
   return protocol === 'https:' || protocol === 'http:';
 }
 
@@ -92,8 +92,8 @@ const SHARED_SECRETS: ReadonlySet<unknown> = new Set([
 ]);
 
 /**
- * Reduces a registration to what the authorization server supports. Real clients ask for too much and omit what they mean: unsupported
- * values are dropped, as RFC 7591 allows, and the answer says what was accepted. No client gets a secret, since PKCE replaces it.
+ * Reduces a registration to what the authorization server supports. Clients often request too much and omit what they need, so unsupported
+ * values are dropped, as RFC 7591 allows, and the answer shows what was accepted. No client gets a secret, because PKCE replaces it.
  */
 export function normalizeRegistration(body: Metadata): Metadata {
   return { ...commonMetadata(body), token_endpoint_auth_method: 'none' };
@@ -121,52 +121,50 @@ function commonMetadata(metadata: Metadata): Metadata {
   if (Array.isArray(responses) && !responses.includes('code')) {
     throw new ClientFault('invalid_client_metadata', 'response_types must have code in it.');
   }
-  const shown = cleanName(name);
+  const clientName = cleanName(name);
   return {
     redirect_uris: redirects,
     // Loopback ports change with each run; the authorization server ignores the port only for native clients.
-    application_type: redirects.some(isOwnMachine) ? 'native' : 'web',
+    application_type: redirects.some(staysOnOwnMachine) ? 'native' : 'web',
     grant_types: Array.isArray(grants)
       ? GRANT_TYPES.filter((type) => type === 'authorization_code' || grants.includes(type))
       : GRANT_TYPES,
     response_types: ['code'],
-    ...(shown === null ? {} : { client_name: shown }),
+    ...(clientName === null ? {} : { client_name: clientName }),
   };
 }
 
-/** Cuts a stranger's text to one short line; null if nothing is left. */
+/** Cuts untrusted text to one short line. Returns null if nothing is left. */
 export function cleanName(name: unknown): string | null {
   if (typeof name !== 'string') return null;
-  const plain = [
-    ...name
-      .slice(0, 1_000)
-      .replace(/[\p{C}\p{Z}]+/gu, ' ')
-      .trim(),
-  ];
-  return plain.length === 0 ? null : plain.slice(0, LONGEST_NAME).join('').trim();
+  const plain = name
+    .slice(0, 1_000)
+    .replace(/[\p{C}\p{Z}]+/gu, ' ')
+    .trim();
+  return plain === '' ? null : [...plain].slice(0, LONGEST_NAME).join('').trim();
 }
 
-/** Returns the host of the client's metadata document; null if the client registered itself. */
+/** Returns the host of the client's metadata document, or null if the client registered itself. */
 export function hostOfClient(clientId: string): string | null {
   return /^https:\/\//i.test(clientId) ? (URL.parse(clientId)?.hostname ?? null) : null;
 }
 
 /** Reads clients' metadata documents and key sets, and caches them. */
 export interface Documents {
-  /** Whether a read would be answered without a request: from a copy, or by a recent failure. */
+  /** Whether a read needs no request, because there is a fresh copy or a recent failure. */
   isCached(url: string): boolean;
   /** Throws an OutboundFailure. */
   read(url: string): Promise<unknown>;
 }
 
 const FRESH_MS = 3_600_000;
-/** Key sets are cached briefly, since a key may have to be replaced at once. */
+/** Key sets are cached only briefly, because a key may have to be replaced at once. */
 const KEYS_FRESH_MS = 300_000;
-/** How long a copy is used while its host fails. */
+/** How long a copy is used if its host fails. */
 const STALE_MS = 86_400_000;
-/** How long a failure is remembered: one authorization looks up its client several times. */
+/** How long a failure is remembered, because one authorization looks up its client several times. */
 const FAILED_MS = 10_000;
-const MOST = 200;
+const MOST_COPIES = 200;
 
 interface Copy {
   value: unknown;
@@ -210,14 +208,14 @@ export function createDocuments({ clock, log }: Pick<Market, 'clock' | 'log'>, f
     read: async (url) => {
       const fresh = freshCopy(url);
       if (fresh !== null) {
-        // Moves it to the end: the least recently used copy is evicted first.
+        // Move the copy to the end, because the least recently used copy is evicted first.
         putNewest(copies, url, fresh);
         return fresh.value;
       }
       const failure = freshFailure(url);
       if (failure !== null) return staleCopy(url, failure);
-      const underWay = pending.get(url);
-      if (underWay !== undefined) return await underWay;
+      const running = pending.get(url);
+      if (running !== undefined) return await running;
       const request = refetch(url).finally(() => pending.delete(url));
       pending.set(url, request);
       return await request;
@@ -229,10 +227,10 @@ function freshMs(value: unknown): number {
   return typeof value === 'object' && value !== null && 'keys' in value ? KEYS_FRESH_MS : FRESH_MS;
 }
 
-/** Puts an entry at the end of the map, and evicts the first one if the map is full. */
+/** Puts an entry at the end of the map and evicts the first one if the map is full. */
 function putNewest<Value>(map: Map<string, Value>, url: string, value: Value): void {
   map.delete(url);
   map.set(url, value);
   const [oldest] = map.keys();
-  if (map.size > MOST && oldest !== undefined) map.delete(oldest);
+  if (map.size > MOST_COPIES && oldest !== undefined) map.delete(oldest);
 }

@@ -14,10 +14,10 @@ import { createInteractions } from './create-interactions.ts';
 import { createProvider, takeClientQuota } from './create-provider.ts';
 import { type HostedCaller, type Interactions, PATHS, RESOURCE_PATH, resourceOf } from './interaction.ts';
 import { mountAuthorization, mountToken, OAUTH_BODY_BYTES } from './mount-oauth.ts';
-import { answerProgram, oauthError, type ShowFault, showPlainly } from './show-fault.ts';
-import { findHostedCaller, noteGrantProven, noteHostProven } from './store.ts';
+import { answerProgram, oauthError, type ShowFault, showPlainText } from './show-fault.ts';
+import { findHostedCaller, markGrantProven, markHostProven } from './store.ts';
 
-/** Reads a client's metadata document. Tests replace it. */
+/** Fetches a client's metadata document. Tests replace it. */
 export type FetchDocument = PublicFetch;
 
 /** The authorization server behind /mcp/connect. */
@@ -25,15 +25,15 @@ export interface Connector {
   /** The authorization server's routes and the discovery documents. */
   routes(inside: InternalRequests<Merchant>): ExtraRoute[];
   interactions: Interactions;
-  /** Returns the caller whose token this is; null if the token is unknown, no longer valid or for another resource. */
+  /** Returns the token's caller. Null if the token is unknown, no longer valid or for another resource. */
   authenticate(token: string): Promise<HostedCaller | null>;
   /** Records that a read of `me` was completed through this grant. */
-  noteProven(hosted: HostedCaller): Promise<void>;
+  markProven(hosted: HostedCaller): Promise<void>;
 }
 
 export interface ConnectorOptions {
   fetchDocument?: FetchDocument;
-  /** Renders for a person why a program cannot be connected. Default: plain text. */
+  /** Renders a page that tells a person why a program cannot be connected. Default: plain text. */
   showFault?: ShowFault;
 }
 
@@ -45,18 +45,18 @@ export function createConnector(market: Market, options: ConnectorOptions): Conn
   const calls = createProviderCalls(provider, config);
   return {
     routes: ({ guard }) => [
-      ...mountAuthorization(market, calls, options.showFault ?? showPlainly),
+      ...mountAuthorization(market, calls, options.showFault ?? showPlainText),
       ...mountToken(market, calls, guard),
       ...mountRegistration(market, calls, guard),
       ...mountDiscovery(config),
     ],
     interactions: createInteractions({ market, provider, calls, artifacts }),
     authenticate: (token) => authenticateHosted(market, token),
-    noteProven: (hosted) => noteProven(market, hosted),
+    markProven: (hosted) => markProven(market, hosted),
   };
 }
 
-/** The authorization server's tokens: 256 bits. Other texts need no query. */
+/** Form of the authorization server's tokens (256 bits). Other texts need no query. */
 const TOKEN = /^[A-Za-z0-9_-]{43}$/;
 
 /** Looks the token up without a cache, so that a revoked one stops working at once in every process. */
@@ -77,12 +77,12 @@ async function authenticateHosted(market: Market, token: string): Promise<Hosted
   };
 }
 
-/** Marks the grant as proven, and its host too, but only a configured host: anybody can name any other. */
-async function noteProven({ clock, config, database }: Market, hosted: HostedCaller): Promise<void> {
+/** Marks the grant as proven, and its host too if that is configured, because anybody can name any other host. */
+async function markProven({ clock, config, database }: Market, hosted: HostedCaller): Promise<void> {
   const at = new Date(clock.now());
   const { grantId, clientHost } = hosted;
-  await noteGrantProven(database, grantId, at);
-  if (clientHost !== null && config.hostedHosts.includes(clientHost)) await noteHostProven(database, clientHost, at);
+  await markGrantProven(database, grantId, at);
+  if (clientHost !== null && config.hostedHosts.includes(clientHost)) await markHostProven(database, clientHost, at);
 }
 
 /** Lets clients register themselves and read their registration (RFC 7591). */
@@ -111,7 +111,7 @@ function mountRegistration(market: Market, calls: ProviderCalls, guard: SecretGu
   ];
 }
 
-/** Looks for secrets before anything is said about the body's form. */
+/** Looks for secrets before any error about the body's form. */
 function readMetadata(guard: SecretGuard, { body, headers }: Incoming): Metadata {
   guardBody(guard, body, undefined);
   const metadata = readBody(body, headers);
@@ -132,12 +132,12 @@ async function registerClient(calls: ProviderCalls, metadata: Metadata, incoming
   }
 }
 
-/** Hosts look for the authorization server at both, with and without the resource's path. */
+/** Hosts look for the authorization server with and without the resource's path. */
 const SERVER_PATHS = ['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration'].flatMap(
   (path) => [path, path + RESOURCE_PATH],
 );
 
-/** Serves the documents that tell clients how to get a token. /mcp has none, since it takes no tokens. */
+/** Serves the documents that tell clients how to get a token. There is none for /mcp, which takes no tokens. */
 function mountDiscovery(config: Pick<MarketConfig, 'baseUrl'>): ExtraRoute[] {
   const resource = JSON.stringify(resourceDocument(config));
   const server = JSON.stringify(serverDocument(config));
@@ -158,7 +158,7 @@ function mountDocument(path: string, body: string): ExtraRoute {
   };
 }
 
-/** RFC 9728. */
+/** The protected resource metadata of RFC 9728. */
 function resourceDocument(config: Pick<MarketConfig, 'baseUrl'>) {
   return {
     resource: resourceOf(config),
@@ -170,7 +170,7 @@ function resourceDocument(config: Pick<MarketConfig, 'baseUrl'>) {
   };
 }
 
-/** RFC 8414, plus the fields of OpenID Connect Discovery, which some clients read instead and check against its schema. */
+/** The server metadata of RFC 8414, plus the fields of OpenID Connect Discovery, which some clients read instead and validate. */
 function serverDocument({ baseUrl }: Pick<MarketConfig, 'baseUrl'>) {
   return {
     issuer: baseUrl,
@@ -179,7 +179,7 @@ function serverDocument({ baseUrl }: Pick<MarketConfig, 'baseUrl'>) {
     registration_endpoint: baseUrl + PATHS.registration,
     revocation_endpoint: baseUrl + PATHS.revocation,
     jwks_uri: baseUrl + PATHS.jwks,
-    // offline_access asks for a refresh token. It is no scope of the resource, so it is listed only here.
+    // offline_access requests a refresh token. It is not a scope of the resource, so it is listed only here.
     scopes_supported: [...TOKEN_SCOPES, 'offline_access'],
     response_types_supported: ['code'],
     response_modes_supported: ['query'],

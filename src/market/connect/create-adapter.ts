@@ -16,9 +16,9 @@ import {
   sweepArtifacts,
 } from './store.ts';
 
-/** A registered client that never finishes an authorization is deleted after this time. */
+/** Lifetime of a registered client that never finishes an authorization. */
 const UNUSED_CLIENT_MS = 86_400_000;
-/** Expired rows are deleted after this time. */
+/** How long expired rows are kept. */
 const KEPT_MS = 3_600_000;
 
 export interface Artifacts {
@@ -44,7 +44,7 @@ export function idHash(id: string): Buffer {
 }
 
 const findNothing = async (): Promise<undefined> => undefined;
-/** Stores no sessions: every authorization asks the user again. */
+/** Stores no sessions, so every authorization asks the user again. */
 const NO_SESSIONS: Adapter = {
   ...{ upsert: findNothing, find: findNothing, findByUid: findNothing, findByUserCode: findNothing },
   ...{ consume: findNothing, destroy: findNothing, revokeByGrantId: findNothing },
@@ -55,10 +55,10 @@ function createAdapter({ clock, config }: AdapterContext, model: string, queryab
   return {
     upsert: async (id, payload, expiresIn) => {
       const at = clock.now();
-      const lifeMs = expiresIn === undefined ? lifeOf(model) : expiresIn * 1_000;
+      const lifeMs = expiresIn === undefined ? defaultLifeMs(model) : expiresIn * 1_000;
       const expiresAt = lifeMs === null ? null : new Date(at + lifeMs);
-      const kept = { model, idHash: idHash(id), grantId: payload.grantId ?? null, payload: atRest(payload) };
-      await putArtifact(queryable(), { ...kept, createdAt: new Date(at), expiresAt });
+      const artifact = { model, idHash: idHash(id), grantId: payload.grantId ?? null, payload: withoutId(payload) };
+      await putArtifact(queryable(), { ...artifact, createdAt: new Date(at), expiresAt });
       await sweepArtifacts(queryable(), new Date(at - KEPT_MS));
     },
     find: async (id) => {
@@ -67,15 +67,15 @@ function createAdapter({ clock, config }: AdapterContext, model: string, queryab
         model === 'Grant'
           ? await findOpenGrant(queryable(), { idHash: hash, grantId: id }, now())
           : await findArtifact(queryable(), model, hash, now());
-      return stored === null ? undefined : inUse(model, id, stored, config.baseUrl);
+      return stored === null ? undefined : restorePayload(model, id, stored, config.baseUrl);
     },
-    // Only for sessions and device codes, which we do not have.
+    // Needed only for sessions and device codes, which we do not have.
     findByUid: findNothing,
     findByUserCode: findNothing,
     consume: async (id) => {
       const { isFirst, grantId } = await consumeArtifact(queryable(), model, idHash(id), now());
       if (isFirst) return;
-      // A concurrent request used it first. Reuse of a refresh token counts as theft, so its grant ends. Reuse of a code does not:
+      // A concurrent request used it first. Reuse of a refresh token counts as theft, so its grant ends. Reuse of a code does not, because
       // both requests have shown the same PKCE verifier.
       if (model === 'RefreshToken' && grantId !== null) {
         await endGrant(queryable(), { idHash: idHash(grantId), grantId }, now());
@@ -90,16 +90,16 @@ function createAdapter({ clock, config }: AdapterContext, model: string, queryab
   };
 }
 
-function lifeOf(model: string): number | null {
+function defaultLifeMs(model: string): number | null {
   return model === 'Client' ? UNUSED_CLIENT_MS : null;
 }
 
-/** Removes the id, and the address that contains it, so that a reader of the table cannot use the row. */
-function atRest({ jti: _id, returnTo: _address, ...rest }: AdapterPayload): Record<string, unknown> {
+/** Removes the id and the address that contains it, so that a reader of the table cannot use the row. */
+function withoutId({ jti: _id, returnTo: _address, ...rest }: AdapterPayload): Record<string, unknown> {
   return rest;
 }
 
-function inUse(
+function restorePayload(
   model: string,
   id: string,
   { payload, consumed_at: at }: StoredArtifact,

@@ -6,7 +6,7 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import { findCurrentKey, lockIdentity } from '../identity/store.ts';
 import type { ProviderCalls } from './call-provider.ts';
-import { cleanName, hostOfClient, hostOfRedirect, isOwnMachine } from './client-metadata.ts';
+import { cleanName, hostOfClient, hostOfRedirect, staysOnOwnMachine } from './client-metadata.ts';
 import { type Artifacts, idHash } from './create-adapter.ts';
 import { type Interaction, type Interactions, resourceOf, type SignInProof } from './interaction.ts';
 import { consumeArtifact, insertGrant } from './store.ts';
@@ -33,7 +33,7 @@ export function createInteractions(parts: InteractionDependencies): Interactions
   };
 }
 
-/** Finds this browser's attempt; null if there is none or it is decided. */
+/** Finds this browser's attempt. Null if there is none or it is already decided. */
 async function findAttempt(
   { calls, provider }: InteractionDependencies,
   incoming: Incoming,
@@ -67,7 +67,7 @@ async function describeInteraction(
       name: cleanName(client.clientName),
       host: hostOfClient(clientId),
       redirectHost: hostOfRedirect(textOf(params['redirect_uri'])),
-      loopbackOnly: (client.redirectUris ?? []).every(isOwnMachine),
+      loopbackOnly: (client.redirectUris ?? []).every(staysOnOwnMachine),
     },
     scopes: scopesOf(params),
   };
@@ -109,7 +109,7 @@ async function allowInteraction(
   });
 }
 
-/** Ends an attempt with the result of `decide`. Of several concurrent calls, in any process, only one succeeds. */
+/** Ends an attempt with the result of `decide`. Of several concurrent calls in any process, only one succeeds. */
 async function finishInteraction(
   { market, provider, calls, artifacts }: InteractionDependencies,
   tx: Tx,

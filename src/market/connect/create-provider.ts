@@ -16,7 +16,7 @@ import { PATHS, resourceOf } from './interaction.ts';
 
 const MINUTE = 60;
 const DAY = 86_400;
-/** Seconds. */
+/** Lifetimes in seconds. */
 const TTL = {
   AccessToken: 60 * MINUTE,
   AuthorizationCode: MINUTE,
@@ -30,19 +30,19 @@ const TTL = {
 };
 const DOCUMENT_BYTES = 65_536;
 const CLIENT_DOCUMENTS = 'draft-02';
-const OFF = { enabled: false };
+const DISABLED = { enabled: false };
 const CLIENTS_LIMIT = 'oauth_clients_per_ip_hour';
-/** Factor on the limit for configured hosts, which have many documents and few addresses to call from. */
+/** Multiplies the limit for configured hosts, which have many documents and few addresses to call from. */
 const TIMES_FOR_HOSTS = 10;
 
-/** Two cookies bind an authorization to its browser, and are sent only to its addresses. The session cookie is never sent. */
+/** Two cookies bind an authorization to its browser and are sent only to its addresses. The session cookie is never sent. */
 export const COOKIE_NAMES = {
   interaction: 'openaisle-connect',
   resume: 'openaisle-connect-resume',
   session: 'openaisle-connect-session',
 };
 
-/** Configures oidc-provider with everything off that the hosted connector does not need. */
+/** Configures oidc-provider and turns off everything that the hosted connector does not need. */
 export function createProvider(market: Market, adapter: AdapterFactory, documents: Documents): Provider {
   const { config, pepper } = market;
   const configuration: Configuration = {
@@ -72,12 +72,12 @@ export function createProvider(market: Market, adapter: AdapterFactory, document
     loadExistingGrant,
     pkce: { required: () => true },
     renderError: (ctx, out) => {
-      // JSON only: the route renders the page.
+      // Answer in JSON, because the route renders the page.
       ctx.type = 'json';
       ctx.body = out;
     },
     responseTypes: ['code'],
-    // Revoking any of its tokens ends a client's connection.
+    // Revoking any token of a client ends its connection.
     revokeGrantPolicy: () => true,
     rotateRefreshToken: () => true,
     routes: {
@@ -91,7 +91,7 @@ export function createProvider(market: Market, adapter: AdapterFactory, document
     ttl: TTL,
   };
   const provider = new Provider(config.baseUrl, configuration);
-  // Trusts the forwarded headers, which call-provider.ts sets from the configuration. Clients' headers never get there.
+  // Trust the forwarded headers, which call-provider.ts sets from the configuration. Clients' headers never get there.
   provider.proxy = true;
   return provider;
 }
@@ -101,15 +101,15 @@ function featuresOf(market: Market, documents: Documents): NonNullable<Configura
   return {
     clientIdMetadataDocument: {
       enabled: true,
-      // Pinned, so that an update to another draft fails at the start.
+      // Pin the draft, so that an update to another one fails at the start.
       ack: CLIENT_DOCUMENTS,
       allowFetch: (ctx, clientId) => mayFetch(market, documents, ctx, clientId),
       // We cache documents ourselves.
       cacheDuration: { min: 1, max: 1 },
     },
-    devInteractions: OFF,
-    dPoP: OFF,
-    pushedAuthorizationRequests: OFF,
+    devInteractions: DISABLED,
+    dPoP: DISABLED,
+    pushedAuthorizationRequests: DISABLED,
     registration: { enabled: true },
     resourceIndicators: {
       enabled: true,
@@ -121,17 +121,17 @@ function featuresOf(market: Market, documents: Documents): NonNullable<Configura
       useGrantedResource: () => true,
     },
     revocation: { enabled: true, allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId },
-    rpInitiatedLogout: OFF,
-    userinfo: OFF,
+    rpInitiatedLogout: DISABLED,
+    userinfo: DISABLED,
   };
 }
 
-/** Loads only the grant that was just made on the page: each authorization asks the user again. */
+/** Loads only the grant that was just made on the page, because each authorization asks the user again. */
 async function loadExistingGrant(ctx: KoaContextWithOIDC) {
   const { grantId } = ctx.oidc.result?.consent ?? {};
   if (grantId === undefined) return undefined;
   const grant = await ctx.oidc.provider.Grant.find(grantId);
-  // Revoked between the page and this step.
+  // The grant was revoked between the page and this step.
   if (grant === undefined) throw new errors.AccessDenied();
   return grant;
 }
@@ -146,7 +146,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Counts a fetch from a foreign host, for a client id that is not cached, like a registration. */
+/** Counts a fetch of a client id that is not cached against a quota, like a registration. */
 async function mayFetch(
   market: Market,
   documents: Documents,
@@ -155,7 +155,7 @@ async function mayFetch(
 ): Promise<boolean> {
   const host = hostOfClient(clientId);
   const isConfigured = host !== null && market.config.hostedHosts.includes(host);
-  // No context: our own pages look up a client that the authorization has already fetched.
+  // Our own pages have no context. They look up a client that the authorization has already fetched.
   if (ctx === undefined || documents.isCached(clientId)) return true;
   const network = ctx.get('x-forwarded-for');
   await (isConfigured ? takeHostQuota(market, network, host) : takeClientQuota(market, network));
@@ -173,17 +173,14 @@ export async function takeClientQuota(market: Market, clientNetwork: string): Pr
   await takeNetworkQuota(market, CLIENTS_LIMIT, clientNetwork);
 }
 
-/**
- * Derives cookie keys from the pepper, so that all processes share them and a restart interrupts no authorization. Cookies are accepted
- * under every pepper version in the file.
- */
+/** Derives cookie keys from all peppers, so that processes share them and neither a restart nor a new pepper interrupts authorizations. */
 export function cookieKeys(pepper: Pepper): string[] {
   return pepper.hashes('openaisle oauth cookies').map(({ hash }) => hash.toString('base64url'));
 }
 
 const MOST_TRIES = 8;
 
-/** Derives a key for the key set that discovery requires. It signs nothing: tokens are opaque. */
+/** Derives a key for the key set that discovery requires. The key signs nothing, because tokens are opaque. */
 export function signingKey(pepper: Pepper): JWK {
   for (let nth = 1; nth <= MOST_TRIES; nth += 1) {
     const jwk = p256Key(pepper.hash(`openaisle oauth es256 ${nth}`));
@@ -192,7 +189,7 @@ export function signingKey(pepper: Pepper): JWK {
   throw new Error('no hash is a key of the curve');
 }
 
-/** Returns null for a number outside the curve's order, which happens once in about four billion. */
+/** Returns null if the number is outside the curve's order, which happens once in about four billion. */
 export function p256Key(scalar: Uint8Array): JWK | null {
   const curve = createECDH('prime256v1');
   try {
@@ -200,7 +197,7 @@ export function p256Key(scalar: Uint8Array): JWK | null {
   } catch {
     return null;
   }
-  // 0x04, then both coordinates.
+  // The point is 0x04 followed by both coordinates.
   const point = curve.getPublicKey();
   const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64url');
   return {

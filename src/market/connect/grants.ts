@@ -6,10 +6,10 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { MarketOperation } from '../context.ts';
 import { type GrantRow, readGrants, revokeGrantOf } from './store.ts';
 
-const MOST = 100;
+const MOST_GRANTS = 100;
 
 export const listGrants: MarketOperation<Endpoints['listGrants']> = async ({ database }, { caller }) => {
-  const rows = await readGrants(database, caller.id, MOST);
+  const rows = await readGrants(database, caller.id, MOST_GRANTS);
   return { status: 200, body: { grants: rows.map(presentGrant) } };
 };
 
@@ -24,7 +24,7 @@ function presentGrant(row: GrantRow): z.input<typeof grantOut> {
   };
 }
 
-/** Revokes a grant. From the commit on its tokens fail in every process, since each use reads the row. */
+/** Revokes a grant. Its tokens fail in every process from the commit on, because each use reads the row. */
 export const revokeGrant: MarketOperation<Endpoints['revokeGrant']> = async (market, { caller, params }) => {
   const { clock, database } = market;
   const grant = await revokeGrantOf(database, { id: params.id, merchantId: caller.id, at: new Date(clock.now()) });

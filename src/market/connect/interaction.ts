@@ -6,12 +6,12 @@ import type { MarketConfig, Merchant } from '../context.ts';
 export interface Interaction {
   uid: string;
   client: {
-    /** Chosen by the client: untrusted text. */
+    /** Chosen by the client, so it is untrusted text. */
     name: string | null;
-    /** Host of its metadata document; null if it registered itself, so that its name proves nothing. */
+    /** Host of the client's metadata document. Null if the client registered itself; its name then proves nothing. */
     host: string | null;
     redirectHost: string;
-    /** Every redirect stays on the user's own machine. */
+    /** True if every redirect stays on the user's own machine. */
     loopbackOnly: boolean;
   };
   scopes: readonly TokenScope[];
@@ -20,7 +20,7 @@ export interface Interaction {
 /** The merchant that proved, on the page, that the store is theirs. */
 export interface SignInProof {
   merchantId: bigint;
-  /** The key in force at that time. */
+  /** The merchant's key at that time. */
   keyId: bigint;
   provedBy: 'key' | 'pairing_code';
 }
@@ -29,21 +29,21 @@ export interface SignInProof {
 export interface Interactions {
   /** Returns null if this browser has no open interaction with that uid. */
   find(incoming: Incoming, uid: string): Promise<Interaction | null>;
-  /** Makes the grant with its row in hosted_grants, and returns the address to send the browser to. A second call is refused. */
+  /** Makes the grant and its row in hosted_grants. Returns the address to send the browser to. A second call is refused. */
   allow(incoming: Incoming, interaction: Interaction, proof: SignInProof): Promise<{ location: string }>;
-  /** Tells the client that its user said no. */
+  /** Tells the client that its user refused. */
   cancel(incoming: Incoming, interaction: Interaction): Promise<{ location: string }>;
 }
 
-/** The merchant for whom a hosted client acts, as its access token says. */
+/** The merchant for whom a hosted client acts, according to its access token. */
 export interface HostedCaller {
   merchant: Merchant;
-  /** hosted_grants.id */
+  /** Id of the row in hosted_grants. */
   grantId: string;
   scopes: ReadonlySet<TokenScope>;
-  /** Host of the client's metadata document; null if it registered itself. */
+  /** Host of the client's metadata document. Null if the client registered itself. */
   clientHost: string | null;
-  /** A read of `me` was completed through this grant, or through any grant of the client's configured host. */
+  /** True if a read of `me` was completed through this grant, or through any grant of the client's configured host. */
   proven: boolean;
 }
 

@@ -13,25 +13,25 @@ import { PATHS } from './interaction.ts';
 import { answerPerson, answerProgram, type ShowFault } from './show-fault.ts';
 import { keepClient } from './store.ts';
 
-/** Parameters passed on. Others (OpenID Connect, unknown) are dropped; the provider refuses those of the second line by name. */
+/** Parameters that are forwarded. Others (OpenID Connect, unknown) are dropped. The provider refuses those of the second line by name. */
 const PARAMETERS: ReadonlySet<string> = new Set([
   ...['client_id', 'redirect_uri', 'state', 'code_challenge', 'code_challenge_method', 'resource'],
   ...['request', 'request_uri', 'registration'],
 ]);
 
-const SPECIAL: ReadonlySet<string> = new Set(['scope', 'prompt', 'response_type', 'response_mode']);
+const NORMALIZED_PARAMETERS: ReadonlySet<string> = new Set(['scope', 'prompt', 'response_type', 'response_mode']);
 
-/** Only a code in the query is supported. With another mode even the refusal would be sent in another way. */
-const ONLY: Readonly<Record<string, string>> = { response_type: 'code', response_mode: 'query' };
+/** Only a code in the query is supported. With another mode, even the refusal would be sent in that mode. */
+const REQUIRED_VALUES: Readonly<Record<string, string>> = { response_type: 'code', response_mode: 'query' };
 
-/** Each authorization asks the user again, in one step. */
+/** Makes each authorization ask the user again, in one step. */
 const PROMPT_EVERY_TIME = 'login consent';
 
 /** Mounts the two steps of an authorization in a browser: before and after our page. */
 export function mountAuthorization(market: Market, calls: ProviderCalls, show: ShowFault): ExtraRoute[] {
   const takeStep = async (path: string, incoming: Incoming, mayRedirect: boolean): Promise<Outgoing> => {
     const { answer, fault } = await calls.ask({ method: 'GET', path, withCookies: true }, incoming);
-    // A published client gets its refusal by redirect; for others the user sees our page.
+    // A published client gets its refusal by redirect. For others the user sees our page.
     return fault === null || (mayRedirect && answer.status < 400) ? answer : answerPerson(fault, incoming, show);
   };
   return [
@@ -57,32 +57,32 @@ export function mountAuthorization(market: Market, calls: ProviderCalls, show: S
 }
 
 /**
- * Whether the client has a metadata document at an address of its own. A client that registered itself may name any redirect, so a refusal
- * sent there before the user saw our page would make this site an open redirector.
+ * Returns whether the client has a metadata document at its own address. A client that registered itself may name any redirect, so a
+ * refusal sent there before the user saw our page would make this site an open redirector.
  */
 function isPublished(query: string): boolean {
   return hostOfClient(new URLSearchParams(query).get('client_id') ?? '') !== null;
 }
 
-/** Reduces the query that hosts really send to what the authorization server accepts. Duplicates are kept, and so refused. */
+/** Reduces a host's query to what the authorization server accepts. Keeps duplicates, which the server then refuses. */
 export function normalizeQuery(query: string): string {
   const kept: string[] = [];
   const special = new Map<string, string[]>();
   for (const pair of query.split('&')) {
     const [name, value] = splitPair(pair);
-    if (SPECIAL.has(name)) special.set(name, [...(special.get(name) ?? []), value]);
+    if (NORMALIZED_PARAMETERS.has(name)) special.set(name, [...(special.get(name) ?? []), value]);
     else if (PARAMETERS.has(name)) kept.push(pair);
   }
   const added = new URLSearchParams();
   for (const scope of special.get('scope') ?? ['']) added.append('scope', normalizeScope(scope));
-  for (const [name, only] of Object.entries(ONLY)) {
+  for (const [name, only] of Object.entries(REQUIRED_VALUES)) {
     for (const value of special.get(name) ?? []) added.append(name, value === only ? value : 'unknown');
   }
   added.append('prompt', special.get('prompt')?.includes('none') ? 'none' : PROMPT_EVERY_TIME);
   return [...kept, added.toString()].join('&');
 }
 
-/** Keeps known scopes, in our order; the defaults if there are none. `offline_access` is dropped: everybody gets a refresh token. */
+/** Keeps known scopes in our order (the defaults if none). Drops `offline_access`, because every client gets a refresh token. */
 function normalizeScope(scopes: string): string {
   const requested = scopes.split(' ');
   const supported = TOKEN_SCOPES.filter((scope) => requested.includes(scope));
@@ -101,10 +101,10 @@ function splitPair(pair: string): [name: string, value: string] {
 
 export const OAUTH_BODY_BYTES = 57_344;
 const DAY_MS = 86_400_000;
-/** A registered client is deleted after this long without use. */
+/** How long a registered client is kept without use. */
 const CLIENT_DAYS = 90;
 
-/** Mounts the addresses that programs call: token, revocation and key set. */
+/** Mounts the endpoints that programs call: token, revocation and key set. */
 export function mountToken(market: Market, calls: ProviderCalls, guard: SecretGuard): ExtraRoute[] {
   return [
     {
@@ -133,7 +133,7 @@ export function mountToken(market: Market, calls: ProviderCalls, guard: SecretGu
   ];
 }
 
-/** Refuses a form that holds a key or code, raw, decoded or as JSON. */
+/** Refuses a form that contains a key or code, whether raw, decoded or as JSON. */
 function guardForm(guard: SecretGuard, { body }: Incoming): URLSearchParams {
   guardBody(guard, body, undefined);
   const text = Buffer.from(body).toString('utf8');
@@ -143,17 +143,16 @@ function guardForm(guard: SecretGuard, { body }: Incoming): URLSearchParams {
   return fields;
 }
 
-/** The provider refuses JSON as a form, but it has to be searched for secrets first. */
+/** Parses JSON to search it for secrets, although the provider refuses JSON bodies anyway. */
 function jsonIn(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text);
-    return value;
+    return JSON.parse(text) as unknown;
   } catch {
     return null;
   }
 }
 
-/** Does not pass Authorization on: clients have no secret here, and a key that one sends must not get further. */
+/** Does not forward Authorization, because clients have no secret here and a key sent by mistake must not get further. */
 async function sendToken(
   calls: ProviderCalls,
   path: string,
@@ -167,7 +166,7 @@ async function sendToken(
   return fault === null ? answer : answerProgram(answer, fault, incoming);
 }
 
-/** Drops unknown scopes, as at the start of an authorization, rather than refusing them. */
+/** Drops unknown scopes instead of refusing them, as at the start of an authorization. */
 function normalizeTokenScope(fields: URLSearchParams): URLSearchParams {
   const scopes = fields.getAll('scope');
   if (scopes.length !== 1) return fields;

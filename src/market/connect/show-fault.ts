@@ -3,7 +3,7 @@ import type { Incoming, Outgoing } from '../../platform/http/message.ts';
 import { OutboundFailure } from '../../platform/http/outbound-requests.ts';
 import { ClientFault } from './client-metadata.ts';
 
-/** Tells a person why their program cannot be connected. */
+/** Explains to a person why their program cannot be connected. */
 export interface ConnectFault {
   status: number;
   title: string;
@@ -14,8 +14,8 @@ export type ShowFault = (fault: ConnectFault) => Pick<Outgoing, 'headers' | 'bod
 
 const RETRY_SECONDS = 10;
 
-/** Plain text, so that no text of a client can act as markup. */
-export const showPlainly: ShowFault = ({ title, text }) => ({
+/** Renders plain text, so that a client's text cannot act as markup. */
+export const showPlainText: ShowFault = ({ title, text }) => ({
   headers: {
     'content-type': 'text/plain; charset=utf-8',
     'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
@@ -23,7 +23,7 @@ export const showPlainly: ShowFault = ({ title, text }) => ({
   body: `${title}\n\n${text}\n`,
 });
 
-/** Answers in the browser, when the user cannot be sent back to the client. */
+/** Answers in the browser if the user cannot be sent back to the client. */
 export function answerPerson(fault: errors.OIDCProviderError, from: Incoming, show: ShowFault): Outgoing {
   from.notes['reason'] = fault.error;
   const shown = faultForPerson(fault);
@@ -47,12 +47,12 @@ function faultForPerson(fault: errors.OIDCProviderError): ConnectFault {
       text: 'It was decided, took too long, or was started in another browser. Start again in the program that you want to connect.',
     };
   }
-  // A fault that the provider would have sent by redirect has status 302 or 303.
+  // The provider would have sent faults with status 302 or 303 by redirect.
   const status = fault.status < 400 ? 400 : fault.status;
   return { status, title: 'This program cannot be connected', text: describeFault(fault) };
 }
 
-/** Answers a program with the authorization server's own error. If the client's host failed, it is a 503 and no refusal. */
+/** Answers a program with the authorization server's own error. If the client's host failed, the answer is a 503 and not a refusal. */
 export function answerProgram(answer: Outgoing, fault: errors.OIDCProviderError, from: Incoming): Outgoing {
   from.notes['reason'] = fault.error;
   const why = causeOf(fault);

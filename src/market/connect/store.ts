@@ -3,7 +3,7 @@ import type { TokenScope } from '../../contract/connections.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 import type { SignInProof } from './interaction.ts';
 
-/** A record of the authorization server. It holds no usable token or code: see atRest in create-adapter.ts. */
+/** A record of the authorization server. It contains no usable token or code; see `withoutId` in create-adapter.ts. */
 interface Artifact {
   model: string;
   idHash: Buffer;
@@ -18,7 +18,7 @@ export interface StoredArtifact {
   consumed_at: Date | null;
 }
 
-/** Inserts or replaces a record. A repeat keeps consumed_at, so a used one stays used. */
+/** Inserts or replaces a record. A replacement keeps consumed_at, so a used record stays used. */
 export async function putArtifact(database: Queryable, artifact: Artifact): Promise<void> {
   const { model, idHash, grantId, createdAt, expiresAt } = artifact;
   const payload = JSON.stringify(artifact.payload);
@@ -40,7 +40,7 @@ export async function findArtifact(
     where model = ${model} and id_hash = ${idHash} and (expires_at is null or expires_at > ${now})`);
 }
 
-/** Finds a grant that was not revoked, neither by its merchant nor by a replacement of the merchant's key. */
+/** Finds a grant that was revoked neither by its merchant nor by a replacement of the merchant's key. */
 export async function findOpenGrant(
   database: Queryable,
   grant: { idHash: Buffer; grantId: string },
@@ -90,7 +90,7 @@ export async function endGrant(
     delete from oauth_artifacts where grant_id = ${grant.grantId} or (model = 'Grant' and id_hash = ${grant.idHash})`);
 }
 
-/** Deletes a batch of expired records, as part of each write. */
+/** Deletes a batch of expired records. Runs with each write. */
 export async function sweepArtifacts(database: Queryable, expiredBefore: Date): Promise<void> {
   await database.run(sql`
     delete from oauth_artifacts where ctid = any (array(
@@ -99,7 +99,7 @@ export async function sweepArtifacts(database: Queryable, expiredBefore: Date): 
     ))`);
 }
 
-/** Extends a client's life. `unlessAfter` limits this to one write a day per client. */
+/** Extends a client's lifetime. `unlessAfter` limits this to one write per day and client. */
 export async function keepClient(database: Queryable, idHash: Buffer, until: Date, unlessAfter: Date): Promise<void> {
   await database.run(sql`
     update oauth_artifacts set expires_at = ${until}
@@ -131,7 +131,7 @@ interface HostedCallerRow {
   grant_id: string;
   client_host: string | null;
   granted: string[];
-  /** The token's scopes; they may be fewer than the grant's. */
+  /** Scopes of the token; they may be fewer than the grant's. */
   scope: string | null;
   aud: string | null;
   is_grant_proven: boolean;
@@ -141,7 +141,7 @@ interface HostedCallerRow {
   key_id: bigint;
 }
 
-/** Finds the merchant of an access token, while the token, its grant and the merchant's key are in force. */
+/** Finds the merchant of an access token while the token, its grant and the merchant's key are in force. */
 export async function findHostedCaller(
   database: Queryable,
   idHash: Buffer,
@@ -159,12 +159,12 @@ export async function findHostedCaller(
     where token.model = 'AccessToken' and token.id_hash = ${idHash} and token.expires_at > ${now}`);
 }
 
-export async function noteGrantProven(database: Queryable, id: string, at: Date): Promise<void> {
+export async function markGrantProven(database: Queryable, id: string, at: Date): Promise<void> {
   await database.run(sql`
     update hosted_grants set proven_at = ${at} where id = ${id} and proven_at is null and revoked_at is null`);
 }
 
-export async function noteHostProven(database: Queryable, host: string, at: Date): Promise<void> {
+export async function markHostProven(database: Queryable, host: string, at: Date): Promise<void> {
   await database.run(sql`
     insert into hosted_proven_hosts (host, proven_at) values (${host}, ${at}) on conflict (host) do nothing`);
 }
@@ -190,7 +190,7 @@ export async function readGrants(database: Queryable, merchantId: bigint, limit:
     order by revoked_at is not null, granted_at desc, id limit ${limit}`);
 }
 
-/** Revokes a grant and returns it; null if the merchant has no such grant. A repeat keeps the first time. */
+/** Revokes a grant and returns it. Null if the merchant has no such grant. A repeat keeps the first time. */
 export async function revokeGrantOf(
   database: Queryable,
   { id, merchantId, at }: { id: string; merchantId: bigint; at: Date },

@@ -24,7 +24,7 @@ const shown = (tail: EventTail) => ({
   version: tail.version(),
 });
 
-/** The same facts from whole pages of that moment. */
+/** Reads the same facts from whole pages at that moment. */
 async function expected(queryable: Queryable) {
   const page = { limit: 100, beforeId: null };
   return {

@@ -13,15 +13,15 @@ import { migrate } from '../../platform/database/migrate.ts';
 import { readEventPage } from './read-events.ts';
 import { createSequencer } from './sequencer.ts';
 
-// Upgrades a log written before it could be filtered by listing.
+// The tests upgrade a log that was written before it could be filtered by listing.
 
 const db = testDatabase({ migrated: false });
-const whole = fileURLToPath(new URL('../../../migrations/market', import.meta.url));
+const migrationsFolder = fileURLToPath(new URL('../../../migrations/market', import.meta.url));
 let before: string;
 beforeAll(async () => {
   before = await mkdtemp(join(tmpdir(), 'openaisle-before-'));
-  for (const name of await readdir(whole)) {
-    if (name < '0013') await cp(join(whole, name), join(before, name));
+  for (const name of await readdir(migrationsFolder)) {
+    if (name < '0013') await cp(join(migrationsFolder, name), join(before, name));
   }
 });
 afterAll(() => rm(before, { recursive: true }));
@@ -34,7 +34,7 @@ const write = (detail: string) =>
 const number = () =>
   createSequencer({ database: db.database, clock: systemClock, log: recordingLog().log }).whenNumbered();
 
-/** The statement of versions without hashes. */
+/** Numbers events with the statement of versions without hashes. */
 const numberAsBefore = () =>
   db.database.run(sql`
     with newest as (select id, nth_of_door, nth_of_window from events where id is not null order by id desc limit 1),
@@ -61,12 +61,12 @@ it('is asked for by listing like one written since, numbered or not, and holds t
   await write('{"listing_id":7}');
   const bytes = () => database.rows(sql`select queue_id, id, canonical from events order by queue_id`);
   const old = await bytes();
-  expect((await migrate(db.url, whole))[0]).toBe('0013-history-of-a-listing');
-  // The rows behind these events never existed.
+  expect((await migrate(db.url, migrationsFolder))[0]).toBe('0013-history-of-a-listing');
+  // The rows that these events refer to never existed.
   await onServer(db.url, 'alter table events disable trigger events_tell_of_the_books');
   expect(await bytes()).toEqual(old);
   await number();
-  // A process of the previous version, running at the same time.
+  // Write as a process of the previous version that runs at the same time.
   await write('{"listing_id":9}');
   await write('{"listing_id":9}');
   await numberAsBefore();
@@ -77,7 +77,7 @@ it('is asked for by listing like one written since, numbered or not, and holds t
   expect((await page(8n)).events.map(({ id }) => id)).toEqual([3]);
   await expect(database.run(sql`update events set listing_id = 9 where id = 1`)).rejects.toThrow('only grows');
 
-  // One hash covers everything numbered before; later rows each have their own.
+  // One hash covers everything numbered before; each later row has its own.
   const rows = await database.rows<{ id: bigint; canonical: Buffer; hash: Buffer | null; nth: bigint | null }>(
     sql`select id, canonical, running_hash as hash, nth from events order by id`,
   );

@@ -26,7 +26,7 @@ afterAll(async () => {
 const numbered = (): Promise<void> =>
   createSequencer({ database: db.database, clock: systemClock, log: recordingLog().log }).whenNumbered();
 
-/** Removes a listing, so that the log may record it. */
+/** Removes a listing, because the log may only record a removal that happened. */
 async function removeOne(changed: Record<string, string | number> = {}): Promise<void> {
   const market = marketContext({ database: db.database });
   const keeper = await keeperOf();
@@ -73,7 +73,7 @@ test('every row has the hash over all before it, its place, and a time that is n
     expect(nth).toBe(BigInt(at + 1));
     expect(numberedAt.getTime()).toBeGreaterThanOrEqual(found[at - 1]?.numbered_at.getTime() ?? 0);
   }
-  // Equal to the microsecond: rows of a batch are written in any order, so they must share one time.
+  // Rows of a batch are written in any order, so their times must be equal to the microsecond.
   const times = sql`select count(distinct numbered_at)::int4 as times from events where id is not null`;
   expect(await db.database.one(times)).toEqual({ times: 3 });
 });

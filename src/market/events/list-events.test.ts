@@ -22,7 +22,7 @@ async function queue(database: Database, kind: EventKind, listing: number | null
   await database.transaction((tx) => recordEvent(tx, market, { kind, actor: 'alice', detail }));
 }
 
-/** Every third event is about one of two listings. */
+/** Assigns every third event to one of two listings. */
 const listingOf = (id: number): number | null => (id % 3 === 0 ? 7 + (id % 2) : null);
 
 const number = (database: Database): Promise<void> =>
@@ -31,7 +31,7 @@ const number = (database: Database): Promise<void> =>
 beforeAll(async () => {
   for (let id = 1; id <= COUNT; id += 1) await queue(db.database, kindOf(id), listingOf(id));
   await number(db.database);
-  // Unnumbered: no answer may show or count it.
+  // Queue an event without numbering it: no answer may show or count it.
   await queue(db.database, 'sale', 7);
 });
 

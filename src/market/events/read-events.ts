@@ -7,11 +7,11 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { MarketOperation } from '../context.ts';
 import { type EventFilter, type NewsRow, readNews, readSlice } from './store.ts';
 
-const KEPT = PAGE_SIZES.window_events;
+const KEPT_EVENTS = PAGE_SIZES.window_events;
 
-/** Keeps the end of the public log in memory, for pages that are read much more often than events happen. */
+/** Keeps the end of the public log in memory, because its pages are read much more often than events happen. */
 export interface EventTail {
-  /** Reads all news in one query; the returned function applies it. Null: no news. */
+  /** Reads all news in one query. Resolves with a function that applies the news, or null if there are none. */
   read(queryable: Queryable): Promise<(() => void) | null>;
   newest(scope: Scope, limit: number): EventPage;
   /** Rises with every event. */
@@ -25,21 +25,21 @@ interface View {
 }
 
 export function createEventTail(): EventTail {
-  const none: View = { total: 0, events: [] };
-  let views: Record<Scope, View> = { door: none, window: none };
+  const emptyView: View = { total: 0, events: [] };
+  let views: Record<Scope, View> = { door: emptyView, window: emptyView };
   let newestId = 0n;
 
   return {
     read: async (queryable) => {
-      const { newestId: upTo, news } = await readNews(queryable, newestId, KEPT);
+      const { newestId: upTo, news } = await readNews(queryable, newestId, KEPT_EVENTS);
       if (upTo === newestId) return null;
-      // If the log became shorter, it is a different log, and all of it came with the news.
-      const earlier = upTo < newestId ? { door: none, window: none } : views;
+      // A shorter log is a different log, and all of it came with the news.
+      const earlier = upTo < newestId ? { door: emptyView, window: emptyView } : views;
       return () => {
-        const atTheDoor = news.filter(({ in_door: inDoor }) => inDoor);
+        const doorNews = news.filter(({ in_door: inDoor }) => inDoor);
         views = {
           window: addNews(earlier.window, news, news[0]?.nth_of_window),
-          door: addNews(earlier.door, atTheDoor, atTheDoor[0]?.nth_of_door),
+          door: addNews(earlier.door, doorNews, doorNews[0]?.nth_of_door),
         };
         newestId = upTo;
       };
@@ -54,26 +54,26 @@ export function createEventTail(): EventTail {
   };
 }
 
-/** Both are newest first. */
+/** Puts newer rows before the view's events; both are newest first. */
 function addNews(view: View, rows: readonly NewsRow[], total: bigint | undefined): View {
   if (total === undefined) return view;
-  const events = rows.slice(0, KEPT).map(({ id, canonical }) => toRecord(id, canonical));
-  return { total: Number(total), events: [...events, ...view.events].slice(0, KEPT) };
+  const events = rows.slice(0, KEPT_EVENTS).map(({ id, canonical }) => toRecord(id, canonical));
+  return { total: Number(total), events: [...events, ...view.events].slice(0, KEPT_EVENTS) };
 }
 
 export type EventRecord = z.output<typeof eventOut>;
 
 export interface EventPage {
   events: EventRecord[];
-  /** The total of the whole filter, on every page. */
+  /** Total of the whole filter, on every page. */
   total: number;
   hasMore: boolean;
   nextBeforeId: number | null;
 }
 
-const content = eventOut.omit({ id: true });
+const contentSchema = eventOut.omit({ id: true });
 
-/** Reads the newest events of the filter below the cursor. In an open transaction it reads that snapshot. */
+/** Reads the newest events of the filter below the cursor. A transaction reads from its own snapshot. */
 export async function readEventPage(
   database: Queryable,
   filter: EventFilter,
@@ -93,7 +93,7 @@ export async function readEventPage(
 }
 
 export function toRecord(id: bigint, canonical: Buffer): EventRecord {
-  const { at, kind, actor, detail } = content.parse(JSON.parse(canonical.toString('utf8')));
+  const { at, kind, actor, detail } = contentSchema.parse(JSON.parse(canonical.toString('utf8')));
   return { id: Number(id), at, kind, actor, detail };
 }
 

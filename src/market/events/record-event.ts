@@ -11,11 +11,11 @@ export interface EventToRecord {
   kind: EventKind;
   /** A handle, or `system`. */
   actor: string;
-  /** Public for ever: ids and facts, never bodies or secrets. */
+  /** Public forever, so it holds ids and facts, never bodies or secrets. */
   detail: Record<string, JsonValue>;
 }
 
-/** Queues the event in the transaction of the act it records. It gets its number, and becomes readable, soon after the commit. */
+/** Queues the event in the transaction that it records. Soon after the commit it gets its number and becomes readable. */
 export async function recordEvent(
   tx: Tx,
   market: Pick<Market, 'clock' | 'wakeEvents'>,

@@ -152,7 +152,7 @@ test('16 writers with rollbacks between: every walk by pages falls by one, witho
   await expectExactNumbers(all);
 });
 
-/** Pages from the newest event down; asserts that there are as many as the first page's total. */
+/** Pages from the newest event down and asserts that there are as many as the first page's total. */
 async function walk(limit: number): Promise<number[]> {
   const ids: number[] = [];
   let beforeId: bigint | null = null;

@@ -6,25 +6,25 @@ import type { Log } from '../../platform/log.ts';
 import { hasUnnumbered, numberBatch, oldestUnnumberedMs } from './store.ts';
 
 const BATCH = 500;
-/** For rows that other processes committed, and for what a failed run left. */
+/** Poll interval, for rows that other processes committed or a failed run left. */
 const POLL_MS = 100;
-/** Under many commits, acts share a run; a single one does not wait. */
-const PASS_EVERY_MS = 20;
-const PASSES_AT_ONCE = 4;
+/** A single commit is numbered at once. When commits are frequent, several of them share one run. */
+const RUN_EVERY_MS = 20;
+const RUNS_AT_ONCE = 4;
 const ALARM_MS = 5_000;
 const WATCH_MS = 1_000;
-/** Any process numbers an event older than this: the leader may be frozen. */
+/** Any process numbers an event older than this, because the leader may be frozen. */
 const OVERDUE_MS = 500;
 
 export interface Sequencer {
-  /** Numbers events soon; concurrent calls share a run. */
+  /** Numbers queued events soon. Concurrent calls share a run. */
   wake(): void;
   start(): void;
-  /** Numbers the rest if the database allows it, and stops. */
+  /** Numbers the rest if the database is available, and stops. */
   stop(): Promise<void>;
-  /** Resolves once everything committed before the call is numbered; rejects when that run fails, or after `stop`. */
+  /** Resolves once everything committed before the call is numbered. Rejects if that run fails or after `stop`. */
   whenNumbered(): Promise<void>;
-  /** How long the oldest event had waited at the last check; 0: none waited. */
+  /** How long the oldest event had waited at the last check, or 0 if there was none. */
   unnumberedMs(): number;
   isLeader(): boolean;
 }
@@ -35,7 +35,7 @@ interface SequencerDependencies {
   log: Log;
 }
 
-/** Numbers committed events without gaps, in queue order, one process at a time. Business transactions never wait for it. */
+/** Numbers committed events without gaps, in queue order, one process at a time. Business transactions never wait for numbering. */
 export function createSequencer({ database, clock, log }: SequencerDependencies): Sequencer {
   const stopping = new AbortController();
   let queued = false;
@@ -44,12 +44,12 @@ export function createSequencer({ database, clock, log }: SequencerDependencies)
     queued = false;
     return taken;
   };
-  const passes = createSingleFlight(createNumbering({ database, log, takeQueued, stopped: stopping.signal }), {
+  const runs = createSingleFlight(createNumbering({ database, log, takeQueued, stopped: stopping.signal }), {
     clock,
-    everyMs: PASS_EVERY_MS,
-    atOnce: PASSES_AT_ONCE,
+    everyMs: RUN_EVERY_MS,
+    atOnce: RUNS_AT_ONCE,
   });
-  const numberQuietly = (): Promise<void> => passes.fresh().catch(() => {});
+  const numberQuietly = (): Promise<void> => runs.fresh().catch(() => {});
   let watching: Promise<void> | null = null;
   let unnumberedMs = 0;
 
@@ -61,7 +61,7 @@ export function createSequencer({ database, clock, log }: SequencerDependencies)
   };
   const job = createSingletonJob({ database, clock, log, name: 'number_events', run: poll });
 
-  /** Runs in every process: the alarm must not depend on a leader that may be its cause. */
+  /** Runs in every process, because the alarm must not depend on a leader that may be its cause. */
   const watch = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
       await clock.sleep(WATCH_MS, stopping.signal);
@@ -84,9 +84,9 @@ export function createSequencer({ database, clock, log }: SequencerDependencies)
     stop: async () => {
       await numberQuietly();
       stopping.abort();
-      await Promise.all([watching, job.stop(), passes.ended()]);
+      await Promise.all([watching, job.stop(), runs.ended()]);
     },
-    whenNumbered: () => passes.fresh(),
+    whenNumbered: () => runs.fresh(),
     unnumberedMs: () => unnumberedMs,
     isLeader: () => job.isLeader(),
   };
@@ -95,7 +95,7 @@ export function createSequencer({ database, clock, log }: SequencerDependencies)
 interface Numbering {
   database: Database;
   log: Log;
-  /** Tells whether this process queued events since the last call; if so, skip the query that looks for some. */
+  /** Returns whether this process queued events since the last call. If so, skips the query that looks for events. */
   takeQueued(): boolean;
   stopped: AbortSignal;
 }
@@ -117,10 +117,10 @@ function createNumbering({ database, log, takeQueued, stopped }: Numbering): () 
   };
 }
 
-/** Holds the lock until the numbers are visible, so that no number ever appears below one that was read. */
+/** Holds the lock until the numbers are visible, so that no number appears below one that was already read. */
 function numberUnderLock(database: Database): Promise<number> {
   return database.transaction(async (tx) => {
-    // Send both at once. Each statement has its own snapshot, so the numbering sees what the lock waited for.
+    // Send both at once. Each statement has its own snapshot, so the numbering sees the rows committed while it waited for the lock.
     const [, count] = await Promise.all([tx.lock('events'), numberBatch(tx.last, BATCH)]);
     return count;
   });

@@ -11,20 +11,20 @@ export interface QueuedEvent {
   listingId: bigint | null;
 }
 
-/** A part of the log: one kind, one view, the events of one listing, or everything (null). */
+/** A part of the log: one kind, one scope, the events of one listing, or everything (null). */
 export type EventFilter = StreamedFilter | { listingId: bigint };
-/** Parts whose rows store a running count. */
+/** Parts of the log whose rows store a running count. */
 export type StreamedFilter = { kind: EventKind } | { scope: Scope } | null;
 
 export interface EventSlice {
-  /** The total of the whole filter, whatever the cursor. */
+  /** Total of the whole filter, independent of the cursor. */
   total: bigint;
-  /** Whether the cursor names a row of the filtered log; true without one. */
+  /** Whether the cursor is the id of a row that the filter selects. True without a cursor. */
   cursorKnown: boolean;
   rows: { id: bigint; nth: bigint; canonical: Buffer }[];
 }
 
-/** Sends the insert with the next statement of the transaction, or its commit. */
+/** Queues the insert, which is sent with the next statement of the transaction or with its commit. */
 export function insertEvent(tx: Tx, event: QueuedEvent): void {
   tx.later(sql`insert into events (kind, at, canonical, in_door, in_window, listing_id)
     values (${event.kind}, ${event.at}, ${event.canonical}, ${event.inDoor}, ${event.inWindow}, ${event.listingId})`);
@@ -37,7 +37,7 @@ export async function hasUnnumbered(database: Queryable): Promise<boolean> {
   return waiting;
 }
 
-/** Measures how long the head of the queue has waited, by the database's clock; null when the queue is empty. */
+/** Returns how long the head of the queue has waited, by the database's clock, or null if the queue is empty. */
 export async function oldestUnnumberedMs(database: Queryable): Promise<number | null> {
   const row = await database.maybe<{ waited_ms: number }>(sql`
     select (extract(epoch from clock_timestamp() - queued_at) * 1000)::float8 as waited_ms
@@ -45,7 +45,7 @@ export async function oldestUnnumberedMs(database: Queryable): Promise<number | 
   return row?.waited_ms ?? null;
 }
 
-/** Numbers the first rows of the queue. Call it under the lock that lets only one process number. */
+/** Numbers the first rows of the queue and returns how many. Hold the lock `events`, so that only one process numbers. */
 export async function numberBatch(tx: Queryable, most: number): Promise<number> {
   return tx.run(sql`
     with batch as (
@@ -72,15 +72,15 @@ export async function numberBatch(tx: Queryable, most: number): Promise<number> 
     from numbered where events.queue_id = numbered.queue_id`);
 }
 
-/** Reads total, cursor and rows in one statement, so that they are from one moment. */
+/** Reads total, cursor check and rows in one statement, so that they show the same moment. */
 export async function readSlice(
   database: Queryable,
   filter: EventFilter,
   page: { limit: number; beforeId: bigint | null },
 ): Promise<EventSlice> {
-  const { nth, total, matches } = inSql(filter);
-  const older = page.beforeId === null ? empty : sql`and id < ${page.beforeId}`;
-  const known =
+  const { nth, total, matches } = filterInSql(filter);
+  const beforeCursor = page.beforeId === null ? empty : sql`and id < ${page.beforeId}`;
+  const cursorKnown =
     page.beforeId === null ? sql`true` : sql`exists (select from events where id = ${page.beforeId} ${matches})`;
   const found = await database.rows<{
     total: bigint;
@@ -92,11 +92,11 @@ export async function readSlice(
     select whole.total, whole.cursor_known, page.id, page.nth, page.canonical
     from (
       select coalesce((${total}), 0) as total,
-        ${known} as cursor_known
+        ${cursorKnown} as cursor_known
     ) whole
     left join (
       select id, ${nth} as nth, canonical from events
-      where id is not null ${matches} ${older} order by id desc limit ${page.limit}
+      where id is not null ${matches} ${beforeCursor} order by id desc limit ${page.limit}
     ) page on true
     order by page.id desc`);
   const [first] = found;
@@ -107,7 +107,7 @@ export async function readSlice(
   };
 }
 
-/** 0 while nothing is numbered. */
+/** Returns 0 while nothing is numbered. */
 export async function readNewestEventId(database: Queryable): Promise<bigint> {
   const { newest } = await database.one<{ newest: bigint }>(sql`select coalesce(max(id), 0) as newest from events`);
   return newest;
@@ -122,15 +122,15 @@ export interface NewsRow {
 }
 
 /**
- * Returns the newest id (0 while nothing is numbered), and the newest events after `afterId`: up to `most` each of the window and of the
- * door, newest first. If the log ends before `afterId`, reads from its beginning.
+ * Returns the newest id (0 while nothing is numbered) and the newest events after `afterId`, newest first: up to `most` of the window and
+ * up to `most` of the door. If the log ends before `afterId`, reads from the beginning.
  */
 export async function readNews(
   queryable: Queryable,
   afterId: bigint,
   most: number,
 ): Promise<{ newestId: bigint; news: NewsRow[] }> {
-  // Inline the limit, so that every plan knows it.
+  // Inline the limit, so that every plan can take it into account.
   const newestOf = (view: Sql): Sql => sql`(
     select id, canonical, in_door, nth_of_door, nth_of_window from events
     where id > newest.after_id and id is not null and ${view} order by id desc limit ${raw(String(most))}
@@ -146,15 +146,15 @@ export async function readNews(
 }
 
 interface FilterInSql {
-  /** The row's position in the filtered log from its beginning; for a listing only 1 (first) or 2. */
+  /** Position of a row in the filtered log, from its beginning. For a listing only 1 (the first) or 2 (any other). */
   nth: Sql;
   total: Sql;
-  /** The condition that selects the filter's rows. */
+  /** Condition that selects the filter's rows. */
   matches: Sql;
 }
 
-function inSql(filter: EventFilter): FilterInSql {
-  if (filter !== null && 'listingId' in filter) return ofListing(filter.listingId);
+function filterInSql(filter: EventFilter): FilterInSql {
+  if (filter !== null && 'listingId' in filter) return listingFilterInSql(filter.listingId);
   const { nth, matches } = runningCountOf(filter);
   return {
     nth,
@@ -163,9 +163,9 @@ function inSql(filter: EventFilter): FilterInSql {
   };
 }
 
-/** Uses the running count stored in every row. */
+/** Reads the position from the running count that every row stores. */
 function runningCountOf(filter: StreamedFilter): Pick<FilterInSql, 'nth' | 'matches'> {
-  // Rows from before this count existed have their id in its place.
+  // Rows older than this column have their id as position.
   if (filter === null) return { nth: sql`coalesce(nth, id)`, matches: empty };
   if ('kind' in filter) return { nth: sql`nth_of_kind`, matches: sql`and kind = ${filter.kind}` };
   return filter.scope === 'door'
@@ -173,8 +173,8 @@ function runningCountOf(filter: StreamedFilter): Pick<FilterInSql, 'nth' | 'matc
     : { nth: sql`nth_of_window`, matches: sql`and in_window` };
 }
 
-/** Events of a listing have no stored position: only whether a row is the first is known. */
-function ofListing(listingId: bigint): FilterInSql {
+/** Distinguishes only the first row from all others, because events of a listing store no position. */
+function listingFilterInSql(listingId: bigint): FilterInSql {
   const matches = sql`and listing_id = ${listingId}`;
   return {
     matches,
@@ -191,7 +191,7 @@ export interface StreamRow {
   canonical: Buffer;
 }
 
-/** Reads the filtered log after one event up to another, by id. */
+/** Reads filtered events after `afterId` up to `upToId`, by id. */
 export async function readEventsAfter(
   queryable: Queryable,
   filter: StreamedFilter,

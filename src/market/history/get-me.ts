@@ -49,7 +49,7 @@ export const getMe: MarketOperation<Endpoints['getMe']> = async (market, call) =
     );
     return { summary: await readAccountSummary(market, snapshot, caller), listings, replies };
   });
-  // Read after the rest, so that a decided review appears in at least one of the two.
+  // Read trades last, so that a review decided meanwhile appears in at least one of the two lists.
   const trades = await readOwnHistory(market.database, caller.id, async (own) => {
     const sales = await readHistory(
       own,
@@ -77,7 +77,7 @@ export const getMe: MarketOperation<Endpoints['getMe']> = async (market, call) =
   };
 };
 
-/** Cuts every text to its first line; ids, addresses and hashes are shorter than that. */
+/** Cuts every text to its first line. Ids, addresses and hashes are shorter than the limit. */
 function shortenTexts<T>(value: T): T {
   if (typeof value === 'string') return firstLine(value) as T;
   if (Array.isArray(value)) return value.map(shortenTexts) as T;
@@ -89,14 +89,14 @@ const SHOWN_IN_OUTLINE = 3;
 
 type AccountSummary = Awaited<ReturnType<typeof readAccountSummary>>;
 
-/** Shows the first few of each list that has no pages, and counts the others. */
+/** Shows the first few items of each list that has no pages, and counts the others. */
 function summaryOutline({ reviews, removal_notices: notices, flags, ...rest }: AccountSummary) {
-  const few = <T>(all: readonly T[]): T[] => all.slice(0, SHOWN_IN_OUTLINE).map(shortenTexts);
-  const beyond = (all: readonly unknown[]): number => Math.max(0, all.length - SHOWN_IN_OUTLINE);
+  const firstItems = <T>(all: readonly T[]): T[] => all.slice(0, SHOWN_IN_OUTLINE).map(shortenTexts);
+  const countOthers = (all: readonly unknown[]): number => Math.max(0, all.length - SHOWN_IN_OUTLINE);
   return {
     ...rest,
-    ...{ reviews: few(reviews), removal_notices: few(notices), flags: few(flags) },
-    left_out: { reviews: beyond(reviews), removal_notices: beyond(notices), flags: beyond(flags) },
+    ...{ reviews: firstItems(reviews), removal_notices: firstItems(notices), flags: firstItems(flags) },
+    left_out: { reviews: countOthers(reviews), removal_notices: countOthers(notices), flags: countOthers(flags) },
   };
 }
 
@@ -115,9 +115,9 @@ function pageSection<Name extends string, Item>(name: Name, history: History<Ite
   } as Section<Name, Item>;
 }
 
-/** Each ends within weeks; more than this are shown as others end. */
+/** More reviews than this appear as others end, which takes weeks at most. */
 const MOST_REVIEWS = 200;
-const MOST_FURTHER = 20;
+const MOST_FURTHER_TRANSFERS = 20;
 const MOST_FLAGS = 200;
 const SHOWN_QUOTAS: readonly DailyQuota[] = [
   'guard_runs_per_merchant_day',
@@ -157,8 +157,8 @@ async function readQuotas(market: Market, snapshot: Queryable, merchantId: bigin
 }
 
 async function readPendingCodes({ clock }: Market, snapshot: Queryable, merchantId: bigint) {
-  const waiting = await findWaitingSet(snapshot, merchantId, new Date(clock.now()));
-  return waiting === null ? null : { valid_at: isoTime(waiting) };
+  const validAt = await findWaitingSet(snapshot, merchantId, new Date(clock.now()));
+  return validAt === null ? null : { valid_at: isoTime(validAt) };
 }
 
 const DAY_MS = 86_400_000;
@@ -176,18 +176,20 @@ function presentReview(row: ReviewRow, further: readonly ShownTransfer[]): z.inp
     tx_hash: row.tx_hash && toHex(row.tx_hash),
     block_time: row.block_time && isoTime(row.block_time),
     decide_by: isoTime(row.ended_at.getTime() + REVIEW_DAYS * DAY_MS),
-    further_transfers: further.slice(0, MOST_FURTHER).map(({ txHash, valueUnits, blockNumber, isClaimed }) => ({
-      tx_hash: txHash,
-      amount_usdc: valueUnits === null ? null : usdcOfUnits(valueUnits),
-      block_number: blockNumber === null ? null : Number(blockNumber),
-      claimed: isClaimed,
-    })),
+    further_transfers: further
+      .slice(0, MOST_FURTHER_TRANSFERS)
+      .map(({ txHash, valueUnits, blockNumber, isClaimed }) => ({
+        tx_hash: txHash,
+        amount_usdc: valueUnits === null ? null : usdcOfUnits(valueUnits),
+        block_number: blockNumber === null ? null : Number(blockNumber),
+        claimed: isClaimed,
+      })),
   };
 }
 
 const UNPROVEN_WARNING = 'This merchant has not shown that the wallet is its own.';
 
-/** Presents claims without a proving signature; those on one transaction refer to each other. */
+/** Presents claims without a proving signature. Claims on the same transaction refer to each other. */
 function presentUnproven(rows: readonly UnprovenReviewRow[]): z.input<typeof reviewOut>[] {
   const byTransaction = Map.groupBy(rows, (row) => toHex(row.tx_hash));
   return rows.map((row) => {

@@ -10,10 +10,10 @@ import { slipIn } from '../payments/present-payment.ts';
 import { findPayment } from '../payments/store.ts';
 import { findOwnGoods } from './store.ts';
 
-/** Returns everything about an own listing. Anyone else, the maintainer included, only learns that it is not theirs. */
+/** Returns everything about the caller's own listing. Everyone else, including the maintainer, gets not_found. */
 export const getOwnListing: MarketOperation<Endpoints['getOwnListing']> = async (market, call) => {
   const { id } = call.params;
-  // Read in one snapshot: an edit replaces goods, salt and commitment together.
+  // Read in one snapshot, because an edit replaces goods, salt and commitment together.
   const body = await inSnapshot(market.database, async (snapshot) => {
     const goods = await findOwnGoods(snapshot, { merchantId: call.caller.id, listingId: id });
     const listing = goods && (await readListingDetail(snapshot, id));

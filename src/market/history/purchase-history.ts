@@ -32,7 +32,7 @@ export interface History<Item> {
 interface HistorySource<Row> {
   readStart(database: Queryable, page: HistoryPage): Promise<PageStart>;
   read(database: Queryable, page: HistoryPage): Promise<Row[]>;
-  /** The cursor's query parameter, for the refusal. */
+  /** Name of the cursor's query parameter, for the refusal. */
   cursorName: string;
 }
 
@@ -114,7 +114,7 @@ export const listPurchases: MarketOperation<Endpoints['listPurchases']> = async 
   };
 };
 
-/** Adds newer versions in a second query, since a page is short. */
+/** Adds newer versions in a second query, which is cheap because a page is short. */
 async function withNewerVersions(
   queryable: Queryable,
   { merchantId }: HistoryPage,
@@ -129,7 +129,7 @@ async function withNewerVersions(
   return { ...history, items };
 }
 
-/** If only the payer may collect, the key that opened the payment gets neither goods nor salt. A thing of a city has neither. */
+/** Withholds goods and salt if only the payer may collect. A thing from a city has neither. */
 function presentBought(row: BoughtRow): BoughtOut {
   const withheld = row.payer_collects_only;
   const [content, salt] = withheld ? [null, null] : [row.content, row.salt];

@@ -48,11 +48,11 @@ const idsOf = async (query = {}, caller = me): Promise<number[]> =>
 it('are what others said under the own listings and under the own comments, each once, newest first', async () => {
   const onMine = await say(other, mine);
   const own = await say(me, mine, onMine);
-  // A reply to an own comment on an own listing.
+  // Reply to my comment on my own listing.
   const both = await say(other, mine, own);
   const elsewhere = await say(me, foreign);
   const answer = await say(other, foreign, elsewhere);
-  // Left out: my own reply, and a reply to another merchant on another listing.
+  // Add comments that must be left out: my own reply, and a reply to another merchant on another listing.
   await say(me, foreign, elsewhere);
   const third = await say(keeper, foreign);
   await say(other, foreign, third);
@@ -126,7 +126,7 @@ async function walk(caller: SeededMerchant, limit: number, between: () => Promis
 }
 
 /** Makes a merchant with a listing and two comments, and a way for others to reply in each place. */
-async function someoneHeard() {
+async function seedMerchantWithComments() {
   const walker = await seedMerchant(db.database);
   const listing = (await seedListing(db.database, walker.id)).id;
   const [here, there] = [await say(walker, listing), await say(walker, foreign)];
@@ -142,7 +142,7 @@ async function someoneHeard() {
 it('are walked without one twice, one left out or more than the first total, while others come and are removed', async () => {
   await fc.assert(
     fc.asyncProperty(plan, async ({ start, limit, acts }) => {
-      const { walker, add } = await someoneHeard();
+      const { walker, add } = await seedMerchantWithComments();
       const due: number[] = [];
       for (const where of start) due.unshift(...(await add(where)));
       const rest = [...acts];

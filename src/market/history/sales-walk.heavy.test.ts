@@ -41,7 +41,7 @@ const purchasesOf =
     return { ids: page.purchases.map(({ id }) => id), total: page.total, next: page.next_before_id };
   };
 
-/** Reads all pages again and again until the last sale is committed, then once more, and returns that last reading. */
+/** Reads all pages repeatedly until the last sale is committed, then once more. Returns that last reading. */
 async function keepWalking(readPage: ReadPage, sold: () => number, isOver: () => boolean): Promise<number[]> {
   let known: number[] = [];
   for (let last = false; ; ) {
@@ -98,7 +98,7 @@ async function play(acts: readonly Act[]): Promise<void> {
       () => over,
     ),
   ]);
-  // Awaited below; this only avoids an unhandled rejection until then.
+  // Avoid an unhandled rejection until the promise is awaited below.
   walks.catch(() => {});
   for (const one of acts) {
     if ('sell' in one) {
@@ -117,7 +117,7 @@ async function play(acts: readonly Act[]): Promise<void> {
       await gates.get(one.release)?.commit();
       gates.delete(one.release);
     }
-    // Gives pending work a moment to proceed.
+    // Give pending work a moment to proceed.
     await db.database.rows(sql`select 1`);
   }
   await Promise.all([...gates.values()].map((gate) => gate.commit()));

@@ -8,7 +8,7 @@ export interface PurchaseRow extends Attributes {
   id: bigint;
   listing_id: bigint;
   title: string;
-  /** When the maintainer removed the listing: its title is hidden then. */
+  /** When the maintainer removed the listing. Its title is then hidden. */
   removed_at: Date | null;
   seller: string;
   price_units: bigint;
@@ -21,13 +21,13 @@ export interface PurchaseRow extends Attributes {
 
 export interface BoughtRow extends PurchaseRow {
   payer_collects_only: boolean;
-  /** This and the fields below are null for a thing of a city. */
+  /** Null for a thing from a city, like the fields below. */
   artifact_encoding: 'utf-8' | 'base64' | null;
   artifact_media_type: string | null;
   artifact_filename: string | null;
   salt: Buffer | null;
   content: Buffer | null;
-  /** Only for a thing of a city. */
+  /** Null for goods. */
   receipt: ReceiptFacts | null;
 }
 
@@ -51,30 +51,30 @@ export interface HistoryPage {
 
 export interface PageStart {
   total: bigint;
-  /** Whether the cursor names a row of this history; true without one. */
+  /** Whether the cursor is the id of a row of this history. True without a cursor. */
   cursorKnown: boolean;
 }
 
 const columns = sql`p.id, p.listing_id, l.title, l.removed_at, seller.handle as seller, p.price_units, p.paid_units, p.tx_hash,
   p.verified_via, p.block_number, p.created_at, ${attributeColumns}`;
 const joined = sql`purchases p join listings l on l.id = p.listing_id join merchants seller on seller.id = l.merchant_id`;
-const older = (beforeId: bigint | null): Sql => (beforeId === null ? empty : sql`and p.id < ${beforeId}`);
+const beforeCursor = (beforeId: bigint | null): Sql => (beforeId === null ? empty : sql`and p.id < ${beforeId}`);
 
-/** Newest first. */
+/** Reads newest first. */
 export async function readPurchases(database: Queryable, page: HistoryPage): Promise<PurchaseRow[]> {
   return database.rows<PurchaseRow>(sql`
     select ${columns} from ${joined}
-    where p.merchant_id = ${page.merchantId} ${older(page.beforeId)} order by p.id desc limit ${page.limit}`);
+    where p.merchant_id = ${page.merchantId} ${beforeCursor(page.beforeId)} order by p.id desc limit ${page.limit}`);
 }
 
-/** Also reads the goods, or the receipt of a thing. */
+/** Also reads the goods, or the receipt of a thing from a city. */
 export async function readBought(database: Queryable, page: HistoryPage): Promise<BoughtRow[]> {
   return database.rows<BoughtRow>(sql`
     select ${columns}, p.payer_collects_only, l.artifact_encoding, l.artifact_media_type, l.artifact_filename, a.salt, a.content,
       ${raw(receiptJson)} as receipt
     from ${joined} left join artifacts a on a.listing_id = l.id
       left join world_listings w on w.listing_id = p.world_listing_id left join world_checkouts c on c.id = p.checkout_id
-    where p.merchant_id = ${page.merchantId} ${older(page.beforeId)} order by p.id desc limit ${page.limit}`);
+    where p.merchant_id = ${page.merchantId} ${beforeCursor(page.beforeId)} order by p.id desc limit ${page.limit}`);
 }
 
 export type OwnGoodsRow = Pick<
@@ -82,7 +82,7 @@ export type OwnGoodsRow = Pick<
   'artifact_encoding' | 'artifact_media_type' | 'artifact_filename' | 'salt' | 'content'
 >;
 
-/** Reads the goods of the merchant's own listing; null for anyone else's, or none. */
+/** Reads the goods of the merchant's own listing. Null for other listings. */
 export async function findOwnGoods(
   queryable: Queryable,
   { merchantId, listingId }: { merchantId: bigint; listingId: bigint },
@@ -93,7 +93,7 @@ export async function findOwnGoods(
     where l.id = ${listingId} and l.merchant_id = ${merchantId}`);
 }
 
-/** Newest first. */
+/** Reads newest first. */
 export async function readSales(database: Queryable, page: HistoryPage): Promise<SaleRow[]> {
   const before = page.beforeId === null ? empty : sql`and s.purchase_id < ${page.beforeId}`;
   return database.rows<SaleRow>(sql`
@@ -104,16 +104,16 @@ export async function readSales(database: Queryable, page: HistoryPage): Promise
 }
 
 export async function readPurchasesStart(database: Queryable, page: HistoryPage): Promise<PageStart> {
-  const isKnown = sql`purchases where merchant_id = ${page.merchantId} and id = ${page.beforeId}`;
-  return readPageStart(database, sql`purchases`, isKnown, page);
+  const cursorRow = sql`purchases where merchant_id = ${page.merchantId} and id = ${page.beforeId}`;
+  return readPageStart(database, sql`purchases`, cursorRow, page);
 }
 
 export async function readSalesStart(database: Queryable, page: HistoryPage): Promise<PageStart> {
-  const isKnown = sql`sales_of_merchants where merchant_id = ${page.merchantId} and purchase_id = ${page.beforeId}`;
-  return readPageStart(database, sql`sales`, isKnown, page);
+  const cursorRow = sql`sales_of_merchants where merchant_id = ${page.merchantId} and purchase_id = ${page.beforeId}`;
+  return readPageStart(database, sql`sales`, cursorRow, page);
 }
 
-/** Reads others' comments under the merchant's comments and listings, newest first, each once even if it is under both. */
+/** Reads others' comments under the merchant's comments and listings, newest first. A comment under both appears once. */
 export async function readReplies(database: Queryable, page: HistoryPage): Promise<CommentRow[]> {
   const before = page.beforeId === null ? empty : sql`and comment_id < ${page.beforeId}`;
   return database.rows<CommentRow>(sql`
@@ -123,21 +123,21 @@ export async function readReplies(database: Queryable, page: HistoryPage): Promi
 }
 
 export async function readRepliesStart(database: Queryable, page: HistoryPage): Promise<PageStart> {
-  const isKnown = sql`replies_to_merchants where merchant_id = ${page.merchantId} and comment_id = ${page.beforeId}`;
-  return readPageStart(database, sql`replies`, isKnown, page);
+  const cursorRow = sql`replies_to_merchants where merchant_id = ${page.merchantId} and comment_id = ${page.beforeId}`;
+  return readPageStart(database, sql`replies`, cursorRow, page);
 }
 
 export async function readListingsStart(database: Queryable, page: HistoryPage): Promise<PageStart> {
-  const isKnown = sql`listings where merchant_id = ${page.merchantId} and id = ${page.beforeId}`;
-  return readPageStart(database, sql`listings`, isKnown, page);
+  const cursorRow = sql`listings where merchant_id = ${page.merchantId} and id = ${page.beforeId}`;
+  return readPageStart(database, sql`listings`, cursorRow, page);
 }
 
-/** `counter`: the column of merchant_counters that counts this history's rows. */
-async function readPageStart(database: Queryable, counter: Sql, isKnown: Sql, page: HistoryPage): Promise<PageStart> {
-  const known = page.beforeId === null ? sql`true` : sql`exists (select from ${isKnown})`;
+/** Reads total and cursor check. `counter` is the column of merchant_counters that counts this history's rows. */
+async function readPageStart(database: Queryable, counter: Sql, cursorRow: Sql, page: HistoryPage): Promise<PageStart> {
+  const cursorKnown = page.beforeId === null ? sql`true` : sql`exists (select from ${cursorRow})`;
   return database.one<PageStart>(sql`
     select coalesce((select sum(${counter}) from merchant_counters where merchant_id = ${page.merchantId}), 0)::int8 as total,
-      ${known} as "cursorKnown"`);
+      ${cursorKnown} as "cursorKnown"`);
 }
 
 export interface ReviewRow {
@@ -154,7 +154,7 @@ export interface ReviewRow {
   ended_at: Date;
 }
 
-/** Reads payments this merchant must decide on: of its own sales, and for the maintainer of fees. */
+/** Reads payments this merchant must decide on: those of its own sales, and for the maintainer those of fees. */
 export async function readReviews(
   queryable: Queryable,
   merchant: { id: bigint; maintainer: boolean },

@@ -7,7 +7,7 @@ import { findKeyOwner, type KeyOwner, recordKeyUse } from './store.ts';
 
 type Authenticator = Pick<Market, 'config' | 'pepper' | 'clock' | 'log'> & { database: Queryable };
 
-/** Returns the owner of this key; null if unknown or revoked. Never cached: a replaced key stops working at once, in every process. */
+/** Returns the owner of this key; null if unknown or revoked. Never cached, so a replaced key stops working at once in every process. */
 export async function authenticate(market: Authenticator, bearer: string): Promise<Merchant | null> {
   const owner = await findOwner(market, bearer);
   if (owner === null) return null;
@@ -27,7 +27,7 @@ async function findOwner(market: Authenticator, bearer: string): Promise<KeyOwne
   return owner;
 }
 
-/** Records the use in the background: the request neither waits for it nor fails with it. */
+/** Records the use in the background, so that the request neither waits for it nor fails with it. */
 function recordKeyUseLater({ database, log, pepper }: Authenticator, keyId: bigint, today: string, key: string): void {
   const newest = { keyHash: pepper.hash(key), pepperVersion: pepper.version };
   recordKeyUse(database, keyId, today, newest).catch((error: unknown) => {
@@ -43,7 +43,7 @@ export async function mustOwnKey(market: Authenticator, bearer: string | null): 
   return owner;
 }
 
-/** Refuses when the operator has closed the endpoint (OPENAISLE_DOORS). */
+/** Refuses if the operator has closed the endpoint (OPENAISLE_DOORS). */
 export function mustBeOpen(
   { openIdentityEndpoints }: Pick<MarketConfig, 'openIdentityEndpoints'>,
   door: IdentityEndpoint,

@@ -63,7 +63,7 @@ test('a stage that was made before the rule is judged at its confirm, and goes o
 test('who registered before keeps handle and key, also beside one that looks like it; no new one comes beside them', async () => {
   const staged = await door.stage('staying-here');
   await door.confirm(staged);
-  // The previous version registers a handle that is reserved now.
+  // Simulate a handle that the previous version registered and that is reserved now.
   await db.database.run(sql`
     update merchants set handle = 'official-desk', handle_skeleton = 'official-desk', handle_folded = null where handle = 'staying-here'`);
   for (const handle of ['sally-one', '5ally-one', 'sa-lly-one']) await registeredBefore(handle);

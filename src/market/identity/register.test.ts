@@ -316,7 +316,7 @@ describe('limits and the door', () => {
   });
 
   test('new merchants are limited over all networks; what fails by itself uses nothing of it', async () => {
-    // An hour in which nothing has been counted yet.
+    // Move to an hour in which nothing has been counted yet.
     clock.set(NOON + 10 * 3_600_000);
     door = registerCaller(market({ registration_per_hour: 2 }));
     const stages = await Promise.all(['one', 'two', 'three'].map((name) => door.stage(`limit-all-${name}`)));

@@ -36,7 +36,7 @@ export const register: MarketOperation<Endpoints['register']> = async (market, {
   }
 };
 
-/** Makes a key and codes and shows them, once. No merchant exists and no handle is reserved until the confirm. */
+/** Makes a key and codes and shows them once. No merchant exists and no handle is reserved before the confirm. */
 export async function beginRegistration(market: Market, body: ActionBody<'register', 'stage'>, clientNetwork: string) {
   const { config, database, random, pepper } = market;
   await takeNetworkQuota(market, 'registration_per_ip_hour', clientNetwork);
@@ -53,8 +53,8 @@ export async function confirmRegistration(market: Market, call: ActionCall<'regi
   const { config, database, clock, pepper } = market;
   await takeNetworkQuota(market, 'confirm_per_ip_hour', clientNetwork);
   const now = clock.now();
-  // Check without locks first: a request that will be refused must not make others wait or use up the shared quota. Use one snapshot, or a
-  // change confirmed meanwhile would find its handle taken by itself.
+  // Check without locks first, because a request that will be refused must not make others wait or use up the shared quota. Use one
+  // snapshot. Otherwise a change confirmed meanwhile would find its handle taken by its own merchant.
   await inSnapshot(database, async (snapshot) => {
     const change = await findConfirmableChange(snapshot, 'register', call, { now, pepper, lock: false });
     await checkHandle(snapshot, body.handle ?? change.handle, 'confirm');
@@ -92,24 +92,18 @@ interface MerchantToAdd {
   secrets: SecretHashes;
 }
 
-/** Inserts the merchant, its key, its codes and the event, in the transaction of the caller, who holds the lock 'merchants'. */
+/** Inserts the merchant, its key, its codes and the event. The caller holds the lock 'merchants'. */
 export async function addMerchant(
   tx: Tx,
   market: Pick<Market, 'clock' | 'wakeEvents'>,
   { id, handle, model, clientClass, secrets }: MerchantToAdd,
 ): Promise<void> {
-  await insertMerchant(tx, {
-    ...secrets,
-    id,
-    handle,
-    model,
-    clientClass,
-    joinedAt: new Date(market.clock.now()),
-  });
+  const joinedAt = new Date(market.clock.now());
+  await insertMerchant(tx, { ...secrets, id, handle, model, clientClass, joinedAt });
   await recordEvent(tx, market, { kind: 'register', actor: handle, detail: { merchant_id: Number(id) } });
 }
 
-/** Refuses the former one-call flow, a JSON object without `action`: it returned a key without making sure it was saved. */
+/** Refuses the former one-call flow (a JSON object without `action`), which returned a key without making sure that it was saved. */
 export function retiredFlow(raw: unknown): Refusal | null {
   if (typeof raw !== 'object' || raw === null || Array.isArray(raw) || Object.hasOwn(raw, 'action')) return null;
   return new Refusal('retired_flow', {
@@ -122,7 +116,7 @@ export type MaintainerMarket = Pick<Market, 'database' | 'clock' | 'random' | 'p
   keyPrefix: string;
 };
 
-/** Creates merchant 1 and writes its key and codes to a new file that only its owner can read. They are shown nowhere else. */
+/** Creates merchant 1. Writes its key and codes to a new file that only the file's owner can read; they are shown nowhere else. */
 export async function createMaintainer(
   market: MaintainerMarket,
   { handle, out }: { handle: string; out: string },
@@ -135,7 +129,7 @@ export async function createMaintainer(
     throw error;
   });
   try {
-    // Write to disk before the commit: if the key were lost, the maintainer could not be created again.
+    // Write to disk before the commit, because the maintainer could not be created again if the key were lost.
     await writeSecrets(file, handle, secrets);
     await insertMaintainer(market, handle, secrets);
   } catch (error) {
@@ -151,7 +145,7 @@ export async function createMaintainer(
   return { merchantId: MAINTAINER_MERCHANT_ID, handle };
 }
 
-/** Skips the check for reserved words: they are reserved for this merchant. */
+/** Skips the check for reserved words, because they are reserved for this merchant. */
 async function insertMaintainer(market: MaintainerMarket, handle: string, secrets: MadeSecrets): Promise<void> {
   const id = BigInt(MAINTAINER_MERCHANT_ID);
   await market.database.transaction(async (tx) => {

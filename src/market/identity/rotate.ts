@@ -29,7 +29,7 @@ export const rotate: MarketOperation<Endpoints['rotate']> = async (market, { bod
   }
 };
 
-/** Shows the key that a confirm will put in place of the caller's. */
+/** Shows a new key, which replaces the caller's key on confirm. */
 export async function beginRotation(market: Market, bearer: string | null, clientNetwork: string) {
   const { config, database, random, pepper } = market;
   await takeNetworkQuota(market, 'rotation_starts_per_ip_hour', clientNetwork);
@@ -44,7 +44,7 @@ export async function beginRotation(market: Market, bearer: string | null, clien
   return { status: 'staged' as const, handle, ...opened, merchant_key: key };
 }
 
-/** Puts the new key in force, in every process from the commit on, and ends all access the old one gave. */
+/** Puts the new key in force and ends all access that the old key gave. Takes effect in every process at the commit. */
 export async function confirmRotation(market: Market, call: ActionCall<'rotate', 'confirm'>) {
   const { body, clientNetwork } = call;
   const { config, database, clock, pepper } = market;
@@ -59,14 +59,14 @@ export async function confirmRotation(market: Market, call: ActionCall<'rotate',
   });
   const at = new Date(now);
   const handle = await database.transaction(async (tx) => {
-    // Lock order: identity, then pending change. The holder of the identity lock ends the other pending changes of the merchant.
+    // Lock the identity first, then the pending change. The holder of the identity lock ends the merchant's other pending changes.
     await lockIdentity(tx, merchantId);
     const change = await findConfirmableChange(tx, 'rotate', call, { now, pepper, lock: true });
     if ((await findCurrentKey(tx, merchantId)) !== change.begunByKey) throw new Refusal('stage_closed');
     await replaceKey(tx, merchantId, change, at);
     await closePendingChange(tx, sha256(body.session), 'confirmed', at);
     await revokeAccess(tx, merchantId, at);
-    // Waiting codes were made with the key alone. If a thief made them, they would take the store back in three days.
+    // Cancel waiting codes, which were made with the key alone. A thief's codes would take the store back in three days.
     await cancelWaitingSets(tx, merchantId, at);
     const name = await findHandle(tx, merchantId);
     await recordEvent(tx, market, { kind: 'rotate', actor: name, detail: { merchant_id: Number(merchantId) } });

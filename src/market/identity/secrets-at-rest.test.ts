@@ -7,7 +7,7 @@ import { marketContext } from '../../../test/support/market-context.ts';
 const db = testDatabase();
 
 /** Returns every row of every table as text, with bytea columns decoded. */
-async function everythingStored(): Promise<string> {
+async function readAllRows(): Promise<string> {
   const columns = await db.database.rows<{ name: string; column: string; type: string }>(sql`
     select format('%I', table_name) as name, format('%I', column_name) as column, udt_name as type
     from information_schema.columns where table_schema = 'public' order by 1, 2`);
@@ -33,7 +33,7 @@ test('neither key nor codes nor session nor csrf are anywhere in the database, s
   const confirmed = await door.stage('confirmed');
   const open = await door.stage('staged-only');
   await door.confirm(confirmed);
-  const stored = await everythingStored();
+  const stored = await readAllRows();
   // Proves that the scan sees what is stored.
   expect(stored).toContain('staged-only');
   expect(stored).toContain('"kind":"register"');

@@ -16,7 +16,7 @@ interface SecretSource {
 }
 
 export interface MadeSecrets {
-  /** Shown once, never stored. */
+  /** Shown once and never stored. */
   key: string;
   codes: string[];
   hashes: SecretHashes;
@@ -38,20 +38,20 @@ export function makeSecrets(from: SecretSource): MadeSecrets {
   return { key, codes, hashes: { ...hashes, codeHashes } };
 }
 
-/** Allows a code with blanks around it. Longer text is no code and is not hashed, since hashing time grows with length. */
+/** Long enough for a code with blanks around it. Longer text is not a code and is not hashed, because hashing time grows with length. */
 const LONGEST_TYPED = 1_000;
 
-/** Returns the hashes to look a typed code up by. Text that is no code is hashed and looked up too, so that refusing it takes as long. */
+/** Returns the hashes for looking up a typed code. Other text is hashed and looked up too, so that refusing it takes as long. */
 export function hashesOfCode(pepper: Pepper, prefix: string, code: string, isCode = isRecoveryCode): Buffer[] {
   const text = code.length > LONGEST_TYPED ? '' : code.trim();
-  const spelled = canonicalCode(text, prefix);
-  // Check the prefix as typed: the canonical spelling alone would overlook a wrong one.
-  return pepper.hashes(isCode(text, prefix) ? spelled : `not a code: ${spelled}`).map(({ hash }) => hash);
+  const canonical = canonicalCode(text, prefix);
+  // Check the prefix as typed, because the canonical spelling alone would hide a wrong one.
+  return pepper.hashes(isCode(text, prefix) ? canonical : `not a code: ${canonical}`).map(({ hash }) => hash);
 }
 
 /**
- * Appends a pepper and returns its version once the file is on disk. Writes a draft beside the file and then replaces the file, so that
- * neither a crash nor a starting market sees half of it. The draft is also the lock.
+ * Appends a pepper and returns its version once the file is on disk. Writes a draft beside the file and then renames it over the file, so
+ * that neither a crash nor a starting market sees half of it. The draft is also the lock.
  */
 export async function addPepper(named: string, random: Random): Promise<number> {
   const file = await realpath(named).catch(() => Promise.reject(missingPepper(named)));
@@ -71,7 +71,7 @@ export async function addPepper(named: string, random: Random): Promise<number> 
     await handle.chown(uid, gid);
     await handle.chmod(mode & 0o777);
     await writeDurably(handle, `${text.replace(/\n*$/, '\n')}${version}:${random.bytes(32).toString('hex')}\n`);
-    // A file the market cannot read must not replace one it can.
+    // Check the draft, because an unreadable file must not replace a readable one.
     parsePeppers((await readPrivate(draft)) ?? '', draft);
     await rename(draft, file);
     await syncFolder(dirname(file));
@@ -84,16 +84,13 @@ export async function addPepper(named: string, random: Random): Promise<number> 
 }
 
 export interface PepperStatus extends PepperUse {
-  /** `missing`: secrets depend on it but the file lacks it, so they no longer work. */
+  /** `missing` means that secrets depend on this version but the file lacks it, so they no longer work. */
   standing: 'current' | 'needed' | 'may_go' | 'missing';
 }
 
-/** Returns every version in the file or in use by the database, newest first. Contains counts only. */
-export async function readPepperStatus({
-  database,
-  clock,
-  pepper,
-}: Pick<Market, 'database' | 'clock' | 'pepper'>): Promise<PepperStatus[]> {
+/** Returns every version in the file or in use by the database, newest first, with counts only. */
+export async function readPepperStatus(market: Pick<Market, 'database' | 'clock' | 'pepper'>): Promise<PepperStatus[]> {
+  const { database, clock, pepper } = market;
   const uses = new Map((await countPepperUses(database, new Date(clock.now()))).map((use) => [use.version, use]));
   const inFile = new Set(pepper.hashes('').map(({ version }) => version));
   const versions = [...new Set([...inFile, ...uses.keys()])].sort((a, b) => b - a);

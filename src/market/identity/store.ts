@@ -11,7 +11,7 @@ export async function lockIdentity(tx: Tx, merchantId: bigint): Promise<void> {
 }
 
 export interface Rivals {
-  /** A handle that looks like the new one; null: none. */
+  /** A handle that looks like the new one, or null. */
   alike: string | null;
   maintainer: string | null;
 }
@@ -22,7 +22,7 @@ export async function findRivals(database: Queryable, handle: string): Promise<R
       (select handle from merchants where id = ${MAINTAINER_MERCHANT_ID}::int8) as maintainer`);
 }
 
-/** Call it under the lock 'merchants'. Never returns 1, the maintainer's id. */
+/** Returns the next id, which is never 1 (the maintainer's). Call it under the lock 'merchants'. */
 export async function nextMerchantId(tx: Tx): Promise<bigint> {
   const { id } = await tx.one<{ id: bigint }>(
     sql`select greatest(next_id('merchants', max(id)), 2) as id from merchants`,
@@ -30,7 +30,7 @@ export async function nextMerchantId(tx: Tx): Promise<bigint> {
   return id;
 }
 
-/** Throws when there is no such merchant. */
+/** Throws if there is no such merchant. */
 export async function findHandle(database: Queryable, merchantId: bigint): Promise<string> {
   const { handle } = await database.one<{ handle: string }>(sql`select handle from merchants where id = ${merchantId}`);
   return handle;
@@ -64,11 +64,11 @@ async function insertKey(tx: Tx, merchantId: bigint, { keyHash, pepperVersion }:
     values (${keyHash}, ${pepperVersion}, ${merchantId}, ${at})`);
 }
 
-/** Call it under the identity lock. The old key stays on record, revoked. */
+/** Replaces the key; the old one stays on record as revoked. Call it under the identity lock. */
 export async function replaceKey(tx: Tx, merchantId: bigint, key: KeyHash, at: Date): Promise<void> {
   await tx.run(sql`update merchant_keys set revoked_at = ${at}
     where merchant_id = ${merchantId} and revoked_at is null`);
-  // A recovery of lost history may have locked the identity until a new key is in place.
+  // Unlock the identity. A recovery of lost history may have locked it until a new key is in place.
   await tx.run(sql`delete from identity_locks where merchant_id = ${merchantId}`);
   await insertKey(tx, merchantId, key, at);
 }
@@ -85,11 +85,11 @@ export interface KeyOwner {
   pepperVersion: number;
   merchantId: bigint;
   handle: string;
-  /** YYYY-MM-DD in UTC. */
+  /** Day of the last use (YYYY-MM-DD, UTC). */
   lastUsedOn: string | null;
 }
 
-/** Returns null for an unknown or revoked key. */
+/** Returns null if the key is unknown or revoked. */
 export async function findKeyOwner(database: Queryable, hashes: readonly Buffer[]): Promise<KeyOwner | null> {
   return database.maybe<KeyOwner>(sql`
     select merchant_keys.id as "keyId", merchant_keys.pepper_version as "pepperVersion", merchants.id as "merchantId", merchants.handle,
@@ -98,7 +98,7 @@ export async function findKeyOwner(database: Queryable, hashes: readonly Buffer[
     where merchant_keys.key_hash = any (${hashes}::bytea[]) and merchant_keys.revoked_at is null`);
 }
 
-/** Also stores the hash under the newest pepper, so that an older pepper can be dropped once its keys have been used. */
+/** Also stores the hash under the newest pepper, so that an older pepper can be dropped once all its keys were used. */
 export async function recordKeyUse(database: Queryable, keyId: bigint, day: string, newest: KeyHash): Promise<void> {
   await database.run(sql`update merchant_keys
     set last_used_on = ${day}::date, key_hash = ${newest.keyHash}, pepper_version = ${newest.pepperVersion}
@@ -119,7 +119,7 @@ export async function insertPairingCode(database: Queryable, code: NewPairingCod
     values (${code.codeHash}, ${code.pepperVersion}, ${code.merchantId}, ${code.createdAt}, ${code.expiresAt})`);
 }
 
-/** Deletes a few that expired long ago. */
+/** Deletes a few codes that expired long ago. */
 export async function sweepPairingCodes(database: Queryable, expiredBefore: Date): Promise<void> {
   await database.run(sql`
     delete from pairing_codes where code_hash = any (array(
@@ -140,8 +140,8 @@ async function revokeGrants(tx: Tx, merchantId: bigint, at: Date): Promise<void>
 }
 
 /**
- * Selects the number of the set in force: the newest that has not ended and whose time has come. A set that never had to wait is in force
- * from its commit on, even for a process whose clock is behind.
+ * Selects the number of the set in force: the newest one that has not ended and has reached its time. A set that never had to wait is in
+ * force from its commit on, even for a process whose clock is behind.
  */
 function codeSetInForce(merchantId: Sql, at: Date): Sql {
   return sql`(select max(set_number) from recovery_sets
@@ -154,8 +154,8 @@ interface CodeOwner {
 }
 
 /**
- * Returns the owner of this code; null for an unknown or ended code and one not in force yet. For an unknown code it searches another
- * merchant's sets, so that it takes as long as for an ended one.
+ * Returns the owner of this code. Null if the code is unknown, ended or not in force yet. For an unknown code, searches another merchant's
+ * sets, so that it takes as long as for an ended one.
  */
 export async function findCodeOwner(
   database: Queryable,
@@ -176,7 +176,7 @@ export async function findCurrentSet(database: Queryable, merchantId: bigint, at
   return (await database.one<{ number: number | null }>(query)).number;
 }
 
-/** Returns when codes made with the key alone will be in force; null: none are waiting. */
+/** Returns when codes made with the key alone will be in force, or null if none are waiting. */
 export async function findWaitingSet(database: Queryable, merchantId: bigint, at: Date): Promise<Date | null> {
   const row = await database.maybe<{ valid_from: Date }>(sql`
     select valid_from from recovery_sets
@@ -193,7 +193,7 @@ interface NewSet {
   pepperVersion: number;
 }
 
-/** Call it under the identity lock, or in the transaction that creates the merchant. */
+/** Inserts a set of codes. Call it under the identity lock, or in the transaction that creates the merchant. */
 export async function insertSet(tx: Tx, set: NewSet): Promise<void> {
   const { merchantId } = set;
   const { number } = await tx.one<{ number: number }>(sql`
@@ -212,7 +212,7 @@ export async function cancelWaitingSets(tx: Tx, merchantId: bigint, at: Date): P
     where merchant_id = ${merchantId} and ended_at is null and valid_from > ${at} and valid_from > created_at`);
 }
 
-/** Also ends waiting sets. */
+/** Ends all sets, waiting ones too. */
 export async function endSets(tx: Tx, merchantId: bigint, as: 'replaced' | 'burned', at: Date): Promise<void> {
   await tx.run(sql`update recovery_sets set ended_at = ${at}, ended_as = ${as}
     where merchant_id = ${merchantId} and ended_at is null`);
@@ -222,11 +222,11 @@ export interface PepperUse {
   version: number;
   keys: number;
   codes: number;
-  /** Open pending changes and pairing codes; they last for minutes. */
+  /** Pending changes and pairing codes that are open. They last for minutes. */
   open: number;
 }
 
-/** Counts what depends on each pepper: keys in force, codes in force or waiting, and what is open for a few minutes. */
+/** Counts what depends on each pepper: keys in force, codes in force or waiting, and open pending changes and pairing codes. */
 export async function countPepperUses(database: Queryable, at: Date): Promise<PepperUse[]> {
   return database.rows<PepperUse>(sql`
     with in_force as (

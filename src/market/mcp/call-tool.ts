@@ -17,9 +17,9 @@ interface ToolCall {
   name: string;
   arguments: Readonly<Record<string, unknown>>;
   meta: Readonly<Record<string, unknown>>;
-  /** Sends progress to the caller; null: the caller wants the first answer. */
+  /** Sends progress to the caller. Null if the caller wants the first answer at once. */
   report: Report | null;
-  /** Aborts when the caller gives up. */
+  /** Aborts if the caller gives up. */
   signal: AbortSignal;
 }
 
@@ -27,12 +27,12 @@ export interface ToolContext {
   market: Pick<Market, 'config' | 'clock'>;
   inside: InternalRequests<Merchant>;
   /** Records that this connection completed a read of `me`. */
-  noteProven(toolRequest: ToolRequest): Promise<void>;
-  /** Whether the maintainer sent the request; false if the database cannot be asked. */
+  markProven(toolRequest: ToolRequest): Promise<void>;
+  /** Returns whether the maintainer sent the request. False if the database is not available. */
   isMaintainer(toolRequest: ToolRequest): Promise<boolean>;
 }
 
-/** Runs one tool call as one internal request to its route. Returns null for an unknown tool. A refusal is a result too. */
+/** Runs one tool call as one internal request to its route. Returns null for an unknown tool. A refusal is also a result. */
 export async function callTool(
   tools: ToolContext,
   toolRequest: ToolRequest,
@@ -47,13 +47,9 @@ export async function callTool(
     if (tool === undefined) throw refuseRetired(tools.market.config.baseUrl, page ?? '/');
     mustBeProven(tool, toolRequest);
     const answer = await askRoute(tools, toolRequest, tool, call);
-    if (answer.status < 300 && tool.name === 'me') await tools.noteProven(toolRequest);
-    return resultOf(
-      tools,
-      tool,
-      answer,
-      tool.asks === 'front_door' ? listTools(await listedFor(tools, toolRequest)) : [],
-    );
+    if (answer.status < 300 && tool.name === 'me') await tools.markProven(toolRequest);
+    const listed = tool.asks === 'front_door' ? listTools(await listedFor(tools, toolRequest)) : [];
+    return resultOf(tools, tool, answer, listed);
   } catch (error) {
     return toolResult(contextOf(tools), await readAnswer(tools.inside.refuse(error, toolRequest.incoming)), null);
   }
@@ -71,21 +67,21 @@ async function askRoute(
   if (tool.asks === 'front_door') return await ask({ route: 'GET /', headers: { accept: 'application/json' } });
   const { endpoint, request } = splitArguments(tool.asks, withDefaults(tool, readArguments(tool, call.arguments)));
   const authorization = hosted === null ? authorizationOf(endpoint, incoming) : undefined;
-  // Routes do not read tokens of the hosted connector, so the merchant is passed on in the token's place.
+  // Pass the merchant on instead of the hosted connector's token, which routes do not read.
   const key = authorization === undefined ? {} : { authorization };
   const full = { ...request, headers: { ...key, ...readPayment(endpoint, call.meta) } };
   if (call.report === null || (endpoint.payment !== true && endpoint.claim !== true)) return await ask(full);
   return await waitForFinality(tools.market.clock, { ask, request: full, report: call.report, signal: call.signal });
 }
 
-/** Refuses two Authorization headers, as over HTTP: picking one of them could act for the wrong merchant. */
+/** Refuses two Authorization headers, as over HTTP, because either choice could act for the wrong merchant. */
 function authorizationOf({ auth }: EndpointShape, { rawHeaders }: Incoming): string | undefined {
   const [authorization, another] = headerValues(rawHeaders, 'authorization');
   if (another === undefined || auth === 'public' || auth === 'audit') return authorization;
   throw new Refusal('key_invalid', { detail: 'Authorization was sent more than once.' });
 }
 
-/** Requires that a hosted client has read `me` once: that shows its user that the connection acts for the right store. */
+/** Requires that a hosted client has read `me` once, which shows its user that the connection acts for the right store. */
 function mustBeProven({ kind, name }: KnownTool, { hosted }: ToolRequest): void {
   if (hosted === null || hosted.proven || kind === 'public' || name === 'me') return;
   throw new Refusal('host_not_proven');
@@ -107,7 +103,7 @@ function contextOf({ market, inside }: ToolContext): ResultContext {
   return { baseUrl: market.config.baseUrl, guard: inside.guard };
 }
 
-/** Refuses goods that contain something like a key, which must not reach a model. Goods are never altered; other texts are masked. */
+/** Refuses goods that contain something like a key, which must not reach a model. Goods are never altered, while other texts are masked. */
 function resultOf(tools: ToolContext, tool: KnownTool, answer: ReadAnswer, listed: readonly NamedTool[]): ToolResult {
   const result = toolResult(contextOf(tools), answer, tool, listed);
   if (!tools.inside.guard.inValue(result.structuredContent)) return result;
@@ -125,7 +121,7 @@ function fetchAt(baseUrl: string, { asks }: KnownTool, { text }: ReadAnswer): st
 
 type Meta = Readonly<Record<string, unknown>>;
 
-/** Turns proof, delivery token and recovery slip into the headers that the route reads. They travel in `_meta`, where no model writes. */
+/** Turns proof, delivery token and recovery slip into headers that the route reads. They travel in `_meta`, which models do not write. */
 function readPayment(endpoint: EndpointShape, meta: Meta): Record<string, string> {
   const slip = takesSlip(endpoint) ? textOf(meta, META.recoverySlip, 'x-recovery-slip') : {};
   if (endpoint.payment !== true) return slip;
@@ -159,32 +155,34 @@ interface SplitArguments {
 
 type Arguments = Readonly<Record<string, unknown>>;
 
-/** Adds the tool's defaults (pages that fit into a context window), and gives the listing the name that its route uses. */
+/** Adds the tool's defaults (pages that fit into a context window), and passes the listing's id under the name that the route uses. */
 function withDefaults({ asks, defaults = {} }: KnownTool, args: Arguments): Arguments {
-  const called = asks === 'front_door' ? null : listingArgument(asks);
-  const { [OTHER_NAME[called ?? 'id']]: other, ...rest } = args;
-  if (called === null || other === undefined) return { ...defaults, ...args };
-  const named = args[called];
-  if (named !== undefined && String(named) !== String(other)) {
-    throw refuseArgument(OTHER_NAME[called], `is another listing than ${called}`);
+  const argumentName = asks === 'front_door' ? null : listingArgument(asks);
+  const { [OTHER_NAME[argumentName ?? 'id']]: other, ...rest } = args;
+  if (argumentName === null || other === undefined) return { ...defaults, ...args };
+  const listingId = args[argumentName];
+  if (listingId !== undefined && String(listingId) !== String(other)) {
+    throw refuseArgument(OTHER_NAME[argumentName], `is another listing than ${argumentName}`);
   }
-  return { ...defaults, ...rest, [called]: named ?? other };
+  return { ...defaults, ...rest, [argumentName]: listingId ?? other };
 }
 
 const OTHER_NAME = { id: 'listing_id', listing_id: 'id' } as const;
 
-/** Splits the arguments into path, query and body. The route validates them; only what cannot go into a request is refused here. */
+/** Splits the arguments into path, query and body. The route validates them, so this refuses only what cannot go into a request. */
 function splitArguments(asks: readonly ToolForm[], args: Arguments): SplitArguments {
   const form = formOf(asks, args);
   const endpoint: EndpointShape = endpoints[form.endpoint];
   const rest = new Map(Object.entries(args));
-  const params = takeArguments(namesOf(endpoint.params), (name) => {
-    const called = name === 'id' ? (form.id ?? name) : name;
-    const value = rest.get(called);
-    rest.delete(called);
-    if (value === undefined) throw refuseArgument(called, 'is required');
-    return textOfArgument(called, value);
-  });
+  const params = Object.fromEntries(
+    namesOf(endpoint.params).map((name) => {
+      const argumentName = name === 'id' ? (form.id ?? name) : name;
+      const value = rest.get(argumentName);
+      rest.delete(argumentName);
+      if (value === undefined) throw refuseArgument(argumentName, 'is required');
+      return [name, textOfArgument(argumentName, value)];
+    }),
+  );
   const inQuery = namesOf(endpoint.query);
   const query: string[] = [];
   const body: Record<string, unknown> = {};
@@ -222,10 +220,6 @@ function namesOf(schema: EndpointShape['params']): string[] {
   const fields = names.get(schema) ?? Object.keys(schema.shape as object);
   names.set(schema, fields);
   return fields;
-}
-
-function takeArguments(called: readonly string[], read: (name: string) => string): Record<string, string> {
-  return Object.fromEntries(called.map((name) => [name, read(name)]));
 }
 
 function textOfArgument(name: string, value: unknown): string {

@@ -13,33 +13,29 @@ import { authenticate } from '../identity/authenticate.ts';
 import type { ToolContext } from './call-tool.ts';
 import { createProtocolServer } from './create-protocol-server.ts';
 import type { Message } from './messages.ts';
-import { type McpMountOptions, mountMcp, type ToolRequest } from './mount-mcp.ts';
+import { mountMcp, type ToolRequest } from './mount-mcp.ts';
 import { findTool } from './tool-catalog.ts';
 
-const MOST_LISTENERS = 32;
+const MOST_SUBSCRIPTIONS = 32;
 
-/** Mounts the market's tools at two addresses: /mcp, open to everybody, and /mcp/connect for hosted clients, which never hold a key. */
+/** Mounts the market's tools at two addresses: /mcp for everybody, and /mcp/connect for hosted clients, which never hold a key. */
 export function createMcp(market: Market, connector: Connector, inside: InternalRequests<Merchant>): ExtraRoute[] {
   const { baseUrl } = market.config;
   const tools: ToolContext = {
     market,
     inside,
-    noteProven: async ({ hosted }) => {
-      if (hosted !== null && !hosted.proven) await connector.noteProven(hosted);
+    markProven: async ({ hosted }) => {
+      if (hosted !== null && !hosted.proven) await connector.markProven(hosted);
     },
     isMaintainer: (toolRequest) => isMaintainer(market, toolRequest),
   };
   const handler = createMcpHandler(() => createProtocolServer(tools), {
-    // We send no notifications, so a small cap suffices.
-    maxSubscriptions: MOST_LISTENERS,
-    // The library reports malformed messages here, and answers their senders itself.
+    // A small cap suffices, because we send no notifications.
+    maxSubscriptions: MOST_SUBSCRIPTIONS,
+    // The library reports malformed messages here and answers their senders.
     onerror: (error) => market.log.info('mcp_message_refused', { error }),
   });
-  const shared: Omit<McpMountOptions, 'path' | 'admit'> = {
-    baseUrl,
-    guard: inside.guard,
-    handle: handler.fetch,
-  };
+  const shared = { baseUrl, guard: inside.guard, handle: handler.fetch };
   return [
     ...mountMcp({ ...shared, path: MCP_PATH }),
     ...mountMcp({
@@ -50,7 +46,7 @@ export function createMcp(market: Market, connector: Connector, inside: Internal
   ];
 }
 
-/** Whether the list is for the maintainer. Callers with no key, or an invalid one, get the public list. */
+/** Returns whether the caller is the maintainer. Callers without a valid key get the public list. */
 async function isMaintainer(market: Market, { incoming, hosted }: ToolRequest): Promise<boolean> {
   if (hosted !== null) return hosted.merchant.maintainer;
   const key = bearerOf(incoming);
@@ -63,13 +59,13 @@ async function isMaintainer(market: Market, { incoming, hosted }: ToolRequest): 
   }
 }
 
-/** Returns the bearer of Authorization; undefined if there is none, or more than one header. */
+/** Returns the bearer token of Authorization. Undefined if there is none, or if there are several headers. */
 function bearerOf({ rawHeaders }: Incoming): string | undefined {
   const [header, another] = headerValues(rawHeaders, 'authorization');
   return another === undefined ? BEARER.exec(header?.trim() ?? '')?.[1] : undefined;
 }
 
-/** Returns the hosted caller of a message. Without a valid token it refuses, and WWW-Authenticate says where to get one. */
+/** Returns the hosted caller of a message. Refuses without a valid token; WWW-Authenticate then says where to get one. */
 async function admitHosted(
   connector: Pick<Connector, 'authenticate'>,
   baseUrl: string,
@@ -85,12 +81,12 @@ async function admitHosted(
     });
   }
   incoming.notes['merchant_id'] = hosted.merchant.id;
-  mustCover(hosted, message, baseUrl);
+  requireScope(hosted, message, baseUrl);
   return hosted;
 }
 
-/** Refuses a token without the tool's scope. An unproven connection passes: the tool itself says first that it is unproven. */
-function mustCover({ scopes, proven }: HostedCaller, { method, params }: Message, baseUrl: string): void {
+/** Refuses a token without the tool's scope. Lets an unproven connection pass, because the tool must first report that. */
+function requireScope({ scopes, proven }: HostedCaller, { method, params }: Message, baseUrl: string): void {
   if (method !== 'tools/call') return;
   const { name } = (params ?? {}) as { name?: unknown };
   const tool = typeof name === 'string' ? findTool(name) : undefined;
@@ -105,6 +101,6 @@ function mustCover({ scopes, proven }: HostedCaller, { method, params }: Message
 
 function challengeHeaders(baseUrl: string, fields: Readonly<Record<string, string>>): Record<string, string> {
   const all = { ...fields, resource_metadata: `${baseUrl}/.well-known/oauth-protected-resource${CONNECT_PATH}` };
-  const words = Object.entries(all).map(([name, value]) => `${name}="${value}"`);
-  return { 'www-authenticate': `Bearer ${words.join(', ')}` };
+  const pairs = Object.entries(all).map(([name, value]) => `${name}="${value}"`);
+  return { 'www-authenticate': `Bearer ${pairs.join(', ')}` };
 }

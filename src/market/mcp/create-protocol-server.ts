@@ -17,23 +17,23 @@ import { listTools } from './tool-catalog.ts';
 import { instructionsOf } from './tool-guide.ts';
 import type { Report } from './wait-for-finality.ts';
 
-/** Lists change only with the build. The list of tools is private, since it depends on the caller. */
-const LASTING = { ttlMs: 3_600_000, cacheScope: 'public' } as const;
-const OWN = { ttlMs: 3_600_000, cacheScope: 'private' } as const;
-const MOMENT = { ttlMs: 1_000, cacheScope: 'public' } as const;
+/** Cache lists for an hour, because they change only with the build. The list of tools is private, because it depends on the caller. */
+const CACHED_PUBLIC = { ttlMs: 3_600_000, cacheScope: 'public' } as const;
+const CACHED_PRIVATE = { ttlMs: 3_600_000, cacheScope: 'private' } as const;
+const CACHED_BRIEFLY = { ttlMs: 1_000, cacheScope: 'public' } as const;
 
-/** Makes a protocol server for one message. Nothing is kept between messages. */
+/** Makes a protocol server for one message. It keeps no state between messages. */
 export function createProtocolServer(tools: ToolContext): Server {
   const server = new Server(serverInfo(tools.market.config.baseUrl), {
     capabilities: { tools: {}, resources: {}, prompts: {} },
     instructions: instructionsOf(tools.market.config.cityUrl !== null),
     cacheHints: {
-      'tools/list': OWN,
-      'prompts/list': LASTING,
-      'resources/list': LASTING,
-      'resources/templates/list': LASTING,
-      'server/discover': LASTING,
-      'resources/read': MOMENT,
+      'tools/list': CACHED_PRIVATE,
+      'prompts/list': CACHED_PUBLIC,
+      'resources/list': CACHED_PUBLIC,
+      'resources/templates/list': CACHED_PUBLIC,
+      'server/discover': CACHED_PUBLIC,
+      'resources/read': CACHED_BRIEFLY,
     },
   });
   addTools(server, tools);
@@ -51,10 +51,10 @@ function addTools(server: Server, tools: ToolContext): void {
       name: params.name,
       arguments: params.arguments ?? {},
       meta: context.mcpReq._meta ?? {},
-      report: reportTo(context),
+      report: createReport(context),
       signal: context.mcpReq.signal,
     });
-    // The name is the caller's text, so it is not echoed.
+    // The name is the caller's text, so do not echo it.
     if (result === null) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no tool of that name');
     return result;
   });
@@ -95,7 +95,7 @@ function addPrompts(server: Server): void {
   });
 }
 
-function reportTo({ mcpReq }: ServerContext): Report | null {
+function createReport({ mcpReq }: ServerContext): Report | null {
   const progressToken = mcpReq._meta?.progressToken;
   if (progressToken === undefined) return null;
   return async (progress, total, message) => {
@@ -108,7 +108,7 @@ function serverInfo(baseUrl: string) {
   return { name: 'openaisle', title: 'Openaisle', version: API_VERSION, websiteUrl: baseUrl };
 }
 
-/** A workflow that a person can start from their host. The text is ours; only ids and numbers of a checked form are filled in. */
+/** A workflow that a person can start from their host. The text is ours, and contains only ids and numbers checked by `form`. */
 interface Prompt {
   name: string;
   title: string;
@@ -160,14 +160,14 @@ export const PROMPTS: readonly Prompt[] = [
   },
 ];
 
-interface Kind {
+interface ResourceInfo {
   name: string;
   title: string;
   description: string;
   mimeType: string;
 }
 
-const RESOURCES: readonly (Kind & { uri: string; route: string; accept: string })[] = [
+const RESOURCES: readonly (ResourceInfo & { uri: string; route: string; accept: string })[] = [
   {
     uri: 'market://front-door',
     name: 'front-door',
@@ -188,7 +188,7 @@ const RESOURCES: readonly (Kind & { uri: string; route: string; accept: string }
   },
 ];
 
-const TEMPLATES: readonly (Kind & { uriTemplate: string })[] = [
+const TEMPLATES: readonly (ResourceInfo & { uriTemplate: string })[] = [
   {
     uriTemplate: 'market://listing/{id}',
     name: 'listing',
@@ -198,7 +198,7 @@ const TEMPLATES: readonly (Kind & { uriTemplate: string })[] = [
   },
 ];
 
-const LISTING = /^market:\/\/listing\/([1-9]\d{0,15})$/;
+const LISTING_URI = /^market:\/\/listing\/([1-9]\d{0,15})$/;
 
 interface ReadResource {
   uri: string;
@@ -206,14 +206,14 @@ interface ReadResource {
   text: string;
 }
 
-/** Reads a resource from the route behind its address; null if there is none. */
+/** Reads a resource from the route behind its address. Null if there is none. */
 async function readResource(
   inside: InternalRequests<Merchant>,
   toolRequest: ToolRequest,
   uri: string,
 ): Promise<ReadResource | null> {
   const fixed = RESOURCES.find((resource) => resource.uri === uri);
-  const id = LISTING.exec(uri)?.[1];
+  const id = LISTING_URI.exec(uri)?.[1];
   if (fixed === undefined && id === undefined) return null;
   const { route, accept } = fixed ?? { route: 'GET /api/listing/:id', accept: 'application/json' };
   const params = id === undefined ? {} : { id };

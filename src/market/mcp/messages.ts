@@ -14,8 +14,8 @@ export interface Message {
 }
 
 /**
- * Reads the message. A secret among a tool's arguments comes back as `refusal`, for a tool result that the model reads; a secret
- * anywhere else refuses the whole request. Neither answer repeats what was sent.
+ * Reads the message. A secret in a tool's arguments is returned as `refusal`, for a tool result that the model reads. A secret anywhere
+ * else refuses the whole request. Neither answer repeats what was sent.
  */
 export function readMessage(
   guard: SecretGuard,
@@ -29,17 +29,17 @@ export function readMessage(
     guardBody(guard, body, undefined);
     throw error;
   }
-  if (body.byteLength > BODY_LIMIT_BYTES && !bringsArtifact(message)) throw new Refusal('body_too_large');
+  if (body.byteLength > BODY_LIMIT_BYTES && !carriesArtifact(message)) throw new Refusal('body_too_large');
   const { params, ...around } = message;
   if (guard.inValue(around)) throw new Refusal('secret_in_payload');
-  if (!holdsSecret(guard, message)) return { message, refusal: null };
+  if (!containsSecret(guard, message)) return { message, refusal: null };
   const clean = message.method === 'tools/call' ? withoutArguments(guard, params) : null;
   if (clean === null) throw new Refusal('secret_in_payload');
   return { message: { ...around, params: clean }, refusal: new Refusal('secret_in_payload') };
 }
 
-/** A delivery token has its own place next to the arguments of a tool, as it has in a header. */
-function holdsSecret(guard: SecretGuard, { method, params }: Message): boolean {
+/** Returns whether the params contain a secret. A delivery token is allowed in its own member of `_meta`, as in its HTTP header. */
+function containsSecret(guard: SecretGuard, { method, params }: Message): boolean {
   const { _meta: meta, ...around } = (params ?? {}) as { _meta?: unknown };
   if (method !== 'tools/call' || typeof meta !== 'object' || meta === null) return guard.inValue(params);
   const { [META.deliveryToken]: token, ...others } = meta as Record<string, unknown>;
@@ -47,8 +47,8 @@ function holdsSecret(guard: SecretGuard, { method, params }: Message): boolean {
   return guard.inValue({ ...around, _meta: others });
 }
 
-/** Tools whose arguments hold goods, and so may be large. */
-const BRING_ARTIFACTS: ReadonlySet<unknown> = new Set(
+/** Tools whose arguments may be large, because they contain goods. */
+const ARTIFACT_TOOLS: ReadonlySet<unknown> = new Set(
   TOOLS.filter(({ asks }) => asks !== 'front_door' && asks.some(takesArtifact)).map(({ name }) => name),
 );
 
@@ -57,14 +57,14 @@ function takesArtifact({ endpoint }: ToolForm): boolean {
   return limit > BODY_LIMIT_BYTES;
 }
 
-function bringsArtifact({ method, params }: Message): boolean {
+function carriesArtifact({ method, params }: Message): boolean {
   const { name } = (params ?? {}) as { name?: unknown };
-  return method === 'tools/call' && BRING_ARTIFACTS.has(name);
+  return method === 'tools/call' && ARTIFACT_TOOLS.has(name);
 }
 
 const PROTOCOL_KEY = /^io\.modelcontextprotocol\//;
 
-/** Keeps the tool's name and protocol metadata, all that the answer needs; null if the secret is in these. */
+/** Keeps the tool's name and protocol metadata, which are all that the answer needs. Null if they contain the secret. */
 function withoutArguments(guard: SecretGuard, params: unknown): Record<string, unknown> | null {
   const { name, _meta } = (params ?? {}) as { name?: unknown; _meta?: unknown };
   const meta = Object.entries(typeof _meta === 'object' && _meta !== null ? _meta : {});
@@ -72,17 +72,17 @@ function withoutArguments(guard: SecretGuard, params: unknown): Record<string, u
   return guard.inValue(kept) ? null : kept;
 }
 
-/** A result travels twice, as data and as text, and hosts hold both in memory. */
+/** Limits a result, which is sent twice (as data and as text) and which hosts hold in memory twice. */
 const ANSWER_LIMIT_BYTES = 4_194_304;
 
 export interface ReadAnswer {
   status: number;
   headers: Outgoing['headers'];
-  /** The JSON body as it would go out over HTTP. */
+  /** The JSON body as sent over HTTP. */
   text: string;
 }
 
-/** Reads a whole answer, and refuses one above the limit. */
+/** Reads a whole answer. Refuses one above the limit. */
 export async function readAnswer(outgoing: Outgoing): Promise<ReadAnswer> {
   const { status, headers, body } = outgoing;
   try {
@@ -94,7 +94,7 @@ export async function readAnswer(outgoing: Outgoing): Promise<ReadAnswer> {
 
 function textOf(body: string | Uint8Array): string {
   if (body.length > ANSWER_LIMIT_BYTES) throw new Refusal('answer_too_large');
-  // Decoding copies: the buffer of a prepared answer is reused after its release.
+  // Decode here, which copies, because the buffer of a prepared answer is reused after its release.
   return typeof body === 'string' ? body : Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
 }
 

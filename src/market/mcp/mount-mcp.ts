@@ -8,18 +8,18 @@ import { type Message, readMessage } from './messages.ts';
 
 type McpHandler = (request: Request, options: { authInfo: AuthInfo; parsedBody?: unknown }) => Promise<Response>;
 
-/** One incoming message, on its way through the protocol library to a tool. */
+/** One incoming message on its way through the protocol library to a tool. */
 export interface ToolRequest {
   incoming: Incoming;
-  /** The merchant for whom a hosted client acts; null at /mcp, where Authorization may hold a key. */
+  /** The merchant for whom a hosted client acts. Null at /mcp, where Authorization may hold a key. */
   hosted: HostedCaller | null;
-  /** Set when the arguments hold a secret: the tool call is then answered with it. */
+  /** Set if the arguments contain a secret. The tool call is then answered with this refusal. */
   refusal: Refusal | null;
 }
 
 export interface McpMountOptions {
   path: string;
-  /** Default: POST alone, since the server is stateless. Tests add the others for a handler with sessions. */
+  /** Default: only POST, because the server is stateless. Tests add more for a handler with sessions. */
   methods?: readonly ExtraRoute['method'][];
   baseUrl: string;
   guard: SecretGuard;
@@ -28,13 +28,13 @@ export interface McpMountOptions {
   admit?(incoming: Incoming, message: Message): Promise<HostedCaller>;
 }
 
-/** Fits the largest artifact, escaped in JSON, and the envelope around it. */
+/** Large enough for the largest artifact, escaped in JSON, and its envelope. */
 const BODY_LIMIT_BYTES = 2_097_152;
 const PARSE_ERROR = -32_700;
-/** Headers that the protocol library may read. Credentials are not among them. */
+/** Headers that the protocol library may read. They contain no credentials. */
 const PASSED_HEADERS = /^(?:accept|content-type|last-event-id|mcp-[a-z-]+)$/;
 
-/** Serves MCP over HTTP at one address: checks origin and caller, guards the message, then calls the protocol library. */
+/** Serves MCP over HTTP at one address. Checks origin and caller, guards the message, then calls the protocol library. */
 export function mountMcp(options: McpMountOptions): ExtraRoute[] {
   const methods = options.methods ?? (['POST'] as const);
   return methods.map((method) => ({
@@ -93,7 +93,7 @@ async function outgoingOf(response: Response): Promise<Outgoing> {
   return { status, headers: { ...headers, 'x-accel-buffering': 'no' }, body };
 }
 
-/** Repeats nothing of what was sent; the message's id is unknown. */
+/** Answers malformed JSON without repeating any of it. The message's id is unknown. */
 function parseError({ message }: Refusal): Outgoing {
   const problem = { jsonrpc: '2.0', id: null, error: { code: PARSE_ERROR, message: `Parse error: ${message}` } };
   return {
@@ -103,7 +103,7 @@ function parseError({ message }: Refusal): Outgoing {
   };
 }
 
-/** Returns our request from what was passed through the protocol library. */
+/** Returns our request, which was passed through the protocol library. */
 export function toolRequestOf(authInfo: AuthInfo | undefined): ToolRequest {
   const toolRequest = authInfo?.extra?.['toolRequest'];
   if (toolRequest === undefined) throw new TypeError('the message did not come in through mountMcp');
@@ -112,12 +112,12 @@ export function toolRequestOf(authInfo: AuthInfo | undefined): ToolRequest {
 
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 
-/** Prevents DNS rebinding: a page of another site whose name resolves to us must not call us from a user's browser. */
+/** Prevents DNS rebinding, in which a page of another site whose name resolves to us calls us from a user's browser. */
 function checkOrigin({ headers }: Pick<Incoming, 'headers'>, baseUrl: string): void {
   const own = new URL(baseUrl);
   const isOurs = (name: string): boolean => name === own.hostname || (LOOPBACK.has(own.hostname) && LOOPBACK.has(name));
   const host = hostOf(`http://${headers.host ?? ''}`);
-  // A proxy may call us by a loopback name. A rebound browser sends the attacker's name, so it is refused.
+  // A proxy may call us by a loopback name. A rebound browser sends the attacker's name, which is refused.
   if (host === null || !(isOurs(host) || LOOPBACK.has(host))) {
     throw new Refusal('origin_refused', { detail: 'The Host header names another host than this market.' });
   }

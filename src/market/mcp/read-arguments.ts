@@ -5,10 +5,10 @@ import type { Tool } from '../../contract/tools.ts';
 
 type Arguments = Readonly<Record<string, unknown>>;
 
-/** Drops nulls, which hosts fill in for omitted arguments. An empty text becomes null where the route takes null to clear a value. */
+/** Drops nulls, which hosts send for omitted arguments. Turns an empty text into null where the route takes null to clear a value. */
 export function readArguments({ asks }: Pick<Tool, 'asks'>, args: Arguments): Arguments {
   const forms = asks === 'front_door' ? [] : asks;
-  const nullable = new Set(forms.flatMap(({ endpoint }) => takesNull(endpoints[endpoint])));
+  const nullable = new Set(forms.flatMap(({ endpoint }) => nullableFields(endpoints[endpoint])));
   const entries = Object.entries(withoutNulls(args) as Arguments);
   return Object.fromEntries(
     entries.map(([name, value]) => [name, value === '' && nullable.has(name) ? null : value] as const),
@@ -22,7 +22,7 @@ function withoutNulls(value: unknown): unknown {
   return Object.fromEntries(kept.map(([name, one]) => [name, withoutNulls(one)]));
 }
 
-function takesNull({ body }: EndpointShape): string[] {
+function nullableFields({ body }: EndpointShape): string[] {
   if (body === undefined || !('shape' in body)) return [];
   const fields = Object.entries(body.shape as Record<string, z.ZodType>);
   return fields.filter(([, field]) => field.safeParse(null).success).map(([name]) => name);

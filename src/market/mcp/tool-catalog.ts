@@ -12,11 +12,11 @@ interface ObjectSchema extends JsonSchema {
   $defs?: Record<string, JsonSchema>;
 }
 
-/** The arguments of a tool: its endpoint's path, query and body fields, side by side under the same names. */
+/** Builds the schema of a tool's arguments: its endpoint's path, query and body fields, side by side under the same names. */
 function toolInput({ asks, defaults = {} }: Tool): ObjectSchema {
   if (asks === 'front_door') return objectOf([]);
   const parts = asks.map((form) => partsOf(endpoints[form.endpoint], form.id));
-  // With several endpoints the caller picks one, so the schema requires nothing; the tool's description says what to give.
+  // If there are several endpoints, the caller picks one, so the schema requires nothing; the tool's description says what to give.
   const all = parts.length === 1 ? parts.flat() : parts.flat().map((part) => ({ ...part, required: [] }));
   const { properties = {}, required = [], ...rest } = objectOf(all);
   const listing = listingArgument(asks);
@@ -31,13 +31,13 @@ function toolInput({ asks, defaults = {} }: Tool): ObjectSchema {
   });
   return {
     ...rest,
-    properties: { ...Object.fromEntries(described), ...(listing === null ? {} : SAME_LISTING[listing]) },
-    // The listing may be given under either of two names, so neither is required by the schema.
+    properties: { ...Object.fromEntries(described), ...(listing === null ? {} : LISTING_ALIASES[listing]) },
+    // The schema requires neither name of the listing, because it may be given under either.
     required: required.filter((argument) => argument !== listing),
   };
 }
 
-/** Returns the argument that holds the listing's id; null if the tool takes none. */
+/** Returns the argument that holds the listing's id, or null if the tool takes none. */
 export function listingArgument(asks: readonly ToolForm[]): ListingArgument | null {
   const [form, another] = asks;
   if (form === undefined || another !== undefined) return null;
@@ -48,12 +48,12 @@ export function listingArgument(asks: readonly ToolForm[]): ListingArgument | nu
 
 export type ListingArgument = 'id' | 'listing_id';
 
-const SAME_LISTING = {
+const LISTING_ALIASES = {
   id: { listing_id: { type: 'integer', description: 'the same as id' } },
   listing_id: { id: { type: 'integer', description: 'the same as listing_id' } },
 };
 
-/** Leaves out patterns and lengths: the route checks them, and its refusal tells a model more than they do. */
+/** Leaves out patterns and lengths, because the route checks them and its refusal tells a model more. */
 function shortenSchema(schema: JsonSchema): JsonSchema {
   const { pattern: _, minLength: __, maxLength: ___, maximum, ...kept } = schema;
   const bound = maximum === Number.MAX_SAFE_INTEGER || maximum === undefined ? {} : { maximum };
@@ -69,14 +69,14 @@ function partsOf(endpoint: EndpointShape, id: string | undefined): ObjectSchema[
   return parts.map((part) => withWords(endpoint.name, part));
 }
 
-/** Converts a schema as the OpenAPI document does: what is text in a URL is a number or a boolean to a tool. */
+/** Converts a schema as the OpenAPI document does. Text in a URL becomes a number or boolean for a tool. */
 function inputSchema(schema: z.ZodType): ObjectSchema {
   const form = { io: 'input', unrepresentable: 'any', override: showWireForm } as const;
   const { $schema: _, ...made } = z.toJSONSchema(schema, form) as ObjectSchema;
   return withoutNull(made) as ObjectSchema;
 }
 
-/** Removes null from the types: to a tool it means that the argument was omitted. */
+/** Removes null from the types, because tools treat null as an omitted argument. */
 function withoutNull(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNull);
   if (typeof value !== 'object' || value === null) return value;
@@ -108,18 +108,18 @@ function isDefaulted(parts: readonly ObjectSchema[], name: string): boolean {
   return parts.some((part) => part.properties?.[name]?.['default'] !== undefined);
 }
 
-/** Shorter than UNTRUSTED; `_meta` carries the warning once for the whole result. */
-const TEXT_OF_A_MERCHANT = 'text of a merchant';
+/** Shorter than UNTRUSTED, because `_meta` carries the warning once for the whole result. */
+const MERCHANT_TEXT = 'text of a merchant';
 
-/** Members named in the output schema of a tool that changes something. */
-const NAMED_IN_WRITING =
+/** Members listed in the output schema of a tool that changes something. */
+const WRITE_MEMBERS =
   /^(?:\w+_)?(?:id|url|tx_hash)$|^(?:(?:world_)?state|(?:payment_)?status|reason|next_step|retry|challenge|artifact\w*|receipt|minimum_amount_units|seller_wallet|expires_at|dry_run)$/;
-/** Members named for nested objects in such an answer. */
-const NAMED_INSIDE = /^(?:id|url|state|payment_status|challenge|minimum_amount_units|seller_wallet|expires_at)$/;
-/** Left out: a number in refusals and text in answers, and both have to fit one schema. */
+/** Members listed for nested objects in such a schema. */
+const NESTED_MEMBERS = /^(?:id|url|state|payment_status|challenge|minimum_amount_units|seller_wallet|expires_at)$/;
+/** Left out, because it is a number in refusals and text in answers, and both must match one schema. */
 const OMITTED_MEMBER = 'status';
 
-/** Names the members of a tool's answer and their types. A refusal fits it too. The OpenAPI document has the whole schema. */
+/** Lists the members of a tool's answer with their types. Refusals match it too. The OpenAPI document has the whole schema. */
 function toolOutput({ asks, hints }: Tool): JsonSchema {
   if (asks === 'front_door') return { type: 'object' };
   const answers = asks.flatMap((form) => answersOf(endpoints, form.endpoint));
@@ -135,9 +135,9 @@ function membersOf(schema: JsonSchema, root: JsonSchema, isWriting: boolean): Re
   for (const [name, member] of Object.entries((properties as Record<string, JsonSchema> | undefined) ?? {})) {
     const kind = name === OMITTED_MEMBER ? null : kindOf(name, member, root);
     if (kind === null) continue;
-    if (!isWriting || NAMED_IN_WRITING.test(name)) members.push([name, kind]);
+    if (!isWriting || WRITE_MEMBERS.test(name)) members.push([name, kind]);
     else if (kind['type'] === 'object') {
-      const inside = Object.keys(membersOf(member, root, true)).filter((one) => NAMED_INSIDE.test(one));
+      const inside = Object.keys(membersOf(member, root, true)).filter((one) => NESTED_MEMBERS.test(one));
       if (inside.length > 0) members.push([name, { type: 'object', description: `with ${inside.join(', ')}` }]);
     }
   }
@@ -150,7 +150,7 @@ function resolveRef(schema: JsonSchema, { $defs = {} }: JsonSchema): JsonSchema 
   return ($defs as Record<string, JsonSchema>)[$ref.slice('#/$defs/'.length)] ?? {};
 }
 
-/** The member's type, with null where allowed; null if it may be one of several types. */
+/** Returns the member's type, with null where allowed. Returns null if it may be one of several types. */
 function kindOf(name: string, member: JsonSchema, root: JsonSchema): JsonSchema | null {
   const { type, anyOf } = resolveRef(member, root);
   // Zod writes `type` for plain types and `anyOf` for others.
@@ -164,10 +164,10 @@ function kindOf(name: string, member: JsonSchema, root: JsonSchema): JsonSchema 
   return { type: forms.includes('null') || name === 'artifact' ? [only, 'null'] : only };
 }
 
-/** Whether an answer may contain text of merchants. */
+/** Returns whether an answer may contain text of merchants. */
 function holdsMerchantText(endpoints: Endpoints, { asks }: Pick<Tool, 'asks'>): boolean {
   if (asks === 'front_door') return false;
-  return asks.some((form) => JSON.stringify(answersOf(endpoints, form.endpoint)).includes(TEXT_OF_A_MERCHANT));
+  return asks.some((form) => JSON.stringify(answersOf(endpoints, form.endpoint)).includes(MERCHANT_TEXT));
 }
 
 function answersOf(endpoints: Endpoints, name: keyof Endpoints): JsonSchema[] {
@@ -178,7 +178,7 @@ function answersOf(endpoints: Endpoints, name: keyof Endpoints): JsonSchema[] {
   });
 }
 
-/** Left out of output schemas, which hosts may show to a model. The OpenAPI document has them. */
+/** Keywords left out of output schemas, which hosts may show to a model. The OpenAPI document has them. */
 const OMITTED_KEYWORDS = new Set([
   ...['additionalProperties', 'required', 'pattern', 'format', 'minimum', 'maximum', 'exclusiveMinimum'],
   ...['minLength', 'maxLength', 'minItems', 'maxItems', 'propertyNames', 'id'],
@@ -192,7 +192,7 @@ function withoutBounds(value: unknown, isNames = false): unknown {
 }
 
 function memberWithoutBounds(keyword: string, value: unknown, isNames: boolean): unknown {
-  if (keyword === 'description' && !isNames && value === UNTRUSTED) return TEXT_OF_A_MERCHANT;
+  if (keyword === 'description' && !isNames && value === UNTRUSTED) return MERCHANT_TEXT;
   return withoutBounds(value, !isNames && (keyword === 'properties' || keyword === '$defs'));
 }
 
@@ -200,7 +200,7 @@ export interface KnownTool extends Tool {
   holdsMerchantText: boolean;
 }
 
-const WALLET = ' A wallet is enough; with a merchant key the purchase is kept under your store.';
+const WALLET_NOTE = ' A wallet is enough; with a merchant key the purchase is kept under your store.';
 
 const CATALOG: ReadonlyMap<string, KnownTool> = new Map(
   TOOLS.map((tool) => [tool.name, { ...tool, holdsMerchantText: holdsMerchantText(endpoints, tool) }]),
@@ -211,29 +211,31 @@ export function findTool(name: string): KnownTool | undefined {
 }
 
 export function typeOfArgument(tool: string, argument: string): unknown {
-  const schema = DESCRIBED.find(({ listed }) => listed.name === tool)?.listed.inputSchema as ObjectSchema | undefined;
+  const schema = DESCRIBED_TOOLS.find(({ listed }) => listed.name === tool)?.listed.inputSchema as
+    | ObjectSchema
+    | undefined;
   return schema?.properties?.[argument]?.['type'];
 }
 
-/** Decides which tools are listed: the maintainer's tools for the maintainer, the city's where there is a city. */
+/** Decides which tools are listed: the maintainer's tools only for the maintainer, city tools only if there is a city. */
 export interface ListedFor {
   isMaintainer: boolean;
   hasCity: boolean;
 }
 
-/** Lists the tools in a fixed order. An unlisted tool can still be called; its route decides. */
+/** Lists the tools in a fixed order. An unlisted tool can still be called; its route then decides. */
 export function listTools({ isMaintainer, hasCity }: ListedFor) {
-  return DESCRIBED.filter(
+  return DESCRIBED_TOOLS.filter(
     ({ tool }) => (isMaintainer || tool.kind !== 'maintainer') && (hasCity || !needsCity(tool)),
   ).map(({ listed }) => listed);
 }
 
-const DESCRIBED = [...CATALOG.values()].map((tool) => ({
+const DESCRIBED_TOOLS = [...CATALOG.values()].map((tool) => ({
   tool,
   listed: {
     name: tool.name,
     title: tool.title,
-    description: tool.name === 'buy' ? `${tool.description}${WALLET}` : tool.description,
+    description: tool.name === 'buy' ? `${tool.description}${WALLET_NOTE}` : tool.description,
     inputSchema: toolInput(tool) as { type: 'object' },
     outputSchema: toolOutput(tool) as { type: 'object' },
     annotations: { title: tool.title, ...tool.hints },

@@ -4,9 +4,9 @@ import { META, type Tool } from '../../contract/tools.ts';
 import type { SecretGuard } from '../../platform/secrets.ts';
 import type { ReadAnswer } from './messages.ts';
 import type { KnownTool } from './tool-catalog.ts';
-import { answerInToolWords, howToPay, inToolWords, isProblem, ownWordsInToolWords, TOPICS } from './tool-guide.ts';
+import { isProblem, paymentSteps, rewriteAnswer, rewriteForTools, rewriteOwnTexts, TOPICS } from './tool-guide.ts';
 
-/** The answer of a tool. The text repeats the data for hosts that read only text, and is fenced where it holds text of merchants. */
+/** The answer of a tool. Its text repeats the data for hosts that read only text, and is fenced if it contains text of merchants. */
 export interface ToolResult {
   [field: string]: unknown;
   content: [{ type: 'text'; text: string }, ...GoodsLink[]];
@@ -17,7 +17,7 @@ export interface ToolResult {
 
 export type NamedTool = Pick<Tool, 'name' | 'title'>;
 
-/** Goods are handed over unaltered or not at all. */
+/** Goods are delivered unaltered or not at all. */
 const NEVER_ALTERED = ['artifact'];
 
 export interface ResultContext {
@@ -26,9 +26,9 @@ export interface ResultContext {
 }
 
 /**
- * Turns a route's answer into a tool's result: the body, and in `_meta` what HTTP says in headers. `tool` is null if the call did not
- * reach its route. `listed` holds the tools shown to this caller, for answers that name them. Everything that looks like a key or a
- * code is masked, except in goods.
+ * Turns a route's answer into a tool's result: the body, and in `_meta` what HTTP sends in headers. `tool` is null if the call did not
+ * reach its route. `listed` holds the tools shown to this caller, for answers that name them. Masks everything that looks like a key or a
+ * code, except in goods.
  */
 export function toolResult(
   { baseUrl, guard }: ResultContext,
@@ -43,21 +43,21 @@ export function toolResult(
   const token = body['delivery_token'];
   const holdsText = tool?.holdsMerchantText === true;
   const meta = {
-    // A refusal holds only our words, and so do the terms to sign.
+    // Mark results with text of merchants. A refusal contains only our text, as do the terms to sign.
     ...(holdsText && !isError ? { [META.untrusted]: true } : {}),
     ...(receipt === null ? {} : { [META.receipt]: receipt }),
     ...(typeof token === 'string' ? { [META.deliveryToken]: token } : {}),
   };
-  const said = adaptToTool(tool?.name, answerInToolWords(body), { baseUrl, listed });
-  const linked = isError ? { body: said, links: [] } : linkGoods({ baseUrl, guard }, said);
-  const whole = terms === null ? linked.body : { ...withWayToPay(tool?.name, linked.body), ...terms };
+  const rewritten = adaptToTool(tool?.name, rewriteAnswer(body), { baseUrl, listed });
+  const linked = isError ? { body: rewritten, links: [] } : linkGoods({ baseUrl, guard }, rewritten);
+  const whole = terms === null ? linked.body : { ...withPaymentSteps(tool?.name, linked.body), ...terms };
   const data = maskSecrets(guard, whole);
   const plain = JSON.stringify(data);
-  // Terms to sign stay as x402 clients read them, and hold no text of merchants.
+  // Leave the terms to sign as x402 clients read them. They contain no text of merchants.
   const text = holdsText && !isError ? fenceText(plain, sha256) : plain;
   return {
     content: [{ type: 'text', text }, ...linked.links],
-    // Some hosts show only the data, so it carries the warning too.
+    // Put the warning into the data too, because some hosts show only the data.
     structuredContent: holdsText && !isError ? { untrusted: UNTRUSTED_DATA, ...data } : data,
     ...(isError ? { isError: true } : {}),
     ...(Object.keys(meta).length > 0 ? { _meta: maskSecrets(guard, meta) } : {}),
@@ -65,16 +65,16 @@ export function toolResult(
 }
 
 function maskSecrets(guard: SecretGuard, value: Record<string, unknown>): Record<string, unknown> {
-  // Most answers hold no secret, and need no copy.
+  // Do not copy answers without secrets, which are most.
   return guard.inValue(value) ? (guard.maskValue(value, NEVER_ALTERED) as Record<string, unknown>) : value;
 }
 
-function withWayToPay(tool: string | undefined, problem: Record<string, unknown>): Record<string, unknown> {
-  const next = tool === undefined || problem['reason'] !== 'payment_required' ? null : howToPay(tool);
+function withPaymentSteps(tool: string | undefined, problem: Record<string, unknown>): Record<string, unknown> {
+  const next = tool === undefined || problem['reason'] !== 'payment_required' ? null : paymentSteps(tool);
   return next === null ? problem : { ...problem, next_step: next };
 }
 
-/** Adapts a body to tools: the front door and help name tools instead of addresses. */
+/** Adapts a body to tools. The front door and help name tools instead of addresses. */
 function adaptToTool(
   tool: string | undefined,
   body: Record<string, unknown>,
@@ -83,24 +83,24 @@ function adaptToTool(
   if (isProblem(body)) return body;
   if (tool === 'help') return { ...body, topics: TOPICS };
   if (tool === 'read_listing' && typeof body['artifact'] === 'string') {
-    return { ...body, artifact: inToolWords(body['artifact']) };
+    return { ...body, artifact: rewriteForTools(body['artifact']) };
   }
   if (tool === 'front_door') {
     const { endpoints: _, start, rules, ...rest } = body;
-    const ours = ownWordsInToolWords({ start, rules }, baseUrl) as object;
-    return { ...rest, ...ours, tools: listed.map(({ name, title }) => ({ name, title })) };
+    const ownTexts = rewriteOwnTexts({ start, rules }, baseUrl) as object;
+    return { ...rest, ...ownTexts, tools: listed.map(({ name, title }) => ({ name, title })) };
   }
   // Every text here is ours. Endpoints for programs that no tool replaces keep their addresses.
-  if (tool === 'official_facts') return ownWordsInToolWords(body, baseUrl) as Record<string, unknown>;
+  if (tool === 'official_facts') return rewriteOwnTexts(body, baseUrl) as Record<string, unknown>;
   return body;
 }
 
-/** The x402 version 2 terms, without the extensions that describe the HTTP request to catalogs of paid services. */
+/** Returns the x402 version 2 terms, without the extensions that describe the HTTP request to catalogs of paid services. */
 function readTerms({ headers }: ReadAnswer): Record<string, unknown> | null {
   const challenge = decodeHeader(headers['payment-required']);
   if (challenge === null) return null;
   const { extensions: _, error, ...terms } = challenge;
-  return { ...terms, ...(typeof error === 'string' ? { error: inToolWords(error) } : {}) };
+  return { ...terms, ...(typeof error === 'string' ? { error: rewriteForTools(error) } : {}) };
 }
 
 function sha256(text: string): string {
@@ -113,7 +113,7 @@ function decodeHeader(header: string | readonly string[] | undefined): Record<st
   return JSON.parse(Buffer.from(header, 'base64').toString('utf8')) as Record<string, unknown>;
 }
 
-/** Goods above this size are fetched over HTTP, to spare the context window. */
+/** Goods above this size are fetched over HTTP, to keep the context window small. */
 const MOST_BYTES = 16_384;
 
 interface GoodsLink {
@@ -134,13 +134,13 @@ interface Goods {
   artifact_salt: string;
 }
 
-/** The address holds neither key nor token; the route asks for one of them. */
+/** The address contains no credentials, so the text says which ones to send. */
 const HOW_TO_FETCH =
   'POST the JSON {"collect": true} to artifact_url with Accept: application/octet-stream and with what bought the goods: the merchant key in Authorization, or the delivery token in X-Delivery-Token. For free goods taken without a key, POST {} instead. Check the bytes: SHA-256 over artifact_salt and them is artifact_commitment.';
 
 /**
- * Replaces goods that are too large for a context window by their size, commitment and address. In a list of purchases, goods that
- * hold a secret are replaced as well, so that the others can still be shown.
+ * Replaces goods that are too large for a context window by their size, commitment and address. In a list of purchases, also replaces goods
+ * that contain a secret, so that the others can still be shown.
  */
 function linkGoods(
   { baseUrl, guard }: ResultContext,
@@ -152,7 +152,7 @@ function linkGoods(
     const bytes = Buffer.from(one.artifact, one.artifact_encoding === 'base64' ? 'base64' : 'utf8');
     if (bytes.length <= MOST_BYTES && (one === body || !guard.inText(one.artifact))) return one;
     const uri = `${baseUrl}/api/buy/${one.listing_id}`;
-    links.push(linkTo(one.listing_id, uri, bytes.length));
+    links.push(makeLink(one.listing_id, uri, bytes.length));
     return {
       ...one,
       artifact: null,
@@ -179,8 +179,8 @@ function commitmentOf(salt: string, bytes: Uint8Array): string {
   return `0x${hash.digest('hex')}`;
 }
 
-/** Uses only our own words: the seller's names stay inside the fence. */
-function linkTo(listingId: number, uri: string, size: number): GoodsLink {
+/** Uses only our own text. The seller's names stay inside the fence. */
+function makeLink(listingId: number, uri: string, size: number): GoodsLink {
   return {
     type: 'resource_link',
     uri,

@@ -1,9 +1,9 @@
 import type { Clock } from '../../platform/clock.ts';
 import type { InternalRequest } from '../../platform/http/server-options.ts';
 import type { ReadAnswer } from './messages.ts';
-import { inToolWords } from './tool-guide.ts';
+import { rewriteForTools } from './tool-guide.ts';
 
-/** Reports the seconds waited, an estimate of the total if there is one, and what is awaited. */
+/** Reports the seconds waited, an estimate of the total if there is one, and a message. */
 export type Report = (progress: number, total: number | undefined, message: string) => Promise<void>;
 
 export interface Waiting {
@@ -18,10 +18,10 @@ const LONGEST_WAIT_MS = 45_000;
 const LONGEST_PAUSE_MS = 5_000;
 const REPORT_EVERY_MS = 2_000;
 
-/** Repeats the request while a payment is undecided, reports progress, and returns the last answer. The same request never pays twice. */
+/** Repeats the request while a payment is undecided, reports progress, and returns the last answer. A repeated request never pays twice. */
 export async function waitForFinality(clock: Clock, waiting: Waiting): Promise<ReadAnswer> {
-  const begun = clock.now();
-  const progress: Progress = { since: begun, total: undefined, message: 'Asking the market.' };
+  const startedAt = clock.now();
+  const progress: Progress = { since: startedAt, total: undefined, message: 'Asking the market.' };
   const done = new AbortController();
   const reporting = keepReporting(clock, waiting, progress, done.signal);
   try {
@@ -30,11 +30,11 @@ export async function waitForFinality(clock: Clock, waiting: Waiting): Promise<R
       const answer = await waiting.ask(request);
       const step = readUndecided(answer);
       const pause = Math.min(LONGEST_PAUSE_MS, (step?.seconds ?? 0) * 1_000);
-      if (step === null || waiting.signal.aborted || clock.now() + pause - begun > LONGEST_WAIT_MS) {
+      if (step === null || waiting.signal.aborted || clock.now() + pause - startedAt > LONGEST_WAIT_MS) {
         return request === waiting.request ? answer : withToken(answer, request);
       }
       progress.message = step.message;
-      progress.total = step.estimate === null ? undefined : (clock.now() - begun) / 1_000 + step.estimate;
+      progress.total = step.estimate === null ? undefined : (clock.now() - startedAt) / 1_000 + step.estimate;
       request = keepToken(request, answer);
       await clock.sleep(pause, waiting.signal);
     }
@@ -46,7 +46,7 @@ export async function waitForFinality(clock: Clock, waiting: Waiting): Promise<R
 
 interface Progress {
   since: number;
-  /** Estimated seconds in all. */
+  /** Estimated seconds in total. */
   total: number | undefined;
   message: string;
 }
@@ -59,7 +59,7 @@ async function keepReporting(clock: Clock, { report }: Waiting, progress: Progre
     // The protocol requires that progress rises with each report, even if the clock does not.
     last = Math.max(last + 0.001, (clock.now() - progress.since) / 1_000);
     const total = progress.total === undefined ? undefined : Math.max(progress.total, last);
-    // The client may be gone; the payment goes on.
+    // The client may be gone, but the payment continues.
     await report(last, total, progress.message).catch(() => {});
   }
 }
@@ -70,29 +70,29 @@ interface Undecided {
   message: string;
 }
 
-/** Returns how long to wait before the next request; null if the answer is the last. */
+/** Returns how long to wait before the next request, or null if the answer is final. */
 function readUndecided({ status, text }: ReadAnswer): Undecided | null {
   if (status !== 202 && status !== 503) return null;
   const body = JSON.parse(text) as Record<string, unknown>;
   const { retry, retry_after_seconds: seconds, estimate_seconds: estimate, next_step: next } = body;
   if (retry !== 'same_request' && retry !== 'same_proof') return null;
-  // Without a payment under way, an outage is reported at once.
+  // Report an outage at once if no payment is under way.
   if (body['do_not_pay_again'] !== true) return null;
   return {
     seconds: typeof seconds === 'number' ? seconds : 1,
     estimate: typeof estimate === 'number' ? estimate : null,
-    message: typeof next === 'string' ? inToolWords(next) : 'The payment is under way.',
+    message: typeof next === 'string' ? rewriteForTools(next) : 'The payment is under way.',
   };
 }
 
-/** Adds the delivery token to further requests: only the first answer has it, and a buyer without a key collects with it. */
+/** Adds the delivery token to further requests, because only the first answer has it and a buyer without a key collects with it. */
 function keepToken(request: InternalRequest, answer: ReadAnswer): InternalRequest {
   const { delivery_token: token } = JSON.parse(answer.text) as { delivery_token?: unknown };
   if (typeof token !== 'string') return request;
   return { ...request, headers: { ...request.headers, 'x-delivery-token': token } };
 }
 
-/** Puts a delivery token from an earlier answer, which the caller has not seen, into the last one. */
+/** Adds a delivery token to the last answer, because it came with an earlier one, which the caller has not seen. */
 function withToken(answer: ReadAnswer, { headers }: InternalRequest): ReadAnswer {
   const token = headers?.['x-delivery-token'];
   if (token === undefined) return answer;

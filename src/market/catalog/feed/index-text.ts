@@ -2,13 +2,12 @@ import type { Database } from '../../../platform/database/database.ts';
 import { startThread } from '../../../platform/worker-thread.ts';
 import { LIVE, type Model } from '../model/model.ts';
 import { readListings } from '../store.ts';
-import type { ListingText } from '../text/text-index.ts';
 import {
-  createWordsElsewhere,
+  createReaderWords,
   learnWords,
+  type ReaderWords,
   type TextsRead,
   type TextsToRead,
-  type WordsElsewhere,
 } from '../text/text-reader.ts';
 
 /** Listings per slice: a few milliseconds of work. */
@@ -53,14 +52,14 @@ async function indexWithThread(model: Model, options: Indexing): Promise<void> {
 /** Indexes up to the last listing the thread has read, or without a thread up to the newest. */
 async function indexUpTo(model: Model, options: Indexing, read: ReadTexts | null): Promise<void> {
   while (model.textUpTo < (read?.upTo ?? model.newestId)) {
-    const filled = await model.filling.past(model.textUpTo);
+    const filled = await model.filling.waitBeyond(model.textUpTo);
     if (options.stopped()) return;
     const upTo = Math.min(model.textUpTo + SLICE, filled, read?.upTo ?? model.newestId);
     const absent: bigint[] = [];
     for (let id = model.textUpTo + 1; id <= upTo; id += 1) {
       if (model.columns.state[id] === LIVE && !putListing(model, id, read)) absent.push(BigInt(id));
     }
-    // From here on, changes of these listings update the index themselves; rows read below may be older than that.
+    // From now on, changes of these listings update the index directly; rows read below may be older.
     model.textUpTo = upTo;
     if (absent.length > 0) await indexUntilRead(model, options, absent);
     await options.giveWay();
@@ -99,46 +98,41 @@ async function indexAbsent(model: Model, database: Database, ids: readonly bigin
   for (const row of await readListings(database, ids)) {
     const id = Number(row.id);
     const current = model.columns.state[id] === LIVE && model.columns.editedRevision[id] === acts.get(row.id);
-    // Skip rows that are newer than the model: the next refresh brings them.
-    if (current && Number(row.edited_act) === acts.get(row.id)) model.text.put(id, textOf(row));
+    // Skip rows that are newer than the model, because the next refresh applies them.
+    if (current && Number(row.edited_act) === acts.get(row.id)) model.text.put(id, row);
   }
 }
 
-function textOf(row: ListingText): ListingText {
-  const { title, tags, merchant, description, preview } = row;
-  return { title, tags, merchant, description, preview };
-}
-
 /** Listings per message to the thread: about 15 milliseconds of work. */
-const TEXTS_AT_ONCE = 500;
-/** Enough that the thread never waits for this one. */
+const TEXTS_PER_BATCH = 500;
+/** Enough that the worker thread never waits for the main thread. */
 const BATCHES_AHEAD = 3;
 
-/** Listings whose words the thread has found: ids above `above`, up to `upTo`. */
+/** Tokens that the thread found in the listings with ids above `above` up to `upTo`. */
 interface ReadTexts {
   above: number;
   upTo: number;
   tokens: Uint32Array;
   ends: Uint32Array;
-  /** Fragment versions that were read; 0: nothing to read. */
+  /** Version of each fragment that was read, or 0 if there was none to read. */
   versions: Uint32Array;
-  words: WordsElsewhere;
+  words: ReaderWords;
 }
 
 interface ReadAhead {
-  /** Returns the next listings in order once their JSON has loaded. Null: no more. */
+  /** Resolves with the next listings in order once their JSON has loaded, or with null at the end. */
   next(): Promise<ReadTexts | null>;
   stop(): Promise<void>;
 }
 
-/** Lets a thread find the words of all live listings not indexed yet, a few batches ahead of the index. */
+/** Starts a thread that tokenizes all live listings not indexed yet, a few batches ahead of the index. */
 function readAhead(model: Model): ReadAhead {
   const thread = startThread<TextsToRead, TextsRead>(new URL('../text/reader-thread.ts', import.meta.url));
-  const words = createWordsElsewhere();
+  const words = createReaderWords();
   const pending: Promise<ReadTexts>[] = [];
   let above = model.textUpTo;
 
-  async function askNext(): Promise<ReadTexts> {
+  async function requestBatch(): Promise<ReadTexts> {
     const batch = textsAbove(model, above);
     above = batch.upTo;
     const { bytes, ends } = batch;
@@ -149,12 +143,12 @@ function readAhead(model: Model): ReadAhead {
 
   return {
     next: async () => {
-      if (pending.length === 0 && above < model.newestId) await model.filling.past(above);
+      if (pending.length === 0 && above < model.newestId) await model.filling.waitBeyond(above);
       while (pending.length < BATCHES_AHEAD && above < Math.min(model.newestId, model.filling.upTo())) {
-        const asking = askNext();
-        // It may reject after everyone has stopped waiting for it.
-        asking.catch(() => {});
-        pending.push(asking);
+        const request = requestBatch();
+        // Avoid an unhandled rejection if nobody waits for this batch any more.
+        request.catch(() => {});
+        pending.push(request);
       }
       return (await pending.shift()) ?? null;
     },
@@ -164,7 +158,7 @@ function readAhead(model: Model): ReadAhead {
 
 function textsAbove(model: Model, above: number) {
   const { columns, fragments } = model;
-  const upTo = Math.min(above + TEXTS_AT_ONCE, model.newestId, model.filling.upTo());
+  const upTo = Math.min(above + TEXTS_PER_BATCH, model.newestId, model.filling.upTo());
   const ends = new Uint32Array(upTo - above);
   const versions = new Uint32Array(upTo - above);
   let end = 0;

@@ -7,33 +7,33 @@ import { applyPins, pinnedAt } from '../model/pins.ts';
 import { fillSorted } from '../sets/sorted-ids.ts';
 import { type PackedRow, readFiguresBetween, readListings, readListingsBetween } from '../store.ts';
 import { type Follower, readFollowers } from './apply-feed.ts';
-import { type Moment, readMerchantsBetween, readMoment, readPinPeriods, tellsTimeline } from './store.ts';
+import { hasTimeline, type Moment, readMerchantsBetween, readMoment, readPinPeriods } from './store.ts';
 
 const PORTION = 2_000;
 const FIGURES_AT_ONCE = 10_000;
 /** Rows per slice; requests are answered between slices. */
 const SLICE = 50;
-/** After a restart of the machine, everything comes from disk. */
+/** Long enough to read everything from disk after a restart of the machine. */
 const STATEMENT_TIMEOUT_MS = 60_000;
 
 export interface Loading {
   database: Database;
   followers: readonly Follower[];
   /** Called after each portion with the id up to which listings have been read. */
-  tell(upTo: number): void;
+  reportProgress(upTo: number): void;
   stopped(): boolean;
 }
 
-/** The shelves are complete; the JSON of most listings is still to be read. */
+/** The state in which the shelves are complete but the JSON of most listings is still to be read. */
 export interface Opened extends Moment {
-  /** Settles when everything is read, or as soon as reading fails. */
+  /** Resolves when everything is read; rejects as soon as reading fails. */
   filled: Promise<void>;
 }
 
-/** Fills an empty model from one snapshot, shelves first, so that they can be served before the JSON is read. Leaves out the text index. */
+/** Fills an empty model (without the text index) from one snapshot: first the shelves, so that they can be served, then the JSON. */
 export async function loadModel(model: Model, loading: Loading): Promise<Opened> {
   const opened = Promise.withResolvers<Moment>();
-  const byTimeline = await tellsTimeline(loading.database);
+  const byTimeline = await hasTimeline(loading.database);
   const filled = loading.database.transaction(
     async (tx) => {
       const { newestId, ...moment } = await openShelves(model, tx, { ...loading, byTimeline });
@@ -43,7 +43,7 @@ export async function loadModel(model: Model, loading: Loading): Promise<Opened>
     },
     { isolation: 'repeatable read', readOnly: true, statementTimeoutMs: STATEMENT_TIMEOUT_MS },
   );
-  // After the shelves are open, a failure goes to whoever awaits `filled`.
+  // Once the shelves are open, only callers that await `filled` see a failure.
   filled.catch(opened.reject);
   return { ...(await opened.promise), filled };
 }
@@ -51,7 +51,7 @@ export async function loadModel(model: Model, loading: Loading): Promise<Opened>
 async function openShelves(
   model: Model,
   tx: Tx,
-  { followers, tell, byTimeline }: Loading & { byTimeline: boolean },
+  { followers, reportProgress, byTimeline }: Loading & { byTimeline: boolean },
 ): ReturnType<typeof readMoment> {
   const moment = await readMoment(tx, byTimeline);
   await eachRange(
@@ -63,7 +63,7 @@ async function openShelves(
     { last: moment.newestId, size: FIGURES_AT_ONCE },
     (above, upTo) => readFiguresBetween(tx, above, upTo),
     (row) => applyFigures(model, unpackFigures(row), { orders: false }),
-    tell,
+    reportProgress,
   );
   fillOrders(model);
   applyPins(model, await readPinPeriods(tx, 0n), moment.lastRevision);
@@ -80,11 +80,11 @@ function fillOrders(model: Model): void {
   for (const order of Object.values(model.orders)) fillSorted(order, ids.subarray(0, count));
 }
 
-/** Reads what is requested first: the newest listings and the pinned ones. In a small market that is everything. */
+/** Reads the listings that are requested first: the newest and the pinned ones. A small market has no others. */
 async function fillFirst(model: Model, tx: Tx, newestId: bigint): Promise<void> {
   const above = newestId - BigInt(PORTION);
   for (const row of await readListingsBetween(tx, above > 0n ? above : 0n, newestId)) fillListing(model, row);
-  if (above <= 0n) model.filling.rise(Number.POSITIVE_INFINITY);
+  if (above <= 0n) model.filling.raiseTo(Number.POSITIVE_INFINITY);
   const pinned = [...pinnedAt(model.pins, model.revision).ids].filter((id) => !isFilled(model, id));
   if (pinned.length === 0) return;
   for (const row of await readListings(tx, pinned.slice(0, PORTION).map(BigInt)))
@@ -98,12 +98,12 @@ async function fillRest(model: Model, tx: Tx, newestId: bigint, stopped: () => b
     { last: newestId, size: PORTION, stopped },
     (above, upTo) => readListingsBetween(tx, above, upTo),
     (row) => fillListing(model, row),
-    (upTo) => model.filling.rise(upTo),
+    (upTo) => model.filling.raiseTo(upTo),
   );
-  model.filling.rise(Number.POSITIVE_INFINITY);
+  model.filling.raiseTo(Number.POSITIVE_INFINITY);
 }
 
-/** Keeps JSON that is already there: it is as new or newer, brought by a later refresh. */
+/** Keeps JSON that is already there, because a later refresh brought it and it is at least as new. */
 function fillListing(model: Model, row: PackedRow): void {
   // The packed facts begin with the id.
   const id = Number.parseInt(row.facts, 10);
@@ -115,13 +115,13 @@ async function eachRange<Row>(
   { last, size, stopped }: { last: bigint; size: number; stopped?: () => boolean },
   read: (above: bigint, upTo: bigint) => Promise<Row[]>,
   act: (row: Row) => void,
-  tell: (upTo: number) => void = () => {},
+  reportProgress: (upTo: number) => void = () => {},
 ): Promise<void> {
   const step = BigInt(size);
   const requestRange = (above: bigint): Promise<Row[]> | null => {
     if (above >= last) return null;
     const rowsAhead = read(above, above + step);
-    // It may reject after everyone has stopped waiting, when processing the range before throws.
+    // Avoid an unhandled rejection if processing the previous range throws.
     rowsAhead.catch(() => {});
     return rowsAhead;
   };
@@ -134,8 +134,8 @@ async function eachRange<Row>(
       await yieldToEventLoop();
       for (const row of rows.slice(from, from + SLICE)) act(row);
     }
-    tell(Number(above < last ? above : last));
-    // Do not check before the first range: the model is only put in place while that is read.
+    reportProgress(Number(above < last ? above : last));
+    // Check only after the first range, because the model becomes the current one while that is read.
     if (stopped?.()) return;
   }
 }

@@ -14,7 +14,7 @@ beforeEach(async () => {
 });
 afterEach(() => db.drop());
 
-/** Notes one change in a transaction of its own. */
+/** Records one change in its own transaction. */
 async function change(listingId: number, age: string): Promise<bigint> {
   const { xid } = await db.database.one<{ xid: string }>(sql`
     insert into catalog_changes (listing_id, noted_at) values (${listingId}, clock_timestamp() - ${age}::interval)
@@ -30,7 +30,7 @@ async function kept(): Promise<{ ids: number[]; from: bigint }> {
   return { ids: rows.map(({ id }) => id), from: BigInt(from) };
 }
 
-/** Prunes until only these are left: transactions in other databases of the server also delay the deletion. */
+/** Prunes until only these changes are left, because transactions in other databases of the server also delay the deletion. */
 async function pruneUntil(ids: readonly number[]): Promise<void> {
   const prune = async (): Promise<number[]> => {
     await pruneChanges(db.database, KEPT_MS);

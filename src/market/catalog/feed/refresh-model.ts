@@ -20,9 +20,9 @@ export interface FeedOptions {
 
 export interface FeedState {
   model: Model;
-  /** The moment the model shows; null before the first load. */
+  /** Null before the first load. */
   moment: Moment | null;
-  /** Settles with the text index of this model. */
+  /** Resolves when the text index of this model is complete. */
   searchable: Promise<void>;
   /** Resolves when no background reading or indexing is left. */
   completed: Promise<void>;
@@ -35,19 +35,19 @@ export interface Feed extends FeedOptions {
   state: FeedState;
   /** Listings that a request waits for because their JSON is not loaded yet. */
   requestedIds: Set<number>;
-  /** The model shows a different history than the database: the next refresh reloads everything. */
+  /** True if the database now holds a different history. The next refresh then reloads everything. */
   outdated: boolean;
 }
 
-/** Shares of the memory budget: fragments plain and in gzip, and finished pages where listings leave room. */
+/** Shares of the memory budget: plain fragments, gzipped fragments, and the most that finished pages may take. */
 const FRAGMENT_SHARE = 0.86;
 const DEFLATED_SHARE = 0.04;
 export const MOST_PAGES_SHARE = 0.25;
 
-/** Bounds the time of one refresh. */
+/** Limits the duration of a refresh. */
 const REQUESTED_AT_ONCE = 1_000;
 
-const TELL_EVERY = 100_000;
+const LOG_EVERY_LISTINGS = 100_000;
 const RETRY_MS = 1_000;
 
 export function createFeed(options: FeedOptions): Feed {
@@ -76,14 +76,14 @@ function emptyModel({ memoryBytes }: FeedOptions): Model {
   });
 }
 
-/** Applies everything committed so far. Loads all data the first time and after a fault. Call it one at a time. */
+/** Applies everything committed so far. Loads all data the first time and after a fault. Calls must not overlap. */
 export async function refreshModel(feed: Feed): Promise<void> {
   const { state, clock, log } = feed;
   if (state.moment === null || state.model.torn || feed.outdated) return loadAll(feed);
-  const askedAt = clock.now();
+  const requestedAt = clock.now();
   const requestedIds = [...feed.requestedIds].slice(0, REQUESTED_AT_ONCE);
   const moment = await applyFeed(state.model, state.moment, { ...feed, requestedIds }).catch((error: unknown) => {
-    // A server that tells no timeline may have replaced one that did.
+    // A server that does not reveal its timeline may have replaced one that did.
     if (isTimelineRefused(error)) return null;
     throw error;
   });
@@ -93,25 +93,25 @@ export async function refreshModel(feed: Feed): Promise<void> {
   }
   for (const id of requestedIds) feed.requestedIds.delete(id);
   state.moment = moment;
-  state.freshAt = askedAt;
+  state.freshAt = requestedAt;
 }
 
 async function loadAll(feed: Feed): Promise<void> {
   const { state, clock, log } = feed;
-  const begun = clock.now();
+  const startedAt = clock.now();
   feed.outdated = false;
   const model = emptyModel(feed);
-  const givenUp = (): boolean => feed.stopped.aborted || state.model !== model;
-  const tell = (upTo: number): void => {
-    if (upTo % TELL_EVERY === 0) log.info('catalog_loading', { count: upTo });
+  const isAbandoned = (): boolean => feed.stopped.aborted || state.model !== model;
+  const reportProgress = (upTo: number): void => {
+    if (upTo % LOG_EVERY_LISTINGS === 0) log.info('catalog_loading', { count: upTo });
   };
-  const opened = await loadModel(model, { ...feed, tell, stopped: givenUp });
+  const opened = await loadModel(model, { ...feed, reportProgress, stopped: isAbandoned });
   const loadedAt = clock.now();
-  // Cached answers depend on one model and one version, so the version must differ.
+  // Cached answers are matched by version, so a new model needs a version of its own.
   model.version = state.model.version + 1;
-  // Set before filling and indexing, which stop for any model that is not the current one.
+  // Set the model before filling and indexing start, because both stop for a model that is not current.
   state.model = model;
-  const rest = { ...feed, model, begun, givenUp };
+  const rest = { ...feed, model, startedAt, isAbandoned };
   const searchable = indexModel(rest);
   const done = Promise.all([fillModel(rest, opened.filled), searchable]);
   Object.assign(state, {
@@ -122,36 +122,36 @@ async function loadAll(feed: Feed): Promise<void> {
       () => {},
       (error: unknown) => log.error('catalog_not_searchable', { error }),
     ),
-    freshAt: begun,
-    shelvesSeconds: (loadedAt - begun) / 1_000,
+    freshAt: startedAt,
+    shelvesSeconds: (loadedAt - startedAt) / 1_000,
     textSeconds: null,
   } satisfies FeedState);
-  log.info('catalog_loaded', { count: model.newestId, ms: loadedAt - begun });
+  log.info('catalog_loaded', { count: model.newestId, ms: loadedAt - startedAt });
 }
 
 interface BackgroundFill extends Feed {
   model: Model;
-  begun: number;
-  /** True when another model replaced this one, or the catalog stops. */
-  givenUp(): boolean;
+  startedAt: number;
+  /** True if another model replaced this one, or the catalog stops. */
+  isAbandoned(): boolean;
 }
 
-/** Waits for the initial load. If that is cut off, refreshes read the rest. */
+/** Waits for the initial load. If it fails, refreshes read the rest. */
 async function fillModel(rest: BackgroundFill, filled: Promise<void>): Promise<void> {
-  const { model, clock, log, begun, givenUp } = rest;
+  const { model, clock, log, startedAt, isAbandoned } = rest;
   try {
     await filled;
   } catch (error) {
     log.warn('catalog_filled_by_steps', { error });
     await fillMissing(rest);
   }
-  model.filling.rise(Number.POSITIVE_INFINITY);
-  if (!givenUp()) log.info('catalog_filled', { count: model.newestId, ms: clock.now() - begun });
+  model.filling.raiseTo(Number.POSITIVE_INFINITY);
+  if (!isAbandoned()) log.info('catalog_filled', { count: model.newestId, ms: clock.now() - startedAt });
 }
 
-async function fillMissing({ model, givenUp, loadListings, clock, log, stopped }: BackgroundFill): Promise<void> {
+async function fillMissing({ model, isAbandoned, loadListings, clock, log, stopped }: BackgroundFill): Promise<void> {
   let missing = nextUnfilled(model, 0, REQUESTED_AT_ONCE);
-  while (missing.length > 0 && !givenUp()) {
+  while (missing.length > 0 && !isAbandoned()) {
     try {
       await loadListings(missing);
     } catch (error) {
@@ -159,27 +159,19 @@ async function fillMissing({ model, givenUp, loadListings, clock, log, stopped }
       await clock.sleep(RETRY_MS, stopped);
     }
     const [first = 0] = missing;
-    model.filling.rise(first - 1);
+    model.filling.raiseTo(first - 1);
     missing = nextUnfilled(model, first - 1, REQUESTED_AT_ONCE);
   }
 }
 
-async function indexModel({
-  state,
-  model,
-  begun,
-  givenUp,
-  database,
-  clock,
-  log,
-  stopped,
-}: BackgroundFill): Promise<void> {
+async function indexModel(fill: BackgroundFill): Promise<void> {
+  const { state, model, startedAt, isAbandoned, database, clock, log, stopped } = fill;
   const failed = async (error: unknown): Promise<void> => {
     log.warn('catalog_not_searchable_yet', { error });
     await clock.sleep(RETRY_MS, stopped);
   };
-  await indexText(model, { database, giveWay: yieldToEventLoop, stopped: givenUp, failed });
-  if (givenUp()) return;
-  state.textSeconds = (clock.now() - begun) / 1_000;
-  log.info('catalog_searchable', { count: model.text.listings(), ms: clock.now() - begun });
+  await indexText(model, { database, giveWay: yieldToEventLoop, stopped: isAbandoned, failed });
+  if (isAbandoned()) return;
+  state.textSeconds = (clock.now() - startedAt) / 1_000;
+  log.info('catalog_searchable', { count: model.text.listings(), ms: clock.now() - startedAt });
 }

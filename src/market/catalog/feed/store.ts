@@ -22,9 +22,9 @@ export interface PinPeriod {
 }
 
 export interface Moment {
-  /** A PostgreSQL snapshot as text: the transactions it sees. */
+  /** A PostgreSQL snapshot as text. It defines which transactions are visible. */
   snapshot: string;
-  tellsTimeline: boolean;
+  hasTimeline: boolean;
   /** The server's timeline (or its start time) and the database's oid, as text. Another server may lack what the model holds. */
   server: string;
   /** The server's last start and crash, as text. After a crash, transaction ids that left no trace on disk are used again. */
@@ -32,20 +32,19 @@ export interface Moment {
   lastRevision: bigint;
 }
 
-/** Drops all other properties. */
-export function momentOf({ snapshot, tellsTimeline, server, startedAt, lastRevision }: Moment): Moment {
-  return { snapshot, tellsTimeline, server, startedAt, lastRevision };
+export function momentOf({ snapshot, hasTimeline, server, startedAt, lastRevision }: Moment): Moment {
+  return { snapshot, hasTimeline, server, startedAt, lastRevision };
 }
 
-/** A crash leaves the start time but resets these counters before it takes connections. A manual reset costs one read of all changes. */
+/** A crash keeps the start time but resets these statistics before it takes connections. A manual reset costs one read of all changes. */
 const startedAt = sql`concat_ws(' ', pg_postmaster_start_time(), pg_stat_get_bgwriter_stat_reset_time())`;
-const serverOf = (tellsTimeline: boolean): Sql => sql`
-    (select ${tellsTimeline ? timelineText : sql`pg_postmaster_start_time()::text`} || ' ' || oid from pg_database where datname = current_database())`;
-const moment = (tellsTimeline: boolean): Sql => sql`
-    pg_current_snapshot()::text as snapshot, ${tellsTimeline}::bool as "tellsTimeline", ${serverOf(tellsTimeline)} as server, ${startedAt} as "startedAt"`;
+const serverOf = (hasTimeline: boolean): Sql => sql`
+    (select ${hasTimeline ? timelineText : sql`pg_postmaster_start_time()::text`} || ' ' || oid from pg_database where datname = current_database())`;
+const moment = (hasTimeline: boolean): Sql => sql`
+    pg_current_snapshot()::text as snapshot, ${hasTimeline}::bool as "hasTimeline", ${serverOf(hasTimeline)} as server, ${startedAt} as "startedAt"`;
 
-/** Tells whether moments use the timeline. Call it before a model is loaded, outside of that transaction. */
-export async function tellsTimeline(database: Database): Promise<boolean> {
+/** Returns whether the server reveals its timeline. Call it before a load, outside that transaction, because a refusal would abort it. */
+export async function hasTimeline(database: Database): Promise<boolean> {
   return (await readTimeline((query) => database.rows(query))) !== null;
 }
 
@@ -61,9 +60,9 @@ export async function readMoment(
 }
 
 /**
- * Selects what this snapshot sees and the earlier one did not: rows of transactions that began after it, and of those that ran then and are
- * committed now. Skips all others, so a long transaction elsewhere on the server costs nothing. After a restart or crash, everything kept
- * counts as new: a transaction may reuse an id that the earlier snapshot saw as done.
+ * Selects the changes that this snapshot sees and the earlier one did not: those of transactions that began after it, and of those that ran
+ * then and have committed since. Reads no others, so a long transaction elsewhere on the server costs nothing. After a restart or crash,
+ * all kept changes count as new, because a transaction may reuse an id that the earlier snapshot saw as committed.
  */
 const changesSince = (since: Moment): Sql => sql`
     changed as materialized (
@@ -77,37 +76,38 @@ const changesSince = (since: Moment): Sql => sql`
     )`;
 
 /**
- * Tells whether rows may be missing, or the model may hold what the database lacks: changes were pruned, the database was restored to
- * before the earlier snapshot, or a standby took over and may have lost the last transactions. A server that tells no timeline may be
- * another one after each start. A mark ahead of all transactions came with a dump from another server and says nothing about this one.
+ * True if changes may be missing or the model may hold rows that the database lacks: changes were pruned, the database was restored to
+ * before the earlier snapshot, or a standby took over and may have lost the last transactions. A server that does not reveal its timeline
+ * may be another one after each start. A `kept_from` ahead of all transactions came with a dump from another server and says nothing about
+ * this one.
  */
 const isLost = (since: Moment): Sql => sql`(
-    ${serverOf(since.tellsTimeline)} <> ${since.server}
+    ${serverOf(since.hasTimeline)} <> ${since.server}
     or pg_snapshot_xmax(pg_current_snapshot()) < pg_snapshot_xmax(${since.snapshot}::pg_snapshot)
     or s.kept_from > pg_snapshot_xmin(${since.snapshot}::pg_snapshot) and s.kept_from <= pg_snapshot_xmax(pg_current_snapshot()))`;
 
 export interface Changes extends Moment {
-  /** Edited ones are in the order of their acts. */
+  /** Sorted by the act that last edited the listing. */
   listingIds: bigint[];
   merchantIds: bigint[];
 }
 
-/** Null: the changes since then are no longer complete. */
+/** Returns null if the changes since then are no longer complete. */
 export async function readChanges(tx: Queryable, since: Moment): Promise<Changes | null> {
   return tx.maybe<Changes>(sql`
     with ${changesSince(since)}
-    select ${moment(since.tellsTimeline)}, s.last_act as "lastRevision",
+    select ${moment(since.hasTimeline)}, s.last_act as "lastRevision",
       array(select l.id from changed join listings l on l.id = changed.listing_id order by l.edited_act, l.id) as "listingIds",
       array(select merchant_id from changed where merchant_id is not null order by merchant_id) as "merchantIds"
     from catalog_state s where not ${isLost(since)}`);
 }
 
 export interface Peek extends Moment {
-  /** All changed and requested listings, when nothing else changed. Null: use `readChanges`. */
+  /** All changed and requested listings. Null if too many changed, or anything else did; then call `readChanges`. */
   listings: ListingRow[] | null;
 }
 
-/** Reads the usual changes in one statement, and so in one snapshot: few listings, no merchants, no pins. */
+/** Reads the usual changes (few listings, no merchants, no pins) in one statement, and so in one snapshot. */
 export async function peekAtChanges(
   queryable: Queryable,
   since: Moment,
@@ -116,7 +116,7 @@ export async function peekAtChanges(
   const { revision, most, requestedIds } = request;
   const rows = await queryable.rows<Moment & { simple: boolean } & (ListingRow | { id: null })>(sql`
     with ${changesSince(since)}, head as materialized (
-      select ${moment(since.tellsTimeline)}, s.last_act as "lastRevision",
+      select ${moment(since.hasTimeline)}, s.last_act as "lastRevision",
         not ${isLost(since)}
           and not exists (select from changed where merchant_id is not null)
           and (s.last_act = ${revision} or not exists (select from pin_periods where began > ${revision} or ended > ${revision}))
@@ -142,13 +142,12 @@ export async function readMerchantsBetween(tx: Queryable, above: bigint, upTo: b
   return tx.rows<MerchantRow>(sql`${merchants} where id > ${above} and id <= ${upTo} order by id`);
 }
 
-/** Periods that began or ended after that act. */
 export async function readPinPeriods(tx: Queryable, afterRevision: bigint): Promise<PinPeriod[]> {
   return tx.rows<PinPeriod>(sql`
     select listing_id, began, ended from pin_periods where began > ${afterRevision} or ended > ${afterRevision} order by began`);
 }
 
-/** Deletes old changes of transactions before every running one, so that the mark never passes a change that is yet to be written. */
+/** Deletes old changes of transactions older than all running ones, so that `kept_from` never passes a change still to be written. */
 async function deleteOldChanges(tx: Tx, olderThanMs: number, most: number): Promise<number> {
   const { count, highest } = await tx.one<{ count: number; highest: string | null }>(sql`
     with old as (
@@ -162,7 +161,7 @@ async function deleteOldChanges(tx: Tx, olderThanMs: number, most: number): Prom
     select count(*)::int4 as count, max(xid)::text as highest from gone`);
   if (highest !== null) {
     const keptFrom = (BigInt(highest) + 1n).toString();
-    // A mark ahead of all transactions came with a dump from another server, and would hide this one.
+    // A `kept_from` ahead of all transactions came with a dump from another server. Replace it, because it would hide this one.
     await tx.run(sql`
       update catalog_state set kept_from = case when kept_from > pg_snapshot_xmax(pg_current_snapshot()) then ${keptFrom}::xid8
         else greatest(kept_from, ${keptFrom}::xid8) end`);
@@ -170,13 +169,12 @@ async function deleteOldChanges(tx: Tx, olderThanMs: number, most: number): Prom
   return count;
 }
 
-/** A process cut off for longer reloads the whole catalog. */
+/** How long changes are kept. A process that is cut off for longer reloads the whole catalog. */
 export const KEPT_MS = 60 * 60_000;
 const EVERY_MS = 60_000;
-/** Transactions are short because each ends with a lock that edits of listings wait for. */
+/** Keeps transactions short, because each ends with a lock that edits of listings wait for. */
 const BATCH = 5_000;
 
-/** Deletes every change older than that and returns how many. */
 export async function pruneChanges(
   database: Database,
   olderThanMs: number,

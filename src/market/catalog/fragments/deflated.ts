@@ -9,28 +9,28 @@ const HEAD_BYTES = 16;
 
 /** Fragments in compressed form, made when a page first needs them. */
 export interface Deflated {
-  /** Counts those that would have to be compressed now; -1 when the fragment of one is not in memory. */
+  /** Counts the ids that have no compressed block. Returns -1 if one of them has no fragment in memory. */
   missing(ids: readonly number[]): number;
-  /** Returns the block of a fragment, valid until the next call. Null: neither block nor fragment is in memory. */
+  /** Returns a fragment's compressed block, valid until the next call. Null if neither block nor fragment is in memory. */
   block(id: number): Block | null;
-  /** True once the budget was too small, so that blocks were overwritten. */
-  pressed(): boolean;
+  /** True once blocks were overwritten because the budget is too small. */
+  hasOverwritten(): boolean;
   bytes(): number;
 }
 
 /**
- * A ring of blocks: a new one overwrites the oldest. Offsets count all bytes ever written, so a block is intact while its offset is less
- * than one round behind. Reserves all memory at the start; pages never written take none of the machine's memory yet.
+ * A ring buffer in which a new block overwrites the oldest. Offsets count all bytes ever written, so a block is intact while its offset is
+ * less than one round behind. All memory is reserved at the start, but the system allocates a page only when it is written.
  */
 interface Ring {
   readonly bytes: Buffer;
   written: number;
-  /** By id: the block's offset plus one (0: none), and the fragment version it was made of. */
+  /** By id: the block's offset plus one (0 if there is none), and the fragment version it was made from. */
   offsets: Float64Array;
   versions: Uint32Array;
 }
 
-/** Rewrites a requested block that lies in the older half, so the ring drops the least recently used ones. */
+/** Moves a requested block from the older half to the front, so that the ring drops the least recently used ones. */
 export function createDeflated(fragments: Fragments, { budgetBytes }: { budgetBytes: number }): Deflated {
   const bytes = Buffer.allocUnsafeSlow(Math.min(budgetBytes, MOST_RING_BYTES));
   const ring: Ring = { bytes, written: 0, offsets: new Float64Array(0), versions: new Uint32Array(0) };
@@ -54,12 +54,12 @@ export function createDeflated(fragments: Fragments, { budgetBytes }: { budgetBy
       const block = readBlock(ring, offset);
       return offset < ring.written - bytes.length / 2 ? keepBlock(ring, id, version, block) : block;
     },
-    pressed: () => ring.written > bytes.length,
+    hasOverwritten: () => ring.written > bytes.length,
     bytes: () => Math.min(ring.written, bytes.length),
   };
 }
 
-/** Returns -1 when there is no block of that version. */
+/** Returns -1 if there is no intact block of this version. */
 function offsetOf({ bytes, written, offsets, versions }: Ring, id: number, version: number): number {
   const offset = (offsets[id] ?? 0) - 1;
   return versions[id] === version && offset >= written - bytes.length ? offset : -1;
@@ -92,7 +92,7 @@ function keepBlock(ring: Ring, id: number, version: number, block: Block): Block
   ring.versions[id] = version;
   const from = ring.written % bytes.length;
   ring.written += needed;
-  // Copy before the header is written: the source may lie in the same bytes.
+  // Copy before writing the header, because the source may lie in the same bytes.
   block.source.copy(bytes, from + HEAD_BYTES, block.from, block.from + block.length);
   bytes.writeUInt32LE(block.length, from);
   bytes.writeUInt32LE(block.crc, from + 4);
@@ -115,26 +115,23 @@ interface Block {
 /** A window of 8 KiB is longer than nearly every fragment, and quicker to set up than the usual one. */
 const DEFLATE_OPTIONS = { level: 6, windowBits: 13, memLevel: 6, finishFlush: constants.Z_SYNC_FLUSH };
 
-/** The minimum zlib allows. */
-const LEAST_CHUNK_BYTES = 64;
-
-/** A sync flush ends with this: length and complement of an empty stored block, whose header was written before. */
+/** The last bytes of a sync flush: the length of an empty stored block and its complement. The block's header precedes them. */
 const EMPTY_STORED = Buffer.from([0, 0, 0xff, 0xff]);
 
-/** The same block with a comma in it. */
+/** The same block, but containing a comma. */
 const STORED_COMMA = Buffer.from([1, 0, 0xfe, 0xff, 0x2c]);
 
-/** The longest a fragment's block can become: more than zlib's own deflateBound. */
+/** Returns an upper bound of a block's length, above zlib's own deflateBound. */
 export function blockBound(size: number): number {
   return size + (size >>> 5) + (size >>> 7) + 64;
 }
 
 /** Deflates a fragment to a byte boundary. The stored block at its end carries the comma of a list; `dropLastComma` removes it. */
 function deflateFragment(fragment: Uint8Array): Block {
-  // Size the chunk for this fragment: the usual 16 KiB for each would soon fill the heap with garbage.
+  // Size the chunk for this fragment, because 16 KiB (the default) for each would soon fill the heap with garbage.
   const raw = deflateRawSync(fragment, {
     ...DEFLATE_OPTIONS,
-    chunkSize: Math.max(LEAST_CHUNK_BYTES, blockBound(fragment.length)),
+    chunkSize: Math.max(constants.Z_MIN_CHUNK, blockBound(fragment.length)),
   });
   const body = raw.length - EMPTY_STORED.length;
   if (EMPTY_STORED.compare(raw, body) !== 0) throw new Error('deflate did not end in a sync flush');
@@ -149,7 +146,7 @@ function deflateFragment(fragment: Uint8Array): Block {
   };
 }
 
-/** Returns the end of the block that now ends before `at`. */
+/** Removes the comma from the block that ends at `at`. Returns the new end. */
 export function dropLastComma(target: Buffer, at: number): number {
   const from = at - STORED_COMMA.length;
   EMPTY_STORED.copy(target, from);

@@ -5,14 +5,14 @@ import { createFragments, type Fragments, type OutlineSpan } from './fragments.t
 
 const NO_LIMIT = Number.POSITIVE_INFINITY;
 
-/** A listing's text of about this size; a different one per turn. */
+/** Returns a fragment of about this size. It differs with each turn. */
 function sampleFragment(id: number, size: number, turn = 0): Buffer {
   const start = `{"id":${id},"usd":"${turn}","description":"`;
   return Buffer.from(`${start}${'é-'.repeat(size).slice(0, Math.max(1, size - start.length))}"}`);
 }
 
 const USUAL = Buffer.from(',"usual":[null,null,null],"and":"so on"');
-/** The same text with the usual middle inserted. */
+/** Returns the same text with the usual middle inserted. */
 const withUsual = (bytes: Buffer): Buffer => {
   const at = bytes.indexOf(':"é') + 2;
   return Buffer.concat([bytes.subarray(0, at), Buffer.from('"'), USUAL, Buffer.from(',"rest":"'), bytes.subarray(at)]);
@@ -94,7 +94,7 @@ describe('a fragment', () => {
     const version = fragments.version(1);
     putText(fragments, 1, Buffer.from(texts[0] ?? []));
     expect(fragments.version(1)).toBe(version);
-    // The same length with another text before the middle, after it, or instead of it.
+    // Keep the length, but change the text before the middle, after it, or in its place.
     for (const change of ['-é', '"}', USUAL.toString()]) {
       putText(fragments, 1, texts[0] ?? Buffer.alloc(0));
       const bytes = Buffer.from(texts[0] ?? []);
@@ -140,7 +140,7 @@ describe('memory', () => {
     let seed = 1;
     for (let turn = 0; turn < 20_000; turn++) {
       seed = (Math.imul(seed, 1_103_515_245) + 12_345) >>> 0;
-      // Change some often and others hardly ever, so that no slab empties by itself.
+      // Change some ids often and others hardly ever, so that no slab empties without compaction.
       const id = 1 + Math.floor(200 * (seed / 2 ** 32) ** 3);
       const bytes = sampleFragment(id, 60 + ((turn * 31) % 120), turn);
       putText(fragments, id, bytes);
@@ -149,7 +149,7 @@ describe('memory', () => {
       expect(garbage).toBeGreaterThanOrEqual(0);
       most = Math.max(most, garbage - Math.max(2 * slabBytes, held / 8));
     }
-    // Exceeds the limit only by what is written while a slab is being emptied.
+    // Garbage may exceed the limit only by what is written while a slab is being compacted.
     expect(most).toBeLessThan(3 * slabBytes);
     for (const [id, bytes] of texts) expect(copied(fragments, id)).toEqual(bytes);
   });

@@ -5,12 +5,12 @@ import { type ByteRuns, createByteRuns, dropRun, isRun, putRun, slabOf, withCapa
 const LAST_ID = 2 ** 29 - 1;
 const COMMA = Buffer.from(',');
 
-/** Follows the head of a fragment; the description after it begins with the first line. */
+/** Follows the head of a fragment. The description after it begins with the first line. */
 const DESCRIPTION = Buffer.from(',"description":"');
 const FIRST_LINE = Buffer.from(',"first_line":"');
 const CLOSING = Buffer.from('"}');
 
-/** The byte lengths that make up an outline: the members before the description, and the description's first line. */
+/** Byte lengths of the two parts of an outline: the members before the description, and its first line. */
 export interface OutlineSpan {
   head: number;
   line: number;
@@ -20,7 +20,7 @@ export function outlineBytes({ head, line }: OutlineSpan): number {
   return head + FIRST_LINE.length + line + CLOSING.length;
 }
 
-/** Writes the outline of the fragment that starts at `from`; returns the end. */
+/** Writes the outline of the fragment that starts at `from` and returns the end. */
 export function writeOutline(source: Buffer, from: number, span: OutlineSpan, target: Uint8Array, at: number): number {
   const { head, line } = span;
   const lineAt = from + head + DESCRIPTION.length;
@@ -39,7 +39,7 @@ interface FragmentStore {
   head: Uint32Array;
   /** Length of the first line as JSON. */
   line: Uint32Array;
-  /** Offset at which the shared middle was cut out; 0: not cut. */
+  /** Offset at which the shared middle was cut out, or 0 if it was not. */
   cut: Uint32Array;
   version: Uint32Array;
   /** Two 32-bit numbers per id. */
@@ -47,8 +47,8 @@ interface FragmentStore {
 }
 
 function createFragmentStore(slabBytes: number, middle: Uint8Array): FragmentStore {
-  const none = new Uint32Array(0);
-  const columns = { size: none, head: none, line: none, cut: none, version: none, stamp: none };
+  const empty = new Uint32Array(0);
+  const columns = { size: empty, head: empty, line: empty, cut: empty, version: empty, stamp: empty };
   return { runs: createByteRuns(slabBytes), middle: Buffer.from(middle), ...columns };
 }
 
@@ -67,11 +67,11 @@ function spanOf({ head, line }: FragmentStore, id: number): OutlineSpan {
   return { head: head[id] ?? 0, line: line[id] ?? 0 };
 }
 
-/** Finds the shared middle after the outline, so that the outline lies in one piece. 0: the fragment does not have it. */
+/** Returns the offset of the shared middle after the outline, which must stay in one piece. 0 if the fragment lacks the middle. */
 function cutOf({ middle }: FragmentStore, bytes: Uint8Array, span: OutlineSpan): number {
   if (middle.length === 0) return 0;
-  const behind = span.head + DESCRIPTION.length + span.line;
-  return Math.max(0, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).indexOf(middle, behind));
+  const outlineEnd = span.head + DESCRIPTION.length + span.line;
+  return Math.max(0, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).indexOf(middle, outlineEnd));
 }
 
 function partsOf({ middle }: FragmentStore, bytes: Uint8Array, cut: number): Uint8Array[] {
@@ -79,15 +79,10 @@ function partsOf({ middle }: FragmentStore, bytes: Uint8Array, cut: number): Uin
   return [COMMA, bytes.subarray(0, cut), bytes.subarray(cut + middle.length)];
 }
 
-function placeFragment(store: FragmentStore, id: number, bytes: Uint8Array): void {
-  putRun(store.runs, id, partsOf(store, bytes, store.cut[id] ?? 0));
-}
-
 function isStored(store: FragmentStore, id: number, bytes: Uint8Array, cut: number): boolean {
   return store.cut[id] === cut && isRun(store.runs, id, partsOf(store, bytes, cut));
 }
 
-/** Returns the bytes written; 0 when the fragment is not in memory. */
 function copyFragment(store: FragmentStore, id: number, target: Uint8Array, at: number): number {
   const slab = slabOf(store.runs, id);
   if (slab === null) return 0;
@@ -101,7 +96,7 @@ function copyFragment(store: FragmentStore, id: number, target: Uint8Array, at: 
   return written + slab.bytes.copy(target, at + written, from + cut, to);
 }
 
-/** Returns a view of the slab if the fragment lies there in one piece, else a copy. Null: not in memory. */
+/** Returns a view of the slab if the fragment is contiguous there, otherwise a copy. Null if it is not in memory. */
 function viewFragment(store: FragmentStore, id: number): Buffer | null {
   const slab = slabOf(store.runs, id);
   if (slab === null) return null;
@@ -113,16 +108,16 @@ function viewFragment(store: FragmentStore, id: number): Buffer | null {
   return whole;
 }
 
-const NOTHING = Buffer.alloc(0);
+const EMPTY = Buffer.alloc(0);
 
-/** Writes fragments separated by commas; returns the end, or -1 when one is not in memory. Copies neighbours in a slab together. */
+/** Writes fragments separated by commas. Returns the end, or -1 if one is not in memory. Copies adjacent fragments together. */
 function joinWhole(store: FragmentStore, ids: readonly number[], target: Uint8Array, at: number): number {
   const { runs, middle, cut: cuts } = store;
   const { slab: slabNumbers, at: commas, length: lengths } = runs;
   let written = at;
   // The bytes still to be copied: `run` from `from` to `to`, in slab `number`. Empty at first.
   let number = 0;
-  let run: Buffer = NOTHING;
+  let run: Buffer = EMPTY;
   let from = 0;
   let to = 0;
   for (const id of ids) {
@@ -134,7 +129,7 @@ function joinWhole(store: FragmentStore, ids: readonly number[], target: Uint8Ar
       // Skip the comma of the very first fragment.
       from = number === 0 ? comma + 1 : comma;
       number = slabNumber;
-      run = runs.table[slabNumber]?.bytes ?? NOTHING;
+      run = runs.table[slabNumber]?.bytes ?? EMPTY;
     }
     to = comma + (lengths[id] ?? 0);
     const cut = cuts[id] ?? 0;
@@ -164,7 +159,7 @@ const SMALLEST_SLAB_BYTES = 64 * 1024;
 /** A small budget has small slabs, so that half-empty ones stay a small part of it. */
 const SLABS_PER_BUDGET = 64;
 
-/** Garbage is at most an eighth of what is live, plus a few slabs: one is filled while another is emptied. */
+/** Garbage is at most an eighth of the live bytes plus a few slabs, because one slab is filled while another is compacted. */
 const LIVE_SHARE = 8 / 9;
 const SPARE_SLABS = 4;
 /** The live limit is at least this share of the budget, however large a slab is. */
@@ -172,24 +167,24 @@ const LEAST_LIVE_SHARE = 5 / 6;
 
 /** Holds the JSON text of each listing summary, ready to be copied into a page. */
 export interface Fragments {
-  /** Views of an older version stay as they are. */
+  /** Views of an older version stay unchanged. */
   put(id: number, bytes: Uint8Array, span: OutlineSpan): void;
-  /** 0: unknown id. */
+  /** 0 if the id is unknown. */
   size(id: number): number;
-  /** Zeros: unknown id. */
+  /** Zeros if the id is unknown. */
   span(id: number): OutlineSpan;
-  /** Changes with each put that changed something; 0: unknown id. */
+  /** Changes with each put that changed the fragment. 0 if the id is unknown. */
   version(id: number): number;
-  /** False: left memory, or unknown. */
+  /** False if the fragment was evicted or the id is unknown. */
   has(id: number): boolean;
-  /** Returns the bytes written; 0 when the fragment is not in memory. */
+  /** Returns the number of bytes written, or 0 if the fragment is not in memory. */
   copy(id: number, target: Uint8Array, at: number): number;
-  /** Read only. Null when the fragment is not in memory. */
+  /** Read only. Null if the fragment is not in memory. */
   view(id: number): Buffer | null;
-  /** Writes all of them separated by commas; returns the end, or -1 when one is not in memory. */
+  /** Writes all fragments separated by commas. Returns the end, or -1 if one is not in memory. */
   join(ids: readonly number[], target: Uint8Array, at: number): number;
   joinOutlines(ids: readonly number[], target: Uint8Array, at: number): number;
-  /** Writes 8 bytes of the fragment's SHA-256. Also known for fragments that left memory. */
+  /** Writes the first 8 bytes of the fragment's SHA-256, which stay known after eviction. */
   stampInto(id: number, target: Buffer, at: number): void;
   bytes(): { live: number; garbage: number };
 }
@@ -203,17 +198,17 @@ export interface FragmentsOptions {
   usualMiddle?: Uint8Array;
 }
 
-/** Above the budget, drops the fragments with the lowest ids: the oldest listings are requested least. */
+/** Above the budget, evicts the lowest ids, because the oldest listings are requested least. */
 export function createFragments(options: FragmentsOptions): Fragments {
   const { budgetBytes, usualMiddle = new Uint8Array(0) } = options;
-  const smallEnough = Math.max(SMALLEST_SLAB_BYTES, Math.floor(budgetBytes / SLABS_PER_BUDGET));
-  const slabBytes = Math.min(options.slabBytes ?? SLAB_BYTES, smallEnough);
+  const largestSlabBytes = Math.max(SMALLEST_SLAB_BYTES, Math.floor(budgetBytes / SLABS_PER_BUDGET));
+  const slabBytes = Math.min(options.slabBytes ?? SLAB_BYTES, largestSlabBytes);
   const store = createFragmentStore(slabBytes, usualMiddle);
   const { runs } = store;
   const mostLive = Math.max(budgetBytes * LEAST_LIVE_SHARE, (budgetBytes - SPARE_SLABS * slabBytes) * LIVE_SHARE);
-  // Lower ids are not stored again: they are evicted first anyway.
+  // Lower ids are not stored, because they would be evicted first anyway.
   let lowestStored = 1;
-  let puts = 0;
+  let lastVersion = 0;
 
   return {
     put(id, bytes, span) {
@@ -224,16 +219,16 @@ export function createFragments(options: FragmentsOptions): Fragments {
       }
       reachId(store, id);
       const cut = cutOf(store, bytes, span);
-      // Compare bytes, not stamps: an attacker can make two texts with the same stamp.
+      // Compare bytes, not stamps, because an attacker can make two texts with the same stamp.
       if (store.head[id] === head && store.line[id] === line && isStored(store, id, bytes, cut)) return;
       store.size[id] = size;
       store.head[id] = head;
       store.line[id] = line;
       store.cut[id] = cut;
       store.stamp.fill(0, id * 2, id * 2 + 2);
-      puts = (puts + 1) >>> 0 || 1;
-      store.version[id] = puts;
-      if (id >= lowestStored) placeFragment(store, id, bytes);
+      lastVersion = (lastVersion + 1) >>> 0 || 1;
+      store.version[id] = lastVersion;
+      if (id >= lowestStored) putRun(runs, id, partsOf(store, bytes, cut));
       else writeStamp(store, id, bytes);
       for (; runs.live > mostLive; lowestStored++) {
         stampStored(store, lowestStored);
@@ -257,9 +252,9 @@ export function createFragments(options: FragmentsOptions): Fragments {
   };
 }
 
-/** Makes the stamp when needed, at the latest when the bytes leave memory: stamps would take a tenth of the first load. */
+/** Computes the stamp when needed, at the latest on eviction, because all stamps would take a tenth of the first load. */
 function stampStored(store: FragmentStore, id: number): void {
-  // A stamp that happens to be all zeros is recomputed each time, which is correct.
+  // A stamp that happens to be all zeros is recomputed each time, which is harmless.
   const isMade = store.stamp[id * 2] !== 0 || store.stamp[id * 2 + 1] !== 0;
   if (isMade || slabOf(store.runs, id) === null) return;
   const size = store.size[id] ?? 0;

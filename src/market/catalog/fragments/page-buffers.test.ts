@@ -73,7 +73,7 @@ test('no two pages ever share memory, all of it is counted, and all of it is fou
     { seed: 20_261_122, numRuns: 60 },
   );
   expect(apart).toBeGreaterThan(20);
-  // Touches gigabytes for the first time: a second on an idle machine, half a minute beside many browsers.
+  // This touches gigabytes for the first time: a second on an idle machine, half a minute beside many browsers.
 }, 120_000);
 
 test('what finds no room has memory of its own and is not counted', () => {
@@ -95,7 +95,7 @@ test('with less room new pages keep to the front, and what becomes free behind i
   buffers.keepWithin(40 * MIB);
   for (const page of all) page.release();
   const behind = all.slice(10);
-  // Now that it is known to be free.
+  // Their memory is free now, so it can be exchanged.
   buffers.keepWithin(40 * MIB);
   const front = Array.from({ length: 10 }, () => buffers.take(4 * MIB));
   expect(front.every((page, at) => sameMemory(page, all[at] as PageBuffer))).toBe(true);

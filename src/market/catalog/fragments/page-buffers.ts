@@ -1,9 +1,9 @@
 /** The size of a page is rounded up to a multiple of this. */
 const STEP_BYTES = 4 * 1024;
 const STEPS = 1024;
-/** No page crosses a slab. Longer pages are rare. */
+/** A page never crosses slabs. Pages longer than a slab are rare. */
 const SLAB_BYTES = STEPS * STEP_BYTES;
-/** At least this much may wait for clients, however small the budget. */
+/** Minimum for pages that wait for clients, however small the budget. */
 const LEAST_BYTES = 32 * 1_048_576;
 
 export interface PageBuffer {
@@ -13,20 +13,20 @@ export interface PageBuffer {
 }
 
 /**
- * Reuses memory for pages: touching fresh memory costs more than finding and copying fragments. Reserves all of it at the start, because V8
- * collects the whole heap for each 64 MB of new external memory. Pages never written take none of the machine's memory yet.
+ * Reuses memory for pages, because touching fresh memory costs more than finding and copying fragments. Reserves all of it at the start,
+ * because V8 collects the whole heap for each 64 MB of new external memory. The system allocates a page only when it is written.
  */
 export interface PageBuffers {
-  /** Returns at least the requested size. When no slab has room, allocates memory that is freed once nothing refers to it. */
+  /** Returns a buffer of at least the requested size. If no slab has room, allocates memory that is freed once nothing refers to it. */
   take(byteCount: number): PageBuffer;
-  /** Puts new pages within the first `byteCount` bytes and returns free memory after them to the machine. */
+  /** Keeps new pages within the first `byteCount` bytes and returns free memory after them to the machine. */
   keepWithin(byteCount: number): void;
   usedBytes(): number;
 }
 
 interface Slab {
   bytes: Buffer;
-  /** One byte per step: 1 is taken. */
+  /** One byte per step; 1 means taken. */
   readonly taken: Uint8Array;
   /** The longest run of free steps. */
   longest: number;
@@ -35,13 +35,13 @@ interface Slab {
 
 export function createPageBuffers(reservedBytes: number): PageBuffers {
   const slabs = Array.from({ length: slabsFor(reservedBytes) }, createSlab);
-  let within = slabs.length;
+  let usableSlabs = slabs.length;
   let usedSteps = 0;
 
   const takeFrom = (slab: Slab, steps: number): PageBuffer => {
-    const first = findRow(slab.taken, steps);
+    const first = findFreeRun(slab.taken, steps);
     slab.taken.fill(1, first, first + steps);
-    slab.longest = longestRow(slab.taken);
+    slab.longest = longestFreeRun(slab.taken);
     slab.touched = true;
     usedSteps += steps;
     let released = false;
@@ -51,7 +51,7 @@ export function createPageBuffers(reservedBytes: number): PageBuffers {
         if (released) return;
         released = true;
         slab.taken.fill(0, first, first + steps);
-        slab.longest = longestRow(slab.taken);
+        slab.longest = longestFreeRun(slab.taken);
         usedSteps -= steps;
       },
     };
@@ -60,7 +60,7 @@ export function createPageBuffers(reservedBytes: number): PageBuffers {
   return {
     take(byteCount) {
       const steps = Math.max(1, Math.ceil(byteCount / STEP_BYTES));
-      for (let at = 0; at < within; at += 1) {
+      for (let at = 0; at < usableSlabs; at += 1) {
         const slab = slabs[at];
         // Search from the front, so that later slabs become free when the room shrinks.
         if (slab !== undefined && slab.longest >= steps) return takeFrom(slab, steps);
@@ -68,8 +68,8 @@ export function createPageBuffers(reservedBytes: number): PageBuffers {
       return { bytes: Buffer.allocUnsafeSlow(byteCount), release() {} };
     },
     keepWithin(byteCount) {
-      within = Math.min(slabs.length, slabsFor(byteCount));
-      for (let at = within; at < slabs.length; at += 1) {
+      usableSlabs = Math.min(slabs.length, slabsFor(byteCount));
+      for (let at = usableSlabs; at < slabs.length; at += 1) {
         const slab = slabs[at];
         if (slab?.touched && slab.longest === STEPS) slabs[at] = createSlab();
       }
@@ -86,8 +86,8 @@ function createSlab(): Slab {
   return { bytes: Buffer.allocUnsafeSlow(SLAB_BYTES), taken: new Uint8Array(STEPS), longest: STEPS, touched: false };
 }
 
-/** Returns the first step of a free run; the caller knows there is one. */
-function findRow(taken: Uint8Array, steps: number): number {
+/** Returns the first step of a free run. The caller must know that there is one. */
+function findFreeRun(taken: Uint8Array, steps: number): number {
   let free = 0;
   for (let at = 0; at < taken.length; at += 1) {
     free = taken[at] === 0 ? free + 1 : 0;
@@ -96,7 +96,7 @@ function findRow(taken: Uint8Array, steps: number): number {
   throw new TypeError('a slab has less room than it says');
 }
 
-function longestRow(taken: Uint8Array): number {
+function longestFreeRun(taken: Uint8Array): number {
   let longest = 0;
   let free = 0;
   for (let at = 0; at < taken.length; at += 1) {

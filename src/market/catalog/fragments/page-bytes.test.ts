@@ -21,7 +21,7 @@ function textOf(id: number, body: string): string {
   return JSON.stringify({ id, price_usdc: '1.25', description: body, rest: [] });
 }
 
-/** Uses the first nine characters of the description as its first line. */
+/** Returns the first nine characters of the description, as its first line. */
 const lineOf = (text: string): string =>
   [...(JSON.parse(text) as { description: string }).description].slice(0, 9).join('');
 
@@ -108,7 +108,7 @@ describe('pages of none, one, fifty and five hundred', () => {
       const expected = `{"listings":[${ids.map((id) => texts.get(id)).join(',')}]}`;
       expect(sent(joinPage(sources, parts)).toString()).toBe(expected);
       expect(gunzipSync(sent(joinGzipPage(sources, parts))).toString()).toBe(expected);
-      // Once more, with all blocks present.
+      // Join again, now that all blocks exist.
       expect(sources.deflated.missing(ids)).toBe(0);
       expect(gunzipSync(sent(joinGzipPage(sources, parts))).toString()).toBe(expected);
     }
@@ -137,7 +137,7 @@ describe('blocks', () => {
       sent(joinGzipPage(sources, page([1, id])));
       expect(sources.deflated.bytes()).toBeLessThanOrEqual(budgetBytes);
     }
-    expect(sources.deflated.pressed()).toBe(true);
+    expect(sources.deflated.hasOverwritten()).toBe(true);
     expect(sources.deflated.missing([2, 3, 4, 2000])).toBe(3);
   });
 
@@ -145,9 +145,9 @@ describe('blocks', () => {
     const sources = createSources({ blocks: 20_000 });
     fill(sources, 600);
     const first = Array.from({ length: 300 }, (_, index) => index + 1);
-    expect(sources.deflated.pressed()).toBe(false);
+    expect(sources.deflated.hasOverwritten()).toBe(false);
     expect(joinGzipPage(sources, page(first))).not.toBeNull();
-    expect(sources.deflated.pressed()).toBe(true);
+    expect(sources.deflated.hasOverwritten()).toBe(true);
     expect(joinGzipPage(sources, page(first.map((id) => id + 300)))).toBeNull();
     expect(joinGzipPage(sources, page(first.slice(0, 20)), 5)).toBeNull();
     expect(joinGzipPage(sources, page([301, 302]), 5)).not.toBeNull();

@@ -13,7 +13,7 @@ import type { PageBuffers } from './page-buffers.ts';
 
 const COMMA = 0x2c;
 
-/** Compressing a page of new blocks takes about a millisecond. Longer pages stay uncompressed while blocks do not fit into memory. */
+/** Compressing a page of this many new blocks takes about a millisecond. Pages with more stay plain if blocks do not fit into memory. */
 const MOST_MISSING = 60;
 
 /** Outlines are too short to compress one by one; compressing a whole page of them is quick up to this size. */
@@ -38,7 +38,7 @@ export interface PageParts {
   ids: readonly number[];
   suffix: Uint8Array;
   outline: boolean;
-  /** Fragments that left memory, read again for this page. */
+  /** Evicted fragments, read from the database for this page. */
   absentFragments?: ReadonlyMap<number, AbsentFragment>;
 }
 
@@ -48,7 +48,7 @@ export interface PageBytes {
   release(): void;
 }
 
-/** Joins prefix, fragments separated by commas, and suffix. Null: a fragment is neither in memory nor in `absentFragments`. */
+/** Joins prefix, fragments separated by commas, and suffix. Null if a fragment is neither in memory nor in `absentFragments`. */
 export function joinPage(sources: PageSources, parts: PageParts): PageBytes | null {
   const { fragments, buffers } = sources;
   const { prefix, ids, suffix, outline } = parts;
@@ -68,12 +68,12 @@ export function joinPage(sources: PageSources, parts: PageParts): PageBytes | nu
   return { body: bytes.subarray(0, at + suffix.length), takenBytes: bytes.length, release: buffer.release };
 }
 
-/** Joins the page in gzip. Null when a fragment is not in memory, or compressing costs too much: send the page uncompressed then. */
+/** Joins the page in gzip. Null if a fragment is not in memory or compressing costs too much; send the page uncompressed then. */
 export function joinGzipPage(sources: PageSources, parts: PageParts, mostMissing = MOST_MISSING): PageBytes | null {
   if (parts.outline) return compressOutlines(sources, parts);
   const { fragments, deflated, buffers } = sources;
   const missing = deflated.missing(parts.ids);
-  if (missing < 0 || (missing > mostMissing && deflated.pressed())) return null;
+  if (missing < 0 || (missing > mostMissing && deflated.hasOverwritten())) return null;
   const buffer = buffers.take(gzipBound(fragments, parts));
   const { bytes } = buffer;
   const length = writeGzip(deflated, parts, bytes);
@@ -97,13 +97,13 @@ function boundOf(fragments: Fragments, { ids, outline, absentFragments }: PagePa
   for (const id of ids) bound += outline ? outlineBytes(fragments.span(id)) : fragments.size(id);
   if (absentFragments === undefined) return bound;
   for (const id of ids) {
-    const other = absentFragments.get(id);
-    if (other !== undefined) bound += outline ? outlineBytes(other.span) : other.bytes.length;
+    const absent = absentFragments.get(id);
+    if (absent !== undefined) bound += outline ? outlineBytes(absent.span) : absent.bytes.length;
   }
   return bound;
 }
 
-/** The slow way, for pages with fragments that left memory. */
+/** Slower path for pages with evicted fragments. */
 function joinOneByOne(fragments: Fragments, parts: PageParts, target: Buffer, start: number): number {
   let at = start;
   for (const id of parts.ids) {
@@ -123,7 +123,7 @@ function gzipBound(fragments: Fragments, page: PageParts): number {
   return bound;
 }
 
-/** Writes the page as one gzip file of compressed blocks, combining their checksums. Returns the length; -1: a fragment is missing. */
+/** Writes the page as one gzip file of compressed blocks, combining their checksums. Returns the length, or -1 if a fragment is missing. */
 function writeGzip(deflated: Deflated, page: PageParts, target: Buffer): number {
   const member = beginMember(target, page.prefix);
   let isFirst = true;
@@ -140,7 +140,7 @@ function appendBlock(member: GzipMember, deflated: Deflated, id: number, isFirst
   if (block === null) return false;
   block.source.copy(member.target, member.at, block.from, block.from + block.length);
   member.at += block.length;
-  // Each block ends with the comma that follows it; count that comma once the next fragment is there.
+  // Each block ends with a comma. Count it once the next fragment is there.
   if (!isFirst) {
     member.crc = appendByteToCrc(member.crc, COMMA);
     member.length += 1;

@@ -12,7 +12,7 @@ import { figuresOf, type ListingFigures } from './listing-rows.ts';
 import { type Label, type LabelKind, type Labels, LIVE, type Model } from './model.ts';
 import { moveValue, ORDERS, RISING } from './sorts.ts';
 
-/** Replaces what the model knew of the listing with the current row. Idempotent. */
+/** Updates the model to the current row of a listing. Idempotent. */
 export function applyListing(model: Model, row: ListingRow): void {
   const figures = figuresOf(row);
   const { id } = figures;
@@ -24,7 +24,7 @@ export function applyListing(model: Model, row: ListingRow): void {
   }
 }
 
-/** Applies everything but the texts. A first load passes `orders: false` and fills the orders in one go afterwards. */
+/** Applies everything except the texts. The first load passes `orders: false` and fills all orders at once afterwards. */
 export function applyFigures(
   model: Model,
   row: ListingFigures,
@@ -77,7 +77,7 @@ function moveLabels(model: Model, kind: LabelKind, texts: readonly string[], cha
   const column = model.columns[kind];
   const slots = kind === 'tags' ? TAGS_PER_LISTING : 1;
   const from = id * slots;
-  // Most listings leave most attributes empty.
+  // Return early, because most listings leave most attributes empty.
   if (texts.length === 0 && column[from] === 0) return;
   const labels = model.labels[kind];
   const wanted = texts.slice(0, slots).map((text) => labelOf(labels, text));
@@ -106,13 +106,13 @@ function labelOf({ byText, all }: Labels, text: string): Label {
   return label;
 }
 
-/** A seller's sales count listings in every state. */
+/** Updates the seller's sales, which include listings in every state. */
 function countSales(model: Model, { id, merchantId, sales }: ListingFigures): void {
   const merchant = model.merchants[merchantId];
   if (merchant === undefined) throw new Error(`listing ${id} is of a merchant that is not known`);
-  const more = sales - (model.columns.sales[id] ?? 0);
-  if (more === 0) return;
-  merchant.sales += more;
+  const addedSales = sales - (model.columns.sales[id] ?? 0);
+  if (addedSales === 0) return;
+  merchant.sales += addedSales;
   merchant.json = null;
 }
 
@@ -132,15 +132,15 @@ function updateOrders(
   row: ListingFigures,
   { id, wasLive, isLive }: LiveChange,
 ): void {
-  const entered: SortedIds[] = [];
+  const enteredOrders: SortedIds[] = [];
   for (const { name, key } of ORDERS) {
     const same = columns[key][id] === row[key];
     if (wasLive && !(isLive && same)) removeSorted(orders[name], id);
-    if (isLive && !(wasLive && same)) entered.push(orders[name]);
+    if (isLive && !(wasLive && same)) enteredOrders.push(orders[name]);
   }
   for (const { sort, key } of RISING) moveValue(sums[sort], columns[key][id] ?? 0, row[key]);
   for (const figure of FIGURES) columns[figure][id] = row[figure];
-  for (const order of entered) insertSorted(order, id);
+  for (const order of enteredOrders) insertSorted(order, id);
 }
 
 export function putFragment(model: Model, id: number, row: ListingRow): void {
@@ -153,14 +153,14 @@ export function putFragment(model: Model, id: number, row: ListingRow): void {
   }
 }
 
-/** Never occurs within a text: there, JSON puts a backslash before a quotation mark. */
-const BEHIND_HEAD = ',"description":';
+/** Follows the head. It cannot occur within a text, because JSON escapes quotation marks. */
+const AFTER_HEAD = ',"description":';
 
-/** Returns the summary as JSON, and which part is the outline: the members before the description, and its first line. */
+/** Returns the summary as JSON with the span of its outline: the members before the description, and the first line. */
 export function fragmentOf(row: ListingRow): AbsentFragment {
   const bytes = Buffer.from(JSON.stringify(presentSummary(row)));
   const line = Buffer.byteLength(JSON.stringify(firstLine(shownDescription(row)))) - QUOTATION_MARKS;
-  return { bytes, span: { head: bytes.indexOf(BEHIND_HEAD), line } };
+  return { bytes, span: { head: bytes.indexOf(AFTER_HEAD), line } };
 }
 
 const QUOTATION_MARKS = 2;

@@ -2,9 +2,9 @@ import { ATTRIBUTE_NAMES, type AttributeName } from '../../../contract/listing-f
 
 export const TAGS_PER_LISTING = 8;
 
-/** The columns that shelves filter and sort by, with the type of their numbers. */
-const KINDS = {
-  /** Index in LISTING_STATES plus one; 0: no such listing. */
+/** Columns that the shelves filter and sort by, with their array types. */
+const ARRAY_TYPES = {
+  /** Index in LISTING_STATES plus one, or 0 if there is no such listing. */
   state: Uint8Array,
   /** Index in AISLES. */
   aisle: Uint8Array,
@@ -16,9 +16,9 @@ const KINDS = {
   /** The number of comments; their text is only in the database. */
   comments: Uint32Array,
   editedRevision: Float64Array,
-  /** Numbers of tags, then zeros. */
+  /** Label numbers of the tags, padded with zeros. */
   tags: Uint32Array,
-  /** The label number of each attribute; 0: none. */
+  /** Label number of each attribute, or 0. */
   ...(Object.fromEntries(ATTRIBUTE_NAMES.map((name) => [name, Uint32Array])) as Record<
     AttributeName,
     Uint32ArrayConstructor
@@ -26,10 +26,10 @@ const KINDS = {
 };
 const SLOTS: Readonly<Record<string, number>> = { tags: TAGS_PER_LISTING };
 
-type Kinds = typeof KINDS;
+type ArrayTypes = typeof ARRAY_TYPES;
 
-/** One slot per listing id (for tags several), so that no listing is an object. */
-export type Columns = { capacity: number } & { [K in keyof Kinds]: InstanceType<Kinds[K]> };
+/** One slot per listing id (eight for tags), so that listings need no objects. */
+export type Columns = { capacity: number } & { [K in keyof ArrayTypes]: InstanceType<ArrayTypes[K]> };
 
 /** Reads a figure of a listing. One function per figure, so that the engine compiles each loop for the column it reads. */
 export const READ_FIGURE = {
@@ -45,23 +45,22 @@ export const FIGURES = Object.keys(READ_FIGURE) as readonly Figure[];
 
 const FIRST_CAPACITY = 1_024;
 
-export function createColumns(): Columns {
-  return columnsFor(FIRST_CAPACITY);
-}
-
-function columnsFor(capacity: number): Columns {
-  const columns = Object.entries(KINDS).map(([name, Kind]) => [name, new Kind(capacity * (SLOTS[name] ?? 1))]);
+export function createColumns(capacity = FIRST_CAPACITY): Columns {
+  const columns = Object.entries(ARRAY_TYPES).map(([name, ArrayType]) => [
+    name,
+    new ArrayType(capacity * (SLOTS[name] ?? 1)),
+  ]);
   return { capacity, ...Object.fromEntries(columns) };
 }
 
 /** Makes room for the id. Growing replaces the arrays, so callers must not keep a reference to one. */
 export function reachId(columns: Columns, id: number): void {
   if (id < columns.capacity) return;
-  // Grow by a quarter: doubling a million listings would take most of a memory budget.
-  const larger = columnsFor(
+  // Grow by a quarter, because doubling a million listings would take most of the memory budget.
+  const larger = createColumns(
     Math.max(id + 1, columns.capacity + (columns.capacity >> 2), columns.capacity + FIRST_CAPACITY),
   );
-  for (const name of Object.keys(KINDS) as (keyof Kinds)[]) larger[name].set(columns[name]);
+  for (const name of Object.keys(ARRAY_TYPES) as (keyof ArrayTypes)[]) larger[name].set(columns[name]);
   Object.assign(columns, larger);
 }
 

@@ -2,7 +2,7 @@ import type { Attributes } from '../../../contract/listing-fields.ts';
 import type { Aisle, ListingState } from '../../../contract/vocabulary.ts';
 import { attributesOf, type ListingRow, type PackedFigures, type PackedRow } from '../store.ts';
 
-/** The facts that decide on which shelves a listing is, and in which place. */
+/** Figures that the filters and sorts of the shelves use. */
 export interface ListingFigures extends Attributes {
   id: number;
   merchantId: number;
@@ -10,7 +10,7 @@ export interface ListingFigures extends Attributes {
   aisle: Aisle;
   state: ListingState;
   tags: readonly string[];
-  /** The act that last changed its texts. */
+  /** Number of the act that last edited the texts. */
   editedRevision: number;
   sales: number;
   verifiedSales: number;
@@ -35,7 +35,7 @@ export function figuresOf(row: ListingRow): ListingFigures {
   };
 }
 
-/** In the order of the query. */
+/** Facts in the order of the query. */
 type FigureFacts = [
   id: string,
   merchantId: string,
@@ -70,7 +70,7 @@ export function unpackFigures(row: PackedFigures): ListingFigures {
   };
 }
 
-/** In the order of the query. Bytes are hexadecimal, times in milliseconds. A thing of a city has an empty commitment. */
+/** Facts in the order of the query. Bytes are hexadecimal, times in milliseconds. Things from a city have an empty commitment. */
 type ListingFacts = [
   id: string,
   merchantId: string,
@@ -94,7 +94,7 @@ type ListingFacts = [
   buyerVotes: string,
 ];
 
-/** Restores the row that a query of one listing would return. */
+/** Restores the row that a query for this listing alone would return. */
 export function unpackListing(row: PackedRow): ListingRow {
   const facts = row.facts.split(' ') as ListingFacts;
   return {
@@ -117,7 +117,7 @@ export function unpackListing(row: PackedRow): ListingRow {
     withdrawn_at: row.withdrawn_at,
     withdrawn_reason: row.withdrawn_reason,
     artifact_commitment: facts[9] === '' ? null : Buffer.from(facts[9], 'hex'),
-    // No artifact is empty.
+    // An artifact is never empty, so 0 means none.
     artifact_bytes: Number(facts[10]) || null,
     artifact_media_type: row.artifact_media_type,
     ...attributesOf(row),
@@ -128,7 +128,7 @@ export function unpackListing(row: PackedRow): ListingRow {
     votes: BigInt(facts[14]),
     buyer_votes: BigInt(facts[19]),
     comments: BigInt(facts[15]),
-    // No listing has the id 0.
+    // Listing ids begin at 1, so 0 means none.
     supersedes: BigInt(facts[16]) || null,
     superseded_by: BigInt(facts[17]) || null,
     text_flags: facts[18] === '' ? [] : (facts[18].split(',') as ListingRow['text_flags']),

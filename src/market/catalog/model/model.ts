@@ -19,16 +19,16 @@ export interface MerchantEntry {
   handle: string;
   joinedAt: string;
   storeLine: string;
-  /** The city resident it claims to be. */
+  /** The city resident this merchant claims to be. */
   cityHandle: string | null;
   live: Posting;
-  /** Counts listings in every state. */
+  /** Sales of listings in every state. */
   sales: number;
-  /** The record as it is sent; null after a change. */
+  /** The public record as JSON. Null after a change. */
   json: Buffer | null;
 }
 
-/** A filter value: the whole text of a tag or attribute, and the live listings that have it. */
+/** A filter value (a tag or an attribute's text) and the live listings that have it. */
 export interface Label {
   number: number;
   live: Posting;
@@ -36,7 +36,7 @@ export interface Label {
 
 export interface Labels {
   byText: Map<string, Label>;
-  /** Label `number` is at index number - 1. */
+  /** The label with number n is at index n - 1. */
   all: Label[];
 }
 
@@ -49,7 +49,7 @@ export interface Model {
   live: Posting;
   aisles: readonly Posting[];
   labels: Record<LabelKind, Labels>;
-  /** By id; ids have no gaps. */
+  /** Indexed by id; ids have no gaps. */
   merchants: (MerchantEntry | undefined)[];
   merchantCount: number;
   merchantOfHandle: Map<string, MerchantEntry>;
@@ -63,18 +63,18 @@ export interface Model {
   text: TextIndex;
   /** Listings up to this id are in the text index; Infinity once it is complete. */
   textUpTo: number;
-  /** The part of a detail beyond its summary, for listings that are not live or were appealed. */
+  /** Members of a detail beyond the summary, for listings that are not live or were appealed. */
   endings: Map<number, Ending>;
   pins: Pin[];
-  /** The newest act applied, the newest that pinned or unpinned, and the newest that edited. */
+  /** The newest act applied. The next two are the newest change of a pin and the newest edit. */
   revision: number;
   pinRevision: number;
   editRevision: number;
-  /** Sums over listings in every state, by the figure of each sort. */
+  /** Sums of each rising figure over listings in every state. */
   sums: Record<RisingSort, ValueSums>;
   /** Rises with every change. */
   version: number;
-  /** True while a change is applied, and for good after one that failed: then the model cannot be relied on. */
+  /** True while a change is applied. Stays true if that fails, because the model may then be inconsistent. */
   torn: boolean;
 }
 
@@ -128,24 +128,24 @@ export function createModel(options: ModelOptions): Model {
 }
 
 function createLabels(): Model['labels'] {
-  const made = ['tags', ...ATTRIBUTE_NAMES].map((kind) => [kind, { byText: new Map(), all: [] }]);
-  return Object.fromEntries(made) as Model['labels'];
+  const entries = ['tags', ...ATTRIBUTE_NAMES].map((kind) => [kind, { byText: new Map(), all: [] }]);
+  return Object.fromEntries(entries) as Model['labels'];
 }
 
 function createOrders(columns: Columns): Model['orders'] {
-  const made = ORDERS.map(({ name, key, direction }) => {
+  const entries = ORDERS.map(({ name, key, direction }) => {
     const read = READ_FIGURE[key];
     return [name, createSortedIds((id) => read(columns, id), direction)] as const;
   });
-  return Object.fromEntries(made) as Model['orders'];
+  return Object.fromEntries(entries) as Model['orders'];
 }
 
-/** Tracks how far the JSON of the listings has been read, by id; Infinity once no more will be read. */
+/** Tracks up to which id the JSON of listings has been read. Infinity once no more will be read. */
 interface Filling {
   upTo(): number;
-  rise(upTo: number): void;
-  /** Resolves with the id reached, as soon as it is above `id`. */
-  past(id: number): Promise<number>;
+  raiseTo(upTo: number): void;
+  /** Waits until JSON above `id` has been read, and resolves with the id reached. */
+  waitBeyond(id: number): Promise<number>;
 }
 
 function createFilling(): Filling {
@@ -153,24 +153,24 @@ function createFilling(): Filling {
   let next = Promise.withResolvers<void>();
   return {
     upTo: () => reached,
-    rise: (upTo) => {
+    raiseTo: (upTo) => {
       reached = upTo;
       next.resolve();
       next = Promise.withResolvers();
     },
-    past: async (id) => {
+    waitBeyond: async (id) => {
       while (reached <= id) await next.promise;
       return reached;
     },
   };
 }
 
-/** Tells whether the JSON was ever read, even if it left memory since. If not, the model has only figures and can make no ETag. */
+/** Returns whether the JSON was ever read, even if it was evicted since. Without it, the model has only figures and cannot make an ETag. */
 export function isFilled({ fragments }: Pick<Model, 'fragments'>, id: number): boolean {
   return fragments.version(id) !== 0;
 }
 
-/** Returns the first listings above that id whose JSON was never read. */
+/** Returns the first listings above an id whose JSON was never read. */
 export function nextUnfilled(model: Model, above: number, most: number): number[] {
   const { columns, newestId } = model;
   const ids: number[] = [];

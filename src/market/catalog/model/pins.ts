@@ -1,6 +1,6 @@
 import type { PinPeriod } from '../feed/store.ts';
 
-/** Lasts from one act to another; `ended` is 0 while it lasts. */
+/** A pin, with the acts that began and ended it. `ended` is 0 while the listing is pinned. */
 export interface Pin {
   id: number;
   began: number;
@@ -13,7 +13,7 @@ export interface Pinned {
   ids: ReadonlySet<number>;
 }
 
-/** Returns the listings that were pinned right after that act. A page cursor keeps the pins of its first page. */
+/** Returns the listings that were pinned right after an act. A page cursor keeps the pins of its first page. */
 export function pinnedAt(pins: readonly Pin[], revision: number): Pinned {
   const ids: number[] = [];
   for (const pin of pins) {
@@ -23,23 +23,22 @@ export function pinnedAt(pins: readonly Pin[], revision: number): Pinned {
   return { revision, ids: new Set(ids.sort((a, b) => b - a)) };
 }
 
-/** Cursors of about the same time ask for the same acts. */
+/** A few are enough, because cursors of about the same time refer to the same acts. */
 const MOST_REVISIONS = 16;
-const remembered = new WeakMap<object, Map<number, Pinned>>();
+const pinnedCache = new WeakMap<object, Map<number, Pinned>>();
 
-/** Like `pinnedAt`, cached: later acts do not change the result. */
+/** Caches `pinnedAt`, because later acts do not change its result. */
 export function pinnedAsOf(model: { pins: readonly Pin[]; pinRevision: number }, revision: number): Pinned {
-  // Do not cache an act this copy has not reached: more pins of it may come.
+  // Do not cache an act this copy has not reached, because more of its pins may follow.
   if (revision > model.pinRevision) return pinnedAt(model.pins, revision);
-  const asOf = remembered.get(model) ?? new Map<number, Pinned>();
-  remembered.set(model, asOf);
-  const pinned = asOf.get(revision) ?? pinnedAt(model.pins, revision);
-  if (asOf.size >= MOST_REVISIONS) asOf.clear();
-  asOf.set(revision, pinned);
+  const byRevision = pinnedCache.get(model) ?? new Map<number, Pinned>();
+  pinnedCache.set(model, byRevision);
+  const pinned = byRevision.get(revision) ?? pinnedAt(model.pins, revision);
+  if (byRevision.size >= MOST_REVISIONS) byRevision.clear();
+  byRevision.set(revision, pinned);
   return pinned;
 }
 
-/** Applies the periods that began or ended up to this act. */
 export function applyPins(
   model: { pins: Pin[]; revision: number; pinRevision: number },
   periods: readonly PinPeriod[],

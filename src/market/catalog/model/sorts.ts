@@ -7,7 +7,7 @@ export interface ValueSums {
   tree: Float64Array;
 }
 
-/** Higher values share one slot. A bound above this also counts the others in that slot: more than asked for, but it rises as well. */
+/** Higher values share one slot. A bound above this sums the whole slot, which is too much but also only rises. */
 const HIGHEST = 65_536;
 
 export function createValueSums(): ValueSums {
@@ -33,13 +33,13 @@ function addToTree(tree: Float64Array, value: number, amount: number): void {
   }
 }
 
-/** The tree index of a value, 1 for the highest. Callers skip 0: it adds nothing to a sum. */
+/** Returns the tree index of a value (1 for the highest). Callers skip 0, which adds nothing to a sum. */
 function indexOf(value: number): number {
   return HIGHEST + 1 - Math.min(Math.max(value, 1), HIGHEST);
 }
 
 export type SortRule = {
-  /** The figure rows are sorted by; null: by id alone, or by a relevance score. */
+  /** The figure to sort by. Null if rows are sorted by id alone or by relevance. */
   key: Figure | null;
   /** Whether the figure may rise between two pages. Otherwise it never changes. */
   rises: boolean;
@@ -49,7 +49,7 @@ export type SortRule = {
   | { direction: 'descending'; pinnedFirst: true }
 );
 
-/** Every sort of the vocabulary. Pages never repeat a row, because keys rise or stay: a figure that can fall must not be added here. */
+/** Rules of all sorts. Never add a figure that can fall, or later pages may repeat a row. */
 export const SORT_RULES = {
   new: { key: null, direction: 'descending', pinnedFirst: true, rises: false },
   karma: { key: 'votes', direction: 'descending', pinnedFirst: true, rises: true },
@@ -60,19 +60,19 @@ export const SORT_RULES = {
 } as const satisfies Record<Sort, SortRule>;
 
 type Rules = typeof SORT_RULES;
-type With<Part> = { [S in Sort]: Rules[S] extends Part ? S : never }[Sort];
-export type KeySort = With<{ key: Figure }>;
-export type RisingSort = With<{ rises: true }>;
+type SortsWith<Part> = { [S in Sort]: Rules[S] extends Part ? S : never }[Sort];
+export type KeySort = SortsWith<{ key: Figure }>;
+export type RisingSort = SortsWith<{ rises: true }>;
 
-/** A model keeps one order per sort with a figure, and this one: the last edited first. */
+/** Order by last edit, kept in addition to one order per sort with a figure. */
 const EDITED: SortRule = { key: 'editedRevision', direction: 'descending', pinnedFirst: false, rises: false };
 export type OrderName = KeySort | 'edited';
 
-const ALL = Object.entries(SORT_RULES) as [Sort, SortRule][];
-export const ORDERS = [...ALL, ['edited', EDITED] as const].flatMap(([name, { key, direction }]) =>
+const SORTS = Object.entries(SORT_RULES) as [Sort, SortRule][];
+export const ORDERS = [...SORTS, ['edited', EDITED] as const].flatMap(([name, { key, direction }]) =>
   key === null ? [] : [{ name: name as OrderName, key, direction }],
 );
-export const RISING = ALL.flatMap(([sort, { key, rises }]) =>
+export const RISING = SORTS.flatMap(([sort, { key, rises }]) =>
   key !== null && rises ? [{ sort: sort as RisingSort, key }] : [],
 );
 

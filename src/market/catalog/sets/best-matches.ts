@@ -2,7 +2,7 @@ import { type Matches, passesTests } from './matches.ts';
 import type { Posting } from './posting.ts';
 import { atLeast, coversId, type Dense, denseLevel } from './posting-dense.ts';
 
-/** A set that adds to the score of its members: weight (a whole number, at least 1) times level. */
+/** A set that adds `weight` times level to the score of its members. The weight is an integer of at least 1. */
 export interface Weighted {
   readonly posting: Posting;
   readonly weight: number;
@@ -16,20 +16,20 @@ export interface Scored {
 interface Part extends Weighted {
   readonly dense: Dense | null;
   readonly most: number;
-  /** The lowest level a better candidate needs here, given the highest levels in all other sets. */
+  /** Lowest level here that can beat the worst result, if all other sets have their highest level. */
   low: number;
-  /** In a list: entries from here on are newer than all remaining candidates. */
+  /** For a list: entries from this index on are newer than all remaining candidates. */
   index: number;
 }
 
-/** Score times this plus id is one exact number: a score stays below 2^24. */
-const IDS = 2 ** 29;
-/** Extra candidates collected before they are sorted and cut. */
-const ROOM = 64;
+/** A rank is score * ID_RANGE + id. It is exact, because scores stay below 2^24. */
+const ID_RANGE = 2 ** 29;
+/** Extra candidates to collect before they are sorted and cut. */
+const EXTRA_CANDIDATES = 64;
 
 /**
- * Returns matches by score, equal scores newest first, starting after a point. Scans once from the newest match down. Once enough are
- * found, the rest has to beat the worst of them, and the levels that needs are tested for 32 ids at a time.
+ * Returns matches by score (equal scores newest first) after a given point. Scans once, from the newest match down. Once enough are found,
+ * further matches must beat the worst one; the levels this needs are tested for 32 ids at a time.
  */
 export function bestMatches(
   { words, bits, used, tests }: Matches,
@@ -40,31 +40,31 @@ export function bestMatches(
   const parts = scored.map(partOf);
   const highest = parts.reduce((sum, { weight, most }) => sum + weight * most, 0);
   const most = Math.min(highest, after?.score ?? highest);
-  const behind = after === null ? Number.POSITIVE_INFINITY : after.score * IDS + after.id;
-  const ranks = new Float64Array(limit + ROOM);
+  const behind = after === null ? Number.POSITIVE_INFINITY : after.score * ID_RANGE + after.id;
+  const ranks = new Float64Array(limit + EXTRA_CANDIDATES);
   let size = 0;
   let worst = -1;
   for (let at = used - 1; at >= 0 && worst < most; at -= 1) {
     const word = words[at] as number;
-    let left = narrowByLevels(parts, word, bits[at] as number);
-    while (left !== 0) {
-      const bit = 31 - Math.clz32(left);
-      left ^= 1 << bit;
+    let remaining = narrowByLevels(parts, word, bits[at] as number);
+    while (remaining !== 0) {
+      const bit = 31 - Math.clz32(remaining);
+      remaining ^= 1 << bit;
       const id = (word << 5) | bit;
       const score = scoreOf(parts, id);
-      const rank = score * IDS + id;
+      const rank = score * ID_RANGE + id;
       if (score <= worst || rank >= behind || !passesTests(tests, id)) continue;
       ranks[size] = rank;
       size += 1;
       if (size < ranks.length) continue;
-      ranks.sort().copyWithin(0, ROOM);
+      ranks.sort().copyWithin(0, EXTRA_CANDIDATES);
       size = limit;
-      worst = Math.floor((ranks[0] as number) / IDS);
+      worst = Math.floor((ranks[0] as number) / ID_RANGE);
       for (const part of parts) part.low = Math.floor((worst - highest) / part.weight + part.most) + 1;
     }
   }
   const best = ranks.subarray(0, size).sort().reverse().subarray(0, limit);
-  return Array.from(best, (rank) => ({ id: rank % IDS, score: Math.floor(rank / IDS) }));
+  return Array.from(best, (rank) => ({ id: rank % ID_RANGE, score: Math.floor(rank / ID_RANGE) }));
 }
 
 function partOf({ posting, weight }: Weighted): Part {
@@ -79,14 +79,14 @@ function partOf({ posting, weight }: Weighted): Part {
   };
 }
 
-/** Keeps those of 32 ids that each set alone allows to reach the score. */
+/** Keeps the ids (of 32) whose level in each dense set is high enough to reach the score. */
 function narrowByLevels(parts: readonly Part[], word: number, bits: number): number {
-  let left = bits;
-  for (let at = 0; left !== 0 && at < parts.length; at += 1) {
+  let remaining = bits;
+  for (let at = 0; remaining !== 0 && at < parts.length; at += 1) {
     const { dense, low } = parts[at] as Part;
-    if (dense !== null && low > 0) left &= atLeast(dense, word, low);
+    if (dense !== null && low > 0) remaining &= atLeast(dense, word, low);
   }
-  return left;
+  return remaining;
 }
 
 /** Call it with descending ids. */

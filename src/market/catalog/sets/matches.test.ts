@@ -5,7 +5,7 @@ import { countMatches, isMatch, markMatches, matchesInOrder, newestMatches, type
 import { createPosting, levelOf, type Posting, setLevel } from './posting.ts';
 import { createSortedIds, fillSorted, type SortedIds } from './sorted-ids.ts';
 
-/** A pseudo-random number, the same in every run. */
+/** Returns a pseudo-random number, the same in every run. */
 function mix(seed: number, id: number): number {
   let value = Math.imul(seed ^ Math.imul(id, 0x9e3779b1), 0x85ebca6b);
   value = Math.imul(value ^ (value >>> 13), 0xc2b2ae35);
@@ -149,7 +149,7 @@ describe('a selection', () => {
           const expected = sorted.slice(start, start + limit);
           expect(bestMatches(markMatches(selection), scored, sorted[start - 1] ?? null, limit)).toEqual(expected);
         }
-        // A position between two scores, whose row is gone.
+        // Continue from a position between two scores, whose row no longer exists.
         const score = (sorted[Math.floor(sorted.length / 2)]?.score ?? 0) + 0;
         const expected = sorted.filter((row) => row.score < score || (row.score === score && row.id < 300));
         expect(bestMatches(markMatches(selection), scored, { score, id: 300 }, limit)).toEqual(

@@ -3,21 +3,21 @@ import { blockOf, indexIn, type Point, positionAfter, type SortedIds, sortByKey 
 
 /** Selects the ids that are in every set of `must`, in none of `mustNot`, and pass every test. */
 export interface Selection {
-  /** At least one. */
+  /** Must not be empty. */
   readonly must: readonly Posting[];
   readonly mustNot: readonly Posting[];
-  /** Run last, on ids the sets let through. They must not mark a selection themselves. */
+  /** Run last, on ids that passed the sets. A test must not call `markMatches`, which reuses the same memory. */
   readonly tests: readonly ((id: number) => boolean)[];
 }
 
-/** One bit per id its sets let through, 32 a word, empty words left out. Shares memory: valid until the next selection or set change. */
+/** A bit per id that passes the sets, 32 per word, without empty words. Shares memory: valid until a set changes or `markMatches` runs. */
 export interface Matches extends Selection {
   /** Word numbers in ascending order, and the bits of each. */
   readonly words: Uint32Array;
   readonly bits: Int32Array;
-  /** The number of words in use. */
+  /** Number of words in use. */
   readonly used: number;
-  /** The number of bits set. */
+  /** Number of bits set. */
   readonly marked: number;
 }
 
@@ -30,7 +30,7 @@ let words = new Uint32Array(0);
 let bits = new Int32Array(0);
 let plane = new Int32Array(0);
 
-/** Takes some 50 microseconds per set when all have many of a million listings. */
+/** Takes about 50 microseconds per set if each set has many of a million listings. */
 export function markMatches(selection: Selection): Matches {
   const { must, mustNot } = selection;
   const [smallest, ...others] = [...must].sort((a, b) => a.count - b.count);
@@ -64,7 +64,7 @@ function markMembers({ dense, entries, count }: Posting): number {
   return used;
 }
 
-/** Keeps the bits of members (`wanted` -1) or of others (0); returns how many words still have any. */
+/** Keeps only members (`wanted` -1) or only others (0). Returns how many words still have bits. */
 function keepBits({ dense, entries, count }: Posting, wanted: number, used: number): number {
   let left = 0;
   let index = 0;
@@ -108,7 +108,7 @@ export function isMatch({ words, bits, used, tests }: Matches, id: number): bool
   return words[at] === id >>> 5 && (((bits[at] as number) >>> (id & 31)) & 1) === 1 && passesTests(tests, id);
 }
 
-/** Counts the words with at most that number. */
+/** Counts the words whose number is at most `word`. */
 function wordsUpTo(words: Uint32Array, used: number, word: number): number {
   let low = 0;
   let high = used;
@@ -130,14 +130,13 @@ export function countMatches(matches: Matches): number {
   return total;
 }
 
-/** Returns matches below an id, newest first. */
 export function newestMatches(matches: Matches, below: number, limit: number): number[] {
   const found: number[] = [];
   forEachMatch(matches, below, (id) => found.length < limit && found.push(id) < limit);
   return found;
 }
 
-/** Newest first; `visit` returns false to stop. */
+/** Visits matches newest first, until `visit` returns false. */
 function forEachMatch({ words, bits, used, tests }: Matches, below: number, visit: (id: number) => boolean): void {
   for (let at = used - 1; at >= 0; at -= 1) {
     const word = words[at] as number;
@@ -155,11 +154,11 @@ export function matchesInOrder(matches: Matches, order: SortedIds, after: Point 
   const { marked } = matches;
   if (limit <= 0 || marked === 0) return [];
   const steps = Math.min(order.count, (limit * order.count) / marked);
-  const way = marked * SORT_COST < steps * STEP_COST ? sortMatches : followOrder;
-  return way(matches, order, after, limit);
+  const listMatches = marked * SORT_COST < steps * STEP_COST ? sortMatches : followOrder;
+  return listMatches(matches, order, after, limit);
 }
 
-/** Tests the ids of the order one by one: quick with many matches, and at most a few milliseconds per million ids. */
+/** Tests the order's ids one by one. Fast with many matches; otherwise at most a few milliseconds per million ids. */
 function followOrder(matches: Matches, order: SortedIds, after: Point | null, limit: number): number[] {
   const found: number[] = [];
   const { tests } = matches;
@@ -180,7 +179,7 @@ function followOrder(matches: Matches, order: SortedIds, after: Point | null, li
   return found;
 }
 
-/** Writes the words into the plane by number; returns the end of the ids. */
+/** Writes each word to its index in `plane`. Returns the first id after the last word. */
 function spreadIntoPlane({ words, bits, used }: Matches): number {
   const length = used === 0 ? 0 : (words[used - 1] as number) + 1;
   if (plane.length < length) plane = new Int32Array(length * 2);
@@ -189,7 +188,7 @@ function spreadIntoPlane({ words, bits, used }: Matches): number {
   return length * 32;
 }
 
-/** Sorts the matches: quick when they are few. */
+/** Sorts all matches, which is fast if there are few. */
 function sortMatches(matches: Matches, { keyOf, descending }: SortedIds, after: Point | null, limit: number): number[] {
   const ids = Uint32Array.from(newestMatches(matches, Number.POSITIVE_INFINITY, matches.marked));
   const sorted = sortByKey(ids, keyOf, descending);

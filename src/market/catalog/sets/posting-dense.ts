@@ -1,11 +1,11 @@
-/** Bit planes: one for membership, so that intersections read one word per 32 ids, and three for level - 1. Zero planes are shared. */
+/** A set as bit planes: one for membership, so that intersections read one word per 32 ids, and three for level - 1. */
 export interface Dense {
-  /** No other plane is shorter. */
+  /** No level plane is shorter than this one. */
   member: Uint32Array;
   bit0: Uint32Array;
   bit1: Uint32Array;
   bit2: Uint32Array;
-  /** Bits 1, 2, 4: the level planes that belong to this posting alone. */
+  /** Mask of the level planes (bits 1, 2, 4) that this set owns. The others are shared. */
   own: number;
 }
 
@@ -21,7 +21,7 @@ function wordsFor(highest: number): number {
   return Math.max(FIRST_WORDS, (highest >>> 5) + 1);
 }
 
-/** The bytes of planes for ids up to `highest`, with the level planes in `own`. */
+/** Returns the bytes of planes for ids up to `highest`, with the level planes in `own`. */
 export function denseBytesFor(highest: number, own: number): number {
   return wordsFor(highest) * 4 * (1 + (own & 1) + ((own >>> 1) & 1) + (own >>> 2));
 }
@@ -85,7 +85,7 @@ export function setDense(dense: Dense, id: number, level: number): void {
   if (dense.own & 4) writeBit(dense.bit2, word, bit, (code & 4) !== 0);
 }
 
-/** Returns those of a word's 32 ids that are at `level` or above. */
+/** Returns a bit for each of a word's 32 ids whose level is at least `level`. */
 export function atLeast(dense: Dense, word: number, level: number): number {
   const bit0 = dense.bit0[word] as number;
   const bit1 = dense.bit1[word] as number;

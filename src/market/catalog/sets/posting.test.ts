@@ -8,7 +8,7 @@ function membersOf(posting: Posting): [number, number][] {
   return members;
 }
 
-/** Compares with a map, the slow way. */
+/** Compares the set with a map. */
 function expectSame(posting: Posting, model: Map<number, number>, probes: readonly number[]): void {
   const sorted = [...model].sort(([a], [b]) => a - b);
   expect(membersOf(posting)).toEqual(sorted);

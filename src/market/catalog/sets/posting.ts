@@ -9,17 +9,17 @@ import {
   setDense,
 } from './posting-dense.ts';
 
-/** A set of listing ids (1 to 2^29 - 1), each with a level from 1 to 7: a sorted list, or bit planes (`dense`) when there are many. */
+/** A set of listing ids (1 to 2^29 - 1) with levels from 1 to 7, stored as a sorted list or, if there are many, as bit planes (`dense`). */
 export interface Posting {
   readonly count: number;
-  /** Empty while `dense` is set. Else id * 8 + level, ascending, with room at the end: one array answers membership and level. */
+  /** Empty while `dense` is set. Otherwise id * 8 + level in ascending order, with spare room at the end. */
   readonly entries: Uint32Array;
   readonly dense: Dense | null;
-  /** The level planes a list would need as `dense`. */
+  /** Mask of the level planes that this list would need as `dense`. */
   readonly planes: number;
 }
 
-type Open = { -readonly [K in keyof Posting]: Posting[K] };
+type MutablePosting = { -readonly [K in keyof Posting]: Posting[K] };
 
 const HIGHEST_ID = 2 ** 29 - 1;
 const DENSE_FROM = 256;
@@ -35,7 +35,7 @@ export function levelOf(posting: Posting, id: number): number {
   return levelAt(posting.entries, posting.count, indexOf(posting.entries, posting.count, id), id);
 }
 
-/** Level 0 removes. */
+/** Level 0 removes the id. */
 export function setLevel(posting: Posting, id: number, level: number): void {
   if (!(id >= 1 && id <= HIGHEST_ID && level >= 0 && level <= 7)) {
     throw new RangeError(`No place in a set for id ${id} at level ${level}`);
@@ -44,7 +44,7 @@ export function setLevel(posting: Posting, id: number, level: number): void {
   else setInPlanes(posting, posting.dense, id, level);
 }
 
-/** Returns the largest member below `below`; 0: none. */
+/** Returns the largest member below `below`, or 0 if there is none. */
 export function memberBelow(posting: Posting, below: number): number {
   const { dense, entries, count } = posting;
   if (dense !== null) return denseBelow(dense, below);
@@ -54,13 +54,13 @@ export function memberBelow(posting: Posting, below: number): number {
 
 export function postingBytes(posting: Posting): number {
   const { dense } = posting;
-  // The objects besides their arrays, as measured on Node 24.
+  // Bytes of the objects without their arrays, measured on Node 24.
   const objects = 280;
   if (dense === null) return objects + posting.entries.byteLength;
   return objects + denseBytesFor(dense.member.length * 32 - 1, dense.own);
 }
 
-/** Visits in ascending order. The posting must not be changed meanwhile. */
+/** Visits members in ascending order. Do not change the set meanwhile. */
 export function forEachMember(posting: Posting, visit: (id: number, level: number) => void): void {
   const { dense, entries, count } = posting;
   if (dense === null) {
@@ -81,9 +81,9 @@ export function forEachMember(posting: Posting, visit: (id: number, level: numbe
   }
 }
 
-function setInList(posting: Open, id: number, level: number): void {
+function setInList(posting: MutablePosting, id: number, level: number): void {
   const { entries, count } = posting;
-  // Listings are mostly added in the order of their ids.
+  // Try the end first, because ids are mostly added in ascending order.
   const last = count === 0 ? 0 : (entries[count - 1] as number) >>> 3;
   const index = id > last ? count : indexOf(entries, count, id);
   const before = levelAt(entries, count, index, id);
@@ -97,7 +97,7 @@ function setInList(posting: Open, id: number, level: number): void {
   if (posting.count >= DENSE_FROM) becomeDenseIfFull(posting);
 }
 
-function setInPlanes(posting: Open, dense: Dense, id: number, level: number): void {
+function setInPlanes(posting: MutablePosting, dense: Dense, id: number, level: number): void {
   if (!coversId(dense, id)) {
     if (level === 0) return;
     if (isThin(posting.count, id, dense.own)) {
@@ -116,15 +116,15 @@ function setInPlanes(posting: Open, dense: Dense, id: number, level: number): vo
   if (isThin(posting.count, dense.member.length * 32 - 1, dense.own)) becomeSparse(posting, dense);
 }
 
-function countMove(posting: Open, before: number, level: number): void {
+function countMove(posting: MutablePosting, before: number, level: number): void {
   if (before === 0) posting.count += 1;
   else if (level === 0) posting.count -= 1;
 }
 
 /**
- * Planes may take twice the list's memory, as intersections are much faster. Four times to go back, so that sets at the edge do not flip.
+ * Planes may take twice a list's memory, because intersections are faster. To avoid flips, a set reverts to a list only above four times.
  */
-function becomeDenseIfFull(posting: Open): void {
+function becomeDenseIfFull(posting: MutablePosting): void {
   const { entries, count } = posting;
   const highest = (entries[count - 1] as number) >>> 3;
   if (count * 8 < denseBytesFor(highest, posting.planes)) return;
@@ -141,7 +141,7 @@ function isThin(count: number, highest: number, own: number): boolean {
   return count * 16 < denseBytesFor(highest, own);
 }
 
-function becomeSparse(posting: Open, dense: Dense): void {
+function becomeSparse(posting: MutablePosting, dense: Dense): void {
   const entries = new Uint32Array(posting.count + (posting.count >>> 2));
   let index = 0;
   forEachMember(posting, (id, level) => {
@@ -157,7 +157,7 @@ function entryOf(id: number, level: number): number {
   return ((id << 3) | level) >>> 0;
 }
 
-/** The first index among `count` entries whose id is at least `id`. */
+/** Returns the index of the first of `count` entries whose id is at least `id`. */
 function indexOf(entries: Uint32Array, count: number, id: number): number {
   let low = 0;
   let high = count;
@@ -169,14 +169,14 @@ function indexOf(entries: Uint32Array, count: number, id: number): number {
   return low;
 }
 
-/** The level of `id` at the index `indexOf` returned; 0 when another id is there. */
+/** Returns the level of `id` at the index from `indexOf`, or 0 if another id is there. */
 function levelAt(entries: Uint32Array, count: number, index: number, id: number): number {
   if (index >= count) return 0;
   const entry = entries[index] as number;
   return entry >>> 3 === id ? entry & 7 : 0;
 }
 
-/** Returns the array to use afterwards: the same one unless it was full. */
+/** Returns the array to use from now on: a larger copy if it was full. */
 function insertEntry(entries: Uint32Array, count: number, index: number, entry: number): Uint32Array {
   let target = entries;
   if (count === entries.length) {
@@ -189,7 +189,7 @@ function insertEntry(entries: Uint32Array, count: number, index: number, entry: 
   return target;
 }
 
-/** Returns the array to use afterwards: a smaller one when most of it was empty. */
+/** Returns the array to use from now on: a smaller copy if most of it was empty. */
 function removeEntry(entries: Uint32Array, count: number, index: number): Uint32Array {
   const left = count - 1;
   if (left === 0) return NO_ENTRIES;

@@ -1,4 +1,4 @@
-/** Ids by key, equal keys newest first, in blocks of at most 4 KiB. Keys are not stored: remove an id before its key changes. */
+/** Ids sorted by key (equal keys newest first), in blocks of at most 4 KiB. Keys are not stored, so remove an id before its key changes. */
 export interface SortedIds {
   readonly count: number;
   readonly keyOf: (id: number) => number;
@@ -14,13 +14,13 @@ export interface Point {
   id: number;
 }
 
-type Open = { -readonly [K in keyof SortedIds]: SortedIds[K] };
+type MutableOrder = { -readonly [K in keyof SortedIds]: SortedIds[K] };
 
 const BLOCK_IDS = 1024;
-/** Blocks start with room for insertions, since a full one has to be split first. */
+/** Ids per block after a fill. The rest is room for insertions, because a full block must be split first. */
 const FILLED_IDS = 768;
 const JOINED_BELOW_IDS = 256;
-/** A position is block * 2^11 + index: an index goes up to 1,024. */
+/** A position is block * 2^11 + index; an index is at most 1,024. */
 const INDEX_BITS = 11;
 const INDEX_MASK = (1 << INDEX_BITS) - 1;
 
@@ -28,9 +28,9 @@ export function createSortedIds(keyOf: (id: number) => number, direction: 'ascen
   return { count: 0, keyOf, descending: direction === 'descending', blocks: [], sizes: [] };
 }
 
-/** Replaces everything. Keys must be whole numbers from 0 to 2^35 - 1, and no id may come twice. */
+/** Replaces all ids. Keys must be integers from 0 to 2^35 - 1, and ids must be distinct. */
 export function fillSorted(order: SortedIds, ids: Uint32Array): void {
-  const open: Open = order;
+  const open: MutableOrder = order;
   const sorted = sortByKey(ids, order.keyOf, order.descending);
   order.blocks.length = 0;
   order.sizes.length = 0;
@@ -44,21 +44,21 @@ export function fillSorted(order: SortedIds, ids: Uint32Array): void {
   }
 }
 
-/** Tells whether `id` sorts before an id `pointId` with this key. */
-function standsBefore(order: SortedIds, id: number, key: number, pointId: number): boolean {
+/** Returns whether `id` sorts before an id `pointId` with this key. */
+function sortsBefore(order: SortedIds, id: number, key: number, pointId: number): boolean {
   const own = order.keyOf(id);
   if (own === key) return id > pointId;
   return own < key !== order.descending;
 }
 
-/** The position of the first id that does not sort before the point; 0 when there are no blocks. */
+/** Returns the position of the first id that does not sort before the point, or 0 if there are no blocks. */
 function positionOf(order: SortedIds, key: number, pointId: number): number {
   const { blocks, sizes } = order;
   let low = 0;
   let high = blocks.length - 1;
   while (low < high) {
     const middle = (low + high + 1) >>> 1;
-    if (standsBefore(order, (blocks[middle] as Uint32Array)[0] as number, key, pointId)) low = middle;
+    if (sortsBefore(order, (blocks[middle] as Uint32Array)[0] as number, key, pointId)) low = middle;
     else high = middle - 1;
   }
   const block = blocks[low];
@@ -67,7 +67,7 @@ function positionOf(order: SortedIds, key: number, pointId: number): number {
   let end = sizes[low] as number;
   while (first < end) {
     const middle = (first + end) >>> 1;
-    if (standsBefore(order, block[middle] as number, key, pointId)) first = middle + 1;
+    if (sortsBefore(order, block[middle] as number, key, pointId)) first = middle + 1;
     else end = middle;
   }
   if (first === sizes[low] && low + 1 < blocks.length) return (low + 1) << INDEX_BITS;
@@ -94,7 +94,7 @@ function idAt(order: SortedIds, position: number): number {
 }
 
 export function insertSorted(order: SortedIds, id: number): void {
-  const open: Open = order;
+  const open: MutableOrder = order;
   const position = positionOf(order, order.keyOf(id), id);
   if (idAt(order, position) === id) throw new Error(`Listing ${id} is in this order already`);
   if (order.blocks.length === 0) {
@@ -129,7 +129,7 @@ function cutBlock(order: SortedIds, at: number, size: number): void {
 
 /** Call it while `keyOf` still returns the key the id was inserted with. */
 export function removeSorted(order: SortedIds, id: number): void {
-  const open: Open = order;
+  const open: MutableOrder = order;
   const position = positionOf(order, order.keyOf(id), id);
   if (idAt(order, position) !== id) throw new Error(`Listing ${id} is not where its key puts it`);
   const at = blockOf(position);
@@ -142,7 +142,7 @@ export function removeSorted(order: SortedIds, id: number): void {
   if (order.sizes[at] === 0) dropBlock(order, at);
 }
 
-/** Without this, many removals would leave many blocks with a few ids each. */
+/** Joins a small block with the next one. Otherwise many removals would leave many nearly empty blocks. */
 function joinWithNext(order: SortedIds, at: number): void {
   const size = order.sizes[at] as number;
   const next = order.sizes[at + 1];
@@ -157,7 +157,7 @@ function dropBlock(order: SortedIds, at: number): void {
   order.sizes.splice(at, 1);
 }
 
-/** Counts members whose key is at most this one; in a descending order, at least. */
+/** Counts members whose key is at most `key` (in a descending order, at least `key`). */
 export function countUpTo(order: SortedIds, key: number): number {
   const position = positionOf(order, key, 0);
   let counted = indexIn(position);

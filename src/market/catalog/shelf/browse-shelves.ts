@@ -10,15 +10,15 @@ import { planShelf, type ShelfPlan } from './plan-shelf.ts';
 import { isModelBehind, openCursor, shelfParts } from './shelf-page.ts';
 
 const SEARCH_RETRY_SECONDS = 5;
-/** Under very many searches, a set may be evicted between preparing and using it. */
-const TRIES = 5;
-/** About this many different filters are in use at a time. */
+/** Retries are needed because under many searches a set may be evicted between preparing and using it. */
+const MOST_ATTEMPTS = 5;
+/** Limit of cached plans, about the number of filter combinations in use at a time. */
 const MOST_PLANS = 4_096;
-/** Fits a query of a hundred escaped characters and all filters. */
+/** Fits a search of 100 escaped characters together with all filters. */
 const LONGEST_FILTERS = 2_048;
 const CURSOR = /^[A-Za-z0-9_-]{1,512}$/;
 
-/** GET /api/shelves while its listings and words are in memory. */
+/** Answers GET /api/shelves if its listings and words are in memory. */
 export function shelvesFromMemory({ answers, shelfCursors }: MarketCatalog): MemoryRead {
   const planOf = createPlans();
   return ({ query, request, leastVersion }) => {
@@ -38,18 +38,14 @@ export function shelvesFromMemory({ answers, shelfCursors }: MarketCatalog): Mem
   };
 }
 
-/** Also reads and prepares what is missing, and refuses. */
-export function makeBrowseShelves({
-  model,
-  fresh,
-  answers,
-  shelfCursors,
-}: MarketCatalog): MarketRead<Endpoints['browseShelves']> {
+/** Handles what memory cannot answer: loads missing listings, prepares searches and refuses. */
+export function makeBrowseShelves(catalog: MarketCatalog): MarketRead<Endpoints['browseShelves']> {
+  const { model, fresh, answers, shelfCursors } = catalog;
   return async (_market, call) => {
     const plan = planShelf(call.query);
     const cursor = openCursor(shelfCursors, plan, call.query.cursor);
     if (isModelBehind(model(), plan, cursor)) await fresh();
-    for (let round = 0; round < TRIES; round += 1) {
+    for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
       await prepareSearch(model(), plan);
       if (searchOf(model(), plan) === 'unprepared') continue;
       const prepared = await answers.full({ target: call.path, acceptsGzip: call.acceptsGzip }, (current) => {
@@ -71,7 +67,7 @@ async function prepareSearch(model: Model, { words }: ShelfPlan): Promise<void> 
 
 function searchOf(model: Model, { words }: ShelfPlan): Search | null | 'unprepared' {
   if (words === null) return null;
-  // Another model may have replaced this one during preparation, with its index just begun.
+  // A reload during preparation may have replaced the model by one whose text index is incomplete.
   checkReady(model);
   return model.text.compile(words) ?? 'unprepared';
 }
@@ -81,7 +77,7 @@ function checkReady(model: Model): void {
   throw new Refusal('search_not_ready', { retryAfterSeconds: SEARCH_RETRY_SECONDS });
 }
 
-/** Separates the cursor from the filters, since filters repeat and cursors do not. */
+/** Splits the query into cursor and filters, because plans are cached by filters. */
 function splitCursor(query: string): { filters: string; cursor: string | undefined } | null {
   const at = query.indexOf('cursor=');
   if (at < 0) return { filters: query, cursor: undefined };

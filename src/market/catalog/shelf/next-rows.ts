@@ -9,23 +9,23 @@ import type { ShelfPlan } from './plan-shelf.ts';
 /** The position between two pages, and what later pages keep from the first. */
 export interface PageCursor {
   /**
-   * In sorts that show pins first, the last act that moved a pin: pins stay as of then. By relevance, the last edit of a listing that
-   * matched on the first page: listings edited later have lost their place in the order and are left out. Edits of other listings do not
-   * change this number, nor the cursor.
+   * In sorts that show pins first: the last act that changed a pin; later pages use the pins as of then. By relevance: the last edit of a
+   * listing that matched on the first page; listings edited later have lost their position and are left out. Edits of other listings change
+   * neither this number nor the cursor.
    */
   revision: number;
-  /** How many rows of the first page's total have not been returned yet. */
+  /** Rows of the first page's total that have not been returned yet. */
   left: number;
   /** The newest listing that matched on the first page. */
   newest: number;
-  /** Whether the last row was one of the pinned, which come first. */
+  /** Whether the last row was pinned. Pinned rows come first. */
   isPinned: boolean;
   /** The sort key of the last row: a figure or a score. */
   key: number;
   id: number;
-  /** How far a copy must have come to continue: one behind this would continue with outdated keys (`progressOf`). */
+  /** Least progress (`progressOf`) a copy needs to continue. A copy behind it would use outdated keys. */
   progress: number;
-  /** The weight of each word on the first page: listings change, and with them which words are rare. */
+  /** Word weights fixed when page 1 was built, because later edits change how rare a word is. */
   weights: readonly number[];
 }
 
@@ -50,11 +50,11 @@ interface RowsRequest {
   cursor: PageCursor | null;
 }
 
-/** Returns the next page. Keys only rise or never change (relevance leaves edited listings out), so no later page repeats a row. */
+/** Returns the next page. Keys never fall and relevance skips edited listings, so no later page repeats a row. */
 export function nextRows(request: RowsRequest): NextRows {
   const { plan, total, cursor } = request;
   const left = cursor?.left ?? total;
-  // Read one more than is shown, to know whether this is the last page.
+  // Read one row more than is shown, to see whether this is the last page.
   const rows = readRows(request, plan.limit + 1);
   const shown = rows.slice(0, Math.min(plan.limit, left));
   const last = shown.at(-1);
@@ -77,13 +77,13 @@ function cursorAfter(
     isPinned,
     key,
     id,
-    // A copy that has this edit has all rows as they are to be shown, or knows which to leave out.
+    // A copy that has applied this edit has the same rows, or knows which were edited since and skips them.
     progress: plan.sort === 'relevance' ? revision : progressOf(model, plan.sort, key),
     weights: plan.sort === 'relevance' ? (cursor?.weights ?? request.scored.map(({ weight }) => weight)) : [],
   };
 }
 
-/** The revision of a cursor's first page. */
+/** Returns the revision that a cursor keeps from its first page. */
 function revisionOf({ model, plan, matches }: RowsRequest): number {
   if (plan.sort !== 'relevance') return SORT_RULES[plan.sort].pinnedFirst ? model.pinRevision : 0;
   const [edited = 0] = matchesInOrder(matches, model.orders.edited, null, 1);
@@ -92,15 +92,15 @@ function revisionOf({ model, plan, matches }: RowsRequest): number {
 
 function readRows(request: RowsRequest, limit: number): Row[] {
   const { plan } = request;
-  if (plan.sort === 'relevance') return byRelevance(request, limit);
+  if (plan.sort === 'relevance') return rowsByRelevance(request, limit);
   if (isKeySort(plan.sort) && !SORT_RULES[plan.sort].pinnedFirst)
-    return byKey(request, plan.sort, request.matches, limit);
+    return rowsByKey(request, plan.sort, request.matches, limit);
   const pinned = pinnedAsOf(request.model, request.cursor?.revision ?? request.model.pinRevision);
   if (pinned.ids.size === 0) return unpinnedRows(request, request.matches, limit);
-  const leading = pinnedRows(request, pinned, limit);
-  if (leading.length >= limit) return leading;
+  const leadingRows = pinnedRows(request, pinned, limit);
+  if (leadingRows.length >= limit) return leadingRows;
   const others = withTest(request.matches, (id) => !pinned.ids.has(id));
-  return [...leading, ...unpinnedRows(request, others, limit - leading.length)];
+  return [...leadingRows, ...unpinnedRows(request, others, limit - leadingRows.length)];
 }
 
 function pinnedRows({ model, plan, matches, cursor }: RowsRequest, pinned: Pinned, limit: number): Row[] {
@@ -120,12 +120,12 @@ function comesAfter(key: number, id: number, cursor: PageCursor): boolean {
 
 function unpinnedRows(request: RowsRequest, matches: Matches, limit: number): Row[] {
   const { model, plan, cursor } = request;
-  if (isKeySort(plan.sort)) return byKey(request, plan.sort, matches, limit);
+  if (isKeySort(plan.sort)) return rowsByKey(request, plan.sort, matches, limit);
   const below = cursor === null ? model.newestId + 1 : cursor.isPinned ? cursor.newest + 1 : cursor.id;
   return newestMatches(matches, below, limit).map((id) => ({ id, key: 0, isPinned: false }));
 }
 
-function byKey(request: RowsRequest, sort: keyof Model['orders'], matches: Matches, limit: number): Row[] {
+function rowsByKey(request: RowsRequest, sort: keyof Model['orders'], matches: Matches, limit: number): Row[] {
   const { model, cursor } = request;
   const order = model.orders[sort];
   const after = cursor === null || cursor.isPinned ? null : { key: cursor.key, id: cursor.id };
@@ -136,7 +136,7 @@ function byKey(request: RowsRequest, sort: keyof Model['orders'], matches: Match
   }));
 }
 
-/** Listings added since the first page must not displace the others. */
+/** Excludes listings added since the first page, so that they do not displace others. */
 function withoutNewer(matches: Matches, cursor: PageCursor | null): Matches {
   if (cursor === null) return matches;
   const { newest } = cursor;
@@ -147,7 +147,7 @@ function withTest(matches: Matches, test: (id: number) => boolean): Matches {
   return { ...matches, tests: [...matches.tests, test] };
 }
 
-function byRelevance({ model, matches, scored, cursor }: RowsRequest, limit: number): Row[] {
+function rowsByRelevance({ model, matches, scored, cursor }: RowsRequest, limit: number): Row[] {
   const toRow = ({ id, score }: Scored): Row => ({ id, key: score, isPinned: false });
   if (cursor === null) return bestMatches(matches, scored, null, limit).map(toRow);
   const { editedRevision } = model.columns;
@@ -158,9 +158,9 @@ function byRelevance({ model, matches, scored, cursor }: RowsRequest, limit: num
 }
 
 /**
- * Measures how far this copy has come in changes that move rows within this order ahead of `key`: every such change raises the number. By
- * votes, it sums the votes of listings that have at least as many as the row at `key`, which are all rows up to there. Two copies see the
- * same changes in the same order, so the lower number is that of the copy behind.
+ * Measures how many of the changes that move rows ahead of `key` this copy has applied: each one raises the number. By votes, it is the sum
+ * of votes of all listings with at least `key` votes. All copies apply changes in the same order, so the copy with the lower number is
+ * behind.
  */
 export function progressOf(model: Model, sort: Sort, key: number): number {
   if (sort === 'relevance') return model.editRevision;

@@ -17,7 +17,7 @@ export interface ShelfPlan {
   typed: ParsedQuery | null;
   /** The requested tag and attributes, each with its whole text. */
   labels: readonly (readonly [kind: LabelKind, text: string])[];
-  /** Index in AISLES; -1: all. */
+  /** Index in AISLES, or -1 for all aisles. */
   aisle: number;
   seller: string | null;
   free: boolean | null;
@@ -26,14 +26,14 @@ export interface ShelfPlan {
   sort: Sort;
   outline: boolean;
   limit: number;
-  /** The last total, and the model and version it was counted in. */
+  /** Cached total, with the model and version it was computed from. */
   counted: { model: Model; version: number; total: number } | null;
   suggested: { model: Model; version: number; words: string | null } | null;
 }
 
 export function planShelf(query: ShelfQuery): ShelfPlan {
   const typed = query.q === undefined ? null : parseQuery(query.q);
-  const words = typed && inOneOrder(typed);
+  const words = typed && sortTerms(typed);
   const sort = query.sort ?? (words === null ? 'new' : 'relevance');
   const attributes = ATTRIBUTE_NAMES.flatMap((name) =>
     query[name] === undefined ? [] : [[name, query[name]] as const],
@@ -48,7 +48,7 @@ export function planShelf(query: ShelfQuery): ShelfPlan {
     price: query.max_price_usdc === undefined ? null : Number(query.max_price_usdc),
     verified: query.verified_sales_min ?? 0,
     sort,
-    // Leave out attributes that are not requested, so that cursors outlive an upgrade that adds one.
+    // Leave out attributes that are not requested, so that cursors stay valid after an upgrade that adds one.
     ...Object.fromEntries(attributes),
   };
   return {
@@ -69,11 +69,11 @@ export function planShelf(query: ShelfQuery): ShelfPlan {
   };
 }
 
-/** Sorts the words: a cursor stays valid when the same words come in another order, and stores their weights by position. */
-function inOneOrder(query: ParsedQuery): ParsedQuery {
-  const named = query.terms.map((term) => ({ term, name: JSON.stringify(term) }));
-  named.sort((a, b) => (a.name < b.name ? -1 : 1));
-  return { ...query, terms: named.map(({ term }) => term) };
+/** Sorts the terms, because a cursor stores their weights by position and must fit the same words in any order. */
+function sortTerms(query: ParsedQuery): ParsedQuery {
+  const keyed = query.terms.map((term) => ({ term, name: JSON.stringify(term) }));
+  keyed.sort((a, b) => (a.name < b.name ? -1 : 1));
+  return { ...query, terms: keyed.map(({ term }) => term) };
 }
 
 /** Marks the listings that match, or returns null when none can. `search` is the compiled form of the plan's words. */
@@ -121,7 +121,7 @@ export function countShelf(model: Model, plan: ShelfPlan, matches: Matches | nul
 
 function countMatching(model: Model, plan: ShelfPlan, matches: Matches): number {
   const { must, mustNot, tests } = matches;
-  // With a price limit and no other filter, the order by price has the count.
+  // With a price limit as the only filter, the order by price gives the count.
   if (plan.maxPriceUnits !== null && tests.length === 1 && mustNot.length === 0 && must[0] === model.live) {
     return countUpTo(model.orders.price_asc, plan.maxPriceUnits);
   }

@@ -18,7 +18,7 @@ export function openCursor(cursors: Cursors, plan: ShelfPlan, sealed: string | u
   return sealed === undefined ? null : toCursor(cursors.open(plan.key, sealed));
 }
 
-/** Tells whether the page before came from a copy that was ahead of this one. Continuing here would repeat rows. */
+/** Returns whether the previous page came from a copy that is ahead of this one. Continuing here would repeat rows. */
 export function isModelBehind(model: Model, { sort }: ShelfPlan, cursor: PageCursor | null): boolean {
   return cursor !== null && cursor.progress > progressOf(model, sort, cursor.key);
 }
@@ -37,7 +37,7 @@ export function shelfPage(model: Model, cursors: Cursors, { plan, search, cursor
   return { ids, total, nextCursor: next && cursors.seal(plan.key, cursorNumbers(next)) };
 }
 
-/** Builds one page of the shelves; its listings are named, not yet written. */
+/** Builds one page of the shelves, with listing ids in place of their JSON. */
 export function shelfParts(model: Model, cursors: Cursors, query: ShelfQuery): PageParts {
   const { plan, cursor } = query;
   const { ids, total, nextCursor } = shelfPage(model, cursors, query);
@@ -68,11 +68,10 @@ function didYouMean(model: Model, plan: ShelfPlan): string | null {
   return suggestion;
 }
 
-/** Every weight is between 1 and this. Packing five per number keeps the cursor of the longest query short enough. */
-const WEIGHT = 512;
-const PACKED = 5;
+/** Weights range from 1 to 511. Packing five into one number keeps the cursor of the longest query short enough. */
+const WEIGHT_BASE = 512;
+const WEIGHTS_PER_NUMBER = 5;
 
-/** The numbers that a cursor seals. */
 export function cursorNumbers({ revision, left, newest, isPinned, key, id, progress, weights }: PageCursor): number[] {
   return [revision, left, newest, isPinned ? 1 : 0, key, id, progress, ...packWeights(weights)];
 }
@@ -84,8 +83,10 @@ export function toCursor(position: readonly number[]): PageCursor {
 
 function packWeights(weights: readonly number[]): number[] {
   const packed: number[] = [];
-  for (let from = 0; from < weights.length; from += PACKED) {
-    packed.push(weights.slice(from, from + PACKED).reduceRight((sum, weight) => sum * WEIGHT + weight, 0));
+  for (let from = 0; from < weights.length; from += WEIGHTS_PER_NUMBER) {
+    packed.push(
+      weights.slice(from, from + WEIGHTS_PER_NUMBER).reduceRight((sum, weight) => sum * WEIGHT_BASE + weight, 0),
+    );
   }
   return packed;
 }
@@ -93,7 +94,7 @@ function packWeights(weights: readonly number[]): number[] {
 function unpackWeights(packed: readonly number[]): number[] {
   const weights: number[] = [];
   for (const some of packed) {
-    for (let rest = some; rest > 0; rest = Math.floor(rest / WEIGHT)) weights.push(rest % WEIGHT);
+    for (let rest = some; rest > 0; rest = Math.floor(rest / WEIGHT_BASE)) weights.push(rest % WEIGHT_BASE);
   }
   return weights;
 }
@@ -107,7 +108,7 @@ interface AisleCounts {
 
 const countedAisles = new WeakMap<Model, AisleCounts>();
 
-/** Returns all aisles with their number of live listings, whatever the filters. */
+/** Returns all aisles with their number of live listings. Filters do not affect it. */
 export function aislesOf(model: Model): AisleCounts {
   const counted = countedAisles.get(model);
   if (counted?.version === model.version) return counted;
@@ -121,7 +122,7 @@ export function aislesOf(model: Model): AisleCounts {
     url: `/api/shelves?aisle=${name}`,
   }));
   const prefix = Buffer.from(`{"aisles":${JSON.stringify(aisles)},"listings":[`);
-  const fresh = { version: model.version, aisles, prefix };
-  countedAisles.set(model, fresh);
-  return fresh;
+  const counts = { version: model.version, aisles, prefix };
+  countedAisles.set(model, counts);
+  return counts;
 }

@@ -31,7 +31,7 @@ const plan = fc.record({
   acts: fc.array(fc.array(act, { maxLength: 4 }), { maxLength: 12 }),
 });
 
-/** Performs the act and returns the listing that the pages need not show any more. */
+/** Performs the act and returns the listing that later pages may leave out. */
 async function perform(
   database: Database,
   merchantId: bigint,

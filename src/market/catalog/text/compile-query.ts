@@ -18,13 +18,13 @@ import { type TextState, writeWaiting } from './text-state.ts';
 const MISSING = 'missing';
 type FoundSet = Posting | null | typeof MISSING;
 
-/** About a millisecond. */
-const COST_IN_PASSING = 10_000;
+/** Highest cost of a set that is built within the call: about a millisecond. */
+const MOST_INLINE_COST = 10_000;
 
 function findBeginning(sets: DerivedSets, state: TextState, beginning: string): FoundSet {
   const key = beginningKey(beginning);
-  const known = keptDerived(sets, key);
-  if (known !== null) return known.posting ?? postingOfStem(state.stems, known.stem);
+  const existing = keptDerived(sets, key);
+  if (existing !== null) return existing.posting ?? postingOfStem(state.stems, existing.stem);
   if (sets.building.has(key)) return MISSING;
   const plan = planBeginning(state, beginning);
   if (plan.whole.length === 0 && plan.partial.length === 0) return null;
@@ -32,7 +32,7 @@ function findBeginning(sets: DerivedSets, state: TextState, beginning: string): 
     keepBeginning(sets, state, beginning, null);
     return postingOfStem(state.stems, stemOf(beginning));
   }
-  if (plan.cost > COST_IN_PASSING) return MISSING;
+  if (plan.cost > MOST_INLINE_COST) return MISSING;
   const posting = buildNow(buildBeginning(state, plan));
   keepBeginning(sets, state, beginning, posting);
   return posting;
@@ -42,11 +42,11 @@ function findPhrase(sets: DerivedSets, state: TextState, words: readonly string[
   const ids = phraseWords(state, words);
   if (ids === null) return null;
   const key = phraseKey(words);
-  const known = keptDerived(sets, key);
-  if (known !== null) return known.posting;
+  const existing = keptDerived(sets, key);
+  if (existing !== null) return existing.posting;
   if (sets.building.has(key)) return MISSING;
   const plan = planPhrase(state, ids);
-  if (plan.cost > COST_IN_PASSING) return MISSING;
+  if (plan.cost > MOST_INLINE_COST) return MISSING;
   const posting = buildNow(buildPhrase(state, plan));
   keepPhrase(sets, words, posting);
   return posting;
@@ -71,12 +71,12 @@ function buildPhraseInSlices(sets: DerivedSets, state: TextState, words: readonl
   });
 }
 
-/** Builds a set once for all callers that ask for it meanwhile. */
+/** Builds a set once for all concurrent callers. */
 function buildOnce(sets: DerivedSets, key: string, build: (touched: number[]) => Promise<void>): Promise<void> {
-  const underWay = sets.building.get(key);
-  if (underWay !== undefined) return underWay.done;
+  const running = sets.building.get(key);
+  if (running !== undefined) return running.done;
   const touched: number[] = [];
-  // Start after this turn, so that `touched` is registered first.
+  // Start asynchronously, so that `touched` is registered first.
   const done = Promise.resolve()
     .then(() => build(touched))
     .finally(() => sets.building.delete(key));
@@ -100,7 +100,7 @@ function buildNow(steps: Generator<void, Posting>): Posting {
   }
 }
 
-/** Use it at once: the sets change with the index. An empty `must` means all live listings, unless `matchesNothing`. */
+/** Valid until the index changes. An empty `must` means all live listings, unless `matchesNothing`. */
 export interface Search {
   must: Posting[];
   mustNot: Posting[];
@@ -108,12 +108,12 @@ export interface Search {
   matchesNothing: boolean;
 }
 
-/** Returns null when a set has to be built first: call `prepareQuery`. */
+/** Returns null if a set must be built first; then call `prepareQuery`. */
 export function compileQuery(sets: DerivedSets, state: TextState, query: ParsedQuery): Search | null {
   const search: Search = { must: [], mustNot: [], scored: [], matchesNothing: query.terms.length === 0 };
   const scoring = { state, scored: search.scored, names: new Set<string>() };
   let isMissing = false;
-  // Check plain words first: if one of them is nowhere, no set has to be built.
+  // Check plain words first, because no set must be built if one of them is in no listing.
   for (const term of wordsFirst(query)) {
     const found = findTerm(sets, state, term);
     if (found === MISSING) isMissing = true;
@@ -164,9 +164,7 @@ interface Scoring {
   names: Set<string>;
 }
 
-/**
- * Scores the words of a phrase, not the phrase, which all matches have. Repeated terms count once, by name: shared sets vary by process.
- */
+/** Scores a phrase by its words, because all matches contain it. Compares repeated terms by name, because shared sets vary by process. */
 function addScored({ state, scored, names }: Scoring, term: QueryTerm, set: Posting): void {
   const add = (name: string, posting: Posting | null): void => {
     if (posting === null || names.has(name)) return;
@@ -186,8 +184,8 @@ function addOnce(list: Posting[], posting: Posting): void {
 const stemsOf = new WeakMap<QueryTerm, readonly string[]>();
 
 function stemsOfTerm(term: QueryTerm): readonly string[] {
-  const known = stemsOf.get(term);
-  if (known !== undefined) return known;
+  const existing = stemsOf.get(term);
+  if (existing !== undefined) return existing;
   const stems = term.words.map(stemOf);
   stemsOf.set(term, stems);
   return stems;

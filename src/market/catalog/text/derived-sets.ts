@@ -3,7 +3,9 @@ import { stemOf } from './stem-table.ts';
 import type { TextState } from './text-state.ts';
 import { groupOf } from './word-table.ts';
 
-/** Sets built for queries, least recently used dropped. Membership depends on a listing's own text, so each change updates each set. */
+/**
+ * Sets built for queries, with the least recently used dropped. Membership depends on a listing's own text, so a change updates every set.
+ */
 export interface DerivedSets {
   readonly entries: Map<string, DerivedEntry>;
   /** Beginnings by the group of their words. */
@@ -11,7 +13,7 @@ export interface DerivedSets {
   readonly building: Map<string, Building>;
   readonly giveWay: () => Promise<void>;
   readonly mostBytes: number;
-  /** The size of all entries, each measured when it was built. */
+  /** Size of all entries, each measured when it was built. */
   bytes: number;
 }
 
@@ -24,7 +26,7 @@ export interface DerivedEntry {
   readonly group: number;
   /** The stem of a beginning; empty for a phrase. */
   readonly stem: string;
-  /** Null: only words with the stem of a typed beginning match, so the stem's own set is the answer. */
+  /** Null if only words with the stem of a typed beginning match; the stem's own set is used then. */
   readonly posting: Posting | null;
   readonly bytes: number;
   /** Scratch space for the level of the listing being updated. */
@@ -33,7 +35,7 @@ export interface DerivedEntry {
 
 export interface Building {
   readonly done: Promise<void>;
-  /** Listings that changed during the build: the build may have seen either version, so they are updated at the end. */
+  /** Listings that changed during the build. The build may have seen either version, so they are updated at the end. */
   readonly touched: number[];
 }
 

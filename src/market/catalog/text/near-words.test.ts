@@ -15,7 +15,7 @@ function tableOf(words: Readonly<Record<string, number>>): WordTable {
   return table;
 }
 
-/** The textbook distance, computed with the whole table. */
+/** Computes the textbook distance with the whole table. */
 function wholeDistance(from: string, to: string): number {
   const rows: number[][] = [];
   const cell = (line: number, column: number): number => rows[line]?.[column] ?? 0;

@@ -5,7 +5,7 @@ import { parseQuery } from './parse-query.ts';
 /** Any code point, lone surrogates included. */
 const anyUnit = fc.integer({ min: 0, max: 0x10ffff }).map((point) => String.fromCodePoint(point));
 
-/** The terms of a query in the order written. */
+/** Returns the terms of a query in the order written. */
 function written(q: string): string[] {
   return parseQuery(q).terms.map(({ kind, words, excluded }) => {
     const text = words.join(' ');
@@ -95,7 +95,7 @@ describe('parseQuery', () => {
         const { key, terms } = parseQuery(q);
         const again = written(q).join(' ').replace('*', '');
         const isOpen = terms.some(({ kind }) => kind === 'beginning');
-        // Append a space: a beginning only ends a query.
+        // Append a space, because a beginning can only end a query.
         if (!isOpen) expect(parseQuery(`${again} `).key).toBe(key);
         expect(new Set(terms.map((term) => JSON.stringify(term))).size).toBe(terms.length);
       }),

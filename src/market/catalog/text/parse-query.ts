@@ -1,7 +1,9 @@
 import { isIdeograph, tokenize } from './tokenize.ts';
 import { SHORTEST_BEGINNING } from './word-table.ts';
 
-/** `word`: any form of it; `beginning`: also every word that begins with it; `phrase`: exactly these words in a row in one field. */
+/**
+ * A `word` matches in any form, a `beginning` also any word that starts with it, and a `phrase` exactly these words in a row in one field.
+ */
 export interface QueryTerm {
   readonly kind: 'word' | 'beginning' | 'phrase';
   readonly words: readonly string[];
@@ -11,7 +13,7 @@ export interface QueryTerm {
 export interface ParsedQuery {
   /** Equal for queries that differ only in case, accents, punctuation, order or repetition. */
   readonly key: string;
-  /** In the order they were typed, without repetitions. */
+  /** In typed order, without repetitions. */
   readonly terms: readonly QueryTerm[];
 }
 

@@ -6,7 +6,7 @@ export interface StemTable {
   readonly ids: Map<string, number>;
   readonly texts: string[];
   readonly postings: Posting[];
-  /** Counts the words of the word table with this stem. */
+  /** Number of words in the word table with this stem. */
   readonly words: number[];
   readonly free: number[];
   bytes: number;
@@ -63,7 +63,7 @@ export function stemLevel(stems: StemTable, stem: number, id: number): number {
   return posting === undefined ? 0 : levelOf(posting, id);
 }
 
-/** Sets many levels of one stem; `entries` hold listing and level as one number. */
+/** Sets many levels of one stem. Each entry is listing * 8 + level. */
 export function addStemLevels(stems: StemTable, stem: number, entries: Uint32Array, from: number, to: number): void {
   const posting = stems.postings[stem];
   if (posting === undefined) return;
@@ -77,7 +77,7 @@ export function addStemLevels(stems: StemTable, stem: number, entries: Uint32Arr
 
 const ENGLISH = /^[a-z]{3,}$/;
 
-/** The stem shared by the forms of an English word. Words with digits or other letters are their own stem. */
+/** Returns the stem shared by the forms of an English word. Words with digits or other letters are their own stem. */
 export function stemOf(word: string): string {
   return ENGLISH.test(word) ? stemmer(word) : word;
 }

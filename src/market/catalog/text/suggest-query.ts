@@ -13,7 +13,7 @@ interface Slot {
 }
 
 const CANDIDATES = 10;
-/** Bounded, because finding near words scans all words of the market. */
+/** Limited, because finding near words scans all words of the market. */
 const MOST_CORRECTED = 4;
 const MOST_TRIES = 40;
 const LONGEST_QUERY = 100;
@@ -26,20 +26,22 @@ export function suggestQuery(
 ): string | null {
   const slots = query.terms.flatMap((term) => slotsOf(state, term));
   const order = slots.flatMap((slot, index) => (slot.isFixed ? [] : [index])).sort((a, b) => rankOf(slots, a, b));
-  const unknown = order.filter((index) => slots[index]?.listings === 0);
-  if (unknown.length > MOST_CORRECTED) return null;
+  const unknownIndexes = order.filter((index) => slots[index]?.listings === 0);
+  if (unknownIndexes.length > MOST_CORRECTED) return null;
   const near = new Map(
     order
       .slice(0, MOST_CORRECTED)
       .map((index) => [index, nearWords(state.words, slots[index]?.text ?? '', CANDIDATES)]),
   );
-  const words = slots.map((slot, index) => (unknown.includes(index) ? (near.get(index)?.[0] ?? null) : slot.text));
+  const words = slots.map((slot, index) =>
+    unknownIndexes.includes(index) ? (near.get(index)?.[0] ?? null) : slot.text,
+  );
   if (words.includes(null)) return null;
   const best = words.flatMap((word) => word ?? []);
   let tries = 0;
   for (const attempt of spellings(best, near)) {
     const text = attempt.join(' ');
-    // The space ends the last word, so it is tested as a whole word; if that matches, so does the beginning.
+    // The space ends the last word, so it is tested as a whole word. If that matches, so does the beginning.
     const tested = parseQuery(`${text} `);
     if (text.length > LONGEST_QUERY || parseQuery(text).key === query.key) continue;
     if (matches(tested)) return text;
@@ -68,7 +70,7 @@ function slotsOf(state: TextState, term: QueryTerm): Slot[] {
   return term.words.map((text) => ({ text, listings: listingsWith(state, text, term.kind), isFixed: false }));
 }
 
-/** Counts the listings that have the word, approximately; 0 only when none has. */
+/** Estimates how many listings have the word. 0 only if none has it. */
 function listingsWith(state: TextState, word: string, kind: QueryTerm['kind']): number {
   const stem = state.stems.ids.get(stemOf(word));
   const listings = stem === undefined ? 0 : (state.stems.postings[stem]?.count ?? 0);
@@ -104,7 +106,7 @@ let older = new Uint8Array(80);
 let above = new Uint8Array(80);
 let row = new Uint8Array(80);
 
-/** Counts edits and swaps of neighbours; more than `most` if exceeded. Reads only cells near the diagonal. For at most 64 characters. */
+/** Returns the number of edits and swaps, or `most` + 1 if there are more. Reads only cells near the diagonal. For up to 64 characters. */
 export function spellingDistance(from: string, to: string, most: number): number {
   const beyond = most + 1;
   if (Math.abs(from.length - to.length) > most) return beyond;
@@ -119,7 +121,7 @@ export function spellingDistance(from: string, to: string, most: number): number
   return Math.min(above[to.length] as number, beyond);
 }
 
-/** Returns false when no cell of the row is within `most`. */
+/** Returns false if no cell of the row is within `most`. */
 function fillRow(from: string, to: string, line: number, most: number): boolean {
   const beyond = most + 1;
   const first = Math.max(1, line - most);

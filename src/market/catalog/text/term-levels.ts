@@ -1,17 +1,17 @@
 import { END_OF_FIELD, FIRST_WORD } from './tokens.ts';
 import type { WordTable } from './word-table.ts';
 
-/** The weights of a word by field: title, tags, seller, description, preview. */
+/** Weights of a word by field: title, tags, seller, description, preview. */
 export const FIELD_WEIGHTS: readonly number[] = [4, 3, 2, 1, 1];
 
 const SATURATION = 1.2;
 const LENGTH_SHARE = 0.5;
-/** Constant, not the true average: a word's level depends on its listing alone, and a new index equals one that followed every change. */
+/** A constant in place of the true average, so that a word's level depends on its listing alone and a new index equals an updated one. */
 const USUAL_LENGTH = 150;
-/** Chosen so that once in the text, seller, tag and title of a usual listing are different levels. */
+/** Chosen so that one occurrence in the text, seller, tags or title of a usual listing gives different levels. */
 const CUTS: readonly number[] = [0.55, 0.85, 1.2, 1.48, 1.66, 1.77];
 
-/** One word's share in the rank of a listing, from 1 to 7: BM25F without the rarity of the word. */
+/** Returns one word's share in the rank of a listing, from 1 to 7: BM25F without the rarity of the word. */
 export function termLevel(weightedCount: number, length: number): number {
   const frequency = weightedCount / (1 - LENGTH_SHARE + (LENGTH_SHARE * length) / USUAL_LENGTH);
   const part = (frequency * (SATURATION + 1)) / (SATURATION + frequency);
@@ -22,12 +22,12 @@ export function termLevel(weightedCount: number, length: number): number {
   return level;
 }
 
-/** Weighs a word by how few listings have it. A whole number, so that sums are exact. */
+/** Returns the weight of a word, which is higher if fewer listings have it. It is an integer, so that sums are exact. */
 export function rarityWeight(listings: number, having: number): number {
   return Math.max(1, Math.round(16 * Math.log(1 + (listings - having + 0.5) / (having + 0.5))));
 }
 
-/** Counts the distinct words and stems of one listing. Reused: the stamp marks current entries, so nothing has to be cleared. */
+/** Counts the distinct words and stems of one listing. It is reused: the stamp marks current entries, so nothing must be cleared. */
 export interface TermCounter {
   stamp: number;
   wordCount: number;
@@ -35,7 +35,7 @@ export interface TermCounter {
   stemCount: number;
   stems: Uint32Array;
   wordStamps: Uint32Array;
-  /** By stem number, two entries side by side in memory: the stamp, and the weighted count that finally becomes the level. */
+  /** Two adjacent entries per stem number: the stamp, and the weighted count, which is finally replaced by the level. */
   byStem: Uint32Array;
 }
 
@@ -55,7 +55,7 @@ export function hasWord(counter: TermCounter, word: number): boolean {
   return counter.wordStamps[word] === counter.stamp;
 }
 
-/** The level of a stem in the listing counted last; 0 when it does not have it. */
+/** Returns the level of a stem in the listing counted last, or 0 if the listing lacks it. */
 export function countedLevel(counter: TermCounter, stem: number): number {
   return counter.byStem[stem * 2] === counter.stamp ? (counter.byStem[stem * 2 + 1] as number) : 0;
 }

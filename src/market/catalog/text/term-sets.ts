@@ -2,35 +2,35 @@ import { slabOf } from '../byte-runs.ts';
 import { createPosting, forEachMember, levelOf, type Posting, setLevel } from '../sets/posting.ts';
 import { stemLevel, stemOf } from './stem-table.ts';
 import { listingTokens, type TextState } from './text-state.ts';
-import { encodeTokens, FIRST_WORD, hasInRow, MOST_BYTES } from './tokens.ts';
+import { encodeTokens, FIRST_WORD, hasSequence, MOST_BYTES } from './tokens.ts';
 import { wordId, wordsLike } from './word-table.ts';
 
 /**
- * A typed beginning of a word. A listing matches by the stem of the typed text, or by one of its words that begins with it; its level is
- * the highest of these words' stems. That depends on its own text alone, so one changed listing changes one member.
+ * Plan for the set of a typed beginning. A listing matches if it has the stem of the typed text or a word that begins with it; its level is
+ * the highest level of these stems. That depends on its own text alone, so one changed listing changes one member.
  */
 export interface BeginningPlan {
   readonly beginning: string;
-  /** The typed stem, and stems all of whose words match: their listings are members without reading their text. */
+  /** The typed stem and stems whose words all match. Their listings become members without a check of the text. */
   readonly whole: readonly number[];
-  /** Stems that also have other words: the text of each of their listings must be checked. */
+  /** Stems of which only some words match, so the text of each of their listings must be checked. */
   readonly partial: readonly number[];
   readonly words: ReadonlySet<number>;
-  /** True when the typed stem is all there is: its own posting is the answer. */
+  /** True if only the typed stem matches; its own posting is used then. */
   readonly isTypedStem: boolean;
   readonly cost: number;
 }
 
-const LOOKING_COSTS = 40;
-/** The cost of fetching another set from memory. */
-const STEM_COSTS = 10;
+const CHECK_COST = 40;
+/** Cost of fetching another set from memory. */
+const STEM_COST = 10;
 const MEMBERS_PER_SLICE = 25_000;
-const LOOKED_PER_SLICE = 1_000;
+const CHECKED_PER_SLICE = 1_000;
 const IDS_PER_SLICE = 50_000;
 /** Sorting this many ids takes a few milliseconds; for more, scan all ids instead. */
 const MOST_SORTED = 50_000;
 
-/** By id the highest level so far, and the ids that have one. */
+/** Highest level so far by id, and the ids that have one. */
 interface Raised {
   levels: Uint8Array;
   ids: number[];
@@ -49,19 +49,19 @@ export function planBeginning(state: TextState, beginning: string): BeginningPla
   const typed = stems.ids.get(stemOf(beginning));
   const whole = typed === undefined ? [] : [typed];
   const partial: number[] = [];
-  let cost = counts.size * STEM_COSTS;
+  let cost = counts.size * STEM_COST;
   for (const [stem, count] of counts) {
     if (stem === typed) continue;
     const isWhole = count === stems.words[stem];
     (isWhole ? whole : partial).push(stem);
-    cost += (stems.postings[stem]?.count ?? 0) * (isWhole ? 1 : LOOKING_COSTS);
+    cost += (stems.postings[stem]?.count ?? 0) * (isWhole ? 1 : CHECK_COST);
   }
   const isTypedStem = typed !== undefined && whole.length === 1 && partial.length === 0;
   if (typed !== undefined && !isTypedStem) cost += stems.postings[typed]?.count ?? 0;
   return { beginning, whole, partial, words: matching, isTypedStem, cost };
 }
 
-/** Yields between slices for other work. The loops are separate functions: the engine optimizes them there, not inside a generator. */
+/** Yields between slices for other work. The loops are separate functions, because the engine does not optimize them in a generator. */
 export function* buildBeginning(state: TextState, plan: BeginningPlan): Generator<void, Posting> {
   const raised: Raised = { levels: new Uint8Array(state.highest + 1), ids: [] };
   let visited = 0;
@@ -72,17 +72,17 @@ export function* buildBeginning(state: TextState, plan: BeginningPlan): Generato
       yield;
     }
   }
-  let looked = 0;
+  let checked = 0;
   for (const stem of plan.partial) {
     const ids = membersOf(state, stem);
-    for (let from = 0; from < ids.length; from += LOOKED_PER_SLICE) {
-      if (looked >= LOOKED_PER_SLICE) {
-        looked = 0;
+    for (let from = 0; from < ids.length; from += CHECKED_PER_SLICE) {
+      if (checked >= CHECKED_PER_SLICE) {
+        checked = 0;
         yield;
       }
-      const slice = ids.subarray(from, from + LOOKED_PER_SLICE);
+      const slice = ids.subarray(from, from + CHECKED_PER_SLICE);
       raiseMatching(state, plan, stem, slice, raised);
-      looked += slice.length;
+      checked += slice.length;
     }
   }
   const built = createPosting();
@@ -96,7 +96,7 @@ export function* buildBeginning(state: TextState, plan: BeginningPlan): Generato
 }
 
 function raiseLevel({ levels, ids }: Raised, id: number, level: number): void {
-  // A listing added after the start is beyond the array; it is updated at the end of the build.
+  // A listing added since the start is beyond the array. It is added at the end of the build.
   if (id >= levels.length || level <= (levels[id] as number)) return;
   if (levels[id] === 0) ids.push(id);
   levels[id] = level;
@@ -125,7 +125,7 @@ function membersOf(state: TextState, stem: number): Uint32Array {
 function raiseMatching(state: TextState, plan: BeginningPlan, stem: number, ids: Uint32Array, raised: Raised): void {
   for (const id of ids) {
     const level = stemLevel(state.stems, stem, id);
-    if (level > (raised.levels[id] ?? 0) && hasOne(state, id, stem, plan.words)) raiseLevel(raised, id, level);
+    if (level > (raised.levels[id] ?? 0) && hasMatchingWord(state, id, stem, plan.words)) raiseLevel(raised, id, level);
   }
 }
 
@@ -137,7 +137,7 @@ function addRaised(built: Posting, levels: Uint8Array, sorted: Uint32Array | nul
   }
 }
 
-function hasOne(state: TextState, id: number, stem: number, words: ReadonlySet<number>): boolean {
+function hasMatchingWord(state: TextState, id: number, stem: number, words: ReadonlySet<number>): boolean {
   const { tokens, count } = listingTokens(state, id);
   const { stems } = state.words;
   for (let index = 0; index < count; index += 1) {
@@ -160,7 +160,7 @@ export function beginningLevel(state: TextState, beginning: string, id: number):
   return level;
 }
 
-/** Exactly these words in a row. Every member has level 1: the words provide the rank. */
+/** Plan for the set of listings with exactly these words in a row. Every member has level 1, because the words provide the rank. */
 interface PhrasePlan {
   readonly needle: Uint8Array;
   /** The sets of the words' stems, smallest first. */
@@ -170,13 +170,13 @@ interface PhrasePlan {
 
 const CANDIDATES_PER_SLICE = 1_000;
 
-/** Encodes the words as tokens; null when one of them is in no listing, so that nothing can match. */
+/** Encodes the words as tokens. Returns null if a word is in no listing, so that nothing can match. */
 export function encodePhrase(state: TextState, words: readonly string[]): Uint8Array | null {
   const ids = phraseWords(state, words);
   return ids === null ? null : encodeWords(ids);
 }
 
-/** Returns the numbers of the words; null when one of them is in no listing. */
+/** Returns the numbers of the words, or null if a word is in no listing. */
 export function phraseWords(state: TextState, words: readonly string[]): number[] | null {
   const ids: number[] = [];
   for (const word of words) {
@@ -195,7 +195,7 @@ function encodeWords(ids: readonly number[]): Uint8Array {
 export function planPhrase(state: TextState, words: readonly number[]): PhrasePlan {
   const stems = new Set(words.map((word) => state.words.stems[word] as number));
   const postings = [...stems].flatMap((stem) => state.stems.postings[stem] ?? []).sort((a, b) => a.count - b.count);
-  return { needle: encodeWords(words), postings, cost: (postings[0]?.count ?? 0) * LOOKING_COSTS };
+  return { needle: encodeWords(words), postings, cost: (postings[0]?.count ?? 0) * CHECK_COST };
 }
 
 /** Builds the set in slices, like `buildBeginning`. */
@@ -244,5 +244,5 @@ export function phraseLevel(state: TextState, words: readonly string[], id: numb
 function isInListing(state: TextState, id: number, needle: Uint8Array): boolean {
   const { at, length } = state.sequences;
   const slab = slabOf(state.sequences, id);
-  return slab !== null && hasInRow(slab.bytes, at[id] as number, length[id] as number, needle);
+  return slab !== null && hasSequence(slab.bytes, at[id] as number, length[id] as number, needle);
 }

@@ -7,7 +7,7 @@ import { stemOf } from './stem-table.ts';
 import { createTextIndex, type ListingText, type TextIndex } from './text-index.ts';
 import { tokenize } from './tokenize.ts';
 
-/** Shared stems, shared beginnings, near spellings, other scripts. */
+/** Words with shared stems, shared beginnings, similar spellings and other scripts. */
 const WORDS = [
   ...['run', 'runs', 'running', 'runner', 'art', 'arts', 'artist', 'article', 'artful', 'market', 'marketing'],
   ...[
@@ -104,19 +104,19 @@ function matching(index: TextIndex, query: ParsedQuery, live: Iterable<number>):
   return [...live].filter(isMatch).sort((a, b) => a - b);
 }
 
-function apply(index: TextIndex, live: Map<number, ListingText>, { id, text: given }: Change): void {
-  if (given === null) {
+function apply(index: TextIndex, live: Map<number, ListingText>, { id, text }: Change): void {
+  if (text === null) {
     index.remove(id);
     live.delete(id);
   } else {
-    index.put(id, given);
-    live.set(id, given);
+    index.put(id, text);
+    live.set(id, text);
   }
 }
 
 function freshOf(live: ReadonlyMap<number, ListingText>): TextIndex {
   const index = createTextIndex({ giveWay: async () => {} });
-  for (const [id, given] of [...live].sort(([a], [b]) => a - b)) index.put(id, given);
+  for (const [id, text] of [...live].sort(([a], [b]) => a - b)) index.put(id, text);
   return index;
 }
 
@@ -135,9 +135,9 @@ function expectSame(index: TextIndex, live: ReadonlyMap<number, ListingText>): v
   }
 }
 
-/** Tells whether a listing matches, by reading its text. */
-function reads(given: ListingText, query: ParsedQuery): boolean {
-  const fields = [given.title, ...given.tags, given.merchant, given.description, given.preview].map(tokenize);
+/** Returns whether a listing matches, by reading its text. */
+function matchesText(text: ListingText, query: ParsedQuery): boolean {
+  const fields = [text.title, ...text.tags, text.merchant, text.description, text.preview].map(tokenize);
   const words = fields.flat();
   const hasStem = (word: string): boolean => words.some((one) => stemOf(one) === stemOf(word));
   return query.terms.every(({ kind, words: wanted, excluded }) => {
@@ -157,7 +157,7 @@ describe('after any changes', () => {
         const live = new Map<number, ListingText>();
         for (const [at, one] of changes.entries()) {
           apply(index, live, one);
-          // Sets built here must follow later changes.
+          // Build sets here that must follow later changes.
           if (asked.includes(at)) for (const q of QUERIES) index.compile(parseQuery(q));
         }
         expectSame(index, live);
@@ -174,7 +174,7 @@ describe('after any changes', () => {
         for (const one of changes) apply(index, live, one);
         for (const q of QUERIES) {
           const query = parseQuery(q);
-          const expected = [...live].filter(([, given]) => reads(given, query)).map(([id]) => id);
+          const expected = [...live].filter(([, text]) => matchesText(text, query)).map(([id]) => id);
           expect(matching(index, query, live.keys()), q).toEqual(expected.sort((a, b) => a - b));
         }
       }),
@@ -185,10 +185,10 @@ describe('after any changes', () => {
   test('the same text again leaves everything as it was', () => {
     fc.assert(
       fc.property(fc.array(listing, { minLength: 1, maxLength: 20 }), (texts) => {
-        const live = new Map(texts.map((given, at) => [at + 1, given]));
+        const live = new Map(texts.map((text, at) => [at + 1, text]));
         const index = freshOf(live);
         for (const q of QUERIES) index.compile(parseQuery(q));
-        for (const [id, given] of live) index.put(id, structuredClone(given));
+        for (const [id, text] of live) index.put(id, structuredClone(text));
         expectSame(index, live);
       }),
       { numRuns: 20 },
@@ -199,8 +199,8 @@ describe('after any changes', () => {
 describe('sets that take long', () => {
   const rest = 'lorem ipsum dolor universal';
 
-  /** Enough listings that no set of these words is built within a call. */
-  function many(giveWay: () => Promise<void>): { index: TextIndex; live: Map<number, ListingText> } {
+  /** Makes enough listings that no set of these words is built within a call. */
+  function makeManyListings(giveWay: () => Promise<void>): { index: TextIndex; live: Map<number, ListingText> } {
     const index = createTextIndex({ giveWay });
     const live = new Map<number, ListingText>();
     for (let id = 1; id <= 6_000; id += 1) {
@@ -214,14 +214,14 @@ describe('sets that take long', () => {
 
   test('are made in slices and then answer', async () => {
     let ways = 0;
-    const { index, live } = many(async () => {
+    const { index, live } = makeManyListings(async () => {
       ways += 1;
     });
     for (const q of SLOW) {
       const query = parseQuery(q);
       expect(index.compile(query), q).toBeNull();
       await Promise.all([index.prepare(query), index.prepare(query)]);
-      const expected = [...live].filter(([, given]) => reads(given, query)).map(([id]) => id);
+      const expected = [...live].filter(([, text]) => matchesText(text, query)).map(([id]) => id);
       expect(matching(index, query, live.keys()), q).toEqual(expected);
     }
     expect(ways).toBeGreaterThan(5);
@@ -231,10 +231,10 @@ describe('sets that take long', () => {
     const random = fc.sample(change, { numRuns: 400, seed: 7 });
     let live = new Map<number, ListingText>();
     let index: TextIndex | null = null;
-    const made = many(async () => {
+    const made = makeManyListings(async () => {
       for (let count = 0; count < 20; count += 1) {
         const one = random.pop();
-        // Spread over all slices: some ids before the work, some after, some new.
+        // Spread the changes over all slices: ids already processed, ids still to come, and new ids.
         if (one !== undefined && index !== null) apply(index, live, { id: one.id * 220 - 30, text: one.text });
       }
     });
@@ -243,7 +243,7 @@ describe('sets that take long', () => {
       const query = parseQuery(q);
       await index.prepare(query);
       expect(index.compile(query), q).not.toBeNull();
-      const expected = [...live].filter(([, given]) => reads(given, query)).map(([id]) => id);
+      const expected = [...live].filter(([, text]) => matchesText(text, query)).map(([id]) => id);
       expect(matching(index, query, live.keys()), q).toEqual(expected.sort((a, b) => a - b));
     }
     const fresh = freshOf(live);
@@ -281,7 +281,7 @@ describe('any query', () => {
 
   test('is parsed, prepared, compiled and corrected without an error and without delay', async () => {
     const index = createTextIndex({ giveWay: async () => {} });
-    for (const [at, given] of fc.sample(listing, { numRuns: 300, seed: 3 }).entries()) index.put(at + 1, given);
+    for (const [at, text] of fc.sample(listing, { numRuns: 300, seed: 3 }).entries()) index.put(at + 1, text);
     const slowest = { ms: 0, q: '' };
     await fc.assert(
       fc.asyncProperty(query, async (q) => {

@@ -13,7 +13,7 @@ import { createStemTable, setStemLevel } from './stem-table.ts';
 import { suggestQuery } from './suggest-query.ts';
 import { countedLevel, countTokens, createTermCounter, hasWord, type TermCounter } from './term-levels.ts';
 import { encodePhrase } from './term-sets.ts';
-import { addTranslated, type WordsElsewhere } from './text-reader.ts';
+import { addTranslated, type ReaderWords } from './text-reader.ts';
 import {
   addWaiting,
   createWaitingLevels,
@@ -26,7 +26,7 @@ import {
   addListingText,
   createTokenList,
   encodeTokens,
-  hasInRow,
+  hasSequence,
   type ListingText,
   MOST_BYTES,
   type TokenList,
@@ -34,12 +34,12 @@ import {
 import { countListing, createWordTable, discountListing, internWord, wordBytes, wordId } from './word-table.ts';
 
 export interface TextIndex {
-  /** Adds or replaces. Putting the same text again is cheap and changes nothing. */
+  /** Adds or replaces a listing's text. Putting the same text again is cheap and changes nothing. */
   put(id: number, text: ListingText): void;
-  /** Like `put`, with the tokens a reader found elsewhere. */
+  /** Like `put`, with tokens from a text reader, which has its own word numbers. */
   putRead(id: number, read: ReadTokens): void;
   remove(id: number): void;
-  /** Null when a set has to be built first: await `prepare`, then retry. */
+  /** Returns null if a set must be built first; then await `prepare` and retry. */
   compile(query: ParsedQuery): Search | null;
   prepare(query: ParsedQuery): Promise<void>;
   /** Finds a similar spelling of the query for which `matches` is true, or null. */
@@ -55,7 +55,7 @@ export interface ReadTokens {
   tokens: Uint32Array;
   from: number;
   to: number;
-  words: WordsElsewhere;
+  words: ReaderWords;
 }
 
 export type { Search } from './compile-query.ts';
@@ -67,8 +67,8 @@ interface IndexParts {
   readonly state: TextState;
   readonly derived: DerivedSets;
   /** Scratch counters for the new text and the text it replaces. */
-  readonly now: TermCounter;
-  readonly before: TermCounter;
+  readonly current: TermCounter;
+  readonly previous: TermCounter;
   readonly list: TokenList;
   encoded: Uint8Array;
 }
@@ -85,7 +85,7 @@ export function createTextIndex(options: DerivedSetsOptions): TextIndex {
   };
   const derived = createDerivedSets(options);
   const parts = createParts(state, derived);
-  const whole = (): TextState => {
+  const currentState = (): TextState => {
     writeWaiting(state.waiting, stems);
     return state;
   };
@@ -101,9 +101,9 @@ export function createTextIndex(options: DerivedSetsOptions): TextIndex {
       putTokens(parts, id);
     },
     remove: (id) => removeText(parts, id),
-    compile: (query) => compileQuery(derived, whole(), query),
-    prepare: (query) => prepareQuery(derived, whole(), query),
-    suggest: (query, matches) => suggestQuery(whole(), query, matches),
+    compile: (query) => compileQuery(derived, currentState(), query),
+    prepare: (query) => prepareQuery(derived, currentState(), query),
+    suggest: (query, matches) => suggestQuery(currentState(), query, matches),
     bytes: () =>
       bytesOfRuns(state.sequences) + stems.bytes + wordBytes(state.words) + waitingBytes(state.waiting) + derived.bytes,
     listings: () => state.listings,
@@ -113,50 +113,50 @@ export function createTextIndex(options: DerivedSetsOptions): TextIndex {
 
 function createParts(state: TextState, derived: DerivedSets): IndexParts {
   const list = createTokenList((codes, start, end) => internWord(state.words, codes, start, end));
-  const counters = { now: createTermCounter(), before: createTermCounter() };
+  const counters = { current: createTermCounter(), previous: createTermCounter() };
   return { state, derived, ...counters, list, encoded: new Uint8Array(0) };
 }
 
 function putTokens(parts: IndexParts, id: number): void {
-  const { state, derived, now, before } = parts;
+  const { state, derived, current, previous } = parts;
   const { tokens, count } = parts.list;
   if (parts.encoded.length < count * MOST_BYTES) parts.encoded = new Uint8Array(count * 2 * MOST_BYTES);
   const length = encodeTokens(tokens, count, parts.encoded);
-  // A listing's entries depend on its text alone, so for the same text there is nothing to do.
+  // A listing's entries depend on its text alone, so an equal text changes nothing.
   const encoded = [parts.encoded.subarray(0, length)];
   if (isRun(state.sequences, id, encoded)) return;
   const isNew = slabOf(state.sequences, id) === null;
   if (isNew) state.listings += 1;
   else countStored(parts, id);
-  countTokens(now, state.words, tokens, count);
-  // Count new words before discounting old ones: a word in both must not leave the table in between.
-  for (let index = 0; index < now.wordCount; index += 1) countListing(state.words, now.words[index] as number);
+  countTokens(current, state.words, tokens, count);
+  // Count new words before discounting old ones, because a word in both must not leave the table in between.
+  for (let index = 0; index < current.wordCount; index += 1) countListing(state.words, current.words[index] as number);
   if (isNew) {
-    for (let index = 0; index < now.stemCount; index += 1) {
-      const stem = now.stems[index] as number;
-      addWaiting(state.waiting, state.stems, stem, id, countedLevel(now, stem));
+    for (let index = 0; index < current.stemCount; index += 1) {
+      const stem = current.stems[index] as number;
+      addWaiting(state.waiting, state.stems, stem, id, countedLevel(current, stem));
     }
-  } else replaceLevels(state, id, now, before);
+  } else replaceLevels(state, id, current, previous);
   putRun(state.sequences, id, encoded);
   state.highest = Math.max(state.highest, id);
-  followListing(derived, state, id, { counter: now, encoded: parts.encoded, length });
+  followListing(derived, state, id, { counter: current, encoded: parts.encoded, length });
 }
 
-function replaceLevels(state: TextState, id: number, now: TermCounter, before: TermCounter): void {
+function replaceLevels(state: TextState, id: number, current: TermCounter, previous: TermCounter): void {
   writeWaiting(state.waiting, state.stems);
-  for (let index = 0; index < now.stemCount; index += 1) {
-    const stem = now.stems[index] as number;
-    setStemLevel(state.stems, stem, id, countedLevel(now, stem));
+  for (let index = 0; index < current.stemCount; index += 1) {
+    const stem = current.stems[index] as number;
+    setStemLevel(state.stems, stem, id, countedLevel(current, stem));
   }
-  removeFromSets(state, before, id, now);
+  removeFromSets(state, previous, id, current);
 }
 
 function removeText(parts: IndexParts, id: number): void {
-  const { state, derived, before } = parts;
+  const { state, derived, previous } = parts;
   if (slabOf(state.sequences, id) === null) return;
   countStored(parts, id);
   writeWaiting(state.waiting, state.stems);
-  removeFromSets(state, before, id, null);
+  removeFromSets(state, previous, id, null);
   dropRun(state.sequences, id);
   state.listings -= 1;
   followRemoval(derived, id);
@@ -164,16 +164,17 @@ function removeText(parts: IndexParts, id: number): void {
 
 function countStored(parts: IndexParts, id: number): void {
   const { tokens, count } = listingTokens(parts.state, id);
-  countTokens(parts.before, parts.state.words, tokens, count);
+  countTokens(parts.previous, parts.state.words, tokens, count);
 }
 
 /** Removes a listing from the sets of its old words, except for stems it still has. */
-function removeFromSets(state: TextState, before: TermCounter, id: number, now: TermCounter | null): void {
-  for (let index = 0; index < before.stemCount; index += 1) {
-    const stem = before.stems[index] as number;
-    if (now === null || countedLevel(now, stem) === 0) setStemLevel(state.stems, stem, id, 0);
+function removeFromSets(state: TextState, previous: TermCounter, id: number, current: TermCounter | null): void {
+  for (let index = 0; index < previous.stemCount; index += 1) {
+    const stem = previous.stems[index] as number;
+    if (current === null || countedLevel(current, stem) === 0) setStemLevel(state.stems, stem, id, 0);
   }
-  for (let index = 0; index < before.wordCount; index += 1) discountListing(state.words, before.words[index] as number);
+  for (let index = 0; index < previous.wordCount; index += 1)
+    discountListing(state.words, previous.words[index] as number);
 }
 
 interface CountedText {
@@ -182,12 +183,15 @@ interface CountedText {
   readonly length: number;
 }
 
-function followListing(sets: DerivedSets, state: TextState, id: number, now: CountedText): void {
+function followListing(sets: DerivedSets, state: TextState, id: number, current: CountedText): void {
   for (const { touched } of sets.building.values()) touched.push(id);
-  if (sets.watchers.size > 0) followBeginnings(sets, state, now.counter);
+  if (sets.watchers.size > 0) followBeginnings(sets, state, current.counter);
   for (const entry of sets.entries.values()) {
     if (entry.posting === null) continue;
-    const level = entry.kind === 'phrase' ? phraseNow(state, entry, now) : beginningNow(state, entry, now.counter);
+    const level =
+      entry.kind === 'phrase'
+        ? currentPhraseLevel(state, entry, current)
+        : currentBeginningLevel(state, entry, current.counter);
     if (levelOf(entry.posting, id) !== level) setLevel(entry.posting, id, level);
   }
 }
@@ -199,7 +203,7 @@ function followRemoval(sets: DerivedSets, id: number): void {
   }
 }
 
-/** Loops over the listing's words, since few of them have a watched beginning; stores the levels in `pending`. */
+/** Loops over the listing's words, because few of them have a watched beginning. Stores the levels in `pending`. */
 function followBeginnings(sets: DerivedSets, state: TextState, counter: TermCounter): void {
   const { groups, texts, stems } = state.words;
   for (let index = 0; index < counter.wordCount; index += 1) {
@@ -210,24 +214,24 @@ function followBeginnings(sets: DerivedSets, state: TextState, counter: TermCoun
       if (!(texts[word] ?? '').startsWith(entry.words[0] ?? '')) continue;
       const stem = stems[word] as number;
       if (entry.posting !== null) entry.pending = Math.max(entry.pending, countedLevel(counter, stem));
-      // The typed stem alone is no longer the answer: the next query that needs the set builds it again.
+      // Another stem matches now, so drop the entry. The next query that needs the set builds it again.
       else if (state.stems.texts[stem] !== entry.stem) dropDerived(sets, entry.key);
     }
   }
 }
 
-function beginningNow(state: TextState, entry: DerivedEntry, counter: TermCounter): number {
+function currentBeginningLevel(state: TextState, entry: DerivedEntry, counter: TermCounter): number {
   const typed = state.stems.ids.get(entry.stem);
   const level = Math.max(entry.pending, typed === undefined ? 0 : countedLevel(counter, typed));
   entry.pending = 0;
   return level;
 }
 
-function phraseNow(state: TextState, entry: DerivedEntry, now: CountedText): number {
+function currentPhraseLevel(state: TextState, entry: DerivedEntry, current: CountedText): number {
   for (const text of entry.words) {
     const word = wordId(state.words, text);
-    if (word === 0 || !hasWord(now.counter, word)) return 0;
+    if (word === 0 || !hasWord(current.counter, word)) return 0;
   }
   const needle = encodePhrase(state, entry.words);
-  return needle !== null && hasInRow(now.encoded, 0, now.length, needle) ? 1 : 0;
+  return needle !== null && hasSequence(current.encoded, 0, current.length, needle) ? 1 : 0;
 }

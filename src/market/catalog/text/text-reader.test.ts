@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { forEachMember } from '../sets/posting.ts';
 import { parseQuery } from './parse-query.ts';
 import { createTextIndex, type ListingText, type ReadTokens, type TextIndex } from './text-index.ts';
-import { createTextReader, createWordsElsewhere, learnWords, type TextsToRead } from './text-reader.ts';
+import { createReaderWords, createTextReader, learnWords, type TextsToRead } from './text-reader.ts';
 
 // Frequent words, shared stems, folded letters, ideographs, and punctuation that JSON escapes.
 const WORDS = [
@@ -50,9 +50,9 @@ const giveWay = async (): Promise<void> => {};
 
 interface Batch {
   texts: (ListingText | null)[];
-  /** The first id. */
+  /** First id of the batch. */
   first: number;
-  /** Ids removed from both indexes between reading and putting, which frees word numbers. */
+  /** Ids removed from both indexes between reading and putting. Removal frees word numbers. */
   removed: number[];
 }
 
@@ -91,7 +91,7 @@ test('an index of words that were found elsewhere is the one of words found here
   await fc.assert(
     fc.asyncProperty(batches, async (given) => {
       const read = createTextReader();
-      const words = createWordsElsewhere();
+      const words = createReaderWords();
       const [elsewhere, here] = [createTextIndex({ giveWay }), createTextIndex({ giveWay })];
       for (const one of given) {
         const { answer } = read(asSent(one.texts));

@@ -5,21 +5,21 @@ import { addListingText, addToken, createTokenList, FIRST_WORD, type TokenList }
 import { addChars, addSlot, createWordChars, createWordSlots, findWord, hashOf } from './word-lookup.ts';
 import { internWord, type WordTable } from './word-table.ts';
 
-/** Listings as JSON, concatenated; `ends` holds where each one ends. An empty one is skipped. */
+/** Listings as concatenated JSON. `ends` holds the end of each one; an empty one is skipped. */
 export interface TextsToRead {
   bytes: Uint8Array<ArrayBuffer>;
   ends: Uint32Array<ArrayBuffer>;
 }
 
-/** The tokens of these listings, in the reader's own word numbers. */
+/** Tokens of these listings, with word numbers private to this reader. */
 export interface TextsRead {
   tokens: Uint32Array<ArrayBuffer>;
   ends: Uint32Array<ArrayBuffer>;
-  /** Words that are in no earlier answer, in the order of their numbers. */
+  /** Words that no earlier answer contained, in the order of their numbers. */
   newWords: string[];
 }
 
-/** Finds the words of listings: more than half of the work of indexing, and independent of the index. */
+/** Tokenizes listings. This is more than half of the indexing work and does not need the index. */
 export function createTextReader(): (texts: TextsToRead) => Answered<TextsRead> {
   const slots = createWordSlots();
   const chars = createWordChars();
@@ -51,50 +51,50 @@ export function createTextReader(): (texts: TextsToRead) => Answered<TextsRead> 
   };
 }
 
-/** Translates another reader's word numbers to ours. */
-export interface WordsElsewhere {
+/** Translates a reader's word numbers to the word table's. */
+export interface ReaderWords {
   readonly texts: string[];
-  /** By their number: our number, or 0 while unknown. */
+  /** The table's number by the reader's number, or 0 if it was not looked up yet. */
   numbers: Uint32Array;
   /** The word table's count of removals when these numbers were looked up. */
   removals: number;
 }
 
-export function createWordsElsewhere(): WordsElsewhere {
+export function createReaderWords(): ReaderWords {
   return { texts: new Array(FIRST_WORD).fill(''), numbers: new Uint32Array(1_024), removals: 0 };
 }
 
-export function learnWords(elsewhere: WordsElsewhere, words: readonly string[]): void {
-  for (const word of words) elsewhere.texts.push(word);
-  if (elsewhere.texts.length > elsewhere.numbers.length)
-    elsewhere.numbers = withCapacity(elsewhere.numbers, elsewhere.texts.length);
+export function learnWords(readerWords: ReaderWords, words: readonly string[]): void {
+  for (const word of words) readerWords.texts.push(word);
+  if (readerWords.texts.length > readerWords.numbers.length)
+    readerWords.numbers = withCapacity(readerWords.numbers, readerWords.texts.length);
 }
 
-/** Adds the tokens with our word numbers. The caller must count a listing for each word. */
+/** Adds the tokens with the table's word numbers. The caller must count a listing for each word. */
 export function addTranslated(
   list: TokenList,
   table: WordTable,
-  elsewhere: WordsElsewhere,
+  readerWords: ReaderWords,
   read: { tokens: Uint32Array; from: number; to: number },
 ): void {
   // A removed word's number may belong to another word by now. Removals are rare, so look up all words again.
-  if (elsewhere.removals !== table.removals) {
-    elsewhere.numbers.fill(0);
-    elsewhere.removals = table.removals;
+  if (readerWords.removals !== table.removals) {
+    readerWords.numbers.fill(0);
+    readerWords.removals = table.removals;
   }
-  const { numbers } = elsewhere;
+  const { numbers } = readerWords;
   for (let at = read.from; at < read.to; at += 1) {
     const token = read.tokens[at] as number;
     if (token < FIRST_WORD) addToken(list, token);
-    else addToken(list, (numbers[token] as number) || lookUp(table, elsewhere, token));
+    else addToken(list, (numbers[token] as number) || lookUpWord(table, readerWords, token));
   }
 }
 
 const lookupBuffer = createCodeBuffer();
 
-function lookUp(table: WordTable, elsewhere: WordsElsewhere, token: number): number {
-  const word = elsewhere.texts[token] ?? '';
+function lookUpWord(table: WordTable, readerWords: ReaderWords, token: number): number {
+  const word = readerWords.texts[token] ?? '';
   const id = internWord(table, writeCodes(lookupBuffer, word), 0, word.length);
-  elsewhere.numbers[token] = id;
+  readerWords.numbers[token] = id;
   return id;
 }

@@ -3,10 +3,10 @@ import { addStemLevels, type StemTable, setStemLevel } from './stem-table.ts';
 import { decodeTokens } from './tokens.ts';
 import type { WordTable } from './word-table.ts';
 
-/** Levels not yet written to their sets. Writing many listings set by set fetches each set once: indexing takes half as long. */
+/** Levels not yet written to their sets. Writing many listings set by set fetches each set once, which halves the time of indexing. */
 interface WaitingLevels {
   readonly stems: Uint32Array;
-  /** Listing and level as one number, like the entries of a set. */
+  /** Listing * 8 + level, like the entries of a set. */
   readonly entries: Uint32Array;
   count: number;
   starts: Uint32Array;
@@ -14,7 +14,7 @@ interface WaitingLevels {
 }
 
 const CAPACITY = 1 << 17;
-/** Fewer are not worth sorting. */
+/** Fewer entries are not worth sorting. */
 const SORTED_FROM = 4_096;
 
 export function createWaitingLevels(capacity = CAPACITY): WaitingLevels {
@@ -34,12 +34,12 @@ export function addWaiting(waiting: WaitingLevels, table: StemTable, stem: numbe
   waiting.count += 1;
 }
 
-/** Call it before any set is read, and before a level is changed in another way. */
+/** Call it before a set is read or a level is changed in another way. */
 export function writeWaiting(waiting: WaitingLevels, table: StemTable): void {
   const { count } = waiting;
   if (count === 0) return;
   waiting.count = 0;
-  // Sorting scans all stems.
+  // Write few entries directly, because sorting scans all stems.
   if (count < SORTED_FROM || count * 16 < table.texts.length) {
     for (let index = 0; index < count; index += 1) {
       const entry = waiting.entries[index] as number;
@@ -56,7 +56,7 @@ export function writeWaiting(waiting: WaitingLevels, table: StemTable): void {
   }
 }
 
-/** A counting sort: within a stem, listings keep their order. Afterwards `starts` holds where each stem ends. */
+/** Sorts by counting, which keeps the order of listings within a stem. Afterwards `starts` holds the end of each stem. */
 function sortByStem(waiting: WaitingLevels, table: StemTable, count: number): void {
   const { stems, entries, sorted } = waiting;
   const size = table.texts.length + 1;
@@ -70,9 +70,9 @@ function sortByStem(waiting: WaitingLevels, table: StemTable, count: number): vo
   for (let stem = 1; stem < size; stem += 1) starts[stem] = (starts[stem] as number) + (starts[stem - 1] as number);
   for (let index = 0; index < count; index += 1) {
     const stem = stems[index] as number;
-    const place = starts[stem] as number;
-    sorted[place] = entries[index] as number;
-    starts[stem] = place + 1;
+    const position = starts[stem] as number;
+    sorted[position] = entries[index] as number;
+    starts[stem] = position + 1;
   }
 }
 
@@ -87,13 +87,13 @@ export interface TextState {
   readonly sequences: ByteRuns;
   readonly waiting: WaitingLevels;
   listings: number;
-  /** The highest listing id ever put. */
+  /** Highest listing id ever put. */
   highest: number;
 }
 
 let tokens = new Uint32Array(1024);
 
-/** The tokens of a listing, up to `count`, in an array that the next call overwrites. */
+/** Tokens of a listing, up to `count`, in an array that the next call overwrites. */
 export interface ListingTokens {
   readonly tokens: Uint32Array;
   readonly count: number;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { decodeTokens, encodeTokens, hasInRow, MOST_BYTES } from './tokens.ts';
+import { decodeTokens, encodeTokens, hasSequence, MOST_BYTES } from './tokens.ts';
 
 const edges = [0, 1, 2, 159, 160, 161, 415, 416, 22_687, 22_688, 22_689, 481_439, 481_440, 16_777_216, 4_294_967_295];
 const token = fc.oneof(fc.constantFrom(...edges), fc.nat(400), fc.nat(600_000));
@@ -32,7 +32,7 @@ test('a row of tokens is found in the bytes exactly where it is one in the token
     fc.property(close, close, row, (before, tokens, wanted) => {
       const isThere = tokens.some((_, at) => wanted.every((one, index) => tokens[at + index] === one));
       const bytes = encode([...before, ...tokens, ...wanted]);
-      const found = hasInRow(bytes, encode(before).length, encode(tokens).length, encode(wanted));
+      const found = hasSequence(bytes, encode(before).length, encode(tokens).length, encode(wanted));
       expect(found).toBe(isThere);
     }),
     { numRuns: 1_000 },

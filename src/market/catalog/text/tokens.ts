@@ -1,7 +1,7 @@
 import { withCapacity } from '../byte-runs.ts';
 import { readWords, type WordSink } from './tokenize.ts';
 
-/** A listing's text as numbers: word ids, marks after fields and between tags. Frequent words get small ids, encoded in fewer bytes. */
+/** A listing's text is a sequence of word ids, with marks after fields and tags. Frequent words get small ids, which take fewer bytes. */
 export const END_OF_FIELD = 0;
 const BREAK = 1;
 export const FIRST_WORD = 2;
@@ -73,20 +73,20 @@ export function decodeTokens(bytes: Uint8Array, start: number, length: number, i
   return count;
 }
 
-/** Compares where tokens begin, since no token's bytes begin another's. Marks keep phrases from reaching across fields and tags. */
-export function hasInRow(bytes: Uint8Array, start: number, length: number, needle: Uint8Array): boolean {
+/** Returns whether `needle` occurs where a token begins; no token's bytes begin another's. Marks keep phrases within one field or tag. */
+export function hasSequence(bytes: Uint8Array, start: number, length: number, needle: Uint8Array): boolean {
   const last = start + length - needle.length;
   const wanted = needle[0];
   let at = start;
   while (at <= last) {
     const first = bytes[at] as number;
-    if (first === wanted && isAt(bytes, at, needle)) return true;
+    if (first === wanted && matchesAt(bytes, at, needle)) return true;
     at += first < TWO_BYTES ? 1 : first < THREE_BYTES ? 2 : first < FIVE_BYTES ? 3 : 5;
   }
   return false;
 }
 
-function isAt(bytes: Uint8Array, at: number, needle: Uint8Array): boolean {
+function matchesAt(bytes: Uint8Array, at: number, needle: Uint8Array): boolean {
   for (let index = 1; index < needle.length; index += 1) {
     if (bytes[at + index] !== needle[index]) return false;
   }

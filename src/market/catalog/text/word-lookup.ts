@@ -1,8 +1,8 @@
 import { withCapacity } from '../byte-runs.ts';
 
-/** Finds a word's number within a longer text. A Map would need a string per lookup: half of the time of indexing. Linear probing. */
+/** Hash table (linear probing) that finds words within a longer text. A Map would need a string per lookup: half of the indexing time. */
 export interface WordSlots {
-  /** Number and hash in turn; number 0 is an empty slot. */
+  /** Number and hash alternate. The number 0 marks an empty slot. */
   slots: Uint32Array;
   count: number;
 }
@@ -20,7 +20,7 @@ export function hashOf(codes: Uint16Array, start: number, end: number): number {
   return Math.imul(hash, 0x2c1b3c6d) >>> 0;
 }
 
-/** Returns the number of the word from `start` to `end`; 0: unknown. */
+/** Returns the number of the word from `start` to `end`, or 0 if it is unknown. */
 export function findWord(
   table: WordSlots,
   chars: WordChars,
@@ -41,7 +41,7 @@ export function findWord(
 }
 
 export function addSlot(table: WordSlots, id: number, hash: number): void {
-  // At most half full, so that probes stay short.
+  // Keep the table at most half full, so that probes stay short.
   if (table.count * 4 >= table.slots.length) growSlots(table);
   table.count += 1;
   insertSlot(table.slots, id, hash);
@@ -80,11 +80,11 @@ function growSlots(table: WordSlots): void {
   }
 }
 
-/** The characters of all words, by number: comparing strings is slow per character. The length precedes them, for one memory access. */
+/** Characters of all words, because comparing strings is slow. A word's length precedes its characters, to read both in one access. */
 export interface WordChars {
   codes: Uint16Array;
   end: number;
-  /** 0: no word has this number. */
+  /** Start by word number, or 0 if no word has this number. */
   starts: Uint32Array;
 }
 

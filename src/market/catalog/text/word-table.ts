@@ -23,11 +23,11 @@ export interface WordTable {
   readonly texts: string[];
   readonly stemTable: StemTable;
   readonly free: number[];
-  /** Counts removed words: while it is unchanged, every number keeps its word. */
+  /** Number of removed words. While it is unchanged, every number keeps its word. */
   removals: number;
   listings: Uint32Array;
   stems: Uint32Array;
-  /** One bit per letter of the word: words with a similar spelling have similar masks. */
+  /** One bit per letter of the word. Words with a similar spelling have similar masks. */
   masks: Uint32Array;
   /** Groups words by their first three characters, to find beginnings. Group 0 is for shorter words and keeps no list. */
   groups: Uint32Array;
@@ -58,7 +58,7 @@ export function createWordTable(stemTable: StemTable): WordTable {
 
 const lookupBuffer = createCodeBuffer();
 
-/** Returns the number of a word; 0 when no live listing has it. */
+/** Returns the number of a word, or 0 if no live listing has it. */
 export function wordId(table: WordTable, word: string): number {
   const codes = writeCodes(lookupBuffer, word);
   const hash = hashOf(codes, 0, word.length);
@@ -120,7 +120,7 @@ function removeWord(table: WordTable, id: number): void {
   table.removals += 1;
 }
 
-/** Returns the group of words that begin like this one; 0 when it is too short. */
+/** Returns the group of words that begin like this one, or 0 if it is too short. */
 export function groupOf(table: WordTable, word: string): number {
   if (word.length < SHORTEST_BEGINNING) return 0;
   const start = word.slice(0, SHORTEST_BEGINNING);
@@ -144,7 +144,7 @@ export function letterMask(word: string): number {
   return mask >>> 0;
 }
 
-/** An estimate: the runtime's own overhead cannot be measured. */
+/** Estimates the size, because the runtime's own overhead cannot be measured. */
 export function wordBytes(table: WordTable): number {
   return table.slots.slots.byteLength + charsBytes(table.chars) + table.slots.count * 110 + table.listings.length * 20;
 }

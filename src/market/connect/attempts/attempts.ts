@@ -31,7 +31,7 @@ interface ProofCall {
   clientNetwork: string;
 }
 
-/** Proves which store an attempt to connect is for. Every try counts against its network's quota, and five wrong ones end the attempt. */
+/** Proves which store an attempt to connect is for. Every try counts against its network's quota, and five wrong tries end the attempt. */
 export async function proveAttempt(market: Market, call: ProofCall): Promise<{ handle: string }> {
   const { clock, database } = market;
   if ('pairingCode' in call.shown) mustBeOpen(market.config, 'pair');
@@ -39,13 +39,13 @@ export async function proveAttempt(market: Market, call: ProofCall): Promise<{ h
   const at = new Date(clock.now());
   await sweepAttempts(database, new Date(at.getTime() - KEPT_MS));
   const merchant = 'key' in call.shown ? await authenticate(market, call.shown.key) : null;
-  // Throw only after the commit: a rollback would forget the wrong try.
-  const outcome = await database.transaction((tx) => judgeProof(tx, market, call, { merchant, at }));
+  // Throw only after the commit, because a rollback would lose the wrong try.
+  const outcome = await database.transaction((tx) => checkProof(tx, market, call, { merchant, at }));
   if (outcome instanceof Refusal) throw outcome;
   return outcome;
 }
 
-async function judgeProof(
+async function checkProof(
   tx: Tx,
   market: Market,
   { uid, shown }: ProofCall,
@@ -62,7 +62,7 @@ async function judgeProof(
     return new Refusal('key' in shown ? 'key_invalid' : 'pairing_code_refused');
   }
   if (attempt.proof !== null && attempt.proof.merchantId !== proof.merchantId) {
-    // Throwing rolls back, so that the code is not used up.
+    // Throw, because the rollback keeps the code usable.
     throw new Refusal('connection_closed', { detail: 'This attempt to connect is already about another store.' });
   }
   await recordProof(tx, hash, proof, at);
@@ -80,7 +80,7 @@ async function proofByCode(tx: Tx, { config, pepper }: Market, code: string, at:
 
 type AttemptContext = Pick<Market, 'clock'> & { database: Database };
 
-/** Records the user's consent, once. The proof must still hold: the key must not have been replaced since. */
+/** Records the user's consent, once. Refuses if the key was replaced since the proof. */
 export async function allowAttempt({ clock, database }: AttemptContext, uid: string): Promise<SignInProof> {
   const at = new Date(clock.now());
   const hash = sha256(uid);
@@ -98,7 +98,7 @@ export async function allowAttempt({ clock, database }: AttemptContext, uid: str
   });
 }
 
-/** Records the user's refusal, once. It needs no proof, and works after too many wrong tries too. */
+/** Records the user's refusal, once. It needs no proof and works even after too many wrong tries. */
 export async function cancelAttempt({ clock, database }: AttemptContext, uid: string): Promise<void> {
   const at = new Date(clock.now());
   const hash = sha256(uid);
@@ -115,9 +115,9 @@ export async function reopenAttempt({ database }: Pick<AttemptContext, 'database
 }
 
 interface AttemptStatus {
-  /** No further proof or consent is accepted. */
+  /** True if no further proof or consent is accepted. */
   isOver: boolean;
-  /** Handle of the proven store; null if none is proven, or its key was replaced. */
+  /** Handle of the proven store. Null if none is proven or its key was replaced. */
   provenAs: string | null;
 }
 

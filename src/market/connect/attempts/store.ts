@@ -7,7 +7,7 @@ interface Attempt {
   wrongTries: number;
   proof: SignInProof | null;
   handle: string | null;
-  /** Whether the key in force at the time of the proof still is. */
+  /** Whether the key that was in force at the time of the proof still is. */
   isCurrent: boolean;
   isDecided: boolean;
 }
@@ -22,7 +22,7 @@ interface AttemptRow {
   is_decided: boolean;
 }
 
-const READ = sql`
+const SELECT_ATTEMPT = sql`
   select wrong_tries, merchant_id, key_id, proved_by, decided_at is not null as is_decided,
     (select handle from merchants where merchants.id = merchant_id) as handle,
     exists (select from merchant_keys where merchant_keys.id = key_id and revoked_at is null) as is_current
@@ -30,10 +30,10 @@ const READ = sql`
 
 /** Returns null if nothing was tried yet. */
 export async function readAttempt(database: Queryable, hash: Buffer): Promise<Attempt | null> {
-  return attemptOf(await database.maybe<AttemptRow>(sql`${READ} where interaction_hash = ${hash}`));
+  return attemptOf(await database.maybe<AttemptRow>(sql`${SELECT_ATTEMPT} where interaction_hash = ${hash}`));
 }
 
-/** Locks the attempt's row, and inserts it first if needed, so that its steps run one at a time. */
+/** Locks the attempt's row, inserting it first if needed, so that its steps run one at a time. */
 export async function holdAttempt(tx: Tx, hash: Buffer, at: Date): Promise<Attempt | null> {
   await tx.run(sql`
     insert into connect_proofs (interaction_hash, begun_at) values (${hash}, ${at}) on conflict do nothing`);
@@ -76,7 +76,7 @@ export async function forgetDecision(database: Queryable, hash: Buffer): Promise
     update connect_proofs set decided_at = null, decided_as = null where interaction_hash = ${hash}`);
 }
 
-/** Uses up a pairing code. Returns its merchant with the current key; null if the code or the key is not in force. */
+/** Uses up a pairing code. Returns its merchant with the current key, or null if the code or the key is not in force. */
 export async function redeemCode(
   tx: Tx,
   hashes: readonly Buffer[],
@@ -92,7 +92,6 @@ export async function redeemCode(
   return row === null ? null : { merchantId: row.merchant_id, keyId: row.key_id };
 }
 
-/** Deletes a batch of old attempts. */
 export async function sweepAttempts(database: Queryable, begunBefore: Date): Promise<void> {
   await database.run(sql`
     delete from connect_proofs where interaction_hash = any (array(

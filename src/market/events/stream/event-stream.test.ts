@@ -15,10 +15,10 @@ import { mountEventStream } from './mount-event-stream.ts';
 const KINDS: readonly EventKind[] = ['sale', 'rotate', 'listing', 'withdrawal', 'sale'];
 const db = testDatabase({ inventedEvents: true });
 
-/** The kind of every event in the log, in order. */
+/** Kinds of all events in the log, in order. */
 const log: EventKind[] = [];
 
-/** Queues in one transaction and numbers after its commit, as the market does. */
+/** Queues events in one transaction and numbers them after its commit, as the market does. */
 async function append(count: number, detail: Record<string, JsonValue> = {}, of = KINDS): Promise<void> {
   const { database } = db;
   const kinds = Array.from({ length: count }, (_, index) => of[(log.length + index) % of.length] ?? 'sale');
@@ -31,14 +31,14 @@ async function append(count: number, detail: Record<string, JsonValue> = {}, of 
   log.push(...kinds);
 }
 
-/** The ids after this one whose kind the test takes. */
+/** Returns the ids after `after` whose kind the test accepts. */
 function idsAfter(after: number, takes: (kind: EventKind) => boolean = () => true): number[] {
   return log.flatMap((kind, index) => (index >= after && takes(kind) ? [index + 1] : []));
 }
 
 beforeAll(() => append(12));
 
-/** Starts a server of its own. It hears of new events when told to look, like a process that follows the database. */
+/** Starts a separate server. It learns of new events only when told to look, like a process that follows the database. */
 async function serve(changed: Partial<EventStreamOptions> = {}) {
   const { database } = db;
   const tail = createEventTail();
@@ -230,10 +230,10 @@ describe('clients', () => {
 
   it('that do not read are disconnected, and delay no other client', async () => {
     const { port, stream, look } = await serve({ page: 2, beatMs: 20 });
-    // More than both ends of a connection buffer.
+    // Send more than both ends of a connection buffer.
     const [count, size] = [14, 700_000];
     const begun = log.length;
-    // A kind in neither of the views that the tail keeps.
+    // Use a kind that is in neither of the views that the tail keeps.
     await append(count, { much: 'a'.repeat(size) }, ['rotate']);
     await look();
     const idle = await openSocket(port, get(`?last_event_id=${begun}`));

@@ -9,13 +9,13 @@ import type { EventTail } from '../read-events.ts';
 import { createBacklog, createRecentEvents, type StreamFilter } from './recent-events.ts';
 import { createSlots, type SlotOptions, slotOptions } from './slots.ts';
 
-const BEAT_MS = 10_000;
-/** Heartbeats without any bytes being taken, after which a client is disconnected. */
-const MOST_STALLED = 6;
+const HEARTBEAT_MS = 10_000;
+/** A client is disconnected after this many heartbeats in which it took no bytes. */
+const MOST_STALLED_BEATS = 6;
 const RESTART_RETRY_SECONDS = 2;
 
 const HEARTBEAT = Buffer.from(':\n\n');
-const LAST_WORD = Buffer.from(': the market is stopping; reconnect with the last id\n\n');
+const STOPPING = Buffer.from(': the market is stopping; reconnect with the last id\n\n');
 const SLOT_TAKEN = Buffer.from(': another client took this slot; reconnect with the last id\n\n');
 
 export interface EventStreamOptions extends Partial<SlotOptions> {
@@ -24,36 +24,36 @@ export interface EventStreamOptions extends Partial<SlotOptions> {
   log: Log;
   tail: EventTail;
   beatMs?: number;
-  /** Events in memory, and per page when a client reads from the database. */
+  /** Events kept in memory. `page` is the number of events per page if a client reads from the database. */
   keptEvents?: number;
   page?: number;
 }
 
 interface StreamRequest {
   filter: StreamFilter;
-  /** The last event the client has; null: start with the next one. */
+  /** Id of the last event the client has. Null to start with the next one. */
   after: number | null;
   clientNetwork: string;
 }
 
 export interface EventStream {
-  /** The tail to keep up to date; the stream is notified of news. */
+  /** Wraps the tail, so that the stream is notified of news. Read the tail through it. */
   follower: FollowedTail;
-  /** The newest event this process knows. */
+  /** Id of the newest event this process knows. */
   head(): number;
-  /** Takes a slot or refuses. Returns the two parts of the answer. */
+  /** Takes a slot or refuses. Returns the functions that start the stream and free the slot. */
   admit(request: StreamRequest): { listen(listener: Listener): void; release(): void };
   open(): number;
   stop(): Promise<void>;
 }
 
-/** There may be thousands, so a client keeps no queue: missing events are read again from its cursor. */
+/** A connected client. It has no queue, because there may be thousands: missing events are read again from its cursor. */
 interface Client {
   readonly filter: StreamFilter;
   readonly listener: Listener;
-  /** Everything up to here was written or is not for this client. */
+  /** All events up to here were written or do not match its filter. */
   cursor: number;
-  /** `reading`: a page is being read. `full`: it accepts no bytes now. */
+  /** `reading` while a page is being read, `full` while it accepts no bytes. */
   state: 'ready' | 'reading' | 'full' | 'gone';
   /** True if no bytes were written since the last heartbeat. */
   quiet: boolean;
@@ -81,7 +81,7 @@ export function createEventStream(options: EventStreamOptions): EventStream {
     };
     const sendHeartbeats = async (): Promise<void> => {
       while (!stopped.aborted) {
-        await clock.sleep(options.beatMs ?? BEAT_MS, stopped);
+        await clock.sleep(options.beatMs ?? HEARTBEAT_MS, stopped);
         if (!stopped.aborted) await forEachInSlices(clients, flow.sendHeartbeat);
       }
     };
@@ -103,7 +103,7 @@ export function createEventStream(options: EventStreamOptions): EventStream {
       return {
         listen: (listener) => {
           if (isEvicted) return listener.end(SLOT_TAKEN);
-          if (isGone || stopped.aborted) return listener.end(LAST_WORD);
+          if (isGone || stopped.aborted) return listener.end(STOPPING);
           running ??= start();
           const cursor = after ?? tail.version();
           client = { filter, listener, cursor, state: 'ready', quiet: false, stalledBeats: 0 };
@@ -123,13 +123,13 @@ export function createEventStream(options: EventStreamOptions): EventStream {
     stop: async () => {
       stopping.abort();
       news.send();
-      for (const { listener } of clients) listener.end(LAST_WORD);
+      for (const { listener } of clients) listener.end(STOPPING);
       await running;
     },
   };
 }
 
-/** Sends bytes to a client from memory or, if its cursor is older than that, from the database; never from both at once. */
+/** Sends bytes to a client from memory or, if its cursor is older, from the database; never from both at the same time. */
 function createFlow(options: EventStreamOptions, stopped: AbortSignal, head: () => number) {
   const recent = createRecentEvents(options.keptEvents);
 
@@ -151,7 +151,7 @@ function createFlow(options: EventStreamOptions, stopped: AbortSignal, head: () 
         readBacklog(client);
         return;
       }
-      // Not in memory yet: the next round continues here.
+      // The event is not in memory yet. The next round continues here.
       if (client.cursor >= recent.last()) return;
       const { bytes, upTo } = recent.after(client.cursor, client.filter);
       client.cursor = upTo;
@@ -173,14 +173,14 @@ function createFlow(options: EventStreamOptions, stopped: AbortSignal, head: () 
   return {
     sendNext,
     greet: (client: Client, live: boolean): void => {
-      // An id alone is no event. With it, a client cut off before the first event misses none.
+      // An id alone is not an event. It ensures that a client cut off before its first event misses none.
       deliver(client, Buffer.from(`: the public log\nretry: 2000\n${live ? `id: ${client.cursor}\n` : ''}\n`));
       sendNext(client);
     },
     sendHeartbeat: (client: Client): void => {
       if (client.state === 'full') {
         client.stalledBeats += 1;
-        if (client.stalledBeats >= MOST_STALLED) client.listener.cut();
+        if (client.stalledBeats >= MOST_STALLED_BEATS) client.listener.cut();
       } else if (client.state === 'ready') {
         if (client.quiet) deliver(client, HEARTBEAT);
         client.quiet = true;
@@ -193,7 +193,7 @@ function createFlow(options: EventStreamOptions, stopped: AbortSignal, head: () 
 
 type FollowedTail = Pick<EventTail, 'read'>;
 
-/** Wraps a tail to call `notify` on news. That may happen in the middle of a transaction. */
+/** Wraps a tail to call `notify` on news, possibly in the middle of a transaction. */
 function followTail(tail: EventTail, notify: () => void): FollowedTail {
   return {
     read: async (queryable) => {
@@ -209,18 +209,18 @@ function followTail(tail: EventTail, notify: () => void): FollowedTail {
   };
 }
 
-/** The pause between rounds: news within it is sent together. */
-const EVERY_MS = 100;
-/** Each round is followed by a pause this many times as long, so that listeners never starve other work. */
-const REST = 4;
-const LONGEST_REST_MS = 1_000;
+/** Shortest pause between rounds. News that arrives meanwhile is sent together. */
+const ROUND_EVERY_MS = 100;
+/** The pause is this many times as long as the round before it, so that streams never starve other work. */
+const PAUSE_FACTOR = 4;
+const LONGEST_PAUSE_MS = 1_000;
 const RETRY_MS = 1_000;
-/** Clients handled without yielding. */
-const SLICE = 50;
+/** Clients handled before yielding. */
+const CLIENTS_PER_SLICE = 50;
 
 interface Signal {
   send(): void;
-  /** Resolves when `send` was called after the last `received`. */
+  /** Resolves once `send` was called after the last `received`. */
   received(): Promise<void>;
 }
 
@@ -240,7 +240,7 @@ function createSignal(): Signal {
   };
 }
 
-/** Runs in a loop of its own, since `send` may be called in the middle of a transaction and a round queries the database. */
+/** Runs rounds in a loop of its own, because `send` may be called in the middle of a transaction and a round queries the database. */
 async function runOnSignal(
   { clock, log, stopped }: { clock: Clock; log: Log; stopped: AbortSignal },
   signal: Signal,
@@ -261,17 +261,17 @@ async function runOnSignal(
       signal.send();
       await clock.sleep(RETRY_MS, stopped);
     }
-    const rest = Math.min((clock.now() - begun) * REST, LONGEST_REST_MS);
-    await clock.sleep(Math.max(rest, EVERY_MS), stopped);
+    const rest = Math.min((clock.now() - begun) * PAUSE_FACTOR, LONGEST_PAUSE_MS);
+    await clock.sleep(Math.max(rest, ROUND_EVERY_MS), stopped);
   }
 }
 
-/** Acts on all items in slices. Items added meanwhile are included, removed ones are not. */
+/** Acts on all items in slices. Includes items added meanwhile, but not removed ones. */
 async function forEachInSlices<Item>(items: Iterable<Item>, act: (item: Item) => void): Promise<void> {
   let done = 0;
   for (const item of items) {
     act(item);
     done += 1;
-    if (done % SLICE === 0) await yieldToEventLoop();
+    if (done % CLIENTS_PER_SLICE === 0) await yieldToEventLoop();
   }
 }

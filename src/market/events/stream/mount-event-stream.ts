@@ -19,17 +19,17 @@ const query = z
   })
   .refine(({ kind, scope }) => kind === undefined || scope === undefined, 'give kind or scope, not both');
 
-/** 0 comes before the first event. */
+/** 0 stands for the position before the first event. */
 const EVENT_ID = /^(?:0|[1-9]\d{0,14})$/;
 
 const HEADERS = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-store',
-  // Buffering proxies would hold events back.
+  // Keep proxies from buffering, which would delay events.
   'x-accel-buffering': 'no',
 };
 
-/** Streams the records of /api/events, oldest first, to each client that listens. */
+/** Streams the records of /api/events to each client, oldest first. */
 export function mountEventStream(database: Database, stream: EventStream): ExtraRoute {
   return {
     method: 'GET',
@@ -47,7 +47,7 @@ export function mountEventStream(database: Database, stream: EventStream): Extra
   };
 }
 
-/** The header takes precedence: a reconnecting browser repeats its original URL. */
+/** Reads the header first, because a reconnecting browser repeats its original URL. */
 async function readLastEventId(
   { headers }: Incoming,
   inQuery: string | undefined,
@@ -56,7 +56,7 @@ async function readLastEventId(
   const text = headers['last-event-id'] ?? inQuery;
   if (text === undefined) return null;
   const id = typeof text === 'string' && EVENT_ID.test(text) ? Number(text) : null;
-  // Another process may have sent events this one has not heard of yet.
+  // Another process may have sent events that this one does not know yet.
   const isKnown = id !== null && (id <= stream.head() || id <= (await readNewestEventId(database)));
   if (!isKnown) throw new Refusal('cursor_invalid', { detail: 'Last-Event-ID does not name an event of the log.' });
   return id;

@@ -4,7 +4,7 @@ import type { Log } from '../../../platform/log.ts';
 import { toRecord } from '../read-events.ts';
 import { readEventsAfter, type StreamedFilter, type StreamRow } from '../store.ts';
 
-/** Shared by all clients, so that catching up leaves the database to buyers. */
+/** Shared by all clients, so that clients that catch up leave the database to buyers. */
 const PAGES_AT_ONCE = 2;
 const PAGE = 100;
 const RETRY_MS = 1_000;
@@ -22,11 +22,11 @@ interface BacklogOptions<Client extends BehindClient> {
   page?: number;
   head(): number;
   isGone(client: Client): boolean;
-  /** Called after the cursor moved; null: no event up to there is for this client. */
+  /** Called after the cursor moved. `bytes` is null if no event up to there matches the client's filter. */
   take(client: Client, bytes: Buffer | null): void;
 }
 
-/** Reads pages for clients whose cursor is no longer in memory: one at a time per client, in turn, a few in all. */
+/** Reads pages for clients whose cursor is no longer in memory: one page at a time per client, in turn, and a few in total. */
 export function createBacklog<Client extends BehindClient>(options: BacklogOptions<Client>): (client: Client) => void {
   const { database, clock, log, stopped, isGone, take, page = PAGE } = options;
   const waiting: Client[] = [];
@@ -68,38 +68,38 @@ export function createBacklog<Client extends BehindClient>(options: BacklogOptio
   };
 }
 
-/** A client further behind reads pages from the database. */
+/** Clients further behind read pages from the database. */
 const EVENTS_KEPT = 1_000;
-/** Sent to a client at once: about what a connection takes without waiting. */
+/** Size of what a client gets at once, about what a connection takes without waiting. */
 const PORTION_BYTES = 65_536;
-/** Nearly all clients need one of a few portions; reconnecting ones are each elsewhere. */
+/** Few are enough, because nearly all clients need one of a few portions. Only reconnecting clients need others. */
 const PORTIONS_KEPT = 32;
 
 export interface Portion {
-  /** Null: nothing in it matches the filter. */
+  /** Null if no event in it matches the filter. */
   bytes: Buffer | null;
   upTo: number;
 }
 
-/** The newest events as sent, encoded once for all clients. Restarts after a gap in the ids, so that an id is an index. */
+/** The newest events as sent, encoded once for all clients. Restarts after a gap in the ids, because an id determines its index. */
 export interface RecentEvents {
-  /** All events after this one are in memory, up to `last`. */
+  /** Id of the event before the first in memory. All events after it, up to `last`, are in memory. */
   base(): number;
   last(): number;
-  /** Drops everything, when no client listens. */
+  /** Drops all events and continues after `upTo`, for example when no client listens. */
   forget(upTo: number): void;
   readTo(queryable: Queryable, upTo: number): Promise<void>;
-  /** Returns what follows an event not before `base`. Equal requests share the same bytes. */
+  /** Returns the events after `cursor`, which must not be before `base`. Equal requests share the same bytes. */
   after(cursor: number, filter: StreamFilter): Portion;
 }
 
-interface Recent extends Pick<StreamRow, 'kind' | 'in_door' | 'in_window'> {
+interface RecentEvent extends Pick<StreamRow, 'kind' | 'in_door' | 'in_window'> {
   bytes: Buffer;
 }
 
 export function createRecentEvents(most = EVENTS_KEPT): RecentEvents {
   let base = 0;
-  let events: Recent[] = [];
+  let events: RecentEvent[] = [];
   const portions = new Map<string, Portion>();
   const last = (): number => base + events.length;
 
@@ -129,13 +129,13 @@ export function createRecentEvents(most = EVENTS_KEPT): RecentEvents {
       if (upTo - last() > most) forget(upTo - most);
       const rows = await readEventsAfter(queryable, null, { afterId: last(), upToId: upTo, limit: most });
       for (const row of rows) {
-        // A recovery has skipped ids.
+        // Ids have a gap after a recovery.
         if (Number(row.id) !== last() + 1) forget(Number(row.id) - 1);
         events.push({ ...row, bytes: encodeEvent(row) });
       }
-      const over = Math.max(0, events.length - most);
-      events.splice(0, over);
-      base += over;
+      const excess = Math.max(0, events.length - most);
+      events.splice(0, excess);
+      base += excess;
       portions.clear();
     },
     after: (cursor, filter) => {
@@ -150,7 +150,7 @@ export function createRecentEvents(most = EVENTS_KEPT): RecentEvents {
   };
 }
 
-/** Encodes a server-sent event: the record of a page of the log, as one line of JSON. */
+/** Encodes an event for the stream: the same record as in a page of the log, as one line of JSON. */
 function encodeEvent({ id, canonical }: Pick<StreamRow, 'id' | 'canonical'>): Buffer {
   const record = toRecord(id, canonical);
   return Buffer.from(`id: ${record.id}\nevent: ${record.kind}\ndata: ${JSON.stringify(record)}\n\n`);
@@ -165,7 +165,7 @@ export interface StreamFilter {
 
 const knownFilters = new Map<string, StreamFilter>();
 
-/** Caches without limit: kinds and scopes are few. */
+/** Caches without limit, because kinds and scopes are few. */
 export function streamFilter(of: StreamedFilter): StreamFilter {
   const key = of === null ? 'all' : 'kind' in of ? `kind ${of.kind}` : `scope ${of.scope}`;
   const filter = knownFilters.get(key) ?? { key, of, takes: testOf(of) };

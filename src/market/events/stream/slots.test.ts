@@ -6,7 +6,7 @@ import { createSlots } from './slots.ts';
 
 const options = { most: 400, mostPerNetwork: 10, networksPerSite: 10, random: systemRandom };
 
-/** Takes and frees slots by address. */
+/** Returns functions that take and free slots by address. */
 function stream(changed: Partial<typeof options> = {}) {
   const take = createSlots({ ...options, ...changed });
   const held = new Map<number, { address: string; free: () => void }>();
@@ -35,10 +35,10 @@ describe('slots of the event stream', () => {
     const one = stream();
     for (let network = 1; network <= 40; network += 1)
       for (let time = 0; time < 10; time += 1) one.come(`10.1.${network}.1`);
-    // Three hundred first come, first served, and one each for the ten later networks.
+    // Three hundred slots are first come, first served; each of the ten later networks gets one.
     expect(one.of('10.1.')).toBe(310);
     expect(one.come('192.0.2.1')).not.toBeNull();
-    // A second stream may only take an unreserved slot.
+    // A second stream of a network may only take an unreserved slot.
     expect(one.come('192.0.2.1')).toBeNull();
   });
 

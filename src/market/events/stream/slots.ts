@@ -5,9 +5,9 @@ import { drawOf, type Random } from '../../../platform/random.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 
 const FULL_RETRY_SECONDS = 30;
-/** One in this many slots is reserved for networks without a stream. */
+/** Share of the slots (one in this many) reserved for networks without a stream. */
 const RESERVED_PART = 4;
-/** One region may hold one in this many of the reserved slots. */
+/** Share of the reserved slots (one in this many) that one region may hold. */
 const REGION_PART = 8;
 
 export interface SlotOptions {
@@ -28,14 +28,14 @@ interface Slot {
   site: string;
   region: string;
   isReserved: boolean;
-  /** Ends the stream: another client took its slot. */
+  /** Ends the stream because another client took its slot. */
   endStream(): void;
 }
 
 /**
- * Limits the streams in all and per network and site. Most slots are first come, first served; the rest is reserved for networks without a
- * stream, a few per region. When those are full too, a newcomer may evict a random stream from the region that holds most: that client
- * reconnects with its last id and misses nothing. Refuses, or returns the function that frees the slot.
+ * Limits the number of streams in total, per network and per site. Most slots are first come, first served; the rest is reserved for
+ * networks without a stream, a few per region. If those are taken too, a newcomer may evict a random stream of the region that holds most;
+ * the evicted client reconnects with its last id and misses nothing. Refuses, or returns the function that frees the slot.
  */
 export function createSlots({ most, mostPerNetwork, networksPerSite, random }: SlotOptions) {
   const reserved = Math.floor(most / RESERVED_PART);
@@ -57,7 +57,7 @@ export function createSlots({ most, mostPerNetwork, networksPerSite, random }: S
     if (step > 0) reservedSlots.set(slot.region, ofRegion.add(slot));
     else if (ofRegion.delete(slot) && ofRegion.size === 0) reservedSlots.delete(slot.region);
   };
-  /** Picks a random reserved slot of the fullest region, to evict; null when no region holds more than one. */
+  /** Picks a random reserved slot of the fullest region for eviction. Null if no region holds more than one. */
   const drawSlot = (): Slot | null => {
     const [fullest] = [...reservedSlots.values()].sort((a, b) => b.size - a.size);
     if (fullest === undefined || fullest.size < 2) return null;

@@ -37,7 +37,7 @@ export async function openPendingChange(
   const session = random.bytes(32).toString('base64url');
   const csrf = random.bytes(32).toString('base64url');
   await sweepPendingChanges(database, new Date(now - KEPT_DAYS * 86_400_000));
-  // 256 random bits need no pepper: they cannot be guessed.
+  // Hash without a pepper, because 256 random bits cannot be guessed.
   const hashes = { sessionHash: sha256(session), csrfHash: sha256(csrf) };
   await insertPendingChange(database, { ...hashes, createdAt: new Date(now), expiresAt, change });
   return { session, csrf, expires_at: isoTime(expiresAt) };
@@ -48,7 +48,7 @@ export interface PendingChangeSession {
   csrf: string;
 }
 
-/** Finds the session's pending change. A wrong csrf (another caller's) or kind is refused like a session that never existed. */
+/** Finds the session's pending change. A wrong csrf or kind gets the same not_found as an unknown session. */
 export async function findOwnPendingChange<Kind extends ChangeKind>(
   database: Queryable,
   kind: Kind,
@@ -71,10 +71,10 @@ function isOfKind<Kind extends ChangeKind>(
   return pending.change.kind === kind;
 }
 
-/** A confirm names the pending change and shows its new key. */
+/** A confirm names the pending change and shows the new key. */
 type Confirm = PresentedKey & { body: PendingChangeSession };
 
-/** Returns the change if it is the caller's, still open, and its new key is shown. */
+/** Returns the change. Refuses unless it is the caller's and still open, and its new key is shown. */
 export async function findConfirmableChange<Kind extends ChangeKind>(
   database: Queryable,
   kind: Kind,
@@ -87,7 +87,7 @@ export async function findConfirmableChange<Kind extends ChangeKind>(
   return pending.change;
 }
 
-/** Cancels the pending change; idempotent. A confirmed change cannot be canceled. */
+/** Cancels the pending change. Idempotent. A confirmed change cannot be canceled. */
 export async function cancelPendingChange(
   { database, clock }: Pick<Market, 'database' | 'clock'>,
   kind: ChangeKind,
@@ -110,7 +110,6 @@ export type ActionBody<Name extends IdentityEndpoint, Action extends Bodies<Name
   { action: Action }
 >;
 
-/** A call of one action of an identity endpoint. */
 export interface ActionCall<Name extends IdentityEndpoint, Action extends Bodies<Name>['action']> {
   body: ActionBody<Name, Action>;
   bearer: string | null;

@@ -19,14 +19,14 @@ interface Registration extends SecretHashes {
 interface Rotation extends KeyHash {
   kind: 'rotate';
   merchantId: bigint;
-  /** The key to be replaced. Once another has replaced it, this change can no longer be confirmed. */
+  /** The key to be replaced. If another change replaces it first, this change can no longer be confirmed. */
   begunByKey: bigint;
 }
 
 interface Recovery extends SecretHashes {
   kind: 'recovery';
   merchantId: bigint;
-  /** The set of codes to be burned. Once that is over, this change can no longer be confirmed. */
+  /** The set of codes to be burned. If it is no longer in force, this change can no longer be confirmed. */
   begunBySet: number;
 }
 
@@ -36,7 +36,7 @@ export type ChangeKind = IdentityChange['kind'];
 
 export type ChangeOfKind<Kind extends ChangeKind> = Extract<IdentityChange, { kind: Kind }>;
 
-/** A change begun at an identity endpoint, not in force before its confirm. */
+/** A change begun at an identity endpoint. It is not in force before its confirm. */
 export interface PendingChange<Change extends IdentityChange = IdentityChange> {
   csrfHash: Buffer;
   expiresAt: Date;
@@ -73,7 +73,7 @@ export async function insertPendingChange(database: Queryable, pending: NewPendi
       ${row.begunByKey}, ${row.begunBySet})`);
 }
 
-/** Deletes a few expired changes that were not confirmed. Confirmed ones stay: a later confirm must find them closed. */
+/** Deletes a few expired changes that were not confirmed. Confirmed ones stay, because a later confirm must find them closed. */
 export async function sweepPendingChanges(database: Queryable, expiredBefore: Date): Promise<number> {
   return database.run(sql`
     delete from identity_stages where session_hash = any (array(
@@ -148,7 +148,7 @@ export async function closePendingChange(
     where session_hash = ${sessionHash} and closed_at is null`);
 }
 
-/** Closes every open change of that merchant. Close the one being confirmed first. */
+/** Closes every open change of the merchant. Close the one being confirmed first. */
 export async function supersedePendingChanges(tx: Tx, merchantId: bigint, at: Date): Promise<void> {
   await tx.run(sql`update identity_stages set closed_at = ${at}, closed_as = 'superseded'
     where merchant_id = ${merchantId} and closed_at is null`);

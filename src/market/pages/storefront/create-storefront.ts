@@ -15,7 +15,7 @@ import {
 import type { MemoryAnswer, MemoryRequest, Prepared, ReadFromMemory } from '../../../platform/http/operation.ts';
 import type { ExtraRoute, InternalRequests, PageAnswer, PageCall } from '../../../platform/http/server-options.ts';
 import { Refusal } from '../../../platform/refusal.ts';
-import { unlessRefused } from '../../catalog/answers.ts';
+import { nullIfRefused } from '../../catalog/answers.ts';
 import type { MarketCatalog } from '../../catalog/market-catalog.ts';
 import type { Market, Merchant } from '../../context.ts';
 import type { EventTail } from '../../events/read-events.ts';
@@ -147,7 +147,7 @@ export function createStorefront(
       const { target, accept } = request;
       if (!OURS.test(target)) return null;
       if (target === '/') return { ...frontOf(accept, request), route: '/' };
-      const plan = unlessRefused(() => planPage(splitTarget(target), events));
+      const plan = nullIfRefused(() => planPage(splitTarget(target), events));
       if (plan === null || plan.route === '/') return null;
       const page = pageFromMemory(plan, request);
       return page && { ...page, route: plan.route };
