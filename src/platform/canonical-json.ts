@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 
 /**
- * RFC 8785: one spelling for each JSON value. Numbers print as in ECMAScript, as the RFC demands; keys are sorted by UTF-16 code units, as
+ * Serializes JSON as in RFC 8785: each value has one spelling. Numbers print as in ECMAScript; keys are sorted by UTF-16 code units, as
  * JavaScript compares strings.
  */
 export function canonicalJson(value: unknown): string {

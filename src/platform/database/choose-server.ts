@@ -3,27 +3,30 @@ import { systemClock } from '../clock.ts';
 import { hostsOf } from './connection.ts';
 import { DatabaseUnavailable, SPLIT_CODE } from './database-error.ts';
 
-/** Waits at least this long before dropping all connections again: a primary may itself be closed to writes. */
+/** Minimum time between two attempts to drop all connections, because a primary may itself be closed to writes. */
 const LEAVE_EVERY_MS = 1_000;
 
 export interface ServerChoice {
-  /** The pool makes its connections with this class. They go to the current host. */
+  /** The class that the pool uses for its connections. They go to the current host. */
   Client: new (
     config?: ClientConfig,
   ) => ClientBase;
   hosts: readonly string[];
   host(): string;
-  /** Moves on to the next host after this one failed, unless another call already did. */
+  /** Switches to the next host after `host` failed, unless another call already did. */
   passOver(host: string): void;
-  /** Records a new connection to a primary. If its host differs from the last primary, connections to other hosts are no longer used. */
-  arrived(client: ClientBase): void;
-  /** Marks all connections as outdated. Returns false if that was done just now. */
-  leaveAll(): boolean;
+  /**
+   * Records a new connection to a primary. If its host is not that of the previous primary, older connections to other hosts are no longer
+   * used.
+   */
+  noteConnection(client: ClientBase): void;
+  /** Marks all connections as outdated. Returns false if that happened a moment ago. */
+  outdateAll(): boolean;
   /** Returns false for a connection that must be closed instead of reused. */
   isCurrent(client: ClientBase): boolean;
   /**
-   * Throws if another host was already seen on a higher timeline: each promotion begins a new timeline, so this server has been replaced. A
-   * higher timeline than before outdates all earlier connections. Null with a single host, which may be on any timeline.
+   * Throws if another host was already seen on a higher timeline. Each promotion begins a new timeline, so this server has been replaced. A
+   * higher timeline than before makes all earlier connections outdated. Null with a single host, which may be on any timeline.
    */
   acceptTimeline: ((timeline: number) => void) | null;
 }
@@ -31,7 +34,7 @@ export interface ServerChoice {
 const SPLIT =
   'another host of DATABASE_URL has replaced this server as primary (newer timeline): make this server its standby';
 
-/** Chooses the host that a pool connects to, and tells which connections must no longer be used. */
+/** Chooses the host that a pool connects to, and decides which connections must no longer be used. */
 export function chooseServer(url: string, onMoved: () => void): ServerChoice {
   const hosts = hostsOf(url);
   const made = new WeakMap<ClientBase, { host: string; round: number }>();
@@ -64,13 +67,13 @@ export function chooseServer(url: string, onMoved: () => void): ServerChoice {
     passOver: (failed) => {
       if (host() === failed) turn = (turn + 1) % hosts.length;
     },
-    arrived: (client) => {
+    noteConnection: (client) => {
       const reached = made.get(client)?.host ?? null;
       const moved = primary !== null && primary !== reached;
       primary = reached;
       if (moved) onMoved();
     },
-    leaveAll: () => {
+    outdateAll: () => {
       const now = systemClock.now();
       if (Math.abs(now - leftAt) < LEAVE_EVERY_MS) return false;
       leftAt = now;

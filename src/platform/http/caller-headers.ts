@@ -6,17 +6,17 @@ import type { PaymentHeaders } from './operation.ts';
 
 export const PAYMENT_HEADER_NAMES = ['x-payment', 'payment-signature', 'x-delivery-token', 'x-recovery-slip'] as const;
 
-/** Whether the request brings a proof, a token or a slip, valid or not. */
+/** Returns true if the request contains a payment proof, a token or a slip, valid or not. */
 export function bringsPayment(headers: IncomingHttpHeaders): boolean {
   return PAYMENT_HEADER_NAMES.some((name) => headers[name] !== undefined);
 }
 
-/** Every value of a header as sent. Node joins repeated ones with a comma, which would hide the repetition. */
+/** Returns every value of a header as sent. Node joins repeated headers with a comma, which would hide the repetition. */
 export function headerValues(rawHeaders: readonly string[], name: string): string[] {
   return rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === name);
 }
 
-/** Reads the payment headers; refuses more than one proof or token. */
+/** Reads the payment headers. Rejects more than one proof or token. */
 export function readPaymentHeaders(rawHeaders: readonly string[]): PaymentHeaders {
   const [v1, v2, tokens] = PAYMENT_HEADER_NAMES.map((name) => boundedValues(rawHeaders, name));
   const proofs = [...(v1 ?? []), ...(v2 ?? [])];
@@ -30,12 +30,15 @@ export function readPaymentHeaders(rawHeaders: readonly string[]): PaymentHeader
   return { v1: v1?.[0] ?? null, v2: v2?.[0] ?? null, deliveryToken: tokens?.[0] ?? null, ...readSlip(rawHeaders) };
 }
 
-/** Reads the recovery slip: the market's own record of a payment that it may have lost since. Every route that acts reads it. */
+/**
+ * Reads the recovery slip: the market's own record of a payment, which the market may have lost since. Every route that acts on a payment
+ * reads it.
+ */
 export function readSlip(rawHeaders: readonly string[]): Pick<PaymentHeaders, 'recoverySlip'> {
   return { recoverySlip: boundedValues(rawHeaders, 'x-recovery-slip')[0] ?? null };
 }
 
-/** Limits each value: a tool passes body fields on as headers, and the limit on headers has not counted those. */
+/** Limits the length of each value. MCP tools pass body fields on as headers, which the limit on headers has not counted. */
 function boundedValues(rawHeaders: readonly string[], name: string): string[] {
   const values = headerValues(rawHeaders, name);
   if (values.some((value) => value.length > HEADER_LIMIT_BYTES)) throw new Refusal('headers_too_large');
@@ -44,12 +47,12 @@ function boundedValues(rawHeaders: readonly string[], name: string): string[] {
 
 interface Identified<Caller> {
   caller: Caller | null;
-  /** As sent; set only where the operation checks it itself. */
+  /** Bearer as sent. Set only where the operation checks it itself. */
   bearer: string | null;
 }
 
 export interface Identification<Caller> {
-  /** True for a recovery or pairing code, which never belongs in Authorization. */
+  /** True for a recovery or pairing code, which does not belong in Authorization. */
   isCode(bearer: string): boolean;
   authenticate(bearer: string): Promise<Caller | null>;
   isMaintainer(caller: Caller): boolean;
@@ -57,7 +60,7 @@ export interface Identification<Caller> {
 
 export const BEARER = /^Bearer +([\x21-\x7e]+)$/i;
 
-/** Finds the caller as the route requires. `audit` and `public` never look at Authorization. */
+/** Identifies the caller as the route requires. `audit` and `public` routes never read Authorization. */
 export async function identifyCaller<Caller>(
   auth: Auth,
   from: { rawHeaders: readonly string[]; known?: Caller | undefined },
@@ -78,7 +81,7 @@ async function callerOf<Caller>(bearer: string | null, by: Identification<Caller
   return caller;
 }
 
-/** Reads the key from Authorization without checking it. Refuses a code there: its place is the body. */
+/** Reads the key from Authorization without checking it. Rejects a code there, because codes belong in the body. */
 export function readBearer(
   rawHeaders: readonly string[],
   { isCode }: Pick<Identification<never>, 'isCode'>,
@@ -92,7 +95,7 @@ export function readBearer(
   return token;
 }
 
-/** Sent with every answer, beside the request id. */
+/** Sent with every answer, besides the request id. */
 export const COMMON_HEADERS: Readonly<Record<string, string>> = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
@@ -103,8 +106,8 @@ export function commonHeaders(requestId: string): Record<string, string> {
 }
 
 /**
- * Includes the token, because an answer of bytes has no other place for it and the script that sent the request is its buyer. Includes the
- * date, because clients sign by the market's clock.
+ * Includes the token: an answer of bytes can carry it nowhere else, and the script that sent the request is the buyer. Includes the date,
+ * because clients sign by the market's clock.
  */
 const EXPOSED = [
   'x-request-id',
@@ -131,7 +134,7 @@ const ACCEPTED = [
 
 const PREFLIGHT_SECONDS = 600;
 
-/** For answers that scripts of any origin may read. Cookies are never allowed: callers send their own key. */
+/** For answers that scripts of any origin may read. Cookies are never allowed, because callers send their own key. */
 export const CORS_HEADERS: Readonly<Record<string, string>> = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers': EXPOSED,
@@ -147,7 +150,7 @@ export function preflightHeaders(methods: readonly string[]): Record<string, str
 }
 
 /** Parses a header of preferences: names in lower case, each with its weight from 0 to 1. */
-function wishesOf(header: string): ReadonlyMap<string, number> {
+function parsePreferences(header: string): ReadonlyMap<string, number> {
   const wishes = new Map<string, number>();
   for (const item of header.toLowerCase().split(',')) {
     const [name = '', ...parameters] = item.split(';').map((part) => part.trim());
@@ -158,16 +161,16 @@ function wishesOf(header: string): ReadonlyMap<string, number> {
 }
 
 /**
- * How much the client wants a media type, 0 to 1. The most specific matching range decides (RFC 9110, 12.5.1). Without an Accept header
- * every type gets 1.
+ * Returns how much the client wants a media type, from 0 to 1. The most specific matching range decides (RFC 9110, 12.5.1). Without an
+ * Accept header every type gets 1.
  */
 export function acceptQuality(accept: string | undefined, type: string): number {
   if (accept === undefined || accept.trim() === '') return 1;
-  const wishes = wishesOf(accept);
+  const wishes = parsePreferences(accept);
   return wishes.get(type) ?? wishes.get(`${type.split('/')[0]}/*`) ?? wishes.get('*/*') ?? 0;
 }
 
-/** The offered type with the highest weight, the first of equals; null if the client accepts none. */
+/** Returns the offered type with the highest weight, the first among equals. Null if the client accepts none. */
 export function preferredType<Type extends string>(accept: string | undefined, offered: readonly Type[]): Type | null {
   let best: Type | null = null;
   let bestQuality = 0;
@@ -180,7 +183,7 @@ export function preferredType<Type extends string>(accept: string | undefined, o
   return best;
 }
 
-/** True if Accept names octet-stream with at least the weight of JSON. */
+/** Returns true if Accept names octet-stream with at least the weight of JSON. */
 export function wantsBytes(accept: string | undefined): boolean {
   if (accept === undefined || !accept.toLowerCase().includes('application/octet-stream')) return false;
   const bytes = acceptQuality(accept, 'application/octet-stream');
@@ -189,15 +192,15 @@ export function wantsBytes(accept: string | undefined): boolean {
 
 const MOST_REMEMBERED = 256;
 const LONGEST_REMEMBERED = 200;
-// Clients repeat the same few values, and the result depends on nothing else.
+// Cached by header value, because clients repeat the same few values.
 const remembered = new Map<string, boolean>();
 
-/** Whether the client wants gzip at least as much as plain bytes. Without the header it does not. */
+/** Returns true if the client wants gzip at least as much as plain bytes. False without the header. */
 export function acceptsGzip(acceptEncoding: string | undefined): boolean {
   if (acceptEncoding === undefined || acceptEncoding === '') return false;
   const cached = remembered.get(acceptEncoding);
   if (cached !== undefined) return cached;
-  const wishes = wishesOf(acceptEncoding);
+  const wishes = parsePreferences(acceptEncoding);
   const gzip = wishes.get('gzip') ?? wishes.get('x-gzip') ?? wishes.get('*') ?? 0;
   const welcome = gzip > 0 && gzip >= (wishes.get('identity') ?? 0);
   if (acceptEncoding.length > LONGEST_REMEMBERED) return welcome;
