@@ -7,14 +7,14 @@ import { type Context, countOne } from './context.ts';
 import { type Ending, type Entry, keyOf, lossOf, newestOf, type SignedTransaction } from './journal/entry.ts';
 import type { Mined } from './read-mined.ts';
 
-/** After these causes a payer counts as untried again. Only `unknown` starts a cooldown. */
-const OWN_CAUSES: readonly Cause[] = ['balance', 'unknown'];
+/** After one of these causes the payer counts as untried again. Only `unknown` starts a cooldown. */
+const PAYER_CAUSES: readonly Cause[] = ['balance', 'unknown'];
 
 export interface Conclude {
-  /** Records once that a transaction of the entry was mined, what it cost, and what follows for its payer. */
-  mined(entry: Readonly<Entry>, transaction: SignedTransaction, mined: Mined): Promise<void>;
-  /** Records that none of the entry's transactions can be mined any more. */
-  lost(entry: Readonly<Entry>): Promise<void>;
+  /** Records, only once, that a transaction of the entry was mined, what it cost, and the consequences for its payer. */
+  recordMined(entry: Readonly<Entry>, transaction: SignedTransaction, mined: Mined): Promise<void>;
+  /** Records that none of the entry's transactions can still be mined. */
+  recordLost(entry: Readonly<Entry>): Promise<void>;
   onEnd(listener: (entry: Readonly<Entry>) => void): void;
   /** True if the last settlement of this payer succeeded. */
   isTried(payer: string): boolean;
@@ -24,7 +24,7 @@ export function createConclude(context: Context): Conclude {
   const { journal, clock, budget, payerQueue, counts, limits, log, nonces, crashPoint } = context;
   const listeners: ((entry: Readonly<Entry>) => void)[] = [];
   const pending = new Map<string, Promise<void>>();
-  /** Entries whose loss was counted: a reorganisation may end an entry a second time. */
+  /** Entries whose loss was counted, because an entry may end a second time after a reorganisation. */
   const charged = new WeakSet<Readonly<Entry>>();
   const tried = new Map<string, boolean>();
   const entries = [...journal.all()].sort((a, b) => (a.ending?.at ?? 0) - (b.ending?.at ?? 0));
@@ -39,7 +39,7 @@ export function createConclude(context: Context): Conclude {
     const isCoolingDown = isFirst && ending.state === 'reverted' && ending.cause === 'unknown';
     const cooldown = isCoolingDown ? nextCooldown(from, journal.cooldowns().get(from), clock.now(), limits) : null;
     const written = journal.end(entry, ending, cooldown);
-    // Count the loss before the write ends: the entry is no longer in flight, and would count for nothing until then.
+    // Count the loss before the write ends. The entry is no longer in flight, so until then neither its reserve nor its loss would count.
     const loss = lossOf({ ...entry, ending });
     if (isFirst && loss !== null) budget.addLoss(loss);
     await written;
@@ -64,7 +64,7 @@ export function createConclude(context: Context): Conclude {
     return running;
   };
   return {
-    mined: (entry, transaction, mined) =>
+    recordMined: (entry, transaction, mined) =>
       once(entry, async () => {
         if (entry.ending !== null) return;
         const ending = await endingOf(context, entry, transaction, mined);
@@ -73,7 +73,7 @@ export function createConclude(context: Context): Conclude {
         crashPoint('before_ending_written');
         await end(entry, ending);
       }),
-    lost: (entry) =>
+    recordLost: (entry) =>
       once(entry, async () => {
         if (entry.ending !== null) return;
         const nothing = { hash: null, blockNumber: null, gasUsed: 0n, costWei: 0n, lossUnits: 0n, cause: null };
@@ -104,27 +104,30 @@ async function endingOf(
 
 function noteTried(tried: Map<string, boolean>, payer: string, { state, cause }: Ending): void {
   if (state === 'succeeded') tried.set(payer, true);
-  if (state === 'reverted' && OWN_CAUSES.some((ownCause) => ownCause === cause)) tried.set(payer, false);
+  if (state === 'reverted' && PAYER_CAUSES.some((payerCause) => payerCause === cause)) tried.set(payer, false);
 }
 
 /**
  * Why a mined settlement failed. Most causes happen to honest payers: another transaction used or cancelled the authorization, the token
- * was paused or blocked a wallet, the transaction came too late, or the money went elsewhere. Only the payer's own contract can bring about
- * `unknown`.
+ * was paused or blocked a wallet, the transaction came too late, or the payer spent the money elsewhere. Only the payer's own contract can
+ * cause `unknown`.
  */
 type Cause = 'nonce_used' | 'usdc_paused' | 'usdc_blocked' | 'expired' | 'balance' | 'unknown';
 
-/** Gas of an early revert: the token checks pause, blocked wallets, times and nonce before it calls the payer's contract. */
+/** Gas of an early revert. The token checks pause, blocked wallets, times and nonce before it calls the payer's contract. */
 const EARLY_GAS = 81_000n;
 const GAS_PER_BYTE = 40n;
-/** The token checks the balance after the signature. A contract that used more gas than this until then did more than check a signature. */
+/**
+ * The token checks the balance after the signature. If more gas than this was used by then, the payer's contract did more than check a
+ * signature.
+ */
 const SIGNATURE_GAS = 250_000n;
 
 async function findCause(context: Context, entry: Readonly<Entry>, mined: Mined): Promise<Cause> {
   try {
     return await judgeRevert(context, entry, mined, mined.blockNumber);
   } catch (error) {
-    // The node has no state of past blocks, but it has the newest.
+    // The node has no state of past blocks, so read the newest.
     if (error instanceof RpcFailure && error.kind === 'error') return judgeRevert(context, entry, mined, 'latest');
     throw error;
   }

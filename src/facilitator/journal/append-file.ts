@@ -6,7 +6,9 @@ import type { ReachCrashPoint } from '../crash-points.ts';
 export type Item = readonly [key: string, text: string];
 
 export interface AppendFile {
-  /** Resolves when the items are on disk. If not durable, they only outlive this process, and may be lost with the power. */
+  /**
+   * Resolves when the items are written, and on disk if `durable`. Otherwise they survive the process but may be lost in a power failure.
+   */
   append(items: readonly Item[], durable: boolean): Promise<void>;
   rewrite(): Promise<void>;
   stats(): { lines: number; appends: number; syncs: number };
@@ -28,7 +30,6 @@ interface Waiting {
 
 const FIRST = 'first';
 
-/** Empty if the file does not exist. */
 export async function readWhole(path: string): Promise<string> {
   return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return '';
@@ -37,8 +38,8 @@ export async function readWhole(path: string): Promise<string> {
 }
 
 /**
- * Opens a file that only grows until a fresh one replaces it. Items that arrive while the disk is busy are written together with one fsync.
- * After a failure nothing is appended behind what may be half a line: a fresh file is written first.
+ * Opens a file that only grows until a fresh file replaces it. Items that arrive while the disk is busy are written together with one
+ * fsync. After a failed write the last line may be incomplete, so nothing is appended until a fresh file is written.
  */
 export async function openAppendFile(options: AppendFileOptions): Promise<AppendFile> {
   const writer = createWriter(options);
@@ -80,16 +81,16 @@ export async function openAppendFile(options: AppendFileOptions): Promise<Append
   };
 }
 
-/** Writes to the file; calls must not overlap. */
+/** Writes to the file. Calls must not overlap. */
 function createWriter({ path, snapshot, crashPoint }: AppendFileOptions) {
   const stats = { lines: 0, syncs: 0 };
   let file: FileHandle | null = null;
-  let before = FIRST;
+  let previousKey = FIRST;
   const print = (items: readonly Item[]): string => {
     const lines = items.map(([key, text]): Line => {
       stats.lines += 1;
-      const line = { number: stats.lines, key, before, text };
-      before = key;
+      const line = { number: stats.lines, key, previousKey, text };
+      previousKey = key;
       return line;
     });
     return lines.map(printLine).join('');
@@ -102,7 +103,7 @@ function createWriter({ path, snapshot, crashPoint }: AppendFileOptions) {
   const startAfresh = async (): Promise<void> => {
     await closeFile();
     stats.lines = 0;
-    before = FIRST;
+    previousKey = FIRST;
     const unfinished = `${path}.unfinished`;
     const fresh = await open(unfinished, 'w', 0o600);
     try {
@@ -112,7 +113,7 @@ function createWriter({ path, snapshot, crashPoint }: AppendFileOptions) {
       crashPoint('before_fresh_file_named');
       await rename(unfinished, path);
       crashPoint('after_fresh_file_named');
-      // The folder holds the name, so it has to reach the disk as well.
+      // The folder contains the file's name, so sync the folder as well.
       await syncFolder(path);
     } catch (error) {
       await fresh.close().catch(() => {});
@@ -146,13 +147,13 @@ async function syncFolder(path: string): Promise<void> {
 }
 
 /**
- * A line of the journal: number, checksum, key, key of the line before, text, key. The key names the authorization. It stands in three
- * places, so that a damaged line still shows which authorization it was about.
+ * A line of the journal: number, checksum, key, key of the previous line, text, key. The key identifies the authorization. It is written in
+ * three places, so that a damaged line still shows which authorization it was about.
  */
 export interface Line {
   number: number;
   key: string;
-  before: string;
+  previousKey: string;
   text: string;
 }
 
@@ -160,7 +161,7 @@ interface ReadLines {
   lines: Line[];
   damagedKeys: Set<string>;
   damaged: number;
-  /** True if the keys of some lost lines are unknown: their authorizations might be settled twice. */
+  /** True if the keys of some lost lines are unknown, so their authorizations might be settled twice. */
   isUnknown: boolean;
 }
 
@@ -169,11 +170,11 @@ const WHOLE = new RegExp(`^(\\d{1,15}) ([0-9a-f]{16}) (${KEY}) (${KEY}) (\\{.*\\
 const FIRST_KEY = new RegExp(`^\\d{1,15} [0-9a-f]{16} (${KEY}) `);
 const LAST_KEY = new RegExp(`\\} (${KEY})$`);
 
-export function printLine({ number, key, before, text }: Line): string {
-  return `${number} ${checksumOf(number, key, before, text)} ${key} ${before} ${text} ${key}\n`;
+export function printLine({ number, key, previousKey, text }: Line): string {
+  return `${number} ${checksumOf(number, key, previousKey, text)} ${key} ${previousKey} ${text} ${key}\n`;
 }
 
-/** Ignores a last line without its end: the process ended while writing it, and never acted on it. */
+/** Ignores an incomplete last line: the process died while writing it, and never acted on it. */
 export function readLines(file: string): ReadLines {
   const texts = file.split('\n').slice(0, -1);
   const read: ReadLines = { lines: [], damagedKeys: new Set(), damaged: 0, isUnknown: false };
@@ -185,7 +186,7 @@ export function readLines(file: string): ReadLines {
       broken.push(text);
       continue;
     }
-    noteDamage(read, broken, { lost: line.number - last - 1, after: line.before });
+    noteDamage(read, broken, { lost: line.number - last - 1, after: line.previousKey });
     broken = [];
     last = line.number;
     read.lines.push(line);
@@ -194,7 +195,10 @@ export function readLines(file: string): ReadLines {
   return read;
 }
 
-/** Each lost line has to show its key by itself; the whole line after it also names the key of the last one. */
+/**
+ * Records the keys of lost lines. Each lost line must show its key itself, except that the next whole line also contains the key of the
+ * last lost one.
+ */
 function noteDamage(
   read: ReadLines,
   broken: readonly string[],
@@ -207,16 +211,16 @@ function noteDamage(
   );
   for (const key of keys.flat()) read.damagedKeys.add(key);
   if (after !== null) read.damagedKeys.add(after);
-  const nameless = keys.slice(0, after === null ? keys.length : -1).some((named) => named.length === 0);
-  if (lost > Math.max(broken.length, after === null ? 0 : 1) || nameless) read.isUnknown = true;
+  const hasUnidentified = keys.slice(0, after === null ? keys.length : -1).some((named) => named.length === 0);
+  if (lost > Math.max(broken.length, after === null ? 0 : 1) || hasUnidentified) read.isUnknown = true;
 }
 
 function readLine(text: string): Line | null {
-  const [, number = '', sum, key = '', before = '', body = '', again] = WHOLE.exec(text) ?? [];
-  if (key !== again || sum !== checksumOf(Number(number), key, before, body)) return null;
-  return { number: Number(number), key, before, text: body };
+  const [, number = '', sum, key = '', previousKey = '', body = '', again] = WHOLE.exec(text) ?? [];
+  if (key !== again || sum !== checksumOf(Number(number), key, previousKey, body)) return null;
+  return { number: Number(number), key, previousKey, text: body };
 }
 
-function checksumOf(number: number, key: string, before: string, text: string): string {
-  return createHash('sha256').update(`${number} ${key} ${before} ${text}`).digest('hex').slice(0, 16);
+function checksumOf(number: number, key: string, previousKey: string, text: string): string {
+  return createHash('sha256').update(`${number} ${key} ${previousKey} ${text}`).digest('hex').slice(0, 16);
 }

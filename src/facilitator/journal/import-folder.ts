@@ -7,10 +7,10 @@ import type { Log } from '../../platform/log.ts';
 import type { Ending, Entry } from './entry.ts';
 import { hex, parseJson } from './records.ts';
 
-/** Earlier versions kept one file per authorization. They are imported once, and the folder is renamed. */
+/** One file per authorization, as earlier versions kept them. They are imported once, and the folder is renamed. */
 export interface EarlierFolder {
   entries: Entry[];
-  /** Keys of files that cannot be read, from their names. */
+  /** Keys, taken from the names, of files that cannot be read. */
   damagedKeys: string[];
   /** Call when the entries are on disk in their new form. */
   putAside(): Promise<void>;
@@ -112,7 +112,7 @@ function pricesOf(raw: Hex) {
   }
 }
 
-/** Those files did not record the gas cost. */
+/** The files of earlier versions did not record the gas cost. */
 function endingOf(state: z.output<typeof file>['state'], hash: Hex, at: number): Ending | null {
   if (state === 'open') return null;
   const unknown = { at, blockNumber: null, gasUsed: 0n, costWei: 0n, lossUnits: 0n, cause: null };

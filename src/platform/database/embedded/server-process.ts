@@ -4,7 +4,7 @@ import { readFile, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseError } from 'pg';
 import { systemClock } from '../../clock.ts';
-import { endOf, endWithin, hasEnded } from '../../run-command.ts';
+import { hasEnded, waitForExit, waitForExitWithin } from '../../run-command.ts';
 import { connectClient } from '../connection.ts';
 import { isUnavailable } from '../database-error.ts';
 import { SUPERUSER } from './authentication.ts';
@@ -110,7 +110,7 @@ function spawnServer(
     detached: true,
   });
   closeSync(logDescriptor);
-  const exited = endOf(child);
+  const exited = waitForExit(child);
   return { child, exited };
 }
 
@@ -143,7 +143,7 @@ async function createDatabase(access: SocketAccess): Promise<void> {
 async function stopServer(child: ChildProcess, exited: Promise<void>): Promise<void> {
   if (hasEnded(child)) return;
   child.kill('SIGINT');
-  await endWithin(exited, FAST_SHUTDOWN_MS);
+  await waitForExitWithin(exited, FAST_SHUTDOWN_MS);
   // Request an immediate shutdown. Acknowledged data is safe, because the next start replays the log.
   if (!hasEnded(child)) child.kill('SIGQUIT');
   await exited;
