@@ -117,10 +117,7 @@ type Cause = 'nonce_used' | 'usdc_paused' | 'usdc_blocked' | 'expired' | 'balanc
 /** Gas of an early revert. The token checks pause, blocked wallets, times and nonce before it calls the payer's contract. */
 const EARLY_GAS = 81_000n;
 const GAS_PER_BYTE = 40n;
-/**
- * The token checks the balance after the signature. If more gas than this was used by then, the payer's contract did more than check a
- * signature.
- */
+/** The token checks the balance after the signature. If more gas was used by then, the payer's contract did more than check a signature. */
 const SIGNATURE_GAS = 250_000n;
 
 async function findCause(context: Context, entry: Readonly<Entry>, mined: Mined): Promise<Cause> {

@@ -117,9 +117,7 @@ export interface Served {
   balanceFloorWei: bigint;
 }
 
-/**
- * Creates the routes of an x402 facilitator, and a short description at the root for visitors. Errors also have the protocol's own shapes.
- */
+/** Creates the routes of an x402 facilitator, and a short description at the root for visitors. Errors also have the protocol's shapes. */
 export function createApp(served: Served): FastifyInstance {
   const { context, settle } = served;
   const { clock, log, network } = context;

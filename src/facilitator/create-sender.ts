@@ -166,10 +166,7 @@ interface Unsigned {
 
 type Write = <T>(unsigned: Unsigned, append: (transaction: SignedTransaction) => Promise<T>) => Promise<T>;
 
-/**
- * Signs a transaction and writes it to the journal. Writes in nonce order, so that the journal of a killed process has no gap below a nonce
- * that it contains.
- */
+/** Signs a transaction and writes it to the journal in nonce order, so that a killed process leaves no gap below a written nonce. */
 function createWrite(context: Context): Write {
   const { nonces } = context;
   let before: Promise<void> = Promise.resolve();

@@ -1,6 +1,5 @@
 /**
- * The operator uses the facilitator's account while settlements are in flight. A settlement that loses its nonce must be sent again and pay
- * only once.
+ * The operator uses the account while settlements are in flight. A settlement that loses its nonce must be sent again and pay only once.
  */
 import { rm } from 'node:fs/promises';
 import { encodeFunctionData } from 'viem';

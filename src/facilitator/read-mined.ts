@@ -14,10 +14,7 @@ export interface Mined {
 
 const ONE = 'eth_getTransactionReceipt';
 const WHOLE_BLOCK = 'eth_getBlockReceipts';
-/**
- * Reading all receipts of a block is one call instead of many, but may transfer many more bytes. So do it only if at least this many are
- * ours.
- */
+/** Reading all receipts of a block is one call instead of many, but may return many more bytes. So at least this many must be ours. */
 const MIN_FOR_WHOLE_BLOCK = 4;
 const MOST_FOREIGN_TIMES = 12;
 

@@ -103,10 +103,7 @@ async function inodeOf(name: string): Promise<string | null> {
 /** The initial process namespace, which shows every process. */
 const ALL_PROCESSES = 'pid:[4026531836]';
 
-/**
- * Finds the process that has the socket open. A process may inspect processes of its own user, and root may inspect all, unless the system
- * denies that.
- */
+/** Finds the process that has the socket open. A process may inspect those of its own user, and root all, unless the system denies it. */
 async function findOwner(inode: string, owners: ReadonlySet<number>): Promise<Holder> {
   let isHidden = (await readlink('/proc/self/ns/pid').catch(() => '')) !== ALL_PROCESSES;
   for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {

@@ -29,10 +29,7 @@ interface HeldLock {
 /** The folder may disappear this often in a row, because the previous holder deletes it. */
 const MAX_MISSES = 50;
 
-/**
- * Waits for the lock until the signal is aborted. Without a signal, a held lock is refused at once. Throws `LockFailure` and errors of the
- * file system.
- */
+/** Waits until `until` is aborted. Without it, a held lock is refused at once. Throws `LockFailure` and errors of the file system. */
 export async function takeFolderLock(folder: LockFolder, until?: AbortSignal): Promise<Lock> {
   for (let misses = 0; ; ) {
     try {

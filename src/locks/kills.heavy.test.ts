@@ -1,7 +1,4 @@
-/**
- * Many processes take one lock again and again, and are stopped and killed at random. No two may ever hold it at the same time, and the
- * next one must always get it.
- */
+/** Many processes take one lock repeatedly and are paused and killed at random. Two may never hold it at once, and the next must get it. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFileSync, readFileSync } from 'node:fs';

@@ -55,10 +55,7 @@ const whyNot = (): Promise<unknown> =>
     (error: { why?: string }) => error.why ?? error,
   );
 
-/**
- * Starts a process that only listens at a path. A leading `\0` means a name in the kernel. To run as another user, it first drops its
- * rights.
- */
+/** Starts a process that only listens at a path. A leading `\0` means a name in the kernel. To become another user, it drops its rights. */
 async function startListener(path: string, uid = 0): Promise<ChildProcess> {
   const drop = uid === 0 ? '' : `process.setgroups([]); process.setgid(${uid}); process.setuid(${uid});`;
   const program = `${drop} require('node:net').createServer().listen(${JSON.stringify(path)}, () => console.log('up'))`;

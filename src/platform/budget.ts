@@ -34,8 +34,8 @@ export interface Reservation {
 }
 
 export interface Budget {
-  /** Reserves units. Throws if that would exceed a limit. `refusalOptions` go into the refusal. */
-  take(client: Client, units: number, refusalOptions?: RefusalOptions): Reservation;
+  /** Reserves units. Throws if that would exceed a limit. `extras` are passed to the refusal. */
+  take(client: Client, units: number, extras?: RefusalOptions): Reservation;
   /** Like `take`, but ignores the limit for all clients. */
   takeOwn(client: Client, units: number): Reservation;
   /** Counts units that were spent already, because the amount could not be known in advance. */
@@ -68,19 +68,19 @@ export function createBudget(options: BudgetOptions): Budget {
   /** Start of the window in which a network used up its limit. NaN: none did. */
   let spentWindow = Number.NaN;
 
-  const refuse = ({ name, limit }: NamedLimit, retryAfterMs: number, refusalOptions: RefusalOptions = {}): never => {
-    throw limitExceeded({ name, limit, windowSeconds, retryAfterMs }, refusalOptions);
+  const refuse = ({ name, limit }: NamedLimit, retryAfterMs: number, extras: RefusalOptions = {}): never => {
+    throw limitExceeded({ name, limit, windowSeconds, retryAfterMs }, extras);
   };
   const checkOwn = (
     { counts, who, own }: Counting,
     { units, elapsedMs }: { units: number; elapsedMs: number },
-    refusalOptions?: RefusalOptions,
+    extras?: RefusalOptions,
   ): void => {
     const leftMs = windowMs - elapsedMs;
-    if (counts.of('network', who) + units > own.limit) refuse(own, leftMs, refusalOptions);
+    if (counts.of('network', who) + units > own.limit) refuse(own, leftMs, extras);
     if (who.site === who.network) return;
     const ofSite = { ...own, limit: own.limit * networksPerSite };
-    if (counts.of('site', who) + units > ofSite.limit) refuse(ofSite, leftMs, refusalOptions);
+    if (counts.of('site', who) + units > ofSite.limit) refuse(ofSite, leftMs, extras);
   };
   const countingOf = (client: Client): Counting & { elapsedMs: number } => {
     const counts = 'account' in client ? tables.account : tables.network;
@@ -90,14 +90,14 @@ export function createBudget(options: BudgetOptions): Budget {
     client: Client,
     requested: number,
     all: NamedLimit | undefined,
-    refusalOptions?: RefusalOptions,
+    extras?: RefusalOptions,
   ): Reservation => {
     const counting = countingOf(client);
     const { counts, who, own, elapsedMs } = counting;
     // Even if the limit is below the cost of one request, let one request through.
     const units = Math.min(requested, Math.max(1, own.limit));
-    checkOwn(counting, { units, elapsedMs }, refusalOptions);
-    const part = all === undefined ? null : takePart(counting, all, { units, elapsedMs }, refusalOptions);
+    checkOwn(counting, { units, elapsedMs }, extras);
+    const part = all === undefined ? null : takePart(counting, all, { units, elapsedMs }, extras);
     counts.use(who, part, units);
     return { adjustTo: createAdjust(counting, part, units, () => clock.now()) };
   };
@@ -105,17 +105,17 @@ export function createBudget(options: BudgetOptions): Budget {
     { counts, who, own }: Counting,
     all: NamedLimit,
     request: { units: number; elapsedMs: number },
-    refusalOptions?: RefusalOptions,
+    extras?: RefusalOptions,
   ): 'open' | 'kept' => {
     const newcomerUnits = Math.max(request.units, Math.floor(own.limit / NEWCOMER_PART));
     const share: Share = { limit: all.limit, windowMs, newcomerUnits };
     if (needsKept(share, counts.shareUse(who), request)) counts.noteAsk(who);
     const verdict = judgeShare(share, counts.shareUse(who), request, () => drawOf(random));
-    return verdict.part ?? refuse(all, verdict.retryAfterMs, refusalOptions);
+    return verdict.part ?? refuse(all, verdict.retryAfterMs, extras);
   };
 
   return {
-    take: (client, units, refusalOptions) => take(client, units, forAll, refusalOptions),
+    take: (client, units, extras) => take(client, units, forAll, extras),
     takeOwn: (client, units) => take(client, units, undefined),
     charge: (client, units) => {
       const counting = countingOf(client);

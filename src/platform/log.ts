@@ -49,8 +49,7 @@ export function redact(text: string): string {
 }
 
 /**
- * The only field names whose values are printed. Any other name is listed in `left_out` without its value, so new data reaches the log only
- * once its name is added here.
+ * The only field names whose values are printed. Other names are listed in `left_out`, so new data is printed only once it is added here.
  */
 const LOG_FIELDS: ReadonlySet<string> = new Set([
   // Requests

@@ -20,8 +20,7 @@ export interface LoadPepperOptions {
 }
 
 /**
- * Loads the file that the operator configured, which must exist. Otherwise loads the file in the data folder, which the first start
- * creates.
+ * Loads the file that the operator configured, which must exist. Otherwise loads the one in the data folder, which the first start makes.
  */
 export function loadOwnPepper(where: { pepperFile: string | null; dataDir: string }): Promise<Pepper> {
   return loadPepper({ file: pepperFileOf(where), createIfMissing: where.pepperFile === null });

@@ -146,10 +146,7 @@ export const SECRET_MASK = '[secret]';
 export interface SecretGuard {
   /** Shorter texts hold no secret, decoded or not, so they can be skipped. */
   shortest: number;
-  /**
-   * Returns true if the text holds a secret with a valid checksum after NFC, or is base64 of one after removing whitespace. `own` is the
-   * kind that is allowed here.
-   */
+  /** Returns true if the text holds a valid secret after NFC, or is base64 of one without whitespace. `own` is the kind allowed here. */
   inText(text: string, own?: SecretKind): boolean;
   /** Checks every string and field name of a JSON value. Top-level members named in `except` may hold their own kind of secret. */
   inValue(value: unknown, except?: readonly string[]): boolean;
@@ -163,8 +160,7 @@ export interface SecretGuard {
 const OWN_KIND: Readonly<Record<string, SecretKind>> = { merchant_key: 'sk', recovery_code: 'rc', pairing_code: 'pc' };
 
 /**
- * Finds merchant keys, recovery codes, pairing codes and delivery tokens with these prefixes. No text may hold one outside of its own field
- * or header. Takes linear time.
+ * Finds merchant keys, recovery codes, pairing codes and delivery tokens, which no text may hold outside of their own fields or headers.
  */
 export function createSecretGuard(prefixes: readonly string[]): SecretGuard {
   const { isIn, spansIn } = createSearch(prefixes);
@@ -268,10 +264,7 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const FORM = /^[A-Za-z0-9_-]+$/;
 
-/**
- * Encrypts with AES-256-GCM to base64url. Keys have 32 bytes. The nonce is derived from the text, so equal texts seal equally and different
- * texts never share a nonce.
- */
+/** Encrypts with AES-256-GCM to base64url; keys have 32 bytes. The nonce is derived from the text, so two texts never share a nonce. */
 export function sealText(key: Uint8Array, text: string): string {
   const nonce = createHmac('sha256', key).update(text, 'utf8').digest().subarray(0, NONCE_BYTES);
   const cipher = createCipheriv('aes-256-gcm', key, nonce);

@@ -101,10 +101,7 @@ async function runWithin(clock: Clock, limitMs: number, work: () => Promise<void
   }
 }
 
-/**
- * Holds back signals until `release`, which returns the first one received. If a process were killed half-way through its start, it would
- * leave a database running.
- */
+/** Holds back signals until `release`, which returns the first one. A process killed during its start would leave a database running. */
 export function deferSignals(): { release(): NodeJS.Signals | null } {
   let received: NodeJS.Signals | null = null;
   const onSignal = (signal: NodeJS.Signals): void => {
@@ -153,10 +150,7 @@ export async function runInForeground<Run extends ServerRun>(
 
 type Undo = () => Promise<void> | void;
 
-/**
- * Runs `start`. If it fails, runs the deferred undo steps in reverse order and rethrows the error. Replaces AsyncDisposableStack, which
- * Node 22 lacks.
- */
+/** Runs `start`. If it fails, runs the deferred undo steps in reverse and rethrows. Replaces AsyncDisposableStack, which Node 22 lacks. */
 export async function undoOnFailure<T>(start: (begun: { defer(undo: Undo): void }) => Promise<T>): Promise<T> {
   const begun: Undo[] = [];
   try {

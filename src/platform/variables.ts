@@ -198,8 +198,7 @@ export function localUrl(host: string, port: number): string {
 }
 
 /**
- * With an external database the pepper must be a configured file. A pepper created in the data folder would differ on the next machine, so
- * no stored key would work.
+ * An external database needs a configured pepper file. One made in the data folder would differ on another machine, so no key would work.
  */
 export function pepperFaults(env: Environment, names: { databaseUrl: string; pepperFile: string }): string[] {
   const isSet = (name: string): boolean => (env[name] ?? '').trim() !== '';

@@ -55,9 +55,7 @@ export interface GasBudget {
   levels(): PoolLevel[];
 }
 
-/**
- * `losses` date from before the start, so that a restart does not refill the budget. `inFlight` returns settlements that have not ended.
- */
+/** `losses` date from before the start, so that a restart does not refill the budget. `inFlight` returns settlements without an ending. */
 export function createGasBudget(options: {
   limits: Limits;
   clock: Clock;
@@ -267,10 +265,7 @@ export const DEFAULT_LIMITS = {
   in_flight_per_payer: 32,
   /** Total for all payers. A stuck transaction blocks those behind it, and a node keeps only so many transactions of one account. */
   in_flight: 128,
-  /**
-   * Settlements of one payer that wait for another to be mined. `waiting` is the limit for all payers, and for those that wait until one in
-   * flight ends.
-   */
+  /** Waiting for another settlement of the same payer to be mined. `waiting`: all payers, also while `in_flight` is reached. */
   waiting_per_payer: 32,
   waiting: 2_000,
 } as const;

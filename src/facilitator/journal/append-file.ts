@@ -6,9 +6,7 @@ import type { ReachCrashPoint } from '../crash-points.ts';
 export type Item = readonly [key: string, text: string];
 
 export interface AppendFile {
-  /**
-   * Resolves when the items are written, and on disk if `durable`. Otherwise they survive the process but may be lost in a power failure.
-   */
+  /** Resolves when the items are written, and on disk if `durable`. Otherwise they survive the process but not always a power failure. */
   append(items: readonly Item[], durable: boolean): Promise<void>;
   rewrite(): Promise<void>;
   stats(): { lines: number; appends: number; syncs: number };
@@ -195,10 +193,7 @@ export function readLines(file: string): ReadLines {
   return read;
 }
 
-/**
- * Records the keys of lost lines. Each lost line must show its key itself, except that the next whole line also contains the key of the
- * last lost one.
- */
+/** Records the keys of lost lines. Each must show its key itself, except that the next whole line also contains the key of the last one. */
 function noteDamage(
   read: ReadLines,
   broken: readonly string[],

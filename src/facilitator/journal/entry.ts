@@ -1,10 +1,7 @@
 import type { Authorization } from '../../platform/chain/shapes.ts';
 import type { Hex } from '../../platform/hex.ts';
 
-/**
- * succeeded and reverted: seen in a block. replaced: a transaction that settles nothing took the nonce, so the settlement can never be
- * mined.
- */
+/** succeeded and reverted: seen in a block. replaced: a transaction that settles nothing used the nonce, so no transfer can be mined. */
 export const ENDS = ['succeeded', 'reverted', 'replaced'] as const;
 
 /** The share of the gas budget that a settlement uses; see budget/gas-budget.ts. */

@@ -24,10 +24,7 @@ interface TestNode {
   sizes: number[];
 }
 
-/**
- * Simulates a node without logs that accepts at most `most` blocks per query. `stumbles` decides whether a query fails with an unrelated
- * error.
- */
+/** Simulates a node without logs that accepts at most `most` blocks per query. `stumbles` decides whether an unrelated error occurs. */
 function createNode(most: number, stumbles: () => boolean = () => false): TestNode {
   const sizes: number[] = [];
   const call = async (_: string, [filter]: readonly unknown[]): Promise<unknown> => {

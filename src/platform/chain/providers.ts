@@ -150,10 +150,7 @@ function createHealth(provider: Provider, clock: Clock): ProviderHealth {
   };
 }
 
-/**
- * Tracks a run of failures. Its duration is the time from the first failure to the last. A failure more than PATIENCE_MS after the previous
- * one begins a new run.
- */
+/** Measures a run of failures from the first to the last. A failure more than PATIENCE_MS after the previous one begins a new run. */
 function createFailureRun(clock: Clock) {
   let run: { from: number; to: number } | null = null;
   return {

@@ -43,10 +43,7 @@ function isAboutSize({ message }: RpcFailure): boolean {
   return /batch|calls in/i.test(message);
 }
 
-/**
- * Returns the answers in the order of `ids`. An error object fails only its own call; an answer that does not match the request fails all
- * calls.
- */
+/** Returns the answers in the order of `ids`. An error object fails only its call; an answer that does not match the request fails all. */
 export function readAnswers(answer: unknown, ids: readonly number[], context: CallContext): RpcAnswer[] {
   const isBatch = ids.length > 1;
   if (isBatch && !Array.isArray(answer)) {

@@ -75,9 +75,7 @@ function memoryOf(rpc: Rpc): Memory {
 const keyOf = ({ address, topics, fromBlock }: LogSearch): string =>
   JSON.stringify([address, topics, fromBlock.toString()]);
 
-/**
- * Continues an earlier search. A second search for the same logs meanwhile starts anew, because only one may extend the stored progress.
- */
+/** Continues an earlier search. A second search for the same logs meanwhile starts anew, because only one may extend stored progress. */
 async function continueSearch(rpc: Rpc, search: LogSearch, anchor: Block): Promise<Log[]> {
   const memory = memoryOf(rpc);
   const name = keyOf(search);

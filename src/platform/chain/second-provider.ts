@@ -12,8 +12,7 @@ export type Objection = 'silent' | 'behind' | 'disagrees';
 export interface SecondView {
   latest: Pick<Block, 'number' | 'timestamp'>;
   /**
-   * The other provider's block at the height that the leader calls final. Needed only if the decision relies on something missing from the
-   * chain.
+   * The other provider's block at the height that the leader calls final. Needed only if the decision relies on a missing receipt or log.
    */
   atFinalized: Pick<Block, 'hash'> | null;
 }

@@ -54,9 +54,7 @@ const receipt = z.object({
   logs: z.array(log),
 });
 
-/**
- * Null while no block contains the transaction: it is unknown, pending or preconfirmed. Some nodes send a hash of zeros instead of null.
- */
+/** Null while no block contains the transaction: it is unknown, pending or preconfirmed. Some nodes send a zero hash instead of null. */
 const blockHash = hash.nullable().transform((value) => (value === ZERO_HASH ? null : value));
 
 /** Schemas of the answers that a node may give. They return hex in lower case, and throw a ZodError for any other answer. */

@@ -22,10 +22,7 @@ export interface AuthorizationEvent {
 
 type Emitted = Pick<Log, 'topics' | 'data'>;
 
-/**
- * Returns null unless the log has exactly the form of an ERC-20 Transfer. Check the log's address first, because any contract can emit such
- * a log.
- */
+/** Returns null unless the log has exactly the form of an ERC-20 Transfer. Any contract can emit such a log, so check its address first. */
 export function decodeTransfer(log: Emitted): Transfer | null {
   const [topic, from, to] = log.topics;
   if (log.topics.length !== 3 || topic !== TRANSFER_TOPIC || !isHex(log.data, 32)) return null;

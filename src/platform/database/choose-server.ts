@@ -15,10 +15,7 @@ export interface ServerChoice {
   host(): string;
   /** Switches to the next host after `host` failed, unless another call already did. */
   passOver(host: string): void;
-  /**
-   * Records a new connection to a primary. If its host is not that of the previous primary, older connections to other hosts are no longer
-   * used.
-   */
+  /** Records a new connection to a primary. If its host is a new one, older connections to other hosts are no longer used. */
   noteConnection(client: ClientBase): void;
   /** Marks all connections as outdated. Returns false if that happened a moment ago. */
   outdateAll(): boolean;

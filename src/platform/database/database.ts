@@ -16,10 +16,7 @@ export interface Queryable {
  * in order. After the first failure, none of the remaining statements runs.
  */
 export interface Tx extends Queryable {
-  /**
-   * Sends the query with the next statement or the commit, without a round trip of its own. Discards the answer. If the query fails, so
-   * does the transaction.
-   */
+  /** Sends the query with the next statement or the commit, without a round trip. Discards the answer; a failure fails the transaction. */
   later(query: Sql): void;
   /**
    * Runs the final statement together with the commit, which saves a round trip. The transaction is committed whatever the statement

@@ -180,8 +180,7 @@ async function initCluster(home: Home, launch: Launch, major: string): Promise<v
     '--no-instructions',
   ]);
   await rename(partial, home.cluster);
-  // Sync the folder. Otherwise a power failure could undo the rename after rows were acknowledged, and the next start would find no
-  // cluster.
+  // Sync the folder. Otherwise a power failure could undo the rename after rows were acknowledged, and the next start would see no cluster.
   const folder = await open(home.folder);
   await folder.sync();
   await folder.close();

@@ -63,10 +63,7 @@ async function grantRights(client: Client, rights: readonly string[]): Promise<v
   });
 }
 
-/**
- * Polls instead of waiting in the database, because `create index concurrently` waits for every running statement, including one that waits
- * for this lock.
- */
+/** Polls, because `create index concurrently` waits for every running statement, including one that waits in the database for this lock. */
 async function lockMigrations(client: Client): Promise<void> {
   const key = lockKey('migration', 'schema_migrations');
   for (;;) {

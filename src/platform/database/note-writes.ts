@@ -6,8 +6,7 @@ import { isOutcomeUnknown } from './database-error.ts';
 export interface NotedDatabase {
   database: Database;
   /**
-   * Changes after each possible write, before the writer continues. Null while a write is running, because others may see its commit before
-   * we do.
+   * Changes after each possible write, before the writer continues. Null during a write, because others may see its commit before we do.
    */
   mark(): number | null;
 }

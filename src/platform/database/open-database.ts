@@ -78,10 +78,7 @@ function createDatabase(
   const running = new Set<Promise<unknown>>();
   let closed: Promise<void> | null = null;
 
-  /**
-   * Tracks connections in use, because `close` must wait for them: callers that wait for a connection would never get one after the pool
-   * has ended.
-   */
+  /** Tracks connections in use. `close` must wait for them, because callers waiting for a connection get none once the pool has ended. */
   const onConnection = <T>(outcomeUnknown: boolean, act: (client: PoolClient) => Promise<T>): Promise<T> => {
     assert(closed === null, 'this database is closed');
     const lent = lendConnection(pool, servers, outcomeUnknown, act).catch((error: unknown) => {

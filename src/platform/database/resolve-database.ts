@@ -23,10 +23,7 @@ interface CommandDatabase {
   release(): Promise<void>;
 }
 
-/**
- * Finds the database for a command: the configured one, or the one that the running site embeds. Otherwise starts an embedded one until
- * `release`.
- */
+/** Returns the configured database for a command, or the one that the running site embeds. Otherwise starts one until `release`. */
 export async function resolveCommandDatabase(databaseUrl: string | null, dataDir: string): Promise<CommandDatabase> {
   const url = databaseUrl ?? (await findEmbeddedPostgres(dataDir));
   if (url !== null) return { url, release: async () => {} };

@@ -90,8 +90,7 @@ export function runBatch(client: ClientBase, statements: readonly Statement[], l
         outcomes.push({ resolve, reject });
       }),
   );
-  // Mark every answer as handled. A caller that awaits only the last answer still sees each failure, because a failure also fails the later
-  // answers.
+  // Mark every answer as handled. A caller that awaits only the last answer still sees each failure, because later answers fail with it.
   for (const answer of answers) answer.catch(() => {});
   try {
     client.query(Object.assign(createBatch(statements, outcomes), waitFor(client, statements.length, limitMs)));
@@ -133,7 +132,7 @@ function createBatch(statements: readonly Statement[], outcomes: readonly Outcom
     // If all statements ran and the server then reported an error, the commit failed outside a transaction, so all of them are undone.
     if (error !== null && answers.length === outcomes.length) answers.length = 0;
     const every = isUnreplicated ? { error: unreplicatedCommit() } : unreadable;
-    settleOutcomes(outcomes, answers, { every, others: error });
+    resolveOutcomes(outcomes, answers, { every, others: error });
   };
 
   const batch = {
@@ -180,7 +179,7 @@ function createBatch(statements: readonly Statement[], outcomes: readonly Outcom
 }
 
 /** Resolves or rejects each outcome. `every` fails all of them, `others` only those without an answer. */
-function settleOutcomes(
+function resolveOutcomes(
   outcomes: readonly Outcome[],
   answers: readonly Answer[],
   { every, others }: { every: { error: unknown } | null; others: unknown },

@@ -31,8 +31,7 @@ export function readPaymentHeaders(rawHeaders: readonly string[]): PaymentHeader
 }
 
 /**
- * Reads the recovery slip: the market's own record of a payment, which the market may have lost since. Every route that acts on a payment
- * reads it.
+ * Reads the recovery slip: the market's record of a payment, which the market may have lost since. Every route that acts on one reads it.
  */
 export function readSlip(rawHeaders: readonly string[]): Pick<PaymentHeaders, 'recoverySlip'> {
   return { recoverySlip: boundedValues(rawHeaders, 'x-recovery-slip')[0] ?? null };
@@ -160,10 +159,7 @@ function parsePreferences(header: string): ReadonlyMap<string, number> {
   return wishes;
 }
 
-/**
- * Returns how much the client wants a media type, from 0 to 1. The most specific matching range decides (RFC 9110, 12.5.1). Without an
- * Accept header every type gets 1.
- */
+/** Returns how much the client wants a media type, 0 to 1. The most specific range decides (RFC 9110, 12.5.1). Without Accept it is 1. */
 export function acceptQuality(accept: string | undefined, type: string): number {
   if (accept === undefined || accept.trim() === '') return 1;
   const wishes = parsePreferences(accept);

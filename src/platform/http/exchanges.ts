@@ -105,8 +105,7 @@ export async function closeServer(
   const { clock, drainMs } = options;
   const { server } = app;
   const closeIdle = server.closeIdleConnections.bind(server);
-  // Node calls a connection idle once its answer is handed over, even if a slow client is still reading it. So wait until everything is
-  // sent.
+  // Node calls a connection idle once its answer is handed over, even if a slow client is still reading. So wait until everything is sent.
   server.closeIdleConnections = () => undefined;
   const stop = new AbortController();
   let closed = false;

@@ -50,10 +50,7 @@ function carriesBody(headers: IncomingHttpHeaders): boolean {
   return headers['transfer-encoding'] !== undefined || (length !== undefined && Number(length) !== 0);
 }
 
-/**
- * Returns true if the URL or headers contain a secret. Skips Authorization: keys belong there on routes that take one, and other routes do
- * not read it.
- */
+/** Returns true if the URL or headers contain a secret. Skips Authorization, where keys belong; routes without keys do not read it. */
 export function secretInHead(guard: SecretGuard, target: Target, rawHeaders: readonly string[]): boolean {
   return secretInTarget(guard, target) || secretInHeaders(guard, rawHeaders);
 }

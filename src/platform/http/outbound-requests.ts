@@ -29,10 +29,7 @@ export interface AskOptions {
   headers?: Readonly<Record<string, string>>;
 }
 
-/**
- * Sends one request without following redirects, and reads an answer of any status up to a size limit. Throws OutboundFailure if the answer
- * cannot be read.
- */
+/** Sends one request without following redirects, and reads a bounded answer of any status. Throws OutboundFailure if it is unreadable. */
 export async function askJson(url: string, options: AskOptions): Promise<{ status: number; json: unknown }> {
   const signal = AbortSignal.timeout(options.deadlineMs);
   const headers: Record<string, string> = { accept: 'application/json', ...options.headers };

@@ -15,10 +15,7 @@ async function filesOf(folder: string): Promise<string[]> {
   return names.filter((name) => NAME.test(name)).sort();
 }
 
-/**
- * Returns the last event of the copy in a folder. Null if there is no complete event. Any process may call it, even while another one
- * writes.
- */
+/** Returns the last event of the copy in a folder. Null if no event is complete. Any process may call it, even while another one writes. */
 export async function readLogEnd(folder: string): Promise<LogEnd | null> {
   for (const name of (await filesOf(folder)).reverse()) {
     const { end } = await readTail(join(folder, name));
@@ -137,9 +134,7 @@ export async function filesAt(paths: readonly string[]): Promise<string[]> {
   return files;
 }
 
-/**
- * Returns all events of some copy files, each once, in the order of their ids. Throws if two files hold different events under the same id.
- */
+/** Returns all events of some copy files, each once, in the order of their ids. Throws if two files hold different events under one id. */
 export async function readCopies(paths: readonly string[]): Promise<CopiedEvent[]> {
   const events = new Map<bigint, CopiedEvent>();
   for (const path of paths) {

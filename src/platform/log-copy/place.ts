@@ -28,9 +28,7 @@ export function logCopyFolder({ logCopyDir, dataDir }: Pick<PlaceConfig, 'logCop
   return logCopyDir ?? join(dataDir, 'log-copy');
 }
 
-/**
- * Creates the folder and a name for the host if they are missing. Warns if a restore would set back the copy together with the database.
- */
+/** Creates the folder and a name for the host if they are missing. Warns if a restore would set back the copy along with the database. */
 export async function openLogCopyPlace(
   config: PlaceConfig,
   { random, log, variable }: { random: Random; log: Log; variable: string },
@@ -50,9 +48,7 @@ async function isOnOneVolume(one: string, other: string): Promise<boolean> {
 
 const HOST = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\n$/;
 
-/**
- * Reads or creates the host's name. Processes that start at the same time agree on the first name. Replaces a file that a crash has torn.
- */
+/** Reads or creates the host's name. Processes that start together agree on the first name. Replaces a file that a crash has torn. */
 async function readHost(path: string, random: Random): Promise<string> {
   const existing = await readFile(path, 'utf8').catch(nullIfMissing);
   if (existing !== null && HOST.test(existing)) return existing.trim();
@@ -154,10 +150,7 @@ export function historyLost(): Refusal {
   return new Refusal('history_lost', { retryAfterSeconds: RETRY_SECONDS });
 }
 
-/**
- * Converts the error of a write that the database rejected because history is lost, which this process may not know yet. Null for any other
- * error.
- */
+/** Converts the error of a write that the database rejected because history is lost, which this process may not know. Else null. */
 export function refuseLost(error: unknown): Refusal | null {
   return constraintOf(error)?.constraint === 'history_is_whole' ? historyLost() : null;
 }

@@ -61,8 +61,7 @@ export async function readEventsToCopy(queryable: Queryable, afterId: bigint, li
 }
 
 /**
- * Returns true if the log holds events that are missing from a copy with that end. An empty copy starts with events numbered after
- * `startsAfter`.
+ * Returns true if the log holds events missing from a copy with that end. An empty copy starts with events numbered after `startsAfter`.
  */
 export async function lacksEvents(queryable: Queryable, end: LogEnd | null, startsAfter: Date): Promise<boolean> {
   const above = end === null ? sql`numbered_at >= ${startsAfter}` : sql`id > ${end.id}`;

@@ -26,8 +26,7 @@ export async function secureCluster(home: Home, launch: Launch, log: (line: stri
   const existing = await readSecret(home.folder);
   if (existing !== null && (await readFile(rules, 'utf8')) === HOST_RULES) return existing;
   const secret = systemRandom.bytes(SECRET_BYTES).toString('base64url');
-  // Set the password in the server before saving it, so that a saved password always works. If a start is interrupted in between, the next
-  // one sets another password.
+  // Set the password before saving it, so that a saved password always works. An interrupted start makes the next one set another password.
   await setPassword(home, launch, secret);
   await writePrivately(secretFile(home.folder), secret, null);
   await writePrivately(rules, HOST_RULES, home.user);

@@ -10,10 +10,7 @@ export const DEFAULT_BOUNDS: Bounds = { requestsInFlight: 2_000, openSockets: 8_
 
 /** Divisor: a tenth of all slots is reserved for requests with a key, token or proof. */
 export const RESERVED_PART = 10;
-/**
- * Divisor: one network's share. Always applies to the sockets. While over half of the slots are taken, it also applies to the slots and to
- * the reserved ones.
- */
+/** Divisor: one network's share of the sockets, and, while over half of the slots are taken, of all slots and of the reserved ones. */
 export const NETWORK_PART = 10;
 /** Divisor: one address's share of the slots. Applies while over half of the slots are taken. */
 export const ADDRESS_PART = 40;
