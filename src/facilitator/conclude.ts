@@ -25,17 +25,17 @@ export function createConclude(context: Context): Conclude {
   const listeners: ((entry: Readonly<Entry>) => void)[] = [];
   const pending = new Map<string, Promise<void>>();
   /** Entries whose loss was counted, because an entry may end a second time after a reorganisation. */
-  const charged = new WeakSet<Readonly<Entry>>();
-  const tried = new Map<string, boolean>();
+  const chargedEntries = new WeakSet<Readonly<Entry>>();
+  const triedPayers = new Map<string, boolean>();
   const entries = [...journal.all()].sort((a, b) => (a.ending?.at ?? 0) - (b.ending?.at ?? 0));
   for (const { ending, authorization } of entries) {
-    if (ending !== null) noteTried(tried, authorization.from, ending);
+    if (ending !== null) recordTried(triedPayers, authorization.from, ending);
   }
 
   const end = async (entry: Readonly<Entry>, ending: Ending): Promise<void> => {
     const { from } = entry.authorization;
-    const isFirst = !charged.has(entry);
-    charged.add(entry);
+    const isFirst = !chargedEntries.has(entry);
+    chargedEntries.add(entry);
     const isCoolingDown = isFirst && ending.state === 'reverted' && ending.cause === 'unknown';
     const cooldown = isCoolingDown ? nextCooldown(from, journal.cooldowns().get(from), clock.now(), limits) : null;
     const written = journal.end(entry, ending, cooldown);
@@ -44,7 +44,7 @@ export function createConclude(context: Context): Conclude {
     if (isFirst && loss !== null) budget.addLoss(loss);
     await written;
     crashPoint('after_ending_written');
-    noteTried(tried, from, ending);
+    recordTried(triedPayers, from, ending);
     countOne(counts.ended, ending.state);
     if (ending.cause !== null) countOne(counts.causes, ending.cause);
     if (ending.hash === null) nonces.distrust();
@@ -57,7 +57,7 @@ export function createConclude(context: Context): Conclude {
     if (cooldown !== null) counts.cooldowns += 1;
     if (cooldown !== null) log.warn('payer_cooldown_started', { payer: from, count: cooldown.strikes });
   };
-  const once = (entry: Readonly<Entry>, act: () => Promise<void>): Promise<void> => {
+  const runOnce = (entry: Readonly<Entry>, act: () => Promise<void>): Promise<void> => {
     const key = keyOf(entry.authorization);
     const running = pending.get(key) ?? act().finally(() => pending.delete(key));
     pending.set(key, running);
@@ -65,7 +65,7 @@ export function createConclude(context: Context): Conclude {
   };
   return {
     recordMined: (entry, transaction, mined) =>
-      once(entry, async () => {
+      runOnce(entry, async () => {
         if (entry.ending !== null) return;
         const ending = await endingOf(context, entry, transaction, mined);
         counts.gasUsed += mined.gasUsed;
@@ -74,13 +74,13 @@ export function createConclude(context: Context): Conclude {
         await end(entry, ending);
       }),
     recordLost: (entry) =>
-      once(entry, async () => {
+      runOnce(entry, async () => {
         if (entry.ending !== null) return;
-        const nothing = { hash: null, blockNumber: null, gasUsed: 0n, costWei: 0n, lossUnits: 0n, cause: null };
-        await end(entry, { ...nothing, state: 'replaced', at: clock.now() });
+        const noCost = { hash: null, blockNumber: null, gasUsed: 0n, costWei: 0n, lossUnits: 0n, cause: null };
+        await end(entry, { ...noCost, state: 'replaced', at: clock.now() });
       }),
     onEnd: (listener) => void listeners.push(listener),
-    isTried: (payer) => tried.get(payer) ?? journal.isKnown(payer as `0x${string}`),
+    isTried: (payer) => triedPayers.get(payer) ?? journal.isKnown(payer as `0x${string}`),
   };
 }
 
@@ -102,9 +102,9 @@ async function endingOf(
   return { ...common, state: 'reverted', lossUnits: costUnits, cause: await findCause(context, entry, mined) };
 }
 
-function noteTried(tried: Map<string, boolean>, payer: string, { state, cause }: Ending): void {
-  if (state === 'succeeded') tried.set(payer, true);
-  if (state === 'reverted' && PAYER_CAUSES.some((payerCause) => payerCause === cause)) tried.set(payer, false);
+function recordTried(triedPayers: Map<string, boolean>, payer: string, { state, cause }: Ending): void {
+  if (state === 'succeeded') triedPayers.set(payer, true);
+  if (state === 'reverted' && PAYER_CAUSES.some((payerCause) => payerCause === cause)) triedPayers.set(payer, false);
 }
 
 /**

@@ -44,22 +44,22 @@ interface State {
 /** Answers the question that a market asks before it opens a payment. */
 function createReadState(context: Context): (query: StateQuery) => Promise<State> {
   const { budget, clock, etherUnits, rpc, quoteGas } = context;
-  let kept: { at: number; value: Promise<Omit<State, 'may_settle' | 'why' | 'retry_after_seconds'>> } | null = null;
-  const ofAll = () => {
-    if (kept === null || kept.at + KEPT_MS <= clock.now()) {
+  let cached: { at: number; value: Promise<Omit<State, 'may_settle' | 'why' | 'retry_after_seconds'>> } | null = null;
+  const readShared = () => {
+    if (cached === null || cached.at + KEPT_MS <= clock.now()) {
       const reading = Promise.all([readEther(rpc, context.address), quoteGas.fees()]).then(
         ([wei, { price }]) => ({
-          settlements_covered: Number(smaller(wei / (USUAL_GAS * (price > 0n ? price : 1n)), 1_000_000_000n)),
+          settlements_covered: Number(minimum(wei / (USUAL_GAS * (price > 0n ? price : 1n)), 1_000_000_000n)),
           least_price_units: Number(budget.leastPrice(unitsOfWei(USUAL_GAS * price, etherUnits))),
         }),
         () => ({ settlements_covered: null, least_price_units: null }),
       );
-      kept = { at: clock.now(), value: reading };
+      cached = { at: clock.now(), value: reading };
     }
-    return kept.value;
+    return cached.value;
   };
   return async (query) => {
-    const state = await ofAll();
+    const state = await readShared();
     if (query === null) return state;
     const refusal = await findRefusal(context, query);
     return {
@@ -76,8 +76,8 @@ async function findRefusal(
   { payer, payee }: { payer: Hex; payee: Hex },
 ): Promise<{ why: 'payer_resting' | 'gas_budget_spent'; seconds: number } | null> {
   const { journal, clock, budget, quoteGas, etherUnits, rpc } = context;
-  const resting = cooldownSeconds(journal.cooldowns().get(payer), clock.now());
-  if (resting > 0) return { why: 'payer_resting', seconds: resting };
+  const cooldown = cooldownSeconds(journal.cooldowns().get(payer), clock.now());
+  if (cooldown > 0) return { why: 'payer_resting', seconds: cooldown };
   const payerKnown = journal.isKnown(payer);
   try {
     const [{ price }, code] = await Promise.all([
@@ -99,7 +99,7 @@ async function findRefusal(
   }
 }
 
-function smaller(a: bigint, b: bigint): bigint {
+function minimum(a: bigint, b: bigint): bigint {
   return a < b ? a : b;
 }
 
@@ -222,8 +222,8 @@ function sendAnswer(
 
 function createCallerCheck(auth: string | null): (header: string | undefined) => boolean {
   if (auth === null) return () => true;
-  const wanted = sha256(auth);
-  return (header) => timingSafeEqual(sha256(header ?? ''), wanted);
+  const expectedHash = sha256(auth);
+  return (header) => timingSafeEqual(sha256(header ?? ''), expectedHash);
 }
 
 function sha256(text: string): Buffer {

@@ -54,16 +54,16 @@ export function createSender(context: Context, dependencies: { conclude: Conclud
     const running = sending.get(key);
     if (running !== undefined) return running;
     if (room.isClosed()) throw new ChainTrouble('the facilitator is closing');
-    refuseHopeless(context, authorization);
+    rejectExpiring(context, authorization);
     const reserved = reserveGas(context, authorization, rehearsed);
     const accountNonce = nonces.take();
     if (accountNonce === null) return null;
     signing.add(reserved);
     const { pool, reservedUnits } = reserved;
     const common = { authorization, sender: address, accountNonce, hasCode: rehearsed.hasCode, pool, reservedUnits };
-    const fresh = { ...common, estimatedGas: rehearsed.quote.estimatedGas, ending: null, isFinal: false };
+    const newEntry = { ...common, estimatedGas: rehearsed.quote.estimatedGas, ending: null, isFinal: false };
     const written = write({ data: rehearsed.data, quote: rehearsed.quote, accountNonce }, (transaction) =>
-      journal.add({ ...fresh, transactions: [transaction] }),
+      journal.add({ ...newEntry, transactions: [transaction] }),
     );
     const sent = written
       .finally(() => signing.delete(reserved))
@@ -102,7 +102,7 @@ export function createSender(context: Context, dependencies: { conclude: Conclud
 }
 
 function createBroadcast({ log, nonces, rpc }: Context, follower: Follower) {
-  const refusedOnes = new WeakSet<Readonly<Entry>>();
+  const refusedEntries = new WeakSet<Readonly<Entry>>();
   const broadcast = async (entry: Readonly<Entry>): Promise<void> => {
     const { hash, raw } = newestOf(entry);
     follower.expect(entry);
@@ -110,12 +110,12 @@ function createBroadcast({ log, nonces, rpc }: Context, follower: Follower) {
     log.info('settlement_broadcast', { transaction_hash: hash, payer: entry.authorization.from, transmission });
     if (transmission !== 'taken') nonces.distrust();
     // The entry keeps its nonce and is broadcast again, because another node may still have the transaction that this node refused.
-    refusedOnes.delete(entry);
+    refusedEntries.delete(entry);
     if (transmission !== 'refused') return;
-    refusedOnes.add(entry);
+    refusedEntries.add(entry);
     throw new ChainTrouble('the node refused the transaction');
   };
-  return { broadcast, isRefused: (entry: Readonly<Entry>): boolean => refusedOnes.has(entry) };
+  return { broadcast, isRefused: (entry: Readonly<Entry>): boolean => refusedEntries.has(entry) };
 }
 
 interface ResendDependencies {
@@ -137,7 +137,7 @@ function createSendOnceMore(
     try {
       const quote = await quoteGas.rehearse(data);
       if (isClosed()) throw new ChainTrouble('the facilitator is closing');
-      refuseHopeless(context, entry.authorization);
+      rejectExpiring(context, entry.authorization);
       let accountNonce: number | null = null;
       while (accountNonce === null) {
         await nonces.ready();
@@ -169,11 +169,11 @@ type Write = <T>(unsigned: Unsigned, append: (transaction: SignedTransaction) =>
 /** Signs a transaction and writes it to the journal in nonce order, so that a killed process leaves no gap below a written nonce. */
 function createWrite(context: Context): Write {
   const { nonces } = context;
-  let before: Promise<void> = Promise.resolve();
+  let previous: Promise<void> = Promise.resolve();
   return async ({ data, quote, accountNonce }, append) => {
-    const turn = before;
+    const turn = previous;
     const appended = Promise.withResolvers<void>();
-    before = appended.promise;
+    previous = appended.promise;
     try {
       const transaction = await signTransaction(context, accountNonce, data, quote);
       await turn;
@@ -206,7 +206,7 @@ function reserveGas(context: Context, { from, to, value }: Authorization, { hasC
   throw new Deferred('gas_budget_spent', grant.retryAfterSeconds);
 }
 
-function refuseHopeless({ clock }: Context, authorization: Authorization): void {
+function rejectExpiring({ clock }: Context, authorization: Authorization): void {
   if (Number(authorization.validBefore) < clock.now() / 1000 + SECONDS_AHEAD) {
     throw new TransferRefused('the authorization is expired');
   }
@@ -224,24 +224,24 @@ interface Room {
 function createRoom(limits: Pick<Limits, 'in_flight' | 'waiting'>, inFlight: () => number): Room {
   const waiting: (() => void)[] = [];
   /** Number of admitted settlements. While one is being broadcast it is also in the journal, so it counts twice. */
-  let entered = 0;
+  let admittedCount = 0;
   let closed = false;
   const wake = (): void => {
-    while (waiting.length > 0 && (closed || inFlight() + entered < limits.in_flight)) {
-      entered += 1;
+    while (waiting.length > 0 && (closed || inFlight() + admittedCount < limits.in_flight)) {
+      admittedCount += 1;
       waiting.shift()?.();
     }
   };
   return {
     enter: async () => {
       if (closed) throw new ChainTrouble('the facilitator is closing');
-      if (waiting.length === 0 && inFlight() + entered < limits.in_flight) entered += 1;
+      if (waiting.length === 0 && inFlight() + admittedCount < limits.in_flight) admittedCount += 1;
       else {
         if (waiting.length >= limits.waiting) throw new ChainTrouble('too many settlements wait');
         await new Promise<void>((go) => waiting.push(go));
       }
       return () => {
-        entered -= 1;
+        admittedCount -= 1;
         wake();
       };
     },

@@ -75,19 +75,20 @@ async function settleOnce(dependencies: SettleDependencies, request: PaymentRequ
   // A contract wallet may reject the signature by now, but this transaction was sent for exactly this request.
   if (entry !== null && isSentFor(entry, request)) return followEarlier(dependencies, request, entry, deadlineAt);
   const signed = context.verified.take(request) ?? (await checkSignature(context, request));
-  if (!signed.isValid) return refusedFor(INVALID_SIGNATURE);
+  if (!signed.isValid) return refuse(INVALID_SIGNATURE);
   if (entry !== null) return followEarlier(dependencies, request, entry, deadlineAt);
   if (context.journal.isBlocked(request.authorization)) {
-    return (await findElsewhere(context, request.authorization)) ?? refusedFor(FAILED);
+    return (await findElsewhere(context, request.authorization)) ?? refuse(FAILED);
   }
   const reason = timeRefusal(context, request);
-  if (reason !== null) return orElsewhere(context, request, reason);
+  if (reason !== null) return findElsewhereOrRefuse(context, request, reason);
   try {
     const sent = await sendInTurn(dependencies, request, signed);
     if (!sameAuthorization(sent.authorization, request.authorization)) throw conflictInFlight();
     return await awaitEnding(dependencies, sent, { deadlineAt, isFresh: true });
   } catch (error) {
-    if (error instanceof TransferRefused) return orElsewhere(context, request, await explainFailure(context, request));
+    if (error instanceof TransferRefused)
+      return findElsewhereOrRefuse(context, request, await explainFailure(context, request));
     throw error;
   }
 }
@@ -103,7 +104,7 @@ async function followEarlier(
   if (!sameAuthorization(entry.authorization, authorization)) {
     const elsewhere = await findElsewhere(context, authorization);
     if (elsewhere === null && entry.ending === null) throw conflictInFlight();
-    return elsewhere ?? refusedFor(FAILED);
+    return elsewhere ?? refuse(FAILED);
   }
   if (sender.isRefused(entry)) await sender.offerAgain(entry);
   return awaitEnding(dependencies, entry, { deadlineAt, isFresh: false });
@@ -145,8 +146,12 @@ async function sendInTurn(
   }
 }
 
-async function orElsewhere(context: Context, { authorization }: PaymentRequest, reason: string): Promise<Settlement> {
-  return (await findElsewhere(context, authorization)) ?? refusedFor(reason);
+async function findElsewhereOrRefuse(
+  context: Context,
+  { authorization }: PaymentRequest,
+  reason: string,
+): Promise<Settlement> {
+  return (await findElsewhere(context, authorization)) ?? refuse(reason);
 }
 
 /** True if the entry was sent with exactly this signature. */
@@ -165,6 +170,6 @@ function hashOf({ journal }: Context, { authorization }: PaymentRequest): Hex | 
   return entry.ending.state === 'succeeded' ? entry.ending.hash : null;
 }
 
-function refusedFor(reason: string): Settlement {
+function refuse(reason: string): Settlement {
   return { kind: 'refused', reason, transaction: null };
 }

@@ -91,8 +91,8 @@ const ROUNDED_TO_BLOCKS = 1_000n;
 async function findSettlement(context: Context, latest: Block, authorization: Authorization): Promise<Hex | null> {
   const { rpc, network } = context;
   const { from, nonce, validAfter, validBefore } = authorization;
-  const bottom = latest.number > LOOK_BACK_BLOCKS ? latest.number - LOOK_BACK_BLOCKS : 0n;
-  const all = { fromBlock: bottom - (bottom % ROUNDED_TO_BLOCKS), toBlock: latest.number };
+  const lowestBlock = latest.number > LOOK_BACK_BLOCKS ? latest.number - LOOK_BACK_BLOCKS : 0n;
+  const all = { fromBlock: lowestBlock - (lowestBlock % ROUNDED_TO_BLOCKS), toBlock: latest.number };
   // The token accepts the authorization only between these times.
   const blocks = isCostly(rpc, all) ? await blocksBetween(rpc, all, { from: validAfter, before: validBefore }) : all;
   const logs = await searchLogs(rpc, {
@@ -103,10 +103,10 @@ async function findSettlement(context: Context, latest: Block, authorization: Au
   });
   const end = logs.at(-1);
   if (end === undefined || decodeAuthorizationUsed(end) === null) return null;
-  return (await paidIn(context, end.transactionHash, authorization)) ? end.transactionHash : null;
+  return (await isPaidIn(context, end.transactionHash, authorization)) ? end.transactionHash : null;
 }
 
-async function paidIn({ rpc, network }: Context, hash: Hex, authorization: Authorization): Promise<boolean> {
+async function isPaidIn({ rpc, network }: Context, hash: Hex, authorization: Authorization): Promise<boolean> {
   const receipt = await readReceipt(rpc, hash);
   if (receipt === null) throw new ChainTrouble('the node has the log of a transaction but not its receipt');
   const logs = receipt.logs.filter(({ address }) => address === network.usdc);

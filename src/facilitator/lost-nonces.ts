@@ -28,10 +28,10 @@ export async function resendDisplaced(
   const isOver = newest.timestamp >= entry.authorization.validBefore || entry.sender !== address;
   if (isOver) return conclude.recordLost(entry);
   // A node that counts a transaction but has no receipt may only lag, so check which transaction used the nonce before deciding.
-  const other = await findByNonce(rpc, entry, newest.number);
-  if (other === null || entry.transactions.some(({ hash }) => hash === other)) return;
+  const displacingHash = await findByNonce(rpc, entry, newest.number);
+  if (displacingHash === null || entry.transactions.some(({ hash }) => hash === displacingHash)) return;
   const fields = { transaction_hash: newestOf(entry).hash, payer: entry.authorization.from };
-  log.warn('settlement_displaced', { ...fields, by_transaction_hash: other });
+  log.warn('settlement_displaced', { ...fields, by_transaction_hash: displacingHash });
   // The account was used elsewhere.
   nonces.distrust();
   crashPoint('before_further_signed');
@@ -55,13 +55,13 @@ export async function clearLeftover(context: Context, mined: number): Promise<vo
   const { address, clock, journal, log, rpc, timing } = context;
   for (const entry of journal.all()) {
     if (entry.sender !== address || entry.ending === null || entry.accountNonce < mined) continue;
-    const left = newestPerNonce(entry).find(({ accountNonce }) => accountNonce === mined);
+    const leftover = newestPerNonce(entry).find(({ accountNonce }) => accountNonce === mined);
     const minedNonce = minedNonceOf(entry);
-    if (left === undefined || minedNonce === null || minedNonce >= mined) continue;
-    if (left.signedAt + timing.stuckMs <= clock.now()) return fillNonce(context, entry, left);
-    if (await isKnown(rpc, left.hash)) return;
-    const transmission = await sendRaw(rpc, left.raw);
-    log.warn('settlement_broadcast_again', { transaction_hash: left.hash, transmission });
+    if (leftover === undefined || minedNonce === null || minedNonce >= mined) continue;
+    if (leftover.signedAt + timing.stuckMs <= clock.now()) return fillNonce(context, entry, leftover);
+    if (await isKnown(rpc, leftover.hash)) return;
+    const transmission = await sendRaw(rpc, leftover.raw);
+    log.warn('settlement_broadcast_again', { transaction_hash: leftover.hash, transmission });
     return;
   }
 }

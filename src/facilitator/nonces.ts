@@ -47,7 +47,7 @@ export function createNonces(context: NoncesContext): Nonces {
   let next: number | null = null;
   let answeredAt = 0;
   let checkedAt = 0;
-  let distrusts = 0;
+  let distrustCount = 0;
   let checking: Promise<void> | null = null;
   /** Assigned, and not in the journal yet. */
   const taken = new Set<number>();
@@ -55,7 +55,7 @@ export function createNonces(context: NoncesContext): Nonces {
   let used = new Set<number>();
 
   const check = async (): Promise<void> => {
-    const [askedAt, before] = [clock.now(), distrusts];
+    const [askedAt, before] = [clock.now(), distrustCount];
     crashPoint('before_order_asked');
     const counted = await readTransactionCount(rpc, address, 'pending');
     crashPoint('after_order_asked');
@@ -68,7 +68,7 @@ export function createNonces(context: NoncesContext): Nonces {
     answeredAt = clock.now();
     checkedAt = askedAt;
     // If trouble occurred meanwhile, it may be newer than the answer, so the answer is not used.
-    if (distrusts === before) next = counted;
+    if (distrustCount === before) next = counted;
   };
   const recheck = (): Promise<void> => {
     checking ??= check().finally(() => {
@@ -97,11 +97,11 @@ export function createNonces(context: NoncesContext): Nonces {
     giveBack: (nonce) => {
       taken.delete(nonce);
       next = null;
-      distrusts += 1;
+      distrustCount += 1;
     },
     distrust: () => {
       next = null;
-      distrusts += 1;
+      distrustCount += 1;
     },
     confirm: () => {
       answeredAt = clock.now();

@@ -98,16 +98,16 @@ async function feesOrTrouble(fees: () => Promise<Fees>): Promise<Fees> {
 
 /** Shares one answer until it is too old. Does not cache a failure. */
 function createTip(rpc: Rpc, clock: Clock): () => Promise<bigint> {
-  let kept: { readAt: number; value: Promise<bigint> } | null = null;
+  let cached: { readAt: number; value: Promise<bigint> } | null = null;
   return () => {
-    if (kept !== null && kept.readAt + TIP_KEPT_MS > clock.now()) return kept.value;
+    if (cached !== null && cached.readAt + TIP_KEPT_MS > clock.now()) return cached.value;
     const reading = {
       readAt: clock.now(),
       value: rpc.call('eth_maxPriorityFeePerGas', []).then(shapes.quantity.parse),
     };
-    kept = reading;
+    cached = reading;
     reading.value.catch(() => {
-      if (kept === reading) kept = null;
+      if (cached === reading) cached = null;
     });
     return reading.value;
   };

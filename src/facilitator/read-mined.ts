@@ -40,8 +40,9 @@ export async function readMined(rpc: Rpc, hash: Hex): Promise<Mined | null> {
 
 /** Reads receipts of transactions in this block. Leaves out receipts that the node does not have yet. */
 export async function readMinedIn(rpc: Rpc, block: Block, hashes: readonly Hex[]): Promise<Map<Hex, Mined>> {
-  const many = hashes.length >= MIN_FOR_WHOLE_BLOCK && hashes.length * MOST_FOREIGN_TIMES >= block.transactions.length;
-  const receipts = many ? await readWholeBlock(rpc, block, hashes) : new Map<Hex, Mined>();
+  const isWorthWholeBlock =
+    hashes.length >= MIN_FOR_WHOLE_BLOCK && hashes.length * MOST_FOREIGN_TIMES >= block.transactions.length;
+  const receipts = isWorthWholeBlock ? await readWholeBlock(rpc, block, hashes) : new Map<Hex, Mined>();
   const missing = hashes.filter((hash) => !receipts.has(hash));
   const read = await Promise.all(missing.map((hash) => readMined(rpc, hash)));
   for (const [at, hash] of missing.entries()) {
@@ -57,14 +58,14 @@ async function readWholeBlock(rpc: Rpc, block: Block, hashes: readonly Hex[]): P
     if (error instanceof RpcFailure) return null;
     throw error;
   });
-  const wanted = new Set<string>(hashes);
+  const ours = new Set<string>(hashes);
   const receipts = new Map<Hex, Mined>();
   for (const one of Array.isArray(answer) ? answer : []) {
     const { transactionHash, blockHash } = (one ?? {}) as { transactionHash?: unknown; blockHash?: unknown };
     // The number may belong to another block by now.
     if (typeof transactionHash !== 'string' || blockHash !== block.hash) continue;
     const hash = transactionHash.toLowerCase() as Hex;
-    if (wanted.has(hash)) receipts.set(hash, asMined(rpc, hash, one));
+    if (ours.has(hash)) receipts.set(hash, asMined(rpc, hash, one));
   }
   return receipts;
 }

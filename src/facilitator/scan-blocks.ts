@@ -23,17 +23,17 @@ const BLOCKS_KEPT = 64n;
 export function createScanBlocks(context: Context, conclude: Conclude): ScanBlocks {
   const { clock, head, journal, log, nonces, rpc } = context;
   const sentAfter = new WeakMap<Readonly<Entry>, bigint>();
-  const seen = new Map<bigint, Hex>();
-  let top = -1n;
+  const scannedHashes = new Map<bigint, Hex>();
+  let highestScanned = -1n;
   /** When the newest scanned block was found. */
   let scannedAt = 0;
 
   const scan = async (block: Block): Promise<void> => {
     await concludeIn(context, conclude, block);
     // Mark the block only now, so that it is scanned again if anything failed.
-    seen.set(block.number, block.hash);
-    seen.delete(block.number - BLOCKS_KEPT);
-    if (block.number > top) top = block.number;
+    scannedHashes.set(block.number, block.hash);
+    scannedHashes.delete(block.number - BLOCKS_KEPT);
+    if (block.number > highestScanned) highestScanned = block.number;
     scannedAt = clock.now();
   };
   /** Returns the first block to scan. An entry in flight may be in any block after its mark, even if no request waits for it yet. */
@@ -43,7 +43,7 @@ export function createScanBlocks(context: Context, conclude: Conclude): ScanBloc
       const mark = sentAfter.get(entry);
       if (mark !== undefined && mark < lowest) lowest = mark;
     }
-    return (top > lowest ? top : lowest) + 1n;
+    return (highestScanned > lowest ? highestScanned : lowest) + 1n;
   };
   return {
     expect: (entry) => {
@@ -51,11 +51,11 @@ export function createScanBlocks(context: Context, conclude: Conclude): ScanBloc
       if (newest !== null) sentAfter.set(entry, newest.number);
     },
     upTo: async (newest) => {
-      if (seen.get(newest.number) === newest.hash) return;
-      if (isReorganised(seen, newest)) {
+      if (scannedHashes.get(newest.number) === newest.hash) return;
+      if (isReorganised(scannedHashes, newest)) {
         log.warn('chain_reorganised', { block_number: newest.number.toString() });
-        seen.clear();
-        top = -1n;
+        scannedHashes.clear();
+        highestScanned = -1n;
         nonces.distrust();
       }
       const from = firstUnseen(newest);
@@ -79,9 +79,9 @@ export function createScanBlocks(context: Context, conclude: Conclude): ScanBloc
   };
 }
 
-function isReorganised(seen: ReadonlyMap<bigint, Hex>, { number, parentHash }: Head): boolean {
-  const before = seen.get(number - 1n);
-  return seen.has(number) || (before !== undefined && before !== parentHash);
+function isReorganised(scannedHashes: ReadonlyMap<bigint, Hex>, { number, parentHash }: Head): boolean {
+  const before = scannedHashes.get(number - 1n);
+  return scannedHashes.has(number) || (before !== undefined && before !== parentHash);
 }
 
 async function concludeIn(context: Context, conclude: Conclude, block: Block): Promise<void> {
@@ -107,19 +107,19 @@ function notYetAvailable(what: string): RpcFailure {
 }
 
 /** unknown: the node could not be read. */
-type Sight = 'mined' | 'absent' | 'unknown';
+type MinedState = 'mined' | 'absent' | 'unknown';
 
 /**
  * Checks whether the chain has one of the entry's transactions now. If a reorganisation changed how a sale ended, because it now reverts or
  * a transaction with another nonce was mined, records the new ending.
  */
-export async function findMined(context: Context, conclude: Conclude, entry: Readonly<Entry>): Promise<Sight> {
+export async function findMined(context: Context, conclude: Conclude, entry: Readonly<Entry>): Promise<MinedState> {
   const before = entry.ending;
   if (before !== null && before.state !== 'succeeded') return 'mined';
   try {
-    const shown = await readShown(context, entry);
-    if (shown !== null) {
-      const { transaction, mined } = shown;
+    const found = await findTransaction(context, entry);
+    if (found !== null) {
+      const { transaction, mined } = found;
       const hasSameEnd = before?.hash === transaction.hash && mined.status === 'success';
       if (before !== null && !hasSameEnd && entry.ending === before) await reopenEntry(context, entry);
       if (entry.ending === null) await conclude.recordMined(entry, transaction, mined);
@@ -133,21 +133,21 @@ export async function findMined(context: Context, conclude: Conclude, entry: Rea
   return entry.ending !== null && entry.ending.state !== 'succeeded' ? 'mined' : 'absent';
 }
 
-interface Shown {
+interface FoundTransaction {
   transaction: SignedTransaction;
   mined: Mined;
 }
 
 /** Prefers the transaction that paid, because the entry's transactions with other nonces revert. Null if the chain has none of them. */
-async function readShown({ rpc }: Context, { transactions }: Readonly<Entry>): Promise<Shown | null> {
-  const shown: Shown[] = [];
+async function findTransaction({ rpc }: Context, { transactions }: Readonly<Entry>): Promise<FoundTransaction | null> {
+  const found: FoundTransaction[] = [];
   const read = await Promise.all(transactions.map(({ hash }) => readMined(rpc, hash)));
   for (const [at, transaction] of transactions.entries()) {
     const mined = read[at];
-    if (mined != null) shown.push({ transaction, mined });
+    if (mined != null) found.push({ transaction, mined });
   }
-  const paid = shown.find(({ transaction, mined }) => mined.status === 'success' && !transaction.fills);
-  return paid ?? shown[0] ?? null;
+  const paid = found.find(({ transaction, mined }) => mined.status === 'success' && !transaction.fills);
+  return paid ?? found[0] ?? null;
 }
 
 /** Reopens an entry whose ending a reorganisation undid. */

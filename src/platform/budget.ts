@@ -34,8 +34,8 @@ export interface Reservation {
 }
 
 export interface Budget {
-  /** Reserves units. Throws if that would exceed a limit. `extras` are passed to the refusal. */
-  take(client: Client, units: number, extras?: RefusalOptions): Reservation;
+  /** Reserves units. Throws if that would exceed a limit. `extra` is passed to the refusal. */
+  take(client: Client, units: number, extra?: RefusalOptions): Reservation;
   /** Like `take`, but ignores the limit for all clients. */
   takeOwn(client: Client, units: number): Reservation;
   /** Counts units that were spent already, because the amount could not be known in advance. */
@@ -68,36 +68,31 @@ export function createBudget(options: BudgetOptions): Budget {
   /** Start of the window in which a network used up its limit. NaN: none did. */
   let spentWindow = Number.NaN;
 
-  const refuse = ({ name, limit }: NamedLimit, retryAfterMs: number, extras: RefusalOptions = {}): never => {
-    throw limitExceeded({ name, limit, windowSeconds, retryAfterMs }, extras);
+  const refuse = ({ name, limit }: NamedLimit, retryAfterMs: number, extra: RefusalOptions = {}): never => {
+    throw limitExceeded({ name, limit, windowSeconds, retryAfterMs }, extra);
   };
   const checkOwn = (
     { counts, who, own }: Counting,
     { units, elapsedMs }: { units: number; elapsedMs: number },
-    extras?: RefusalOptions,
+    extra?: RefusalOptions,
   ): void => {
     const leftMs = windowMs - elapsedMs;
-    if (counts.of('network', who) + units > own.limit) refuse(own, leftMs, extras);
+    if (counts.of('network', who) + units > own.limit) refuse(own, leftMs, extra);
     if (who.site === who.network) return;
     const ofSite = { ...own, limit: own.limit * networksPerSite };
-    if (counts.of('site', who) + units > ofSite.limit) refuse(ofSite, leftMs, extras);
+    if (counts.of('site', who) + units > ofSite.limit) refuse(ofSite, leftMs, extra);
   };
   const countingOf = (client: Client): Counting & { elapsedMs: number } => {
     const counts = 'account' in client ? tables.account : tables.network;
     return { counts, who: countedAs(client), own: ownLimit(options, client), elapsedMs: counts.roll(clock.now()) };
   };
-  const take = (
-    client: Client,
-    requested: number,
-    all: NamedLimit | undefined,
-    extras?: RefusalOptions,
-  ): Reservation => {
+  const take = (client: Client, amount: number, all: NamedLimit | undefined, extra?: RefusalOptions): Reservation => {
     const counting = countingOf(client);
     const { counts, who, own, elapsedMs } = counting;
     // Even if the limit is below the cost of one request, let one request through.
-    const units = Math.min(requested, Math.max(1, own.limit));
-    checkOwn(counting, { units, elapsedMs }, extras);
-    const part = all === undefined ? null : takePart(counting, all, { units, elapsedMs }, extras);
+    const units = Math.min(amount, Math.max(1, own.limit));
+    checkOwn(counting, { units, elapsedMs }, extra);
+    const part = all === undefined ? null : takePart(counting, all, { units, elapsedMs }, extra);
     counts.use(who, part, units);
     return { adjustTo: createAdjust(counting, part, units, () => clock.now()) };
   };
@@ -105,17 +100,17 @@ export function createBudget(options: BudgetOptions): Budget {
     { counts, who, own }: Counting,
     all: NamedLimit,
     request: { units: number; elapsedMs: number },
-    extras?: RefusalOptions,
+    extra?: RefusalOptions,
   ): 'open' | 'kept' => {
     const newcomerUnits = Math.max(request.units, Math.floor(own.limit / NEWCOMER_PART));
     const share: Share = { limit: all.limit, windowMs, newcomerUnits };
     if (needsKept(share, counts.shareUse(who), request)) counts.noteAsk(who);
     const verdict = judgeShare(share, counts.shareUse(who), request, () => drawOf(random));
-    return verdict.part ?? refuse(all, verdict.retryAfterMs, extras);
+    return verdict.part ?? refuse(all, verdict.retryAfterMs, extra);
   };
 
   return {
-    take: (client, units, extras) => take(client, units, forAll, extras),
+    take: (client, units, extra) => take(client, units, forAll, extra),
     takeOwn: (client, units) => take(client, units, undefined),
     charge: (client, units) => {
       const counting = countingOf(client);

@@ -65,8 +65,8 @@ export function superviseWorkers({ count, task, clock, log }: SupervisionOptions
   });
   const stopping = new AbortController();
   const failure = Promise.withResolvers<void>();
-  let keeping: Promise<unknown> = Promise.resolve();
-  let everReady = false;
+  let running: Promise<unknown> = Promise.resolve();
+  let hasServed = false;
   let restarts = 0;
 
   const runOne = async (slot: WorkerSlot): Promise<void> => {
@@ -74,7 +74,7 @@ export function superviseWorkers({ count, task, clock, log }: SupervisionOptions
     let readyAt: number | null = null;
     slot.worker = worker;
     void worker.ready.then(() => {
-      everReady = true;
+      hasServed = true;
       slot.ready = true;
       readyAt = clock.now();
     });
@@ -90,7 +90,7 @@ export function superviseWorkers({ count, task, clock, log }: SupervisionOptions
     for (;;) {
       await runOne(slot);
       if (stopping.signal.aborted) return;
-      const most = everReady ? MAX_EARLY_FAILURES : 1;
+      const most = hasServed ? MAX_EARLY_FAILURES : 1;
       if (slots.every(({ ready, earlyFailures }) => !ready && earlyFailures >= most)) failure.resolve();
       if (slot.earlyFailures > 1) {
         await clock.sleep(Math.min(FIRST_DELAY_MS * 2 ** (slot.earlyFailures - 2), LONGEST_DELAY_MS), stopping.signal);
@@ -111,7 +111,7 @@ export function superviseWorkers({ count, task, clock, log }: SupervisionOptions
 
   return {
     start: () => {
-      keeping = Promise.all(slots.map(keepAlive));
+      running = Promise.all(slots.map(keepAlive));
     },
     failed: failure.promise,
     ask: (patienceMs) => askReady(slots, clock, patienceMs),
@@ -121,7 +121,7 @@ export function superviseWorkers({ count, task, clock, log }: SupervisionOptions
       for (const { worker } of slots) worker?.stop();
       const ended = new AbortController();
       const late = killLate(drainMs, ended.signal);
-      await keeping;
+      await running;
       ended.abort();
       await late;
     },

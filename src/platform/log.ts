@@ -34,16 +34,16 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
 ];
 
 // JSON does not escape these, but some log readers take them for a line end or a terminal command.
-const UNSEEN = /[\u007f-\u009f\u2028\u2029]/g;
+const INVISIBLE = /[\u007f-\u009f\u2028\u2029]/g;
 
 // Fast path for most values: no pattern can match a text of these characters and this length.
-const PLAIN = /^(?!.*eyJ)[A-Za-z0-9./-]{0,119}$/;
+const SAFE_TEXT = /^(?!.*eyJ)[A-Za-z0-9./-]{0,119}$/;
 
 /** Removes everything from a text that could open a store, move money or break the line. */
 export function redact(text: string): string {
-  if (PLAIN.test(text)) return text;
+  if (SAFE_TEXT.test(text)) return text;
   return SECRETS.reduce((rest, [pattern, by]) => rest.replace(pattern, by), text.slice(0, LONGEST_SEARCHED)).replace(
-    UNSEEN,
+    INVISIBLE,
     '\ufffd',
   );
 }
@@ -144,7 +144,7 @@ const MOST_ITEMS = 50;
 /** Writes one JSON object per line and removes secrets from every text. */
 export function createLog(options: LogOptions = {}): Log {
   const clock = options.clock ?? systemClock;
-  const cut = createCut(options.hide ?? []);
+  const cut = createRedactor(options.hide ?? []);
   const allowed = new Set([...LOG_FIELDS, ...(options.fields ?? [])]);
   const settings = {
     base: null,
@@ -180,7 +180,7 @@ interface Presented {
 
 type Cut = (text: string) => string;
 
-function createCut(hide: readonly string[]): Cut {
+function createRedactor(hide: readonly string[]): Cut {
   const hidden = hide.filter((text) => text !== '');
   return (text) => {
     const safe = redact(hidden.reduce((rest, secret) => rest.replaceAll(secret, '[removed]'), text));

@@ -137,7 +137,7 @@ const BASE64 = /^[A-Za-z0-9+/_-]+={0,2}$/;
 const KELVIN = '\u212a';
 
 /** Applies NFC where it could complete a secret, because text is stored normalized. Keeps all positions. */
-function asStored(text: string): string {
+function normalizeText(text: string): string {
   return text.includes(KELVIN) ? text.replaceAll(KELVIN, 'K') : text;
 }
 
@@ -174,7 +174,7 @@ export function createSecretGuard(prefixes: readonly string[]): SecretGuard {
 
   const inText = (text: string, own?: SecretKind): boolean => {
     if (text.length < shortest) return false;
-    const stored = asStored(text);
+    const stored = normalizeText(text);
     return isIn(stored, own) || isEncodedIn(stored, own);
   };
 
@@ -192,7 +192,7 @@ export function createSecretGuard(prefixes: readonly string[]): SecretGuard {
 
   const maskText = (text: string): string => {
     if (!inText(text)) return text;
-    const stored = asStored(text);
+    const stored = normalizeText(text);
     // Check this before single spans: after one plain secret the rest may be base64 of another.
     if (isEncodedIn(stored)) return SECRET_MASK;
     return maskSpans(

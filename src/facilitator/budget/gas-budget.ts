@@ -63,10 +63,10 @@ export function createGasBudget(options: {
   inFlight(): Iterable<Reserved>;
 }): GasBudget {
   const { limits, clock, inFlight } = options;
-  const inOrder = [...options.losses].sort((a, b) => a.at - b.at);
+  const sortedLosses = [...options.losses].sort((a, b) => a.at - b.at);
   const lossLogOf = (isSale: boolean): LossLog =>
     createLossLog(
-      inOrder.filter((loss) => loss.isSale === isSale),
+      sortedLosses.filter((loss) => loss.isSale === isSale),
       clock,
     );
   const [sales, reverts] = [lossLogOf(true), lossLogOf(false)];
@@ -77,14 +77,14 @@ export function createGasBudget(options: {
 
   return {
     findPool: ({ hasCode, payerKnown, payeeKnown, isCheap, units }) => {
-      const own: Pool = hasCode ? 'contract' : 'plain';
-      const pools: Pool[] = payerKnown ? ['known'] : payeeKnown ? [own, 'payee'] : [own];
+      const ownPool: Pool = hasCode ? 'contract' : 'plain';
+      const pools: Pool[] = payerKnown ? ['known'] : payeeKnown ? [ownPool, 'payee'] : [ownPool];
       const reserved = sumOf(inFlight());
-      const ofCheap = isCheap ? secondsUntilRoom(units, boundOfCheap(reserved)) : 0;
-      const ofAll = Math.max(secondsUntilRoom(units, boundOf('all', reserved)), ofCheap);
+      const cheapWait = isCheap ? secondsUntilRoom(units, boundOfCheap(reserved)) : 0;
+      const totalWait = Math.max(secondsUntilRoom(units, boundOf('all', reserved)), cheapWait);
       const waits = pools.map((pool) => ({
         pool,
-        seconds: Math.max(secondsUntilRoom(units, boundOf(pool, reserved)), ofAll),
+        seconds: Math.max(secondsUntilRoom(units, boundOf(pool, reserved)), totalWait),
       }));
       const open = waits.find(({ seconds }) => seconds === 0);
       if (open !== undefined) return { pool: open.pool };
@@ -150,12 +150,12 @@ function createWait(share: ReturnType<typeof createShares>, clock: Clock): (unit
     const now = clock.now();
     const waits = WINDOWS.map((window) => {
       const whole = share(bound.pool, window);
-      let over = bound.reserved + bound.used(now - window.ms) + units - whole;
-      if (over <= 0n) return 0;
+      let excess = bound.reserved + bound.used(now - window.ms) + units - whole;
+      if (excess <= 0n) return 0;
       for (const one of bound.losses()) {
         if (one.at <= now - window.ms) continue;
-        over -= one.units;
-        if (over <= 0n) return Math.max(1, Math.ceil((one.at + window.ms - now) / 1000));
+        excess -= one.units;
+        if (excess <= 0n) return Math.max(1, Math.ceil((one.at + window.ms - now) / 1000));
       }
       return units > whole ? Math.ceil(window.ms / 1000) : IN_FLIGHT_SECONDS;
     });
@@ -239,11 +239,11 @@ export function paysForGas(valueUnits: bigint, costUnits: bigint): boolean {
   return valueUnits >= PAYS_FOR_GAS_TIMES * costUnits;
 }
 
-const FORGIVEN_MS = 24 * 60 * 60 * 1000;
+const FORGIVE_AFTER_MS = 24 * 60 * 60 * 1000;
 
 /** Returns the cooldown after a revert: twice as long as the previous one, which is forgotten a day after it ended. */
 export function nextCooldown(payer: Hex, before: Cooldown | undefined, now: number, limits: Limits): Cooldown {
-  const strikes = before !== undefined && before.until + FORGIVEN_MS > now ? before.strikes + 1 : 1;
+  const strikes = before !== undefined && before.until + FORGIVE_AFTER_MS > now ? before.strikes + 1 : 1;
   const seconds = Math.min(limits.rest_seconds * 2 ** Math.min(strikes - 1, 30), limits.rest_most_seconds);
   return { payer, until: now + seconds * 1000, strikes };
 }

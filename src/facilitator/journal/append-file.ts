@@ -67,7 +67,7 @@ export async function openAppendFile(options: AppendFileOptions): Promise<Append
       pumping ??= Promise.resolve().then(pump);
     });
   };
-  await writer.startAfresh();
+  await writer.startFreshFile();
   return {
     append: (items, durable) => enqueue({ items, durable, afresh: false }),
     rewrite: () => enqueue({ items: [], durable: true, afresh: true }),
@@ -98,7 +98,7 @@ function createWriter({ path, snapshot, crashPoint }: AppendFileOptions) {
     file = null;
     await old?.close().catch(() => {});
   };
-  const startAfresh = async (): Promise<void> => {
+  const startFreshFile = async (): Promise<void> => {
     await closeFile();
     stats.lines = 0;
     previousKey = FIRST;
@@ -120,7 +120,7 @@ function createWriter({ path, snapshot, crashPoint }: AppendFileOptions) {
     file = fresh;
   };
   const write = async (group: readonly Waiting[]): Promise<void> => {
-    if (file === null || group.some(({ afresh }) => afresh)) await startAfresh();
+    if (file === null || group.some(({ afresh }) => afresh)) await startFreshFile();
     const text = print(group.flatMap(({ items }) => items));
     if (text === '' || file === null) return;
     const isDurable = group.some(({ durable }) => durable);
@@ -132,7 +132,7 @@ function createWriter({ path, snapshot, crashPoint }: AppendFileOptions) {
     await file.datasync();
     stats.syncs += 1;
   };
-  return { stats, closeFile, startAfresh, write };
+  return { stats, closeFile, startFreshFile, write };
 }
 
 async function syncFolder(path: string): Promise<void> {
@@ -176,38 +176,38 @@ export function printLine({ number, key, previousKey, text }: Line): string {
 export function readLines(file: string): ReadLines {
   const texts = file.split('\n').slice(0, -1);
   const read: ReadLines = { lines: [], damagedKeys: new Set(), damaged: 0, isUnknown: false };
-  let broken: string[] = [];
+  let damagedTexts: string[] = [];
   let last = 0;
   for (const text of texts) {
     const line = readLine(text);
     if (line === null) {
-      broken.push(text);
+      damagedTexts.push(text);
       continue;
     }
-    noteDamage(read, broken, { lost: line.number - last - 1, after: line.previousKey });
-    broken = [];
+    noteDamage(read, damagedTexts, { lost: line.number - last - 1, after: line.previousKey });
+    damagedTexts = [];
     last = line.number;
     read.lines.push(line);
   }
-  noteDamage(read, broken, { lost: broken.length, after: null });
+  noteDamage(read, damagedTexts, { lost: damagedTexts.length, after: null });
   return read;
 }
 
 /** Records the keys of lost lines. Each must show its key itself, except that the next whole line also contains the key of the last one. */
 function noteDamage(
   read: ReadLines,
-  broken: readonly string[],
+  damagedTexts: readonly string[],
   { lost, after }: { lost: number; after: string | null },
 ) {
-  if (lost === 0 && broken.length === 0) return;
-  read.damaged += Math.max(lost, broken.length);
-  const keys = broken.map((text) =>
+  if (lost === 0 && damagedTexts.length === 0) return;
+  read.damaged += Math.max(lost, damagedTexts.length);
+  const keys = damagedTexts.map((text) =>
     [FIRST_KEY.exec(text)?.[1], LAST_KEY.exec(text)?.[1]].filter((key) => key !== undefined),
   );
   for (const key of keys.flat()) read.damagedKeys.add(key);
   if (after !== null) read.damagedKeys.add(after);
   const hasUnidentified = keys.slice(0, after === null ? keys.length : -1).some((named) => named.length === 0);
-  if (lost > Math.max(broken.length, after === null ? 0 : 1) || hasUnidentified) read.isUnknown = true;
+  if (lost > Math.max(damagedTexts.length, after === null ? 0 : 1) || hasUnidentified) read.isUnknown = true;
 }
 
 function readLine(text: string): Line | null {

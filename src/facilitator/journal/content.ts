@@ -1,7 +1,7 @@
 import type { Hex } from '../../platform/hex.ts';
 import type { Item, Line } from './append-file.ts';
 import { type Cooldown, type Entry, keyOf, type Loss, lossOf, type SignedTransaction } from './entry.ts';
-import { otherChain } from './import-folder.ts';
+import { wrongChain } from './import-folder.ts';
 import { parseRecord, printRecord } from './records.ts';
 
 export interface Content {
@@ -77,7 +77,7 @@ export function applyLine(content: Content, { key, number, text }: Line, chainId
   if (record === null) throw new Error(`FACILITATOR_DATA_DIR: line ${number} of the journal is of another version`);
   switch (record.type) {
     case 'chain':
-      if (record.chainId !== chainId) throw otherChain(record.chainId, chainId);
+      if (record.chainId !== chainId) throw wrongChain(record.chainId, chainId);
       return;
     case 'entry':
       content.put(record.entry);
@@ -101,7 +101,7 @@ export function applyLine(content: Content, { key, number, text }: Line, chainId
     content.blocked.add(key);
     return;
   }
-  if (record.type === 'transaction') addTo(entry, record.transaction);
+  if (record.type === 'transaction') addTransaction(entry, record.transaction);
   if (record.type === 'ended') {
     entry.ending = record.ending;
     content.waiting.delete(entry);
@@ -112,7 +112,7 @@ export function applyLine(content: Content, { key, number, text }: Line, chainId
   }
 }
 
-export function addTo(entry: Entry, transaction: SignedTransaction): void {
+export function addTransaction(entry: Entry, transaction: SignedTransaction): void {
   entry.transactions = [...entry.transactions, transaction];
   entry.accountNonce = Math.max(entry.accountNonce, transaction.accountNonce);
 }

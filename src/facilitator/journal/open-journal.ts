@@ -6,7 +6,7 @@ import type { Hex } from '../../platform/hex.ts';
 import type { Log } from '../../platform/log.ts';
 import type { ReachCrashPoint } from '../crash-points.ts';
 import { type AppendFile, type Item, openAppendFile, readLines, readWhole } from './append-file.ts';
-import { addTo, applyLine, type Content, createContent, itemsOf } from './content.ts';
+import { addTransaction, applyLine, type Content, createContent, itemsOf } from './content.ts';
 import { type Cooldown, type Ending, type Entry, keyOf, type Loss, type SignedTransaction } from './entry.ts';
 import { readEarlierFolder } from './import-folder.ts';
 import { printRecord } from './records.ts';
@@ -99,7 +99,7 @@ function createJournal(
       const text = printRecord({ type: 'transaction', transaction, accountNonce });
       await append([[keyOf(entry.authorization), text]], true);
       const kept = entryOf(entry);
-      if (kept !== null) addTo(kept, transaction);
+      if (kept !== null) addTransaction(kept, transaction);
     },
     end: async (entry, ending, rest) => {
       const kept = entryOf(entry);

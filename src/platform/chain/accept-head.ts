@@ -44,7 +44,7 @@ export function acceptHead(
       ? { unknown: 'behind_watermark', alarm: true }
       : { unknown: 'watermark_contradicted', alarm: true };
   }
-  if (minAgeSeconds > 0 && outrunsTime(finalized, watermark, now)) return { unknown: 'outruns_time' };
+  if (minAgeSeconds > 0 && isFasterThanClock(finalized, watermark, now)) return { unknown: 'outruns_time' };
   // The provider's finalized tag lags, but its chain still holds the block that was final before. A final block stays final.
   if (finalized.number < watermark.number) return { accepted: watermark };
   return { accepted: finalized };
@@ -66,7 +66,7 @@ export function checkClaim(
   return { finalized };
 }
 
-function outrunsTime(finalized: FinalizedHead, watermark: Watermark, now: number): boolean {
+function isFasterThanClock(finalized: FinalizedHead, watermark: Watermark, now: number): boolean {
   const advanced = Number(finalized.timestamp - watermark.timestamp) * 1000;
   return advanced > now - watermark.acceptedAt + CATCH_UP_SECONDS * 1000;
 }

@@ -129,17 +129,17 @@ function createHealth(provider: Provider, clock: Clock): ProviderHealth {
       excusedAt = clock.now();
     },
     noteRefusal: (why) => {
-      const isNews = why !== refusal;
+      const hasChanged = why !== refusal;
       refusal = why;
-      return isNews;
+      return hasChanged;
     },
     isFailing: () => silence.durationMs() !== null,
     isPausing: () => silence.isFresh(),
     exclusionReason: (best, about) => {
       if ((silence.durationMs() ?? 0) > PATIENCE_MS) return 'silent';
       if ((stillness.durationMs() ?? 0) > PATIENCE_MS && head !== null && head.number < best) return 'stuck';
-      const isLeftOut = about === undefined ? isMute('logs') || isMute('receipts') : isMute(about);
-      return isLeftOut ? 'mute' : null;
+      const isUnanswering = about === undefined ? isMute('logs') || isMute('receipts') : isMute(about);
+      return isUnanswering ? 'mute' : null;
     },
     isLate: () => head !== null && clock.now() - Number(head.timestamp) * 1_000 > PATIENCE_MS,
     facts: () => ({

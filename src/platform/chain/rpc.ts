@@ -62,7 +62,7 @@ export function createRpc(options: { url: string; deadlineMs?: number; headers?:
       return await post(calls, { deadlineMs });
     } catch (error) {
       if (calls.length === 1 || !refusesBatches(error)) throw error;
-      const most = Math.min(mostNow(), Math.ceil(calls.length / 2));
+      const most = Math.min(maxCallsNow(), Math.ceil(calls.length / 2));
       refused = { most, at: performance.now() };
       const halves = [calls.slice(0, most), calls.slice(most)];
       const answers = await Promise.all(halves.map((half) => askHalf(half)));
@@ -77,9 +77,9 @@ export function createRpc(options: { url: string; deadlineMs?: number; headers?:
       return calls.map(() => error);
     }
   };
-  const mostNow = (): number =>
+  const maxCallsNow = (): number =>
     refused !== null && performance.now() - refused.at < REFUSAL_KEPT_MS ? refused.most : MOST_CALLS;
-  const gathered = gatherCalls(ask, mostNow);
+  const gathered = gatherCalls(ask, maxCallsNow);
   return {
     endpoint: endpoint.label,
     call: async (method, params, each) => {

@@ -167,7 +167,7 @@ async function readDown(
   while (top >= fromBlock) {
     if (queries.left < 1) throw searchUnfinished(rpc, countBlocks({ fromBlock, toBlock: top }));
     const span = logSpanOf(rpc, search.most);
-    const parts = await readSideBySide(rpc, search, { fromBlock, toBlock: top }, Math.min(atOnce, queries.left));
+    const parts = await readInParallel(rpc, search, { fromBlock, toBlock: top }, Math.min(atOnce, queries.left));
     queries.left -= parts.length;
     for (const part of parts) {
       top = part.fromBlock - 1n;
@@ -179,7 +179,7 @@ async function readDown(
 }
 
 /** Reads parts in parallel. Returns the parts before the first incomplete one, newest first. Throws if the newest part failed. */
-async function readSideBySide(rpc: Rpc, search: LogSearch, range: BlockRange, count: number): Promise<LogPart[]> {
+async function readInParallel(rpc: Rpc, search: LogSearch, range: BlockRange, count: number): Promise<LogPart[]> {
   const span = logSpanOf(rpc, search.most);
   const ranges: BlockRange[] = [];
   for (let top = range.toBlock; top >= range.fromBlock && ranges.length < count; top -= span) {
@@ -200,8 +200,8 @@ async function readSideBySide(rpc: Rpc, search: LogSearch, range: BlockRange, co
 }
 
 function searchUnfinished({ endpoint }: Rpc, left: bigint): SearchUnfinished {
-  const words = `${endpoint} takes few blocks in one log query: ${left} blocks are left for the next reading`;
-  return new SearchUnfinished('timeout', words);
+  const message = `${endpoint} takes few blocks in one log query: ${left} blocks are left for the next reading`;
+  return new SearchUnfinished('timeout', message);
 }
 
 /** Narrows a range to blocks with `from` <= time < `before`, in seconds. Worthwhile if a log query covers only few blocks. */

@@ -4,7 +4,7 @@ import { hostsOf } from './connection.ts';
 import { DatabaseUnavailable, SPLIT_CODE } from './database-error.ts';
 
 /** Minimum time between two attempts to drop all connections, because a primary may itself be closed to writes. */
-const LEAVE_EVERY_MS = 1_000;
+const OUTDATE_EVERY_MS = 1_000;
 
 export interface ServerChoice {
   /** The class that the pool uses for its connections. They go to the current host. */
@@ -34,18 +34,18 @@ const SPLIT =
 /** Chooses the host that a pool connects to, and decides which connections must no longer be used. */
 export function chooseServer(url: string, onMoved: () => void): ServerChoice {
   const hosts = hostsOf(url);
-  const made = new WeakMap<ClientBase, { host: string; round: number }>();
-  let turn = 0;
-  let round = 0;
+  const origins = new WeakMap<ClientBase, { host: string; generation: number }>();
+  let hostIndex = 0;
+  let generation = 0;
   let primary: string | null = null;
-  let leftAt = Number.NEGATIVE_INFINITY;
+  let outdatedAt = Number.NEGATIVE_INFINITY;
   let newest = 0;
-  const host = (): string => hosts[turn] ?? url;
+  const host = (): string => hosts[hostIndex] ?? url;
 
   class ServerClient extends Client {
     constructor(config: ClientConfig = {}) {
       super({ ...config, connectionString: host() });
-      made.set(this, { host: host(), round });
+      origins.set(this, { host: host(), generation });
     }
   }
   const acceptTimeline = (timeline: number): void => {
@@ -54,7 +54,7 @@ export function chooseServer(url: string, onMoved: () => void): ServerChoice {
     const isFirst = newest === 0;
     newest = timeline;
     if (isFirst) return;
-    round += 1;
+    generation += 1;
     onMoved();
   };
   return {
@@ -62,24 +62,24 @@ export function chooseServer(url: string, onMoved: () => void): ServerChoice {
     hosts,
     host,
     passOver: (failed) => {
-      if (host() === failed) turn = (turn + 1) % hosts.length;
+      if (host() === failed) hostIndex = (hostIndex + 1) % hosts.length;
     },
     noteConnection: (client) => {
-      const reached = made.get(client)?.host ?? null;
-      const moved = primary !== null && primary !== reached;
+      const reached = origins.get(client)?.host ?? null;
+      const hasMoved = primary !== null && primary !== reached;
       primary = reached;
-      if (moved) onMoved();
+      if (hasMoved) onMoved();
     },
     outdateAll: () => {
       const now = systemClock.now();
-      if (Math.abs(now - leftAt) < LEAVE_EVERY_MS) return false;
-      leftAt = now;
-      round += 1;
+      if (Math.abs(now - outdatedAt) < OUTDATE_EVERY_MS) return false;
+      outdatedAt = now;
+      generation += 1;
       return true;
     },
     isCurrent: (client) => {
-      const origin = made.get(client);
-      return origin?.round === round && origin.host === primary;
+      const origin = origins.get(client);
+      return origin?.generation === generation && origin.host === primary;
     },
     acceptTimeline: hosts.length === 1 ? null : acceptTimeline,
   };

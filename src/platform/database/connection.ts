@@ -132,7 +132,7 @@ function driverParser(oid: number, format?: 'text' | 'binary'): Parser {
 }
 
 const parseTextArray = driverParser(TEXT_ARRAY) as (text: string) => (string | null)[];
-const asIs: Parser = (text) => text;
+const keepText: Parser = (text) => text;
 
 /**
  * Parsers for types that the driver would read with loss: int8 becomes a bigint; numeric stays text, and so does a date without a time
@@ -142,8 +142,8 @@ const PARSERS = new Map<number, Parser>([
   [INT8, BigInt],
   [INT8_ARRAY, (text) => parseTextArray(text).map((item) => (item === null ? null : BigInt(item)))],
   [NUMERIC_ARRAY, parseTextArray],
-  [DATE, asIs],
-  [TIMESTAMP, asIs],
+  [DATE, keepText],
+  [TIMESTAMP, keepText],
 ]);
 
 export const columnTypes = {

@@ -51,7 +51,7 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
   let socketFolder: string | null = null;
   try {
     await stopOrphan(home.cluster, log);
-    await takeOver(home, log);
+    await takeOwnership(home, log);
     const launch = await prepareLaunch(binaries, home, log);
     await initCluster(home, launch, binaries.version.split('.')[0] ?? '');
     const secret = await secureCluster(home, launch, log);
@@ -127,17 +127,17 @@ export async function linkSharedLibraries(binaries: string, folder: string): Pro
  * Hands data that an earlier version left with a shared user over to the server's own user. No server may be running on the data. Root owns
  * the folder meanwhile, so that programs of the earlier owner cannot enter. If a start is interrupted here, the next one begins again.
  */
-async function takeOver({ cluster, user }: Home, log: (line: string) => void): Promise<void> {
+async function takeOwnership({ cluster, user }: Home, log: (line: string) => void): Promise<void> {
   if (user === null) return;
   const owner = await lstat(cluster).catch(nullIfMissing);
   if (owner === null || owner.uid === user.uid) return;
   log(`the database in ${cluster} belongs to user id ${owner.uid} and is given to ${user.name} (${user.uid})`);
   await lchown(cluster, 0, 0);
-  await giveContent(cluster, user);
+  await chownContents(cluster, user);
   await lchown(cluster, user.uid, user.gid);
 }
 
-async function giveContent(folder: string, user: ServerUser): Promise<void> {
+async function chownContents(folder: string, user: ServerUser): Promise<void> {
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name);
     const { nlink } = await lstat(path);
@@ -146,7 +146,7 @@ async function giveContent(folder: string, user: ServerUser): Promise<void> {
       throw new Error(`${path} has several hard links, so it is not a file of PostgreSQL: remove it and start again`);
     // Changes the owner of a link itself, not of its target.
     await lchown(path, user.uid, user.gid);
-    if (entry.isDirectory()) await giveContent(path, user);
+    if (entry.isDirectory()) await chownContents(path, user);
   }
 }
 
@@ -200,7 +200,7 @@ export async function placeBinaries(
   const partial = `${copy}.partial`;
   await rm(partial, { recursive: true, force: true });
   await cp(binaries.folder, partial, { recursive: true, verbatimSymlinks: true });
-  await openToAll(partial);
+  await makeReadable(partial);
   await rename(partial, copy);
   return copy;
 }
@@ -218,11 +218,11 @@ async function exists(path: string): Promise<boolean> {
 }
 
 /** Lets everybody read and enter the folder, whatever the umask was when the packages were installed. */
-async function openToAll(folder: string): Promise<void> {
+async function makeReadable(folder: string): Promise<void> {
   await chmod(folder, 0o755);
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name);
-    if (entry.isDirectory()) await openToAll(path);
+    if (entry.isDirectory()) await makeReadable(path);
     else if (entry.isFile()) await chmod(path, (await stat(path)).mode & 0o100 ? 0o755 : 0o644);
   }
 }

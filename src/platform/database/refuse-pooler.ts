@@ -19,7 +19,7 @@ export async function refuseTransactionPooler(connection: ConnectionOptions): Pr
   try {
     const second = await connectClient(connection);
     try {
-      if (!(await haveOwnSessions(first, second))) throw new Error(POOLER);
+      if (!(await haveSeparateSessions(first, second))) throw new Error(POOLER);
     } finally {
       await second.end();
     }
@@ -28,7 +28,7 @@ export async function refuseTransactionPooler(connection: ConnectionOptions): Pr
   }
 }
 
-async function haveOwnSessions(first: Client, second: Client): Promise<boolean> {
+async function haveSeparateSessions(first: Client, second: Client): Promise<boolean> {
   const own = await sessionOf(first);
   if ((await sessionOf(first)) !== own) return false;
   await second.query('begin');

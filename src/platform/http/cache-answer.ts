@@ -44,11 +44,11 @@ function tagOf({ etag, body }: Outgoing): string | null {
   return isPieces(body) ? null : etagOf(body);
 }
 
-const WORTH_IT_BYTES = 1_024;
+const MIN_COMPRESS_BYTES = 1_024;
 /** Output is 1 % larger than at the default level, in two thirds of the time. */
 const LEVEL = 4;
 /** Types worth compressing. Pictures and fonts are compressed already. */
-const SHRINKS = /^(?:text\/|application\/(?:json|atom\+xml)|image\/svg)/;
+const COMPRESSIBLE = /^(?:text\/|application\/(?:json|atom\+xml)|image\/svg)/;
 const gzipLater = promisify(gzip);
 
 /** Compresses an answer that allows it and is not compressed yet. Weakens the ETag, because the bytes differ (RFC 9110, 8.8.3.3). */
@@ -59,9 +59,9 @@ export async function compressAnswer(
   const { status, headers, body, release } = outgoing;
   if (outgoing.compress !== true || status !== 200 || headers['content-encoding'] !== undefined || isPieces(body))
     return outgoing;
-  if (!SHRINKS.test(String(headers['content-type']))) return outgoing;
+  if (!COMPRESSIBLE.test(String(headers['content-type']))) return outgoing;
   const varied = { ...headers, vary: varyOf(headers['vary']) };
-  if (!acceptsGzip(String(acceptEncoding ?? '')) || Buffer.byteLength(body) < WORTH_IT_BYTES)
+  if (!acceptsGzip(String(acceptEncoding ?? '')) || Buffer.byteLength(body) < MIN_COMPRESS_BYTES)
     return { ...outgoing, headers: varied };
   const packed = await gzipLater(body, { level: LEVEL });
   release?.();

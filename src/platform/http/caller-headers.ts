@@ -108,7 +108,7 @@ export function commonHeaders(requestId: string): Record<string, string> {
  * Includes the token: an answer of bytes can carry it nowhere else, and the script that sent the request is the buyer. Includes the date,
  * because clients sign by the market's clock.
  */
-const EXPOSED = [
+const EXPOSED_HEADERS = [
   'x-request-id',
   'date',
   'retry-after',
@@ -119,7 +119,7 @@ const EXPOSED = [
   'x-delivery-token',
 ].join(', ');
 
-const ACCEPTED = [
+const ACCEPTED_HEADERS = [
   'authorization',
   'content-type',
   'if-none-match',
@@ -136,34 +136,34 @@ const PREFLIGHT_SECONDS = 600;
 /** For answers that scripts of any origin may read. Cookies are never allowed, because callers send their own key. */
 export const CORS_HEADERS: Readonly<Record<string, string>> = {
   'access-control-allow-origin': '*',
-  'access-control-expose-headers': EXPOSED,
+  'access-control-expose-headers': EXPOSED_HEADERS,
 };
 
 export function preflightHeaders(methods: readonly string[]): Record<string, string> {
   return {
     'access-control-allow-origin': '*',
     'access-control-allow-methods': methods.join(', '),
-    'access-control-allow-headers': ACCEPTED,
+    'access-control-allow-headers': ACCEPTED_HEADERS,
     'access-control-max-age': String(PREFLIGHT_SECONDS),
   };
 }
 
 /** Parses a header of preferences: names in lower case, each with its weight from 0 to 1. */
 function parsePreferences(header: string): ReadonlyMap<string, number> {
-  const wishes = new Map<string, number>();
+  const preferences = new Map<string, number>();
   for (const item of header.toLowerCase().split(',')) {
     const [name = '', ...parameters] = item.split(';').map((part) => part.trim());
     const weight = Number(parameters.find((parameter) => parameter.startsWith('q='))?.slice(2) ?? 1);
-    if (!wishes.has(name)) wishes.set(name, weight >= 0 && weight <= 1 ? weight : 0);
+    if (!preferences.has(name)) preferences.set(name, weight >= 0 && weight <= 1 ? weight : 0);
   }
-  return wishes;
+  return preferences;
 }
 
 /** Returns how much the client wants a media type, 0 to 1. The most specific range decides (RFC 9110, 12.5.1). Without Accept it is 1. */
 export function acceptQuality(accept: string | undefined, type: string): number {
   if (accept === undefined || accept.trim() === '') return 1;
-  const wishes = parsePreferences(accept);
-  return wishes.get(type) ?? wishes.get(`${type.split('/')[0]}/*`) ?? wishes.get('*/*') ?? 0;
+  const preferences = parsePreferences(accept);
+  return preferences.get(type) ?? preferences.get(`${type.split('/')[0]}/*`) ?? preferences.get('*/*') ?? 0;
 }
 
 /** Returns the offered type with the highest weight, the first among equals. Null if the client accepts none. */
@@ -189,18 +189,18 @@ export function wantsBytes(accept: string | undefined): boolean {
 const MOST_REMEMBERED = 256;
 const LONGEST_REMEMBERED = 200;
 // Cached by header value, because clients repeat the same few values.
-const remembered = new Map<string, boolean>();
+const gzipByHeader = new Map<string, boolean>();
 
 /** Returns true if the client wants gzip at least as much as plain bytes. False without the header. */
 export function acceptsGzip(acceptEncoding: string | undefined): boolean {
   if (acceptEncoding === undefined || acceptEncoding === '') return false;
-  const cached = remembered.get(acceptEncoding);
+  const cached = gzipByHeader.get(acceptEncoding);
   if (cached !== undefined) return cached;
-  const wishes = parsePreferences(acceptEncoding);
-  const gzip = wishes.get('gzip') ?? wishes.get('x-gzip') ?? wishes.get('*') ?? 0;
-  const welcome = gzip > 0 && gzip >= (wishes.get('identity') ?? 0);
+  const preferences = parsePreferences(acceptEncoding);
+  const gzip = preferences.get('gzip') ?? preferences.get('x-gzip') ?? preferences.get('*') ?? 0;
+  const welcome = gzip > 0 && gzip >= (preferences.get('identity') ?? 0);
   if (acceptEncoding.length > LONGEST_REMEMBERED) return welcome;
-  if (remembered.size >= MOST_REMEMBERED) remembered.clear();
-  remembered.set(acceptEncoding, welcome);
+  if (gzipByHeader.size >= MOST_REMEMBERED) gzipByHeader.clear();
+  gzipByHeader.set(acceptEncoding, welcome);
   return welcome;
 }

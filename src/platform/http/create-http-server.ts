@@ -68,7 +68,7 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
   });
   const { clientOf } = admission;
   const flights = createInFlightAnswers();
-  const begin = createBegin(options, admission, flights);
+  const begin = createBeginExchange(options, admission, flights);
   const routes = allRoutes(options, guard);
   const allowedAt = createRouteTable(routes);
   const counts = createReadCounts({ clock, log });
@@ -92,7 +92,7 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
     },
     onRouterError: (error, request, reply) => fail(faultOfHead(request.raw, guard) ?? error, request, reply),
   });
-  dateAnswers(app, clock);
+  setDateHeader(app, clock);
   app.addHook('onRequest', async (request, reply) => {
     begin(request, reply);
     const refusal = admission.refusalOf(request.raw);
@@ -129,7 +129,7 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
 }
 
 /** Sets the Date header from the clock that checks clients' signatures, not from the library's own. */
-function dateAnswers(app: FastifyInstance, clock: Clock): void {
+function setDateHeader(app: FastifyInstance, clock: Clock): void {
   app.addHook('onSend', (_, reply, payload, done) => {
     reply.raw.setHeader('Date', new Date(clock.now()).toUTCString());
     done(null, payload);
@@ -137,7 +137,7 @@ function dateAnswers(app: FastifyInstance, clock: Clock): void {
 }
 
 /** Creates the function that returns a request's exchange and sets the headers of every answer. Safe to call again. */
-function createBegin({ clock, log }: AnswerContext, admission: Admission, flights: InFlightAnswers) {
+function createBeginExchange({ clock, log }: AnswerContext, admission: Admission, flights: InFlightAnswers) {
   const beginExchange = createExchanges({
     ...{ clock, log, flights, leave: admission.leave },
     // Needed because a refused MCP tool call is answered with status 200.

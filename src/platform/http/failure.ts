@@ -111,9 +111,9 @@ export function refuseIssues(issues: readonly Issue[], otherwise: 'invalid_field
     });
   }
   const errors = issues.map((issue) => ({ path: pathOf(issue.path), message: issue.message }));
-  const said = errors.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
+  const messages = errors.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
   return new Refusal(otherwise, {
-    detail: `Not acceptable: ${joinNames(said)}.${countErrors(errors)}`,
+    detail: `Not acceptable: ${joinNames(messages)}.${countErrors(errors)}`,
     errors: errors.slice(0, MOST_ERRORS),
   });
 }
@@ -128,9 +128,9 @@ const MOST_NAMED = 10;
 const LONGEST_NAME = 100;
 
 function joinNames(names: readonly string[]): string {
-  const different = [...new Set(names)];
-  const rest = different.length - MOST_NAMED;
-  return different.slice(0, MOST_NAMED).join('; ') + (rest > 0 ? `; and ${rest} more` : '');
+  const unique = [...new Set(names)];
+  const rest = unique.length - MOST_NAMED;
+  return unique.slice(0, MOST_NAMED).join('; ') + (rest > 0 ? `; and ${rest} more` : '');
 }
 
 function pathOf(path: readonly PropertyKey[]): string {
@@ -215,7 +215,7 @@ export function expectFailure(
   return refusal;
 }
 
-const BY_FRAMEWORK: Readonly<Record<string, Reason>> = {
+const FRAMEWORK_REASONS: Readonly<Record<string, Reason>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
   FST_ERR_MAX_PARAM_LENGTH: 'not_found',
@@ -225,14 +225,16 @@ const BY_FRAMEWORK: Readonly<Record<string, Reason>> = {
 function refuseFailure(error: unknown): Refusal | null {
   if (error instanceof Refusal) return error;
   const { code, statusCode } = fieldsOf(error);
-  const reason = BY_FRAMEWORK[code];
+  const reason = FRAMEWORK_REASONS[code];
   if (reason !== undefined) return new Refusal(reason);
   if (code === 'FST_ERR_BAD_URL') {
     return new Refusal('malformed_request', { detail: 'The address has malformed percent-encoding.' });
   }
   // The client disconnected or announced a wrong length while its body was read.
-  const byClient = code.startsWith('FST_ERR_CTP') || code === 'ECONNRESET' || code === 'ABORT_ERR';
-  return byClient && statusCode === 400 ? new Refusal('malformed_request', { detail: 'The body broke off.' }) : null;
+  const isClientFault = code.startsWith('FST_ERR_CTP') || code === 'ECONNRESET' || code === 'ABORT_ERR';
+  return isClientFault && statusCode === 400
+    ? new Refusal('malformed_request', { detail: 'The body broke off.' })
+    : null;
 }
 
 function fieldsOf(error: unknown): { code: string; statusCode: unknown } {

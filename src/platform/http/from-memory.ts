@@ -89,9 +89,9 @@ export interface MemoryOptions {
 export type AnswerFromMemory = (request: IncomingMessage, response: ServerResponse) => boolean;
 
 /** Headers of all these answers, as alternating names and values. */
-const FIXED = Object.entries({ ...COMMON_HEADERS, ...CORS_HEADERS, 'cache-control': PUBLIC_CACHE }).flat();
+const FIXED_HEADERS = Object.entries({ ...COMMON_HEADERS, ...CORS_HEADERS, 'cache-control': PUBLIC_CACHE }).flat();
 /** Headers that describe a body, so a 304 leaves them out. */
-const OF_BODY = new Set(['content-type', 'content-encoding']);
+const BODY_HEADERS = new Set(['content-type', 'content-encoding']);
 
 /** Answers GETs from memory before the framework sees them. Leaves anything unusual to the framework. */
 export function createAnswerFromMemory(options: MemoryOptions): AnswerFromMemory {
@@ -138,11 +138,11 @@ function readSafely({ read, log }: MemoryOptions, request: MemoryRequest): Memor
 }
 
 function headOf({ etag, head, body }: MemoryAnswer, status: 200 | 304, requestId: string): (string | number)[] {
-  const all: (string | number)[] = FIXED.slice();
+  const all: (string | number)[] = FIXED_HEADERS.slice();
   all.push('x-request-id', requestId, 'etag', etag);
   for (let at = 0; at + 1 < head.length; at += 2) {
     const name = head[at] ?? '';
-    if (status === 200 || !OF_BODY.has(name)) all.push(name, head[at + 1] ?? '');
+    if (status === 200 || !BODY_HEADERS.has(name)) all.push(name, head[at + 1] ?? '');
   }
   if (status === 200) all.push('content-length', body.byteLength);
   return all;

@@ -91,7 +91,7 @@ export interface PublicNetwork {
   port: number;
 }
 
-const MACHINE: PublicNetwork = {
+const SYSTEM_NETWORK: PublicNetwork = {
   resolve: (host) => lookup(host, { all: true, verbatim: true }),
   isPublic: isPublicAddress,
   request: requestHttps,
@@ -99,14 +99,14 @@ const MACHINE: PublicNetwork = {
 };
 const DEADLINE_MS = 3_000;
 const LONGEST_ADDRESS = 2_000;
-const MOST_BYTES = 65_536;
+const MAX_BYTES = 65_536;
 const JSON_TYPE = /^application\/(?:[a-z0-9.-]+\+)?json[ \t]*(?:;|$)/i;
 
 /**
  * GETs over https from port 443 of a public host only. Checks every address that the DNS returns and connects to one of those, so a later
  * change of the DNS answer has no effect. No redirects, reused connections or proxies.
  */
-export function createPublicFetch({ resolve, isPublic, request, port }: PublicNetwork = MACHINE): PublicFetch {
+export function createPublicFetch({ resolve, isPublic, request, port }: PublicNetwork = SYSTEM_NETWORK): PublicFetch {
   const resolvePublic = async (host: string) => {
     const addresses = await resolve(host);
     if (!addresses.every(({ address }) => isPublic(address))) throw new OutboundFailure('address');
@@ -168,7 +168,7 @@ export async function readPublicJson(
   try {
     const response = await fetchDocument(url, signal);
     const why = faultOf(response);
-    if (why === null) return await readBoundedJson(response, MOST_BYTES);
+    if (why === null) return await readBoundedJson(response, MAX_BYTES);
     await response.body?.cancel();
     throw new OutboundFailure(why);
   } catch (error) {

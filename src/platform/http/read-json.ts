@@ -9,7 +9,7 @@ const SPACE = /[ \n\r\t]*/y;
 const WORD = /true|false|null/y;
 const NUMBER = /-?[0-9][0-9.eE+-]*/y;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON.parse says what is wrong with them
-const UNLIKE_ITSELF = /[\\\u0000-\u001f]/;
+const ESCAPE_OR_CONTROL = /[\\\u0000-\u001f]/;
 const PLAIN_NUMBER = /^(?:0|[1-9][0-9]*)(?:\.[0-9]{1,6})?$/;
 
 /**
@@ -126,7 +126,7 @@ class Reader {
     }
     const spelled = this.#text.slice(this.#at, close + 1);
     try {
-      const text: string = UNLIKE_ITSELF.test(spelled) ? JSON.parse(spelled) : spelled.slice(1, -1);
+      const text: string = ESCAPE_OR_CONTROL.test(spelled) ? JSON.parse(spelled) : spelled.slice(1, -1);
       this.#at = close + 1;
       return text;
     } catch {

@@ -101,8 +101,10 @@ export function addRepresentations<E extends Endpoints, Context, Caller>(
     }),
   );
   return routes.map((route) => {
-    const face = byRoute.get(`${route.methods[0]} ${route.path}`);
-    return face === undefined ? route : { ...route, answer: (incoming) => answerWith(route, face, incoming) };
+    const representation = byRoute.get(`${route.methods[0]} ${route.path}`);
+    return representation === undefined
+      ? route
+      : { ...route, answer: (incoming) => answerWith(route, representation, incoming) };
   });
 }
 
@@ -129,7 +131,7 @@ async function answerPage(page: AnyPageRoute, incoming: Incoming, by: PageGuard)
   const answer = await callHandler(page, incoming, by.guard).catch((error: unknown) =>
     presentRefusal(page, error, incoming, by),
   );
-  const plain = { ...answer, headers: lowerCased(answer.headers) };
+  const plain = { ...answer, headers: lowerCaseNames(answer.headers) };
   if (page.method === 'POST') return cacheAnswer(plain, 'private', undefined);
   const cache = page.cache ?? 'public';
   const cached = cacheAnswer(plain, cache === 'private' ? cache : 'public', incoming.headers['if-none-match']);
@@ -179,6 +181,6 @@ function presentRefusal(page: AnyPageRoute, error: unknown, incoming: Incoming, 
   return page.refused(refusal);
 }
 
-function lowerCased(headers: Readonly<Record<string, string>>): Record<string, string> {
+function lowerCaseNames(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }

@@ -210,45 +210,45 @@ function checkPeriodically(server: Server, sockets: Sockets, options: AdmissionO
 function createTurns(clientOf: (request: IncomingMessage) => string) {
   const begun = new Map<string, number>();
   const waiting = new Map<string, (() => void)[]>();
-  let isEndSet = false;
+  let isTurnEndScheduled = false;
 
   const endTurn = (): void => {
-    isEndSet = false;
+    isTurnEndScheduled = false;
     begun.clear();
-    for (const [client, line] of waiting) {
-      const now = line.splice(0, STARTED_IN_TURN);
-      if (line.length === 0) waiting.delete(client);
+    for (const [client, queue] of waiting) {
+      const now = queue.splice(0, STARTED_IN_TURN);
+      if (queue.length === 0) waiting.delete(client);
       begun.set(client, now.length);
       for (const start of now) start();
     }
-    if (begun.size > 0) setEnd();
+    if (begun.size > 0) scheduleTurnEnd();
   };
-  const setEnd = (): void => {
-    if (isEndSet) return;
-    isEndSet = true;
+  const scheduleTurnEnd = (): void => {
+    if (isTurnEndScheduled) return;
+    isTurnEndScheduled = true;
     setImmediate(endTurn);
   };
   return {
     run: (request: IncomingMessage, start: () => void): void => {
       const client = clientOf(request);
       const count = begun.get(client) ?? 0;
-      setEnd();
+      scheduleTurnEnd();
       if (count < STARTED_IN_TURN) {
         begun.set(client, count + 1);
         return void start();
       }
-      const line = waiting.get(client);
-      if (line === undefined) waiting.set(client, [start]);
-      else line.push(start);
+      const queue = waiting.get(client);
+      if (queue === undefined) waiting.set(client, [start]);
+      else queue.push(start);
     },
   };
 }
 
-const TIMES = { headersTimeout: 10_000, keepAliveTimeout: 72_000, connectionsCheckingInterval: 2_000 };
+const TIMEOUTS = { headersTimeout: 10_000, keepAliveTimeout: 72_000, connectionsCheckingInterval: 2_000 };
 const REQUEST_TIMEOUT_MS = 10_000;
 
 export function createAdmittedServer(admission: Admission, answer: RequestListener, options: ServerOptions): Server {
-  const server = createServer({ ...TIMES, ...options });
+  const server = createServer({ ...TIMEOUTS, ...options });
   server.on('request', admission.guard(server, answer));
   return server;
 }

@@ -24,16 +24,16 @@ interface SocketsOptions {
 
 /** Divisor: at most a sixteenth of all sockets is closed at once when idle sockets must make room. */
 const ROOM_PART = 16;
-const LOOK_PAUSE_MS = 100;
+const SCAN_PAUSE_MS = 100;
 
 /** Counts open sockets, in total and by network, and closes idle ones to make room for new ones. */
 export function createSockets({ total, clock, names, rules }: SocketsOptions) {
   const all = new Set<Connection>();
   const bySite = new Map<string, Set<Connection>>();
-  const ofNetwork = shareOf(total, NETWORK_PART);
+  const maxPerNetwork = shareOf(total, NETWORK_PART);
   const pause = createReadPause(all, clock);
   let streams = 0;
-  let lookAgainAt = 0;
+  let scanAgainAt = 0;
 
   const refuse = (socket: Socket, rule: Rule): void => {
     rules[rule] += 1;
@@ -47,9 +47,9 @@ export function createSockets({ total, clock, names, rules }: SocketsOptions) {
   };
   /** Closes idle sockets. If none is idle, the network with the most sockets loses one to a newcomer with far fewer. */
   const makeRoom = (newcomers: number): boolean => {
-    if (clock.now() >= lookAgainAt && closeIdle(all, shareOf(total, ROOM_PART), rules) > 0) return true;
+    if (clock.now() >= scanAgainAt && closeIdle(all, shareOf(total, ROOM_PART), rules) > 0) return true;
     // Do not scan all sockets for each new one, because strangers could cause that work.
-    lookAgainAt = Math.max(lookAgainAt, clock.now() + LOOK_PAUSE_MS);
+    scanAgainAt = Math.max(scanAgainAt, clock.now() + SCAN_PAUSE_MS);
     const [largest] = [...bySite.values()].toSorted((a, b) => b.size - a.size);
     if (largest === undefined || largest.size <= 2 * (newcomers + 1)) return false;
     for (const connection of largest) {
@@ -66,7 +66,7 @@ export function createSockets({ total, clock, names, rules }: SocketsOptions) {
       const counted = clientNetwork(address);
       const peer = names.isProxy(address) ? null : { address: counted, site: networkLevels(counted).site };
       const own = peer === null ? undefined : bySite.get(peer.site);
-      if (own !== undefined && own.size >= ofNetwork && closeIdle(own, 1, rules) === 0) {
+      if (own !== undefined && own.size >= maxPerNetwork && closeIdle(own, 1, rules) === 0) {
         return void refuse(socket, 'sockets_of_network');
       }
       if (all.size - streams >= total && !makeRoom(own?.size ?? 0)) return void refuse(socket, 'sockets_full');
@@ -104,11 +104,11 @@ export function createSockets({ total, clock, names, rules }: SocketsOptions) {
  */
 function createReadPause(all: ReadonlySet<Connection>, clock: Clock) {
   const sites = new Set<string>();
-  let inTurn = 0;
+  let floodsInTurn = 0;
   const includes = ({ peer }: Connection): boolean => peer !== null && sites.has(peer.site);
   const endTurn = (): void => {
-    if (inTurn >= FLOODS_IN_TURN) for (const one of all) if (!includes(one)) one.socket.resume();
-    inTurn = 0;
+    if (floodsInTurn >= FLOODS_IN_TURN) for (const one of all) if (!includes(one)) one.socket.resume();
+    floodsInTurn = 0;
   };
   const pauseSite = async (site: string): Promise<void> => {
     const members = () => [...all].filter(({ peer }) => peer?.site === site);
@@ -121,9 +121,9 @@ function createReadPause(all: ReadonlySet<Connection>, clock: Clock) {
   return {
     includes,
     start: ({ peer }: Connection): void => {
-      if (inTurn === 0) setImmediate(endTurn);
-      inTurn += 1;
-      if (inTurn === FLOODS_IN_TURN) for (const { socket } of all) socket.pause();
+      if (floodsInTurn === 0) setImmediate(endTurn);
+      floodsInTurn += 1;
+      if (floodsInTurn === FLOODS_IN_TURN) for (const { socket } of all) socket.pause();
       if (peer !== null && !sites.has(peer.site)) void pauseSite(peer.site);
     },
   };

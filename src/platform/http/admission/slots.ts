@@ -25,10 +25,10 @@ export interface SlotsOptions {
 
 /** Counts requests in flight by client, and decides who gets a slot. */
 export function createSlots({ total, clock, rules, clientOf }: SlotsOptions) {
-  const open = total - Math.floor(total / bound.RESERVED_PART);
-  const ofNetwork = bound.shareOf(total, bound.NETWORK_PART);
-  const ofAddress = bound.shareOf(total, bound.ADDRESS_PART);
-  const mostReserved = bound.shareOf(total - open, bound.NETWORK_PART);
+  const unreserved = total - Math.floor(total / bound.RESERVED_PART);
+  const maxPerNetwork = bound.shareOf(total, bound.NETWORK_PART);
+  const maxPerAddress = bound.shareOf(total, bound.ADDRESS_PART);
+  const maxReservedPerNetwork = bound.shareOf(total - unreserved, bound.NETWORK_PART);
   const bySite = createCounter();
   const byAddress = createCounter();
   const reserved = createCounter();
@@ -43,32 +43,32 @@ export function createSlots({ total, clock, rules, clientOf }: SlotsOptions) {
     return new Refusal(rule === 'server_full' ? 'unavailable' : 'rate_limited', options);
   };
   const mayUseReserved = (request: IncomingMessage, site: string): boolean =>
-    showsCredential(request) && reserved.of(site) < mostReserved && (suspended.get(site) ?? 0) <= clock.now();
+    showsCredential(request) && reserved.of(site) < maxReservedPerNetwork && (suspended.get(site) ?? 0) <= clock.now();
   const judgeBusy = (request: IncomingMessage): Refusal | null => {
     if (taken >= total) return refuse('server_full');
     const address = clientOf(request);
     const { site } = networkLevels(address);
-    if (bySite.of(site) >= ofNetwork) return refuse('network_share');
-    if (byAddress.of(address) >= ofAddress) return refuse('address_share');
-    return taken < open || mayUseReserved(request, site) ? null : refuse('server_full');
+    if (bySite.of(site) >= maxPerNetwork) return refuse('network_share');
+    if (byAddress.of(address) >= maxPerAddress) return refuse('address_share');
+    return taken < unreserved || mayUseReserved(request, site) ? null : refuse('server_full');
   };
   const hasRoomForLong = (site: string): boolean => {
-    const coming = [...longBodies].filter(([{ complete }]) => !complete);
-    const own = coming.filter(([, other]) => other === site);
-    return coming.length < bound.LONG_BODIES && own.length < bound.LONG_BODIES_PER_NETWORK;
+    const arriving = [...longBodies].filter(([{ complete }]) => !complete);
+    const own = arriving.filter(([, other]) => other === site);
+    return arriving.length < bound.LONG_BODIES && own.length < bound.LONG_BODIES_PER_NETWORK;
   };
   return {
     taken: () => taken,
     /** Returns the reason to give this request no slot, or null. */
     judge: (request: IncomingMessage): Refusal | null => {
-      const refusal = taken * 2 > total || taken >= open ? judgeBusy(request) : null;
+      const refusal = taken * 2 > total || taken >= unreserved ? judgeBusy(request) : null;
       if (refusal !== null || !bringsLongBody(request)) return refusal;
       return hasRoomForLong(networkLevels(clientOf(request)).site) ? null : refuse('long_bodies');
     },
     take: (request: IncomingMessage): Slot => {
       const address = clientOf(request);
       const { site } = networkLevels(address);
-      const isReserved = taken >= open;
+      const isReserved = taken >= unreserved;
       const add = (by: 1 | -1): void => {
         taken += by;
         bySite.add(site, by);
