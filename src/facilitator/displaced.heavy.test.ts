@@ -1,6 +1,4 @@
-/**
- * The operator uses the account while settlements are in flight. A settlement that loses its nonce must be sent again and pay only once.
- */
+/** The operator uses the account while settlements are in flight. A settlement that loses its nonce is sent again and pays only once. */
 import { rm } from 'node:fs/promises';
 import { encodeFunctionData } from 'viem';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';

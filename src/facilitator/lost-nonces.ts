@@ -27,7 +27,7 @@ export async function resendDisplaced(
   // Nothing can be signed for the account of an earlier key.
   const isOver = newest.timestamp >= entry.authorization.validBefore || entry.sender !== address;
   if (isOver) return conclude.recordLost(entry);
-  // A node that counts a transaction but has no receipt may only lag, so check which transaction used the nonce before deciding.
+  // A node that counts a transaction without having its receipt may only lag, so first check which transaction used the nonce.
   const displacingHash = await findByNonce(rpc, entry, newest.number);
   if (displacingHash === null || entry.transactions.some(({ hash }) => hash === displacingHash)) return;
   const fields = { transaction_hash: newestOf(entry).hash, payer: entry.authorization.from };

@@ -55,10 +55,7 @@ export type Settlement =
   | { kind: 'deferred'; reason: DeferredReason; retryAfterSeconds: number }
   | { kind: 'unknown'; cause: unknown };
 
-/**
- * taken: the node has the transaction. refused: the node neither kept it nor passed it on. passed: the nonce is already used, by this
- * transaction or another. unknown: any node may have it.
- */
+/** taken: the node has it. refused: the node has not kept it. passed: some transaction used the nonce. unknown: any node may have it. */
 export type Transmission = 'taken' | 'refused' | 'passed' | 'unknown';
 
 const ALREADY_KNOWN = /already known|already imported|known transaction|alreadyknown/i;

@@ -48,9 +48,7 @@ export function redact(text: string): string {
   );
 }
 
-/**
- * The only field names whose values are printed. Other names are listed in `left_out`, so new data is printed only once it is added here.
- */
+/** The only field names whose values are printed. Others are listed in `left_out`, so new data is printed only once it is added here. */
 const LOG_FIELDS: ReadonlySet<string> = new Set([
   // Requests
   'request_id',

@@ -19,9 +19,7 @@ export interface LoadPepperOptions {
   random?: Random;
 }
 
-/**
- * Loads the file that the operator configured, which must exist. Otherwise loads the one in the data folder, which the first start makes.
- */
+/** Loads the file that the operator configured, which must exist. Otherwise loads the one in the data folder; the first start makes it. */
 export function loadOwnPepper(where: { pepperFile: string | null; dataDir: string }): Promise<Pepper> {
   return loadPepper({ file: pepperFileOf(where), createIfMissing: where.pepperFile === null });
 }

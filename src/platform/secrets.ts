@@ -159,9 +159,7 @@ export interface SecretGuard {
 /** The only kind of secret that a field of this name may hold, where the endpoint allows it. */
 const OWN_KIND: Readonly<Record<string, SecretKind>> = { merchant_key: 'sk', recovery_code: 'rc', pairing_code: 'pc' };
 
-/**
- * Finds merchant keys, recovery codes, pairing codes and delivery tokens, which no text may hold outside of their own fields or headers.
- */
+/** Finds merchant keys, recovery codes, pairing codes and delivery tokens. No text may hold one outside of its own field or header. */
 export function createSecretGuard(prefixes: readonly string[]): SecretGuard {
   const { isIn, spansIn } = createSearch(prefixes);
   const shortest = Math.min(...prefixes.map(shortestSecret));

@@ -197,9 +197,7 @@ export function localUrl(host: string, port: number): string {
   return `http://${name.includes(':') ? `[${name}]` : name}:${port}`;
 }
 
-/**
- * An external database needs a configured pepper file. One made in the data folder would differ on another machine, so no key would work.
- */
+/** An external database needs a configured pepper file. One in the data folder would differ on another machine and match no key. */
 export function pepperFaults(env: Environment, names: { databaseUrl: string; pepperFile: string }): string[] {
   const isSet = (name: string): boolean => (env[name] ?? '').trim() !== '';
   if (!isSet(names.databaseUrl) || isSet(names.pepperFile)) return [];

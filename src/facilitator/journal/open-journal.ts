@@ -11,13 +11,13 @@ import { type Cooldown, type Ending, type Entry, keyOf, type Loss, type SignedTr
 import { readEarlierFolder } from './import-folder.ts';
 import { printRecord } from './records.ts';
 
-type Named = Pick<Authorization, 'from' | 'nonce'>;
+type AuthorizationKey = Pick<Authorization, 'from' | 'nonce'>;
 
 /** Holds every signed settlement, from before its broadcast until its authorization can never be used again. */
 export interface Journal {
-  find(authorization: Named): Readonly<Entry> | null;
+  find(authorization: AuthorizationKey): Readonly<Entry> | null;
   /** True if a damaged line was about the authorization, so we do not know what was signed. */
-  isBlocked(authorization: Named): boolean;
+  isBlocked(authorization: AuthorizationKey): boolean;
   all(): Iterable<Readonly<Entry>>;
   /** Entries that have not ended, lowest account nonce first. */
   openEntries(): readonly Readonly<Entry>[];

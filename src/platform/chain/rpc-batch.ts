@@ -112,8 +112,8 @@ interface WaitingCall {
 /** Longest time that a call waits for others to join its request. */
 const MAX_WAIT_MS = 5;
 const MAX_SUSPECTS = 1_000;
-/** Methods that only read. Identical reads made at the same moment share a call; other methods run as often as they are called. */
-const READING = /^eth_(?:get|call$|chainId$|blockNumber$|estimateGas$|feeHistory$|gasPrice$)/;
+/** Methods that only read. Identical reads made at the same time share a call. Other methods run as often as they are called. */
+const READ_METHODS = /^eth_(?:get|call$|chainId$|blockNumber$|estimateGas$|feeHistory$|gasPrice$)/;
 
 /**
  * Sends the calls of one turn of the event loop together. While a request is running, calls wait up to 5 ms for its answer. So an idle
@@ -177,7 +177,7 @@ export function gatherCalls(
     if (same !== undefined) return same.settled.promise;
     const made: WaitingCall = { name, call, settled: Promise.withResolvers() };
     waiting.push(made);
-    if (READING.test(call.method)) readings.set(name, made);
+    if (READ_METHODS.test(call.method)) readings.set(name, made);
     if (inFlight === 0 || waiting.length >= most()) flushSoon();
     else timer ??= setTimeout(flush, MAX_WAIT_MS);
     return made.settled.promise;

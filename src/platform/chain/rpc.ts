@@ -65,8 +65,7 @@ export function createRpc(options: { url: string; deadlineMs?: number; headers?:
       const most = Math.min(maxCallsNow(), Math.ceil(calls.length / 2));
       refused = { most, at: performance.now() };
       const halves = [calls.slice(0, most), calls.slice(most)];
-      const answers = await Promise.all(halves.map((half) => askHalf(half)));
-      return answers.flat();
+      return (await Promise.all(halves.map((half) => askHalf(half)))).flat();
     }
   };
   const askHalf = async (calls: readonly RpcCall[]): Promise<RpcAnswer[]> => {

@@ -11,9 +11,7 @@ export type Objection = 'silent' | 'behind' | 'disagrees';
 /** What the other provider reports besides the transaction. */
 export interface SecondView {
   latest: Pick<Block, 'number' | 'timestamp'>;
-  /**
-   * The other provider's block at the height that the leader calls final. Needed only if the decision relies on a missing receipt or log.
-   */
+  /** The other provider's block at the height that the leader calls final. Needed only if the decision relies on something missing. */
   atFinalized: Pick<Block, 'hash'> | null;
 }
 

@@ -14,7 +14,7 @@ export interface ServerChoice {
   hosts: readonly string[];
   host(): string;
   /** Switches to the next host after `host` failed, unless another call already did. */
-  passOver(host: string): void;
+  skipHost(host: string): void;
   /** Records a new connection to a primary. If its host is a new one, older connections to other hosts are no longer used. */
   noteConnection(client: ClientBase): void;
   /** Marks all connections as outdated. Returns false if that happened a moment ago. */
@@ -61,7 +61,7 @@ export function chooseServer(url: string, onMoved: () => void): ServerChoice {
     Client: ServerClient,
     hosts,
     host,
-    passOver: (failed) => {
+    skipHost: (failed) => {
       if (host() === failed) hostIndex = (hostIndex + 1) % hosts.length;
     },
     noteConnection: (client) => {

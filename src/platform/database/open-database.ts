@@ -158,7 +158,7 @@ async function takeConnection(pool: Pool, servers: ServerChoice): Promise<PoolCl
     } catch (error) {
       if (tried === servers.hosts.length || !isUnavailable(error)) throw withAvailability(error, false);
       tried += 1;
-      servers.passOver(host);
+      servers.skipHost(host);
     }
   }
 }

@@ -17,7 +17,6 @@ export interface Statement {
 export interface Answer {
   rows: Record<string, unknown>[];
   rowCount: number;
-  /** The server's command tag, such as SELECT or COMMIT. */
   command: string;
 }
 
@@ -192,7 +191,7 @@ function resolveOutcomes(
   });
 }
 
-/** Command tags: `SELECT 5`, `INSERT 0 1`, `COMMIT`, `CREATE TABLE`. */
+/** Parses command tags: `SELECT 5`, `INSERT 0 1`, `COMMIT`, `CREATE TABLE`. */
 const TAG = /^(\w+)(?:.*? (\d+)$)?/;
 
 const NO_COLUMNS: RowFormat = { names: [], parsers: [], empty: {} };

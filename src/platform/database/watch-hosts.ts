@@ -22,8 +22,7 @@ export function watchHosts(servers: ServerChoice, connection: ConnectionOptions,
   /** Returns true if the host is a primary, or believes that it is. */
   const isPrimary = async (url: string): Promise<boolean> => {
     try {
-      const client = await connectClient({ ...connection, url });
-      await client.end();
+      await (await connectClient({ ...connection, url })).end();
       return true;
     } catch (error) {
       if (!isUnavailable(error)) log?.warn('database_host_unreachable', { host: new URL(url).host, error });

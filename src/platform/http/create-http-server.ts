@@ -64,7 +64,7 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
   const guard = createSecretGuard(options.secretPrefixes);
   const admission = createAdmission({
     ...{ clock, log, trustProxy: options.trustProxy, bounds: options.bounds },
-    sayTooSlow: (socket) => answerUnparsed(options, new Refusal('request_timeout'), socket),
+    sendTimeout: (socket) => answerUnparsed(options, new Refusal('request_timeout'), socket),
   });
   const { clientOf } = admission;
   const flights = createInFlightAnswers();
@@ -259,8 +259,8 @@ function createApp(options: AppOptions): FastifyInstance {
   // Node never starts a body that was not announced, so the content parser must not wait for its end.
   app.addHook('preParsing', (request, _reply, payload, done) => {
     const { 'content-type': type, 'content-length': length, 'transfer-encoding': coding } = request.headers;
-    const nothingComes = type !== undefined && length === undefined && coding === undefined;
-    done(null, nothingComes ? Readable.from([]) : payload);
+    const hasNoBody = type !== undefined && length === undefined && coding === undefined;
+    done(null, hasNoBody ? Readable.from([]) : payload);
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));

@@ -60,8 +60,8 @@ function secretInTarget(guard: SecretGuard, { whole, query }: Target): boolean {
   if (secretInPiece(guard, whole)) return true;
   // Check names and values of the query one by one, because each may be base64 of a secret.
   for (let from = 0, at = 0; at <= query.length; at += 1) {
-    const ends = at === query.length || query[at] === '&' || query[at] === '=';
-    if (!ends) continue;
+    const isPieceEnd = at === query.length || query[at] === '&' || query[at] === '=';
+    if (!isPieceEnd) continue;
     if (at - from >= guard.shortest && secretInPiece(guard, query.slice(from, at))) return true;
     from = at + 1;
   }

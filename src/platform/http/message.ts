@@ -194,7 +194,7 @@ function isEncoded({ 'content-encoding': encoding = 'identity' }: BodyHeaders): 
   return encoding.trim().toLowerCase() !== 'identity';
 }
 
-/** Returns the media type in lower case. Undefined if it is not one of ours. */
+/** Returns the media type in lower case. Undefined if it is neither JSON nor a form, or not in UTF-8. */
 function bodyTypeOf({ 'content-type': type = '' }: BodyHeaders): string | undefined {
   return BODY_TYPE.exec(type.trim())?.[1]?.toLowerCase();
 }

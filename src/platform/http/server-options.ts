@@ -71,7 +71,6 @@ export interface FormCall extends PageCall {
 /** Receives a form of a page. Never cached. */
 export interface FormPage extends AnyPage {
   method: 'POST';
-  /** Fields that may contain a secret. */
   secretFields: readonly string[];
   handler(call: FormCall): PageAnswer | Promise<PageAnswer>;
 }

@@ -60,9 +60,7 @@ export async function readEventsToCopy(queryable: Queryable, afterId: bigint, li
     where id > ${afterId} and running_hash is not null order by id limit ${limit}`);
 }
 
-/**
- * Returns true if the log holds events missing from a copy with that end. An empty copy starts with events numbered after `startsAfter`.
- */
+/** Returns true if the log holds events missing from a copy with that end. An empty copy starts with the events after `startsAfter`. */
 export async function lacksEvents(queryable: Queryable, end: LogEnd | null, startsAfter: Date): Promise<boolean> {
   const above = end === null ? sql`numbered_at >= ${startsAfter}` : sql`id > ${end.id}`;
   const { lacks } = await queryable.one<{ lacks: boolean }>(

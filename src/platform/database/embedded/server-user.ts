@@ -86,8 +86,8 @@ async function ensureSystemUser(log: (line: string) => void, command: string = '
       log(`started as root: created the system user ${SYSTEM_USER}, which runs only PostgreSQL`);
     } catch (error) {
       const why = error instanceof Error ? (error.message.trim().split('\n').at(-1) ?? '') : String(error);
-      const isPassing = /\block\b|already exists/.test(why);
-      if (!isPassing || attempt === ATTEMPTS) {
+      const isTransient = /\block\b|already exists/.test(why);
+      if (!isTransient || attempt === ATTEMPTS) {
         log(`the system user ${SYSTEM_USER} cannot be created (${why})`);
         return null;
       }

@@ -30,7 +30,7 @@ export interface AdmissionOptions {
   trustProxy: false | readonly string[];
   bounds?: Partial<Bounds> | undefined;
   /** Answers that the request arrived too slowly, and closes the socket. */
-  sayTooSlow(socket: Socket): void;
+  sendTimeout(socket: Socket): void;
 }
 
 export interface AdmissionFacts {
@@ -180,7 +180,7 @@ function releaseSlot(connection: Connection): Slot | null {
 }
 
 /** Closes the connection if its client is too slow. */
-function cutIfLate(connection: Connection, { clock, sayTooSlow }: AdmissionOptions, rules: RuleCounts): void {
+function cutIfLate(connection: Connection, { clock, sendTimeout }: AdmissionOptions, rules: RuleCounts): void {
   const { socket, response } = connection;
   const lateness = socket.destroyed ? null : connection.findLateness(clock.now());
   if (lateness === null) return;
@@ -188,7 +188,7 @@ function cutIfLate(connection: Connection, { clock, sayTooSlow }: AdmissionOptio
   if (lateness !== 'body_too_slow' || response === null || response.headersSent) return void socket.destroy();
   // For the access log and `failedToProve`.
   response.statusCode = 408;
-  sayTooSlow(socket);
+  sendTimeout(socket);
 }
 
 /** Checks all connections every second until the server is closed. */
@@ -254,10 +254,10 @@ export function createAdmittedServer(admission: Admission, answer: RequestListen
 }
 
 /** Admission for a framework such as fastify (`serverFactory`) that has no problem documents of its own. */
-export function admitFramework(options: Omit<AdmissionOptions, 'sayTooSlow'>): (answer: RequestListener) => Server {
+export function admitFramework(options: Omit<AdmissionOptions, 'sendTimeout'>): (answer: RequestListener) => Server {
   const admission = createAdmission({
     ...options,
-    sayTooSlow: (socket) => endWith(socket, rawAnswer(answerOf(new Refusal('request_timeout'))), options.clock),
+    sendTimeout: (socket) => endWith(socket, rawAnswer(answerOf(new Refusal('request_timeout'))), options.clock),
   });
   const admitted =
     (answer: RequestListener): RequestListener =>

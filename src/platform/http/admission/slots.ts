@@ -13,7 +13,7 @@ const DETAILS = {
   address_share: 'The server is busy, and this address already has its share of requests in progress.',
   long_bodies: `The server is already receiving as many bodies over ${bound.SHORT_BODY_BYTES} bytes as it accepts at once.`,
 };
-/** If more networks are suspended, all suspensions are cleared. */
+/** With more suspended networks than this, all suspensions are cleared. */
 const MOST_SUSPENDED = 10_000;
 
 export interface SlotsOptions {
