@@ -67,7 +67,7 @@ function createPauses({ clock, atTimes, ...usually }: Pace): () => number {
   };
 }
 
-/** Time after which another process notices that the leader has died. */
+/** Longest time until another process notices that the leader has died. */
 const TRY_EVERY_MS = 1_000;
 
 export interface SingletonJob {

@@ -30,7 +30,7 @@ export function readPaymentHeaders(rawHeaders: readonly string[]): PaymentHeader
   return { v1: v1?.[0] ?? null, v2: v2?.[0] ?? null, deliveryToken: tokens?.[0] ?? null, ...readSlip(rawHeaders) };
 }
 
-/** Reads the recovery slip: the market's record of a payment, which the market may have lost. Every route that acts on one reads it. */
+/** Reads the recovery slip: the market's own record of a payment, which the market may have lost since. Any endpoint may receive one. */
 export function readSlip(rawHeaders: readonly string[]): Pick<PaymentHeaders, 'recoverySlip'> {
   return { recoverySlip: boundedValues(rawHeaders, 'x-recovery-slip')[0] ?? null };
 }
