@@ -13,7 +13,7 @@ import { loadOwnPepper } from '../platform/pepper.ts';
 import { printableJson } from '../platform/printable.ts';
 import { systemRandom } from '../platform/random.ts';
 import { CommandRefused, runCommand } from '../platform/run-command.ts';
-import { runInFront, type ServerRun, undoOnFailure } from '../platform/shutdown.ts';
+import { runInForeground, type ServerRun, undoOnFailure } from '../platform/shutdown.ts';
 import { MIGRATIONS, readCityConfig } from './config.ts';
 import type { CityConfig } from './context.ts';
 import { createCity } from './create-city.ts';
@@ -84,7 +84,7 @@ const DRAIN_MS = 20_000;
 async function main(): Promise<void> {
   const config = readCityConfig(process.env);
   const log = createLog({ hide: secretsOf(config), fields: ['offer_id', 'thing_id', 'code'] });
-  await runInFront(() => serveCity(config, log), { site: 'city', log, drainMs: DRAIN_MS });
+  await runInForeground(() => serveCity(config, log), { site: 'city', log, drainMs: DRAIN_MS });
 }
 
 /** Hides URLs, which may carry a password or a provider's key. */

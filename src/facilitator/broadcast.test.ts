@@ -41,7 +41,7 @@ afterAll(async () => {
   await chain?.kill();
 });
 
-/** A node in front of the chain: passes everything on, and handles a broadcast as the test says. */
+/** Simulates a node in front of the chain. Forwards every call, except that the test decides about broadcasts. */
 async function forward(response: CallAnswer, body: unknown): Promise<void> {
   const answer = await fetch(chain.url, {
     method: 'POST',

@@ -7,14 +7,14 @@ import { type Context, countOne } from './context.ts';
 import { type Ending, type Entry, keyOf, lossOf, newestOf, type SignedTransaction } from './journal/entry.ts';
 import type { Mined } from './read-mined.ts';
 
-/** After these causes a payer counts as untried again. Only `unknown` starts a cooldown. */
-const OWN_CAUSES: readonly Cause[] = ['balance', 'unknown'];
+/** After one of these causes the payer counts as untried again. Only `unknown` starts a cooldown. */
+const PAYER_CAUSES: readonly Cause[] = ['balance', 'unknown'];
 
 export interface Conclude {
-  /** Records once that a transaction of the entry was mined, what it cost, and what follows for its payer. */
-  mined(entry: Readonly<Entry>, transaction: SignedTransaction, mined: Mined): Promise<void>;
-  /** Records that none of the entry's transactions can be mined any more. */
-  lost(entry: Readonly<Entry>): Promise<void>;
+  /** Records, only once, that a transaction of the entry was mined, what it cost, and the consequences for its payer. */
+  recordMined(entry: Readonly<Entry>, transaction: SignedTransaction, mined: Mined): Promise<void>;
+  /** Records that none of the entry's transactions can still be mined. */
+  recordLost(entry: Readonly<Entry>): Promise<void>;
   onEnd(listener: (entry: Readonly<Entry>) => void): void;
   /** True if the last settlement of this payer succeeded. */
   isTried(payer: string): boolean;
@@ -24,27 +24,27 @@ export function createConclude(context: Context): Conclude {
   const { journal, clock, budget, payerQueue, counts, limits, log, nonces, crashPoint } = context;
   const listeners: ((entry: Readonly<Entry>) => void)[] = [];
   const pending = new Map<string, Promise<void>>();
-  /** Entries whose loss was counted: a reorganisation may end an entry a second time. */
-  const charged = new WeakSet<Readonly<Entry>>();
-  const tried = new Map<string, boolean>();
+  /** Entries whose loss was counted, because an entry may end a second time after a reorganisation. */
+  const chargedEntries = new WeakSet<Readonly<Entry>>();
+  const triedPayers = new Map<string, boolean>();
   const entries = [...journal.all()].sort((a, b) => (a.ending?.at ?? 0) - (b.ending?.at ?? 0));
   for (const { ending, authorization } of entries) {
-    if (ending !== null) noteTried(tried, authorization.from, ending);
+    if (ending !== null) recordTried(triedPayers, authorization.from, ending);
   }
 
   const end = async (entry: Readonly<Entry>, ending: Ending): Promise<void> => {
     const { from } = entry.authorization;
-    const isFirst = !charged.has(entry);
-    charged.add(entry);
+    const isFirst = !chargedEntries.has(entry);
+    chargedEntries.add(entry);
     const isCoolingDown = isFirst && ending.state === 'reverted' && ending.cause === 'unknown';
     const cooldown = isCoolingDown ? nextCooldown(from, journal.cooldowns().get(from), clock.now(), limits) : null;
     const written = journal.end(entry, ending, cooldown);
-    // Count the loss before the write ends: the entry is no longer in flight, and would count for nothing until then.
+    // Count the loss before the write ends. The entry is no longer in flight, so until then neither its reserve nor its loss would count.
     const loss = lossOf({ ...entry, ending });
     if (isFirst && loss !== null) budget.addLoss(loss);
     await written;
     crashPoint('after_ending_written');
-    noteTried(tried, from, ending);
+    recordTried(triedPayers, from, ending);
     countOne(counts.ended, ending.state);
     if (ending.cause !== null) countOne(counts.causes, ending.cause);
     if (ending.hash === null) nonces.distrust();
@@ -57,15 +57,15 @@ export function createConclude(context: Context): Conclude {
     if (cooldown !== null) counts.cooldowns += 1;
     if (cooldown !== null) log.warn('payer_cooldown_started', { payer: from, count: cooldown.strikes });
   };
-  const once = (entry: Readonly<Entry>, act: () => Promise<void>): Promise<void> => {
+  const runOnce = (entry: Readonly<Entry>, act: () => Promise<void>): Promise<void> => {
     const key = keyOf(entry.authorization);
     const running = pending.get(key) ?? act().finally(() => pending.delete(key));
     pending.set(key, running);
     return running;
   };
   return {
-    mined: (entry, transaction, mined) =>
-      once(entry, async () => {
+    recordMined: (entry, transaction, mined) =>
+      runOnce(entry, async () => {
         if (entry.ending !== null) return;
         const ending = await endingOf(context, entry, transaction, mined);
         counts.gasUsed += mined.gasUsed;
@@ -73,14 +73,14 @@ export function createConclude(context: Context): Conclude {
         crashPoint('before_ending_written');
         await end(entry, ending);
       }),
-    lost: (entry) =>
-      once(entry, async () => {
+    recordLost: (entry) =>
+      runOnce(entry, async () => {
         if (entry.ending !== null) return;
-        const nothing = { hash: null, blockNumber: null, gasUsed: 0n, costWei: 0n, lossUnits: 0n, cause: null };
-        await end(entry, { ...nothing, state: 'replaced', at: clock.now() });
+        const noCost = { hash: null, blockNumber: null, gasUsed: 0n, costWei: 0n, lossUnits: 0n, cause: null };
+        await end(entry, { ...noCost, state: 'replaced', at: clock.now() });
       }),
     onEnd: (listener) => void listeners.push(listener),
-    isTried: (payer) => tried.get(payer) ?? journal.isKnown(payer as `0x${string}`),
+    isTried: (payer) => triedPayers.get(payer) ?? journal.isKnown(payer as `0x${string}`),
   };
 }
 
@@ -102,29 +102,29 @@ async function endingOf(
   return { ...common, state: 'reverted', lossUnits: costUnits, cause: await findCause(context, entry, mined) };
 }
 
-function noteTried(tried: Map<string, boolean>, payer: string, { state, cause }: Ending): void {
-  if (state === 'succeeded') tried.set(payer, true);
-  if (state === 'reverted' && OWN_CAUSES.some((ownCause) => ownCause === cause)) tried.set(payer, false);
+function recordTried(triedPayers: Map<string, boolean>, payer: string, { state, cause }: Ending): void {
+  if (state === 'succeeded') triedPayers.set(payer, true);
+  if (state === 'reverted' && PAYER_CAUSES.some((payerCause) => payerCause === cause)) triedPayers.set(payer, false);
 }
 
 /**
  * Why a mined settlement failed. Most causes happen to honest payers: another transaction used or cancelled the authorization, the token
- * was paused or blocked a wallet, the transaction came too late, or the money went elsewhere. Only the payer's own contract can bring about
- * `unknown`.
+ * was paused or blocked a wallet, the transaction came too late, or the payer spent the money elsewhere. Only the payer's own contract can
+ * cause `unknown`.
  */
 type Cause = 'nonce_used' | 'usdc_paused' | 'usdc_blocked' | 'expired' | 'balance' | 'unknown';
 
-/** Gas of an early revert: the token checks pause, blocked wallets, times and nonce before it calls the payer's contract. */
+/** Gas of an early revert. The token checks pause, blocked wallets, times and nonce before it calls the payer's contract. */
 const EARLY_GAS = 81_000n;
 const GAS_PER_BYTE = 40n;
-/** The token checks the balance after the signature. A contract that used more gas than this until then did more than check a signature. */
+/** The token checks the balance after the signature. If more gas was used by then, the payer's contract did more than check a signature. */
 const SIGNATURE_GAS = 250_000n;
 
 async function findCause(context: Context, entry: Readonly<Entry>, mined: Mined): Promise<Cause> {
   try {
     return await judgeRevert(context, entry, mined, mined.blockNumber);
   } catch (error) {
-    // The node has no state of past blocks, but it has the newest.
+    // The node has no state of past blocks, so read the newest.
     if (error instanceof RpcFailure && error.kind === 'error') return judgeRevert(context, entry, mined, 'latest');
     throw error;
   }

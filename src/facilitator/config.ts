@@ -20,7 +20,7 @@ export interface FacilitatorConfig {
   rpcUrl: string;
   keyFile: string;
   dataDir: string;
-  /** The Authorization header that callers must send; null lets everyone in. */
+  /** The Authorization header that callers must send. Null admits everyone. */
   auth: string | null;
   limits: Limits;
   etherUsdc: number;
@@ -49,7 +49,7 @@ const variables = {
   FACILITATOR_METRICS_PORT: wholeNumberVariable(65_535, 0),
 };
 
-/** Reads the FACILITATOR_ variables. Throws one ConfigError that lists every fault and no value. */
+/** Reads the FACILITATOR_ variables. Throws one ConfigError that lists all faults and no values. */
 export function readFacilitatorConfig(env: Environment): FacilitatorConfig {
   const read = readEnvironment(env, variables, { prefix: 'FACILITATOR_', others: [] }, authFaults(env));
   return {
@@ -66,7 +66,7 @@ export function readFacilitatorConfig(env: Environment): FacilitatorConfig {
   };
 }
 
-/** Requires a password off loopback: every client that reaches the server spends the operator's gas. */
+/** Requires a password outside of loopback, because every client that reaches the server spends the operator's gas. */
 function authFaults(env: Environment): string[] {
   const [host = '', auth = ''] = [env['FACILITATOR_HOST']?.trim(), env['FACILITATOR_AUTH']?.trim()];
   if (host === '' || LOOPBACK.test(host) || auth !== '') return [];

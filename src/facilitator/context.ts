@@ -15,17 +15,17 @@ import type { QuoteGas } from './quote-gas.ts';
 import type { PaymentRequest } from './read-request.ts';
 
 export const TIMING = {
-  /** Deadline for every answer of /verify and /settle. A market waits eight seconds. */
+  /** Deadline for every answer of /verify and /settle. The market gives up after eight seconds. */
   answerMs: 5_500,
-  /** How long a settlement waits for its receipt, from its start. */
+  /** How long a settlement waits for its receipt, counted from its start. */
   confirmationMs: 5_000,
-  /** Longest pause between two polls of the chain head while a settlement waits. */
+  /** Longest pause between two polls of the chain head while a settlement is waiting. */
   receiptPollMs: 200,
   /** Pause between two checks of transactions that are not mined yet. */
   tendMs: 2_000,
   /** Pause between two checks for a reorganisation while nothing is in flight. */
   quietMs: 60_000,
-  /** After this long without being mined, a transaction is sent again at a higher price. */
+  /** A transaction that is not mined after this time is sent again at a higher price. */
   stuckMs: 30_000,
   /** Pause between two reads of the finalized head. */
   finalEveryMs: 60_000,
@@ -37,10 +37,10 @@ export interface Context {
   domain: TokenDomain;
   rpc: Rpc;
   account: PrivateKeyAccount;
-  /** The account's address in lower case. */
+  /** Address of the account that pays for gas, in lower case. */
   address: Hex;
   journal: Journal;
-  /** Settlements being signed and written; they count as in flight. */
+  /** Reserves of settlements that are being signed and written. They count as in flight. */
   signing: Set<Reserved>;
   head: ChainHead;
   nonces: Nonces;
@@ -85,7 +85,7 @@ export function countOne(counts: Map<string, number>, name: string): void {
 
 export interface CheckedSignature {
   isValid: boolean;
-  /** Whether the payer is a contract, and when that was read. */
+  /** Whether the payer was a contract at `readAt`. */
   hasCode: boolean;
   readAt: number;
 }
@@ -93,15 +93,15 @@ export interface CheckedSignature {
 /** Signatures that /verify checked a moment ago, so that /settle need not check them again. */
 interface Verified {
   note(request: PaymentRequest, signed: CheckedSignature): void;
-  /** Removes and returns the result; null if there is none or it is too old. */
+  /** Removes and returns the result. Null if there is none or it is too old. */
   take(request: PaymentRequest): CheckedSignature | null;
 }
 
-/** An account may get code after the check, as it may while its settlement is in flight. */
+/** How long a result is used. An account may get code after the check, but it may also do so while its settlement is in flight. */
 export const CODE_KEPT_MS = 5_000;
 const MOST_VERIFIED = 4_000;
 
-/** Keeps only wallets without code: a contract has to be asked each time whether it still agrees. */
+/** Keeps only results for wallets without code, because a contract must be asked each time whether it still agrees. */
 export function createVerified(clock: Clock): Verified {
   const noted = new Map<string, CheckedSignature>();
   return {

@@ -1,4 +1,4 @@
-/** Points at which a test may kill the process: during a settlement, at start, and while the journal is written. */
+/** Points at which a test may kill the process: during a settlement, at the start, and while the journal is written. */
 export const CRASH_POINTS = {
   before_line_written: true,
   after_line_written: true,
@@ -18,5 +18,5 @@ export const CRASH_POINTS = {
 } as const;
 export type CrashPoint = keyof typeof CRASH_POINTS;
 
-/** Does nothing unless configured. */
+/** Does nothing unless a test configured a crash. */
 export type ReachCrashPoint = (name: CrashPoint) => void;

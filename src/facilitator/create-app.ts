@@ -14,7 +14,7 @@ import { printRefusal, printSettlement, printSupported, printVerdict } from './p
 import { readRequest } from './read-request.ts';
 import { type Verdict, verifyPayment } from './verify-payment.ts';
 
-/** Approximate gas of a settlement: a transfer to a wallet that never held the token. */
+/** Approximate gas of a transfer to a wallet that has never held the token. */
 const USUAL_GAS = 110_000n;
 const KEPT_MS = 2_000;
 
@@ -23,7 +23,7 @@ const address = z
   .transform((text) => text.toLowerCase())
   .pipe(z.custom<Hex>((value) => isHex(value, 20)));
 
-/** Both or neither. Without a payer, the answer is about the facilitator alone. */
+/** Accepts both names or none. Without them, the answer describes only the facilitator. */
 const stateQuery = z.union([
   z.strictObject({ payer: address, payee: address }),
   z.strictObject({}).transform(() => null),
@@ -31,35 +31,35 @@ const stateQuery = z.union([
 type StateQuery = z.output<typeof stateQuery>;
 
 interface State {
-  /** Settlements that the account can still pay gas for; null if unknown. */
+  /** Number of settlements that the account can still pay gas for. Null if unknown. */
   settlements_covered: number | null;
-  /** The price, in units of USDC, from which a sale pays for its gas now; null if unknown. */
+  /** Lowest price at which a sale pays for its gas now, in millionths of a USDC. Null if unknown. */
   least_price_units: number | null;
-  /** Whether a settlement of the named payer would be accepted now. */
+  /** True if a settlement of this payer would be accepted now. */
   may_settle?: boolean;
   why?: 'payer_resting' | 'gas_budget_spent' | null;
   retry_after_seconds?: number | null;
 }
 
-/** Answers the question a market asks before it opens a payment. */
+/** Answers the question that a market asks before it opens a payment. */
 function createReadState(context: Context): (query: StateQuery) => Promise<State> {
   const { budget, clock, etherUnits, rpc, quoteGas } = context;
-  let kept: { at: number; value: Promise<Omit<State, 'may_settle' | 'why' | 'retry_after_seconds'>> } | null = null;
-  const ofAll = () => {
-    if (kept === null || kept.at + KEPT_MS <= clock.now()) {
+  let cached: { at: number; value: Promise<Omit<State, 'may_settle' | 'why' | 'retry_after_seconds'>> } | null = null;
+  const readShared = () => {
+    if (cached === null || cached.at + KEPT_MS <= clock.now()) {
       const reading = Promise.all([readEther(rpc, context.address), quoteGas.fees()]).then(
         ([wei, { price }]) => ({
-          settlements_covered: Number(smaller(wei / (USUAL_GAS * (price > 0n ? price : 1n)), 1_000_000_000n)),
+          settlements_covered: Number(minimum(wei / (USUAL_GAS * (price > 0n ? price : 1n)), 1_000_000_000n)),
           least_price_units: Number(budget.leastPrice(unitsOfWei(USUAL_GAS * price, etherUnits))),
         }),
         () => ({ settlements_covered: null, least_price_units: null }),
       );
-      kept = { at: clock.now(), value: reading };
+      cached = { at: clock.now(), value: reading };
     }
-    return kept.value;
+    return cached.value;
   };
   return async (query) => {
-    const state = await ofAll();
+    const state = await readShared();
     if (query === null) return state;
     const refusal = await findRefusal(context, query);
     return {
@@ -76,8 +76,8 @@ async function findRefusal(
   { payer, payee }: { payer: Hex; payee: Hex },
 ): Promise<{ why: 'payer_resting' | 'gas_budget_spent'; seconds: number } | null> {
   const { journal, clock, budget, quoteGas, etherUnits, rpc } = context;
-  const resting = cooldownSeconds(journal.cooldowns().get(payer), clock.now());
-  if (resting > 0) return { why: 'payer_resting', seconds: resting };
+  const cooldown = cooldownSeconds(journal.cooldowns().get(payer), clock.now());
+  if (cooldown > 0) return { why: 'payer_resting', seconds: cooldown };
   const payerKnown = journal.isKnown(payer);
   try {
     const [{ price }, code] = await Promise.all([
@@ -88,18 +88,18 @@ async function findRefusal(
       hasCode: code !== '0x',
       payerKnown,
       payeeKnown: journal.isKnown(payee),
-      // The query has no value; the least price covers that.
+      // The query contains no price. `least_price_units` tells the market about cheap sales.
       isCheap: false,
       units: unitsOfWei(USUAL_GAS * price, etherUnits),
     });
     return 'pool' in grant ? null : { why: 'gas_budget_spent', seconds: grant.retryAfterSeconds };
   } catch {
-    // /verify reports an unreadable chain.
+    // /verify reports a chain that cannot be read.
     return null;
   }
 }
 
-function smaller(a: bigint, b: bigint): bigint {
+function minimum(a: bigint, b: bigint): bigint {
   return a < b ? a : b;
 }
 
@@ -112,12 +112,12 @@ export interface Served {
   context: Context;
   settle: Settle;
   flights: Pick<InFlightAnswers, 'track'>;
-  /** The Authorization header that callers must send; null lets everyone in. */
+  /** The Authorization header that callers must send. Null admits everyone. */
   auth: string | null;
   balanceFloorWei: bigint;
 }
 
-/** The routes of an x402 facilitator, with a short description at the root for visitors. Errors keep the protocol's own shapes too. */
+/** Creates the routes of an x402 facilitator, and a short description at the root for visitors. Errors also have the protocol's shapes. */
 export function createApp(served: Served): FastifyInstance {
   const { context, settle } = served;
   const { clock, log, network } = context;
@@ -127,13 +127,13 @@ export function createApp(served: Served): FastifyInstance {
     requestTimeout: REQUEST_MS,
     serverFactory: admitFramework({ clock, log, trustProxy: false }),
   });
-  // Accept JSON only: a page of another origin can send plain text without a preflight.
+  // Accept only JSON, because pages of other origins can send plain text without a preflight.
   app.removeContentTypeParser('text/plain');
   const isCaller = createCallerCheck(served.auth);
   app.addHook('onRequest', async (request, reply) => {
     served.flights.track(reply.raw);
     reply.header('cache-control', 'no-store');
-    // Check before the body is read.
+    // Check the caller before the body is read.
     if (!GUARDED.has(request.routeOptions.url ?? '') || isCaller(request.headers.authorization)) return;
     await reply.code(401).header('www-authenticate', 'Bearer').send({ error: 'unauthorized' });
   });
@@ -222,8 +222,8 @@ function sendAnswer(
 
 function createCallerCheck(auth: string | null): (header: string | undefined) => boolean {
   if (auth === null) return () => true;
-  const wanted = sha256(auth);
-  return (header) => timingSafeEqual(sha256(header ?? ''), wanted);
+  const expectedHash = sha256(auth);
+  return (header) => timingSafeEqual(sha256(header ?? ''), expectedHash);
 }
 
 function sha256(text: string): Buffer {

@@ -36,7 +36,7 @@ import { createQuoteGas } from './quote-gas.ts';
 export interface FacilitatorOptions {
   network: Network;
   rpcUrl: string;
-  /** Pays the gas. Only one server may use it; other transactions of the account may delay a settlement. */
+  /** Account that pays the gas. Only one server may use it. Other transactions of the account may delay settlements. */
   account: PrivateKeyAccount;
   dataDir: string;
   log: Log;
@@ -46,7 +46,7 @@ export interface FacilitatorOptions {
   port?: number;
   clock?: Clock;
   timing?: Partial<Timing>;
-  /** Below this balance /readyz fails. */
+  /** /readyz fails below this balance. */
   balanceFloorWei?: bigint;
   /** The Authorization header that callers must send. Null or omitted: everyone may spend the gas. */
   auth?: string | null;
@@ -61,18 +61,18 @@ export interface Facilitator {
   url: string;
   address: Hex;
   metricsPort: number;
-  /** Answers requests that have begun, then releases the data folder. */
+  /** Finishes the answers that have begun, then releases the data folder. */
   close(): Promise<void>;
 }
 
-/** Enough for some hundred settlements on Base. */
+/** Enough gas for some hundred settlements on Base. */
 const BALANCE_FLOOR_WEI = 200_000_000_000_000n;
 const RPC_MS = 2_500;
-/** Time to send the bytes of answers that were ready after `answerMs`. */
+/** Time to send answers that were ready only after `answerMs`. */
 const DRAIN_MORE_MS = 1_000;
 const USDC_UNITS = 1_000_000;
 
-/** Starts the server; resolves when it listens. Throws if the chain is not the configured one or the folder is in use. */
+/** Starts the server. Resolves when it is listening. Throws if the chain is not the configured one or another process uses the folder. */
 export async function createFacilitator(options: FacilitatorOptions): Promise<Facilitator> {
   const folder = join(options.dataDir, 'facilitator');
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -100,10 +100,10 @@ export async function createFacilitator(options: FacilitatorOptions): Promise<Fa
       address: context.address,
       metricsPort: metrics.port,
       close: async () => {
-        // Queued settlements would otherwise keep the server open.
+        // Otherwise queued settlements would keep the server open.
         sender.close();
         context.payerQueue.close();
-        // Idle and half-open connections would otherwise keep it open for ever.
+        // Otherwise idle and half-open connections would keep the server open for ever.
         await closeServer(app, flights, { clock, drainMs: context.timing.answerMs + DRAIN_MORE_MS });
         await settle.idle();
         await pendingMonitor.stop();
@@ -162,6 +162,6 @@ function refuseUnfit(health: Health, { network, rpc, address, log }: Context): v
     throw new Error(`FACILITATOR_RPC_URL: ${where} is not on ${network.name} (chain id ${network.chainId})`);
   }
   if (health.chain === 'wrong_token') throw new Error(`FACILITATOR_RPC_URL: ${where} has no USDC at ${network.usdc}`);
-  // The account can be filled while the server runs, and the server still answers for settlements it has made.
+  // Only warn: the account can be funded while the server runs, and the server still answers for settlements that it has made.
   if (health.signer_balance !== 'ok') log.warn('signer_balance_low', { from: address });
 }

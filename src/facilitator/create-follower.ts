@@ -6,9 +6,9 @@ import type { Entry } from './journal/entry.ts';
 import { createScanBlocks } from './scan-blocks.ts';
 
 export interface Follower {
-  /** Call before the broadcast: blocks up to the newest known one cannot hold the transaction. */
+  /** Call before the broadcast: blocks up to the newest known one cannot contain the transaction. */
   expect(entry: Readonly<Entry>): void;
-  /** Resolves when the entry has ended or the deadline passes, but not before one poll. */
+  /** Resolves when the entry has ended or the deadline has passed, but never before the first poll. */
   ended(entry: Readonly<Entry>, deadlineAt: number): Promise<void>;
 }
 
@@ -18,7 +18,7 @@ interface Waiter {
   done(): void;
 }
 
-/** Polls the head once for all. It does not poll while nothing waits; then monitor-pending.ts checks what is in flight. */
+/** Polls the head once for all waiting settlements. Stops polling while none waits; monitor-pending.ts then checks those in flight. */
 export function createFollower(context: Context, conclude: Conclude): Follower {
   const { clock, head, log, timing } = context;
   const waiters = new Set<Waiter>();
@@ -65,42 +65,42 @@ export function createFollower(context: Context, conclude: Conclude): Follower {
   };
 }
 
-/** Chooses when to poll for the next block. Polling early costs a call, polling late costs the payer time. */
+/** Chooses when to poll for the next block. Polling early costs a call; polling late costs the payer time. */
 interface Pace {
   observe(head: Head): void;
   pauseMs(): number;
-  /** Call when a request waits again after a time without any. */
+  /** Call when a request waits after a time without any. */
   restart(): void;
 }
 
 const FIRST_PAUSE_MS = 10;
-/** Poll interval for a block that is late. */
+/** First pause between polls for a block that is late. */
 const LATE_PAUSE_MS = 20;
 /** After this many equal intervals, assume a fixed block time. */
 const EQUAL_SPACINGS = 3;
 const MOST_SPACING_SECONDS = 2n;
-/** If the block was there at the first poll, poll this much earlier next time. */
-const EARLIER_MS = 10;
-/** Sleep at most this many poll intervals: the fixed block time may be a coincidence. */
+/** If the first poll already finds the block, poll this much earlier next time. */
+const POLL_EARLIER_MS = 10;
+/** Sleep for at most this many poll intervals, because the fixed block time may be a coincidence. */
 const MOST_POLLS = 10;
 
 /**
- * On a chain with a fixed block time, as on Base, the next poll is when the next block is due. On others the pause grows from
- * `FIRST_PAUSE_MS` to `pollMs` after each new block: a chain that mines at once has a transaction almost at once.
+ * Schedules polls. On a chain with a fixed block time, such as Base, polls when the next block is due. On others, the pause grows from
+ * `FIRST_PAUSE_MS` to `pollMs` after each new block, because a chain that mines instantly has the transaction almost at once.
  */
 export function createPace(pollMs: number, now: () => number): Pace {
   let last: Head | null = null;
   let spacing = 0n;
-  let equal = 0;
-  /** Delay between a block's timestamp and the moment it can be read. */
+  let equalSpacings = 0;
+  /** Time from a block's timestamp until the block can be read. */
   let lagMs = 0;
   let pollsForNext = 0;
 
   const dueInMs = (): number | null => {
-    if (last === null || equal < EQUAL_SPACINGS) return null;
+    if (last === null || equalSpacings < EQUAL_SPACINGS) return null;
     const spacingMs = Number(spacing) * 1000;
     const sinceLast = now() - Number(last.timestamp) * 1000 - lagMs;
-    // The timestamps are far from the clock, or a block was skipped: do not predict.
+    // The timestamps are far from the clock, or a block was skipped, so do not predict.
     if (sinceLast < -spacingMs) return null;
     return spacingMs - (Math.max(0, sinceLast) % spacingMs);
   };
@@ -110,21 +110,21 @@ export function createPace(pollMs: number, now: () => number): Pace {
       if (last?.hash === head.hash) return;
       if (last !== null && head.number === last.number + 1n) {
         const next = head.timestamp - last.timestamp;
-        equal = next > 0n && next <= MOST_SPACING_SECONDS && next === spacing ? equal + 1 : 0;
+        equalSpacings = next > 0n && next <= MOST_SPACING_SECONDS && next === spacing ? equalSpacings + 1 : 0;
         spacing = next;
       } else if (last !== null && head.timestamp - last.timestamp !== (head.number - last.number) * spacing) {
-        equal = 0;
+        equalSpacings = 0;
       }
       const seenLagMs = now() - Number(head.timestamp) * 1000;
       const wasThere = last !== null && pollsForNext === 1;
-      lagMs = wasThere ? Math.min(lagMs, seenLagMs) - EARLIER_MS : seenLagMs;
+      lagMs = wasThere ? Math.min(lagMs, seenLagMs) - POLL_EARLIER_MS : seenLagMs;
       last = head;
       pollsForNext = 0;
     },
     pauseMs: () => {
-      const due = pollsForNext === 0 ? dueInMs() : null;
-      if (due !== null) return Math.min(due, MOST_POLLS * pollMs);
-      const first = equal >= EQUAL_SPACINGS ? LATE_PAUSE_MS : FIRST_PAUSE_MS;
+      const dueMs = pollsForNext === 0 ? dueInMs() : null;
+      if (dueMs !== null) return Math.min(dueMs, MOST_POLLS * pollMs);
+      const first = equalSpacings >= EQUAL_SPACINGS ? LATE_PAUSE_MS : FIRST_PAUSE_MS;
       return Math.min(first * 2 ** Math.min(pollsForNext, 10), pollMs);
     },
     restart: () => {

@@ -11,17 +11,17 @@ import type { Quote } from './quote-gas.ts';
 import { signTransaction } from './sign-transaction.ts';
 
 export interface Sender {
-  /** Returns the entry of this authorization: the existing one, or a new one, signed and broadcast. */
+  /** Returns the entry of this authorization. If there is none, signs a transaction, broadcasts it and returns the new entry. */
   send(authorization: Authorization, call: { hasCode: boolean; data: Hex }): Promise<Readonly<Entry>>;
   /**
-   * Signs the same transfer for another slot and broadcasts it, after another transaction was mined in its slot. Throws `TransferRefused`
-   * if the transfer would revert by now.
+   * Signs the same transfer with another account nonce and broadcasts it, after another transaction took the first nonce. Throws
+   * `TransferRefused` if the transfer would revert by now.
    */
   sendOnceMore(entry: Readonly<Entry>): Promise<void>;
   /** True if the node refused the newest transaction of the entry. */
   isRefused(entry: Readonly<Entry>): boolean;
   offerAgain(entry: Readonly<Entry>): Promise<void>;
-  /** Fails the settlements that still wait for room. */
+  /** Rejects the settlements that are still waiting for room. */
   close(): void;
 }
 
@@ -31,39 +31,39 @@ interface Rehearsed {
   quote: Quote;
 }
 
-/** A transaction mined less than this before the authorization expires would probably only cost gas. */
+/** An authorization that expires sooner is refused, because its transfer would probably revert and only cost gas. */
 const SECONDS_AHEAD = 4;
 
 /**
- * Sends many settlements at once. Each is rehearsed by itself, takes the next slot of the account, is written to the journal together with
- * those of the same moment, and goes to the node once it is on disk. Only the steps that use memory alone run one after the other.
+ * Sends many settlements at once. Each is rehearsed separately and takes the next account nonce. Settlements of the same moment are written
+ * to the journal together, and go to the node once they are on disk. Only the steps in memory run one after the other.
  */
 export function createSender(context: Context, dependencies: { conclude: Conclude; follower: Follower }): Sender {
   const { address, crashPoint, journal, limits, nonces, signing } = context;
-  const underway = new Map<string, Promise<Readonly<Entry>>>();
+  const sending = new Map<string, Promise<Readonly<Entry>>>();
   const room = createRoom(limits, () => journal.inFlight().size);
   const write = createWrite(context);
   const { broadcast, isRefused } = createBroadcast(context, dependencies.follower);
   dependencies.conclude.onEnd(room.wake);
 
-  /** Null if the next nonce has to be read from the chain first. Awaits nothing between its checks and taking the slot. */
+  /** Returns null if the next nonce must first be read from the chain. Must not await anything between its checks and taking the nonce. */
   const begin = (authorization: Authorization, rehearsed: Rehearsed): Promise<Readonly<Entry>> | null => {
     const key = keyOf(authorization);
     const existing = journal.find(authorization);
     if (existing !== null) return Promise.resolve(existing);
-    const running = underway.get(key);
+    const running = sending.get(key);
     if (running !== undefined) return running;
     if (room.isClosed()) throw new ChainTrouble('the facilitator is closing');
-    refuseHopeless(context, authorization);
+    rejectExpiring(context, authorization);
     const reserved = reserveGas(context, authorization, rehearsed);
     const accountNonce = nonces.take();
     if (accountNonce === null) return null;
     signing.add(reserved);
     const { pool, reservedUnits } = reserved;
     const common = { authorization, sender: address, accountNonce, hasCode: rehearsed.hasCode, pool, reservedUnits };
-    const fresh = { ...common, estimatedGas: rehearsed.quote.estimatedGas, ending: null, isFinal: false };
+    const newEntry = { ...common, estimatedGas: rehearsed.quote.estimatedGas, ending: null, isFinal: false };
     const written = write({ data: rehearsed.data, quote: rehearsed.quote, accountNonce }, (transaction) =>
-      journal.add({ ...fresh, transactions: [transaction] }),
+      journal.add({ ...newEntry, transactions: [transaction] }),
     );
     const sent = written
       .finally(() => signing.delete(reserved))
@@ -73,8 +73,8 @@ export function createSender(context: Context, dependencies: { conclude: Conclud
         crashPoint('after_broadcast');
         return entry;
       });
-    underway.set(key, sent);
-    return sent.finally(() => underway.delete(key));
+    sending.set(key, sent);
+    return sent.finally(() => sending.delete(key));
   };
   return {
     send: async (authorization, { hasCode, data }) => {
@@ -102,20 +102,20 @@ export function createSender(context: Context, dependencies: { conclude: Conclud
 }
 
 function createBroadcast({ log, nonces, rpc }: Context, follower: Follower) {
-  const refusedOnes = new WeakSet<Readonly<Entry>>();
+  const refusedEntries = new WeakSet<Readonly<Entry>>();
   const broadcast = async (entry: Readonly<Entry>): Promise<void> => {
     const { hash, raw } = newestOf(entry);
     follower.expect(entry);
     const transmission = await sendRaw(rpc, raw);
     log.info('settlement_broadcast', { transaction_hash: hash, payer: entry.authorization.from, transmission });
     if (transmission !== 'taken') nonces.distrust();
-    // The entry keeps its slot and is broadcast again: another node may still have the transaction that this one refused.
-    refusedOnes.delete(entry);
+    // The entry keeps its nonce and is broadcast again, because another node may still have the transaction that this node refused.
+    refusedEntries.delete(entry);
     if (transmission !== 'refused') return;
-    refusedOnes.add(entry);
+    refusedEntries.add(entry);
     throw new ChainTrouble('the node refused the transaction');
   };
-  return { broadcast, isRefused: (entry: Readonly<Entry>): boolean => refusedOnes.has(entry) };
+  return { broadcast, isRefused: (entry: Readonly<Entry>): boolean => refusedEntries.has(entry) };
 }
 
 interface ResendDependencies {
@@ -124,7 +124,7 @@ interface ResendDependencies {
   isClosed(): boolean;
 }
 
-/** The entry is in flight and its possible loss is reserved already, so this needs no room and no budget. */
+/** The entry is in flight and its possible loss is already reserved, so sending it again needs no room and no budget. */
 function createSendOnceMore(
   context: Context,
   { write, broadcast, isClosed }: ResendDependencies,
@@ -132,11 +132,12 @@ function createSendOnceMore(
   const { counts, crashPoint, journal, nonces, quoteGas } = context;
   return async (entry) => {
     const { data } = parseTransaction(newestOf(entry).raw);
-    if (data === undefined) throw new TransferRefused('the slot was filled because the authorization expired');
+    if (data === undefined)
+      throw new TransferRefused('an empty transfer took the nonce because the authorization expired');
     try {
       const quote = await quoteGas.rehearse(data);
       if (isClosed()) throw new ChainTrouble('the facilitator is closing');
-      refuseHopeless(context, entry.authorization);
+      rejectExpiring(context, entry.authorization);
       let accountNonce: number | null = null;
       while (accountNonce === null) {
         await nonces.ready();
@@ -165,14 +166,14 @@ interface Unsigned {
 
 type Write = <T>(unsigned: Unsigned, append: (transaction: SignedTransaction) => Promise<T>) => Promise<T>;
 
-/** Signs a transaction and writes it to the journal, in nonce order: a killed process leaves no slot without a line below one with it. */
+/** Signs a transaction and writes it to the journal in nonce order, so that a killed process leaves no gap below a written nonce. */
 function createWrite(context: Context): Write {
   const { nonces } = context;
-  let before: Promise<void> = Promise.resolve();
+  let previous: Promise<void> = Promise.resolve();
   return async ({ data, quote, accountNonce }, append) => {
-    const turn = before;
+    const turn = previous;
     const appended = Promise.withResolvers<void>();
-    before = appended.promise;
+    previous = appended.promise;
     try {
       const transaction = await signTransaction(context, accountNonce, data, quote);
       await turn;
@@ -205,15 +206,15 @@ function reserveGas(context: Context, { from, to, value }: Authorization, { hasC
   throw new Deferred('gas_budget_spent', grant.retryAfterSeconds);
 }
 
-function refuseHopeless({ clock }: Context, authorization: Authorization): void {
+function rejectExpiring({ clock }: Context, authorization: Authorization): void {
   if (Number(authorization.validBefore) < clock.now() / 1000 + SECONDS_AHEAD) {
     throw new TransferRefused('the authorization is expired');
   }
 }
 
-/** Caps the transactions in flight; later ones wait in order of arrival. */
+/** Caps the number of transactions in flight. Later ones wait in order of arrival. */
 interface Room {
-  /** Throws if too many wait. Call the returned function once the journal counts the entry, or nothing came of it. */
+  /** Throws if too many are waiting. Call the returned function once the settlement is in the journal or has failed. */
   enter(): Promise<() => void>;
   wake(): void;
   close(): void;
@@ -222,25 +223,25 @@ interface Room {
 
 function createRoom(limits: Pick<Limits, 'in_flight' | 'waiting'>, inFlight: () => number): Room {
   const waiting: (() => void)[] = [];
-  /** Admitted settlements. One that is in flight counts twice for the moment of its broadcast. */
-  let entered = 0;
+  /** Number of admitted settlements. While one is being broadcast it is also in the journal, so it counts twice. */
+  let admittedCount = 0;
   let closed = false;
   const wake = (): void => {
-    while (waiting.length > 0 && (closed || inFlight() + entered < limits.in_flight)) {
-      entered += 1;
+    while (waiting.length > 0 && (closed || inFlight() + admittedCount < limits.in_flight)) {
+      admittedCount += 1;
       waiting.shift()?.();
     }
   };
   return {
     enter: async () => {
       if (closed) throw new ChainTrouble('the facilitator is closing');
-      if (waiting.length === 0 && inFlight() + entered < limits.in_flight) entered += 1;
+      if (waiting.length === 0 && inFlight() + admittedCount < limits.in_flight) admittedCount += 1;
       else {
         if (waiting.length >= limits.waiting) throw new ChainTrouble('too many settlements wait');
         await new Promise<void>((go) => waiting.push(go));
       }
       return () => {
-        entered -= 1;
+        admittedCount -= 1;
         wake();
       };
     },

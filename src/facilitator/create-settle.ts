@@ -30,8 +30,8 @@ interface SettleDependencies extends Following {
 const BUSY_SECONDS = 10;
 
 /**
- * Concurrent requests for the same payment share one settlement, which continues when no request waits for it any more. A request with
- * another signature is another settlement, so that a forged one cannot block the real one. Both meet in the sender, which signs once.
+ * Concurrent requests for the same payment share one settlement, which continues even when no request waits for it any more. A request with
+ * another signature is a settlement of its own, so that a forged one cannot block the real one. The sender joins them and signs only once.
  */
 export function createSettle(dependencies: SettleDependencies): Settle {
   const { context } = dependencies;
@@ -75,24 +75,25 @@ async function settleOnce(dependencies: SettleDependencies, request: PaymentRequ
   // A contract wallet may reject the signature by now, but this transaction was sent for exactly this request.
   if (entry !== null && isSentFor(entry, request)) return followEarlier(dependencies, request, entry, deadlineAt);
   const signed = context.verified.take(request) ?? (await checkSignature(context, request));
-  if (!signed.isValid) return refusedFor(INVALID_SIGNATURE);
+  if (!signed.isValid) return refuse(INVALID_SIGNATURE);
   if (entry !== null) return followEarlier(dependencies, request, entry, deadlineAt);
   if (context.journal.isBlocked(request.authorization)) {
-    return (await findElsewhere(context, request.authorization)) ?? refusedFor(FAILED);
+    return (await findElsewhere(context, request.authorization)) ?? refuse(FAILED);
   }
   const reason = timeRefusal(context, request);
-  if (reason !== null) return orElsewhere(context, request, reason);
+  if (reason !== null) return findElsewhereOrRefuse(context, request, reason);
   try {
     const sent = await sendInTurn(dependencies, request, signed);
-    if (!sameAuthorization(sent.authorization, request.authorization)) throw otherUnderWay();
+    if (!sameAuthorization(sent.authorization, request.authorization)) throw conflictInFlight();
     return await awaitEnding(dependencies, sent, { deadlineAt, isFresh: true });
   } catch (error) {
-    if (error instanceof TransferRefused) return orElsewhere(context, request, await explainFailure(context, request));
+    if (error instanceof TransferRefused)
+      return findElsewhereOrRefuse(context, request, await explainFailure(context, request));
     throw error;
   }
 }
 
-/** Waits for a transaction that was signed earlier; after a revert it sends nothing more. */
+/** Waits for a transaction that was signed earlier. Sends nothing more after a revert. */
 async function followEarlier(
   dependencies: SettleDependencies,
   { authorization }: PaymentRequest,
@@ -102,8 +103,8 @@ async function followEarlier(
   const { context, sender } = dependencies;
   if (!sameAuthorization(entry.authorization, authorization)) {
     const elsewhere = await findElsewhere(context, authorization);
-    if (elsewhere === null && entry.ending === null) throw otherUnderWay();
-    return elsewhere ?? refusedFor(FAILED);
+    if (elsewhere === null && entry.ending === null) throw conflictInFlight();
+    return elsewhere ?? refuse(FAILED);
   }
   if (sender.isRefused(entry)) await sender.offerAgain(entry);
   return awaitEnding(dependencies, entry, { deadlineAt, isFresh: false });
@@ -122,7 +123,7 @@ async function sendInTurn(
     payer: from,
     value,
     inFlight: () => {
-      const open = journal.openOf(from);
+      const open = journal.openEntriesOf(from);
       return { count: open.length, value: open.reduce((sum, one) => sum + one.authorization.value, 0n) };
     },
     isTried: () => conclude.isTried(from),
@@ -135,7 +136,7 @@ async function sendInTurn(
     throw new Deferred('payer_busy', BUSY_SECONDS);
   }
   try {
-    // An earlier settlement of this payer may have failed meanwhile.
+    // Check again, because an earlier settlement of this payer may have failed meanwhile.
     refuseInCooldown(context, request);
     const isOld = signed.readAt + CODE_KEPT_MS <= clock.now();
     const hasCode = isOld ? (await readCode(rpc, from, 'latest')) !== '0x' : signed.hasCode;
@@ -145,8 +146,12 @@ async function sendInTurn(
   }
 }
 
-async function orElsewhere(context: Context, { authorization }: PaymentRequest, reason: string): Promise<Settlement> {
-  return (await findElsewhere(context, authorization)) ?? refusedFor(reason);
+async function findElsewhereOrRefuse(
+  context: Context,
+  { authorization }: PaymentRequest,
+  reason: string,
+): Promise<Settlement> {
+  return (await findElsewhere(context, authorization)) ?? refuse(reason);
 }
 
 /** True if the entry was sent with exactly this signature. */
@@ -154,7 +159,7 @@ function isSentFor({ transactions: [first] }: Readonly<Entry>, { authorization, 
   return first !== undefined && parseTransaction(first.raw).data === settleData(authorization, signature);
 }
 
-function otherUnderWay(): ChainTrouble {
+function conflictInFlight(): ChainTrouble {
   return new ChainTrouble('another authorization with this nonce is under way');
 }
 
@@ -165,6 +170,6 @@ function hashOf({ journal }: Context, { authorization }: PaymentRequest): Hex | 
   return entry.ending.state === 'succeeded' ? entry.ending.hash : null;
 }
 
-function refusedFor(reason: string): Settlement {
+function refuse(reason: string): Settlement {
   return { kind: 'refused', reason, transaction: null };
 }

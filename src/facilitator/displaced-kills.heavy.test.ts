@@ -1,5 +1,5 @@
 /**
- * Runs a real process with settlements of many callers and SIGKILL at random moments, while an operator sends transactions from the same
+ * Runs a real process with settlements of many callers and kills it at random moments, while an operator sends transactions from the same
  * account. The seed is printed; set OPENAISLE_DISPLACED_SEED to repeat a run.
  */
 import { randomInt } from 'node:crypto';
@@ -21,8 +21,8 @@ const FOREIGN = 8;
 const FINALITY_BLOCKS = 6;
 const { facilitator } = WORLD_ACCOUNTS;
 
-/** Takes a slot that is in no block yet. If a block or the facilitator is faster, tries another. */
-async function useAccount({ chain }: KillRig, dice: Dice): Promise<void> {
+/** Uses an account nonce that is in no block yet. If a block or the facilitator is faster, tries another. */
+async function takeNonce({ chain }: KillRig, dice: Dice): Promise<void> {
   for (;;) {
     const mined = await minedBy(chain, facilitator.address);
     const pending = Number(await chain.rpc.call('eth_getTransactionCount', [facilitator.address, 'pending']));
@@ -52,7 +52,7 @@ test('killed at random while its account is used elsewhere, it settles each once
       const from = (n * SETTLEMENTS * 0.7) / acts.length;
       while (rig.acknowledged.size < from) await systemClock.sleep(5);
       if (act === 'kill') await rig.killAt(null);
-      else await useAccount(rig, dice);
+      else await takeNonce(rig, dice);
     }
     await all;
     expect(rig.acknowledged.size).toBe(SETTLEMENTS);

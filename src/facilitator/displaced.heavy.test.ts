@@ -1,4 +1,4 @@
-/** The operator uses the facilitator's account while settlements are on their way: one that loses its slot is sent again, and pays once. */
+/** The operator uses the account while settlements are in flight. A settlement that loses its nonce is sent again and pays only once. */
 import { rm } from 'node:fs/promises';
 import { encodeFunctionData } from 'viem';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -58,7 +58,7 @@ async function automine(on: boolean): Promise<void> {
 
 let payers = 0;
 
-/** A fresh payer, so that its payments can be counted. */
+/** Uses a fresh payer, so that its payments can be counted. */
 async function newPayment(terms: Parameters<typeof signPayment>[1] = {}): Promise<SignedPayment> {
   payers += 1;
   const payer: TestAccount = testAccount(`payer ${payers} whose place is taken`);
@@ -70,7 +70,7 @@ const settle = (payment: SignedPayment, url = facilitator.url) => post(`${url}/s
 const uses = ({ authorization }: SignedPayment): Promise<Hex[]> =>
   usesOf(chain, authorization.from, authorization.nonce);
 
-/** Broadcasts without a block: from here on blocks come only when they are mined by hand. */
+/** Broadcasts a settlement without mining it. From here on, blocks are mined only by hand. */
 async function settlePending(payment: SignedPayment): Promise<{ hash: string; accountNonce: number }> {
   await automine(false);
   const accountNonce = await minedBy(chain, signer.address);
@@ -79,8 +79,8 @@ async function settlePending(payment: SignedPayment): Promise<{ hash: string; ac
   return { hash: String(body['transaction']), accountNonce };
 }
 
-/** Counts the account's unmined transactions for a slot. */
-const waitingInSlot = async (): Promise<number> =>
+/** Counts the account's unmined transactions with a nonce. */
+const countWithNonce = async (): Promise<number> =>
   Number(await chain.rpc.call('eth_getTransactionCount', [signer.address, 'pending'])) -
   (await minedBy(chain, signer.address));
 
@@ -102,7 +102,7 @@ test('a settlement whose place another transaction took is sent once more, and t
   await automine(true);
   expect(await mustBePaidOnce(payment)).not.toBe(hash);
   expect(await minedBy(chain, signer.address)).toBe(accountNonce + 2);
-  // The next settlement is not held up.
+  // The next settlement is not delayed.
   expect((await settle(await newPayment())).body).toMatchObject({ success: true });
 });
 
@@ -125,17 +125,17 @@ test('a settlement that loses its further place too is sent for a third', async 
   const payment = await newPayment();
   const { accountNonce } = await settlePending(payment);
   for (const place of [accountNonce, accountNonce + 1]) {
-    await expect.poll(waitingInSlot, WAITED).toBe(1);
+    await expect.poll(countWithNonce, WAITED).toBe(1);
     await takeEtherOut(chain, place);
     await chain.mine();
   }
-  await expect.poll(waitingInSlot, WAITED).toBe(1);
+  await expect.poll(countWithNonce, WAITED).toBe(1);
   await automine(true);
   await mustBePaidOnce(payment);
   expect(await minedBy(chain, signer.address)).toBe(accountNonce + 3);
 });
 
-/** Loses the slot while the transfer would revert; resolves after several checks saw that. */
+/** Takes the nonce while the transfer would revert. Resolves after several checks have seen that. */
 async function displaceInTrouble(payment: SignedPayment, makeTrouble: () => Promise<unknown>): Promise<string> {
   const { hash, accountNonce } = await settlePending(payment);
   await makeTrouble();
@@ -148,7 +148,7 @@ async function displaceInTrouble(payment: SignedPayment, makeTrouble: () => Prom
   return hash;
 }
 
-/** Mines the next block, with the transaction that takes the slot. */
+/** Mines the next block with the transaction that takes the nonce. */
 const moveAway = (payer: TestAccount): Promise<Hex> => {
   const args = [stranger.address, 1_000_000n] as const;
   const data = encodeFunctionData({ abi: usdcWriteAbi, functionName: 'transfer', args });
@@ -250,7 +250,7 @@ describe('reorganisations', () => {
     const { hash, accountNonce } = await settlePending(payment);
     const elsewhere = await takeEtherOut(chain, accountNonce);
     await chain.mine();
-    await expect.poll(waitingInSlot, WAITED).toBe(1);
+    await expect.poll(countWithNonce, WAITED).toBe(1);
     await reorg(chain, 1, [[elsewhere.raw, 0]]);
     await automine(true);
     expect(await mustBePaidOnce(payment)).not.toBe(hash);
@@ -263,17 +263,17 @@ describe('reorganisations', () => {
     const { hash, accountNonce } = await settlePending(payment);
     await takeEtherOut(chain, accountNonce);
     await chain.mine();
-    await expect.poll(waitingInSlot, WAITED).toBe(1);
+    await expect.poll(countWithNonce, WAITED).toBe(1);
     await reorg(chain, 1);
     expect(await minedBy(chain, signer.address)).toBe(accountNonce);
     await automine(true);
-    // Without a request, as no client may ask any more.
+    // No request is made, because clients may have given up.
     await expect.poll(() => uses(payment), WAITED).toEqual([hash]);
     expect(await mustBePaidOnce(payment)).toBe(hash);
-    // It stands behind the new slot, which is broadcast again if the node dropped it.
+    // The next payment waits behind the new nonce. If the node dropped that transaction, it is broadcast again.
     await mustBePaidOnce(await newPayment());
     expect(await minedBy(chain, signer.address)).toBe(accountNonce + 3);
-    // The revert paid nothing, and starts no cooldown.
+    // The revert paid nothing and starts no cooldown.
     const state = await fetch(`${facilitator.url}/state?payer=${payment.authorization.from}&payee=${signer.address}`);
     expect(await state.json()).toMatchObject({ may_settle: true });
   });
@@ -297,7 +297,7 @@ describe('reorganisations', () => {
   ])(
     'a settlement that was acknowledged comes again and reverts there: it is not said to be paid, %s',
     async (how, isAsked) => {
-      // With the monitor quiet, the next request finds it.
+      // If the monitor does not run, the next request finds it.
       facilitator = await startTestFacilitator(chain, { timing: { ...BRIEF, quietMs: isAsked ? 600_000 : 100 } });
       const payer = testAccount(`payer whose money leaves in the other chain, ${how}`);
       await fund(chain, [{ address: payer.address, usdcUnits: 1_000_000n, wei: 10n ** 18n }]);
@@ -316,7 +316,7 @@ describe('reorganisations', () => {
     },
   );
 
-  /** Mined before the settlement in its block. */
+  /** Mined before the settlement in the same block. */
   async function signMoveAway(payer: TestAccount): Promise<Hex> {
     const args = [stranger.address, 1_000_000n] as const;
     const data = encodeFunctionData({ abi: usdcWriteAbi, functionName: 'transfer', args });
@@ -325,7 +325,7 @@ describe('reorganisations', () => {
     return payer.signer.signTransaction({ ...call, to: USDC_ADDRESS, data });
   }
 
-  /** Signed and not sent: its slot is used already. */
+  /** Signs without sending; the nonce is used already. */
   async function signElsewhere(accountNonce: number): Promise<Hex> {
     const fee = { gas: 21_000n, maxFeePerGas: 500_000_000_000n, maxPriorityFeePerGas: 50_000_000_000n };
     const call = { type: 'eip1559', chainId: chain.chainId, nonce: accountNonce, ...fee } as const;
@@ -354,7 +354,7 @@ describe('killed', () => {
     await runFacilitatorUntilKilled({ ...env, OPENAISLE_TEST_CRASH_AT: point }, async () => {});
     const last = await startFacilitatorProcess(env);
     try {
-      await expect.poll(waitingInSlot, WAITED).toBe(1);
+      await expect.poll(countWithNonce, WAITED).toBe(1);
       await automine(true);
       expect(await mustBePaidOnce(payment, last.url)).not.toBe(hash);
       expect(await minedBy(chain, signer.address)).toBe(accountNonce + 2);

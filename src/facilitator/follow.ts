@@ -32,19 +32,19 @@ export async function awaitEnding(
   { deadlineAt, isFresh }: { deadlineAt: number; isFresh: boolean },
 ): Promise<Settlement> {
   const { context, follower } = dependencies;
-  // Only an earlier transaction may have been mined, or taken back, while nobody followed it.
+  // Needed only for an earlier transaction, which may have been mined or removed by a reorganisation while nobody followed it.
   if (!isFresh) await searchAgain(dependencies, entry);
   await follower.ended(entry, deadlineAt);
   const { ending } = entry;
   if (ending === null) return { kind: 'pending', transaction: newestOf(entry).hash };
   if (ending.state === 'succeeded' && ending.hash !== null) return { kind: 'settled', transaction: ending.hash };
-  // Another sender may have been faster: our failure does not prove that nothing was paid.
+  // Another sender may have been faster, so our failure does not prove that nothing was paid.
   return (
     (await findElsewhere(context, entry.authorization)) ?? { kind: 'refused', reason: FAILED, transaction: ending.hash }
   );
 }
 
-/** Looks for a transaction of anybody that used the authorization. Null while its nonce is unused. */
+/** Looks for any transaction, whoever sent it, that used the authorization. Null while its nonce is unused. */
 export async function findElsewhere(
   context: Context,
   authorization: Readonly<Entry>['authorization'],
@@ -53,7 +53,7 @@ export async function findElsewhere(
   const { from, nonce } = authorization;
   const latest = await readBlock(rpc, 'latest');
   if (latest === null) throw new ChainTrouble('the node has no latest block');
-  // Ask as of that block, so that the transaction that used the nonce is in it or below.
+  // Read the state at that block, so that the transaction that used the nonce is in that block or below.
   if (!(await readAuthorizationState(rpc, network.usdc, { authorizer: from, nonce }, latest.number))) return null;
   const transaction = await findSettlement(context, latest, authorization);
   return transaction === null
@@ -61,39 +61,39 @@ export async function findElsewhere(
     : { kind: 'settled', transaction };
 }
 
-/** Looks again for the transaction: a reorganisation may have taken it back, and a node may have dropped an unmined one. */
+/** Searches for the transaction again: a reorganisation may have removed it, and a node may have dropped an unmined one. */
 async function searchAgain({ context, conclude }: Following, entry: Readonly<Entry>): Promise<void> {
   const { clock, nonces, timing } = context;
   const before = entry.ending;
   if (before !== null && before.state !== 'succeeded') return;
   if ((await findMined(context, conclude, entry)) !== 'absent') return;
   if (before !== null) {
-    // Nodes behind one address may differ for a moment.
+    // Nodes behind one URL may disagree for a moment.
     await clock.sleep(timing.receiptPollMs);
     if ((await findMined(context, conclude, entry)) !== 'absent' || entry.ending !== before) return;
     await reopenEntry(context, entry);
   }
-  // Broadcasts again what the node lacks, and the transactions it waits behind.
+  // Broadcast again what the node lacks, including transactions with lower nonces that block this one.
   await nonces.recheck().catch((error: unknown) => {
     if (!(error instanceof RpcFailure)) throw error;
   });
 }
 
-/** A little over five hours on Base; an authorization is used within minutes of being signed. */
+/** A little over five hours on Base. An authorization is normally used within minutes of being signed. */
 const LOOK_BACK_BLOCKS = 10_000n;
-/** Rounds the first block, so that a search that takes several calls keeps its range and can finish. */
+/** Rounds the first block down, so that a search that takes several calls keeps its range and can finish. */
 const ROUNDED_TO_BLOCKS = 1_000n;
 
 /**
  * Returns the transaction that paid this authorization, whoever sent it. Null if the nonce was cancelled, used for another payment, or used
- * before the range. Throws if the chain could not be read, and while a search that needs many queries is still running.
+ * before the range. Throws if the chain cannot be read, and while a search that needs many queries is still running.
  */
 async function findSettlement(context: Context, latest: Block, authorization: Authorization): Promise<Hex | null> {
   const { rpc, network } = context;
   const { from, nonce, validAfter, validBefore } = authorization;
-  const bottom = latest.number > LOOK_BACK_BLOCKS ? latest.number - LOOK_BACK_BLOCKS : 0n;
-  const all = { fromBlock: bottom - (bottom % ROUNDED_TO_BLOCKS), toBlock: latest.number };
-  // The token accepts the authorization between these times only.
+  const lowestBlock = latest.number > LOOK_BACK_BLOCKS ? latest.number - LOOK_BACK_BLOCKS : 0n;
+  const all = { fromBlock: lowestBlock - (lowestBlock % ROUNDED_TO_BLOCKS), toBlock: latest.number };
+  // The token accepts the authorization only between these times.
   const blocks = isCostly(rpc, all) ? await blocksBetween(rpc, all, { from: validAfter, before: validBefore }) : all;
   const logs = await searchLogs(rpc, {
     address: network.usdc,
@@ -103,10 +103,10 @@ async function findSettlement(context: Context, latest: Block, authorization: Au
   });
   const end = logs.at(-1);
   if (end === undefined || decodeAuthorizationUsed(end) === null) return null;
-  return (await paidIn(context, end.transactionHash, authorization)) ? end.transactionHash : null;
+  return (await isPaidIn(context, end.transactionHash, authorization)) ? end.transactionHash : null;
 }
 
-async function paidIn({ rpc, network }: Context, hash: Hex, authorization: Authorization): Promise<boolean> {
+async function isPaidIn({ rpc, network }: Context, hash: Hex, authorization: Authorization): Promise<boolean> {
   const receipt = await readReceipt(rpc, hash);
   if (receipt === null) throw new ChainTrouble('the node has the log of a transaction but not its receipt');
   const logs = receipt.logs.filter(({ address }) => address === network.usdc);
@@ -114,7 +114,7 @@ async function paidIn({ rpc, network }: Context, hash: Hex, authorization: Autho
     const used = decodeAuthorizationUsed(log);
     return used !== null && used.authorizer === authorization.from && used.nonce === authorization.nonce;
   });
-  // The token logs the transfer right after the use, and one transaction may hold several such pairs.
+  // The token logs the transfer right after the use of the authorization. One transaction may contain several such pairs.
   const next = at < 0 ? undefined : logs[at + 1];
   const transfer = next === undefined ? null : decodeTransfer(next);
   const { from, to, value } = authorization;

@@ -7,11 +7,11 @@ export interface Head extends Block {
   baseFeePerGas: bigint;
 }
 
-/** The node's newest block, shared by all who need it at the same moment: fees, receipts, expired authorizations. */
+/** The node's newest block, shared by everything that needs it at the same moment: fees, receipts, expired authorizations. */
 export interface ChainHead {
-  /** The last block read, however old. */
+  /** Returns the last block read, however old. */
   newest(): Head | null;
-  /** A block read at most this many milliseconds ago; reads it again if needed. */
+  /** Returns a block read at most `ms` ago. Reads it again if needed. */
   within(ms: number): Promise<Head>;
   refresh(): Promise<Head>;
 }
@@ -25,7 +25,7 @@ export function createHead(rpc: Rpc, clock: Clock): ChainHead {
   const readLatest = async (): Promise<Head> => {
     const readAt = clock.now();
     const answer = await rpc.call(METHOD, ['latest', false]);
-    // Several polls see the same block: do not parse it again.
+    // Several polls may see the same block, so do not parse it again.
     if (last !== null && hashOf(answer) === last.head.hash) {
       last = { ...last, readAt };
       return last.head;

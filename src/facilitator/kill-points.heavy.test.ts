@@ -1,4 +1,4 @@
-/** Kills a real process at each of its named points, with settlements of many callers on their way. */
+/** Kills a real process at each of its crash points, with settlements of many callers in flight. */
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { rotated } from '../../test/suite/rotation.ts';
 import { type KillRig, mustBeSettledOnce, openKillRig } from '../../test/support/facilitator-kills.ts';
@@ -8,12 +8,12 @@ vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
 /** How often each point is reached. */
 const ROUNDS = Number(process.env['OPENAISLE_KILLS'] ?? 1);
-/** Counted for both processes: the one before, and the one that dies. */
+/** Total for both processes: the first one, and the one that dies at the point. */
 const SETTLEMENTS = 12;
 const CALLERS = 8;
-/** When the first process is killed; the other settlements are in flight or not yet requested. */
+/** Number of settlements after which the first process is killed. The others are in flight or not requested yet. */
 const DONE_BEFORE = 2;
-/** Larger than any number of blocks mined in a test: final blocks are not taken back. */
+/** More blocks than any test mines, so that none is final: final blocks are not taken back. */
 const FINALITY_BLOCKS = 400;
 
 let rig: KillRig;
@@ -28,7 +28,7 @@ async function mustBeSettled(from: number, before: ReadonlySet<string>): Promise
   mustBeSettledOnce({ acknowledged }, await rig.readChain(from));
 }
 
-/** Dies when it reaches the point for this time. One line holds all settlements of a moment. */
+/** The process dies when it reaches `point` for the nth time. One line holds all settlements of the same moment. */
 const POINTS: readonly { point: CrashPoint; nth: number; what: string }[] = [
   { point: 'before_line_written', nth: 1, what: 'signed, and not written' },
   { point: 'after_line_written', nth: 1, what: 'written, and not known to be on the disk' },
@@ -39,7 +39,7 @@ const POINTS: readonly { point: CrashPoint; nth: number; what: string }[] = [
   { point: 'before_fresh_file_named', nth: 1, what: 'a fresh journal is written, and not in its place' },
   { point: 'after_fresh_file_named', nth: 1, what: 'a fresh journal is in its place' },
 ];
-/** These points are reached when a block has come. */
+/** Points that are reached when a block has come. */
 const IN_BLOCKS: typeof POINTS = [
   { point: 'before_ending_written', nth: 3, what: 'its receipt seen, and its end not written' },
   { point: 'after_ending_written', nth: 3, what: 'its end written, and not answered' },
@@ -50,7 +50,7 @@ const points = rotated(import.meta.filename, [
 ]);
 const rounds = Array.from({ length: ROUNDS }, () => points).flat();
 
-/** Resolves when some settlements are done; the returned promise resolves when all are. */
+/** Resolves when some settlements are done. The returned promise resolves when all are. */
 async function settleSome(): Promise<{ all: Promise<void> }> {
   const before = rig.acknowledged.size;
   const all = rig.settle(SETTLEMENTS, CALLERS);
@@ -64,15 +64,15 @@ it.each(rounds)('killed at $point:$nth ($what) it settles each once', async ({ p
   const release = inBlocks ? null : await rig.holdBlocks();
   const more = rig.settle(SETTLEMENTS, CALLERS);
   await rig.killAt(`${point}:${nth}`);
-  // All settlements of both processes are on their way, and no broadcast one is in a block.
+  // All settlements of both processes are in flight, and no broadcast one is in a block.
   await release?.(CALLERS);
   await Promise.all([all, more]);
   await mustBeSettled(from, before);
 });
 
 /**
- * Takes back acknowledged settlements, from a process that has settled before or has just started. They have to come again without a
- * request, because no client asks any more.
+ * Takes back acknowledged settlements by a reorganisation, while the process has settled payments or has just started. They must be mined
+ * again without a request, because no client asks any more.
  */
 async function takeBack(point: CrashPoint, hasSettled: boolean): Promise<void> {
   const snapshot = await rig.chain.rpc.call('evm_snapshot', []);

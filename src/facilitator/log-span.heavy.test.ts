@@ -28,14 +28,14 @@ afterAll(async () => {
   await chain?.kill();
 });
 
-/** Two seconds per block, as on Base. A chain needs long for many blocks in one call. */
+/** Mines in steps, because one call for many blocks takes long. Blocks are two seconds apart, as on Base. */
 async function mine(blocks: number): Promise<void> {
   for (let left = blocks; left > 0; left -= 200)
     await chain.rpc.call('anvil_mine', [`0x${Math.min(left, 200).toString(16)}`, '0x2']);
 }
 const latestSecond = async (): Promise<bigint> => (await readBlock(chain.rpc, 'latest'))?.timestamp ?? 0n;
 
-/** Asks a facilitator with an empty journal, as after the loss of its disk. */
+/** Starts a facilitator with an empty journal, as after losing its disk, and settles the payment there. */
 async function settleAnew(payment: SignedPayment, most: number) {
   proxy.capLogs(most);
   const facilitator = await startTestFacilitator(chain, { rpcUrl: proxy.at(chain) });
@@ -55,7 +55,7 @@ describe('a payment that another facilitator settled long ago', () => {
   beforeAll(async () => {
     for (const most of CAPS) {
       const now = await latestSecond();
-      // Signed as clients of the protocol do: valid since ten minutes, for two more.
+      // Signed as clients of the protocol do: valid from ten minutes ago until two minutes from now.
       const payment = await signPayment(chain, { validAfter: now - 600n, validBefore: now + 120n });
       const { stranger } = WORLD_ACCOUNTS;
       const receipt = await usdcAdmin(chain).settleAuthorization(stranger, payment.authorization, payment.signature);

@@ -21,7 +21,7 @@ async function readKeyFile(path: string): Promise<PrivateKeyAccount> {
       if (!stats.isFile()) throw new ConfigError(['FACILITATOR_KEY_FILE must be a regular file']);
       return stats;
     });
-    // Check the open file, so that it cannot be exchanged in between.
+    // Check the open file, so that nobody can replace it in between.
     if ((mode & 0o777) !== 0o600) {
       const actual = (mode & 0o777).toString(8).padStart(4, '0');
       throw new ConfigError([`FACILITATOR_KEY_FILE must have mode 0600, it has ${actual}: chmod 600 it`]);
@@ -37,7 +37,7 @@ async function readKeyFile(path: string): Promise<PrivateKeyAccount> {
 
 async function openFile(path: string): Promise<FileHandle> {
   try {
-    // Open without blocking: a pipe under this name would hold the start for ever.
+    // Open without blocking, because a pipe with this name would block the start for ever.
     return await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
@@ -58,7 +58,7 @@ function notAKey(): ConfigError {
   return new ConfigError(['FACILITATOR_KEY_FILE must hold a private key: 64 hex digits, with or without 0x']);
 }
 
-/** The shape that viem's serializers take. */
+/** The signature shape that viem's serializers accept. */
 interface DigestSignature {
   r: Hex;
   s: Hex;
@@ -66,10 +66,10 @@ interface DigestSignature {
   yParity: 0 | 1;
 }
 
-/** Signs by RFC 6979 with the lower s, so the bytes equal those of viem. About three times as fast as viem's JavaScript. */
+/** Signs by RFC 6979 with the lower s, so the result equals viem's. About three times as fast as viem's JavaScript. */
 export function signDigest(key: Uint8Array, digest: Hex): DigestSignature {
   const { signature, recoveryId } = signRecoverable(toBytes(digest), key);
-  // r exceeds the curve order, one signature in 2^127. No transaction can carry it.
+  // For one signature in 2^127, r exceeds the curve order. A transaction cannot encode that.
   if (recoveryId !== 0 && recoveryId !== 1) throw new Error('the signature cannot be encoded in a transaction');
   const [r, s] = [toHex(signature.subarray(0, 32)), toHex(signature.subarray(32))];
   return { r, s, v: BigInt(27 + recoveryId), yParity: recoveryId };
@@ -82,7 +82,7 @@ export function makeAccount(key: Hex): PrivateKeyAccount {
     ...privateKeyToAccount(key),
     async signTransaction(transaction, options) {
       const serializer = options?.serializer ?? serializeTransaction;
-      // Blobs are not signed.
+      // Blob sidecars are not part of the signed bytes.
       const signed = transaction.type === 'eip4844' ? { ...transaction, sidecars: false } : transaction;
       const signature = signDigest(secret, keccak256(await serializer(signed)));
       return serializer(transaction, signature);
@@ -113,7 +113,7 @@ async function main(): Promise<void> {
 }
 
 main().catch((error: unknown) => {
-  // The message is for the operator and holds no secret; a stack would only distract.
+  // The message is for the operator and holds no secret, and a stack would only distract.
   const expected = error instanceof ConfigError || (error instanceof Error && /^FACILITATOR_/.test(error.message));
   console.error(expected && error instanceof Error ? error.message : error);
   process.exitCode = 1;

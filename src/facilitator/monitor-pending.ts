@@ -4,8 +4,8 @@ import type { Conclude } from './conclude.ts';
 import type { Context } from './context.ts';
 import type { Sender } from './create-sender.ts';
 import type { Head } from './head.ts';
-import { type Entry, newestOf, slotsOf } from './journal/entry.ts';
-import { clearLeftover, reopenLost, reopenReplaced, resendDisplaced } from './lost-slots.ts';
+import { type Entry, newestOf, newestPerNonce } from './journal/entry.ts';
+import { clearLeftover, reopenLost, reopenReplaced, resendDisplaced } from './lost-nonces.ts';
 import { isKnown, readTransactionCount, sendRaw } from './outcomes.ts';
 import { fillNonce, replaceStuck } from './replace-transaction.ts';
 import { findMined } from './scan-blocks.ts';
@@ -19,7 +19,7 @@ export interface PendingMonitor {
   stop(): Promise<void>;
 }
 
-/** Checks every signed transaction that is not mined, those from before a restart first. */
+/** Regularly checks every signed transaction that is not mined, those from before a restart first. */
 export function monitorPending(context: Context, dependencies: MonitorDependencies): PendingMonitor {
   const { clock, log, timing } = context;
   const stopping = new AbortController();
@@ -53,8 +53,8 @@ export function monitorPending(context: Context, dependencies: MonitorDependenci
 }
 
 /**
- * Returns the newest block if the chain was read, else null. While nothing is overdue it reads only now and then, to notice
- * reorganisations. `before` is the newest block of the last read.
+ * Returns the newest block if the chain was read, else null. While nothing is overdue, reads only occasionally, to detect reorganisations.
+ * `before` is the newest block of the previous read.
  */
 async function checkOverdue(
   context: Context,
@@ -62,12 +62,12 @@ async function checkOverdue(
   { startedAt, isQuiet, before }: { startedAt: number; isQuiet: boolean; before: Head | null },
 ): Promise<Head | null> {
   const { clock, head, journal, log, rpc, timing, address } = context;
-  const overdue = journal.open().filter(({ transactions: [first] }) => {
+  const overdue = journal.openEntries().filter(({ transactions: [first] }) => {
     const signedAt = first?.signedAt ?? 0;
-    // This process still follows a fresh settlement of its own.
+    // This process is still following its own recent settlements.
     return signedAt < startedAt || signedAt + timing.answerMs <= clock.now();
   });
-  if (overdue.length === 0 && (isQuiet || !hasEnded(context))) return null;
+  if (overdue.length === 0 && (isQuiet || !hasReversibleEnding(context))) return null;
   const askedAt = clock.now();
   const [mined, newest] = await Promise.all([readTransactionCount(rpc, address, 'latest'), head.refresh()]);
   await reopenLost(context, mined, askedAt);
@@ -89,16 +89,16 @@ async function isSameChain({ rpc }: Context, before: Head | null, newest: Head):
   return (await readBlock(rpc, before.number))?.hash === before.hash;
 }
 
-/** True if a reorganisation could take back an ending. */
-function hasEnded({ journal, address }: Context): boolean {
+/** True if a reorganisation could undo an ending. */
+function hasReversibleEnding({ journal, address }: Context): boolean {
   for (const { sender, isFinal, ending } of journal.all()) {
     if (sender === address && !isFinal && ending !== null && ending.hash !== null) return true;
   }
   return false;
 }
 
-interface ChainCounts {
-  /** The account's transaction count in blocks. */
+interface ChainState {
+  /** Number of the account's transactions in blocks. */
   mined: number;
   newest: Head;
 }
@@ -107,24 +107,24 @@ async function checkSettlement(
   context: Context,
   dependencies: MonitorDependencies,
   entry: Readonly<Entry>,
-  seen: ChainCounts,
+  seen: ChainState,
 ): Promise<void> {
   const { rpc, log, clock, timing, address } = context;
   const { conclude } = dependencies;
   const isOwn = entry.sender === address;
   const mined = isOwn ? seen.mined : await readTransactionCount(rpc, entry.sender, 'latest');
-  const slots = slotsOf(entry);
-  const isPassed = slots.some(({ accountNonce }) => accountNonce < mined);
-  if (isPassed && (await findMined(context, conclude, entry)) !== 'absent') return;
-  // Take the lowest slot: a later one cannot be mined before it.
-  const next = slots.find(({ accountNonce }) => accountNonce >= mined);
+  const perNonce = newestPerNonce(entry);
+  const hasUsedNonce = perNonce.some(({ accountNonce }) => accountNonce < mined);
+  if (hasUsedNonce && (await findMined(context, conclude, entry)) !== 'absent') return;
+  // Take the lowest nonce, because a higher one cannot be mined first.
+  const next = perNonce.find(({ accountNonce }) => accountNonce >= mined);
   if (next === undefined) {
-    // Check twice: nodes count a transaction before they have its receipt.
+    // Check again, because nodes count a transaction before they have its receipt.
     if ((await findMined(context, conclude, entry)) !== 'absent') return;
     return resendDisplaced(context, dependencies, entry, seen.newest);
   }
   if (seen.newest.timestamp >= entry.authorization.validBefore) {
-    // No later block can accept the transfer. Filling the slot is cheaper than a revert, and frees it.
+    // No later block can accept the transfer. An empty transfer frees the nonce and costs less than a revert.
     if (isOwn) return fillNonce(context, entry, next);
     return;
   }
@@ -136,7 +136,7 @@ async function checkSettlement(
   log.warn('settlement_broadcast_again', { transaction_hash: next.hash, transmission });
 }
 
-/** Marks final entries, and prunes those that no chain can settle any more. */
+/** Marks final entries, and prunes entries that can never be settled again. */
 async function closeFinal(context: Context): Promise<void> {
   const { journal, rpc, etherUnits } = context;
   if (journal.stats().entries === 0) return;

@@ -5,7 +5,7 @@ import { startTestFacilitator, type TestFacilitator } from '../../test/support/f
 import { idOf, type RpcServer, startRpcServer } from '../../test/support/rpc-server.ts';
 import type { LocalChain } from '../local/chain/start-chain.ts';
 
-/** Answers contract reads itself; passes every other call to the chain. */
+/** Answers contract reads; the simulated node passes every other call to the chain. */
 type AnswerContract = (response: ServerResponse, call: unknown) => void;
 
 let chain: LocalChain;

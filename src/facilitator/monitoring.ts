@@ -23,7 +23,7 @@ interface Metric {
   read(): Sample[];
 }
 
-/** Serves metrics on a port of their own, if configured. They are computed on request, so settling pays nothing for them. */
+/** Serves metrics on a separate port, if configured. They are computed on request, so they do not slow down settlements. */
 export async function createMetrics(
   context: Context,
   { host, port }: { host: string; port: number },
@@ -99,15 +99,17 @@ function gaugeMetrics({ journal, budget, payerQueue, clock }: Context): Metric[]
   const coolingDown = (): number =>
     [...journal.cooldowns().values()].filter((cooldown) => cooldownSeconds(cooldown, clock.now()) > 0).length;
   const oldest = (): number => {
-    const signed = journal.open().map(({ transactions: [first] }) => first?.signedAt ?? clock.now());
+    const signed = journal.openEntries().map(({ transactions: [first] }) => first?.signedAt ?? clock.now());
     return signed.length === 0 ? 0 : (clock.now() - Math.min(...signed)) / 1000;
   };
   return [
     gauge('journal_entries', 'Authorizations in the journal', () => journal.stats().entries),
-    gauge('in_flight', 'Settlements signed and not mined', () => journal.open().length),
+    gauge('in_flight', 'Settlements signed and not mined', () => journal.openEntries().length),
     gauge('oldest_in_flight_seconds', 'How long ago the oldest of them was signed', oldest),
     {
-      ...gauge('settlements_queued', 'Settlements that wait for another of their payer', () => payerQueue.waiting()),
+      ...gauge('settlements_queued', 'Settlements that wait for another of their payer', () =>
+        payerQueue.waitingCount(),
+      ),
       before: 'waiting',
     },
     { ...gauge('payers_in_cooldown', 'Payers in a cooldown after a revert', coolingDown), before: 'resting_payers' },
@@ -120,13 +122,13 @@ export interface Health {
   ready: boolean;
   chain: 'ok' | 'unreachable' | 'wrong_chain' | 'wrong_token';
   signer_balance: 'ok' | 'low' | 'unknown';
-  /** Settlements signed and not mined for longer than a block should take. */
+  /** Settlements that were signed but not mined for longer than a block should take. */
   stuck_settlements: number;
 }
 
 const STUCK_MS = 60_000;
 
-/** Null for the error of a contract that is no USDC: a malformed answer or a revert. Rethrows errors that say nothing about the token. */
+/** Returns null if the error shows that the contract is not USDC (malformed answer or revert). Rethrows any other error. */
 function nullIfNoToken(error: unknown): null {
   const isNoToken =
     error instanceof RpcFailure &&
@@ -139,7 +141,7 @@ function nullIfNoToken(error: unknown): null {
 export async function checkChain(context: Context, balanceFloorWei: bigint): Promise<Health> {
   const { rpc, network, domain, address, journal, clock } = context;
   const stuck = journal
-    .open()
+    .openEntries()
     .filter(({ transactions: [first] }) => (first?.signedAt ?? 0) + STUCK_MS < clock.now()).length;
   const health = (chain: Health['chain'], balance: Health['signer_balance']): Health => ({
     ready: chain === 'ok' && balance === 'ok' && stuck === 0,

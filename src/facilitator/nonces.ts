@@ -3,33 +3,33 @@ import type { Clock } from '../platform/clock.ts';
 import type { Hex } from '../platform/hex.ts';
 import type { Log } from '../platform/log.ts';
 import type { ReachCrashPoint } from './crash-points.ts';
-import { type Entry, minedSlotOf, type SignedTransaction, slotsOf } from './journal/entry.ts';
+import { type Entry, minedNonceOf, newestPerNonce, type SignedTransaction } from './journal/entry.ts';
 import type { Journal } from './journal/open-journal.ts';
 import { readTransactionCount, sendRaw } from './outcomes.ts';
 
 /**
- * Hands out the account's nonces from memory. It reads the count from the chain at start, after trouble, and after nothing was in flight
- * for a while: the key may have been used elsewhere, and a reorganisation may have taken blocks back.
+ * Assigns the account's nonces from memory. Reads the transaction count from the chain at the start, after trouble, and when nothing was in
+ * flight for a while: the key may have been used elsewhere, or a reorganisation may have removed blocks.
  */
 export interface Nonces {
   ready(): Promise<void>;
-  /** Returns the next nonce that no authorization holds, whatever the node counts; null if the chain has to be read first. */
+  /** Returns the next nonce that no authorization holds, whatever the node counts. Null if the chain must be read first. */
   take(): number | null;
-  /** The taken nonce is in the journal. */
+  /** Call when the assigned nonce is in the journal. */
   written(nonce: number): void;
-  /** The taken nonce was not signed: it is handed out again. */
+  /** Call when nothing was signed with the nonce, so that it is assigned again. */
   giveBack(nonce: number): void;
-  /** Reads the chain (single flight) and broadcasts again what the node lacks. Nonces are handed out meanwhile. */
+  /** Reads the chain (single flight) and broadcasts again what the node lacks. Nonces are assigned meanwhile. */
   recheck(): Promise<void>;
-  /** When the chain was read last, in the clock's milliseconds. */
+  /** When the chain was last read, in milliseconds of the clock. */
   checkedAt(): number;
-  /** Something went wrong: read the chain before the next nonce. */
+  /** Call after trouble: the next nonce is assigned only once the chain was read again. */
   distrust(): void;
-  /** The chain accepted a transaction. */
+  /** Call when the chain has accepted a transaction. */
   confirm(): void;
 }
 
-/** If nothing is in flight, the count in memory is trusted for this long after the last answer of the chain. */
+/** If nothing is in flight, the count in memory is trusted for this long after the chain's last answer. */
 const QUIET_MS = 2_000;
 
 interface NoncesContext {
@@ -43,23 +43,23 @@ interface NoncesContext {
 
 export function createNonces(context: NoncesContext): Nonces {
   const { rpc, address, journal, clock, crashPoint } = context;
-  /** Null: read the chain first. */
+  /** Null: the chain must be read first. */
   let next: number | null = null;
   let answeredAt = 0;
   let checkedAt = 0;
-  let distrusts = 0;
+  let distrustCount = 0;
   let checking: Promise<void> | null = null;
-  /** Handed out, and not in the journal yet. */
+  /** Assigned, and not in the journal yet. */
   const taken = new Set<number>();
   /** Nonces in use at the last check. */
   let used = new Set<number>();
 
   const check = async (): Promise<void> => {
-    const [askedAt, before] = [clock.now(), distrusts];
+    const [askedAt, before] = [clock.now(), distrustCount];
     crashPoint('before_order_asked');
     const counted = await readTransactionCount(rpc, address, 'pending');
     crashPoint('after_order_asked');
-    await bringBack(context, counted, askedAt);
+    await rebroadcastUncounted(context, counted, askedAt);
     used = new Set(taken);
     for (const { sender, transactions, ending } of journal.all()) {
       const isLost = ending !== null && ending.hash === null;
@@ -67,8 +67,8 @@ export function createNonces(context: NoncesContext): Nonces {
     }
     answeredAt = clock.now();
     checkedAt = askedAt;
-    // Trouble in between may be newer than the answer.
-    if (distrusts === before) next = counted;
+    // If trouble occurred meanwhile, it may be newer than the answer, so the answer is not used.
+    if (distrustCount === before) next = counted;
   };
   const recheck = (): Promise<void> => {
     checking ??= check().finally(() => {
@@ -97,11 +97,11 @@ export function createNonces(context: NoncesContext): Nonces {
     giveBack: (nonce) => {
       taken.delete(nonce);
       next = null;
-      distrusts += 1;
+      distrustCount += 1;
     },
     distrust: () => {
       next = null;
-      distrusts += 1;
+      distrustCount += 1;
     },
     confirm: () => {
       answeredAt = clock.now();
@@ -110,11 +110,11 @@ export function createNonces(context: NoncesContext): Nonces {
 }
 
 /**
- * Handles a node that counts fewer transactions than the journal holds: it lags, has dropped unmined ones, or a reorganisation took some
- * back. They are broadcast again, because nothing behind them can be mined before. An authorization may have been paid in an earlier slot
- * than its last.
+ * Handles a node that counts fewer transactions than the journal holds, because it lags, has dropped unmined ones, or a reorganisation
+ * removed some. Broadcasts them again, because no higher nonce can be mined before. An authorization may have been paid with an earlier
+ * nonce than its last.
  */
-async function bringBack(
+async function rebroadcastUncounted(
   { rpc, address, journal, log }: NoncesContext,
   counted: number,
   askedAt: number,
@@ -126,16 +126,16 @@ async function bringBack(
     if (sender !== address || entry.accountNonce < counted) continue;
     // The count was read before this transaction was mined, so its absence means nothing.
     if (ending !== null && (ending.hash === null || ending.at >= askedAt)) continue;
-    const minedSlot = minedSlotOf(entry);
-    if (minedSlot !== null && minedSlot >= counted) {
+    const minedNonce = minedNonceOf(entry);
+    if (minedNonce !== null && minedNonce >= counted) {
       if (isFinal) continue;
       lost.push(entry);
     }
-    uncounted.push(...slotsOf(entry).filter(({ accountNonce }) => accountNonce >= counted));
+    uncounted.push(...newestPerNonce(entry).filter(({ accountNonce }) => accountNonce >= counted));
   }
   uncounted.sort((a, b) => a.accountNonce - b.accountNonce);
   await Promise.all(lost.map((entry) => journal.reopen(entry)));
-  // Send all at once and in order: nodes keep few transactions behind a gap.
+  // Send all at once and in order, because nodes keep few transactions behind a gap.
   await Promise.all(
     uncounted.map(async ({ hash, raw }) => {
       log.warn('settlement_resubmitted', { transaction_hash: hash, transmission: await sendRaw(rpc, raw) });

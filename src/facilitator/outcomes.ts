@@ -3,19 +3,19 @@ import { type Rpc, RpcFailure } from '../platform/chain/rpc.ts';
 import type { Authorization } from '../platform/chain/shapes.ts';
 import { type Hex, isHex } from '../platform/hex.ts';
 
-/** The chain or the server failed; this says nothing about the payment. Never answer it as a refusal. */
+/** The chain or the server failed, which says nothing about the payment. Must never be answered as a refusal. */
 export class ChainTrouble extends Error {
   override readonly name = 'ChainTrouble';
 }
 
-/** The node tried the payment and it would revert. The message is the node's reason. */
+/** The node simulated the payment, and it would revert. The message is the node's reason. */
 export class TransferRefused extends Error {
   override readonly name = 'TransferRefused';
 }
 
 export type DeferredReason = 'payer_resting' | 'payer_busy' | 'gas_budget_spent';
 
-/** The server signed nothing; the same payment may be sent again later. */
+/** The server signed nothing, so the same payment may be sent again later. */
 export class Deferred extends Error {
   override readonly name = 'Deferred';
   readonly reason: DeferredReason;
@@ -30,23 +30,23 @@ export class Deferred extends Error {
 
 const REVERT = /revert|gas required exceeds|out of gas/i;
 
-/** Distinguishes a revert from a node that could not answer; nodes disagree on the code. */
+/** Distinguishes a revert from a node that could not answer, because nodes disagree on the code. */
 export function isRevert(error: unknown): error is RpcFailure {
   if (!(error instanceof RpcFailure) || error.kind !== 'error') return false;
   return error.code === 3 || isHex(error.data) || REVERT.test(error.message);
 }
 
-const POOR = /exceeds allowance|insufficient funds/i;
+const LACKS_MONEY = /exceeds allowance|insufficient funds/i;
 
-/** Nodes use these words both for a call that takes too much gas and for an account that cannot pay for it. */
-export function mayBePoor(error: RpcFailure): boolean {
-  return POOR.test(error.message) && !isHex(error.data);
+/** True if the account may lack gas money. Nodes report that in the same words as a call that takes too much gas. */
+export function mayLackGasMoney(error: RpcFailure): boolean {
+  return LACKS_MONEY.test(error.message) && !isHex(error.data);
 }
 
 /**
- * settled: in a block, with the transfer. pending: broadcast, or about to be if there is no hash yet; ask again with the same payment.
- * refused: nothing was paid; a hash names the transaction that failed. deferred: nothing was signed, because the payer is in a cooldown or
- * the gas budget is spent; ask again later. unknown: nothing was broadcast and nothing could be read.
+ * settled: the transfer is in a block. pending: broadcast, or about to be if there is no hash yet; ask again with the same payment.
+ * refused: nothing was paid; the hash, if any, is the transaction that failed. deferred: nothing was signed, because the payer is in a
+ * cooldown or busy, or the gas budget is spent; ask again later. unknown: nothing was broadcast and nothing could be read.
  */
 export type Settlement =
   | { kind: 'settled'; transaction: Hex }
@@ -55,14 +55,11 @@ export type Settlement =
   | { kind: 'deferred'; reason: DeferredReason; retryAfterSeconds: number }
   | { kind: 'unknown'; cause: unknown };
 
-/**
- * taken: the node has it. refused: the node does not have it and did not send it on. passed: the nonce is used already, by this transaction
- * or another. unknown: any node may have it.
- */
+/** taken: the node has it. refused: the node has not kept it. passed: some transaction used the nonce. unknown: any node may have it. */
 export type Transmission = 'taken' | 'refused' | 'passed' | 'unknown';
 
-const HAS_IT = /already known|already imported|known transaction|alreadyknown/i;
-const PASSED = /nonce too low|nonce is too low|old nonce/i;
+const ALREADY_KNOWN = /already known|already imported|known transaction|alreadyknown/i;
+const NONCE_PASSED = /nonce too low|nonce is too low|old nonce/i;
 const REFUSED =
   /insufficient funds|underpriced|intrinsic gas|exceeds block gas|less than block base fee|fee cap|nonce too high|invalid sender|invalid chain/i;
 
@@ -72,8 +69,8 @@ export async function sendRaw(rpc: Rpc, raw: Hex): Promise<Transmission> {
     return 'taken';
   } catch (error) {
     if (!(error instanceof RpcFailure) || error.kind !== 'error') return 'unknown';
-    if (HAS_IT.test(error.message)) return 'taken';
-    if (PASSED.test(error.message)) return 'passed';
+    if (ALREADY_KNOWN.test(error.message)) return 'taken';
+    if (NONCE_PASSED.test(error.message)) return 'passed';
     return REFUSED.test(error.message) ? 'refused' : 'unknown';
   }
 }
@@ -87,7 +84,7 @@ export async function readTransactionCount(
   return Number(await readQuantity(rpc, 'eth_getTransactionCount', [address, at]));
 }
 
-/** In wei. */
+/** Returns the balance in wei. */
 export async function readEther(rpc: Rpc, address: Hex): Promise<bigint> {
   return readQuantity(rpc, 'eth_getBalance', [address, 'latest']);
 }

@@ -17,7 +17,7 @@ function headAt(number: number, timestamp: number): Head {
   };
 }
 
-/** Follows a chain whose blocks appear at these moments; returns the polls each took and how late it was seen. */
+/** Follows a chain whose blocks appear at these moments. Returns how many polls each block took and how late it was seen. */
 function followBlocks(blocks: readonly { timestamp: number; seenAt: number }[], startAt: number) {
   let now = startAt;
   const pace = createPace(POLL_MS, () => now);
@@ -46,7 +46,7 @@ test('on a chain with a beat one look a block, and hardly later than it is there
     seenAt: (1_000 + 2 * n) * 1000 + 430,
   }));
   const { looks, lateMs } = followBlocks(blocks, 1_000_000);
-  // Once the block time is known.
+  // Holds once the block time is known.
   expect(mean(looks.slice(10))).toBeLessThan(1.6);
   expect(mean(lateMs.slice(10))).toBeLessThan(40);
   expect(Math.max(...lateMs.slice(10))).toBeLessThan(POLL_MS);

@@ -75,7 +75,7 @@ test('a payment that is mined in time and asked for again after its end is a suc
   const payment = await signPayment(chain, { validBefore });
   const { body } = await settle(paymentBody(payment));
   expect(body).toMatchObject({ errorReason: 'settlement_pending' });
-  // It is mined in time, and requested too late.
+  // The transaction is mined in time, and requested too late.
   await chain.mine();
   await until(
     async () => systemClock.now() / 1000,
@@ -87,7 +87,7 @@ test('a payment that is mined in time and asked for again after its end is a suc
 
 test('what waits in the queue is pending without a hash, and is broadcast later all the same', async () => {
   const slow = await startTestFacilitator(chain, {
-    // No test can sign within that time.
+    // Nothing can be signed within that time.
     timing: { answerMs: 1, confirmationMs: 5_000 },
   });
   try {

@@ -5,7 +5,7 @@ import type { DeferredReason, Settlement } from './outcomes.ts';
 import type { PaymentRequest, Unacceptable, Version } from './read-request.ts';
 import type { Verdict } from './verify-payment.ts';
 
-/** Version 1 has other network names, which do not fit the type of version 2. */
+/** Version 1 uses other network names, which do not fit the type of version 2. */
 type SettleAnswer = Omit<SettleResponse, 'network'> & { network: string };
 
 export interface Printed<Body> {

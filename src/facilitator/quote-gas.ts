@@ -4,12 +4,12 @@ import { shapes } from '../platform/chain/shapes.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Hex } from '../platform/hex.ts';
 import type { ChainHead } from './head.ts';
-import { ChainTrouble, isRevert, mayBePoor, readEther, TransferRefused } from './outcomes.ts';
+import { ChainTrouble, isRevert, mayLackGasMoney, readEther, TransferRefused } from './outcomes.ts';
 
 export interface Fees {
   maxFeePerGas: bigint;
   maxPriorityFeePerGas: bigint;
-  /** Approximate price of a unit of gas in the next block. */
+  /** Approximate price per unit of gas in the next block. */
   price: bigint;
 }
 
@@ -18,21 +18,21 @@ export interface Quote extends Fees {
   estimatedGas: bigint;
 }
 
-/** A transfer takes about 86,000. Whatever more a contract wallet does is at the operator's expense. */
+/** A transfer takes about 86,000. The operator pays for whatever more a contract wallet does. */
 const GAS_CAP = 500_000n;
-/** A balance may be written for the first time between the estimate and the block. */
+/** Storing a balance for the first time costs more, and that may change between the estimate and the block. */
 const GAS_MARGIN = 40_000n;
-/** A rising fee must not get a transaction stuck at once; only the block's own fee is paid. */
+/** Multiplier, so that a rising fee does not get a transaction stuck at once. Only the block's own fee is paid. */
 const BASE_FEE_MARGIN = 4n;
-/** One block of the real network. The follower reads the fee of each new one. */
+/** One block of the real network; the follower reads the fee of each new block. */
 const BASE_FEE_KEPT_MS = 2_000;
 /** The tip changes far more slowly than the base fee. */
 const TIP_KEPT_MS = 10_000;
 
 export interface QuoteGas {
-  /** Estimates gas. Throws `TransferRefused` if the transfer would revert in the next block. */
+  /** Simulates the transfer and estimates gas. Throws `TransferRefused` if it would revert in the next block. */
   rehearse(data: Hex): Promise<Quote>;
-  /** Rehearses without an estimate, at the price of the real transaction. */
+  /** Simulates the transfer at the price of the real transaction, without a gas estimate. */
   call(data: Hex): Promise<Hex>;
   fees(): Promise<Fees>;
 }
@@ -45,7 +45,7 @@ interface QuoteGasContext {
   clock: Clock;
 }
 
-/** Rehearses in the pending block at the real gas price: without a price, a contract wallet would know that it is only a rehearsal. */
+/** Simulates in the pending block at the real gas price. Without a price, a contract wallet could detect that this is only a simulation. */
 export function createQuoteGas({ rpc, head, address, network, clock }: QuoteGasContext): QuoteGas {
   const readTip = createTip(rpc, clock);
   const fees = async (): Promise<Fees> => {
@@ -72,7 +72,7 @@ export function createQuoteGas({ rpc, head, address, network, clock }: QuoteGasC
       return await rpc.call(method, [transactionOf(data, at), 'pending']);
     } catch (error) {
       if (!isRevert(error)) throw new ChainTrouble('the chain gave no price for gas', { cause: error });
-      if (mayBePoor(error) && (await readEther(rpc, address)) < GAS_CAP * at.maxFeePerGas) {
+      if (mayLackGasMoney(error) && (await readEther(rpc, address)) < GAS_CAP * at.maxFeePerGas) {
         throw new ChainTrouble('the account holds too little for gas');
       }
       throw new TransferRefused(error.message);
@@ -96,18 +96,18 @@ async function feesOrTrouble(fees: () => Promise<Fees>): Promise<Fees> {
   });
 }
 
-/** Shares one answer until it is too old; does not keep a failure. */
+/** Shares one answer until it is too old. Does not cache a failure. */
 function createTip(rpc: Rpc, clock: Clock): () => Promise<bigint> {
-  let kept: { readAt: number; value: Promise<bigint> } | null = null;
+  let cached: { readAt: number; value: Promise<bigint> } | null = null;
   return () => {
-    if (kept !== null && kept.readAt + TIP_KEPT_MS > clock.now()) return kept.value;
+    if (cached !== null && cached.readAt + TIP_KEPT_MS > clock.now()) return cached.value;
     const reading = {
       readAt: clock.now(),
       value: rpc.call('eth_maxPriorityFeePerGas', []).then(shapes.quantity.parse),
     };
-    kept = reading;
+    cached = reading;
     reading.value.catch(() => {
-      if (kept === reading) kept = null;
+      if (cached === reading) cached = null;
     });
     return reading.value;
   };

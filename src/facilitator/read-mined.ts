@@ -14,8 +14,8 @@ export interface Mined {
 
 const ONE = 'eth_getTransactionReceipt';
 const WHOLE_BLOCK = 'eth_getBlockReceipts';
-/** Reading all receipts of a block is one call instead of many, but may be many more bytes: do it only if enough of them are ours. */
-const FEWEST_OURS = 4;
+/** Reading all receipts of a block is one call instead of many, but may return many more bytes. So at least this many must be ours. */
+const MIN_FOR_WHOLE_BLOCK = 4;
 const MOST_FOREIGN_TIMES = 12;
 
 const placement = z.object({ blockHash: shapes.blockHash });
@@ -25,11 +25,11 @@ const receipt = z.object({
   status: z.enum(['0x0', '0x1']),
   gasUsed: shapes.quantity,
   effectiveGasPrice: shapes.quantity,
-  /** Fee of a rollup for its data on the base chain. */
+  /** Fee of a rollup for storing its data on the base chain. */
   l1Fee: shapes.quantity.nullish(),
 });
 
-/** Null while the transaction is in no block: unknown, pending, or preconfirmed without a block hash. */
+/** Null while no block contains the transaction: it is unknown, pending, or preconfirmed without a block hash. */
 export async function readMined(rpc: Rpc, hash: Hex): Promise<Mined | null> {
   const answer = await rpc.call(ONE, [hash]);
   if (answer === null) return null;
@@ -38,10 +38,11 @@ export async function readMined(rpc: Rpc, hash: Hex): Promise<Mined | null> {
   return asMined(rpc, hash, answer);
 }
 
-/** Reads receipts of transactions in this block. Leaves out those the node does not have yet. */
+/** Reads receipts of transactions in this block. Leaves out receipts that the node does not have yet. */
 export async function readMinedIn(rpc: Rpc, block: Block, hashes: readonly Hex[]): Promise<Map<Hex, Mined>> {
-  const many = hashes.length >= FEWEST_OURS && hashes.length * MOST_FOREIGN_TIMES >= block.transactions.length;
-  const receipts = many ? await readWholeBlock(rpc, block, hashes) : new Map<Hex, Mined>();
+  const isWorthWholeBlock =
+    hashes.length >= MIN_FOR_WHOLE_BLOCK && hashes.length * MOST_FOREIGN_TIMES >= block.transactions.length;
+  const receipts = isWorthWholeBlock ? await readWholeBlock(rpc, block, hashes) : new Map<Hex, Mined>();
   const missing = hashes.filter((hash) => !receipts.has(hash));
   const read = await Promise.all(missing.map((hash) => readMined(rpc, hash)));
   for (const [at, hash] of missing.entries()) {
@@ -57,30 +58,30 @@ async function readWholeBlock(rpc: Rpc, block: Block, hashes: readonly Hex[]): P
     if (error instanceof RpcFailure) return null;
     throw error;
   });
-  const wanted = new Set<string>(hashes);
+  const ours = new Set<string>(hashes);
   const receipts = new Map<Hex, Mined>();
   for (const one of Array.isArray(answer) ? answer : []) {
     const { transactionHash, blockHash } = (one ?? {}) as { transactionHash?: unknown; blockHash?: unknown };
     // The number may belong to another block by now.
     if (typeof transactionHash !== 'string' || blockHash !== block.hash) continue;
     const hash = transactionHash.toLowerCase() as Hex;
-    if (wanted.has(hash)) receipts.set(hash, asMined(rpc, hash, one));
+    if (ours.has(hash)) receipts.set(hash, asMined(rpc, hash, one));
   }
   return receipts;
 }
 
-const named = z.object({
+const minedTransaction = z.object({
   hash: shapes.blockHash,
   from: z.string().transform((text) => text.toLowerCase()),
   nonce: shapes.quantity,
 });
-const namedBlock = z.object({ transactions: z.array(named) });
-/** The search gives up beyond this step size. Many nodes keep no older state. */
+const fullBlock = z.object({ transactions: z.array(minedTransaction) });
+/** The search gives up once its step exceeds this, because many nodes keep no older state. */
 const MOST_BLOCKS_BACK = 1_024n;
 
 /**
- * Finds the account's transaction that was mined with this nonce, up to this block. Null if there is none, or if it lies too far back.
- * Throws if the node lacks the state of the blocks since.
+ * Finds the account's transaction that was mined with this nonce, up to this block. Null if there is none, or it is too far back. Throws if
+ * the node lacks the state of the blocks since then.
  */
 export async function findByNonce(
   rpc: Rpc,
@@ -103,7 +104,7 @@ export async function findByNonce(
     else below = middle;
   }
   const answer = await rpc.call('eth_getBlockByNumber', [`0x${above.toString(16)}`, true]);
-  const block = namedBlock.safeParse(answer);
+  const block = fullBlock.safeParse(answer);
   if (!block.success) throw malformedAnswer(rpc, 'a block out of form');
   const own = block.data.transactions.find(({ from, nonce }) => from === sender && nonce === BigInt(accountNonce));
   return own?.hash ?? null;

@@ -29,7 +29,7 @@ afterAll(async () => {
 type Body = Record<string, unknown>;
 const other = WORLD_ACCOUNTS.sellerTwo.address;
 
-/** The body of a valid payment with one value replaced; undefined removes the value. */
+/** Returns the body of a valid payment with one value replaced. Undefined removes the value. */
 function changed(version: 1 | 2, path: string, value: unknown): Body {
   const body: Body = structuredClone(paymentBody(payment, version));
   const keys = path.split('.');

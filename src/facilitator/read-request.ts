@@ -6,10 +6,10 @@ import { type Hex, isHex } from '../platform/hex.ts';
 
 export type Version = 1 | 2;
 
-/** One payment of either protocol version: both sign the same object, and one core settles both. */
+/** A payment of either protocol version. Both sign the same object, so the rest of the code settles them alike. */
 export interface PaymentRequest {
   version: Version;
-  /** As the caller wrote it, to echo in the answer. */
+  /** As the caller wrote it, to repeat in the answer. */
   payer: string;
   authorization: Authorization;
   signature: Hex;
@@ -26,7 +26,7 @@ export interface Unacceptable {
   payer?: string;
 }
 
-/** Contract wallets have long signatures, but no honest one comes near this. */
+/** Contract wallets have long signatures, but no honest one is nearly this long. */
 const SIGNATURE_LIMIT_BYTES = 4_096;
 const ERC6492_SUFFIX = '6492'.repeat(16);
 /** Fields of the protocol's other payment methods on EVM chains. */
@@ -199,7 +199,7 @@ function asVersion2(sent: Sent, required: Terms, network: Network) {
 
 function wrongForm(version: Version, error: z.ZodError, ...within: string[]): Unacceptable {
   const [issue] = error.issues;
-  // Name the field only: the value comes from outside.
+  // Report only the field's path, because the value comes from outside.
   const path = [...within, ...(issue?.path ?? [])].map(String);
   const reason =
     path[0] === 'x402Version'

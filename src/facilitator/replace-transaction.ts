@@ -4,10 +4,10 @@ import type { Entry, SignedTransaction } from './journal/entry.ts';
 import { sendRaw } from './outcomes.ts';
 import { FILL_GAS, type Priced, signTransaction } from './sign-transaction.ts';
 
-/** After this many the price is far above the market, and something else is wrong. */
+/** After this many transactions the price is far above the market, so something else is wrong. */
 const MOST_TRANSACTIONS = 12;
 
-/** Sends the same settlement in the same slot at a higher price. `stuck`: the slot's newest transaction. False if that would not help. */
+/** Sends the settlement again with the same nonce at a higher price than `stuck`, the newest transaction. False if this would not help. */
 export async function replaceStuck(
   context: Context,
   entry: Readonly<Entry>,
@@ -16,7 +16,7 @@ export async function replaceStuck(
   const { counts, nonces, quoteGas } = context;
   const { accountNonce } = stuck;
   const fees = await quoteGas.fees();
-  // A transaction behind another waits for that one, unless its own price is too low as well.
+  // A transaction queued behind another needs no bump unless its own price is too low as well.
   if (!isNext && stuck.maxFeePerGas >= fees.price) return false;
   const sent = entry.transactions.filter((one) => one.accountNonce === accountNonce).length;
   if (sent >= MOST_TRANSACTIONS || stuck.fills) return false;
@@ -29,7 +29,7 @@ export async function replaceStuck(
   return true;
 }
 
-/** Fills a slot that settles nothing any more, because everything behind it would wait for ever. */
+/** Uses a nonce for an empty transfer, because its settlement is no longer possible and every higher nonce would wait for ever. */
 export async function fillNonce(context: Context, entry: Readonly<Entry>, newest: SignedTransaction): Promise<void> {
   const { counts, nonces, quoteGas, timing, clock } = context;
   if (newest.fills && newest.signedAt + timing.stuckMs > clock.now()) {
@@ -54,7 +54,7 @@ async function sendInstead(
   log.warn(event, { transaction_hash: transaction.hash, payer: entry.authorization.from, transmission });
 }
 
-/** Raises both prices by an eighth: nodes replace a transaction only for that much more. */
+/** Raises both prices by an eighth, because nodes replace a transaction only for a clearly higher price. */
 function bumpedFees(old: Omit<Priced, 'gas'>, now: Omit<Priced, 'gas'>): Omit<Priced, 'gas'> {
   const raised = (value: bigint): bigint => (value * 9n) / 8n + 1n;
   const most = (a: bigint, b: bigint): bigint => (a > b ? a : b);

@@ -63,7 +63,7 @@ test('killed between broadcast and answer, it knows its transaction again: the r
   const second = await startFacilitatorProcess(env);
   try {
     const retry = post(`${second.url}/settle`, paymentBody(payment));
-    // A payment of another payer meanwhile gets its own slot.
+    // A payment of another payer meanwhile gets a nonce of its own.
     const other = post(`${second.url}/settle`, paymentBody(await signPayment(chain, { payer: buyerTwo })));
     await second.logged('settlement_broadcast');
     await automine(true);

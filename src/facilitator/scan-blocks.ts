@@ -8,12 +8,12 @@ import type { Entry, SignedTransaction } from './journal/entry.ts';
 import { type Mined, readMined, readMinedIn } from './read-mined.ts';
 
 export interface ScanBlocks {
-  /** Call before the broadcast: only blocks after the newest known one can hold the transaction. */
+  /** Call before the broadcast: only blocks after the newest known one can contain the transaction. */
   expect(entry: Readonly<Entry>): void;
   upTo(newest: Head): Promise<void>;
 }
 
-/** Number of block hashes kept to notice reorganisations. */
+/** Number of block hashes kept to detect reorganisations. */
 const BLOCKS_KEPT = 64n;
 
 /**
@@ -23,27 +23,27 @@ const BLOCKS_KEPT = 64n;
 export function createScanBlocks(context: Context, conclude: Conclude): ScanBlocks {
   const { clock, head, journal, log, nonces, rpc } = context;
   const sentAfter = new WeakMap<Readonly<Entry>, bigint>();
-  const seen = new Map<bigint, Hex>();
-  let top = -1n;
+  const scannedHashes = new Map<bigint, Hex>();
+  let highestScanned = -1n;
   /** When the newest scanned block was found. */
   let scannedAt = 0;
 
   const scan = async (block: Block): Promise<void> => {
     await concludeIn(context, conclude, block);
-    // Mark the block only now: if anything failed, it is scanned again.
-    seen.set(block.number, block.hash);
-    seen.delete(block.number - BLOCKS_KEPT);
-    if (block.number > top) top = block.number;
+    // Mark the block only now, so that it is scanned again if anything failed.
+    scannedHashes.set(block.number, block.hash);
+    scannedHashes.delete(block.number - BLOCKS_KEPT);
+    if (block.number > highestScanned) highestScanned = block.number;
     scannedAt = clock.now();
   };
-  /** Returns the first block to scan. An entry in flight may be in any block after its own mark, even if no request waits for it yet. */
+  /** Returns the first block to scan. An entry in flight may be in any block after its mark, even if no request waits for it yet. */
   const firstUnseen = (newest: Head): bigint => {
     let lowest = newest.number - 1n;
     for (const entry of journal.inFlight()) {
       const mark = sentAfter.get(entry);
       if (mark !== undefined && mark < lowest) lowest = mark;
     }
-    return (top > lowest ? top : lowest) + 1n;
+    return (highestScanned > lowest ? highestScanned : lowest) + 1n;
   };
   return {
     expect: (entry) => {
@@ -51,26 +51,26 @@ export function createScanBlocks(context: Context, conclude: Conclude): ScanBloc
       if (newest !== null) sentAfter.set(entry, newest.number);
     },
     upTo: async (newest) => {
-      if (seen.get(newest.number) === newest.hash) return;
-      if (isReorganised(seen, newest)) {
+      if (scannedHashes.get(newest.number) === newest.hash) return;
+      if (isReorganised(scannedHashes, newest)) {
         log.warn('chain_reorganised', { block_number: newest.number.toString() });
-        seen.clear();
-        top = -1n;
+        scannedHashes.clear();
+        highestScanned = -1n;
         nonces.distrust();
       }
       const from = firstUnseen(newest);
       const inFlight = [...journal.inFlight()];
       const missed = Array.from({ length: Math.max(0, Number(newest.number - from)) }, (_, n) => from + BigInt(n));
       if (missed.length > inFlight.length) {
-        // Reading the blocks costs more than reading each transaction: after a pause, or if blocks come faster than polls.
-        const looks = Promise.all(inFlight.map((entry) => findMined(context, conclude, entry)));
+        // After a pause, or if blocks come faster than polls, reading all blocks would cost more than reading each transaction.
+        const sightings = Promise.all(inFlight.map((entry) => findMined(context, conclude, entry)));
         // A skipped block may have replaced a known one and dropped earlier transactions of the account.
-        const order = nonces.checkedAt() < scannedAt ? nonces.recheck() : undefined;
-        const [sights] = await Promise.all([looks, order]);
-        if (sights.includes('unknown')) throw notThere('a receipt');
+        const nonceCheck = nonces.checkedAt() < scannedAt ? nonces.recheck() : undefined;
+        const [sights] = await Promise.all([sightings, nonceCheck]);
+        if (sights.includes('unknown')) throw notYetAvailable('a receipt');
       } else {
         for (const block of await Promise.all(missed.map((number) => readBlock(rpc, number)))) {
-          if (block === null) throw notThere('a block');
+          if (block === null) throw notYetAvailable('a block');
           await scan(block);
         }
       }
@@ -79,9 +79,9 @@ export function createScanBlocks(context: Context, conclude: Conclude): ScanBloc
   };
 }
 
-function isReorganised(seen: ReadonlyMap<bigint, Hex>, { number, parentHash }: Head): boolean {
-  const before = seen.get(number - 1n);
-  return seen.has(number) || (before !== undefined && before !== parentHash);
+function isReorganised(scannedHashes: ReadonlyMap<bigint, Hex>, { number, parentHash }: Head): boolean {
+  const before = scannedHashes.get(number - 1n);
+  return scannedHashes.has(number) || (before !== undefined && before !== parentHash);
 }
 
 async function concludeIn(context: Context, conclude: Conclude, block: Block): Promise<void> {
@@ -95,34 +95,34 @@ async function concludeIn(context: Context, conclude: Conclude, block: Block): P
   await Promise.all(
     [...mined].map(async ([hash, cost]) => {
       const own = ours.get(hash);
-      if (own !== undefined) await conclude.mined(own.entry, own.transaction, cost);
+      if (own !== undefined) await conclude.recordMined(own.entry, own.transaction, cost);
     }),
   );
-  if (mined.size < hashes.length) throw notThere('a receipt');
+  if (mined.size < hashes.length) throw notYetAvailable('a receipt');
 }
 
-/** The next poll reads it again. */
-function notThere(what: string): RpcFailure {
+/** Thrown for data that the node does not have yet. The next poll reads it again. */
+function notYetAvailable(what: string): RpcFailure {
   return new RpcFailure('malformed', `${what} is not there yet`);
 }
 
 /** unknown: the node could not be read. */
-type Sight = 'mined' | 'absent' | 'unknown';
+type MinedState = 'mined' | 'absent' | 'unknown';
 
 /**
- * Checks whether the chain has one of the entry's transactions now. If a reorganisation ended a sale in another way, by a revert or by a
- * transaction of another slot, the ending is recorded anew.
+ * Checks whether the chain has one of the entry's transactions now. If a reorganisation changed how a sale ended, because it now reverts or
+ * a transaction with another nonce was mined, records the new ending.
  */
-export async function findMined(context: Context, conclude: Conclude, entry: Readonly<Entry>): Promise<Sight> {
+export async function findMined(context: Context, conclude: Conclude, entry: Readonly<Entry>): Promise<MinedState> {
   const before = entry.ending;
   if (before !== null && before.state !== 'succeeded') return 'mined';
   try {
-    const shown = await readShown(context, entry);
-    if (shown !== null) {
-      const { transaction, mined } = shown;
+    const found = await findTransaction(context, entry);
+    if (found !== null) {
+      const { transaction, mined } = found;
       const hasSameEnd = before?.hash === transaction.hash && mined.status === 'success';
       if (before !== null && !hasSameEnd && entry.ending === before) await reopenEntry(context, entry);
-      if (entry.ending === null) await conclude.mined(entry, transaction, mined);
+      if (entry.ending === null) await conclude.recordMined(entry, transaction, mined);
       return 'mined';
     }
   } catch (error) {
@@ -133,24 +133,24 @@ export async function findMined(context: Context, conclude: Conclude, entry: Rea
   return entry.ending !== null && entry.ending.state !== 'succeeded' ? 'mined' : 'absent';
 }
 
-interface Shown {
+interface FoundTransaction {
   transaction: SignedTransaction;
   mined: Mined;
 }
 
-/** Prefers the transaction that paid: in the other slots of an entry it reverts. Null if the chain has none of them. */
-async function readShown({ rpc }: Context, { transactions }: Readonly<Entry>): Promise<Shown | null> {
-  const shown: Shown[] = [];
+/** Prefers the transaction that paid, because the entry's transactions with other nonces revert. Null if the chain has none of them. */
+async function findTransaction({ rpc }: Context, { transactions }: Readonly<Entry>): Promise<FoundTransaction | null> {
+  const found: FoundTransaction[] = [];
   const read = await Promise.all(transactions.map(({ hash }) => readMined(rpc, hash)));
   for (const [at, transaction] of transactions.entries()) {
     const mined = read[at];
-    if (mined != null) shown.push({ transaction, mined });
+    if (mined != null) found.push({ transaction, mined });
   }
-  const paid = shown.find(({ transaction, mined }) => mined.status === 'success' && !transaction.fills);
-  return paid ?? shown[0] ?? null;
+  const paid = found.find(({ transaction, mined }) => mined.status === 'success' && !transaction.fills);
+  return paid ?? found[0] ?? null;
 }
 
-/** Reopens an entry whose ending a reorganisation took back. */
+/** Reopens an entry whose ending a reorganisation undid. */
 export async function reopenEntry({ journal, log, nonces }: Context, entry: Readonly<Entry>): Promise<void> {
   log.warn('settlement_reorganised', { transaction_hash: entry.ending?.hash });
   nonces.distrust();

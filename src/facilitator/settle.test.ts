@@ -145,7 +145,7 @@ test('a forged signature is refused at once and does not stand in the way of the
   const [fake, real] = await Promise.all([settle(paymentBody(forged)), settle(paymentBody(payment))]);
   expect(fake.body).toMatchObject({ success: false, errorReason: 'invalid_exact_evm_signature', transaction: '' });
   expect(real.body).toMatchObject({ success: true });
-  // It does not get the answer of the real one afterwards either.
+  // The forged payment does not get the real one's answer afterwards either.
   expect((await settle(paymentBody(forged))).body).toMatchObject({ success: false, transaction: '' });
 });
 
@@ -196,7 +196,7 @@ test('a contract wallet pays with a signature of its own kind, and only while it
   expect((await verify(body)).body).toMatchObject({ isValid: true });
   const settled = await settle(body);
   expect(settled.body).toMatchObject({ success: true });
-  // The wallet would accept other signatures too, but it is the same payment and is not sent again.
+  // The wallet would accept other signatures too, but this is the same payment and is not sent again.
   const other = await settle(paymentBody({ authorization, signature: `0x${'cd'.repeat(80)}` }, 1));
   expect(other.body).toMatchObject({ success: true, transaction: settled.body['transaction'] });
 });

@@ -11,7 +11,7 @@ export interface Priced {
 
 export const FILL_GAS = 21_000n;
 
-/** Signs a transaction for one slot: a settlement with its data, or an empty transfer (null) that fills the slot. */
+/** Signs a transaction for one nonce: a settlement, or (data null) an empty transfer that fills the gap. */
 export async function signTransaction(
   { account, address, network, clock }: Pick<Context, 'account' | 'address' | 'network' | 'clock'>,
   accountNonce: number,

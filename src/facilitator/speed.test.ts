@@ -62,7 +62,7 @@ interface Asked {
   id: unknown;
 }
 
-/** A node that counts and passes on every call; `instead` may answer for it, or wait. */
+/** Starts a facilitator on a node that counts and forwards every call. `instead` may answer for the node, or wait. */
 async function start(
   options: Partial<FacilitatorOptions> = {},
   instead: (call: Asked) => object | null | Promise<null> = () => null,
@@ -76,7 +76,7 @@ async function start(
     return (await fetch(chain.url, { method: 'POST', headers, body: JSON.stringify(call) })).json();
   };
   const forward = async (response: ServerResponse, body: unknown): Promise<void> => {
-    // One call, or a batch of the same moment.
+    // A single call, or a batch of calls made at the same moment.
     const calls = [body].flat() as Asked[];
     const answers = await Promise.all(calls.map(answerOne));
     response.end(JSON.stringify(Array.isArray(body) ? answers : answers[0]));
@@ -97,7 +97,7 @@ test('64 at once take at most five calls each, no count of the account, and shar
   const metricsPort = await freePort();
   const gate = Promise.withResolvers<null>();
   let isHeld = false;
-  // The clock stands still: on a slow machine two seconds without an answer of the chain would trigger a count.
+  // Stop the clock, because two seconds without an answer of the chain would trigger a count on a slow machine.
   const now = systemClock.now();
   const clock = { now: () => now, sleep: systemClock.sleep };
   const facilitator = await start({ clock, metricsPort, timing: { quietMs: 60_000 } }, ({ method }) =>
@@ -123,7 +123,7 @@ test('64 at once take at most five calls each, no count of the account, and shar
   gate.resolve(null);
   await expect.poll(() => count('eth_sendRawTransaction'), WAIT).toBe(AT_ONCE);
   expect((await syncs()) - before).toBeLessThan(AT_ONCE / 2);
-  // The request may not have arrived yet. A transaction that the node lost shows here, and not as a payment that takes too long.
+  // The request may not have arrived yet. If the node lost the transaction, fail here and not as a slow payment.
   await expect.poll(pooled, WAIT).toBe(AT_ONCE);
   await automine(true);
   expect((await all).map(({ body }) => body['success'])).toEqual(payers.map(() => true));
@@ -133,7 +133,7 @@ test('64 at once take at most five calls each, no count of the account, and shar
 });
 
 test('while nothing is in flight nothing is asked', async () => {
-  // Blocks are final at once here, so nothing could be taken back.
+  // Blocks are final immediately here, so nothing could be taken back.
   const facilitator = await start({ timing: { finalEveryMs: 50 } });
   expect(await pays(facilitator, payers[1] ?? stranger)).toMatchObject({ success: true });
   const isNoted = (): boolean => asked.includes('eth_getTransactionReceipt') || asked.includes('eth_getBlockReceipts');
@@ -176,7 +176,7 @@ test('a block taken back is noticed by the next payment, however many blocks cam
   expect(first).toMatchObject({ success: true });
   await reorg(chain, 1);
   await chain.mine(20);
-  // The slot below is empty, so it is mined only if that one is broadcast again.
+  // The nonce below is unused, so this one is mined only if the lower one is broadcast again.
   expect(await pays(facilitator, payers[6] ?? stranger)).toMatchObject({ success: true });
   const read = { method: 'eth_getTransactionReceipt', params: [first['transaction']] } as const;
   expect(await chain.rpc.call(read.method, read.params)).toMatchObject({ status: '0x1' });
@@ -207,7 +207,7 @@ test('a node that has the block before its receipts is asked again', async () =>
 
 test('a block that a node forgets while it is followed is found by the next look after what is overdue', async () => {
   let hidden = true;
-  // Its blocks are empty, so the follower finds nothing.
+  // While hidden, the node returns null for every block, so the follower finds nothing.
   const facilitator = await start({ timing: { answerMs: 900, confirmationMs: 600 } }, ({ method }) =>
     hidden && method === 'eth_getBlockByNumber' ? { result: null } : null,
   );

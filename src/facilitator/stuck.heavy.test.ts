@@ -18,13 +18,13 @@ import { systemClock } from '../platform/clock.ts';
 import { type Hex, isHex } from '../platform/hex.ts';
 
 const { buyerOne, buyerTwo } = WORLD_ACCOUNTS;
-/** Counts as stuck after two seconds instead of thirty. */
+/** A transaction counts as stuck after two seconds instead of thirty. */
 const TIMING = { answerMs: 900, confirmationMs: 600, stuckMs: 2_000 };
 
 let chain: LocalChain;
 let node: RpcServer;
 let facilitator: TestFacilitator;
-/** Broadcast transactions, in order. */
+/** Raw broadcast transactions, in order. */
 let sent: Hex[] = [];
 let takes: (raw: Hex) => boolean = () => true;
 
@@ -95,7 +95,7 @@ test('the first of two that is mined after all is recognised', async () => {
   await automine(false);
   const payment = await signPayment(chain);
   const first = (await settle(paymentBody(payment))).body['transaction'];
-  // The node keeps the cheaper one.
+  // The node keeps the cheaper transaction.
   takes = (raw) => !sent.slice(1).includes(raw);
   await expect.poll(() => new Set(sent).size, { timeout: 15_000 }).toBeGreaterThan(1);
   await automine(true);
@@ -113,13 +113,13 @@ test('a transaction that the node refuses keeps its place for its authorization,
   await automine(true);
   takes = (raw) => parseTransaction(raw).data === undefined;
   await chain.rpc.call('anvil_dropAllTransactions', []);
-  // The block's time is past the end of the authorization.
+  // The block's time is after the authorization has expired.
   await chain.rpc.call('evm_increaseTime', [20]);
   await chain.mine();
   await facilitator.logged('settlement_nonce_filled');
   await expect.poll(() => minedBy(chain, facilitator.address)).toBe(before + 1);
   takes = () => true;
-  // The queue moves again, and nothing else is ever signed for the first.
+  // Later payments are mined again, and nothing else is ever signed for the first.
   const validLater = BigInt(Math.floor(systemClock.now() / 1000) + 300);
   const next = await signPayment(chain, { payer: buyerTwo, validBefore: validLater });
   expect((await settle(paymentBody(next))).body).toMatchObject({ success: true });

@@ -7,7 +7,7 @@ import type { CheckedSignature, Context } from './context.ts';
 import { Deferred, settleData, TransferRefused } from './outcomes.ts';
 import type { PaymentRequest } from './read-request.ts';
 
-/** unknown: the chain could not be read; says nothing about the payment. deferred: a settlement would be put off now. */
+/** unknown: the chain could not be read, which says nothing about the payment. deferred: a settlement would be postponed now. */
 export type Verdict =
   | { kind: 'valid' }
   | { kind: 'invalid'; reason: string }
@@ -23,10 +23,10 @@ const TOO_EARLY = 'invalid_exact_evm_payload_authorization_valid_after';
 const INSUFFICIENT_BALANCE = 'invalid_exact_evm_insufficient_balance';
 const SIMULATION_FAILED = 'invalid_exact_evm_transaction_simulation_failed';
 
-/** Seconds that must remain before an authorization expires: enough for a block. */
+/** An authorization must still be valid for this many seconds, which is enough for a block. */
 const SECONDS_LEFT = 6;
 
-/** Checks signature and terms, and rehearses a payment that has no transaction yet. Answers first what needs no rehearsal. */
+/** Checks signature and terms, and simulates a payment that has no transaction yet. Checks that need no simulation are answered first. */
 export async function verifyPayment(context: Context, request: PaymentRequest): Promise<Verdict> {
   try {
     const refusal = localRefusal(context, request);
@@ -47,7 +47,7 @@ export async function verifyPayment(context: Context, request: PaymentRequest): 
   }
 }
 
-/** Returns the error instead of throwing it: a wrong signature is reported before a failed transfer. */
+/** Returns the error instead of throwing it, because a wrong signature is reported before a failed transfer. */
 async function rehearseTransfer(
   { quoteGas }: Context,
   { authorization, signature }: PaymentRequest,
@@ -73,7 +73,7 @@ function localRefusal(context: Context, request: PaymentRequest): Verdict | null
   return reason === null ? null : { kind: 'invalid', reason };
 }
 
-/** Null if one of the next blocks can accept the authorization. */
+/** Returns null if one of the next blocks can accept the authorization. */
 export function timeRefusal({ clock }: Context, { authorization }: PaymentRequest): string | null {
   const now = Math.floor(clock.now() / 1000);
   if (authorization.validBefore < BigInt(now + SECONDS_LEFT)) return TOO_LATE;

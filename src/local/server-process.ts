@@ -3,7 +3,7 @@ import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync } 
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '../platform/clock.ts';
-import { endOf, endWithin, hasEnded } from '../platform/run-command.ts';
+import { hasEnded, waitForExit, waitForExitWithin } from '../platform/run-command.ts';
 import { systemEnvironment } from '../sdk/environment.ts';
 
 export interface ServerOptions {
@@ -45,7 +45,7 @@ export async function startServer(options: ServerOptions): Promise<ServerProcess
   });
   closeSync(log);
   child.channel?.unref();
-  const exited = endOf(child);
+  const exited = waitForExit(child);
   const server = { name, pid: child.pid ?? 0, exited, stop: () => stopServer(name, child, exited) };
   try {
     await waitUntilReady(child, options);
@@ -95,7 +95,7 @@ function lastLines(logFile: string): string {
 async function stopServer(name: string, child: ChildProcess, exited: Promise<void>): Promise<void> {
   if (hasEnded(child)) return;
   child.kill('SIGTERM');
-  await endWithin(exited, STOP_WITHIN_MS);
+  await waitForExitWithin(exited, STOP_WITHIN_MS);
   if (hasEnded(child)) return;
   child.kill('SIGKILL');
   await exited;

@@ -5,31 +5,31 @@ import { codeOf, isUnsupported, LockFailure } from './lock-failure.ts';
 import { isListenedAt, type Listener, listenAt } from './sockets.ts';
 
 /**
- * A lock of the previous version: a name in the kernel, or a socket elsewhere in the file system. Any user of the machine can take such a
- * name. It only keeps out processes of that version, and replaces the lock if the folder can hold none.
+ * The lock of the previous version: a name in the kernel, or a socket elsewhere in the file system. Any user of the machine can take such a
+ * name. It only keeps out processes of that version, and replaces the lock if the folder supports none.
  */
 export interface EarlierName {
-  /** In the abstract namespace on Linux, of a pipe on Windows. */
+  /** A name in the abstract namespace on Linux, or of a pipe on Windows. */
   name: string;
   /** Folder of the socket on other systems. */
   folder: string;
-  /** Sent to clients before the connection is closed. Without it the connection stays open. */
+  /** Sent to clients before their connection is closed. If omitted, connections stay open. */
   text?: string;
 }
 
 export interface NameOptions {
-  /** User ids: of this process, and of the folder around. */
+  /** Ids of the users that may own the lock: those of this process and of the surrounding folder. */
   owners: ReadonlySet<number>;
   until?: AbortSignal | undefined;
 }
 
 const POLL_MS = 25;
-/** A killed process may take a moment to end. */
+/** A killed process may take a moment to exit. */
 const TIMEOUT_MS = 250;
-/** Another user may replace sockets faster than we can inspect them. In this many attempts we would have met one of ours. */
+/** Another user may replace sockets faster than we can inspect them. Within this many attempts we would have found a socket of ours. */
 const MAX_CHANGES = 12;
 
-/** Returns null if another user listens there, or there are no such names. Throws if one of our processes may hold it. */
+/** Returns null if another user listens under the name, or the system has no such names. Throws if one of our processes may hold it. */
 export async function holdEarlierName(earlier: EarlierName, options: NameOptions): Promise<Listener | null> {
   const { until } = options;
   const seen = new Map<string, Holder>();
@@ -53,7 +53,7 @@ function failureOf(taken: Holder, { name }: EarlierName): LockFailure {
   return new LockFailure('held_out_of_sight', { path: name });
 }
 
-/** `unseen`: the owner cannot be found. `another`: it was not ours, and had changed hands by then. */
+/** `unseen`: the owner cannot be found. `another`: the socket was not ours, and a new one has replaced it since. */
 type Holder = { by: 'us'; pid: number | null } | { by: 'stranger' | 'unseen' | 'another' };
 
 async function tryName(
@@ -71,12 +71,12 @@ async function tryName(
   }
   if (platform === 'win32') return { by: 'us', pid: null };
   const inode = await inodeOf(name);
-  // It has just ended, or /proc does not show the list.
+  // The socket has just closed, or /proc does not show the list.
   if (inode === null) return { by: 'unseen' };
   const earlierAnswer = seen.get(inode);
   if (earlierAnswer !== undefined) return earlierAnswer;
   const taken = await findOwner(inode, owners);
-  // One of our processes may have listened when the search began, and have ended since.
+  // When the search began, one of our processes may have listened that has exited since.
   if (taken.by === 'stranger' && (await inodeOf(name)) !== inode) return { by: 'another' };
   seen.set(inode, taken);
   return taken;
@@ -88,10 +88,10 @@ async function checkSocketFile(path: string): Promise<Holder | null> {
   return isOurs && (await isListenedAt(path)) ? { by: 'us', pid: null } : null;
 }
 
-/** A line of /proc/net/unix for a listening socket at an abstract name: number, references, protocol, flags, type, state, inode, path. */
+/** A line of /proc/net/unix for a listening socket with an abstract name: number, references, protocol, flags, type, state, inode, path. */
 const LISTENING = /^[0-9a-f]+: [0-9A-F]+ [0-9A-F]+ 00010000 [0-9A-F]+ [0-9A-F]+ +(\d+) @(.*)$/;
 
-/** Returns the inode of the socket that listens at an abstract name, or null. */
+/** Returns the inode of the socket that listens under an abstract name, or null. */
 async function inodeOf(name: string): Promise<string | null> {
   for (const line of (await readFile('/proc/net/unix', 'utf8').catch(() => '')).split('\n')) {
     const [, inode, path] = LISTENING.exec(line) ?? [];
@@ -100,20 +100,20 @@ async function inodeOf(name: string): Promise<string | null> {
   return null;
 }
 
-/** The process namespace that a system starts with. It shows every process. */
+/** The initial process namespace, which shows every process. */
 const ALL_PROCESSES = 'pid:[4026531836]';
 
-/** Finds the process that has a socket. A process may inspect those of its own user, and root all of them, unless that was denied. */
+/** Finds the process that has the socket open. A process may inspect those of its own user, and root all, unless the system denies it. */
 async function findOwner(inode: string, owners: ReadonlySet<number>): Promise<Holder> {
   let isHidden = (await readlink('/proc/self/ns/pid').catch(() => '')) !== ALL_PROCESSES;
   for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
     const uid = await userOf(pid);
     const isOurs = uid !== null && owners.has(uid);
-    // If we see all of our processes and none has the socket, it belongs to a stranger.
+    // If we can see all of our processes and none has the socket, it belongs to a stranger.
     if (!isOurs && !isHidden) continue;
     const has = await hasSocket(pid, inode);
     if (has === true) return isOurs ? { by: 'us', pid: Number(pid) } : { by: 'stranger' };
-    // A program with extra capabilities hides from its own user too.
+    // A program with extra capabilities is hidden from its own user too.
     if (has === null && isOurs && pid !== String(process.pid) && (await isNode(pid))) isHidden = true;
   }
   return { by: isHidden ? 'unseen' : 'stranger' };
@@ -125,7 +125,7 @@ async function userOf(pid: string): Promise<number | null> {
   return effective === undefined ? null : Number(effective);
 }
 
-/** Returns null if we may not look into the process. */
+/** Returns null if we may not inspect the process. */
 async function hasSocket(pid: string, inode: string): Promise<boolean | null> {
   const folder = `/proc/${pid}/fd`;
   const names = await readdir(folder).catch((error: unknown) => (codeOf(error) === 'EACCES' ? null : []));

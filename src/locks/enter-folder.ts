@@ -6,20 +6,20 @@ import { codeOf, LockFailure } from './lock-failure.ts';
 
 export interface LockFolder {
   path: string;
-  /** User ids that may own it: this process, the folder around, and root. */
+  /** Ids of the users that may own the folder: those of this process, of the surrounding folder, and root. */
   owners: ReadonlySet<number>;
 }
 
 /**
  * Runs `act` with a path to the folder that is short enough for sockets and valid until `act` returns. Throws `foreign` if another user
- * made the folder, `unsupported` if its mode does not protect it, and errors of the file system.
+ * created the folder, `unsupported` if its mode does not protect it, and errors of the file system.
  */
 export async function enterFolder<T>({ path, owners }: LockFolder, act: (at: string) => Promise<T>): Promise<T> {
   const folder = await openFolder(path);
   try {
     const { uid, mode } = await folder.stat();
     if (!owners.has(uid)) throw new LockFailure('foreign', { path });
-    // The folder may be a copy without modes, or on a file system without them.
+    // The folder may be a copy that lost its mode, or on a file system without modes.
     if ((mode & 0o077) !== 0 && uid === process.getuid?.()) await folder.chmod(0o700);
     if (((await folder.stat()).mode & 0o022) !== 0) throw new LockFailure('unsupported', { path });
     // Refers to this folder even if its path is replaced.
@@ -40,9 +40,9 @@ async function openFolder(path: string): Promise<FileHandle> {
   }
 }
 
-/** Shortest limit of any system for the path of a socket, without the closing zero. */
+/** The lowest limit of any system for the path of a socket, without the terminating zero. */
 const MAX_PATH_BYTES = 103;
-/** Longest name of a socket, with the slash before it. */
+/** Longest name of a socket, including the slash before it. */
 const MAX_NAME_BYTES = 40;
 
 async function withShortPath<T>(folder: string, act: (short: string) => Promise<T>): Promise<T> {

@@ -6,11 +6,12 @@ import { codeOf, LockFailure } from './lock-failure.ts';
 import { isListenedAt, type Listener, listenAt, waitForEnd } from './sockets.ts';
 
 /*
- * A lock is a folder with mode 0700. A process that wants it listens at a socket in it, under an id that is never used again. The kernel
- * ends the listening with the process, so a dead id stays dead. The link `holder` points to the id of the holder. If that one is dead, the
- * next process makes the link `after-<dead id>` to its own id. If two try, the second finds the name taken, so each id has at most one
- * successor. The last live id of this chain from `holder` has the lock: it points `holder` to itself and cleans up. A late process may have
- * linked behind an id that was cleaned up meanwhile, and is then not in the chain. So each checks again after linking, and undoes a late link.
+ * A lock is a folder with mode 0700. A process that wants the lock listens on a socket in the folder, under an id that is never reused. The
+ * kernel stops the listening when the process exits, so a dead id stays dead. The link `holder` points to the id of the holder. If that id
+ * is dead, the next process creates the link `after-<dead id>`, pointing to its own id. If two processes try, the second finds that the
+ * link exists, so each id has at most one successor. The last live id of the chain that starts at `holder` has the lock. Its process points
+ * `holder` to itself and cleans up. A slow process may have linked after an id that was cleaned up meanwhile, and is then not in the chain.
+ * So each process checks the chain again after linking, and removes a link that came too late.
  */
 const HOLDER = 'holder';
 /** Process id and 96 random bits. */
@@ -20,15 +21,15 @@ export interface Lock {
   release(): Promise<void>;
 }
 
-interface Busy {
+interface HeldLock {
   id: string;
   pid: number;
 }
 
-/** The folder may vanish this often in a row, because the previous holder deletes it. */
+/** The folder may disappear this often in a row, because the previous holder deletes it. */
 const MAX_MISSES = 50;
 
-/** Waits until the signal; without one a held lock is refused at once. Throws `LockFailure` and errors of the file system. */
+/** Waits until `until` is aborted. Without it, a held lock is refused at once. Throws `LockFailure` and errors of the file system. */
 export async function takeFolderLock(folder: LockFolder, until?: AbortSignal): Promise<Lock> {
   for (let misses = 0; ; ) {
     try {
@@ -41,7 +42,7 @@ export async function takeFolderLock(folder: LockFolder, until?: AbortSignal): P
       }
       misses = 0;
     } catch (error) {
-      // A socket in a deleted folder is refused with EACCES.
+      // Listening in a deleted folder fails with EACCES.
       if (!['ENOENT', 'EACCES'].includes(codeOf(error))) throw error;
       misses += 1;
       if (misses > MAX_MISSES) throw new LockFailure('unsupported', { path: folder.path, cause: error });
@@ -56,7 +57,7 @@ async function makeFolder(path: string): Promise<void> {
 }
 
 /** Returns null if another process was faster, or has just released the lock. */
-async function tryLock(folder: LockFolder, at: string): Promise<Lock | Busy | null> {
+async function tryLock(folder: LockFolder, at: string): Promise<Lock | HeldLock | null> {
   const last = await findLast(at);
   if (last !== null && (await isAlive(at, last, folder))) return { id: last, pid: Number.parseInt(last, 10) };
   const own = await openSocket(at);
@@ -64,8 +65,8 @@ async function tryLock(folder: LockFolder, at: string): Promise<Lock | Busy | nu
   try {
     const isMade = await makeLink(own.id, link);
     if (isMade && (await findLast(at)) === own.id) {
-      if (last !== null) await leadToOwn(at, own.id);
-      await clearUp(at, own.id, folder);
+      if (last !== null) await pointHolderTo(at, own.id);
+      await cleanUp(at, own.id, folder);
       return lockOf(folder, own);
     }
     if (isMade) await rm(link, { force: true });
@@ -81,12 +82,12 @@ function lockOf({ path }: LockFolder, own: OwnSocket): Lock {
   return {
     release: async () => {
       try {
-        // While this process listens, nobody else may move `holder`. Somebody may have deleted and remade it by hand.
+        // While this process listens, no other process may move `holder`. But somebody may have deleted and recreated it by hand.
         if ((await readId(join(path, HOLDER))) === own.id) await rm(join(path, HOLDER), { force: true });
       } finally {
         await closeSocket(path, own);
       }
-      // If others are in the folder, the last one deletes it.
+      // If others are using the folder, the last one deletes it.
       await rmdir(path).catch(() => {});
     },
   };
@@ -94,7 +95,7 @@ function lockOf({ path }: LockFolder, own: OwnSocket): Lock {
 
 const successorLink = (id: string): string => `after-${id}`;
 
-/** Returns the last id of the chain from `holder`, or null. */
+/** Returns the last id of the chain that starts at `holder`, or null. */
 async function findLast(at: string): Promise<string | null> {
   let last: string | null = null;
   for (let id = await readId(join(at, HOLDER)); id !== null; id = await readId(join(at, successorLink(id)))) last = id;
@@ -136,7 +137,7 @@ interface OwnSocket {
   listener: Listener;
 }
 
-/** Renames the socket to its id only once it listens: an id without a listener counts as dead. */
+/** Gives the socket its id as name only once it listens, because an id without a listener counts as dead. */
 async function openSocket(at: string): Promise<OwnSocket> {
   const id = `${process.pid}-${randomBytes(12).toString('hex')}`;
   const fresh = join(at, `${id}.new`);
@@ -156,14 +157,14 @@ async function closeSocket(at: string, { id, listener }: OwnSocket): Promise<voi
   await rm(join(at, id), { force: true });
 }
 
-async function leadToOwn(at: string, own: string): Promise<void> {
+async function pointHolderTo(at: string, own: string): Promise<void> {
   const temporary = join(at, `${own}.link`);
   await symlink(own, temporary);
   await rename(temporary, join(at, HOLDER));
 }
 
-/** Deletes what dead or late processes left. `holder` already points to our own id. */
-async function clearUp(at: string, own: string, folder: LockFolder): Promise<void> {
+/** Deletes what dead or slow processes left behind. Call it once `holder` points to our own id. */
+async function cleanUp(at: string, own: string, folder: LockFolder): Promise<void> {
   for (const name of await readdir(at)) {
     if (name === HOLDER || name === own) continue;
     const isSocket = ID.test(name) || name.endsWith('.new');

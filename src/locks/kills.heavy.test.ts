@@ -1,7 +1,4 @@
-/**
- * Many processes take one lock again and again, and are stopped and killed at random. Two never hold it at once, and the next one always
- * gets it.
- */
+/** Many processes take one lock repeatedly and are paused and killed at random. Two may never hold it at once, and the next must get it. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFileSync, readFileSync } from 'node:fs';
@@ -17,7 +14,7 @@ import { systemRandom } from '../platform/random.ts';
 import { takeLock } from './take-lock.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../test/support/lock-program.ts', import.meta.url));
-/** Seeds the choice of kills. It is printed, and can be set in the environment to repeat a run. */
+/** Seed for the choice of kills. It is printed, and can be set in the environment to repeat a run. */
 const SEED = Number(process.env['OPENAISLE_KILLS_SEED'] ?? systemRandom.bytes(4).readUInt32BE());
 const PROCESSES = 8;
 const SECONDS = Number(process.env['OPENAISLE_LOCK_SECONDS'] ?? 15);
@@ -37,11 +34,11 @@ afterEach(async () => {
 interface Passed {
   entered: number;
   takenOver: number;
-  /** Processes that entered while another live one was inside. */
+  /** Processes that entered while another live process was inside. */
   together: string[];
 }
 
-/** The kernel orders appended lines. A killed process writes nothing more, so its lines came before its end. */
+/** The kernel orders appended lines. A killed process writes nothing more, so its lines precede its kill. */
 function readJournal(journal: string): Passed {
   const passed: Passed = { entered: 0, takenOver: 0, together: [] };
   let inside: string | null = null;
@@ -78,13 +75,13 @@ test('of many processes that are stopped and killed at random never two have the
     await systemClock.sleep(dice.number(250));
     const child = dice.pick([...running]);
     if (dice.chance(0.5)) {
-      // Stops it, perhaps while it takes the lock, so that it is late.
+      // Pause it, possibly mid-acquire, so that it resumes late.
       child.kill('SIGSTOP');
       await systemClock.sleep(dice.number(60));
       child.kill('SIGCONT');
       continue;
     }
-    // Recorded first: the process may be gone from here on.
+    // Record the kill first, because the process may be gone from here on.
     appendFileSync(journal, `kill ${child.pid}\n`);
     child.kill('SIGKILL');
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
@@ -104,7 +101,7 @@ test('of many processes that are stopped and killed at random never two have the
   expect(passed.together).toEqual([]);
   expect(passed.entered).toBeGreaterThan(50);
   expect(passed.takenOver).toBeGreaterThan(5);
-  // Whatever dead processes left, the next one gets the lock at once and cleans up.
+  // Whatever dead processes left behind, the next one gets the lock at once and cleans up.
   await (await takeLock(placeOf(folder))).release();
   expect(await readdir(folder)).toEqual(['journal']);
 }, 120_000);

@@ -1,17 +1,17 @@
 export type WhyNotLocked =
-  /** Another process holds it. */
+  /** Another process holds the lock. */
   | 'held'
-  /** A process of the previous version holds it. */
+  /** A process of the previous version holds the lock. */
   | 'held_by_earlier'
-  /** The name of the previous version is taken, and we may not see by whom. */
+  /** The name of the previous version is taken, and we may not see by which process. */
   | 'held_out_of_sight'
-  /** Another user owns what stands at its path. */
+  /** Another user owns the file at the lock's path. */
   | 'foreign'
   /** The system supports no lock there. */
   | 'unsupported';
 
 interface Details {
-  /** The process that holds it, if known. */
+  /** The process that holds the lock, if known. */
   pid?: number | null;
   /** The file in the way, or the taken name. */
   path?: string;
@@ -36,7 +36,7 @@ export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : '';
 }
 
-/** Errors of systems without sockets or links there: a sandbox, a read-only or full disk, a file system without them. */
+/** Errors of systems without sockets or links at that place: a sandbox, a read-only or full disk, a file system that lacks them. */
 const UNSUPPORTED = new Set([
   ...['EPERM', 'EACCES', 'EROFS', 'ENOSPC', 'EDQUOT', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP', 'EINVAL'],
   ...['ENAMETOOLONG', 'EAFNOSUPPORT', 'EPROTONOSUPPORT'],

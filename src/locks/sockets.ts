@@ -3,14 +3,14 @@ import { connect, createServer, type Socket } from 'node:net';
 import { codeOf } from './lock-failure.ts';
 
 export interface Listener {
-  /** Ends all connections too. */
+  /** Also ends all connections. */
   close(): Promise<void>;
 }
 
-/** More connections wait in the backlog of the system. Normal use never reaches this. */
+/** Further connections wait in the system's backlog. Normal use never reaches this number. */
 const MAX_CONNECTIONS = 200;
 
-/** Keeps connections open until the end, or sends `text` and closes them. Reads nothing. Throws errors of the system. */
+/** Keeps connections open until `close`, or sends `text` and closes each one. Reads nothing. Throws errors of the system. */
 export async function listenAt(path: string, text?: string): Promise<Listener> {
   const connections = new Set<Socket>();
   const server = createServer((socket) => {
@@ -37,7 +37,7 @@ export async function listenAt(path: string, text?: string): Promise<Listener> {
   };
 }
 
-/** Returns true if a process listens there, or if that cannot be told. */
+/** Returns true if a process listens on the socket, or if we cannot tell. */
 export function isListenedAt(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ path });
@@ -49,7 +49,7 @@ export function isListenedAt(path: string): Promise<boolean> {
   });
 }
 
-/** Waits until nobody listens at this socket. A holder keeps connections open until its end, so no polling is needed. */
+/** Waits until nobody listens on this socket. A holder keeps connections open until it exits, so no polling is needed. */
 export function waitForEnd(path: string, until: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const socket = connect({ path });

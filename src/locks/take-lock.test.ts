@@ -55,8 +55,8 @@ const whyNot = (): Promise<unknown> =>
     (error: { why?: string }) => error.why ?? error,
   );
 
-/** A process that only listens at a path; `\0` begins a name of the kernel. For another user it drops its rights first. */
-async function listener(path: string, uid = 0): Promise<ChildProcess> {
+/** Starts a process that only listens at a path. A leading `\0` means a name in the kernel. To become another user, it drops its rights. */
+async function startListener(path: string, uid = 0): Promise<ChildProcess> {
   const drop = uid === 0 ? '' : `process.setgroups([]); process.setgid(${uid}); process.setuid(${uid});`;
   const program = `${drop} require('node:net').createServer().listen(${JSON.stringify(path)}, () => console.log('up'))`;
   const child = spawn(process.execPath, ['-e', program], { cwd: '/', stdio: ['ignore', 'pipe', 'inherit'] });
@@ -64,8 +64,8 @@ async function listener(path: string, uid = 0): Promise<ChildProcess> {
   await once(child.stdout, 'data');
   return child;
 }
-/** A process of another user that replaces the socket behind a kernel name a thousand times a second. */
-async function changer(of: string): Promise<ChildProcess> {
+/** Starts a process of another user that replaces the socket behind a kernel name a thousand times a second. */
+async function startChanger(of: string): Promise<ChildProcess> {
   const listen = `server = net.createServer().on('error', () => {}).listen(${JSON.stringify(`\0${of}`)})`;
   const program = `process.setgroups([]); process.setgid(65534); process.setuid(65534); const net = require('node:net');
     let server; ${listen}; setInterval(() => { server.close(); ${listen}; }, 1); setTimeout(() => console.log('up'), 50)`;
@@ -81,11 +81,11 @@ async function kill(child: ChildProcess): Promise<void> {
 
 const idOf = (child: ChildProcess): string => `${child.pid}-${systemRandom.bytes(12).toString('hex')}`;
 
-/** A process that holds the lock as ours do, until it is killed. */
-async function holder(): Promise<{ child: ChildProcess; id: string }> {
+/** Starts a process that holds the lock as ours do, until it is killed. */
+async function startHolder(): Promise<{ child: ChildProcess; id: string }> {
   await mkdir(at(), { recursive: true, mode: 0o700 });
   const fresh = at('fresh');
-  const child = await listener(fresh);
+  const child = await startListener(fresh);
   const id = idOf(child);
   await rename(fresh, at(id));
   await symlink(id, at('holder'));
@@ -102,7 +102,7 @@ test('a lock is held by one, names the process that holds it, and leaves nothing
 });
 
 test('a stopped process keeps it, a killed one does not, and what that one left is taken away by the next', async () => {
-  const { child } = await holder();
+  const { child } = await startHolder();
   child.kill('SIGSTOP');
   await expect(take()).rejects.toMatchObject({ why: 'held', pid: child.pid });
   const waiting = mustTake(AbortSignal.timeout(20_000));
@@ -114,9 +114,9 @@ test('a stopped process keeps it, a killed one does not, and what that one left 
 });
 
 test('a process that was killed while it took over is no obstacle either, and one that lives is', async () => {
-  const { child: first, id } = await holder();
+  const { child: first, id } = await startHolder();
   await kill(first);
-  const second = await listener(at('fresh'));
+  const second = await startListener(at('fresh'));
   const next = idOf(second);
   await rename(at('fresh'), at(next));
   await symlink(next, at(`after-${id}`));
@@ -127,10 +127,10 @@ test('a process that was killed while it took over is no obstacle either, and on
 });
 
 test('who makes a link behind what was cleared up meanwhile has no lock', async () => {
-  const { child: dead, id } = await holder();
+  const { child: dead, id } = await startHolder();
   await kill(dead);
   const lock = await mustTake();
-  const late = await listener(at('fresh'));
+  const late = await startListener(at('fresh'));
   const own = idOf(late);
   await rename(at('fresh'), at(own));
   await symlink(own, at(`after-${id}`));
@@ -172,7 +172,7 @@ test('a socket of a third user in a copy of open mode is no holder, and the mode
   await mkdir(at(), { mode: 0o777 });
   await chmod(at(), 0o777);
   await chmod(folder, 0o755);
-  const child = await listener(at('fresh'), 65_534);
+  const child = await startListener(at('fresh'), 65_534);
   const id = idOf(child);
   await rename(at('fresh'), at(id));
   await symlink(id, at('holder'));
@@ -184,7 +184,7 @@ test('a socket of a third user in a copy of open mode is no holder, and the mode
 test('a lock that was deleted by hand and taken by another is not given up with the first', async () => {
   const first = await mustTake();
   await rm(at(), { recursive: true });
-  const { child, id } = await holder();
+  const { child, id } = await startHolder();
   await first.release();
   expect(await readlink(at('holder')).catch(() => null)).toBe(id);
   await expect(take()).rejects.toMatchObject({ why: 'held', pid: child.pid });
@@ -193,13 +193,13 @@ test('a lock that was deleted by hand and taken by another is not given up with 
 test.runIf(platform === 'linux')(
   'a process of the version before keeps it until its end; another user that has its name does not',
   async () => {
-    const ours = await listener(`\0${name}`);
+    const ours = await startListener(`\0${name}`);
     await expect(take()).rejects.toMatchObject({ why: 'held_by_earlier', pid: ours.pid });
     expect(await readdir(folder)).toEqual([]);
     const waiting = mustTake(AbortSignal.timeout(20_000));
     await kill(ours);
     await (await waiting).release();
-    const stranger = await listener(`\0${name}`, 65_534);
+    const stranger = await startListener(`\0${name}`, 65_534);
     const lock = await mustTake();
     await expect(take()).rejects.toMatchObject({ why: 'held', pid: process.pid });
     await kill(stranger);
@@ -212,7 +212,7 @@ test.runIf(platform === 'linux')(
   async () => {
     const [owner, stranger] = [43_210, 65_534];
     await chown(folder, owner, owner);
-    await listener(`\0${name}`, stranger);
+    await startListener(`\0${name}`, stranger);
     const place = { folder, name: '.lock', earlier: { name, folder } };
     const program = `const { takeLock } = await import(${JSON.stringify(new URL('./take-lock.ts', import.meta.url).href)});
     process.setgroups([]); process.setgid(${owner}); process.setuid(${owner});
@@ -234,7 +234,7 @@ test.runIf(platform === 'linux')(
 test.runIf(platform === 'linux')(
   'nor does one that changes the socket behind the name all the time',
   async () => {
-    await changer(name);
+    await startChanger(name);
     for (let round = 0; round < 3; round += 1) await (await mustTake()).release();
   },
   60_000,

@@ -7,20 +7,20 @@ import { isUnsupported, LockFailure } from './lock-failure.ts';
 export type { Lock } from './folder-lock.ts';
 
 export interface LockPlace {
-  /** Holds the lock. Users who may write here may take the lock; others may not. */
+  /** Contains the lock. Only users who may write to this folder can take the lock. */
   folder: string;
   name: string;
   earlier: EarlierName;
 }
 
 /**
- * Takes a lock that one process at a time can hold, among all that see the folder, until it is released or the process dies. The next
- * holder cleans up after a dead one. Waits until the signal; without a signal a held lock is refused at once. Does not work across
- * machines. Throws `LockFailure`, and an error of the file system if the folder is missing.
+ * Takes a lock that only one of the processes that see the folder can hold, until it is released or its process dies. The next holder
+ * cleans up after a dead one. Waits until the signal is aborted; without a signal, a held lock is refused at once. Does not work across
+ * machines. Throws `LockFailure`, or an error of the file system if the folder is missing.
  */
 export async function takeLock({ folder, name, earlier }: LockPlace, until?: AbortSignal): Promise<Lock> {
   const owners = new Set([(await stat(folder)).uid, process.getuid?.() ?? 0]);
-  // Root may do everything anyway, so its locks count.
+  // Root may do everything anyway, so locks that root owns count.
   const inFolder = await takeInFolder({ path: join(folder, name), owners: new Set([0, ...owners]) }, until);
   try {
     const earlierLock = await holdEarlierName(earlier, { owners, until });
@@ -37,7 +37,7 @@ export async function takeLock({ folder, name, earlier }: LockPlace, until?: Abo
   }
 }
 
-/** Returns null if the folder can hold no lock. Then only the name protects, as in the previous version. */
+/** Returns null if the folder supports no lock. Then only the name protects, as in the previous version. */
 async function takeInFolder(folder: Parameters<typeof takeFolderLock>[0], until?: AbortSignal): Promise<Lock | null> {
   if (process.platform === 'win32') return null;
   try {

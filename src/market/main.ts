@@ -1,7 +1,7 @@
 import { ConfigError } from '../platform/config.ts';
 import { crashAt, readCrash, warnOfCrash } from '../platform/crash-points.ts';
 import { createLog, type Log } from '../platform/log.ts';
-import { runInFront } from '../platform/shutdown.ts';
+import { runInForeground } from '../platform/shutdown.ts';
 import { readMarketConfig } from './config.ts';
 import type { CrashPoint, MarketConfig } from './context.ts';
 import { type MarketRun, runMarket } from './start.ts';
@@ -41,7 +41,7 @@ async function main(): Promise<void> {
 
 /** Runs the first process, and ends it if all its workers fail. */
 async function runMarketInFront(start: () => Promise<MarketRun>, log: Log, drainMs: number): Promise<void> {
-  const { run, shutdown } = await runInFront(start, { site: 'market', log, drainMs });
+  const { run, shutdown } = await runInForeground(start, { site: 'market', log, drainMs });
   void run.failed.then(async () => {
     if (shutdown.isStopping()) return;
     log.error('workers_failed', {

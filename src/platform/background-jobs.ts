@@ -3,7 +3,7 @@ import type { Database } from './database/database.ts';
 import type { Log } from './log.ts';
 
 export interface SingleFlight<T> {
-  /** Runs once more, beginning after this call: a run under way may have looked too early. */
+  /** Starts a run after this call, because a run that is already active may have read older data. */
   fresh(): Promise<T>;
   /** Resolves when no run is active or queued; never rejects. */
   ended(): Promise<void>;
@@ -14,13 +14,13 @@ export interface Pace {
   clock: Clock;
   /** Average time from the start of one run to the start of the next. */
   everyMs: number;
-  /** Burst: this many runs may start without a pause. An idle period restores them. */
+  /** Burst size: this many runs may start without a pause. Idle time restores it. */
   atOnce: number;
-  /** While `now()` is true, `everyMs` of this applies and no burst is allowed: each run then causes much other work. */
+  /** While `now()` is true, this `everyMs` applies without bursts, because each run then causes much other work. */
   atTimes?: { everyMs: number; now(): boolean };
 }
 
-/** Joins concurrent calls: one run is active and at most one is queued, which all calls meanwhile share. */
+/** Joins concurrent calls. At most one run is active and one queued; all calls made during a run share the queued one. */
 export function createSingleFlight<T>(run: () => Promise<T>, pace: Pace | null = null): SingleFlight<T> {
   const pauseMs = pace === null ? () => 0 : createPauses(pace);
   let running: Promise<T> | null = null;
@@ -53,13 +53,13 @@ export function createSingleFlight<T>(run: () => Promise<T>, pace: Pace | null =
   };
 }
 
-/** Returns a function that gives the delay of the next run. Call it once for each run. */
+/** Returns a function that gives the delay of the next run. Call the function once for each run. */
 function createPauses({ clock, atTimes, ...usually }: Pace): () => number {
   let dueMs = Number.NEGATIVE_INFINITY;
   return () => {
     const now = clock.now();
     const { everyMs, atOnce } = atTimes?.now() ? { ...atTimes, atOnce: 1 } : usually;
-    // If the clock was put back or stands still, no run is delayed by more than one pause.
+    // If the clock is set back or stops, no run may be delayed by more than a full burst of pauses.
     dueMs = Math.min(Math.max(dueMs, now), now + atOnce * everyMs);
     const waitMs = Math.max(0, dueMs - now - (atOnce - 1) * everyMs);
     dueMs += everyMs;
@@ -67,11 +67,10 @@ function createPauses({ clock, atTimes, ...usually }: Pace): () => number {
   };
 }
 
-/** Longest time a job stays without a leader after its leader has died. */
+/** Longest time until another process notices that the leader has died. */
 const TRY_EVERY_MS = 1_000;
 
 export interface SingletonJob {
-  /** Starts trying to become the leader. */
   start(): void;
   /** Aborts the run, waits for it to end and releases the lock. */
   stop(): Promise<void>;
@@ -84,22 +83,22 @@ interface SingletonJobOptions {
   clock: Clock;
   log: Log;
   name: string;
-  /** The leader's work. Return soon after the signal is aborted. It must be harmless if two processes do it at once. */
+  /** The leader's work. Must return soon after the signal is aborted, and be safe if two processes run it at once. */
   run(signal: AbortSignal): Promise<void>;
 }
 
 /**
- * Runs a job in one process of all that share the database. The leader holds a session lock: it has no expiry, and PostgreSQL releases it
- * when the leader dies or loses its connection.
+ * Runs a job in only one of the processes that share the database. The leader holds a session lock, which never expires: PostgreSQL
+ * releases it when the leader dies or loses its connection.
  */
 export function createSingletonJob({ database, clock, log, name, run }: SingletonJobOptions): SingletonJob {
   const stopping = new AbortController();
   let leadership: AbortSignal | null = null;
   let loop: Promise<void> | null = null;
-  let failing = false;
+  let isFailing = false;
 
   const runAsLeader = async (lost: AbortSignal): Promise<void> => {
-    failing = false;
+    isFailing = false;
     const signal = AbortSignal.any([lost, stopping.signal]);
     // `stop` was called while the lock was requested.
     if (signal.aborted) return;
@@ -118,9 +117,9 @@ export function createSingletonJob({ database, clock, log, name, run }: Singleto
       try {
         await database.withAdvisoryLock(`duty:${name}`, runAsLeader);
       } catch (error) {
-        // Logs once for a whole outage.
-        if (!failing) log.error('job_failed', { name, error });
-        failing = true;
+        // Log once per outage.
+        if (!isFailing) log.error('job_failed', { name, error });
+        isFailing = true;
       }
       await clock.sleep(TRY_EVERY_MS, stopping.signal);
     }
@@ -141,11 +140,10 @@ export function createSingletonJob({ database, clock, log, name, run }: Singleto
 interface RepeatedTask {
   name: string;
   act(): Promise<unknown>;
-  /** Pause between two rounds. */
   everyMs: number;
 }
 
-/** Repeats a task until the signal is aborted. A failure is logged, and the next round tries again. */
+/** Repeats a task until the signal is aborted. Logs a failure and tries again in the next round. */
 export async function repeatTask(
   { clock, log }: { clock: Clock; log: Log },
   { name, act, everyMs }: RepeatedTask,

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { judgeShare, keptOf, needsKept, type Share, type ShareUse, SLOTS } from './budget-share.ts';
+import { judgeShare, keptUnits, needsKept, type Share, type ShareUse, SLOTS } from './budget-share.ts';
 
 const HOUR: Share = { limit: 300, windowMs: 3_600_000, newcomerUnits: 1 };
 
-/** The counts of one window and its asks, as a process keeps them. */
+/** Simulates the counters that a process keeps for one window. */
 function window(share: Share, draw: () => number) {
   const used = new Map<string, number>();
   const asks = new Map<string, number>();
@@ -52,7 +52,7 @@ const client = (supernet: number, site: number, network: number) => ({
   supernet: `${supernet}`,
 });
 
-/** A seeded generator, so that a failure can be repeated. */
+/** Seeded random numbers, so that a failure can be reproduced. */
 function chanceOf(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -83,7 +83,7 @@ describe('a share', () => {
         for (const [at, { supernet, site, network, units }] of asks.entries())
           counts.ask(client(supernet, site, network), (share.windowMs * at) / (asks.length + 1), units);
         expect(counts.total()).toBeLessThanOrEqual(share.limit);
-        const most = Math.max(share.newcomerUnits, keptOf(share.limit) / 8);
+        const most = Math.max(share.newcomerUnits, keptUnits(share.limit) / 8);
         for (let supernet = 0; supernet <= 12; supernet += 1)
           expect(counts.of(`supernet ${supernet}`)).toBeLessThanOrEqual(most);
       }),
@@ -97,7 +97,7 @@ describe('a share', () => {
         const counts = window(HOUR, chanceOf(seed));
         for (let network = 0; network < 400; network += 1)
           counts.ask(client(1, network % 7, network), HOUR.windowMs * when);
-        // The kept part becomes free slot by slot: until the next slot it may be used up.
+        // The reserved part is released slot by slot, so it may be used up until the next slot.
         const next = HOUR.windowMs * (when + 2 / SLOTS);
         expect([0, 1, 2].some((time) => counts.ask(client(2, 0, 0), next + time))).toBe(true);
       }),
@@ -121,7 +121,7 @@ describe('a share', () => {
       }
       return true;
     });
-    // 21 supernets share 75 units: nine of ten get theirs, and no supernet is refused for good.
+    // 21 supernets share 75 units. About nine in ten get a unit in each run, and no supernet is refused with every seed.
     expect(shutOut.length, `shut out with seeds ${shutOut.join(', ')}`).toBeLessThan(seeds.length / 5);
   });
 

@@ -1,15 +1,15 @@
 import { Refusal, type RefusalOptions } from './refusal.ts';
 
-/** Divisor: this part of a budget is kept for newcomers. */
+/** Divisor: one quarter of a budget is reserved for newcomers. */
 const KEPT_PART = 4;
-/** Divisor: one supernet's share of the kept part. */
+/** Divisor: one supernet may use an eighth of the reserved part. */
 const SUPERNET_PART = 8;
-/** Divisor: one site's share of its supernet's. */
+/** Divisor: one site may use a quarter of its supernet's share. */
 const SITE_PART = 4;
-/** The kept part becomes available in this many steps, so that the fastest clients do not take all of it when the window begins. */
+/** The reserved part is released in this many steps, so that the fastest clients cannot take all of it when the window begins. */
 export const SLOTS = 30;
 
-/** A budget that all clients share in a window. */
+/** A budget that all clients share within a window. */
 export interface Share {
   limit: number;
   windowMs: number;
@@ -17,52 +17,52 @@ export interface Share {
   newcomerUnits: number;
 }
 
-/** Units used so far. Supernet, site and network are the client's. */
+/** Units used so far in this window. Supernet, site and network are those of the requesting client. */
 export interface ShareUse {
-  /** Units of the part that anybody may use. */
+  /** Units used of the part that anybody may use. */
   open: number;
   kept: number;
   network: number;
   siteKept: number;
   supernetKept: number;
-  /** Supernets that asked for the kept part in this step or the last, and how often this one asked. */
+  /** Number of supernets that asked for the reserved part in this step or the last. */
   supernetsAsking: number;
   asksOfSupernet: number;
 }
 
 export interface ShareRequest {
   units: number;
-  /** Since the window began. */
+  /** Time since the window began. */
   elapsedMs: number;
 }
 
-/** The part it comes from, or when to ask again. */
+/** Which part of the budget serves the request, or when to retry. */
 export type ShareVerdict = { part: 'open' | 'kept' } | { part: null; retryAfterMs: number };
 
 export function slotMs({ windowMs }: Pick<Share, 'windowMs'>): number {
   return windowMs / SLOTS;
 }
 
-/** Units kept for newcomers; 0 if the budget is too small to divide. */
-export function keptOf(limit: number): number {
+/** Units reserved for newcomers. 0 if the budget is too small to divide. */
+export function keptUnits(limit: number): number {
   return Math.floor(limit / KEPT_PART);
 }
 
-/** True if only the kept part can serve this request. The caller then counts it as an ask. */
+/** True if only the reserved part can serve this request. The caller then counts the request for the lottery. */
 export function needsKept(share: Share, use: ShareUse, { units }: ShareRequest): boolean {
-  return use.open + units > share.limit - keptOf(share.limit);
+  return use.open + units > share.limit - keptUnits(share.limit);
 }
 
 /**
- * Most of a budget is first come, first served. The rest is kept for newcomers, with a limit for each site and supernet. When more ask
- * than there is, it draws lots: each supernet has the same chance. `draw` is uniform in [0, 1).
+ * Serves most of a budget first come, first served. The rest is reserved for newcomers, with limits for each site and supernet. If more
+ * clients ask than units are free, a lottery gives each supernet the same chance. `draw` is uniform in [0, 1).
  */
 export function judgeShare(share: Share, use: ShareUse, request: ShareRequest, draw: () => number): ShareVerdict {
   const { limit, windowMs, newcomerUnits } = share;
   const { units, elapsedMs } = request;
   if (!needsKept(share, use, request)) return { part: 'open' };
   const atEnd = { part: null, retryAfterMs: windowMs - elapsedMs };
-  const kept = keptOf(limit);
+  const kept = keptUnits(limit);
   const supernetMost = Math.max(newcomerUnits, Math.floor(kept / SUPERNET_PART));
   const siteMost = Math.max(newcomerUnits, Math.floor(supernetMost / SITE_PART));
   const isNewcomer = use.network + units <= newcomerUnits;
@@ -84,7 +84,6 @@ interface Spent {
   detail?: string;
 }
 
-/** Builds the refusal for every exhausted limit: it names the limit, for the caller and for the metrics. */
 export function limitExceeded(
   { name, limit, windowSeconds, retryAfterMs, detail }: Spent,
   options: RefusalOptions = {},

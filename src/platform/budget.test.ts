@@ -86,7 +86,7 @@ describe('a budget', () => {
     expect(passes(one, from('10.1.99.1'), 60)).toBe(false);
     clock.set(NOON + 30_000);
     expect(passes(one, from('10.2.0.1'), 10)).toBe(true);
-    // After a tenth of its limit it is no newcomer any more.
+    // The network has used a tenth of its limit, so it is no longer a newcomer.
     expect(passes(one, from('10.2.0.1'), 1)).toBe(false);
     expect(passes(one, from('10.1.0.1'), 1)).toBe(false);
   });

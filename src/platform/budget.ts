@@ -4,13 +4,13 @@ import { type NetworkLevels, networkLevels } from './http/client-network.ts';
 import { drawOf, type Random } from './random.ts';
 import type { RefusalOptions } from './refusal.ts';
 
-/** A name from the named limits. */
+/** One of the named limits that an operator can set. */
 export interface NamedLimit {
   name: string;
   limit: number;
 }
 
-/** A client network, or an authenticated account, which has a budget of its own. */
+/** A client network, or an authenticated account with a budget of its own. */
 export type Client = { network: string } | { account: string };
 
 export interface BudgetOptions {
@@ -18,37 +18,36 @@ export interface BudgetOptions {
   random: Random;
   windowSeconds: number;
   perNetwork: NamedLimit;
-  /** Overrides the limit of some networks; omitted: none. */
+  /** Returns the limit of one network. Omitted: every network gets `perNetwork`. */
   limitOf?(network: string): number;
   /** Limit of a site, as a multiple of the limit of one of its networks. */
   networksPerSite: number;
   perAccount?: NamedLimit;
-  /** For all networks together, and the same again for all accounts; omitted: no common limit. */
+  /** Limit for all networks together, and a second one of the same size for all accounts. Omitted: no shared limit. */
   forAll?: NamedLimit;
   rows?: number;
 }
 
-/** Units reserved before the work. */
 export interface Reservation {
-  /** Call once with the units really spent: refunds the difference, or charges what goes beyond it. */
+  /** Call once, with the units actually spent. Refunds the difference, or charges what exceeds the reservation. */
   adjustTo(units: number): void;
 }
 
 export interface Budget {
-  /** Reserves units; throws if a limit would be exceeded. `said`: options for the refusal. */
-  take(client: Client, units: number, said?: RefusalOptions): Reservation;
-  /** Like `take`, without the limit of all. */
+  /** Reserves units. Throws if that would exceed a limit. `extra` is passed to the refusal. */
+  take(client: Client, units: number, extra?: RefusalOptions): Reservation;
+  /** Like `take`, but ignores the limit for all clients. */
   takeOwn(client: Client, units: number): Reservation;
-  /** Counts units already spent, whose amount nobody could know before. */
+  /** Counts units that were spent already, because the amount could not be known in advance. */
   charge(client: Client, units: number): void;
-  /** Whether that network or its site has no units left. */
+  /** Whether the network or its site has no units left. */
   isSpent(network: string): boolean;
-  /** False while no network has used up its limit; costs nothing. */
+  /** False while no network has used up its limit. Much cheaper than `isSpent`. */
   mayBeSpent(): boolean;
   rows(): number;
 }
 
-/** The table, key and limit that count for one client. */
+/** The table, row and limit that apply to one client. */
 interface Counting {
   counts: WindowCounts;
   who: Counted;
@@ -56,44 +55,44 @@ interface Counting {
 }
 
 const ROWS = 10_000;
-/** Divisor: a network that has used less than this part of its own limit is a newcomer. */
+/** Divisor: a network that has used less than a tenth of its own limit is a newcomer. */
 const NEWCOMER_PART = 10;
 
-/** A budget counted by this process alone, in fixed windows, in memory that strangers cannot fill. */
+/** Creates a budget in fixed windows, counted by this process alone. Strangers cannot make its memory grow without limit. */
 export function createBudget(options: BudgetOptions): Budget {
   const { clock, random, windowSeconds, networksPerSite, forAll } = options;
   const windowMs = windowSeconds * 1_000;
   const rows = options.rows ?? ROWS;
-  // Accounts share a budget of their own, so that strangers cannot use it up.
+  // Accounts have separate tables, so that strangers cannot use up their budget.
   const tables = { network: createWindowCounts(windowMs, rows), account: createWindowCounts(windowMs, rows) };
-  /** The window in which some network used up its limit. */
-  let spentIn = Number.NaN;
+  /** Start of the window in which a network used up its limit. NaN: none did. */
+  let spentWindow = Number.NaN;
 
-  const refuse = ({ name, limit }: NamedLimit, retryAfterMs: number, said: RefusalOptions = {}): never => {
-    throw limitExceeded({ name, limit, windowSeconds, retryAfterMs }, said);
+  const refuse = ({ name, limit }: NamedLimit, retryAfterMs: number, extra: RefusalOptions = {}): never => {
+    throw limitExceeded({ name, limit, windowSeconds, retryAfterMs }, extra);
   };
   const checkOwn = (
     { counts, who, own }: Counting,
     { units, elapsedMs }: { units: number; elapsedMs: number },
-    said?: RefusalOptions,
+    extra?: RefusalOptions,
   ): void => {
     const leftMs = windowMs - elapsedMs;
-    if (counts.of('network', who) + units > own.limit) refuse(own, leftMs, said);
+    if (counts.of('network', who) + units > own.limit) refuse(own, leftMs, extra);
     if (who.site === who.network) return;
     const ofSite = { ...own, limit: own.limit * networksPerSite };
-    if (counts.of('site', who) + units > ofSite.limit) refuse(ofSite, leftMs, said);
+    if (counts.of('site', who) + units > ofSite.limit) refuse(ofSite, leftMs, extra);
   };
   const countingOf = (client: Client): Counting & { elapsedMs: number } => {
     const counts = 'account' in client ? tables.account : tables.network;
     return { counts, who: countedAs(client), own: ownLimit(options, client), elapsedMs: counts.roll(clock.now()) };
   };
-  const take = (client: Client, requested: number, all: NamedLimit | undefined, said?: RefusalOptions): Reservation => {
+  const take = (client: Client, amount: number, all: NamedLimit | undefined, extra?: RefusalOptions): Reservation => {
     const counting = countingOf(client);
     const { counts, who, own, elapsedMs } = counting;
-    // A limit below the reserved units still lets one request through.
-    const units = Math.min(requested, Math.max(1, own.limit));
-    checkOwn(counting, { units, elapsedMs }, said);
-    const part = all === undefined ? null : takePart(counting, all, { units, elapsedMs }, said);
+    // Even if the limit is below the cost of one request, let one request through.
+    const units = Math.min(amount, Math.max(1, own.limit));
+    checkOwn(counting, { units, elapsedMs }, extra);
+    const part = all === undefined ? null : takePart(counting, all, { units, elapsedMs }, extra);
     counts.use(who, part, units);
     return { adjustTo: createAdjust(counting, part, units, () => clock.now()) };
   };
@@ -101,30 +100,30 @@ export function createBudget(options: BudgetOptions): Budget {
     { counts, who, own }: Counting,
     all: NamedLimit,
     request: { units: number; elapsedMs: number },
-    said?: RefusalOptions,
+    extra?: RefusalOptions,
   ): 'open' | 'kept' => {
     const newcomerUnits = Math.max(request.units, Math.floor(own.limit / NEWCOMER_PART));
     const share: Share = { limit: all.limit, windowMs, newcomerUnits };
     if (needsKept(share, counts.shareUse(who), request)) counts.noteAsk(who);
     const verdict = judgeShare(share, counts.shareUse(who), request, () => drawOf(random));
-    return verdict.part ?? refuse(all, verdict.retryAfterMs, said);
+    return verdict.part ?? refuse(all, verdict.retryAfterMs, extra);
   };
 
   return {
-    take: (client, units, said) => take(client, units, forAll, said),
+    take: (client, units, extra) => take(client, units, forAll, extra),
     takeOwn: (client, units) => take(client, units, undefined),
     charge: (client, units) => {
       const counting = countingOf(client);
       const { counts, who } = counting;
       counts.use(who, forAll === undefined ? null : 'open', units);
-      if (hasSpent(counting, networksPerSite)) spentIn = counts.start();
+      if (hasSpent(counting, networksPerSite)) spentWindow = counts.start();
     },
     isSpent: (network) => {
       const counting = countingOf({ network });
-      if (spentIn !== counting.counts.start()) spentIn = Number.NaN;
+      if (spentWindow !== counting.counts.start()) spentWindow = Number.NaN;
       return hasSpent(counting, networksPerSite);
     },
-    mayBeSpent: () => !Number.isNaN(spentIn),
+    mayBeSpent: () => !Number.isNaN(spentWindow),
     rows: () => Math.max(tables.network.rows(), tables.account.rows()),
   };
 }
@@ -139,7 +138,7 @@ function createAdjust(
   return (spent) => {
     counts.roll(now());
     const more = spent - units;
-    // Units reserved in a past window are not refunded to the current one.
+    // Units reserved in an earlier window are not refunded to the current one.
     if (more > 0 || (more < 0 && counts.start() === begun)) counts.use(who, part, more);
   };
 }
@@ -159,21 +158,21 @@ function ownLimit({ perNetwork, perAccount, limitOf }: BudgetOptions, client: Cl
   return limitOf === undefined ? perNetwork : { ...perNetwork, limit: limitOf(client.network) };
 }
 
-/** The client's counted network or account name, with the networks around it. */
+/** A client's network or account name, with the wider networks around it. */
 interface Counted extends NetworkLevels {
   network: string;
 }
 
 const LEVELS = ['network', 'site', 'siteKept', 'supernetKept'] as const;
 type Level = (typeof LEVELS)[number];
-/** Once a table is full, all supernets without a row share this one. */
+/** Supernets without a row of their own share this row once a table is full. */
 const ELSEWHERE = 'elsewhere';
 
 /**
- * Counts the current window. Strangers cannot grow a table: a network without a row counts with its site, a site with its supernet, and all
- * supernets without a row together.
+ * Counts usage in the current window. Strangers cannot grow a table: once it is full, a new network is counted only with its site, a new
+ * site only with its supernet, and new supernets share one row.
  */
-function createWindowCounts(windowMs: number, most: number) {
+function createWindowCounts(windowMs: number, maxRows: number) {
   const slot = slotMs({ windowMs });
   let start = Number.NaN;
   let slotAt = -1;
@@ -184,14 +183,14 @@ function createWindowCounts(windowMs: number, most: number) {
 
   const add = (table: Map<string, number>, key: string, units: number): void => {
     const row = table.get(key);
-    if (row !== undefined || table.size < most) table.set(key, Math.max(0, (row ?? 0) + units));
+    if (row !== undefined || table.size < maxRows) table.set(key, Math.max(0, (row ?? 0) + units));
   };
-  /** A supernet always has a row, its own or the shared one. */
+  /** Returns the row of a supernet: its own, or the shared one. */
   const rowOf = (table: Map<string, number>, supernet: string): string =>
-    table.has(supernet) || table.size < most - 1 ? supernet : ELSEWHERE;
+    table.has(supernet) || table.size < maxRows - 1 ? supernet : ELSEWHERE;
 
   return {
-    /** Call first: starts a new window when due, and returns the milliseconds since the window began. */
+    /** Call before any other method. Starts a new window when due, and returns the milliseconds since the window began. */
     roll(now: number): number {
       const begun = Math.floor(now / windowMs) * windowMs;
       if (begun !== start) {
@@ -223,7 +222,7 @@ function createWindowCounts(windowMs: number, most: number) {
       };
     },
     noteAsk: ({ supernet }: Counted): void => add(asks, rowOf(asks, supernet), 1),
-    /** Negative units are refunded. `part` null: counts for the network and its site only. */
+    /** Negative units are refunded. If `part` is null, counts for the network and its site only. */
     use({ network, site, supernet }: Counted, part: 'open' | 'kept' | null, units: number): void {
       add(used.network, network, units);
       add(used.site, site, units);

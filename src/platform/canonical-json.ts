@@ -1,9 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/**
- * RFC 8785: one spelling for each JSON value. Numbers print as in ECMAScript, as the RFC demands; keys are sorted by UTF-16 code units, as
- * JavaScript compares strings.
- */
+/** RFC 8785: each JSON value has one spelling. Numbers print as in ECMAScript; keys are sorted by UTF-16 code units, as in JavaScript. */
 export function canonicalJson(value: unknown): string {
   if (value === null || typeof value === 'boolean' || typeof value === 'string') return JSON.stringify(value);
   if (typeof value === 'number') {

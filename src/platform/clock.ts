@@ -1,8 +1,8 @@
-/** The only source of time. Tests pass in their own; no other code reads the machine's clock. */
+/** The only source of time, so that tests can replace it. No other code may read the machine's clock. */
 export interface Clock {
   /** Milliseconds since 1970, UTC. */
   now(): number;
-  /** Resolves after that time, or at once when the signal is aborted. */
+  /** Resolves after `ms`, or at once when the signal is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
@@ -21,12 +21,12 @@ export const systemClock: Clock = {
     }),
 };
 
-/** ISO 8601, UTC, with milliseconds. */
+/** ISO 8601 in UTC, with milliseconds. */
 export function isoTime(at: Date | number): string {
   return new Date(at).toISOString();
 }
 
-/** Lets queued callbacks run first. For long work next to requests. */
+/** Lets queued callbacks run first, so that long work does not delay requests. */
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);

@@ -35,7 +35,7 @@ test('one that always dies is tried again for as long as another lives', async (
   expect(falls.every(({ worker, code }) => worker === 1 && code === 3)).toBe(true);
   expect(falls.map(({ attempt }) => attempt)).toEqual(falls.map((_, index) => index + 1));
   expect(of('failed')).toEqual([]);
-  // A worker that is not ready gets no question.
+  // A worker that is not ready is not asked.
   child.kill('SIGTERM');
   expect(await exited).toBe(0);
   expect(of('asked')).toMatchObject([{ count: 1, name: '2' }]);

@@ -2,7 +2,7 @@ import cluster, { type Worker } from 'node:cluster';
 import type { Clock } from './clock.ts';
 import type { Log } from './log.ts';
 
-/** Messages between supervisor and workers. Both run the same file, so they need no version. */
+/** Messages between supervisor and workers. Both run the same build, so messages have no version. */
 export type ToWorker =
   | { say: 'begin'; number: number; task: unknown }
   | { say: 'stop' }
@@ -24,16 +24,16 @@ function messageKind(message: unknown): unknown {
   return message !== null && typeof message === 'object' && 'say' in message ? message.say : null;
 }
 
-/** A worker that ends sooner after it was ready, or was never ready, counts as failed early. */
-const YOUNG_MS = 10_000;
+/** A worker that was never ready, or ends sooner than this after it was ready, counts as an early failure. */
+const EARLY_FAILURE_MS = 10_000;
 const FIRST_DELAY_MS = 250;
 const LONGEST_DELAY_MS = 30_000;
-/** Early failures in a row that each slot may have once some worker has served. Before that, one in every slot ends the start. */
-const MOST_YOUNG = 6;
+/** Consecutive early failures allowed per slot. Until some worker has served, one early failure in every slot ends the start. */
+const MAX_EARLY_FAILURES = 6;
 
 interface SupervisionOptions {
   count: number;
-  /** Passed to each worker; JSON. */
+  /** JSON, passed to each worker. */
   task: unknown;
   clock: Clock;
   log: Log;
@@ -41,12 +41,12 @@ interface SupervisionOptions {
 
 export interface Supervision {
   start(): void;
-  /** Resolves when no worker can be kept alive. Stop the workers even then. */
+  /** Resolves when no worker can be kept alive. The workers must be stopped even then. */
   failed: Promise<void>;
-  /** Answers of the ready workers that arrive in that time. */
+  /** Returns the answers of ready workers that arrive within `patienceMs`. */
   ask(patienceMs: number): Promise<{ number: number; answer: unknown }[]>;
   state(): { ready: number; restarts: number };
-  /** Tells all workers to end, and kills those still running after `drainMs`. */
+  /** Tells all workers to stop, and kills those still running after `drainMs`. */
   stop(options: { drainMs: number }): Promise<void>;
 }
 
@@ -54,19 +54,19 @@ interface WorkerSlot {
   number: number;
   worker: RunningWorker | null;
   ready: boolean;
-  /** Early failures in a row. */
-  young: number;
+  /** Consecutive early failures. */
+  earlyFailures: number;
 }
 
-/** Keeps `count` workers alive: replaces each one that ends, with growing delays after early failures. */
+/** Keeps `count` workers alive. Replaces each one that exits, with growing delays after early failures. */
 export function superviseWorkers({ count, task, clock, log }: SupervisionOptions): Supervision {
   const slots = Array.from({ length: count }, (_, index): WorkerSlot => {
-    return { number: index + 1, worker: null, ready: false, young: 0 };
+    return { number: index + 1, worker: null, ready: false, earlyFailures: 0 };
   });
   const stopping = new AbortController();
   const failure = Promise.withResolvers<void>();
-  let keeping: Promise<unknown> = Promise.resolve();
-  let everReady = false;
+  let running: Promise<unknown> = Promise.resolve();
+  let hasServed = false;
   let restarts = 0;
 
   const runOne = async (slot: WorkerSlot): Promise<void> => {
@@ -74,7 +74,7 @@ export function superviseWorkers({ count, task, clock, log }: SupervisionOptions
     let readyAt: number | null = null;
     slot.worker = worker;
     void worker.ready.then(() => {
-      everReady = true;
+      hasServed = true;
       slot.ready = true;
       readyAt = clock.now();
     });
@@ -82,18 +82,18 @@ export function superviseWorkers({ count, task, clock, log }: SupervisionOptions
     slot.worker = null;
     slot.ready = false;
     if (stopping.signal.aborted) return;
-    slot.young = readyAt !== null && clock.now() - readyAt >= YOUNG_MS ? 0 : slot.young + 1;
-    log.error('worker_ended', { worker: slot.number, pid: worker.pid, code, signal, attempt: slot.young });
+    slot.earlyFailures = readyAt !== null && clock.now() - readyAt >= EARLY_FAILURE_MS ? 0 : slot.earlyFailures + 1;
+    log.error('worker_ended', { worker: slot.number, pid: worker.pid, code, signal, attempt: slot.earlyFailures });
   };
 
-  const keep = async (slot: WorkerSlot): Promise<void> => {
+  const keepAlive = async (slot: WorkerSlot): Promise<void> => {
     for (;;) {
       await runOne(slot);
       if (stopping.signal.aborted) return;
-      const most = everReady ? MOST_YOUNG : 1;
-      if (slots.every(({ ready, young }) => !ready && young >= most)) failure.resolve();
-      if (slot.young > 1) {
-        await clock.sleep(Math.min(FIRST_DELAY_MS * 2 ** (slot.young - 2), LONGEST_DELAY_MS), stopping.signal);
+      const most = hasServed ? MAX_EARLY_FAILURES : 1;
+      if (slots.every(({ ready, earlyFailures }) => !ready && earlyFailures >= most)) failure.resolve();
+      if (slot.earlyFailures > 1) {
+        await clock.sleep(Math.min(FIRST_DELAY_MS * 2 ** (slot.earlyFailures - 2), LONGEST_DELAY_MS), stopping.signal);
       }
       if (stopping.signal.aborted) return;
       restarts += 1;
@@ -111,7 +111,7 @@ export function superviseWorkers({ count, task, clock, log }: SupervisionOptions
 
   return {
     start: () => {
-      keeping = Promise.all(slots.map(keep));
+      running = Promise.all(slots.map(keepAlive));
     },
     failed: failure.promise,
     ask: (patienceMs) => askReady(slots, clock, patienceMs),
@@ -121,7 +121,7 @@ export function superviseWorkers({ count, task, clock, log }: SupervisionOptions
       for (const { worker } of slots) worker?.stop();
       const ended = new AbortController();
       const late = killLate(drainMs, ended.signal);
-      await keeping;
+      await running;
       ended.abort();
       await late;
     },
@@ -149,7 +149,7 @@ interface WorkerEnd {
 
 interface RunningWorker {
   pid: number | undefined;
-  /** Resolves when the worker serves; never if it ends before. */
+  /** Resolves when the worker is serving. Never resolves if the worker exits first. */
   ready: Promise<void>;
   ended: Promise<WorkerEnd>;
   /** Rejects if no answer arrives before the signal is aborted. */
@@ -174,12 +174,12 @@ function startWorker(number: number, task: unknown): RunningWorker {
     else questions.get(message.question)?.(message.value);
   });
   worker.on('exit', (code: number | null, signal: string | null) => ended.resolve({ code, signal }));
-  // The worker could not be started, or could not be written to.
+  // The worker could not be started or reached.
   worker.on('error', () => {
     worker.process.kill('SIGKILL');
     if (worker.process.pid === undefined) ended.resolve({ code: null, signal: null });
   });
-  closeUntakenConnection(worker);
+  closeUnclaimedConnection(worker);
   say({ say: 'begin', number, task });
   return {
     pid: worker.process.pid,
@@ -200,11 +200,11 @@ function startWorker(number: number, task: unknown): RunningWorker {
 }
 
 /**
- * If a worker dies before it takes a connection that was passed to it, Node forgets that connection: it stays open here, and its client
- * waits for ever. So this remembers the last one and closes it when the worker has ended. Closing one that the worker did take does
- * nothing: this process closed its own end already.
+ * Closes a connection that a dying worker left behind. If a worker dies before it takes over a connection, Node forgets that connection: it
+ * stays open here, and its client waits for ever. So remember the last connection sent and close it when the worker has exited. If the
+ * worker did take it over, this process has closed its own end already, so closing again does nothing.
  */
-function closeUntakenConnection(worker: Worker): void {
+function closeUnclaimedConnection(worker: Worker): void {
   const { process: child } = worker;
   const send = child.send.bind(child) as (...args: unknown[]) => boolean;
   let last: { close(): void } | null = null;
@@ -215,32 +215,31 @@ function closeUntakenConnection(worker: Worker): void {
     }
     return send(...args);
   };
-  // 'exit' and not 'disconnect': Node does not emit 'disconnect' while such a connection is on its way.
+  // Listens to 'exit', because Node does not emit 'disconnect' while such a connection is being sent.
   child.once('exit', () => last?.close());
 }
 
 export interface WorkerAssignment {
-  /** From 1 up; a replacement gets the number of the worker it replaces. */
+  /** Counts from 1. A replacement gets the number of the worker it replaces. */
   number: number;
   task: unknown;
-  /** Call once, when this worker serves. */
+  /** Call once, when this worker is serving. */
   ready(): void;
 }
 
 interface WorkerHandlers {
   onStop(): void;
-  /** The supervisor is gone; this process ends right afterwards. */
+  /** Called when the supervisor is gone. The process exits right afterwards. */
   onOrphaned(): void;
-  /** Answers a question of the supervisor. */
   answer(): Promise<unknown>;
 }
 
-/** Resolves with this worker's assignment; null if the process is not a worker. */
+/** Resolves with this worker's assignment. Returns null if the process is not a worker. */
 export function joinSupervisor(handlers: WorkerHandlers): Promise<WorkerAssignment> | null {
   const { worker } = cluster;
   if (worker === undefined || !cluster.isWorker) return null;
   const say = (message: ToSupervisor): void => {
-    // Ignores errors: without a supervisor this process ends anyway.
+    // Ignore errors: without a supervisor this process exits anyway.
     worker.send(message, () => {});
   };
   worker.on('disconnect', () => handlers.onOrphaned());
@@ -255,7 +254,7 @@ export function joinSupervisor(handlers: WorkerHandlers): Promise<WorkerAssignme
         const { question } = message;
         handlers.answer().then(
           (value) => say({ say: 'answer', question, value }),
-          // Sends no answer: the supervisor goes on without it.
+          // Send no answer, so the supervisor continues without it.
           () => {},
         );
       }

@@ -4,12 +4,12 @@ import type { z } from 'zod';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** One environment variable: how to parse it, and what it must be, in words that never contain its value. */
+/** One environment variable: how to parse its value, and a description of valid values that never contains the value itself. */
 export interface Variable<T> {
   schema: z.ZodType<T, string>;
-  /** Continues "NAME must be ...". */
+  /** Completes the message "NAME must be ...". */
   must: string;
-  /** Default. Undefined: the variable is required. */
+  /** Returns the default. Undefined: the variable is required. */
   fallback: (() => T) | undefined;
 }
 
@@ -32,7 +32,7 @@ export function optional<T>(
   must: string,
   fallback: NoInfer<T> | (() => NoInfer<T>),
 ): Variable<T> {
-  // No variable has a function as its value, so a function always makes the default.
+  // No variable has a function as its value, so a function always computes the default.
   return { schema, must, fallback: typeof fallback === 'function' ? (fallback as () => T) : () => fallback };
 }
 
@@ -41,21 +41,21 @@ export type Read<V extends Readonly<Record<string, Variable<unknown>>>> = {
 };
 
 export interface KnownNames {
-  /** Unknown names with this prefix are refused: a typo must not silently mean the default. */
+  /** Unknown names with this prefix are rejected, so that a typo is not silently ignored. */
   prefix: string;
-  /** Names that other code reads. */
+  /** Names with the prefix that other code reads. */
   others: readonly string[];
 }
 
 /**
- * Reads every variable and throws one ConfigError with all faults. An empty variable counts as unset, because compose files leave it so.
- * Only custom issues of a schema are shown: other messages could contain the value.
+ * Reads every variable and throws one ConfigError with all faults. An empty variable counts as unset, because compose files set unused
+ * variables to empty. Shows only the custom issues of a schema, because other messages could contain the value.
  */
 export function readEnvironment<V extends Readonly<Record<string, Variable<unknown>>>>(
   env: Environment,
   variables: V,
   names?: KnownNames,
-  /** Faults found by the caller, reported together with these. */
+  /** Faults the caller found, reported together with the faults found here. */
   earlierFaults: readonly string[] = [],
 ): Read<V> {
   const faults = [...earlierFaults, ...(names ? unknownNames(env, Object.keys(variables), names) : [])];
@@ -88,7 +88,7 @@ function describeFault(name: string, must: string, issues: readonly z.core.$ZodI
 
 const COMMIT = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/;
 
-/** Commit checked out in a folder, or null. Reads git's files and starts no process. */
+/** Returns the commit checked out in a folder, or null. Reads git's files and starts no process. */
 export function readGitCommit(folder: string): string | null {
   const git = gitFolder(folder);
   const head = readText(join(git, 'HEAD'));
@@ -98,7 +98,7 @@ export function readGitCommit(folder: string): string | null {
   return commit !== null && COMMIT.test(commit) ? commit : null;
 }
 
-/** In a worktree `.git` is a file with the path of the git folder. */
+/** In a worktree, `.git` is a file with the path of the git folder. */
 function gitFolder(folder: string): string {
   const path = join(folder, '.git');
   const elsewhere = /^gitdir: (.+)$/.exec(readText(path) ?? '')?.[1];

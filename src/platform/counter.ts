@@ -1,6 +1,6 @@
 import type { Clock } from './clock.ts';
 
-/** Counts by name. A name with a count of 0 takes no memory. */
+/** Counts by name. Names with a count of 0 use no memory. */
 export function createCounter() {
   const counts = new Map<string, number>();
   return {
@@ -15,15 +15,15 @@ export function createCounter() {
 
 export interface RateOptions {
   clock: Clock;
-  /** Total so far. */
+  /** Returns the total so far. */
   count(): number;
-  /** Often means at least this many a second. */
+  /** Rate per second from which events count as frequent. */
   perSecond: number;
-  /** Shortest measuring interval; must be longer than the gap between two bursts. */
+  /** Minimum length of a measurement. Must be longer than the gap between two bursts. */
   overMs: number;
 }
 
-/** Tells whether something happens often, by the last complete interval. */
+/** Returns a function that tells whether events are frequent, judged by the last complete measurement. */
 export function createRate({ clock, count, perSecond, overMs }: RateOptions): () => boolean {
   let since = Number.NEGATIVE_INFINITY;
   let before = 0;
@@ -31,7 +31,7 @@ export function createRate({ clock, count, perSecond, overMs }: RateOptions): ()
   return () => {
     const now = clock.now();
     const elapsedMs = now - since;
-    // If the clock was put back, the elapsed time is unknown: measure anew.
+    // If the clock was set back, the elapsed time is unknown, so measure again.
     if (elapsedMs >= 0 && elapsedMs < overMs) return isOften;
     const counted = count();
     isOften = elapsedMs > 0 && (counted - before) * 1_000 >= perSecond * elapsedMs;

@@ -3,7 +3,7 @@ import type { Log } from './log.ts';
 
 export const CRASH_VARIABLE = 'OPENAISLE_TEST_CRASH_AT';
 
-/** Point at which a test kills this process, and on which visit. */
+/** Where a test kills this process, and at which pass through that point. */
 export interface Crash<Name extends string> {
   name: Name;
   nth: number;
@@ -11,7 +11,7 @@ export interface Crash<Name extends string> {
 
 const TEXT = /^(?<name>[a-z_]+)(?::(?<nth>[1-9]\d{0,5}))?$/;
 
-/** Parses `name`, or `name:3` for the third visit; null outside of tests. `points` is a record so that a missing point does not compile. */
+/** Parses `name`, or `name:3` for the third pass. Null outside of tests. `points` is a record, so that a missing point does not compile. */
 export function readCrash<Name extends string>(
   env: Environment,
   points: Readonly<Record<Name, true>>,
@@ -28,7 +28,7 @@ export function warnOfCrash(log: Log, { name }: Crash<string>): void {
   log.warn('THIS_PROCESS_KILLS_ITSELF', { name, detail: `${CRASH_VARIABLE} is set: for tests only` });
 }
 
-/** Kills without closing or flushing anything, like a power failure. */
+/** Kills the process without closing or flushing anything, as a power failure would. */
 export function crashAt<Name extends string>({ name, nth }: Crash<Name>): (reached: Name) => void {
   let left = nth;
   return (reached) => {

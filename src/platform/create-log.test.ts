@@ -165,7 +165,7 @@ describe('redact', () => {
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 5 }), (pieces) => {
         const text = pieces.join('');
-        // The comma and the letter behind end every pattern, and put the text through all of them.
+        // The comma and the accented letter stop every pattern, and keep the text off the fast path.
         const looked = redact(`${text},\u00e9`);
         expect(`${redact(text)},\u00e9`).toBe(looked);
         if (/^[A-Za-z0-9./-]+$/.test(text)) plain += 1;

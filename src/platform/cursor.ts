@@ -8,16 +8,16 @@ const LIFE_MS = 24 * 60 * MINUTE_MS;
 const MAC_BYTES = 16;
 const TIME_BYTES = 4;
 const FORM = /^[A-Za-z0-9_-]+$/;
-/** Clients continue soon after they got a cursor, so this many are cached: some megabytes. */
+/** Clients usually continue soon after they got a cursor, so this many are cached. Takes some megabytes. */
 const CACHE_SIZE = 8_192;
 
 /**
- * Opaque page cursors. All processes with the same key can read them, so they survive restarts. Without the key nobody can make or change
- * one. `query` names the collection and its filters; it is signed but not part of the text.
+ * Opaque page cursors. All processes with the same key can read them, so they survive restarts. Nobody can forge or change one without the
+ * key. `query` names the collection and its filters; it is authenticated but not part of the cursor.
  */
 export interface Cursors {
   seal(query: unknown, position: readonly number[]): string;
-  /** Returns the sealed position. Refuses a cursor of another query, or one older than 24 hours. */
+  /** Returns the position in the cursor. Rejects cursors of another query or older than 24 hours. */
   open(query: unknown, cursor: string): number[];
 }
 
@@ -36,7 +36,7 @@ export function createCursors(keys: readonly [Uint8Array, ...Uint8Array[]], cloc
   const verify = (name: string, cursor: string): Opened => {
     const bytes = Buffer.from(FORM.test(cursor) ? cursor : '', 'base64url');
     const content = bytes.subarray(MAC_BYTES);
-    // Compares the text too: base64 has several spellings for the same bytes.
+    // Compare the text too, because several base64 spellings decode to the same bytes.
     if (content.length <= TIME_BYTES || bytes.toString('base64url') !== cursor) throw new Refusal('cursor_invalid');
     const mac = bytes.subarray(0, MAC_BYTES);
     if (!all.some((key) => timingSafeEqual(macOf(key, name, content), mac))) throw new Refusal('cursor_invalid');
@@ -52,7 +52,7 @@ export function createCursors(keys: readonly [Uint8Array, ...Uint8Array[]], cloc
   return {
     seal: (query, position) => {
       const name = canonicalJson(query);
-      // Rounds up to whole minutes: an unchanged page keeps its ETag for a minute, and no cursor expires early.
+      // Round up to whole minutes: an unchanged page keeps its ETag for a minute, and no cursor expires early.
       const minute = Math.ceil(clock.now() / MINUTE_MS);
       const text = JSON.stringify(position);
       const content = Buffer.allocUnsafe(TIME_BYTES + text.length);
@@ -64,7 +64,7 @@ export function createCursors(keys: readonly [Uint8Array, ...Uint8Array[]], cloc
     },
     open: (query, cursor) => {
       const name = canonicalJson(query);
-      // A cursor made or verified here needs no second check.
+      // A cached cursor was made or verified here, so it needs no second check.
       const cached = cache.get(cursor);
       const { minute, position } = cached?.name === name ? cached : verify(name, cursor);
       if (clock.now() > minute * MINUTE_MS + LIFE_MS) throw new Refusal('cursor_expired');
@@ -80,20 +80,20 @@ interface PaddedKey {
 
 const BLOCK_BYTES = 64;
 
-/** Inner and outer key block of HMAC-SHA-256 (RFC 2104). */
+/** Returns the inner and outer key blocks of HMAC-SHA-256 (RFC 2104). */
 function padKey(key: Uint8Array): PaddedKey {
   const block = Buffer.alloc(BLOCK_BYTES);
   block.set(key.length > BLOCK_BYTES ? hash('sha256', key, 'buffer') : key);
   return { inner: block.map((byte) => byte ^ 0x36), outer: block.map((byte) => byte ^ 0x5c) };
 }
 
-/** HMAC from one-shot hashes: several times faster than the streaming object, and every page makes one. */
+/** Computes HMAC from one-shot hashes, which is several times faster than a streaming object. Every page needs one. */
 function macOf({ inner, outer }: PaddedKey, name: string, content: Uint8Array): Buffer {
   const digest = hash('sha256', Buffer.concat([inner, Buffer.from(`${name}\n`), content]), 'buffer');
   return hash('sha256', Buffer.concat([outer, digest]), 'buffer').subarray(0, MAC_BYTES);
 }
 
-/** Keeps two generations: when the younger one is full, the older one is dropped. */
+/** Keeps two generations. When the newer one is full, the older one is dropped. */
 function createCache() {
   let young = new Map<string, Opened>();
   let old = new Map<string, Opened>();

@@ -7,7 +7,6 @@ const NAME = '.lock';
 
 export class FolderInUse extends Error {
   override readonly name = 'FolderInUse';
-  /** Null if unknown. */
   readonly pid: number | null;
 
   constructor(message: string, pid: number | null) {
@@ -17,8 +16,8 @@ export class FolderInUse extends Error {
 }
 
 /**
- * Makes this process the only user of a folder. The lock is a file in the folder, so only who may write there can take it. It ends with the
- * process, however that ends, and holds for all processes on this kernel that see the folder, in any container. Throws `FolderInUse`.
+ * Makes this process the only user of a folder. The lock is a file in the folder, so only users who may write there can take it. It holds
+ * for all processes on this kernel that see the folder, in any container, and ends with the process in every case. Throws `FolderInUse`.
  */
 export async function lockDataFolder(folder: string, shownAs: string): Promise<Lock> {
   const { dev, ino } = await stat(folder, { bigint: true });
@@ -58,7 +57,7 @@ function refusalOf({ why, pid, path, cause }: LockFailure, shownAs: string): Err
   }
 }
 
-/** Turns the error of a missing file into null and rethrows others. */
+/** Returns null for the error of a missing file and rethrows any other. */
 export function nullIfMissing(error: unknown): null {
   if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
   throw error;

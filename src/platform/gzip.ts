@@ -1,14 +1,14 @@
 import { crc32 } from 'node:zlib';
 
-/** Largest stored block. */
+/** Maximum size of a stored block. */
 const STORED_BYTES = 0xffff;
 const STORED_HEAD_BYTES = 5;
 
-/** Magic, deflate; no name, time, level or system. */
+/** Magic number and deflate. No name, time, level or system. */
 const HEADER = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff]);
 const TRAILER_BYTES = 8;
 
-/** A gzip file being written (RFC 1952): write position, and CRC and length of the content so far. */
+/** A gzip file being written (RFC 1952): the write position, and CRC and length of the content so far. */
 export interface GzipMember {
   readonly target: Buffer;
   at: number;
@@ -16,7 +16,7 @@ export interface GzipMember {
   length: number;
 }
 
-/** Upper bound for header, trailer and the stored bytes around the blocks. */
+/** Returns an upper bound for the header, the trailer and the bytes around stored blocks. */
 export function plainBound(byteCount: number): number {
   const blocks = Math.ceil(byteCount / STORED_BYTES) + 2;
   return HEADER.length + byteCount + blocks * STORED_HEAD_BYTES + TRAILER_BYTES;
@@ -28,18 +28,18 @@ export function beginMember(target: Buffer, prefix: Uint8Array): GzipMember {
   return member;
 }
 
-/** Returns the length of the whole file. */
+/** Completes the file and returns its length. */
 export function finishMember(member: GzipMember, suffix: Uint8Array): number {
   const { target } = member;
   writeStored(member, suffix, true);
-  // Node 22 returns 0 for an empty buffer instead of the CRC before.
+  // For an empty buffer, Node 22 returns 0 instead of the previous CRC.
   const crc = suffix.length === 0 ? member.crc : crc32(suffix, member.crc);
   target.writeUInt32LE(crc, member.at);
   target.writeUInt32LE((member.length + suffix.length) % 2 ** 32, member.at + 4);
   return member.at + TRAILER_BYTES;
 }
 
-/** Every block before ends on a byte boundary, so the head of a stored block has a byte of its own. */
+/** Each earlier block ends on a byte boundary, so the header of a stored block has a byte of its own. */
 function writeStored(member: GzipMember, bytes: Uint8Array, final: boolean): void {
   const { target } = member;
   let from = 0;
@@ -57,25 +57,25 @@ function writeStored(member: GzipMember, bytes: Uint8Array, final: boolean): voi
   } while (from < bytes.length);
 }
 
-/** CRC-32 of gzip (RFC 1952), bits reversed: the highest bit is the lowest power of x. */
+/** CRC-32 polynomial of gzip (RFC 1952), bits reversed: the highest bit is the lowest power of x. */
 const POLYNOMIAL = 0xedb88320;
 
-/** The polynomial 1 in that form. */
+/** The polynomial 1 in the same representation. */
 const ONE = 0x80000000 | 0;
 
-/** Multiplies two polynomials over GF(2), modulo the CRC's polynomial. Signed 32 bits in and out. */
+/** Multiplies two polynomials over GF(2) modulo the CRC polynomial. Takes and returns signed 32-bit integers. */
 function multiplyPolynomials(left: number, right: number): number {
   let product = 0;
   let shifted = right;
   for (let bit = 31; bit >= 0; bit--) {
-    // Avoids branches: the bits of a checksum are unpredictable.
+    // Avoids branches, because the bits of a checksum are unpredictable.
     product ^= shifted & -((left >>> bit) & 1);
     shifted = (shifted >>> 1) ^ (POLYNOMIAL & -(shifted & 1));
   }
   return product;
 }
 
-/** x to the power of 2^0, 2^1, ..., 2^31. */
+/** x to the powers 2^0, 2^1, ..., 2^31. */
 const SQUARES: Int32Array = (() => {
   const squares = new Int32Array(32);
   let power = 1 << 30;
@@ -86,7 +86,7 @@ const SQUARES: Int32Array = (() => {
   return squares;
 })();
 
-/** x^(8n): the factor by which n more bytes shift a checksum. n is below 2^29. */
+/** Returns x^(8n), the factor by which n further bytes shift a checksum. n must be below 2^29. */
 export function shiftOfBytes(byteCount: number): number {
   let shift = ONE;
   let index = 3;
@@ -97,7 +97,7 @@ export function shiftOfBytes(byteCount: number): number {
   return shift;
 }
 
-/** CRC of two concatenated texts, from the CRC of each and `shiftOfBytes` of the second one's length. */
+/** Returns the CRC of two concatenated texts, from the CRC of each and `shiftOfBytes` of the second one's length. */
 export function combineCrc(first: number, second: number, shiftOfSecond: number): number {
   return (multiplyPolynomials(shiftOfSecond, first) ^ second) >>> 0;
 }
@@ -112,7 +112,7 @@ const BYTES: Int32Array = (() => {
   return table;
 })();
 
-/** CRC of a text after one more byte. */
+/** Returns the CRC of a text after one more byte. */
 export function appendByteToCrc(crc: number, byte: number): number {
   const state = ~crc;
   return ~((state >>> 8) ^ (BYTES[(state ^ byte) & 0xff] ?? 0)) >>> 0;

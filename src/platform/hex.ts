@@ -1,4 +1,4 @@
-/** Lower-case `0x` hex, the form of chain values inside the code. The database holds bytes; the wire has EIP-55 for addresses. */
+/** Lower-case `0x` hex: the form of chain values in memory. The database stores bytes; the wire uses EIP-55 for addresses. */
 export type Hex = `0x${string}`;
 
 export const ZERO_ADDRESS: Hex = `0x${'0'.repeat(40)}`;

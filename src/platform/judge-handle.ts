@@ -4,7 +4,7 @@ import { Refusal } from './refusal.ts';
 export type HandleStep = 'stage' | 'confirm';
 
 interface Rivals {
-  /** A handle that is equal or looks alike; null: none. */
+  /** An existing handle that is equal or looks alike. Null: none. */
   alike: string | null;
   maintainer: string | null;
 }
@@ -14,7 +14,7 @@ const NEXT_STEPS: Readonly<Record<HandleStep, string>> = {
   confirm: 'Confirm the same stage with another handle.',
 };
 
-/** Refuses a new handle that is reserved or looks like one in use, and names the rule. */
+/** Rejects a new handle that is reserved or looks like an existing one. The error names the rule. */
 export function judgeHandle(handle: string, { alike, maintainer }: Rivals, step: HandleStep): void {
   const nextStep = NEXT_STEPS[step];
   const reserved = alike === handle ? null : findReserved(handle, maintainer);

@@ -13,7 +13,7 @@ export interface PresentedKey {
   bearer: string | null;
 }
 
-/** Refuses a confirmation that does not bring the key shown before. */
+/** Rejects a confirmation without the key shown before. */
 export function requireSameKey(stored: KeyHash, { body, bearer }: PresentedKey, pepper: Pepper): void {
   const key = readPresentedKey(bearer, body.merchant_key ?? null);
   const presented = pepper.hashes(key).find(({ version }) => version === stored.pepperVersion);

@@ -1,11 +1,11 @@
 import { pino } from 'pino';
 import { type Clock, isoTime, systemClock } from './clock.ts';
 
-/** Structured log lines, one JSON object each. Only fields in LOG_FIELDS are printed. */
+/** Structured log lines, one JSON object each. Prints only the fields in LOG_FIELDS. */
 export interface Log {
   info(event: string, fields?: Readonly<Record<string, unknown>>): void;
   warn(event: string, fields?: Readonly<Record<string, unknown>>): void;
-  /** Prints `fields.error` as name, message and stack, after redaction. */
+  /** Prints `fields.error` as name, message and stack, with secrets removed. */
   error(event: string, fields?: Readonly<Record<string, unknown>>): void;
   with(fields: Readonly<Record<string, unknown>>): Log;
 }
@@ -16,7 +16,7 @@ const LONGEST_SEARCHED = 65_536;
 const HEADER_NAMES =
   'proxy-authorization|authorization|x-payment-response|x-payment|payment-signature|x-delivery-token|delivery_token|cookie';
 
-/** Patterns that look like secrets, with or without a valid checksum. Each takes linear time: no nested repetition. */
+/** Patterns that look like secrets, with or without a valid checksum. Each takes linear time, because no repetition is nested. */
 const SECRETS: readonly (readonly [RegExp, string])[] = [
   [
     new RegExp(`\\b(${HEADER_NAMES})(["']?\\s{0,8}[:=]\\s{0,8}["']?)(?:(?:Bearer|Basic)\\s{1,8})?[^\\s"',;}]+`, 'gi'),
@@ -24,34 +24,31 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
   ],
   [/\b(Bearer|Basic)\s{1,8}[^\s"',;}]+/gi, `$1 ${REMOVED}`],
   [/[a-z][a-z0-9]{1,15}_(?:sk|rc|pc|dt)_[0-9a-z-]+/gi, REMOVED],
-  // The password of a connection URL.
+  // Password of a connection URL.
   [/:\/\/[^\s/@]{1,512}@/g, `://${REMOVED}@`],
-  // A payment header is base64 of JSON: `eyJ` is the encoded `{"`.
+  // A payment header is base64 of JSON, and `eyJ` encodes `{"`.
   [/eyJ[A-Za-z0-9+/_-]{16,}={0,2}/g, REMOVED],
-  // A signature has 65 bytes, or 64 in the compact form; hashes, row keys and addresses are shorter.
+  // A signature has 65 bytes, or 64 in the compact form. Hashes, row keys and addresses are shorter.
   [/(?:0x)?[0-9a-fA-F]{128,}/g, REMOVED],
   [/[A-Za-z0-9+_-]{120,}={0,2}/g, REMOVED],
 ];
 
-// Not escaped by JSON, but some log readers take them for a line end or a terminal command.
-const UNSEEN = /[\u007f-\u009f\u2028\u2029]/g;
+// JSON does not escape these, but some log readers take them for a line end or a terminal command.
+const INVISIBLE = /[\u007f-\u009f\u2028\u2029]/g;
 
 // Fast path for most values: no pattern can match a text of these characters and this length.
-const PLAIN = /^(?!.*eyJ)[A-Za-z0-9./-]{0,119}$/;
+const SAFE_TEXT = /^(?!.*eyJ)[A-Za-z0-9./-]{0,119}$/;
 
-/** Removes from a text all that could open a store, move money or break the line. */
+/** Removes everything from a text that could open a store, move money or break the line. */
 export function redact(text: string): string {
-  if (PLAIN.test(text)) return text;
+  if (SAFE_TEXT.test(text)) return text;
   return SECRETS.reduce((rest, [pattern, by]) => rest.replace(pattern, by), text.slice(0, LONGEST_SEARCHED)).replace(
-    UNSEEN,
+    INVISIBLE,
     '\ufffd',
   );
 }
 
-/**
- * The only names under which a line carries values. Any other name is listed in `left_out` without its value, so nothing new reaches the
- * log before its name is added here.
- */
+/** The only field names whose values are printed. Others are listed in `left_out`, so new data is printed only once it is added here. */
 const LOG_FIELDS: ReadonlySet<string> = new Set([
   // Requests
   'request_id',
@@ -65,7 +62,7 @@ const LOG_FIELDS: ReadonlySet<string> = new Set([
   'routes',
   'mcp',
   'tool',
-  // Ids of what the line is about
+  // Ids of the subject of a line
   'merchant_id',
   'listing_id',
   'payment_id',
@@ -105,7 +102,7 @@ const LOG_FIELDS: ReadonlySet<string> = new Set([
   'pid',
 ]);
 
-/** Events that were renamed in 0.2.0, by new name. For one version each line also carries the former name, as `former_event`. */
+/** Events renamed in 0.2.0, keyed by the new name. For one version, lines also carry the former name as `former_event`. */
 const FORMER_EVENTS: Readonly<Record<string, string>> = {
   cached_read_failed: 'memory_read_failed',
   catalog_change_prune_failed: 'changes_not_pruned',
@@ -132,9 +129,9 @@ interface LogOptions {
   /** Default: standard output. */
   stream?: { write(line: string): void };
   clock?: Clock;
-  /** Names allowed in addition to LOG_FIELDS. */
+  /** Field names allowed in addition to LOG_FIELDS. */
   fields?: readonly string[];
-  /** Configuration texts to remove wherever they appear: URLs that contain a key, a header value. */
+  /** Texts from the configuration to remove wherever they appear: URLs that contain a key, a header value. */
   hide?: readonly string[];
 }
 
@@ -142,10 +139,10 @@ const LONGEST_TEXT = 8_192;
 const DEEPEST_CAUSE = 4;
 const MOST_ITEMS = 50;
 
-/** Writes one JSON object a line, with secrets removed from every text. */
+/** Writes one JSON object per line and removes secrets from every text. */
 export function createLog(options: LogOptions = {}): Log {
   const clock = options.clock ?? systemClock;
-  const cut = createCut(options.hide ?? []);
+  const cut = createRedactor(options.hide ?? []);
   const allowed = new Set([...LOG_FIELDS, ...(options.fields ?? [])]);
   const settings = {
     base: null,
@@ -181,7 +178,7 @@ interface Presented {
 
 type Cut = (text: string) => string;
 
-function createCut(hide: readonly string[]): Cut {
+function createRedactor(hide: readonly string[]): Cut {
   const hidden = hide.filter((text) => text !== '');
   return (text) => {
     const safe = redact(hidden.reduce((rest, secret) => rest.replaceAll(secret, '[removed]'), text));
@@ -195,31 +192,31 @@ function present(fields: Readonly<Record<string, unknown>>, { allowed, cut }: Pr
   for (const [name, value] of Object.entries(fields)) {
     if (value === undefined) continue;
     if (!allowed.has(name)) leftOut.push(cut(name));
-    else shown[name] = name === 'error' ? describe(value, cut) : plain(value, cut);
+    else shown[name] = name === 'error' ? presentError(value, cut) : presentValue(value, cut);
   }
   return leftOut.length > 0 ? { ...shown, left_out: leftOut } : shown;
 }
 
-/** Prints simple values only: an object could contain a whole request. */
-function plain(value: unknown, cut: Cut): unknown {
+/** Prints only simple values, because an object could contain a whole request. */
+function presentValue(value: unknown, cut: Cut): unknown {
   if (typeof value === 'string') return cut(value);
   if (typeof value === 'bigint') return value.toString();
   if (value === null || typeof value === 'number' || typeof value === 'boolean') return value;
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'invalid date' : isoTime(value);
-  if (value instanceof Error) return describe(value, cut);
+  if (value instanceof Error) return presentError(value, cut);
   if (Array.isArray(value))
-    return value.slice(0, MOST_ITEMS).map((item) => (Array.isArray(item) ? '[list]' : plain(item, cut)));
+    return value.slice(0, MOST_ITEMS).map((item) => (Array.isArray(item) ? '[list]' : presentValue(item, cut)));
   return `[${typeof value}]`;
 }
 
-/** Prints name, message and stack. Own fields are left out: in a database error they hold the values of a row. */
-function describe(error: unknown, cut: Cut, depth = 0): unknown {
-  if (!(error instanceof Error)) return plain(error, cut);
+/** Prints name, message and stack. Leaves out other fields, because those of a database error contain row values. */
+function presentError(error: unknown, cut: Cut, depth = 0): unknown {
+  if (!(error instanceof Error)) return presentValue(error, cut);
   const code =
     'code' in error && (typeof error.code === 'string' || typeof error.code === 'number')
-      ? { code: plain(error.code, cut) }
+      ? { code: presentValue(error.code, cut) }
       : {};
   const cause =
-    error.cause === undefined || depth >= DEEPEST_CAUSE ? {} : { cause: describe(error.cause, cut, depth + 1) };
+    error.cause === undefined || depth >= DEEPEST_CAUSE ? {} : { cause: presentError(error.cause, cut, depth + 1) };
   return { name: cut(error.name), message: cut(error.message), ...code, stack: cut(error.stack ?? ''), ...cause };
 }

@@ -15,7 +15,7 @@ const MOST_CONNECTIONS = 32;
 const REQUEST_MS = 5_000;
 const LARGEST_HEAD_BYTES = 4_096;
 
-/** Serves one text on a separate port, for the operator's network. Any other request gets 404. */
+/** Serves one text on a separate port, for the operator's network. Answers any other request with 404. */
 export async function startMetricsServer({ host, port, path, read, log }: MetricsServerOptions): Promise<{
   port: number;
   close(): Promise<void>;

@@ -66,7 +66,7 @@ test.each([0o400, 0o440, 0o600])('a file of mode %o is taken, with a group of th
   expect((await loadPepper({ file, createIfMissing: false })).hash('secret')).toEqual(hmac('a', 'secret'));
 });
 
-// Only root may give a file to a group it is not in.
+// Only root may give a file to a group that it is not a member of.
 test.runIf(process.getuid?.() === 0)('a file that another group may read is refused', async () => {
   const others = Math.max(...(process.getgroups?.() ?? []), process.getegid?.() ?? 0) + 1;
   await write(`1:${hex('a')}\n`);

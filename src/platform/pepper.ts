@@ -3,23 +3,23 @@ import { type FileHandle, link, mkdir, open, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type Random, systemRandom } from './random.ts';
 
-/** Secrets are stored only as HMAC-SHA-256 under a pepper. */
+/** Hashes secrets. Only the HMAC-SHA-256 of a secret under a pepper is stored. */
 export interface Pepper {
-  /** Version of the newest pepper. New secrets are stored under it. */
+  /** Version of the newest pepper, which hashes new secrets. */
   version: number;
   hash(secret: string): Buffer;
-  /** Hashes under every known pepper, newest first, to look up a presented secret. */
+  /** Returns the hashes of a presented secret under every known pepper, newest first, to look it up. */
   hashes(secret: string): readonly { version: number; hash: Buffer }[];
 }
 
 export interface LoadPepperOptions {
   file: string;
-  /** Creates the file with a new pepper if it is missing. Never set this for a file that the operator named. */
+  /** Creates the file with a new pepper if it is missing. Must be false for a file that the operator configured. */
   createIfMissing: boolean;
   random?: Random;
 }
 
-/** Loads the file the operator named, which must exist; otherwise the one in the data folder, created at the first start. */
+/** Loads the file that the operator configured, which must exist. Otherwise loads the one in the data folder; the first start makes it. */
 export function loadOwnPepper(where: { pepperFile: string | null; dataDir: string }): Promise<Pepper> {
   return loadPepper({ file: pepperFileOf(where), createIfMissing: where.pepperFile === null });
 }
@@ -31,7 +31,7 @@ export function pepperFileOf({ pepperFile, dataDir }: { pepperFile: string | nul
 const LINE = /^([1-9]\d{0,8}):([0-9a-f]{64})$/;
 
 /**
- * Reads the peppers for keys and codes: lines of `version:64 hex digits`; the highest version is current. To rotate, add a line. A line may
+ * Reads the peppers for keys and codes: lines of `version:64 hex digits`. The highest version is current. To rotate, add a line. A line may
  * be removed once no stored hash uses its version.
  */
 export async function loadPepper({ file, createIfMissing, random = systemRandom }: LoadPepperOptions): Promise<Pepper> {
@@ -48,7 +48,7 @@ export function createPepperFrom(peppers: ReadonlyMap<number, Buffer>): Pepper {
   const hashers = [...peppers]
     .sort(([a], [b]) => b - a)
     .map(([version, bytes]) => {
-      // Created once: a new key object for each secret costs four times the hash.
+      // Create it once, because a new key object for each secret would cost four times the hash.
       const key = createSecretKey(bytes);
       return { version, hash: (secret: string) => createHmac('sha256', key).update(secret, 'utf8').digest() };
     });
@@ -61,7 +61,7 @@ export function createPepperFrom(peppers: ReadonlyMap<number, Buffer>): Pepper {
   };
 }
 
-/** Error messages never quote a line. */
+/** Error messages never quote a line of the file. */
 export function parsePeppers(text: string, file: string): Map<number, Buffer> {
   const peppers = new Map<number, Buffer>();
   for (const [index, line] of text.split('\n').entries()) {
@@ -76,7 +76,7 @@ export function parsePeppers(text: string, file: string): Map<number, Buffer> {
   return peppers;
 }
 
-/** An existing market needs a copy of its own pepper: a new one opens none of its secrets. */
+/** An existing market needs a copy of its own pepper, because a new pepper does not match its stored secrets. */
 export function missingPepper(file: string): Error {
   return new Error(
     `the pepper file ${file} does not exist. Restore its copy, or create one for a new market: npm run pepper -- init`,
@@ -97,7 +97,7 @@ export async function readPrivate(file: string): Promise<string | null> {
   }
 }
 
-/** Requires that only the owner can read the file, or also one group of this process, because orchestrators mount secrets that way. */
+/** Requires that nobody but the owner can read the file, except one group of this process, because orchestrators mount secrets that way. */
 function checkPrivate(file: string, { mode, gid }: { mode: number; gid: number }): void {
   if ((mode & 0o077) === 0) return;
   const shown = (mode & 0o777).toString(8).padStart(4, '0');
@@ -113,8 +113,8 @@ function checkPrivate(file: string, { mode, gid }: { mode: number; gid: number }
 }
 
 /**
- * Creates a file with one new pepper, and its folder if needed; false if the file exists. It is written under another name and then linked:
- * of two processes that start at once one wins, none reads half a file, and no crash takes away a pepper in use.
+ * Creates a file with one new pepper, and its folder if needed. Returns false if the file exists. Writes to a temporary name and then links
+ * it: of two processes that start at the same time one wins, none reads half a file, and no crash destroys a pepper in use.
  */
 export async function initPepper(file: string, random: Random): Promise<boolean> {
   const text = `1:${random.bytes(32).toString('hex')}\n`;
@@ -129,7 +129,7 @@ export async function initPepper(file: string, random: Random): Promise<boolean>
         throw error;
       },
     );
-    // Sync also the file that another process made: this process uses it from now on.
+    // Also sync a file that another process created, because this process relies on it from now on.
     await syncFolder(dirname(file));
     return made;
   } finally {

@@ -1,22 +1,21 @@
-/** Control, direction and invisible characters: in a terminal they move the cursor, reverse text or start a line. */
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/gu;
+/** Control, direction and invisible characters. In a terminal they move the cursor, reverse text or start a line. */
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/gu;
 
-/** Cuts longer text of another program. */
-const LONGEST = 2_000;
+/** Longer texts of other programs are cut. */
+const MAX_LENGTH = 2_000;
 
-/** Makes one safe line of a report that quotes a provider, a city or a file: invisible characters appear as their code. */
+/** Makes one safe line for a report that quotes a provider, a city or a file. Invisible characters appear as their code. */
 export function printableLine(text: string): string {
-  return text.slice(0, LONGEST).replace(UNSEEN, (match) => `\\u{${(match.codePointAt(0) ?? 0).toString(16)}}`);
+  return text.slice(0, MAX_LENGTH).replace(INVISIBLE, (match) => `\\u{${(match.codePointAt(0) ?? 0).toString(16)}}`);
 }
 
-/** Makes each line of the text safe. */
 export function printableLines(text: string): string {
   return text.split('\n').map(printableLine).join('\n');
 }
 
-/** One line of JSON with invisible characters escaped. */
+/** Prints JSON on one line with invisible characters escaped. */
 export function printableJson(value: unknown): string {
-  return JSON.stringify(value).replace(UNSEEN, (match) =>
+  return JSON.stringify(value).replace(INVISIBLE, (match) =>
     Array.from({ length: match.length }, (_, at) => `\\u${match.charCodeAt(at).toString(16).padStart(4, '0')}`).join(
       '',
     ),

@@ -1,9 +1,9 @@
 import { randomBytes, randomInt, randomUUID } from 'node:crypto';
 
-/** The only source of randomness, so that tests can pass in a seeded one. */
+/** The only source of randomness, so that tests can pass a seeded one. */
 export interface Random {
   bytes(count: number): Buffer;
-  /** Uniform in [0, below). */
+  /** Returns a uniform integer in [0, below). */
   int(below: number): number;
   uuid(): string;
 }
@@ -16,7 +16,7 @@ export const systemRandom: Random = {
 
 const DRAWS = 2 ** 32;
 
-/** Uniform in [0, 1). */
+/** Returns a uniform number in [0, 1). */
 export function drawOf(random: Pick<Random, 'int'>): number {
   return random.int(DRAWS) / DRAWS;
 }

@@ -1,24 +1,24 @@
 import { ERRORS, type ErrorRow, type Reason } from '../contract/errors.ts';
 
 export interface RefusalOptions {
-  /** One or two sentences about this case; default: the row's title. Never a secret. */
+  /** One or two sentences about this case, without secrets. Default: the row's title. */
   detail?: string;
   errors?: { path: string; message: string }[];
-  /** Sent as Retry-After and in the body; whole seconds, at least 1. */
+  /** Whole seconds, at least 1. Sent as Retry-After and in the body. */
   retryAfterSeconds?: number;
-  /** Overrides the table where it depends on the case. */
+  /** Overrides the error table where the value depends on the case. */
   doNotPayAgain?: boolean;
   nextStep?: string;
-  /** The refusal is about an x402 proof: the row's `of_proof` applies. */
+  /** True if the refusal is about an x402 proof, so that the row's `of_proof` applies. */
   isOfProof?: true;
-  /** Extra fields of this route. */
+  /** Extra fields that only this route sends. */
   fields?: Readonly<Record<string, unknown>>;
   headers?: Readonly<Record<string, string>>;
-  /** The exhausted limit, for log and metrics. */
+  /** Name of the exhausted limit, for log and metrics. */
   budget?: string;
 }
 
-/** An expected refusal: a row of the error table. Any other thrown error is a bug and answers 500. */
+/** An expected refusal, which is a row of the error table. Any other error is a bug and answered with 500. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly reason: Reason;

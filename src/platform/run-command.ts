@@ -15,27 +15,27 @@ export function hasEnded(child: ChildProcess): boolean {
   return child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
 }
 
-/** Resolves when the process has ended, or could not be started. */
-export function endOf(child: ChildProcess): Promise<void> {
+/** Resolves when the process has exited or could not be started. */
+export function waitForExit(child: ChildProcess): Promise<void> {
   return new Promise((resolve) => {
     child.once('exit', () => resolve());
     child.once('error', () => resolve());
   });
 }
 
-/** Resolves when the process has ended, or after `patienceMs`. */
-export async function endWithin(exited: Promise<void>, patienceMs: number): Promise<void> {
+/** Resolves when the process has exited, or after `patienceMs`. */
+export async function waitForExitWithin(exited: Promise<void>, patienceMs: number): Promise<void> {
   const impatient = new AbortController();
   await Promise.race([exited, systemClock.sleep(patienceMs, impatient.signal)]);
   impatient.abort();
 }
 
-/** Tells the operator in words why a command cannot run. */
+/** Thrown to tell the operator why a command cannot run. */
 export class CommandRefused extends Error {
   override readonly name = 'CommandRefused';
 }
 
-/** Runs an operator's command. A failure is printed on standard error, as JSON with --json, and sets the exit code. */
+/** Runs an operator's command. Prints a failure on standard error, as JSON with --json, and sets the exit code. */
 export async function runCommand(main: () => Promise<void>, describe = messageOf, failed = 1): Promise<void> {
   try {
     await main();
@@ -54,7 +54,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Reads an environment variable; null if unset or empty. */
+/** Reads an environment variable. Null if unset or empty. */
 export function readSetting(name: string): string | null {
   const value = process.env[name];
   return value === undefined || value === '' ? null : value;

@@ -103,7 +103,7 @@ describe('the secret guard', () => {
         guard.inText(worst.repeat(1_000_000 / worst.length));
       guard.inText(`${'A'.repeat(1_000_000)}!`);
       guard.inText(`${'='.repeat(1_000_000)}`);
-      // Line ends may stand among base64 digits and after the padding.
+      // Line ends may occur among base64 digits and after the padding.
       guard.inText(`${'\n'.repeat(1_000_000)}!`);
       guard.inText(`A=${'\r\n'.repeat(500_000)}!`);
     };
@@ -117,11 +117,11 @@ describe('the secret guard', () => {
   });
 });
 
-/** Its check characters are valid, but it was never issued. */
+/** The checksum is valid, but the code was never issued. */
 const CODE = 'aisle_pc_K123P-45674-89AB5';
 const DRESSED = CODE.replace('K', '\u212a');
 
-/** Makes a secret that contains the letter. */
+/** Makes secrets until one contains the letter k. */
 function withK(make: () => string): string {
   for (;;) {
     const text = make();

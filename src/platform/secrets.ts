@@ -13,7 +13,7 @@ const GROUP_LENGTH = 5;
 const RECOVERY_GROUPS = 5;
 const PAIRING_GROUPS = 3;
 
-/** Characters after `<prefix>_<kind>_`. Fixed, so that a search knows where a secret ends. */
+/** Number of characters after `<prefix>_<kind>_`. Fixed, so that a search knows where a secret ends. */
 const LENGTHS = {
   sk: KEY_BODY_LENGTH + CHECKSUM_LENGTH,
   dt: KEY_BODY_LENGTH + CHECKSUM_LENGTH,
@@ -26,7 +26,7 @@ function shortestSecret(prefix: string): number {
   return prefix.length + '_sk_'.length + Math.min(...Object.values(LENGTHS));
 }
 
-/** No underscore, because the prefix stands before `_sk_`. */
+/** The prefix contains no underscore, because it precedes `_sk_`. */
 export const SECRET_PREFIX = /^[a-z][a-z0-9]{1,15}$/;
 
 const BASE62_ONLY = /^[0-9A-Za-z]+$/;
@@ -35,12 +35,11 @@ function checksumOf(text: string): string {
   return base62(BigInt(crc32(text)), CHECKSUM_LENGTH);
 }
 
-/** A merchant key with 256 random bits. */
 export function makeMerchantKey(random: Random, prefix: string): string {
   return makeWord(random, prefix, 'sk');
 }
 
-/** A delivery token with 256 random bits, as clients make it themselves. */
+/** Makes a delivery token with 256 random bits, as clients also do. */
 export function makeDeliveryToken(random: Random, prefix: string): string {
   return makeWord(random, prefix, 'dt');
 }
@@ -51,12 +50,10 @@ function makeWord(random: Random, prefix: string, kind: 'sk' | 'dt'): string {
   return text + checksumOf(text);
 }
 
-/** A recovery code with 100 random bits. */
 export function makeRecoveryCode(random: Random, prefix: string): string {
   return `${prefix}_rc_${makeGroups(random, RECOVERY_GROUPS)}`;
 }
 
-/** A pairing code with 60 random bits. */
 export function makePairingCode(random: Random, prefix: string): string {
   return `${prefix}_pc_${makeGroups(random, PAIRING_GROUPS)}`;
 }
@@ -81,7 +78,7 @@ export function isDeliveryToken(text: string, prefix: string): boolean {
   return isWhole(text, prefix, 'dt');
 }
 
-/** Accepts any case, as people type it. */
+/** Accepts any case, because people type codes. */
 export function isRecoveryCode(text: string, prefix: string): boolean {
   return isWhole(text, prefix, 'rc');
 }
@@ -94,7 +91,7 @@ function isWhole(text: string, prefix: string, kind: SecretKind): boolean {
   return text.length === prefix.length + 4 + LENGTHS[kind] && secretAt(text, 0, prefix, kind);
 }
 
-/** Whether a secret with a valid checksum begins at that position. Looks at a fixed number of characters. */
+/** Returns true if a secret with a valid checksum begins at that position. Checks a fixed number of characters. */
 function secretAt(text: string, at: number, prefix: string, kind: SecretKind): boolean {
   const bodyAt = at + prefix.length + 4;
   const end = bodyAt + LENGTHS[kind];
@@ -119,44 +116,41 @@ function areGroups(text: string): boolean {
   });
 }
 
-/** The spelling of a code that is hashed. */
+/** Returns the spelling of a code that is hashed. */
 export function canonicalCode(text: string, prefix: string): string {
   return (
     prefix + text.slice(prefix.length, prefix.length + 4).toLowerCase() + text.slice(prefix.length + 4).toUpperCase()
   );
 }
 
-/** Regular expression of a secret, for the official facts. */
+/** Returns a regular expression for a secret, which the official facts publish. */
 export function secretPattern(kind: SecretKind, prefix: string): string {
   if (kind === 'sk' || kind === 'dt') return `^${prefix}_${kind}_[0-9A-Za-z]{${LENGTHS[kind]}}$`;
   const groups = kind === 'rc' ? RECOVERY_GROUPS : PAIRING_GROUPS;
   return `^${prefix}_${kind}_[${CROCKFORD}]{${GROUP_LENGTH}}(-[${CROCKFORD}]{${GROUP_LENGTH}}){${groups - 1}}$`;
 }
 
-/** Applied after whitespace is removed. */
+/** Matched after whitespace is removed. */
 const BASE64 = /^[A-Za-z0-9+/_-]+={0,2}$/;
 
-/** KELVIN SIGN: the only non-ASCII character that NFC turns into a character of secrets. */
+/** KELVIN SIGN, the only non-ASCII character that NFC turns into a character of secrets. */
 const KELVIN = '\u212a';
 
-/** Applies NFC as far as it can complete a secret: text is stored normalized. Keeps all positions. */
-function asStored(text: string): string {
+/** Applies NFC where it could complete a secret, because text is stored normalized. Keeps all positions. */
+function normalizeText(text: string): string {
   return text.includes(KELVIN) ? text.replaceAll(KELVIN, 'K') : text;
 }
 
 export const SECRET_MASK = '[secret]';
 
 export interface SecretGuard {
-  /** Shorter texts hold no secret, decoded or not, and can be skipped. */
+  /** Shorter texts hold no secret, decoded or not, so they can be skipped. */
   shortest: number;
-  /**
-   * Whether the text holds a secret with a valid checksum, after NFC, or is base64 of one when whitespace is removed. `own`: the kind that
-   * is allowed here.
-   */
+  /** Returns true if the text holds a valid secret after NFC, or is base64 of one without whitespace. `own` is the kind allowed here. */
   inText(text: string, own?: SecretKind): boolean;
   /** Checks every string and field name of a JSON value. Top-level members named in `except` may hold their own kind of secret. */
   inValue(value: unknown, except?: readonly string[]): boolean;
-  /** Replaces each secret with SECRET_MASK, or the whole text if it is base64 of one. */
+  /** Replaces each secret with SECRET_MASK, or the whole text if it is base64 of a secret. */
   maskText(text: string): string;
   /** Masks each string and field name of a JSON value, except strings of members named in `kept`, at any depth. */
   maskValue(value: unknown, kept?: readonly string[]): unknown;
@@ -165,15 +159,12 @@ export interface SecretGuard {
 /** The only kind of secret that a field of this name may hold, where the endpoint allows it. */
 const OWN_KIND: Readonly<Record<string, SecretKind>> = { merchant_key: 'sk', recovery_code: 'rc', pairing_code: 'pc' };
 
-/**
- * Finds merchant keys, recovery codes, pairing codes and delivery tokens of these prefixes. No text may hold one outside of its own field
- * or header. Takes linear time.
- */
+/** Finds merchant keys, recovery codes, pairing codes and delivery tokens. No text may hold one outside of its own field or header. */
 export function createSecretGuard(prefixes: readonly string[]): SecretGuard {
   const { isIn, spansIn } = createSearch(prefixes);
   const shortest = Math.min(...prefixes.map(shortestSecret));
 
-  /** Whether the whole text is base64 of a secret. Whitespace may stand anywhere: people and mail programs break lines. */
+  /** Returns true if the whole text is base64 of a secret. Ignores whitespace, because people and mail programs break lines. */
   const isEncodedIn = (stored: string, own?: SecretKind): boolean => {
     const bare = stored.replaceAll(/\s+/g, '');
     return BASE64.test(bare) && isIn(Buffer.from(bare, 'base64').toString('latin1'), own);
@@ -181,7 +172,7 @@ export function createSecretGuard(prefixes: readonly string[]): SecretGuard {
 
   const inText = (text: string, own?: SecretKind): boolean => {
     if (text.length < shortest) return false;
-    const stored = asStored(text);
+    const stored = normalizeText(text);
     return isIn(stored, own) || isEncodedIn(stored, own);
   };
 
@@ -199,8 +190,8 @@ export function createSecretGuard(prefixes: readonly string[]): SecretGuard {
 
   const maskText = (text: string): string => {
     if (!inText(text)) return text;
-    const stored = asStored(text);
-    // Checked before spans: after one plain secret the rest may be base64 of another.
+    const stored = normalizeText(text);
+    // Check this before single spans: after one plain secret the rest may be base64 of another.
     if (isEncodedIn(stored)) return SECRET_MASK;
     return maskSpans(
       text,
@@ -223,14 +214,14 @@ export function createSecretGuard(prefixes: readonly string[]): SecretGuard {
   return { shortest, inText, inValue, maskText, maskValue };
 }
 
-/** First character and the one after the last. */
+/** Index of the first character and of the one after the last. */
 type Span = readonly [from: number, end: number];
 
 /** Searches a text for secrets of all kinds but `own`. */
 function createSearch(prefixes: readonly string[]) {
   const markers = prefixes.map((prefix) => {
     if (!SECRET_PREFIX.test(prefix)) throw new TypeError('a secret prefix is 2 to 16 of a-z and 0-9');
-    // Case-insensitive because codes are; secretAt is exact about keys. The lookahead rejects most markers cheaply.
+    // Ignores case, because codes do; secretAt is exact about keys. The lookahead rejects most markers cheaply.
     const word = `(sk|dt)_(?=[0-9a-z]{${LENGTHS.sk}})`;
     const groups = `(rc|pc)_(?=[0-9a-z]{${GROUP_LENGTH}}-)`;
     return { prefix, marker: new RegExp(`${prefix}_(?:${word}|${groups})`, 'gi') };
@@ -247,7 +238,7 @@ function createSearch(prefixes: readonly string[]) {
   }
 
   const isIn = (text: string, own?: SecretKind): boolean => {
-    // Fast path, since the headers of every request come here.
+    // Fast path, because every request's headers are checked here.
     if (!text.includes('_')) return false;
     for (const _ of spansIn(text, own)) return true;
     return false;
@@ -256,7 +247,7 @@ function createSearch(prefixes: readonly string[]) {
   return { isIn, spansIn };
 }
 
-/** Overlapping spans get one mask, so no part of them is left. Expects spans sorted by their start. */
+/** Masks overlapping spans together, so that no part of them is left. Expects spans sorted by their start. */
 function maskSpans(text: string, spans: readonly Span[]): string {
   let masked = '';
   let at = 0;
@@ -271,10 +262,7 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const FORM = /^[A-Za-z0-9_-]+$/;
 
-/**
- * Encrypts with AES-256-GCM to base64url; keys have 32 bytes. The nonce is derived from the text: the same text always seals the same, and
- * two texts never share a nonce.
- */
+/** Encrypts with AES-256-GCM to base64url; keys have 32 bytes. The nonce is derived from the text, so two texts never share a nonce. */
 export function sealText(key: Uint8Array, text: string): string {
   const nonce = createHmac('sha256', key).update(text, 'utf8').digest().subarray(0, NONCE_BYTES);
   const cipher = createCipheriv('aes-256-gcm', key, nonce);
@@ -282,7 +270,7 @@ export function sealText(key: Uint8Array, text: string): string {
   return Buffer.concat([nonce, sealed, cipher.getAuthTag()]).toString('base64url');
 }
 
-/** Decrypts text sealed with one of the keys; null for anything else. */
+/** Decrypts a text sealed with one of the keys. Null for anything else. */
 export function openSealed(keys: readonly Uint8Array[], sealed: string): string | null {
   const bytes = Buffer.from(FORM.test(sealed) ? sealed : '', 'base64url');
   if (bytes.length <= NONCE_BYTES + TAG_BYTES) return null;
@@ -293,7 +281,7 @@ export function openSealed(keys: readonly Uint8Array[], sealed: string): string 
     try {
       return Buffer.concat([decipher.update(content), decipher.final()]).toString('utf8');
     } catch {
-      // Sealed with another key, or not sealed at all.
+      // The text was sealed with another key, or not sealed at all.
     }
   }
   return null;

@@ -3,7 +3,7 @@ import type { Log } from './log.ts';
 
 export const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
-/** The used part of `process`; tests pass in their own. */
+/** The part of `process` that is used here, so that tests can replace it. */
 export interface StoppableProcess {
   on(signal: (typeof STOP_SIGNALS)[number], listener: () => void): unknown;
   off(signal: (typeof STOP_SIGNALS)[number], listener: () => void): unknown;
@@ -16,16 +16,16 @@ export interface ShutdownOptions {
   log: Log;
   /** Time for requests in flight. Two facilitator calls and a margin take 20 s. */
   drainMs?: number;
-  /** Stops accepting and waits for requests in flight: HttpServer.close. */
+  /** Stops accepting connections and waits for requests in flight, as HttpServer.close does. */
   closeServer(options: { drainMs: number }): Promise<void>;
-  /** Closed in this order afterwards: background jobs first, the database last. */
+  /** Closed afterwards in this order: background jobs first, the database last. */
   steps: readonly { name: string; close(): Promise<void> | void }[];
 }
 
 export interface Shutdown {
-  /** True from the first signal on; `/readyz` then answers no. */
+  /** True from the first signal on. `/readyz` then reports not ready. */
   isStopping(): boolean;
-  /** Does what a signal does. Resolves with the exit code when everything is closed: 0 if no step failed. */
+  /** Stops the process as a signal does. Resolves with the exit code when everything is closed: 0 if no step failed. */
   stop(reason: string): Promise<number>;
   dispose(): void;
 }
@@ -33,14 +33,14 @@ export interface Shutdown {
 const DEFAULT_DRAIN_MS = 20_000;
 const STEP_LIMIT_MS = 10_000;
 
-/** Stops the process in order at the first signal, and at once at a second one. */
+/** Stops the process step by step at the first signal, and immediately at the second. */
 export function handleShutdown(options: ShutdownOptions): Shutdown {
   const { log } = options;
   let isStopping = false;
   let closed: Promise<number> | undefined;
 
   const stop = (reason: string): Promise<number> => {
-    // Set before anything closes, so that `/readyz` says it meanwhile.
+    // Set this before anything closes, so that `/readyz` reports it in the meantime.
     isStopping = true;
     closed ??= closeAll(options, reason);
     return closed;
@@ -88,7 +88,7 @@ async function closeAll(options: ShutdownOptions, reason: string): Promise<numbe
   return failed ? 1 : 0;
 }
 
-/** Limits each step: one that hangs must not keep the others from closing. */
+/** Limits the duration of a step, so that one that hangs does not keep the others from closing. */
 async function runWithin(clock: Clock, limitMs: number, work: () => Promise<void>): Promise<void> {
   const done = new AbortController();
   const late = clock.sleep(limitMs, done.signal).then(() => {
@@ -101,10 +101,7 @@ async function runWithin(clock: Clock, limitMs: number, work: () => Promise<void
   }
 }
 
-/**
- * Holds back signals until `release`, which returns the first one received. A process killed half-way through its start would leave a
- * database running.
- */
+/** Holds back signals until `release`, which returns the first one. A process killed during its start would leave a database running. */
 export function deferSignals(): { release(): NodeJS.Signals | null } {
   let received: NodeJS.Signals | null = null;
   const onSignal = (signal: NodeJS.Signals): void => {
@@ -120,16 +117,16 @@ export function deferSignals(): { release(): NodeJS.Signals | null } {
 }
 
 export interface ServerRun {
-  /** Resolves when the embedded database has ended, by `steps` or by itself. */
+  /** Resolves when the embedded database has exited, whether `steps` stopped it or it exited on its own. */
   databaseEnded: Promise<void>;
-  /** Stops accepting, drains requests for that long, then stops background work. */
+  /** Stops accepting connections, gives requests in flight `drainMs` to finish, then stops background work. */
   stopServing(options: { drainMs: number }): Promise<void>;
-  /** Close these afterwards, in this order. */
+  /** Closed afterwards in this order. */
   steps: ShutdownOptions['steps'];
 }
 
-/** Runs a site in this process: starts it, stops it at a signal, and exits if its database ends. */
-export async function runInFront<Run extends ServerRun>(
+/** Runs a site in this process: starts it, stops it at a signal, and exits if the site's database exits. */
+export async function runInForeground<Run extends ServerRun>(
   start: () => Promise<Run>,
   { site, log, drainMs }: { site: 'market' | 'city'; log: Log; drainMs: number },
 ): Promise<{ run: Run; shutdown: Shutdown }> {
@@ -153,10 +150,7 @@ export async function runInFront<Run extends ServerRun>(
 
 type Undo = () => Promise<void> | void;
 
-/**
- * Runs `start`. If it fails, runs the deferred undo steps in reverse order and throws its error. Replaces AsyncDisposableStack, which Node
- * 22 lacks.
- */
+/** Runs `start`. If it fails, runs the deferred undo steps in reverse and rethrows. Replaces AsyncDisposableStack, which Node 22 lacks. */
 export async function undoOnFailure<T>(start: (begun: { defer(undo: Undo): void }) => Promise<T>): Promise<T> {
   const begun: Undo[] = [];
   try {

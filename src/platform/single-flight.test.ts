@@ -33,8 +33,8 @@ it('fails those of the failed pass only', async () => {
   expect(await second).toBe(2);
 });
 
-/** Time passes only by `sleep` or `pass`. */
-function ownTime() {
+/** A clock that advances only by `sleep` or `pass`. */
+function createManualClock() {
   let now = 1_000_000;
   const clock: Clock = {
     now: () => now,
@@ -49,7 +49,7 @@ function ownTime() {
 }
 
 it('lets some pass at once, then one in each stretch of time; a rest makes up for it', async () => {
-  const { clock, pass } = ownTime();
+  const { clock, pass } = createManualClock();
   const begun: number[] = [];
   const start = clock.now();
   const passes = createSingleFlight(async () => void begun.push(clock.now() - start), {
@@ -101,7 +101,7 @@ it('makes no caller wait for longer than one pause when the clock stands still o
 });
 
 it('at times lets each pass wait for longer, and none go without a pause; afterwards it is as before', async () => {
-  const { clock, pass } = ownTime();
+  const { clock, pass } = createManualClock();
   const begun: number[] = [];
   const start = clock.now();
   let isNow = false;

@@ -11,10 +11,10 @@ import { SECRET_PREFIX } from './secrets.ts';
 
 const LARGEST = 1_000_000_000;
 
-/** Reports a fault: names and bounds, never a value. */
+/** Reports a fault, naming variables and bounds but never a value. */
 export type ReportFault = (message: string) => void;
 
-/** Parses the text as a JSON object; reports a fault and returns null otherwise. */
+/** Parses the text as a JSON object. On failure reports a fault and returns null. */
 export function readLimitsObject(text: string, report: ReportFault): Record<string, unknown> | null {
   try {
     return readJson(Buffer.from(text));
@@ -24,7 +24,7 @@ export function readLimitsObject(text: string, report: ReportFault): Record<stri
   }
 }
 
-/** Reads whole numbers for some of those names. `most`: lower maximum for some of them. */
+/** Reads whole numbers for some of these names. `most` lowers the maximum of some. */
 export function readNamed(
   values: object,
   names: readonly string[],
@@ -51,7 +51,7 @@ const portText = z
   .refine((port) => port <= 65_535, { abort: true });
 
 export function portVariable(fallback: number): Variable<number> {
-  return optional(withoutWords(portText), 'a port from 1 to 65535', fallback);
+  return optional(dropMessages(portText), 'a port from 1 to 65535', fallback);
 }
 
 export function wholeNumberVariable(max: number, fallback: number): Variable<number> {
@@ -60,7 +60,7 @@ export function wholeNumberVariable(max: number, fallback: number): Variable<num
     .regex(/^(?:0|[1-9]\d{0,8})$/)
     .transform(Number)
     .refine((value) => value <= max);
-  return optional(withoutWords(schema), `a whole number from 0 to ${max}`, fallback);
+  return optional(dropMessages(schema), `a whole number from 0 to ${max}`, fallback);
 }
 
 export function wholeNumberFrom<Fallback extends number | null = number>(
@@ -81,7 +81,7 @@ export function hostVariable(fallback: string): Variable<string> {
   const schema = z
     .string()
     .refine((text) => isIP(text) !== 0 || /^[a-z0-9](?:[a-z0-9.-]{0,250}[a-z0-9])?$/i.test(text));
-  return optional(withoutWords(schema), 'an IP address or a host name, without port or brackets', fallback);
+  return optional(dropMessages(schema), 'an IP address or a host name, without port or brackets', fallback);
 }
 
 const HTTP_URL = 'an http or https URL without user, password and fragment';
@@ -92,14 +92,13 @@ function isHttpUrl(text: string): boolean {
   return url.username === '' && url.password === '' && url.hash === '';
 }
 
-const httpUrl = withoutWords(
+const httpUrl = dropMessages(
   z
     .string()
     .refine(isHttpUrl)
     .transform((text) => text.replace(/\/+$/, '')),
 );
 
-/** Removes trailing slashes. */
 export function requiredHttpUrl(): Variable<string> {
   return required(httpUrl, HTTP_URL);
 }
@@ -108,16 +107,16 @@ export function optionalHttpUrl(): Variable<string | null> {
   return optional<string | null>(httpUrl, HTTP_URL, null);
 }
 
-/** Null for `none`, undefined if unset. */
+/** Null for `none`. Undefined if unset. */
 export function httpUrlOrNone(): Variable<string | null | undefined> {
   const none = z.literal('none').transform(() => null);
   return optional<string | null | undefined>(z.union([none, httpUrl]), `none, or ${HTTP_URL}`, undefined);
 }
 
-/** Bounded, because every decision asks each of them. */
+/** Limited, because every decision asks each provider. */
 const MOST_PROVIDERS = 5;
 
-/** RPC nodes of one network, in the order they are asked. Duplicates are refused: they give no second opinion. */
+/** URLs of RPC nodes of one network, in the order in which they are asked. Rejects duplicates, which would give no second opinion. */
 export function rpcUrlsVariable(): Variable<readonly [string, ...string[]]> {
   const schema = z.string().transform((text, context): readonly [string, ...string[]] => {
     const [first = '', ...others] = text.split(',').map((url) => url.trim());
@@ -133,7 +132,7 @@ export function rpcUrlsVariable(): Variable<readonly [string, ...string[]]> {
   return required(schema, `${HTTP_URL}, or up to ${MOST_PROVIDERS} of them separated by commas`);
 }
 
-const origin = withoutWords(
+const origin = dropMessages(
   z
     .string()
     .refine((text) => isHttpUrl(text) && new URL(text).pathname === '/' && new URL(text).search === '')
@@ -141,7 +140,7 @@ const origin = withoutWords(
 );
 const ORIGIN = 'an http or https origin such as https://example.org, without a path';
 
-/** Scheme and authority only: everything is served from the root. */
+/** Accepts only scheme and authority, because everything is served from the root. */
 export function originVariable(): Variable<string | null> {
   return optional<string | null>(origin, ORIGIN, null);
 }
@@ -170,11 +169,11 @@ export function networkVariable(): Variable<Network> {
 const ADDRESS = 'an address: 0x and 40 hex digits, all lower case or with a right EIP-55 checksum';
 
 export function requiredAddress(): Variable<Hex> {
-  return required<Hex>(withoutWords(addressIn), ADDRESS);
+  return required<Hex>(dropMessages(addressIn), ADDRESS);
 }
 
 export function optionalAddress(): Variable<Hex | null> {
-  return optional<Hex | null>(withoutWords(addressIn), ADDRESS, null);
+  return optional<Hex | null>(dropMessages(addressIn), ADDRESS, null);
 }
 
 /** Relative paths start at the working directory. */
@@ -182,8 +181,8 @@ export function pathVariable<Fallback extends string | null>(fallback: Fallback)
   return optional<string | Fallback>(z.string().min(1), 'a path', () => fallback);
 }
 
-/** Replaces a schema's messages: the fault then always shows the variable's own words. */
-function withoutWords<T>(schema: z.ZodType<T, string>): z.ZodType<T, string> {
+/** Replaces a schema's messages, so that the fault always shows the variable's own description. */
+function dropMessages<T>(schema: z.ZodType<T, string>): z.ZodType<T, string> {
   return z.string().transform((text, context) => {
     const checked = schema.safeParse(text);
     if (checked.success) return checked.data;
@@ -192,16 +191,13 @@ function withoutWords<T>(schema: z.ZodType<T, string>): z.ZodType<T, string> {
   });
 }
 
-/** URL of this server if none is configured. A wildcard address is no link target, so it becomes 127.0.0.1. */
+/** Returns the URL of this server if none is configured. A wildcard address cannot be linked to, so it becomes 127.0.0.1. */
 export function localUrl(host: string, port: number): string {
   const name = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
   return `http://${name.includes(':') ? `[${name}]` : name}:${port}`;
 }
 
-/**
- * With an external database the pepper must be a named file: one made in the data folder would differ on the next machine, and no stored
- * key would work.
- */
+/** An external database needs a configured pepper file. One in the data folder would differ on another machine and match no key. */
 export function pepperFaults(env: Environment, names: { databaseUrl: string; pepperFile: string }): string[] {
   const isSet = (name: string): boolean => (env[name] ?? '').trim() !== '';
   if (!isSet(names.databaseUrl) || isSet(names.pepperFile)) return [];

@@ -1,15 +1,15 @@
 import { parentPort, Worker } from 'node:worker_threads';
 
-/** A program on its own thread that answers questions one after another. */
+/** A program on a thread of its own that answers questions one after another. */
 export interface Thread<Question, Answer> {
   /** Transfers the memory in `transfer` without copying. Rejects if the thread failed or was stopped. */
   ask(question: Question, transfer: ArrayBuffer[]): Promise<Answer>;
   stop(): Promise<void>;
 }
 
-/** Starts a program that calls `answerQuestions`. It gets no environment, which may hold secrets. */
+/** Starts a program that calls `answerQuestions`. Passes it no environment, which may hold secrets. */
 export function startThread<Question, Answer>(program: URL): Thread<Question, Answer> {
-  // No options of this process either: they may load code meant for its main thread.
+  // Pass no options of this process either, because they may load code meant for its main thread.
   const worker = new Worker(program, { env: {}, execArgv: [] });
   const open: PromiseWithResolvers<Answer>[] = [];
   let ended: Error | null = null;

@@ -4,7 +4,7 @@ import { createGasBudget, DEFAULT_LIMITS, type Limits, type Reserved } from './g
 
 const HOUR_MS = 3_600_000;
 const GAS = 10_000n;
-/** A settlement of a new wallet without code. */
+/** A settlement by an unknown wallet without code. */
 const NEWCOMER = { hasCode: false, payerKnown: false, payeeKnown: false, isCheap: false, units: GAS };
 const CHEAP = { ...NEWCOMER, isCheap: true };
 
@@ -66,7 +66,7 @@ test('no further cheap sale is begun once the gas of cheap ones, reverts and wha
   budget.begin(2n * GAS, true);
   expect(budget.findPool(CHEAP)).toEqual({ pool: 'plain' });
   budget.begin(GAS, true);
-  // Until the first of them is an hour old. Known wallets are bound by it as well.
+  // Room returns when the first of them is an hour old. Known wallets are limited too.
   expect(budget.findPool(CHEAP)).toEqual({ retryAfterSeconds: 3_000 });
   expect(budget.findPool({ ...CHEAP, payerKnown: true, payeeKnown: true })).toEqual({ retryAfterSeconds: 3_000 });
   expect(budget.findPool(NEWCOMER)).toEqual({ pool: 'plain' });
@@ -96,7 +96,7 @@ test('however many cheap sales there were, they take nothing from any pool', () 
     ['known', 0n],
     ['sales', 100n * GAS],
   ]);
-  // Reverts do count.
+  // Reverts count here.
   budget.cost(50_000n, false);
   expect(budget.findPool(NEWCOMER)).toEqual({ retryAfterSeconds: 3_600 });
 });

@@ -4,9 +4,9 @@ import { type Cooldown, type Entry, type Loss, lossOf, newestOf, type Pool } fro
 
 const HOUR_MS = 60 * 60 * 1000;
 const DAY_MS = 24 * HOUR_MS;
-/** One eighth of the budget is not offered at the least price: it is kept for cheap sales that were opened while that price was low. */
+/** One eighth of the budget is kept for cheap sales that were opened while the least price was low, and is not offered at that price. */
 const KEPT_FOR_OPENED = 8n;
-/** Settlements in flight end within a few blocks. */
+/** Settlements in flight end within a few blocks, so this is how long to wait for one. */
 const IN_FLIGHT_SECONDS = 10;
 const WINDOWS = [
   { name: 'hour', ms: HOUR_MS, limit: 'gas_loss_hour_units' },
@@ -14,28 +14,28 @@ const WINDOWS = [
 ] as const;
 
 /**
- * Shares of the budget in eighths. A quarter is kept back: one eighth for payments to known payees, and one that only known payers reach,
- * who may use all that the others left.
+ * Shares of the budget in eighths. Unknown payers get three quarters, split between contract and plain wallets. Payments to known payees
+ * get one eighth more. The last eighth is only for known payers, who may also use whatever the others left.
  */
 const EIGHTHS: Readonly<Record<Pool, bigint>> = { contract: 2n, plain: 4n, payee: 1n, known: 8n };
 
 export interface GasRequest {
   hasCode: boolean;
-  /** True if the payer or payee has sales that are final and paid for their gas. */
+  /** True if the payer has sales that are final and paid for their gas. `payeeKnown` is the same for the payee. */
   payerKnown: boolean;
   payeeKnown: boolean;
-  /** True for a sale that is not expected to pay for its gas. */
+  /** True if the sale is not expected to pay for its gas. */
   isCheap: boolean;
   units: bigint;
 }
 
-/** Possible loss of a settlement that has not ended. */
+/** Largest possible loss of a settlement that has not ended. */
 export type Reserved = Readonly<Pick<Entry, 'pool' | 'reservedUnits'> & Pick<GasRequest, 'isCheap'>>;
 
 export type Grant = { pool: Pool } | { retryAfterSeconds: number };
 
 export interface PoolLevel {
-  /** `sales`: gas of cheap sales, including those in flight, on top of the losses of all pools. */
+  /** `sales`: gas of cheap sales, including those in flight, in addition to the losses of all pools. */
   pool: Pool | 'all' | 'sales';
   window: 'hour' | 'day';
   used: bigint;
@@ -43,19 +43,19 @@ export interface PoolLevel {
 }
 
 /**
- * Caps the gas lost to reverts, for each kind of payer and for all. Cheap sales take nothing from these pools, so they lock nobody out.
- * They have a cap of their own: while cheap sales and reverts together have used up the whole budget, no further cheap sale is started. The
- * least price for x402 rises before that.
+ * Caps the gas lost to reverts, for each kind of payer and in total. Cheap sales use nothing of these pools, so they lock nobody out, but
+ * they have a cap of their own: no further cheap sale starts once cheap sales and reverts together have used up the whole budget. The least
+ * price for x402 rises before that.
  */
 export interface GasBudget {
   findPool(request: GasRequest): Grant;
-  /** In units of USDC, for a sale with this gas cost. */
+  /** Returns the least price of a sale with this gas cost. Both are in millionths of a USDC. */
   leastPrice(gasUnits: bigint): bigint;
   addLoss(loss: Loss): void;
   levels(): PoolLevel[];
 }
 
-/** `losses` come from before the start, so that a restart refills nothing; `inFlight` are settlements without an end. */
+/** `losses` date from before the start, so that a restart does not refill the budget. `inFlight` returns settlements without an ending. */
 export function createGasBudget(options: {
   limits: Limits;
   clock: Clock;
@@ -63,10 +63,10 @@ export function createGasBudget(options: {
   inFlight(): Iterable<Reserved>;
 }): GasBudget {
   const { limits, clock, inFlight } = options;
-  const inOrder = [...options.losses].sort((a, b) => a.at - b.at);
+  const sortedLosses = [...options.losses].sort((a, b) => a.at - b.at);
   const lossLogOf = (isSale: boolean): LossLog =>
     createLossLog(
-      inOrder.filter((loss) => loss.isSale === isSale),
+      sortedLosses.filter((loss) => loss.isSale === isSale),
       clock,
     );
   const [sales, reverts] = [lossLogOf(true), lossLogOf(false)];
@@ -77,14 +77,14 @@ export function createGasBudget(options: {
 
   return {
     findPool: ({ hasCode, payerKnown, payeeKnown, isCheap, units }) => {
-      const own: Pool = hasCode ? 'contract' : 'plain';
-      const pools: Pool[] = payerKnown ? ['known'] : payeeKnown ? [own, 'payee'] : [own];
+      const ownPool: Pool = hasCode ? 'contract' : 'plain';
+      const pools: Pool[] = payerKnown ? ['known'] : payeeKnown ? [ownPool, 'payee'] : [ownPool];
       const reserved = sumOf(inFlight());
-      const ofCheap = isCheap ? secondsUntilRoom(units, boundOfCheap(reserved)) : 0;
-      const ofAll = Math.max(secondsUntilRoom(units, boundOf('all', reserved)), ofCheap);
+      const cheapWait = isCheap ? secondsUntilRoom(units, boundOfCheap(reserved)) : 0;
+      const totalWait = Math.max(secondsUntilRoom(units, boundOf('all', reserved)), cheapWait);
       const waits = pools.map((pool) => ({
         pool,
-        seconds: Math.max(secondsUntilRoom(units, boundOf(pool, reserved)), ofAll),
+        seconds: Math.max(secondsUntilRoom(units, boundOf(pool, reserved)), totalWait),
       }));
       const open = waits.find(({ seconds }) => seconds === 0);
       if (open !== undefined) return { pool: open.pool };
@@ -92,7 +92,7 @@ export function createGasBudget(options: {
     },
     leastPrice: (gasUnits) => {
       const now = clock.now();
-      // Ignore other sales in flight: most will be mined, and pay for their gas.
+      // Ignore other sales in flight, because most will be mined and pay for their gas.
       const { cheap } = sumOf(inFlight());
       const hasRoom = WINDOWS.every((window) => {
         const kept = share('all', window) / KEPT_FOR_OPENED;
@@ -120,13 +120,13 @@ export function createGasBudget(options: {
 
 type Window = (typeof WINDOWS)[number];
 
-/** A sum that must stay below the share of a pool. */
+/** A sum of losses that must stay below the share of a pool. */
 interface Bound {
   pool: Pool | 'all';
-  /** The part of settlements in flight. */
+  /** Units reserved by settlements in flight. */
   reserved: bigint;
   used(sinceMs: number): bigint;
-  /** Oldest first. */
+  /** Losses that count, oldest first. */
   losses(): readonly Loss[];
 }
 
@@ -144,18 +144,18 @@ interface LossLog {
   used(pool: Pool | 'all', sinceMs: number): bigint;
 }
 
-/** Returns 0 if there is room for so many units, else the seconds until there will be. */
+/** Returns a function that computes the seconds until there is room for some units. 0 if there is room now. */
 function createWait(share: ReturnType<typeof createShares>, clock: Clock): (units: bigint, bound: Bound) => number {
   return (units, bound) => {
     const now = clock.now();
     const waits = WINDOWS.map((window) => {
       const whole = share(bound.pool, window);
-      let over = bound.reserved + bound.used(now - window.ms) + units - whole;
-      if (over <= 0n) return 0;
+      let excess = bound.reserved + bound.used(now - window.ms) + units - whole;
+      if (excess <= 0n) return 0;
       for (const one of bound.losses()) {
         if (one.at <= now - window.ms) continue;
-        over -= one.units;
-        if (over <= 0n) return Math.max(1, Math.ceil((one.at + window.ms - now) / 1000));
+        excess -= one.units;
+        if (excess <= 0n) return Math.max(1, Math.ceil((one.at + window.ms - now) / 1000));
       }
       return units > whole ? Math.ceil(window.ms / 1000) : IN_FLIGHT_SECONDS;
     });
@@ -179,7 +179,7 @@ function createLossLog(before: readonly Loss[], clock: Clock): LossLog {
   };
 }
 
-/** `cheap`: cheap sales of all pools. */
+/** Units reserved per pool. `cheap` sums the cheap sales of all pools. */
 type ReservedUnits = Record<Pool | 'all' | 'cheap', bigint>;
 
 function createBounds(sales: LossLog, reverts: LossLog) {
@@ -211,7 +211,7 @@ function sumOf(inFlight: Iterable<Reserved>): ReservedUnits {
   return sums;
 }
 
-/** Returns the reserved loss of an entry in flight. Whether the sale is cheap depends on the gas of its rehearsal, not on the reserve. */
+/** Returns the reserved loss of an entry in flight. Whether the sale is cheap depends on its estimated gas, not on the reserve. */
 export function reservedOf(entry: Readonly<Entry>): Reserved {
   const { pool, reservedUnits, estimatedGas, authorization } = entry;
   const [first = newestOf(entry)] = entry.transactions;
@@ -223,14 +223,14 @@ export function lossesOf(entries: Iterable<Readonly<Entry>>): Loss[] {
   return [...entries].map(lossOf).filter((loss) => loss !== null);
 }
 
-/** Default value of one ether in USDC. It is on the high side: gas then counts for more than it costs. */
+/** Default value of one ether in USDC. A high estimate makes gas count for more than it costs. */
 export const ETHER_USDC = 5_000;
 
 const WEI_PER_ETHER = 10n ** 18n;
-/** A sale that paid less than this many times its gas is cheap: its gas is counted, and it makes no wallet known. */
+/** A sale that pays less than this many times its gas is cheap: its gas counts against the budget, and it makes no wallet known. */
 const PAYS_FOR_GAS_TIMES = 20n;
 
-/** In millionths of a USDC, rounded up. `etherUnits` is the value of one ether in the same units. */
+/** Converts wei to millionths of a USDC, rounded up. `etherUnits` is the value of one ether in the same units. */
 export function unitsOfWei(wei: bigint, etherUnits: bigint): bigint {
   return (wei * etherUnits + WEI_PER_ETHER - 1n) / WEI_PER_ETHER;
 }
@@ -239,33 +239,33 @@ export function paysForGas(valueUnits: bigint, costUnits: bigint): boolean {
   return valueUnits >= PAYS_FOR_GAS_TIMES * costUnits;
 }
 
-const FORGIVEN_MS = 24 * 60 * 60 * 1000;
+const FORGIVE_AFTER_MS = 24 * 60 * 60 * 1000;
 
-/** Returns the cooldown after a revert: twice as long as the last, which is forgotten a day after its end. */
+/** Returns the cooldown after a revert: twice as long as the previous one, which is forgotten a day after it ended. */
 export function nextCooldown(payer: Hex, before: Cooldown | undefined, now: number, limits: Limits): Cooldown {
-  const strikes = before !== undefined && before.until + FORGIVEN_MS > now ? before.strikes + 1 : 1;
+  const strikes = before !== undefined && before.until + FORGIVE_AFTER_MS > now ? before.strikes + 1 : 1;
   const seconds = Math.min(limits.rest_seconds * 2 ** Math.min(strikes - 1, 30), limits.rest_most_seconds);
   return { payer, until: now + seconds * 1000, strikes };
 }
 
-/** 0 outside of a cooldown. */
+/** Returns the remaining cooldown. 0 if there is none. */
 export function cooldownSeconds(cooldown: Cooldown | undefined, now: number): number {
   return cooldown === undefined || cooldown.until <= now ? 0 : Math.ceil((cooldown.until - now) / 1000);
 }
 
-/** Caps on the cost and the queues of strangers. FACILITATOR_LIMITS can change some of them. */
+/** Caps on the gas and the queues of strangers. FACILITATOR_LIMITS can change some of them. */
 export const DEFAULT_LIMITS = {
-  /** Gas of reverts and of cheap sales, of all payers together, in millionths of a USDC. */
+  /** Gas of reverts and of cheap sales by all payers, in millionths of a USDC. */
   gas_loss_hour_units: 2_000_000,
   gas_loss_day_units: 20_000_000,
-  /** Cooldown after a revert; doubles with each further one. */
+  /** Cooldown after a revert. Doubles with each further revert. */
   rest_seconds: 120,
   rest_most_seconds: 21_600,
-  /** For a payer whose last settlement succeeded. */
+  /** Applies to a payer whose last settlement succeeded. */
   in_flight_per_payer: 32,
-  /** For all payers: a stuck transaction holds up those behind it, and a node keeps only so many of one account. */
+  /** Total for all payers. A stuck transaction blocks those behind it, and a node keeps only so many transactions of one account. */
   in_flight: 128,
-  /** Settlements that wait for another of the same payer to be mined; and of all payers, for one in flight to end. */
+  /** Waiting for another settlement of the same payer to be mined. `waiting`: all payers, also while `in_flight` is reached. */
   waiting_per_payer: 32,
   waiting: 2_000,
 } as const;

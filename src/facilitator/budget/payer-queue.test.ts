@@ -8,7 +8,7 @@ function payerWith(balance: bigint) {
   const queue = createPayerQueue(DEFAULT_LIMITS, () => 0);
   const onChain: bigint[] = [];
   const ended: bigint[] = [];
-  /** Admits a settlement; after `leave` it is in flight until `end`. */
+  /** Admits a settlement. It counts as admitted until `sent`, and then as in flight until `end`. */
   const enter = async (value: bigint): Promise<{ sent(): void }> => {
     const admission: Admission = await queue.enter({
       payer: PAYER,
@@ -30,7 +30,7 @@ function payerWith(balance: bigint) {
     ended.push(onChain.shift() ?? expect.fail('nothing is in flight'));
     queue.wake(PAYER);
   };
-  /** Waits until everything that needs no ending has gone on. */
+  /** Waits until all callbacks that need no ending have run. */
   const settled = () => new Promise((resolve) => setImmediate(resolve));
   return { queue, enter, end, settled };
 }
@@ -48,10 +48,10 @@ it('who waits while the first is sent and mined gets its turn, however often it 
   await settled();
   queue.wake(PAYER);
   await settled();
-  expect([isSecondIn, queue.waiting()]).toEqual([false, 1]);
+  expect([isSecondIn, queue.waitingCount()]).toEqual([false, 1]);
   end();
   (await second).sent();
-  expect(queue.waiting()).toBe(0);
+  expect(queue.waitingCount()).toBe(0);
 });
 
 it('closing ends every wait, also of those that were woken before', async () => {

@@ -12,19 +12,19 @@ export interface QueuedSettlement {
 
 export type Admission = { leave(): void } | { kind: 'busy' } | { kind: 'late' };
 
-/** Admits one settlement of a payer at a time until one has succeeded; then as many as its balance covers. */
+/** Admits one settlement of a payer at a time until one has succeeded, then as many as the payer's balance covers. */
 export interface PayerQueue {
   enter(settlement: QueuedSettlement): Promise<Admission>;
   wake(payer: Hex): void;
-  waiting(): number;
+  waitingCount(): number;
   close(): void;
 }
 
 interface WaitingQueue {
-  /** Admitted, and not in flight on the chain yet. */
+  /** Settlements that were admitted but are not in flight on the chain yet. */
   entered: { value: bigint }[];
   waiting: Set<() => void>;
-  /** Checks run one after the other, or two could count on the same balance. */
+  /** Admission checks run one after the other, or two could count on the same balance. */
   admitting: Promise<unknown>;
 }
 
@@ -39,7 +39,7 @@ async function mayEnter(limits: Limits, settlement: QueuedSettlement, queue: Wai
 
 export function createPayerQueue(limits: Limits, now: () => number): PayerQueue {
   const queues = new Map<Hex, WaitingQueue>();
-  let waiting = 0;
+  let waitingCount = 0;
   let closed = false;
 
   const wake = (payer: Hex): void => {
@@ -74,26 +74,26 @@ export function createPayerQueue(limits: Limits, now: () => number): PayerQueue 
       try {
         for (;;) {
           const woken = Promise.withResolvers<void>();
-          // Register before the check, or an ending between check and wait would be missed.
+          // Register before the check, or an ending between the check and the wait would be missed.
           queue.waiting.add(woken.resolve);
-          waiting += 1;
+          waitingCount += 1;
           try {
             const admission = await tryEnter(settlement, queue);
             if (admission !== null) return admission;
-            if (queue.waiting.size > limits.waiting_per_payer || waiting > limits.waiting) return { kind: 'busy' };
+            if (queue.waiting.size > limits.waiting_per_payer || waitingCount > limits.waiting) return { kind: 'busy' };
             await woken.promise;
           } finally {
             queue.waiting.delete(woken.resolve);
-            waiting -= 1;
+            waitingCount -= 1;
           }
         }
       } finally {
-        // Drop the queue only here: a waiter in a dropped queue is never woken.
+        // Drop the queue only here, because nobody wakes a settlement that waits in a dropped queue.
         drop(settlement.payer, queue);
       }
     },
     wake,
-    waiting: () => waiting,
+    waitingCount: () => waitingCount,
     close: () => {
       closed = true;
       for (const payer of [...queues.keys()]) wake(payer);

@@ -6,7 +6,7 @@ import type { ReachCrashPoint } from '../crash-points.ts';
 export type Item = readonly [key: string, text: string];
 
 export interface AppendFile {
-  /** Resolves when the items are on disk. If not durable, they only outlive this process, and may be lost with the power. */
+  /** Resolves when the items are written, and on disk if `durable`. Otherwise they survive the process but not always a power failure. */
   append(items: readonly Item[], durable: boolean): Promise<void>;
   rewrite(): Promise<void>;
   stats(): { lines: number; appends: number; syncs: number };
@@ -28,7 +28,6 @@ interface Waiting {
 
 const FIRST = 'first';
 
-/** Empty if the file does not exist. */
 export async function readWhole(path: string): Promise<string> {
   return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return '';
@@ -37,8 +36,8 @@ export async function readWhole(path: string): Promise<string> {
 }
 
 /**
- * Opens a file that only grows until a fresh one replaces it. Items that arrive while the disk is busy are written together with one fsync.
- * After a failure nothing is appended behind what may be half a line: a fresh file is written first.
+ * Opens a file that only grows until a fresh file replaces it. Items that arrive while the disk is busy are written together with one
+ * fsync. After a failed write the last line may be incomplete, so nothing is appended until a fresh file is written.
  */
 export async function openAppendFile(options: AppendFileOptions): Promise<AppendFile> {
   const writer = createWriter(options);
@@ -68,7 +67,7 @@ export async function openAppendFile(options: AppendFileOptions): Promise<Append
       pumping ??= Promise.resolve().then(pump);
     });
   };
-  await writer.startAfresh();
+  await writer.startFreshFile();
   return {
     append: (items, durable) => enqueue({ items, durable, afresh: false }),
     rewrite: () => enqueue({ items: [], durable: true, afresh: true }),
@@ -80,16 +79,16 @@ export async function openAppendFile(options: AppendFileOptions): Promise<Append
   };
 }
 
-/** Writes to the file; calls must not overlap. */
+/** Writes to the file. Calls must not overlap. */
 function createWriter({ path, snapshot, crashPoint }: AppendFileOptions) {
   const stats = { lines: 0, syncs: 0 };
   let file: FileHandle | null = null;
-  let before = FIRST;
+  let previousKey = FIRST;
   const print = (items: readonly Item[]): string => {
     const lines = items.map(([key, text]): Line => {
       stats.lines += 1;
-      const line = { number: stats.lines, key, before, text };
-      before = key;
+      const line = { number: stats.lines, key, previousKey, text };
+      previousKey = key;
       return line;
     });
     return lines.map(printLine).join('');
@@ -99,10 +98,10 @@ function createWriter({ path, snapshot, crashPoint }: AppendFileOptions) {
     file = null;
     await old?.close().catch(() => {});
   };
-  const startAfresh = async (): Promise<void> => {
+  const startFreshFile = async (): Promise<void> => {
     await closeFile();
     stats.lines = 0;
-    before = FIRST;
+    previousKey = FIRST;
     const unfinished = `${path}.unfinished`;
     const fresh = await open(unfinished, 'w', 0o600);
     try {
@@ -112,7 +111,7 @@ function createWriter({ path, snapshot, crashPoint }: AppendFileOptions) {
       crashPoint('before_fresh_file_named');
       await rename(unfinished, path);
       crashPoint('after_fresh_file_named');
-      // The folder holds the name, so it has to reach the disk as well.
+      // The folder contains the file's name, so sync the folder as well.
       await syncFolder(path);
     } catch (error) {
       await fresh.close().catch(() => {});
@@ -121,7 +120,7 @@ function createWriter({ path, snapshot, crashPoint }: AppendFileOptions) {
     file = fresh;
   };
   const write = async (group: readonly Waiting[]): Promise<void> => {
-    if (file === null || group.some(({ afresh }) => afresh)) await startAfresh();
+    if (file === null || group.some(({ afresh }) => afresh)) await startFreshFile();
     const text = print(group.flatMap(({ items }) => items));
     if (text === '' || file === null) return;
     const isDurable = group.some(({ durable }) => durable);
@@ -133,7 +132,7 @@ function createWriter({ path, snapshot, crashPoint }: AppendFileOptions) {
     await file.datasync();
     stats.syncs += 1;
   };
-  return { stats, closeFile, startAfresh, write };
+  return { stats, closeFile, startFreshFile, write };
 }
 
 async function syncFolder(path: string): Promise<void> {
@@ -146,13 +145,13 @@ async function syncFolder(path: string): Promise<void> {
 }
 
 /**
- * A line of the journal: number, checksum, key, key of the line before, text, key. The key names the authorization. It stands in three
- * places, so that a damaged line still shows which authorization it was about.
+ * A line of the journal: number, checksum, key, key of the previous line, text, key. The key identifies the authorization. It is written in
+ * three places, so that a damaged line still shows which authorization it was about.
  */
 export interface Line {
   number: number;
   key: string;
-  before: string;
+  previousKey: string;
   text: string;
 }
 
@@ -160,7 +159,7 @@ interface ReadLines {
   lines: Line[];
   damagedKeys: Set<string>;
   damaged: number;
-  /** True if the keys of some lost lines are unknown: their authorizations might be settled twice. */
+  /** True if the keys of some lost lines are unknown, so their authorizations might be settled twice. */
   isUnknown: boolean;
 }
 
@@ -169,54 +168,54 @@ const WHOLE = new RegExp(`^(\\d{1,15}) ([0-9a-f]{16}) (${KEY}) (${KEY}) (\\{.*\\
 const FIRST_KEY = new RegExp(`^\\d{1,15} [0-9a-f]{16} (${KEY}) `);
 const LAST_KEY = new RegExp(`\\} (${KEY})$`);
 
-export function printLine({ number, key, before, text }: Line): string {
-  return `${number} ${checksumOf(number, key, before, text)} ${key} ${before} ${text} ${key}\n`;
+export function printLine({ number, key, previousKey, text }: Line): string {
+  return `${number} ${checksumOf(number, key, previousKey, text)} ${key} ${previousKey} ${text} ${key}\n`;
 }
 
-/** Ignores a last line without its end: the process ended while writing it, and never acted on it. */
+/** Ignores an incomplete last line: the process died while writing it, and never acted on it. */
 export function readLines(file: string): ReadLines {
   const texts = file.split('\n').slice(0, -1);
   const read: ReadLines = { lines: [], damagedKeys: new Set(), damaged: 0, isUnknown: false };
-  let broken: string[] = [];
+  let damagedTexts: string[] = [];
   let last = 0;
   for (const text of texts) {
     const line = readLine(text);
     if (line === null) {
-      broken.push(text);
+      damagedTexts.push(text);
       continue;
     }
-    noteDamage(read, broken, { lost: line.number - last - 1, after: line.before });
-    broken = [];
+    noteDamage(read, damagedTexts, { lost: line.number - last - 1, after: line.previousKey });
+    damagedTexts = [];
     last = line.number;
     read.lines.push(line);
   }
-  noteDamage(read, broken, { lost: broken.length, after: null });
+  noteDamage(read, damagedTexts, { lost: damagedTexts.length, after: null });
   return read;
 }
 
-/** Each lost line has to show its key by itself; the whole line after it also names the key of the last one. */
+/** Records the keys of lost lines. Each must show its key itself, except that the next whole line also contains the key of the last one. */
 function noteDamage(
   read: ReadLines,
-  broken: readonly string[],
+  damagedTexts: readonly string[],
   { lost, after }: { lost: number; after: string | null },
 ) {
-  if (lost === 0 && broken.length === 0) return;
-  read.damaged += Math.max(lost, broken.length);
-  const keys = broken.map((text) =>
+  if (lost === 0 && damagedTexts.length === 0) return;
+  read.damaged += Math.max(lost, damagedTexts.length);
+  const keys = damagedTexts.map((text) =>
     [FIRST_KEY.exec(text)?.[1], LAST_KEY.exec(text)?.[1]].filter((key) => key !== undefined),
   );
   for (const key of keys.flat()) read.damagedKeys.add(key);
   if (after !== null) read.damagedKeys.add(after);
-  const nameless = keys.slice(0, after === null ? keys.length : -1).some((named) => named.length === 0);
-  if (lost > Math.max(broken.length, after === null ? 0 : 1) || nameless) read.isUnknown = true;
+  const hasUnidentified = keys.slice(0, after === null ? keys.length : -1).some((named) => named.length === 0);
+  if (lost > Math.max(damagedTexts.length, after === null ? 0 : 1) || hasUnidentified) read.isUnknown = true;
 }
 
 function readLine(text: string): Line | null {
-  const [, number = '', sum, key = '', before = '', body = '', again] = WHOLE.exec(text) ?? [];
-  if (key !== again || sum !== checksumOf(Number(number), key, before, body)) return null;
-  return { number: Number(number), key, before, text: body };
+  const [, number = '', sum, key = '', previousKey = '', body = '', again] = WHOLE.exec(text) ?? [];
+  if (key !== again || sum !== checksumOf(Number(number), key, previousKey, body)) return null;
+  return { number: Number(number), key, previousKey, text: body };
 }
 
-function checksumOf(number: number, key: string, before: string, text: string): string {
-  return createHash('sha256').update(`${number} ${key} ${before} ${text}`).digest('hex').slice(0, 16);
+function checksumOf(number: number, key: string, previousKey: string, text: string): string {
+  return createHash('sha256').update(`${number} ${key} ${previousKey} ${text}`).digest('hex').slice(0, 16);
 }

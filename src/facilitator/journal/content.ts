@@ -1,13 +1,13 @@
 import type { Hex } from '../../platform/hex.ts';
 import type { Item, Line } from './append-file.ts';
 import { type Cooldown, type Entry, keyOf, type Loss, lossOf, type SignedTransaction } from './entry.ts';
-import { otherChain } from './import-folder.ts';
+import { wrongChain } from './import-folder.ts';
 import { parseRecord, printRecord } from './records.ts';
 
 export interface Content {
   chainId: bigint;
   entries: Map<string, Entry>;
-  /** Entries without an ending. */
+  /** Entries that have not ended. */
   waiting: Set<Entry>;
   blocked: Set<string>;
   cooldowns: Map<Hex, Cooldown>;
@@ -19,7 +19,7 @@ export interface Content {
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** When full, drop the address whose last sale is oldest. */
+/** When full, drop the address that has been known for the longest time. */
 const MOST_KNOWN = 200_000;
 
 export function createContent(chainId: bigint): Content {
@@ -45,7 +45,7 @@ export function createContent(chainId: bigint): Content {
       for (const [key, entry] of content.entries) {
         const { ending, authorization } = entry;
         if (ending === null || authorization.validBefore >= finalizedSeconds) continue;
-        // Keep a success until it is final: only then does it make its payer and payee known.
+        // Keep a success until it is final, because only then does it make its payer and payee known.
         if (ending.state === 'succeeded' && !entry.isFinal && ending.blockNumber !== null) continue;
         content.entries.delete(key);
         const loss = lossOf(entry);
@@ -56,7 +56,7 @@ export function createContent(chainId: bigint): Content {
   return content;
 }
 
-/** Returns the whole content as lines of a fresh file. Drops expired losses and cooldowns. */
+/** Returns all content as lines for a fresh file. Drops expired losses and cooldowns. */
 export function itemsOf(content: Content, now: number): Item[] {
   content.losses = content.losses.filter(({ at }) => at + DAY_MS > now);
   for (const [payer, { until }] of content.cooldowns) if (until + DAY_MS < now) content.cooldowns.delete(payer);
@@ -73,11 +73,11 @@ export function itemsOf(content: Content, now: number): Item[] {
 export function applyLine(content: Content, { key, number, text }: Line, chainId: bigint): void {
   const entry = content.entries.get(key);
   const record = parseRecord(text, entry?.accountNonce ?? 0);
-  // The line is whole but unknown, so a later version wrote it. Ignoring it could settle twice.
+  // The line is whole but unknown, so a later version wrote it. Ignoring it could settle a payment twice.
   if (record === null) throw new Error(`FACILITATOR_DATA_DIR: line ${number} of the journal is of another version`);
   switch (record.type) {
     case 'chain':
-      if (record.chainId !== chainId) throw otherChain(record.chainId, chainId);
+      if (record.chainId !== chainId) throw wrongChain(record.chainId, chainId);
       return;
     case 'entry':
       content.put(record.entry);
@@ -97,11 +97,11 @@ export function applyLine(content: Content, { key, number, text }: Line, chainId
     default:
   }
   if (entry === undefined) {
-    // The first line of this entry is damaged, so the authorization is blocked.
+    // The first line of this entry is damaged, so block the authorization.
     content.blocked.add(key);
     return;
   }
-  if (record.type === 'transaction') addTo(entry, record.transaction);
+  if (record.type === 'transaction') addTransaction(entry, record.transaction);
   if (record.type === 'ended') {
     entry.ending = record.ending;
     content.waiting.delete(entry);
@@ -112,7 +112,7 @@ export function applyLine(content: Content, { key, number, text }: Line, chainId
   }
 }
 
-export function addTo(entry: Entry, transaction: SignedTransaction): void {
+export function addTransaction(entry: Entry, transaction: SignedTransaction): void {
   entry.transactions = [...entry.transactions, transaction];
   entry.accountNonce = Math.max(entry.accountNonce, transaction.accountNonce);
 }

@@ -1,60 +1,59 @@
 import type { Authorization } from '../../platform/chain/shapes.ts';
 import type { Hex } from '../../platform/hex.ts';
 
-/** succeeded and reverted: seen in a block. replaced: a transaction that settles nothing took the slot, so it can never be mined. */
+/** succeeded and reverted: seen in a block. replaced: a transaction that settles nothing used the nonce, so no transfer can be mined. */
 export const ENDS = ['succeeded', 'reverted', 'replaced'] as const;
 
 /** The share of the gas budget that a settlement uses; see budget/gas-budget.ts. */
 export const POOLS = ['contract', 'plain', 'payee', 'known'] as const;
 export type Pool = (typeof POOLS)[number];
 
-/** One signed transaction. Of several with the same slot at most one is ever mined. */
+/** One signed transaction. Of several with the same account nonce at most one is ever mined. */
 export interface SignedTransaction {
   hash: Hex;
   raw: Hex;
-  /** The account nonce it was signed for, called its slot. */
   accountNonce: number;
   signedAt: number;
   gas: bigint;
   maxFeePerGas: bigint;
   maxPriorityFeePerGas: bigint;
-  /** True if it settles nothing and only fills the slot of an expired authorization. */
+  /** True for an empty transfer that only uses the nonce of an expired authorization. */
   fills: boolean;
 }
 
 export interface Ending {
   state: (typeof ENDS)[number];
   at: number;
-  /** The mined transaction and its block; null if there is none. */
+  /** The mined transaction and its block. Null if there is none. */
   hash: Hex | null;
   blockNumber: bigint | null;
   gasUsed: bigint;
   costWei: bigint;
-  /** Loss charged to the pool, in units of USDC. */
+  /** Loss charged to the pool, in millionths of a USDC. */
   lossUnits: bigint;
   cause: string | null;
 }
 
-/** One authorization and its slot. It gets another slot only if another transaction of the account was mined in the first. */
+/** One authorization and its account nonce. It gets another nonce only if another transaction of the account was mined with the first. */
 export interface Entry {
   authorization: Authorization;
   sender: Hex;
-  /** Its newest slot, which is the highest. */
+  /** The newest nonce, which is the highest. */
   accountNonce: number;
-  /** True if the payer was a contract; null in entries of an earlier version. */
+  /** True if the payer was a contract. Null in entries of an earlier version. */
   hasCode: boolean | null;
   pool: Pool;
-  /** Largest possible loss, in units of USDC. */
+  /** Largest possible loss, in millionths of a USDC. */
   reservedUnits: bigint;
   estimatedGas: bigint;
   /** Oldest first, never empty. */
   transactions: readonly SignedTransaction[];
   ending: Ending | null;
-  /** True once its ending is at or below the finalized head. */
+  /** True once the ending is at or below the finalized head. */
   isFinal: boolean;
 }
 
-/** A payer that has to wait because its settlement reverted. */
+/** A payer that must wait because its settlement reverted. */
 export interface Cooldown {
   payer: Hex;
   until: number;
@@ -69,7 +68,7 @@ export interface Loss {
   isSale: boolean;
 }
 
-/** Null if the entry cost nothing that counts. */
+/** Returns null if the entry cost nothing that counts. */
 export function lossOf({ ending, pool }: Readonly<Entry>): Loss | null {
   if (ending === null || ending.lossUnits === 0n) return null;
   return { at: ending.at, pool, units: ending.lossUnits, isSale: ending.state === 'succeeded' };
@@ -79,26 +78,26 @@ export function keyOf({ from, nonce }: Pick<Authorization, 'from' | 'nonce'>): s
   return `${from.slice(2)}-${nonce.slice(2)}`;
 }
 
-/** The newest transaction of its newest slot. */
+/** Returns the newest transaction with the newest nonce. */
 export function newestOf({ transactions, accountNonce }: Readonly<Entry>): SignedTransaction {
   const newest = transactions.findLast((transaction) => transaction.accountNonce === accountNonce);
   if (newest === undefined) throw new Error('an entry without a transaction');
   return newest;
 }
 
-/** The newest transaction of each slot, lowest slot first. */
-export function slotsOf({ transactions }: Readonly<Entry>): SignedTransaction[] {
+/** Returns the newest transaction for each nonce, lowest nonce first. */
+export function newestPerNonce({ transactions }: Readonly<Entry>): SignedTransaction[] {
   const newest = new Map(transactions.map((transaction) => [transaction.accountNonce, transaction]));
   return [...newest.values()].sort((a, b) => a.accountNonce - b.accountNonce);
 }
 
-/** The slot of the transaction that it ended with; null if it has not ended, or none of its transactions was mined. */
-export function minedSlotOf({ transactions, ending, accountNonce }: Readonly<Entry>): number | null {
+/** Returns the account nonce of the transaction that was mined. Null if the entry has not ended, or none was mined. */
+export function minedNonceOf({ transactions, ending, accountNonce }: Readonly<Entry>): number | null {
   if (ending === null || ending.hash === null) return null;
   return transactions.find(({ hash }) => hash === ending.hash)?.accountNonce ?? accountNonce;
 }
 
-/** Compares every field: a payer may sign two authorizations with one nonce, of which only one can be paid. */
+/** Compares every field, because a payer may sign two authorizations with one nonce, of which only one can be paid. */
 export function sameAuthorization(a: Authorization, b: Authorization): boolean {
   return (
     a.from === b.from &&

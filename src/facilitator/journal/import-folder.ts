@@ -7,10 +7,10 @@ import type { Log } from '../../platform/log.ts';
 import type { Ending, Entry } from './entry.ts';
 import { hex, parseJson } from './records.ts';
 
-/** Earlier versions kept one file per authorization. They are imported once, and the folder is renamed. */
+/** One file per authorization, as earlier versions kept them. They are imported once, and the folder is renamed. */
 export interface EarlierFolder {
   entries: Entry[];
-  /** Keys of files that cannot be read, from their names. */
+  /** Keys, taken from the names, of files that cannot be read. */
   damagedKeys: string[];
   /** Call when the entries are on disk in their new form. */
   putAside(): Promise<void>;
@@ -65,7 +65,7 @@ function readEntry(text: string, chainId: bigint): Entry | null {
   const read = file.safeParse(parseJson(text));
   if (!read.success) return null;
   const fields = read.data;
-  if (fields.chain_id !== chainId) throw otherChain(fields.chain_id, chainId);
+  if (fields.chain_id !== chainId) throw wrongChain(fields.chain_id, chainId);
   const signedAt = Date.parse(fields.signed_at);
   const prices = pricesOf(fields.raw_transaction);
   if (prices === null) return null;
@@ -99,7 +99,7 @@ function readEntry(text: string, chainId: bigint): Entry | null {
   };
 }
 
-export function otherChain(actual: bigint, wanted: bigint): Error {
+export function wrongChain(actual: bigint, wanted: bigint): Error {
   return new Error(`FACILITATOR_DATA_DIR holds settlements of chain ${actual}; use another folder for ${wanted}`);
 }
 
@@ -112,12 +112,12 @@ function pricesOf(raw: Hex) {
   }
 }
 
-/** Those files did not record the gas cost. */
+/** The files of earlier versions did not record the gas cost. */
 function endingOf(state: z.output<typeof file>['state'], hash: Hex, at: number): Ending | null {
   if (state === 'open') return null;
-  const unknown = { at, blockNumber: null, gasUsed: 0n, costWei: 0n, lossUnits: 0n, cause: null };
-  if (state === 'succeeded' || state === 'reverted') return { ...unknown, state, hash };
-  return { ...unknown, state: 'replaced', hash: null };
+  const noCost = { at, blockNumber: null, gasUsed: 0n, costWei: 0n, lossUnits: 0n, cause: null };
+  if (state === 'succeeded' || state === 'reverted') return { ...noCost, state, hash };
+  return { ...noCost, state: 'replaced', hash: null };
 }
 
 async function putAside(folder: string): Promise<void> {

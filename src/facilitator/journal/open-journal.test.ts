@@ -7,7 +7,7 @@ import { WORLD_ACCOUNTS } from '../../local/chain/accounts.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { type Hex, isHex } from '../../platform/hex.ts';
 import { printLine } from './append-file.ts';
-import { type Ending, type Entry, keyOf, newestOf, type SignedTransaction, slotsOf } from './entry.ts';
+import { type Ending, type Entry, keyOf, newestOf, newestPerNonce, type SignedTransaction } from './entry.ts';
 import { type Journal, openJournal } from './open-journal.ts';
 
 const START = Date.UTC(2026, 10, 20);
@@ -83,7 +83,7 @@ test('what was written is there again after a new start: every transaction, the 
   await before.close();
   const after = await open();
   expect(after.find(entry('01').authorization)).toEqual(entry('01', { ending: ending('reverted') }));
-  expect(after.open()).toEqual([
+  expect(after.openEntries()).toEqual([
     entry('02', { accountNonce: 6, transactions: [transaction('02', 6), transaction('22', 6)], isFinal: false }),
   ]);
   expect(after.cooldowns().get(PAYER)).toEqual(rest);
@@ -96,12 +96,12 @@ test('a further place, and a dearer transaction for the place before, are there 
   const sent = [transaction('11', 9), transaction('12'), transaction('13', 9)];
   for (const one of sent) await before.addTransaction(moved, one);
   expect([moved.accountNonce, newestOf(moved)]).toEqual([9, transaction('13', 9)]);
-  expect(slotsOf(moved)).toEqual([transaction('12'), transaction('13', 9)]);
+  expect(newestPerNonce(moved)).toEqual([transaction('12'), transaction('13', 9)]);
   // The first start reads single lines, the second a freshly written file.
   for (const _ of ['lines', 'afresh']) {
     await opened.at(-1)?.close();
     const after = await open();
-    expect(after.open()).toEqual([entry('01', { accountNonce: 9, transactions: [transaction('01'), ...sent] })]);
+    expect(after.openEntries()).toEqual([entry('01', { accountNonce: 9, transactions: [transaction('01'), ...sent] })]);
   }
 });
 
@@ -123,7 +123,7 @@ test('many that are added at once wait for the disk together', async () => {
   const after = journal.stats();
   expect(after.appends - before.appends).toBe(50);
   expect(after.syncs - before.syncs).toBeLessThanOrEqual(2);
-  expect((await open()).open()).toHaveLength(50);
+  expect((await open()).openEntries()).toHaveLength(50);
 });
 
 test('an entry is kept until its authorization has run out below the finalized head, and what it lost for a day', async () => {
@@ -135,17 +135,17 @@ test('an entry is kept until its authorization has run out below the finalized h
   expect(journal.find(entry('01').authorization)).not.toBeNull();
   await journal.prune(VALID_BEFORE + 1n);
   expect(journal.find(entry('01').authorization)).toBeNull();
-  expect(journal.open()).toHaveLength(1);
+  expect(journal.openEntries()).toHaveLength(1);
   expect(journal.losses()).toEqual([{ at: START, pool: 'contract', units: 30n, isSale: false }]);
   await journal.close();
-  // The old lines mention it again until a fresh file replaces them.
+  // The old lines mention the loss again until a fresh file replaces them.
   const again = await open(8453n, 0);
   expect(again.find(entry('01').authorization)).not.toBeNull();
   await again.prune(VALID_BEFORE + 1n);
   await again.close();
   const last = await open();
   expect(last.find(entry('01').authorization)).toBeNull();
-  expect([last.losses(), last.open().length]).toEqual([
+  expect([last.losses(), last.openEntries().length]).toEqual([
     [{ at: START, pool: 'contract', units: 30n, isSale: false }],
     1,
   ]);
@@ -178,7 +178,7 @@ describe('a file that is not whole', () => {
     const second = (await text()).slice(whole.length);
     await writeFile(path(), whole + second.slice(0, second.length / 2));
     const after = await open();
-    expect(after.open()).toHaveLength(1);
+    expect(after.openEntries()).toHaveLength(1);
     expect(after.isBlocked(entry('02').authorization)).toBe(false);
     expect(logged.lines.filter(({ level }) => level === 'error')).toEqual([]);
   });
@@ -200,7 +200,7 @@ describe('a file that is not whole', () => {
     await writeFile(path(), lines.join('\n'));
     const starts = [await open(), await open()];
     for (const after of starts) {
-      expect(after.open()).toHaveLength(2);
+      expect(after.openEntries()).toHaveLength(2);
       expect(['01', '02', '03'].map((byte) => after.isBlocked(entry(byte).authorization))).toEqual([
         false,
         true,
@@ -223,7 +223,7 @@ describe('a file that is not whole', () => {
 
   test('a line that is whole and not understood, as a later version wrote it, is not passed over', async () => {
     const key = keyOf(entry('01').authorization);
-    await writeFile(path(), printLine({ number: 1, key, before: 'first', text: '{"type":"of-tomorrow"}' }));
+    await writeFile(path(), printLine({ number: 1, key, previousKey: 'first', text: '{"type":"of-tomorrow"}' }));
     await expect(open()).rejects.toThrow(/^FACILITATOR_DATA_DIR: line 1 of the journal is of another version/);
   });
 
@@ -277,7 +277,7 @@ describe('the folder of an earlier version', () => {
       expect(found.map((one) => one?.ending?.state ?? 'open')).toEqual([
         ...['open', 'succeeded', 'reverted', 'replaced', 'replaced'],
       ]);
-      expect(journal.open()).toEqual([found[0]]);
+      expect(journal.openEntries()).toEqual([found[0]]);
       expect(found[0]?.transactions[0]).toMatchObject({ hash: filled('01', 32), maxFeePerGas: 9n, gas: 200_000n });
       expect(journal.isBlocked(entry('09').authorization)).toBe(true);
     }

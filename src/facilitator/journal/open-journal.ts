@@ -6,30 +6,30 @@ import type { Hex } from '../../platform/hex.ts';
 import type { Log } from '../../platform/log.ts';
 import type { ReachCrashPoint } from '../crash-points.ts';
 import { type AppendFile, type Item, openAppendFile, readLines, readWhole } from './append-file.ts';
-import { addTo, applyLine, type Content, createContent, itemsOf } from './content.ts';
+import { addTransaction, applyLine, type Content, createContent, itemsOf } from './content.ts';
 import { type Cooldown, type Ending, type Entry, keyOf, type Loss, type SignedTransaction } from './entry.ts';
 import { readEarlierFolder } from './import-folder.ts';
 import { printRecord } from './records.ts';
 
-type Named = Pick<Authorization, 'from' | 'nonce'>;
+type AuthorizationKey = Pick<Authorization, 'from' | 'nonce'>;
 
-/** Holds every signed settlement, from before its broadcast until its authorization cannot be used on any chain any more. */
+/** Holds every signed settlement, from before its broadcast until its authorization can never be used again. */
 export interface Journal {
-  find(authorization: Named): Readonly<Entry> | null;
-  /** True if a damaged line was about it, so it is unknown what was signed. */
-  isBlocked(authorization: Named): boolean;
+  find(authorization: AuthorizationKey): Readonly<Entry> | null;
+  /** True if a damaged line was about the authorization, so we do not know what was signed. */
+  isBlocked(authorization: AuthorizationKey): boolean;
   all(): Iterable<Readonly<Entry>>;
-  /** Entries without an ending, lowest slot first. */
-  open(): readonly Readonly<Entry>[];
+  /** Entries that have not ended, lowest account nonce first. */
+  openEntries(): readonly Readonly<Entry>[];
   /** The same entries as a live, unordered set. */
   inFlight(): ReadonlySet<Readonly<Entry>>;
-  openOf(payer: Hex): readonly Readonly<Entry>[];
+  openEntriesOf(payer: Hex): readonly Readonly<Entry>[];
   /** Durable when it resolves. */
   add(entry: Entry): Promise<Readonly<Entry>>;
-  /** Adds a transaction for one of its slots or a new one; durable when it resolves. */
+  /** Adds a transaction for a nonce of the entry or for a new one. Durable when it resolves. */
   addTransaction(entry: Readonly<Entry>, transaction: SignedTransaction): Promise<void>;
   end(entry: Readonly<Entry>, ending: Ending, cooldown: Cooldown | null): Promise<void>;
-  /** Removes the ending of an entry that was in a block and is not now. */
+  /** Removes the ending of an entry whose block is no longer in the chain. */
   reopen(entry: Readonly<Entry>): Promise<void>;
   cooldowns(): ReadonlyMap<Hex, Cooldown>;
   /** True for payers and payees of sales that are final and paid for their gas. */
@@ -37,15 +37,15 @@ export interface Journal {
   markFinal(entry: Readonly<Entry>, addresses: readonly Hex[]): Promise<void>;
   /** Losses of entries that were pruned. */
   losses(): readonly Loss[];
-  /** Drops ended entries whose authorization can never be used again, by the time of the finalized head. */
+  /** Drops ended entries whose authorization has expired by the time of the finalized head. */
   prune(finalizedSeconds: bigint): Promise<void>;
   stats(): { entries: number; appends: number; syncs: number };
   close(): Promise<void>;
 }
 
 const FILE = 'journal.log';
-const FOLDER_BEFORE = 'settlements';
-const IDLE_LINES = 20_000;
+const EARLIER_FOLDER = 'settlements';
+const OBSOLETE_LINES = 20_000;
 
 export async function openJournal(options: {
   folder: string;
@@ -56,13 +56,13 @@ export async function openJournal(options: {
   idleLines?: number;
   crashPoint?: ReachCrashPoint;
 }): Promise<Journal> {
-  const { folder, clock, idleLines = IDLE_LINES, crashPoint = () => {} } = options;
+  const { folder, clock, idleLines = OBSOLETE_LINES, crashPoint = () => {} } = options;
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const content = await loadContent(options);
-  const earlier = await readEarlierFolder(join(folder, FOLDER_BEFORE), options.chainId, options.log);
+  const earlier = await readEarlierFolder(join(folder, EARLIER_FOLDER), options.chainId, options.log);
   for (const entry of earlier?.entries ?? []) if (!content.entries.has(keyOf(entry.authorization))) content.put(entry);
   for (const key of earlier?.damagedKeys ?? []) content.blocked.add(key);
-  // Start with a fresh file, so that no half line remains.
+  // Start with a fresh file, so that no incomplete line remains.
   const file = await openAppendFile({
     path: join(folder, FILE),
     snapshot: () => itemsOf(content, clock.now()),
@@ -84,9 +84,9 @@ function createJournal(
     find: (authorization) => content.entries.get(keyOf(authorization)) ?? null,
     isBlocked: (authorization) => content.blocked.has(keyOf(authorization)),
     all: () => content.entries.values(),
-    open: () => [...content.waiting].sort((a, b) => a.accountNonce - b.accountNonce),
+    openEntries: () => [...content.waiting].sort((a, b) => a.accountNonce - b.accountNonce),
     inFlight: () => content.waiting,
-    openOf: (payer) => [...content.waiting].filter(({ authorization }) => authorization.from === payer),
+    openEntriesOf: (payer) => [...content.waiting].filter(({ authorization }) => authorization.from === payer),
     add: async (entry) => {
       const key = keyOf(entry.authorization);
       if (content.entries.has(key)) throw new Error('this authorization already has an entry');
@@ -99,7 +99,7 @@ function createJournal(
       const text = printRecord({ type: 'transaction', transaction, accountNonce });
       await append([[keyOf(entry.authorization), text]], true);
       const kept = entryOf(entry);
-      if (kept !== null) addTo(kept, transaction);
+      if (kept !== null) addTransaction(kept, transaction);
     },
     end: async (entry, ending, rest) => {
       const kept = entryOf(entry);
@@ -107,7 +107,7 @@ function createJournal(
       kept.ending = ending;
       content.waiting.delete(kept);
       if (rest !== null) content.cooldowns.set(rest.payer, rest);
-      // Not durable: the chain can tell again how it ended, so no caller has to wait for the disk.
+      // Not durable, because the chain can show the ending again. So no caller has to wait for the disk.
       const items: Item[] = [[keyOf(entry.authorization), printRecord({ type: 'ended', ending })]];
       if (rest !== null) items.push(['rest', printRecord({ type: 'rest', rest })]);
       await append(items);
@@ -151,7 +151,7 @@ async function loadContent(options: { folder: string; chainId: bigint; clock: Cl
   const content = createContent(options.chainId);
   for (const line of read.lines) applyLine(content, line, options.chainId);
   if (read.damaged === 0) return content;
-  // The next start writes a fresh file; keep this one for the operator to investigate.
+  // The next start writes a fresh file, so keep this one for the operator to investigate.
   const kept = `${path}.damaged-${isoTime(options.clock.now()).replaceAll(/[:.]/g, '-')}`;
   await writeFile(kept, text, { mode: 0o600 });
   options.log.error('journal_damaged', { path: kept, count: read.damaged });

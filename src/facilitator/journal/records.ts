@@ -6,7 +6,7 @@ import { type Cooldown, ENDS, type Ending, type Entry, type Loss, POOLS, type Si
 export type JournalRecord =
   | { type: 'chain'; chainId: bigint }
   | { type: 'entry'; entry: Entry }
-  /** `accountNonce`: the newest slot of the entry before this line. */
+  /** `accountNonce` is the newest nonce of the entry before this line. */
   | { type: 'transaction'; transaction: SignedTransaction; accountNonce: number }
   | { type: 'ended'; ending: Ending }
   | { type: 'reopened' }
@@ -23,7 +23,7 @@ const decimal = z
 const time = z.iso.datetime().transform((text) => Date.parse(text));
 
 const transaction = z.strictObject({
-  /** Left out if it is the entry's newest slot, so that an earlier version can read the line. */
+  /** Omitted if it is the entry's newest nonce, so that an earlier version can read the line. */
   account_nonce: z.int().nonnegative().optional(),
   hash: hex(32),
   raw: hex(),
@@ -67,7 +67,7 @@ const record = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('ended'), ending }),
   z.strictObject({ type: z.literal('reopened') }),
   z.strictObject({ type: z.literal('blocked') }),
-  /** `sale` is left out if false, as in earlier versions. */
+  /** `sale` is omitted if false, as in earlier versions. */
   z.strictObject({
     ...{ type: z.literal('loss'), at: time, pool: z.enum(POOLS), units: decimal },
     sale: z.literal(true).optional(),
@@ -82,7 +82,7 @@ export function printRecord(fields: JournalRecord): string {
   return JSON.stringify(toWritten(fields));
 }
 
-/** Null if the text is no known record. `accountNonce` is the entry's newest slot before this line, 0 without an entry. */
+/** Null if the text is no known record. `accountNonce` is the entry's newest nonce before this line, 0 without an entry. */
 export function parseRecord(text: string, accountNonce: number): JournalRecord | null {
   const read = record.safeParse(parseJson(text));
   return read.success ? asRecord(read.data, accountNonce) : null;
@@ -130,9 +130,9 @@ function asRecord(read: Read, accountNonce: number): JournalRecord {
   }
 }
 
-function printTransaction(fields: SignedTransaction, newestSlot: number): z.input<typeof transaction> {
+function printTransaction(fields: SignedTransaction, newestNonce: number): z.input<typeof transaction> {
   return {
-    ...(fields.accountNonce === newestSlot ? {} : { account_nonce: fields.accountNonce }),
+    ...(fields.accountNonce === newestNonce ? {} : { account_nonce: fields.accountNonce }),
     hash: fields.hash,
     raw: fields.raw,
     signed_at: isoTime(fields.signedAt),
@@ -143,9 +143,9 @@ function printTransaction(fields: SignedTransaction, newestSlot: number): z.inpu
   };
 }
 
-function readTransaction(read: z.output<typeof transaction>, newestSlot: number): SignedTransaction {
+function readTransaction(read: z.output<typeof transaction>, newestNonce: number): SignedTransaction {
   const { signed_at: signedAt, max_fee: maxFeePerGas, max_tip: maxPriorityFeePerGas, ...others } = read;
-  const { account_nonce: accountNonce = newestSlot, ...rest } = others;
+  const { account_nonce: accountNonce = newestNonce, ...rest } = others;
   return { ...rest, accountNonce, signedAt, maxFeePerGas, maxPriorityFeePerGas };
 }
 

@@ -7,13 +7,13 @@ import type { FinalizedHead } from './sighting.ts';
 export interface HeadReading {
   latest: FinalizedHead;
   finalized: FinalizedHead | null;
-  /** The block at the finalized number, read again by number. */
+  /** The block with the finalized number, read again by that number. */
   reread: FinalizedHead | null;
-  /** The block at the watermark's number, read by number; null without a watermark. */
+  /** The block with the watermark's number, read by that number. Null without a watermark. */
   atWatermark: FinalizedHead | null;
 }
 
-/** The highest finalized block ever accepted. `acceptedAt` is in milliseconds. */
+/** The highest finalized block accepted so far. `acceptedAt` is in milliseconds. */
 export interface Watermark extends FinalizedHead {
   acceptedAt: number;
 }
@@ -25,10 +25,10 @@ export type HeadVerdict =
   | { unknown: Implausible | 'outruns_time' }
   | { unknown: 'behind_watermark' | 'watermark_contradicted'; alarm: true };
 
-/** Finality may gain this much on real time when batches catch up. A provider that gains more calls young blocks final. */
+/** Finality may gain this much on the clock when batches catch up. A provider that gains more is calling young blocks final. */
 const CATCH_UP_SECONDS = 600;
 
-/** Decides whether to believe a provider's finalized head. Pure. Times are in milliseconds unless named otherwise. */
+/** Decides whether to believe a provider's finalized head. Pure. Times are in milliseconds unless the name says otherwise. */
 export function acceptHead(
   reading: HeadReading,
   watermark: Watermark | null,
@@ -44,8 +44,8 @@ export function acceptHead(
       ? { unknown: 'behind_watermark', alarm: true }
       : { unknown: 'watermark_contradicted', alarm: true };
   }
-  if (minAgeSeconds > 0 && outrunsTime(finalized, watermark, now)) return { unknown: 'outruns_time' };
-  // The provider's tag lags, but its chain still holds the block that was final before, and final blocks stay final.
+  if (minAgeSeconds > 0 && isFasterThanClock(finalized, watermark, now)) return { unknown: 'outruns_time' };
+  // The provider's finalized tag lags, but its chain still holds the block that was final before. A final block stays final.
   if (finalized.number < watermark.number) return { accepted: watermark };
   return { accepted: finalized };
 }
@@ -66,12 +66,12 @@ export function checkClaim(
   return { finalized };
 }
 
-function outrunsTime(finalized: FinalizedHead, watermark: Watermark, now: number): boolean {
+function isFasterThanClock(finalized: FinalizedHead, watermark: Watermark, now: number): boolean {
   const advanced = Number(finalized.timestamp - watermark.timestamp) * 1000;
   return advanced > now - watermark.acceptedAt + CATCH_UP_SECONDS * 1000;
 }
 
-/** Reads a provider's chain id and the blocks by which `acceptHead` judges it. */
+/** Reads a provider's chain id and the blocks that `acceptHead` needs. */
 export async function readProviderHead(
   rpc: Rpc,
   watermark: Pick<FinalizedHead, 'number'> | null,
@@ -83,13 +83,13 @@ export async function readProviderHead(
     watermark && readBlock(rpc, watermark.number),
   ]);
   if (latest === null) throw new RpcFailure('malformed', `${rpc.endpoint} has no latest block`);
-  // If finality stands still, this block was just read by its number.
+  // Finality has not moved, so this block was just read by its number.
   const isWatermark = finalized !== null && finalized.number === watermark?.number;
   const reread = isWatermark ? atWatermark : finalized && (await readBlock(rpc, finalized.number));
   return { chainId, latest, finalized, reread, atWatermark };
 }
 
-/** Logs an alarm once when it begins: the head is read many times while it lasts. */
+/** Logs an alarm only when it begins, because the head is read many times while it lasts. */
 export function noteVerdict(
   log: Log,
   health: ProviderHealth,
@@ -101,7 +101,7 @@ export function noteVerdict(
   }
 }
 
-/** Returns the first head that is enough, else the first one read. Throws RpcFailure if no provider answers. */
+/** Returns the first head for which `isEnough` holds, else the first one read. Throws RpcFailure if no provider answers. */
 export async function readLeadingHead<Head>(
   providerHealth: Pick<ProvidersHealth, 'leaders'>,
   read: (health: ProviderHealth) => Promise<Head>,
@@ -110,7 +110,7 @@ export async function readLeadingHead<Head>(
   let fallback: { head: Head } | null = null;
   let failure: unknown = null;
   for (const health of providerHealth.leaders()) {
-    // Skip failing providers once another one has answered.
+    // Once a provider has answered, skip those that are failing.
     if (fallback !== null && health.isFailing()) continue;
     try {
       const head = await read(health);

@@ -12,7 +12,7 @@ const wallet: Hex = `0x${'77'.repeat(20)}`;
 
 const MAGIC = `1626ba7e${'0'.repeat(56)}`;
 const RETURN_TOP = '60005260206000f3';
-/** Bytecode that returns this word. */
+/** Bytecode that returns `word`. */
 const answers = (word: string): Hex => `0x7f${word}${RETURN_TOP}`;
 /** Bytecode that returns `MAGIC` if the program leaves 1 on the stack, else 0. */
 const ifFlag = (program: string): Hex => `0x${program}7f${MAGIC}02${RETURN_TOP}`;

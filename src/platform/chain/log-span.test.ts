@@ -20,11 +20,11 @@ afterEach(() => {
 
 interface TestNode {
   rpc: Rpc;
-  /** Number of blocks of each query, answered or refused. */
+  /** Number of blocks in each query, answered or refused. */
   sizes: number[];
 }
 
-/** A node without logs that takes at most this many blocks. `stumbles` decides per query whether an unrelated error comes. */
+/** Simulates a node without logs that accepts at most `most` blocks per query. `stumbles` decides whether an unrelated error occurs. */
 function createNode(most: number, stumbles: () => boolean = () => false): TestNode {
   const sizes: number[] = [];
   const call = async (_: string, [filter]: readonly unknown[]): Promise<unknown> => {
@@ -38,7 +38,7 @@ function createNode(most: number, stumbles: () => boolean = () => false): TestNo
   return { rpc: { ...createRpc({ url: 'http://127.0.0.1:1' }), call }, sizes };
 }
 
-/** Reads a range every second, as for new payments, and returns the span after each reading. */
+/** Reads a range once a second, as the market does for new payments. Returns the span after each read. */
 async function readFor(hours: number, { rpc }: TestNode): Promise<number[]> {
   const spans: number[] = [];
   for (const end = seconds + hours * 3_600; seconds < end; seconds += 1) {
@@ -47,7 +47,7 @@ async function readFor(hours: number, { rpc }: TestNode): Promise<number[]> {
       while (toBlock >= RANGE.fromBlock)
         toBlock = (await readLogsAt('newest', rpc, FILTER, { ...RANGE, toBlock })).fromBlock - 1n;
     } catch (error) {
-      // The caller gets the error; the next reading continues.
+      // The caller sees the error; the next read continues.
       if (!(error instanceof RpcFailure)) throw error;
     }
     spans.push(Number(logSpanOf(rpc)));
@@ -92,7 +92,7 @@ describe('errors that come and go', () => {
 });
 
 describe('a limit of blocks', () => {
-  /** Six queries per halving, and one that is answered. */
+  /** Six queries for each halving, plus the one that is answered. */
   it.each([
     [1_000, 1_000, 7],
     [500, 500, 13],

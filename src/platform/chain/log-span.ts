@@ -1,31 +1,31 @@
 import { type Log, type LogFilter, readLogs } from './reads.ts';
 import { type Rpc, RpcFailure } from './rpc.ts';
 
-/** The first and the last block are included. */
+/** Both ends are included. */
 export interface BlockRange {
   fromBlock: bigint;
   toBlock: bigint;
 }
 
 export interface RangeFilter extends Pick<LogFilter, 'address' | 'topics'> {
-  /** Most blocks of one query. Default: 2,000, which most providers take. */
+  /** Largest number of blocks in one query. Default: 2,000, which most providers accept. */
   most?: bigint;
 }
 
 const MOST_BLOCKS = 2_000n;
-/** A refusal counts for this long. Then twice as many blocks are tried: the plan or the load may have changed. */
+/** How long a refusal counts. Afterwards we try twice as many blocks, because the plan or the load may have changed. */
 const REFUSAL_KEPT_MS = 300_000;
-/** A range of at most this many queries is read as a whole, even if the provider takes few blocks. */
+/** A range that needs at most this many queries is not narrowed first, even if the provider accepts few blocks. */
 const FEW_QUERIES = 4n;
 
 interface Span {
-  /** The provider refused more blocks than this. Null: it refused none so far. */
+  /** The provider refused queries over more blocks than this. Null: it has refused none so far. */
   blocks: bigint | null;
-  /** By `performance.now()`. */
+  /** Time of `performance.now()`. */
   refusedAt: number;
 }
 
-/** Kept per provider: another one may take more. */
+/** Kept for each provider, because limits differ. */
 const spans = new WeakMap<Rpc, Span>();
 
 function spanOf(rpc: Rpc): Span {
@@ -38,7 +38,7 @@ export function countBlocks({ fromBlock, toBlock }: BlockRange): bigint {
   return toBlock < fromBlock ? 0n : toBlock - fromBlock + 1n;
 }
 
-/** Returns how many blocks one log query may cover: `most`, or as many as this provider takes. */
+/** Returns how many blocks one log query may cover: `most`, or fewer if this provider accepts fewer. */
 export function logSpanOf(rpc: Rpc, most = MOST_BLOCKS): bigint {
   return minimum(spanOf(rpc).blocks ?? most, most);
 }
@@ -47,20 +47,19 @@ export function fitsOneQuery(rpc: Rpc, range: BlockRange & { most?: bigint }): b
   return countBlocks(range) <= logSpanOf(rpc, range.most);
 }
 
-/** Returns true if the provider takes so few blocks that the range should be narrowed before its logs are read. */
+/** Returns true if the provider accepts so few blocks that the range should be narrowed before its logs are read. */
 export function isCostly(rpc: Rpc, range: BlockRange): boolean {
   const blocks = logSpanOf(rpc);
   return blocks < MOST_BLOCKS && countBlocks(range) > FEW_QUERIES * blocks;
 }
 
-/** All logs of one part of a range. */
 export interface LogPart extends BlockRange {
   logs: Log[];
 }
 
 /**
- * Reads the logs at one end of a range, over as many blocks as the provider takes in one query. Each confirmed refusal halves the number,
- * down to one block. Throws RpcFailure if single blocks are refused too, and for errors that are not about the number of blocks.
+ * Reads the logs at one end of a range, over as many blocks as the provider accepts in one query. Each confirmed refusal halves the number,
+ * down to one block. Throws RpcFailure if single blocks are refused too, and for errors unrelated to the number of blocks.
  */
 export async function readLogsAt(
   end: 'oldest' | 'newest',
@@ -80,17 +79,17 @@ export async function readLogsAt(
       raiseSpan(span, blocks);
       return { ...part, logs };
     }
-    // Otherwise another query has already lowered it.
+    // If the span is below `blocks` by now, another query has lowered it already.
     if (logSpanOf(rpc, most) >= blocks) lowerSpan(span, blocks);
   }
 }
 
-/** Random errors may come in a row: with ten in a hundred, four in a row happen once in ten thousand. */
+/** Random errors may repeat: at a rate of 10 %, four in a row have a chance of one in ten thousand. */
 const REPETITIONS = 3;
 
 /**
- * Reads the logs of a part. Returns null if it has too many blocks: single blocks are answered, and the part is refused each time. Stops
- * repeating if another query has learned meanwhile that the part is too large.
+ * Reads the logs of a part. Returns null if the part covers too many blocks, which is certain once single blocks are answered and the part
+ * is refused each time. Stops repeating if another query has meanwhile found that the part is too large.
  */
 async function readUnlessTooMany(
   part: BlockRange,
@@ -115,8 +114,8 @@ function cutRange(end: 'oldest' | 'newest', { fromBlock, toBlock }: BlockRange, 
 }
 
 /**
- * Returns true if the first and the last block alone are answered. Otherwise the refusal is not about the number of blocks: the provider
- * may lack one of them, after a reorganisation or because it lags, or may refuse the query itself.
+ * Returns true if the provider answers for the first and for the last block alone. Otherwise the number of blocks is not the cause: the
+ * provider may lack one of the blocks, after a reorganisation or because it lags, or may refuse any such query.
  */
 async function takesSingleBlocks(
   { fromBlock, toBlock }: BlockRange,
@@ -140,12 +139,12 @@ function lowerSpan(span: Span, blocks: bigint): void {
   span.refusedAt = performance.now();
 }
 
-/** HTTP statuses of nodes that refuse a query as too large. */
+/** HTTP statuses with which nodes refuse a query as too large. */
 const TOO_LARGE: readonly (number | null)[] = [400, 413, 414, 422];
 const METHOD_NOT_FOUND = -32_601;
 const RATE_LIMITED = /rate.?limit|too many requests|compute units|per second|throttl|capacity/i;
 
-/** Returns true if fewer blocks may help. They do not help against a rate limit: more queries would make it worse. */
+/** Returns true if fewer blocks may help. They do not help against a rate limit, because more queries would make it worse. */
 function isRefusal(error: unknown): boolean {
   if (!(error instanceof RpcFailure)) return false;
   if (error.kind === 'http') return TOO_LARGE.includes(error.code);

@@ -9,16 +9,15 @@ import type { RpcFailureKind } from './rpc-batch.ts';
 import { domainSeparatorOf } from './shapes.ts';
 import { readDecimals, readDomainSeparator } from './usdc.ts';
 
-/** Outcomes of the calls to a provider so far. */
 export interface CallCounters {
-  /** Milliseconds since 1970; null: never. */
+  /** Milliseconds since 1970. Null if it has never answered. */
   answeredAt: number | null;
   failures: Readonly<Record<RpcFailureKind, number>>;
 }
 
-/** A node that the operator chose, with counters. */
+/** A node that the operator configured, with call counters. */
 export interface Provider extends Rpc {
-  /** 1 is the primary. Two providers of one vendor have the same `endpoint`. */
+  /** 1 is the primary. Two nodes of one vendor may have the same `endpoint`. */
   readonly number: number;
   counters(): CallCounters;
 }
@@ -40,7 +39,7 @@ function createProvider(url: string, number: number, clock: Clock): Provider {
       return answer;
     } catch (error) {
       if (error instanceof RpcFailure) failures[error.kind] += 1;
-      // An error object is an answer too, for example to a call that reverts.
+      // An error object is an answer too, such as that of a call that reverts.
       if (error instanceof RpcFailure && error.kind === 'error') answeredAt = clock.now();
       throw error;
     }
@@ -54,57 +53,57 @@ function createProvider(url: string, number: number, clock: Clock): Provider {
   };
 }
 
-/** A provider may delay decisions this long by silence or by a head that stands still. */
+/** How long a provider may delay decisions by not answering, or by a head that does not advance. */
 const PATIENCE_MS = 60_000;
-/** After a missed deadline a provider is not asked about another payment for this long. */
+/** A provider that missed a deadline is not asked about another payment for this long. */
 const PAUSE_MS = 2_000;
 
-/** The health of a provider, as far as this process has seen. Times are in milliseconds unless named otherwise. */
+/** A provider's health as this process has observed it. Times are in milliseconds unless the name says otherwise. */
 export interface ProviderHealth {
   readonly provider: Provider;
-  /** Records that its latest block was read. */
+  /** Records that the provider's latest block was read. */
   noteHead(latest: Pick<Block, 'number' | 'timestamp'>): void;
-  /** Records that its head could not be read. */
+  /** Records that the provider's head could not be read. */
   noteSilence(): void;
-  /** Records whether it could answer a question about payments. Logs and receipts count apart. */
+  /** Records whether the provider could answer a question about payments. Logs and receipts are tracked separately. */
   noteAnswer(about: PaymentQuestion, isAnswered: boolean): void;
   noteDisagreement(): void;
-  /** Records a decision made without it, because it was too far behind. */
+  /** Records that a decision was made without this provider, because it was too far behind. */
   noteExcused(): void;
-  /** Records why its head was refused; null: accepted. Returns true if that changed. */
+  /** Records why the provider's head was refused. Null if it was accepted. Returns true if that changed. */
   noteRefusal(why: string | null): boolean;
-  /** True if the last read of its head failed. Others are then asked first. */
+  /** True if the last read of the provider's head failed. Other providers are then asked first. */
   isFailing(): boolean;
-  /** True if it failed a moment ago. */
+  /** True if the provider failed a moment ago. */
   isPausing(): boolean;
   /**
-   * Returns why it has no say, or null. `silent`: its head cannot be read. `stuck`: its head stands still below `best`, the highest latest
-   * block of any provider. `mute`: its head moves, but it cannot answer the question `about`. Without `about`, one unanswered kind of
-   * question is enough, as for the lead.
+   * Returns why the provider is not consulted, or null. `silent`: its head cannot be read. `stuck`: its head does not advance and is below
+   * `best`, the highest latest block of any provider. `mute`: its head advances, but it cannot answer the question `about`. Without
+   * `about`, one kind of question that it cannot answer is enough; the choice of the leader uses that.
    */
   exclusionReason(best: bigint, about?: PaymentQuestion): ExclusionReason | null;
-  /** True if its latest block is so old, by our clock, that no decision waits for it. */
+  /** True if the provider's latest block is so old by our clock that no decision waits for this provider. */
   isLate(): boolean;
   facts(): HealthFacts;
 }
 
 type ExclusionReason = 'silent' | 'stuck' | 'mute';
 
-/** Asked apart, because many plans serve receipts but no logs over a range. */
+/** Tracked separately, because many plans serve receipts but no logs over a range. */
 export type PaymentQuestion = 'logs' | 'receipts';
 
 interface HealthFacts {
   head: { number: bigint; ageMs: number } | null;
   disagreements: number;
-  /** True if a decision was made lately without it, because it was late. */
+  /** True if a decision was made lately without this provider, because it was late. */
   wasExcused: boolean;
 }
 
 /**
- * Uses observations only, never time that merely passed: after the machine slept, no provider is late before it was asked. Claims of other
- * providers do not make one late; otherwise one that lies could take the vote from the honest ones.
+ * Judges by observations only, never by elapsed time: after the machine slept, no provider is late before it was asked. Nor does it compare
+ * a provider's age with the heads of others, or one that lies could exclude the honest ones.
  */
-function createHealthOfProvider(provider: Provider, clock: Clock): ProviderHealth {
+function createHealth(provider: Provider, clock: Clock): ProviderHealth {
   let head: Pick<Block, 'number' | 'timestamp'> | null = null;
   const [silence, stillness] = [createFailureRun(clock), createFailureRun(clock)];
   const muteness = { logs: createFailureRun(clock), receipts: createFailureRun(clock) };
@@ -130,17 +129,17 @@ function createHealthOfProvider(provider: Provider, clock: Clock): ProviderHealt
       excusedAt = clock.now();
     },
     noteRefusal: (why) => {
-      const isNews = why !== refusal;
+      const hasChanged = why !== refusal;
       refusal = why;
-      return isNews;
+      return hasChanged;
     },
     isFailing: () => silence.durationMs() !== null,
     isPausing: () => silence.isFresh(),
     exclusionReason: (best, about) => {
       if ((silence.durationMs() ?? 0) > PATIENCE_MS) return 'silent';
       if ((stillness.durationMs() ?? 0) > PATIENCE_MS && head !== null && head.number < best) return 'stuck';
-      const isLeftOut = about === undefined ? isMute('logs') || isMute('receipts') : isMute(about);
-      return isLeftOut ? 'mute' : null;
+      const isUnanswering = about === undefined ? isMute('logs') || isMute('receipts') : isMute(about);
+      return isUnanswering ? 'mute' : null;
     },
     isLate: () => head !== null && clock.now() - Number(head.timestamp) * 1_000 > PATIENCE_MS,
     facts: () => ({
@@ -151,7 +150,7 @@ function createHealthOfProvider(provider: Provider, clock: Clock): ProviderHealt
   };
 }
 
-/** Measures a run of failures, from the first to the last. A failure more than PATIENCE_MS after the last one begins a new run. */
+/** Measures a run of failures from the first to the last. A failure more than PATIENCE_MS after the previous one begins a new run. */
 function createFailureRun(clock: Clock) {
   let run: { from: number; to: number } | null = null;
   return {
@@ -168,17 +167,16 @@ function createFailureRun(clock: Clock) {
   };
 }
 
-/** The health of all providers, in their order. */
+/** The health of all providers, in the order of configuration. */
 export interface ProvidersHealth {
   readonly all: readonly ProviderHealth[];
-  /** The highest latest block of any provider. */
   best(): bigint;
-  /** All providers in the order of the lead: working ones first. */
+  /** All providers in the order in which they are asked to lead: working ones first. */
   leaders(): ProviderHealth[];
 }
 
 export function createProviderHealth(providers: readonly Provider[], clock: Clock): ProvidersHealth {
-  const all = providers.map((provider) => createHealthOfProvider(provider, clock));
+  const all = providers.map((provider) => createHealth(provider, clock));
   const best = (): bigint =>
     all.reduce((high, health) => {
       const number = health.facts().head?.number ?? 0n;
@@ -193,11 +191,11 @@ interface CheckedNetwork {
   providers: readonly Provider[];
   network: Network;
   log: Log;
-  /** Names of the environment variables, for errors. */
+  /** Names of the environment variables, for error messages. */
   variables: { rpcUrls: string; usdc: string };
 }
 
-/** Refuses providers of another chain or token, whose payments are worthless to us. Also measures their log span. */
+/** Rejects providers of another chain or token, because payments there are worthless to us. Also measures each provider's log span. */
 export async function checkNetworks(checked: CheckedNetwork): Promise<void> {
   await Promise.all(
     checked.providers.map(async (provider) => {
@@ -205,7 +203,7 @@ export async function checkNetworks(checked: CheckedNetwork): Promise<void> {
         await checkNetwork(checked, provider);
         await measureLogSpan(provider, { usdc: checked.network.usdc, log: checked.log });
       } catch (error) {
-        // Reads must work while the chain is away. Each payment asks for the chain id again before it is decided.
+        // Reads must work while the chain is unreachable. The chain id is checked again before each payment is decided.
         if (!(error instanceof RpcFailure)) throw error;
         checked.log.warn('chain_unreadable_at_start', { endpoint: provider.endpoint, error });
       }
@@ -214,7 +212,7 @@ export async function checkNetworks(checked: CheckedNetwork): Promise<void> {
 }
 
 async function checkNetwork({ network, providers, variables }: CheckedNetwork, provider: Provider): Promise<void> {
-  // Names the node by its number, because its address may hold a key.
+  // Identify the node by its number, because its URL may contain a key.
   const name = providers.length === 1 ? 'the node' : `node ${provider.number}`;
   const chainId = await readChainId(provider);
   if (chainId !== network.chainId) {

@@ -5,7 +5,7 @@ import type { Hex } from '../hex.ts';
 import { readBlock, readChainId, readCode, readLogs, readReceipt } from './reads.ts';
 import { createRpc, type Rpc, RpcFailure } from './rpc.ts';
 
-// The node lies or is broken. Each answer must be checked before it is believed.
+// The node in these tests lies or is broken, so each answer must be checked before it is believed.
 
 const word = (digit: string): Hex => `0x${digit.repeat(64)}`;
 

@@ -12,20 +12,20 @@ export async function readChainId(rpc: Rpc): Promise<bigint> {
   return parseAnswer(rpc, 'eth_chainId', shapes.quantity, await rpc.call('eth_chainId', []));
 }
 
-/** Reads a block by number, hash or tag; null if the node does not know it. */
+/** Reads a block by number, hash or tag. Returns null if the node does not know the block. */
 export async function readBlock(rpc: Rpc, which: bigint | Hex | BlockTag): Promise<Block | null> {
   const byHash = isHex(which, 32);
   const method = byHash ? 'eth_getBlockByHash' : 'eth_getBlockByNumber';
   const answer = await rpc.call(method, [blockParameter(which), false]);
   if (answer === null) return null;
   const block = parseAnswer(rpc, method, shapes.block, answer);
-  // A node behind a load balancer may answer about another block.
+  // A node behind a load balancer may answer with another block.
   const isRequested = byHash ? block.hash === which : typeof which !== 'bigint' || block.number === which;
   if (!isRequested) throw malformedAnswer(rpc, method, 'another block than the one asked for');
   return block;
 }
 
-/** Reads a receipt; null while the transaction is in no block: unknown, pending, or preconfirmed without a block hash. */
+/** Reads a receipt. Returns null while no block contains the transaction: it is unknown, pending, or preconfirmed without a block hash. */
 export async function readReceipt(rpc: Rpc, hash: Hex): Promise<Receipt | null> {
   const method = 'eth_getTransactionReceipt';
   const answer = await rpc.call(method, [hash]);
@@ -45,14 +45,14 @@ export async function readReceipt(rpc: Rpc, hash: Hex): Promise<Receipt | null> 
 export interface LogFilter {
   address: Hex;
   topics: (Hex | Hex[] | null)[];
-  /** The range starts at `fromBlock` and ends at `toBlock`, or at the latest block. */
+  /** Start of the range, which ends at `toBlock` or at the latest block. */
   fromBlock?: bigint;
   toBlock?: bigint;
-  /** Replaces the range. */
+  /** Used instead of the range. */
   blockHash?: Hex;
 }
 
-/** Reads logs in the order of the chain. Checks that each one fits the filter. */
+/** Reads logs in chain order. Checks that each log matches the filter. */
 export async function readLogs(rpc: Rpc, filter: LogFilter): Promise<Log[]> {
   const { address, topics, fromBlock, toBlock, blockHash } = filter;
   if ((blockHash === undefined) === (fromBlock === undefined))
@@ -72,14 +72,14 @@ export async function readCode(rpc: Rpc, address: Hex, block: StateBlock): Promi
 }
 
 export interface ContractCall {
-  /** Omitted: `data` runs as the code of a contract that is being created. */
+  /** Omitted: `data` runs as the init code of a new contract. */
   to?: Hex;
   data: Hex;
   from?: Hex;
   gas?: bigint;
 }
 
-/** Runs a call. Throws an `RpcFailure` of kind "error" for a revert, and for other errors of the node. */
+/** Runs a call. Throws `RpcFailure` of kind "error" if the call reverts or the node reports another error. */
 export async function callContract(
   rpc: Rpc,
   call: ContractCall,
@@ -124,7 +124,7 @@ function parseAnswer<Shape extends z.ZodType>(
 ): z.output<Shape> {
   const parsed = shape.safeParse(answer);
   if (parsed.success) return parsed.data;
-  // Names only the path: the value comes from the node and may be anything.
+  // Report only the path: the value comes from the node and may be anything.
   const path = parsed.error.issues[0]?.path.join('.');
   throw malformedAnswer(rpc, method, path ? `unexpected value at ${path}` : 'unexpected value');
 }

@@ -1,13 +1,13 @@
 /**
- * timeout: no complete answer before the deadline. transport: the connection failed or was cut. http: a status outside 2xx (`code` is the
- * status). malformed: an answer that breaks the protocol. error: the node answered with an error object (`code` is its code).
+ * timeout: no complete answer before the deadline. transport: the connection failed or was cut. http: a status other than 2xx (`code` is
+ * the status). malformed: the answer breaks the protocol. error: the node answered with an error object (`code` is the code in it).
  */
 export type RpcFailureKind = 'timeout' | 'transport' | 'http' | 'malformed' | 'error';
 
 export class RpcFailure extends Error {
   readonly kind: RpcFailureKind;
   readonly code: number | null;
-  /** The `data` of the node's error, usually the revert data of a call. */
+  /** The `data` field of the node's error, usually the revert data of a call. */
   readonly data: unknown;
 
   constructor(kind: RpcFailureKind, message: string, details: { code?: number | null; data?: unknown } = {}) {
@@ -27,13 +27,13 @@ interface CallContext {
 }
 
 const REASON_LIMIT = 300;
-/** HTTP statuses of nodes that do not take a body as a batch, or not one of that size. */
+/** HTTP statuses of nodes that accept no batch, or none of that size. */
 const BATCH_STATUSES: readonly (number | null)[] = [400, 405, 413, 415, 422];
 
-/** Marks a refused batch: the node answered with one object for all calls. */
+/** Thrown if the node refused a batch, answering with one object for all calls. */
 class BatchRefused extends RpcFailure {}
 
-/** Returns true if smaller batches may succeed. They do not help against a rate limit: more requests would make it worse. */
+/** Returns true if smaller batches may succeed. They do not help against a rate limit, because more requests would make it worse. */
 export function refusesBatches(error: unknown): boolean {
   if (error instanceof BatchRefused) return !/limit|rate|too many requests/i.test(error.message) || isAboutSize(error);
   return error instanceof RpcFailure && error.kind === 'http' && BATCH_STATUSES.includes(error.code);
@@ -43,7 +43,7 @@ function isAboutSize({ message }: RpcFailure): boolean {
   return /batch|calls in/i.test(message);
 }
 
-/** Orders the answers by `ids`. An error object fails its own call only; an answer that does not match the request, all calls. */
+/** Returns the answers in the order of `ids`. An error object fails only its call; an answer that does not match the request fails all. */
 export function readAnswers(answer: unknown, ids: readonly number[], context: CallContext): RpcAnswer[] {
   const isBatch = ids.length > 1;
   if (isBatch && !Array.isArray(answer)) {
@@ -54,7 +54,7 @@ export function readAnswers(answer: unknown, ids: readonly number[], context: Ca
   const answers = new Map<unknown, RpcAnswer>();
   for (const one of isBatch && Array.isArray(answer) ? answer : [answer]) {
     const { id, answer: parsed } = readAnswer(one, context);
-    // A node that refuses a request before reading it answers with a null or missing id.
+    // A node that rejects a request before parsing it answers with a null or missing id.
     const isFor = !isBatch && parsed instanceof RpcFailure ? ids[0] : id;
     if (answers.has(isFor)) throw malformedAnswer(context, 'two answers with one id');
     answers.set(isFor, parsed);
@@ -102,25 +102,25 @@ export interface RpcCall {
   params: readonly unknown[];
 }
 
-/** One call, shared by everybody who makes it at the same time. */
+/** One call, shared by all callers that make it at the same time. */
 interface WaitingCall {
   name: string;
   call: RpcCall;
   settled: PromiseWithResolvers<unknown>;
 }
 
-/** A call waits at most this long for others to share its request. */
+/** Longest time that a call waits for others to join its request. */
 const MAX_WAIT_MS = 5;
 const MAX_SUSPECTS = 1_000;
-/** Methods that only read. Equal reads at one moment share a call; other methods run as often as they are called. */
-const READING = /^eth_(?:get|call$|chainId$|blockNumber$|estimateGas$|feeHistory$|gasPrice$)/;
+/** Methods that only read. Identical reads made at the same time share a call. Other methods run as often as they are called. */
+const READ_METHODS = /^eth_(?:get|call$|chainId$|blockNumber$|estimateGas$|feeHistory$|gasPrice$)/;
 
 /**
- * Sends the calls of one turn of the event loop together. While a request is running, calls wait for its answer, at most 5 ms: an idle
+ * Sends the calls of one turn of the event loop together. While a request is running, calls wait up to 5 ms for its answer. So an idle
  * process loses no time, and a busy one sends a handful of requests for hundreds of calls.
  *
- * If a whole request fails, any of its calls may be the cause, such as a receipt of many megabytes. Each of them travels alone next time,
- * so a stranger cannot make the calls of others fail again.
+ * If a whole request fails, any of its calls may be the cause, such as a receipt of many megabytes. Each of these calls is sent alone the
+ * next time, so that a stranger cannot make other callers' calls fail again.
  */
 export function gatherCalls(
   ask: (calls: readonly RpcCall[]) => Promise<RpcAnswer[]>,
@@ -177,7 +177,7 @@ export function gatherCalls(
     if (same !== undefined) return same.settled.promise;
     const made: WaitingCall = { name, call, settled: Promise.withResolvers() };
     waiting.push(made);
-    if (READING.test(call.method)) readings.set(name, made);
+    if (READ_METHODS.test(call.method)) readings.set(name, made);
     if (inFlight === 0 || waiting.length >= most()) flushSoon();
     else timer ??= setTimeout(flush, MAX_WAIT_MS);
     return made.settled.promise;

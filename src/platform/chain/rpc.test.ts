@@ -88,7 +88,7 @@ test.each([
   expect(await failure(call())).toMatchObject({ kind: 'malformed' });
 });
 
-/** Serves single calls and batches. Fails a call or the whole request as `fate` says. */
+/** Serves single calls and batches. `fate` decides whether a call or a whole request fails. */
 function takeBatches(fate: (method: string, size: number) => 'error' | 'refused' | 'cut' | null = () => null): void {
   node.answer((response, body) => {
     const calls = (Array.isArray(body) ? body : [body]) as { id: number; method: string }[];

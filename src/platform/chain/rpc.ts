@@ -4,7 +4,7 @@ export type { RpcCall } from './rpc-batch.ts';
 export { RpcFailure } from './rpc-batch.ts';
 
 export interface RpcOptions {
-  /** Sends the call in a request of its own: it may run code of strangers, which must not delay other calls. */
+  /** If given, the call is sent in a request of its own: it may run code of strangers, which must not delay other calls. */
   deadlineMs?: number;
 }
 
@@ -15,17 +15,17 @@ export interface RpcTraffic {
 }
 
 /**
- * JSON-RPC 2.0 over HTTP, always to the same endpoint. Calls made at the same time share a request; each has its own outcome, and every
+ * JSON-RPC 2.0 over HTTP, always to the same endpoint. Calls made at the same time share a request but succeed or fail separately. Every
  * failure is an `RpcFailure`. A call is repeated only if the node refuses the batch as such.
  */
 export interface Rpc {
-  /** For logs. Contains no credentials. */
+  /** Label for logs, without credentials. */
   readonly endpoint: string;
   call(method: string, params: readonly unknown[], options?: RpcOptions): Promise<unknown>;
   traffic(): RpcTraffic;
 }
 
-/** Makes the calls together, so that they share a request. The first failure fails all. */
+/** Makes the calls at once, so that they share a request. Rejects with the first failure. */
 export function callAll(rpc: Pick<Rpc, 'call'>, calls: readonly RpcCall[]): Promise<unknown[]> {
   return Promise.all(calls.map(({ method, params }) => rpc.call(method, params)));
 }
@@ -33,9 +33,9 @@ export function callAll(rpc: Pick<Rpc, 'call'>, calls: readonly RpcCall[]): Prom
 const DEADLINE_MS = 4_000;
 const ANSWER_LIMIT_BYTES = 8 * 1024 * 1024;
 const REASON_LIMIT = 300;
-/** Public nodes take 10 to 1,000 calls in a batch. If one refuses this many, smaller batches follow. */
+/** Public nodes accept 10 to 1,000 calls in a batch. If a node refuses this many, we send smaller batches. */
 const MOST_CALLS = 40;
-/** After this time the full size is tried again: the refusal may have been about one call, not about the size. */
+/** After this time the full batch size is tried again, because the refusal may have been about one call and not about the size. */
 const REFUSAL_KEPT_MS = 600_000;
 
 export function createRpc(options: { url: string; deadlineMs?: number; headers?: Record<string, string> }): Rpc {
@@ -62,11 +62,10 @@ export function createRpc(options: { url: string; deadlineMs?: number; headers?:
       return await post(calls, { deadlineMs });
     } catch (error) {
       if (calls.length === 1 || !refusesBatches(error)) throw error;
-      const most = Math.min(mostNow(), Math.ceil(calls.length / 2));
+      const most = Math.min(maxCallsNow(), Math.ceil(calls.length / 2));
       refused = { most, at: performance.now() };
       const halves = [calls.slice(0, most), calls.slice(most)];
-      const answers = await Promise.all(halves.map((half) => askHalf(half)));
-      return answers.flat();
+      return (await Promise.all(halves.map((half) => askHalf(half)))).flat();
     }
   };
   const askHalf = async (calls: readonly RpcCall[]): Promise<RpcAnswer[]> => {
@@ -77,9 +76,9 @@ export function createRpc(options: { url: string; deadlineMs?: number; headers?:
       return calls.map(() => error);
     }
   };
-  const mostNow = (): number =>
+  const maxCallsNow = (): number =>
     refused !== null && performance.now() - refused.at < REFUSAL_KEPT_MS ? refused.most : MOST_CALLS;
-  const gathered = gatherCalls(ask, mostNow);
+  const gathered = gatherCalls(ask, maxCallsNow);
   return {
     endpoint: endpoint.label,
     call: async (method, params, each) => {
@@ -93,7 +92,7 @@ export function createRpc(options: { url: string; deadlineMs?: number; headers?:
 }
 
 async function postText(endpoint: Endpoint, body: string, on: { what: string; deadlineMs: number }): Promise<string> {
-  // One signal for head and body: a node that sends slowly, byte by byte, must not outlive the deadline.
+  // One signal covers head and body, so that a node that sends byte by byte cannot outlast the deadline.
   const signal = AbortSignal.timeout(on.deadlineMs);
   try {
     const response = await fetch(endpoint.url, {
@@ -120,7 +119,7 @@ async function readText(response: Response, what: string): Promise<string> {
   let size = 0;
   for await (const chunk of response.body ?? []) {
     size += chunk.byteLength;
-    // Counts decompressed bytes, so that a small answer cannot expand without limit.
+    // Count decompressed bytes, so that a small answer cannot expand without limit.
     if (size > ANSWER_LIMIT_BYTES)
       throw new RpcFailure('malformed', `${what}: answer over ${ANSWER_LIMIT_BYTES} bytes`);
     chunks.push(chunk);
@@ -142,14 +141,13 @@ function parseJson(text: string, what: string): unknown {
   }
 }
 
-/** An RPC address, split into its parts. */
 interface Endpoint {
-  /** Without user and password: `fetch` refuses URLs with credentials. */
+  /** URL without user and password, because `fetch` rejects URLs with credentials. */
   url: string;
-  /** For logs. Scheme and host only: providers put keys into the path and the query. */
+  /** Scheme and host only, for logs: providers put keys into the path and the query. */
   label: string;
   headers: Record<string, string>;
-  /** Replaces every secret of the address and headers in texts from the node. */
+  /** Removes every secret of the URL and headers from a text that the node sent. */
   redact(text: string): string;
 }
 
@@ -178,11 +176,11 @@ function parseEndpoint(address: string, headers: Record<string, string> = {}): E
 
 function secretsOf(url: URL, headers: Record<string, string>): string[] {
   const candidates = [url.username, url.password, url.search, url.search.slice(1), ...url.searchParams.values()];
-  // Short path segments are words such as "v2". Keys are longer.
+  // Short path segments are words such as "v2"; keys are longer.
   candidates.push(...url.pathname.split('/').filter((segment) => segment.length >= 8));
   candidates.push(...Object.values(headers).flatMap((value) => [value, ...value.split(' ')]));
   const spelled = candidates.flatMap((text) => [text, safeDecode(text)]).filter((text) => text.length >= 4);
-  // Longest first: a shorter secret may be part of a longer one.
+  // Longest first, because a shorter secret may be part of a longer one.
   return [...new Set(spelled)].sort((a, b) => b.length - a.length);
 }
 

@@ -20,7 +20,7 @@ const NEWEST_BLOCKS = 32n;
 
 let chain: LocalChain;
 let proxy: RpcProxy;
-/** A fresh provider, of which no limit is known yet. */
+/** A fresh provider, whose block limit is still unknown. */
 let rpc: Rpc;
 /** Answered block ranges, in the order of the answers. */
 let answered: BlockRange[];
@@ -36,7 +36,7 @@ const truth = async (payee = sellerOne, blocks = range): Promise<string[]> =>
   places(await readLogs(chain.rpc, { ...filter(payee), ...blocks }));
 const latest = async (): Promise<bigint> => (await readBlock(chain.rpc, 'latest'))?.number ?? -1n;
 
-/** Records each query and passes it on to the node. */
+/** Records each query and forwards it to the node. */
 function watch(): void {
   answered = [];
   proxy.twist((result, { method, params }) => {
@@ -69,7 +69,7 @@ afterAll(async () => {
   await chain?.kill();
 });
 
-/** Repeats the search until it ends. Returns its logs and the number of readings. */
+/** Repeats the search until it completes. Returns its logs and the number of reads. */
 async function readToEnd(search: Parameters<typeof searchLogs>[1]): Promise<{ logs: Log[]; readings: number }> {
   for (let readings = 1; ; readings += 1) {
     try {
@@ -101,7 +101,7 @@ describe('a provider that takes few blocks in one log query', () => {
     proxy.capLogs(60);
     await countQueries(sellerOne);
     const span = logSpanOf(rpc);
-    // One query for the newest blocks, then those for the rest.
+    // One query for the newest blocks, then the queries for the rest.
     const queries = 1 + Math.ceil(Number(BLOCKS - NEWEST_BLOCKS) / Number(span));
     expect(await countQueries()).toBe(queries);
     const start = performance.now();
@@ -109,7 +109,7 @@ describe('a provider that takes few blocks in one log query', () => {
     expect(await countQueries(WORLD_ACCOUNTS.stranger)).toBe(queries);
     expect(logSpanOf(rpc)).toBe(span);
     vi.spyOn(performance, 'now').mockImplementation(() => start + 301_000);
-    // Twice the number is refused four times, with one look at the first and last block in between.
+    // Twice the limit is refused four times; after the first refusal, the first and the last block are queried alone.
     expect(await countQueries(WORLD_ACCOUNTS.treasury)).toBe(queries + 6);
     expect(logSpanOf(rpc)).toBe(span);
     proxy.capLogs(null);
@@ -121,7 +121,7 @@ describe('a provider that takes few blocks in one log query', () => {
   it('is asked at most 120 times a reading, and only for the newest blocks again', async () => {
     const wanted = await truth();
     proxy.capLogs(1);
-    // Learns the limit first, so that only the search is counted below.
+    // Learn the limit first, so that only the queries of the search are counted below.
     await expect(readToEnd({ ...filter(sellerTwo), ...range })).resolves.toMatchObject({ logs: [] });
     watch();
     await expect(searchLogs(rpc, { ...filter(), ...range })).rejects.toThrow(SearchUnfinished);
@@ -131,7 +131,7 @@ describe('a provider that takes few blocks in one log query', () => {
     expect(answered.length).toBe(Number(BLOCKS + 2n * NEWEST_BLOCKS));
     const older = answered.filter(({ toBlock }) => toBlock <= range.toBlock - NEWEST_BLOCKS);
     expect(new Set(older.map(({ fromBlock }) => fromBlock)).size).toBe(older.length);
-    // Only new blocks are read while the chain stays the same.
+    // While the chain stays the same, only new blocks are read.
     await chain.mine(3);
     watch();
     await searchLogs(rpc, { ...filter(), ...range, toBlock: range.toBlock + 3n });
@@ -240,7 +240,7 @@ it('a chain that changes between two queries of one reading is an error, and not
     rpc = createRpc({ url: proxy.at(own) });
     const { blockNumber } = await usdcAdmin(own).transfer(buyerOne, sellerOne.address, 7n);
     await own.mine(190);
-    // The reorganisation drops this transfer. Empty blocks would come back unchanged.
+    // The reorganisation drops this transfer. Without it, empty blocks would come back unchanged.
     await usdcAdmin(own).transfer(buyerOne, sellerTwo.address, 7n);
     await own.mine(8);
     const search = { ...filter(), fromBlock: blockNumber, toBlock: blockNumber + 199n };
@@ -250,7 +250,7 @@ it('a chain that changes between two queries of one reading is an error, and not
       ...rpc,
       call: async (method, params, options) => {
         if (method === 'eth_getLogs') queries += 1;
-        // Thirteen queries learn the limit, and the next one is for the newest blocks.
+        // Thirteen queries find the limit, and the next one reads the newest blocks.
         if (method === 'eth_getLogs' && queries === 15) await reorg(own, 20);
         return await rpc.call(method, params, options);
       },

@@ -12,24 +12,23 @@ import { type Block, type Log, readBlock } from './reads.ts';
 import { type Rpc, RpcFailure } from './rpc.ts';
 
 export interface LogSearch extends BlockRange, RangeFilter {
-  /** Ends the search early. Omitted: all blocks are read. */
+  /** Ends the search as soon as it returns true. Omitted: all blocks are read. */
   isEnough?(logs: readonly Log[]): boolean;
 }
 
-/** The search needs another reading. So far it proves nothing. */
+/** The search needs another read to finish. Until then it proves nothing. */
 export class SearchUnfinished extends RpcFailure {}
 
-/** Bounds one reading. The next one continues from there. */
+/** Limits the queries of one read. The next read continues from there. */
 const MAX_QUERIES = 120;
 const MAX_PARALLEL = 16;
-/** These newest blocks are read again each time: a node may have a block before its logs are found. */
+/** This many of the newest blocks are read again each time, because a node may have a block before it has indexed its logs. */
 const NEWEST_BLOCKS = 32n;
 
 /**
- * Returns all logs of a range on one provider, in the order of the chain, or throws. If one query does not suffice, the range is read from
- * its newest block down. Finished parts are stored under the hash of their newest block, and not read again while that block is canonical.
- * A search that needs more queries than one reading has throws SearchUnfinished, and ends in a later reading. Throws RpcFailure if the
- * provider cannot answer.
+ * Returns all logs of a range from one provider, in chain order, or throws. If one query does not suffice, reads the range from its newest
+ * block down. Finished parts are kept under the hash of their newest block, and are not read again while that block is canonical. Throws
+ * SearchUnfinished if one read does not suffice; a later call continues. Throws RpcFailure if the provider cannot answer.
  */
 export async function searchLogs(rpc: Rpc, search: LogSearch): Promise<Log[]> {
   if (countBlocks(search) === 0n) return [];
@@ -48,23 +47,23 @@ export async function searchLogs(rpc: Rpc, search: LogSearch): Promise<Log[]> {
   throw new RpcFailure('malformed', `${rpc.endpoint} changed its chain while its logs were read`);
 }
 
-/** The logs of the blocks from `low` to `high`, on the chain on which `high` has that hash. */
+/** Logs of the blocks from `low` to `high`. Valid on the chain on which block `high` has this hash. */
 interface Progress {
   low: bigint;
   high: bigint;
   hash: Hex;
   logs: Log[];
-  /** By `performance.now()`; null while blocks are missing. */
+  /** Time of `performance.now()`. Null while blocks are missing. */
   endedAt: number | null;
 }
 
-/** By search, the oldest first. */
+/** Progress by search, oldest first. */
 type Memory = Map<string, Progress>;
 
 const memories = new WeakMap<Rpc, Memory>();
 const MAX_SEARCHES = 500;
 const MAX_LOGS = 5_000;
-/** A finished search is repeated after ten minutes: until then a chain that left and came back would stay hidden. */
+/** A finished search is repeated after ten minutes. Otherwise we would miss a chain that was replaced and came back. */
 const KEPT_MS = 600_000;
 
 function memoryOf(rpc: Rpc): Memory {
@@ -76,7 +75,7 @@ function memoryOf(rpc: Rpc): Memory {
 const keyOf = ({ address, topics, fromBlock }: LogSearch): string =>
   JSON.stringify([address, topics, fromBlock.toString()]);
 
-/** Continues an earlier reading. A second search for the same logs starts anew meanwhile: only one may extend the stored progress. */
+/** Continues an earlier search. A second search for the same logs meanwhile starts anew, because only one may extend stored progress. */
 async function continueSearch(rpc: Rpc, search: LogSearch, anchor: Block): Promise<Log[]> {
   const memory = memoryOf(rpc);
   const name = keyOf(search);
@@ -85,7 +84,7 @@ async function continueSearch(rpc: Rpc, search: LogSearch, anchor: Block): Promi
   try {
     progress = await resumeSearch(rpc, progress, anchor);
     const logs = await readMissing(rpc, search, progress, anchor);
-    // The search was to find something, so the provider contradicts itself. Next time read everything again.
+    // The caller knows that there is something to find, so the provider contradicts itself. Read everything again next time.
     if (search.isEnough?.(logs) === false) progress = null;
     return logs;
   } finally {
@@ -107,7 +106,7 @@ async function readMissing(rpc: Rpc, search: LogSearch, progress: Progress, anch
   });
   if (isEnough(newer)) return newer;
   if (anchor.number > progress.high) {
-    // Counts them as read only after all of them are.
+    // Count these blocks as read only now that all of them are.
     progress.logs.push(...newer.filter(({ blockNumber }) => blockNumber <= anchor.number));
     Object.assign(progress, { high: anchor.number, hash: anchor.hash });
   }
@@ -138,14 +137,14 @@ function storeProgress(memory: Memory, name: string, progress: Progress): void {
   memory.set(name, progress);
 }
 
-/** Continues an earlier reading if its newest block is still canonical; otherwise starts below the anchor. */
+/** Continues from the stored progress if its newest block is still canonical. Otherwise starts below the anchor. */
 async function resumeSearch(rpc: Rpc, stored: Progress | null, anchor: Block): Promise<Progress> {
   const isUsable = stored !== null && !isOutdated(rpc, stored, anchor) && (await isStillCanonical(rpc, stored, anchor));
   if (isUsable) return stored;
   return { low: anchor.number + 1n, high: anchor.number, hash: anchor.hash, logs: [], endedAt: null };
 }
 
-/** True if it is too old, or so far below the anchor that one reading may not reach down to it. */
+/** True if the progress is too old, or so far below the anchor that one read may not reach down to it. */
 function isOutdated(rpc: Rpc, { low, high, endedAt }: Progress, { number }: Block): boolean {
   const reach = (logSpanOf(rpc) * BigInt(MAX_QUERIES)) / 2n;
   return number - high > reach || low > number + 1n || (endedAt !== null && performance.now() - endedAt > KEPT_MS);
@@ -156,7 +155,7 @@ async function isStillCanonical(rpc: Rpc, { high, hash }: Progress, anchor: Bloc
   return block?.hash === hash;
 }
 
-/** Reads a range from its newest block down until `take` has enough. */
+/** Reads a range from its newest block down until `take` returns true. */
 async function readDown(
   rpc: Rpc,
   search: LogSearch,
@@ -168,19 +167,19 @@ async function readDown(
   while (top >= fromBlock) {
     if (queries.left < 1) throw searchUnfinished(rpc, countBlocks({ fromBlock, toBlock: top }));
     const span = logSpanOf(rpc, search.most);
-    const parts = await readSideBySide(rpc, search, { fromBlock, toBlock: top }, Math.min(atOnce, queries.left));
+    const parts = await readInParallel(rpc, search, { fromBlock, toBlock: top }, Math.min(atOnce, queries.left));
     queries.left -= parts.length;
     for (const part of parts) {
       top = part.fromBlock - 1n;
       if (take(part)) return;
     }
-    // Parallel queries only while the provider takes this many blocks. One query at a time learns a new limit.
+    // Query in parallel only while the provider accepts this many blocks. A new limit is found with one query at a time.
     atOnce = parts.length < atOnce || logSpanOf(rpc, search.most) !== span ? 1 : Math.min(2 * atOnce, MAX_PARALLEL);
   }
 }
 
-/** Reads parts in parallel. Returns those before the first incomplete one, newest first. Throws if the newest part failed. */
-async function readSideBySide(rpc: Rpc, search: LogSearch, range: BlockRange, count: number): Promise<LogPart[]> {
+/** Reads parts in parallel. Returns the parts before the first incomplete one, newest first. Throws if the newest part failed. */
+async function readInParallel(rpc: Rpc, search: LogSearch, range: BlockRange, count: number): Promise<LogPart[]> {
   const span = logSpanOf(rpc, search.most);
   const ranges: BlockRange[] = [];
   for (let top = range.toBlock; top >= range.fromBlock && ranges.length < count; top -= span) {
@@ -201,11 +200,11 @@ async function readSideBySide(rpc: Rpc, search: LogSearch, range: BlockRange, co
 }
 
 function searchUnfinished({ endpoint }: Rpc, left: bigint): SearchUnfinished {
-  const words = `${endpoint} takes few blocks in one log query: ${left} blocks are left for the next reading`;
-  return new SearchUnfinished('timeout', words);
+  const message = `${endpoint} takes few blocks in one log query: ${left} blocks are left for the next reading`;
+  return new SearchUnfinished('timeout', message);
 }
 
-/** Narrows a range to blocks with `from` <= time < `before`, in seconds. Pays where a log query covers only few blocks. */
+/** Narrows a range to blocks with `from` <= time < `before`, in seconds. Worthwhile if a log query covers only few blocks. */
 export async function blocksBetween(
   rpc: Rpc,
   range: BlockRange,
@@ -218,13 +217,13 @@ export async function blocksBetween(
   return { fromBlock: first, toBlock: after - 1n };
 }
 
-/** Returns the first block of that time or later, or the one after `high`. */
+/** Returns the first block at that time or later, or the number after `high`. */
 async function firstBlockAt(rpc: Rpc, seconds: bigint, low: Block, high: Block): Promise<bigint> {
   if (low.timestamp >= seconds) return low.number;
   if (high.timestamp < seconds) return high.number + 1n;
   let [below, at] = [low, high];
   for (let isByTime = true; at.number - below.number > 1n; isByTime = !isByTime) {
-    // Blocks usually come at an even pace, so guess by time. Halving in every second step bounds the steps if they do not.
+    // Blocks usually come at even intervals, so estimate by time. Every second step halves the range, which bounds the number of steps.
     const blocks = at.number - below.number;
     const share = isByTime ? ((seconds - below.timestamp) * blocks) / (at.timestamp - below.timestamp) : blocks / 2n;
     const step = share < 1n ? 1n : share < blocks ? share : blocks - 1n;

@@ -5,22 +5,22 @@ import { type Rpc, RpcFailure } from './rpc.ts';
 import { SearchUnfinished } from './search-logs.ts';
 import { type FinalizedHead, type Mined, sameMined } from './sighting.ts';
 
-/** Why the view of the leading provider cannot be relied on, according to another one. */
+/** Why another provider does not confirm the leading provider's view. */
 export type Objection = 'silent' | 'behind' | 'disagrees';
 
-/** Facts from the other provider, in addition to the payment itself. */
+/** What the other provider reports besides the transaction. */
 export interface SecondView {
   latest: Pick<Block, 'number' | 'timestamp'>;
-  /** Its block at the height that the leader calls final. Needed only if the decision rests on it. */
+  /** The other provider's block at the height that the leader calls final. Needed only if the decision relies on something missing. */
   atFinalized: Pick<Block, 'hash'> | null;
 }
 
-/** The leading provider's view of a transaction, and the finalized head for its decision. */
+/** The leading provider's view of a transaction, with the finalized head on which the decision is based. */
 export interface LeaderView extends Mined {
   finalized: FinalizedHead | null;
 }
 
-/** Returns null if the other provider shows the same transaction in the same block, or no such transaction either. Pure. */
+/** Returns null if the other provider shows the transaction in the same block, or if neither shows it. Pure. */
 export function judgeMined(leader: LeaderView, asset: Hex, second: SecondView, mined: Mined): Objection | null {
   const { receipt, finalized } = leader;
   if (receipt !== null) {
@@ -33,19 +33,18 @@ export function judgeMined(leader: LeaderView, asset: Hex, second: SecondView, m
   return mined.receipt.blockNumber > finalized.number ? 'behind' : 'disagrees';
 }
 
-/** Checks a decision that rests on an absence: it counts only if the other provider has the same final block. */
+/** Checks a decision that relies on something missing from the chain: it counts only if the other provider has the same final block. */
 export function judgeFinalized(finalized: FinalizedHead, { latest, atFinalized }: SecondView): Objection | null {
   if (latest.number < finalized.number) return 'behind';
   return atFinalized?.hash === finalized.hash ? null : 'disagrees';
 }
 
-/** Chain id and finalized block of the leading provider. */
 interface LeadingHead {
   chainId: bigint;
   finalized: FinalizedHead | null;
 }
 
-/** Reads the chain id and latest block of a provider. Call it before other reads of that provider. */
+/** Reads a provider's chain id and latest block. Call it before any other read of that provider. */
 export async function readChainAndLatest(health: ProviderHealth): Promise<{ chainId: bigint; latest: Block }> {
   const { provider } = health;
   try {
@@ -58,7 +57,7 @@ export async function readChainAndLatest(health: ProviderHealth): Promise<{ chai
   }
 }
 
-/** Returns one provider's objections to the leading one's view of some transactions. */
+/** Returns one provider's objections to the leading provider's view of some transactions. */
 export async function objectToMined(
   health: ProviderHealth,
   head: LeadingHead,
@@ -81,7 +80,7 @@ export async function objectToMined(
   return objections;
 }
 
-/** Reads its block at the leader's final height only if the decision rests on an absence. */
+/** Reads the provider's block at the leader's final height, but only if the decision relies on something missing from the chain. */
 export async function readSecondView(
   rpc: Rpc,
   { finalized }: LeadingHead,
@@ -97,18 +96,18 @@ export type Objections<Key> = Map<Key, Objection>;
 export interface CorroborationRequest<Key> {
   about: PaymentQuestion;
   keys: readonly Key[];
-  /** Returns one provider's objections. Throws RpcFailure if it cannot answer. */
+  /** Returns one provider's objections. Throws RpcFailure if the provider cannot answer. */
   askOne(health: ProviderHealth): Promise<Objections<Key>>;
 }
 
-/** Returns none for an excluded provider, and never `behind` for a late one, since no decision waits for it. */
+/** Returns no objections of an excluded provider, and no `behind` of a late one, because no decision waits for them. */
 export async function findObjections<Key>(
   providerHealth: ProvidersHealth,
   health: ProviderHealth,
   request: CorroborationRequest<Key>,
 ): Promise<Objections<Key>> {
   const before = health.exclusionReason(providerHealth.best());
-  // Asks a mute provider all the same: once it answers this question, its view counts again.
+  // Still ask a mute provider: once it answers this question, its view counts again.
   if (before === 'silent' || before === 'stuck') return new Map();
   const objections = await askPatiently(health, request);
   const heard = objections.size < request.keys.length || [...objections.values()].some((why) => why !== 'silent');
@@ -130,7 +129,7 @@ async function askPatiently<Key>(
     return await askOne(health);
   } catch (error) {
     if (!(error instanceof RpcFailure)) throw error;
-    // It answers, but takes few blocks per query. Wait for it, as for one that has not reached the block.
+    // The provider works, but accepts few blocks per query. Wait for it, as for one that has not reached the block yet.
     return all(error instanceof SearchUnfinished ? 'behind' : 'silent');
   }
 }

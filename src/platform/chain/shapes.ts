@@ -3,12 +3,12 @@ import { z } from 'zod';
 import { AUTHORIZATION_TYPES } from '../../contract/authorization-types.ts';
 import { type Hex, isHex } from '../hex.ts';
 
-/** A number in an answer. Leading zeros break the standard but do no harm, so they pass. */
+/** A number in an answer. Leading zeros violate the standard but do no harm, so they are accepted. */
 const quantity = z
   .string()
   .regex(/^0x[0-9a-fA-F]{1,64}$/)
   .transform((text) => BigInt(text));
-/** Far beyond any real chain, but still exact in a database column and in a double, so a node can break neither. */
+/** Far beyond any real block number, but exact in a database column and in a double, so that no node can cause an overflow. */
 const height = quantity.refine((value) => value < 2n ** 53n);
 const seconds = quantity.refine((value) => value < 2n ** 42n);
 const index = quantity.refine((value) => value < 2n ** 31n).transform(Number);
@@ -54,10 +54,10 @@ const receipt = z.object({
   logs: z.array(log),
 });
 
-/** Null while the transaction is in no block: unknown, pending or preconfirmed. Some nodes send a hash of zeros instead. */
+/** Null while no block contains the transaction: it is unknown, pending or preconfirmed. Some nodes send a zero hash instead of null. */
 const blockHash = hash.nullable().transform((value) => (value === ZERO_HASH ? null : value));
 
-/** The answers that a node may give, with hex in lower case. A parser throws a ZodError for others. */
+/** Schemas of the answers that a node may give. They return hex in lower case, and throw a ZodError for any other answer. */
 export const shapes = { quantity, data, block, receipt, logs: z.array(log), blockHash };
 
 /** `timestamp` is in seconds; `transactions` are hashes. */
@@ -76,7 +76,7 @@ export interface Authorization {
   from: Hex;
   to: Hex;
   value: bigint;
-  /** Seconds since 1970. The token requires a block time strictly between the two. */
+  /** Seconds since 1970. The token requires validAfter < block time < validBefore. */
   validAfter: bigint;
   validBefore: bigint;
   nonce: Hex;
@@ -101,7 +101,7 @@ const DOMAIN_FIELDS = [
   { type: 'address' },
 ] as const;
 
-/** Compare it with the token's own value: equal only if name, version, chain id and address match. */
+/** Compare it with the token's own value. They are equal only if name, version, chain id and address match. */
 export function domainSeparatorOf(domain: TokenDomain): Hex {
   const hashed = (text: string): Hex => keccak256(stringToBytes(text));
   const { name, version, chainId, verifyingContract } = domain;

@@ -2,7 +2,7 @@ import type { Hex } from '../hex.ts';
 import { type Block, type Log, type Receipt, readBlock } from './reads.ts';
 import type { Rpc } from './rpc.ts';
 
-/** A finalized block that passed every check of accept-head.ts. */
+/** A finalized block that passed all checks of accept-head.ts. */
 export interface FinalizedHead {
   number: bigint;
   hash: Hex;
@@ -10,37 +10,37 @@ export interface FinalizedHead {
   timestamp: bigint;
 }
 
-/** A transaction in its block. */
+/** A transaction and the block that contains it. */
 export interface Sighting {
   txHash: Hex;
   blockNumber: bigint;
   blockHash: Hex;
-  /** Seconds. */
+  /** Seconds since 1970. */
   blockTime: bigint;
-  /** Sender of the transaction, which says nothing about who paid. */
+  /** Sender of the transaction, who need not be the payer. */
   sender: Hex;
 }
 
-/** One transfer of a transaction. */
+/** A single transfer within a transaction. */
 export interface FoundTransfer extends Sighting {
   logIndex: number;
-  /** Units. */
+  /** Amount in token units. */
   value: bigint;
 }
 
-/** One provider's view of a transaction that is said to have moved money, read at one moment. */
+/** One provider's view, read at one moment, of a transaction that is said to have moved money. */
 export interface TransferEvidence {
   chainId: bigint;
-  /** Null while no finalized head is acceptable. */
+  /** Null while no finalized head can be accepted. */
   finalized: FinalizedHead | null;
   receipt: Receipt | null;
   /** The block at the receipt's height. */
   block: Block | null;
-  /** The matching token transfers of that block, read by block hash: a second source for the contents of the receipt. */
+  /** Matching token transfers of that block, read by block hash: a second source for what the receipt contains. */
   transfersInBlock: Log[];
 }
 
-/** Returns true if the block is the one of the receipt, and lists its transaction. */
+/** Returns true if the receipt is from this block and the block lists the transaction. */
 export function isInBlock(receipt: Receipt, block: Block | null): block is Block {
   return (
     block !== null &&
@@ -50,16 +50,16 @@ export function isInBlock(receipt: Receipt, block: Block | null): block is Block
   );
 }
 
-/** Returns true if the receipt and the log index of the block hold the same matching logs of the transaction. */
+/** Returns true if the receipt and the block's log index hold the same matching logs of the transaction. */
 export function sameLogs(receipt: Receipt, inBlock: readonly Log[], isWanted: (log: Log) => boolean): boolean {
   const ofReceipt = receipt.logs.filter(isWanted);
   const ofBlock = inBlock.filter((log) => isWanted(log) && log.transactionHash === receipt.transactionHash);
-  // Logs of a transaction are removed together or not at all.
+  // A reorganisation removes the logs of a transaction together.
   if (receipt.logs.some((log) => log.removed)) return false;
   return ofReceipt.length === ofBlock.length && ofReceipt.every((log) => ofBlock.some((other) => sameLog(log, other)));
 }
 
-/** Returns true if both are the same log, bit by bit, in the same position. */
+/** Returns true if both logs are identical and in the same position. */
 export function sameLog(one: Log, other: Log): boolean {
   return (
     one.logIndex === other.logIndex &&
@@ -74,14 +74,14 @@ export function sameLog(one: Log, other: Log): boolean {
   );
 }
 
-/** A transaction in its block. */
+/** A transaction and the block that contains it. */
 export interface Mined {
   receipt: Receipt | null;
   /** The block at the receipt's height. */
   block: Block | null;
 }
 
-/** Returns true if both show the same receipt in the same block, with the same logs of the token: all facts that a decision may use. */
+/** Returns true if both show the same receipt in the same block, with the same token logs. These are all facts that a decision may use. */
 export function sameMined(asset: Hex, one: Mined, other: Mined): boolean {
   const [mine, theirs] = [one.receipt, other.receipt];
   if (mine === null || theirs === null || one.block === null || !isInBlock(theirs, other.block)) return false;
@@ -96,7 +96,7 @@ export function sameMined(asset: Hex, one: Mined, other: Mined): boolean {
   );
 }
 
-/** Reads the finalized block again after everything else. Detects a load balancer that switched nodes in between, and a wrong tag. */
+/** Reads the finalized block again after everything else. Detects a load balancer that switched nodes meanwhile, and a wrong tag. */
 export async function isStillFinal(rpc: Rpc, head: { finalized: FinalizedHead | null }): Promise<boolean> {
   if (head.finalized === null) return true;
   const again = await readBlock(rpc, head.finalized.number);

@@ -5,12 +5,12 @@ import type { Rpc } from './rpc.ts';
 import { checkContractSignature, type WalletQuestion } from './signature.ts';
 
 const PARITY = 1n << 255n;
-/** Other spellings of v 27 and 28. */
+/** Maps v 0 and 1 to 27 and 28. */
 const LONG_V: Readonly<Record<string, string>> = { '00': '1b', '01': '1c' };
 
 /**
- * Returns the standard form of a key's signature: 65 bytes with v 27 or 28. A v of 0 or 1, and the 64 bytes of EIP-2098, name the same r, s
- * and parity. Returns other bytes unchanged, including a high s, which `isCanonicalSignature` refuses.
+ * Returns the standard form of a key's signature: 65 bytes with v 27 or 28. A v of 0 or 1, and the 64 bytes of EIP-2098, encode the same r,
+ * s and parity. Returns anything else unchanged, including a high s, which `isCanonicalSignature` rejects.
  */
 export function canonicalForm(signature: Hex): Hex {
   const digits = signature.length - 2;
@@ -27,27 +27,27 @@ export function canonicalForm(signature: Hex): Hex {
 const ENVELOPE_END = '6492'.repeat(16);
 const ENVELOPE = parseAbiParameters('address factory, bytes factoryCalldata, bytes signature');
 
-/** Returns true if it is wrapped for a wallet that is not deployed yet (ERC-6492). */
+/** Returns true if the signature is wrapped for a wallet that is not deployed yet (ERC-6492). */
 export function isEnvelope(signature: Hex): boolean {
   return signature.endsWith(ENVELOPE_END);
 }
 
-/** Returns the signature inside an ERC-6492 envelope. Returns other bytes and broken envelopes unchanged. */
+/** Returns the signature inside an ERC-6492 envelope. Returns other signatures and broken envelopes unchanged. */
 function openEnvelope(signature: Hex): Hex {
   if (!isEnvelope(signature)) return signature;
   const wrapped: Hex = `0x${signature.slice(2, -ENVELOPE_END.length)}`;
   try {
     return decodeAbiParameters(ENVELOPE, wrapped)[2];
   } catch {
-    // A stranger sent bytes that decode to nothing. The wallet is asked about them unchanged.
+    // The envelope cannot be decoded, so the wallet gets these bytes unchanged.
     return signature;
   }
 }
 
 /**
- * Returns the form of the signature that a wallet with code accepts (EIP-1271), or null. First asks about the bytes as they came, without
- * their envelope: to a Safe a v of 0 or 1 has another meaning. Then asks about the standard form, if that differs. Throws an `RpcFailure`
- * if the node cannot tell.
+ * Returns the form of the signature that a contract wallet accepts (EIP-1271), or null. First tries the bytes as received, without their
+ * envelope, because a v of 0 or 1 has another meaning to a Safe. Then tries the standard form, if it differs. Throws `RpcFailure` if the
+ * node cannot answer.
  */
 export async function findAcceptedForm(
   rpc: Rpc,
@@ -61,7 +61,7 @@ export async function findAcceptedForm(
   return null;
 }
 
-/** Returns the contract to which a key's account delegates (EIP-7702); null for other code. */
+/** Returns the contract to which an account delegates (EIP-7702). Null for other code. */
 export function delegateOf(code: Hex): Hex | null {
   const [, delegate] = /^0xef0100([0-9a-f]{40})$/.exec(code) ?? [];
   return delegate === undefined ? null : `0x${delegate}`;

@@ -67,7 +67,7 @@ test('whatever canonical bytes come, recovery ends in an address of another or i
     }),
     { numRuns: 60, seed: 11 },
   );
-  // About half of all values of r are no point on the curve.
+  // About half of all values of r are not on the curve.
   expect([...outcomes].sort()).toEqual(['address', 'null']);
 });
 
@@ -76,11 +76,11 @@ const SEED = Number(process.env['OPENAISLE_SEED'] ?? Date.now() % 2 ** 31);
 describe(`it says what viem says (OPENAISLE_SEED=${SEED})`, () => {
   const runs = { numRuns: 150, seed: SEED };
   const bytes = fc.uint8Array({ minLength: 32, maxLength: 32 }).map(toHex);
-  /** Includes digests beyond the order of the curve, which are reduced. */
+  /** Includes digests larger than the curve order, which are reduced. */
   const digests = fc.oneof(bytes, fc.constantFrom<Hex>(`0x${'00'.repeat(32)}`, `0x${'ff'.repeat(32)}`));
   const keys = fc.oneof(fc.bigInt({ min: 1n, max: ORDER - 1n }), fc.constantFrom(1n, 2n, ORDER - 1n));
 
-  /** Returns null if viem finds no key, like `recoverSigner`. */
+  /** Returns null where viem finds no key, like `recoverSigner`. */
   async function byViem(of: Hex, made: Hex): Promise<Hex | null> {
     const address = await recoverAddress({ hash: of, signature: made }).catch(() => null);
     return address === null ? null : (address.toLowerCase() as Hex);
@@ -118,7 +118,7 @@ describe(`it says what viem says (OPENAISLE_SEED=${SEED})`, () => {
   });
 
   test('of zero, and of a signature whose key would be the point at infinity', async () => {
-    // r is the x of the generator, so R = G. With s equal to the digest, s * R and digest * G cancel out.
+    // r is the x coordinate of the generator, so R = G. With s equal to the digest, s * R and digest * G cancel out.
     const generator = 0x79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798n;
     const five: Hex = `0x${word(5n)}`;
     for (const [of, one] of [

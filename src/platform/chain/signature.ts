@@ -9,21 +9,21 @@ const abi = parseAbi(['function isValidSignature(bytes32 hash, bytes signature) 
 const ACCEPTED = 0x1626ba7en << 224n;
 const GAS_CAP = 500_000;
 const DEADLINE_MS = 2_000;
-/** Covers the program around the call, its data, and the 64th part that the chain holds back. */
+/** Covers the program around the call, the call data, and the 1/64 of the gas that the EVM withholds from a call. */
 const OUTER_GAS = 3_000_000n;
-/** The chain allows 49,152 bytes of code for a contract that is being created. */
+/** The EVM allows 49,152 bytes of init code. */
 const CALL_LIMIT_BYTES = 40_000;
 
 export interface WalletQuestion {
   wallet: Hex;
   digest: Hex;
-  /** Lower-case hex. */
+  /** Hex in lower case. */
   signature: Hex;
 }
 
 /**
- * Asks a contract wallet whether the signature is its own (EIP-1271). Returns false if it says no, reverts, runs out of gas, answers in a
- * wrong form or has no code. Throws an `RpcFailure` only if the node cannot tell.
+ * Asks a contract wallet whether the signature is valid (EIP-1271). Returns false if the wallet rejects it, reverts, runs out of gas,
+ * returns malformed data or has no code. Throws `RpcFailure` only if the node cannot answer.
  */
 export async function checkContractSignature(
   rpc: Rpc,
@@ -48,18 +48,18 @@ export async function checkContractSignature(
 }
 
 /**
- * Builds a program that eth_call runs as the code of a new contract. It calls the wallet and returns three words: success, size of the
- * answer, first word of the answer. So a failing wallet differs from a failing node without reading error texts, which vary between nodes.
- * The wallet cannot write, use more than its share of gas, or answer with megabytes.
+ * Builds a program that eth_call runs as the init code of a new contract. It calls the wallet and returns three words: success, size of the
+ * answer, first word of the answer. A failing wallet can then be told from a failing node without parsing error texts, which vary between
+ * nodes. The wallet cannot write, use more than its share of gas, or answer with megabytes.
  */
 function guardedCall(wallet: Hex, call: Hex): Hex {
   const size = ((call.length - 2) / 2).toString(16).padStart(4, '0');
   const gas = GAS_CAP.toString(16).padStart(6, '0');
   const program = (start: string): string =>
     [
-      // codecopy(0x60, start, size): the data of the call stands behind this program.
+      // codecopy(0x60, start, size): the call data follows this program.
       `61${size}60${start}606039`,
-      // staticcall(gas, wallet, 0x60, size, 0x40, 0x20): the answer's first word goes where nothing has been written.
+      // staticcall(gas, wallet, 0x60, size, 0x40, 0x20): the first word of the answer goes to memory that nothing else has written.
       `6020604061${size}606073${wallet.slice(2)}62${gas}fa`,
       // mstore(0, success); mstore(0x20, returndatasize); return(0, 0x60)
       '6000523d60205260606000f3',
@@ -71,8 +71,8 @@ function guardedCall(wallet: Hex, call: Hex): Hex {
 const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 
 /**
- * Requires 65 bytes, r and s in range, s in the lower half, v 27 or 28, lower-case hex. Each signature has a twin with the other s that
- * recovers to the same address. The token refuses the twin, so we must too.
+ * Requires 65 bytes, r and s in range, s in the lower half, v 27 or 28, hex in lower case. Each signature has a twin with the other s that
+ * recovers to the same address. The token rejects the twin, so we must too.
  */
 export function isCanonicalSignature(signature: unknown): signature is Hex {
   if (!isHex(signature, 65)) return false;
@@ -83,12 +83,12 @@ export function isCanonicalSignature(signature: unknown): signature is Hex {
 }
 
 const REMEMBERED = 2_000;
-/** Keyed by a hash, so that no signature is kept. A signature always recovers to the same address. */
+/** Keyed by a hash, so that no signature is kept in memory. A signature always recovers to the same address. */
 const recovered = new Map<string, Hex | null>();
 
 /**
- * Returns null for a signature that is not canonical, or that no key can have made. Caches results: recovering is by far the most expensive
- * computation of a payment, and every step checks the signature again.
+ * Returns null if the signature is not canonical, or no key can have made it. Caches results, because recovery is by far the most expensive
+ * computation of a payment and every step checks the signature again.
  */
 export async function recoverSigner(digest: Hex, signature: Hex): Promise<Hex | null> {
   if (!isCanonicalSignature(signature)) return null;
@@ -102,15 +102,15 @@ export async function recoverSigner(digest: Hex, signature: Hex): Promise<Hex | 
   return signer;
 }
 
-/** Uses a WebAssembly build of libsecp256k1, about six times as fast as JavaScript. */
+/** Uses a WebAssembly build of libsecp256k1, which is about six times as fast as JavaScript. */
 function recoverAddress(digest: Hex, signature: Hex): Hex | null {
   const bytes = toBytes(signature);
   try {
     const key = recover(toBytes(digest), bytes.subarray(0, 64), (bytes[64] ?? 0) % 27 === 0 ? 0 : 1, false);
-    // An address is the end of the hash of the public key, without its format byte.
+    // An address is the last 20 bytes of the hash of the public key, without the key's format byte.
     return key === null ? null : toHex(keccak256(key.subarray(1), 'bytes').subarray(12));
   } catch {
-    // The r is no point on the curve. Nothing else throws here: the form was checked.
+    // r is not on the curve. Nothing else can throw here, because the form was checked.
     return null;
   }
 }

@@ -21,7 +21,7 @@ import {
 const isUsed = (authorizer: Hex, nonce: Hex, block: StateBlock): Promise<boolean> =>
   readAuthorizationState(chain.rpc, USDC_ADDRESS, { authorizer, nonce }, block);
 
-/** The value of the real USDC on Base. */
+/** Domain separator of the real USDC on Base. */
 const BASE_SEPARATOR = '0x02fa7265e7c5d81118673727957699e4d68f74cd74b7db77da710fe8a2c7834f';
 const { buyerOne, buyerTwo, sellerOne, sellerTwo, facilitator, stranger } = WORLD_ACCOUNTS;
 

@@ -3,7 +3,7 @@ import { type Hex, isHex } from '../hex.ts';
 import { callContract, type Log, type StateBlock } from './reads.ts';
 import { type Rpc, RpcFailure } from './rpc.ts';
 
-/** keccak256 of the event signatures. A test derives them again. */
+/** keccak256 of the event signatures. A test computes them again. */
 export const TRANSFER_TOPIC: Hex = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
 export const AUTHORIZATION_USED_TOPIC: Hex = '0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5';
 export const AUTHORIZATION_CANCELED_TOPIC: Hex = '0x1cdd46ff242716cdaa72d159d339a485b3438398348d68f09d7c8c0a59353d81';
@@ -11,7 +11,7 @@ export const AUTHORIZATION_CANCELED_TOPIC: Hex = '0x1cdd46ff242716cdaa72d159d339
 export interface Transfer {
   from: Hex;
   to: Hex;
-  /** In units of the token: 1 USDC is 1_000_000n. */
+  /** Amount in token units: 1 USDC is 1_000_000n. */
   value: bigint;
 }
 
@@ -22,7 +22,7 @@ export interface AuthorizationEvent {
 
 type Emitted = Pick<Log, 'topics' | 'data'>;
 
-/** Returns null unless the log has exactly the form of an ERC-20 Transfer. Check its address first: any contract can emit one. */
+/** Returns null unless the log has exactly the form of an ERC-20 Transfer. Any contract can emit such a log, so check its address first. */
 export function decodeTransfer(log: Emitted): Transfer | null {
   const [topic, from, to] = log.topics;
   if (log.topics.length !== 3 || topic !== TRANSFER_TOPIC || !isHex(log.data, 32)) return null;
@@ -39,7 +39,6 @@ export function decodeAuthorizationCanceled(log: Emitted): AuthorizationEvent | 
   return decodeAuthorization(log, AUTHORIZATION_CANCELED_TOPIC);
 }
 
-/** Pads an address to a topic of a log filter. */
 export function addressTopic(address: Hex): Hex {
   return `0x${address.slice(2).padStart(64, '0')}`;
 }
@@ -70,7 +69,7 @@ export async function readBalance(rpc: Rpc, usdc: Hex, owner: Hex, block: StateB
   return BigInt(await readWord(rpc, usdc, { name: 'balanceOf', data, block }));
 }
 
-/** True once the nonce is used or canceled. Only the logs tell which. */
+/** True once the nonce is used or canceled. Only the logs show which of the two. */
 export async function readAuthorizationState(
   rpc: Rpc,
   usdc: Hex,
@@ -121,7 +120,7 @@ async function readFlag(rpc: Rpc, usdc: Hex, call: TokenCall): Promise<boolean> 
 
 async function readWord(rpc: Rpc, usdc: Hex, { name, data, block }: TokenCall): Promise<Hex> {
   const answer = await callContract(rpc, { to: usdc, data }, block);
-  // An address without code returns empty data.
+  // A call to an address without code returns empty data.
   if (!isHex(answer, 32)) throw unexpectedAnswer(rpc, name);
   return answer;
 }

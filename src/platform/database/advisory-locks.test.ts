@@ -74,7 +74,7 @@ test('a killed session frees the key for others, tells the holder, and the next 
     and database = (select oid from pg_database where datname = current_database())`);
   await told;
   expect(await other.withAdvisoryLock('fragile', async () => 'taken over')).toEqual({ value: 'taken over' });
-  // The first act still runs in this process, so here the key stays taken until it ends.
+  // The first act is still running in this process, so the key stays taken here until the act ends.
   expect(await db.database.withAdvisoryLock('fragile', async () => 'again')).toBeNull();
   first.free();
   expect(await first.done).toEqual({ value: 'done' });

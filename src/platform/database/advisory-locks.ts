@@ -4,7 +4,7 @@ import { withAvailability } from './database-error.ts';
 
 export interface AdvisoryLocks {
   withAdvisoryLock<T>(key: string, act: (lost: AbortSignal) => Promise<T>): Promise<{ value: T } | null>;
-  /** Gives up all keys and opens a new session for the next one. */
+  /** Gives up all keys. The next request opens a new session. */
   drop(): void;
   close(): Promise<void>;
 }
@@ -14,7 +14,7 @@ interface Session {
   lost: AbortController;
 }
 
-/** One session outside the pool holds all keys. PostgreSQL would grant it the same key twice; `heldKeys` prevents that. */
+/** Holds all keys in one session outside the pool. PostgreSQL would grant that session the same key twice; `heldKeys` prevents this. */
 export function createAdvisoryLocks(connect: (onLost: () => void) => Promise<Client>): AdvisoryLocks {
   const heldKeys = new Set<string>();
   let current: Promise<Session> | null = null;
@@ -40,13 +40,13 @@ export function createAdvisoryLocks(connect: (onLost: () => void) => Promise<Cli
   ): Promise<boolean> => {
     const query = { name: verb, text: `select ${verb}($1::int8) as done`, values: [lockKey('session', key)] };
     const answer = last.then(async () => (await session.client.query<{ done: boolean }>(query)).rows[0]?.done === true);
-    // Without an answer we cannot know whether the session holds the key. Ending the session frees this key and all others.
+    // Without an answer we cannot know whether the session holds the key, so end the session. This also releases all other keys.
     last = answer.catch(() => session.client.end().catch(() => {}));
     return answer;
   };
 
   const releaseKey = async (session: Session, key: string): Promise<void> => {
-    // An abandoned session would stay open on the server and keep its locks.
+    // If nobody ends a lost session, it stays open on the server and keeps its locks.
     if (session.lost.signal.aborted) await session.client.end().catch(() => {});
     else await sendLockQuery(session, 'pg_advisory_unlock', key).catch(() => {});
   };
@@ -87,7 +87,7 @@ async function leaveSession({ client, lost }: Session): Promise<void> {
   await client.end();
 }
 
-/** Returns the advisory lock number of a key. The kind keeps session, transaction and migration locks apart. */
+/** Returns the advisory lock number of a key. `kind` keeps session, transaction and migration locks apart. */
 export function lockKey(kind: 'session' | 'transaction' | 'migration', key: string): bigint {
   return createHash('sha256').update(`${kind}:${key}`).digest().readBigInt64BE(0);
 }

@@ -5,7 +5,7 @@ export interface AppliedMigration {
   number: number;
   name: string;
   sha256: Buffer;
-  /** Older code that does not know it may still start. */
+  /** True if older code that does not know the migration may still start. */
   compatible: boolean;
 }
 
@@ -19,13 +19,13 @@ const COLUMNS = `(
 )`;
 
 export const CREATE_MIGRATIONS = `create table schema_migrations ${COLUMNS}`;
-/** A table of its own: older versions refuse to start if schema_migrations names an unknown migration, but never read this table. */
+/** A separate table, because older versions refuse to start if schema_migrations names an unknown migration, but never read this table. */
 export const CREATE_COMPATIBLE = `create table if not exists compatible_migrations ${COLUMNS}`;
 
 export const tableOf = ({ compatible }: Migration): string =>
   compatible ? 'compatible_migrations' : 'schema_migrations';
 
-/** Returns null without a table of migrations. Leaves out tables that this role may not read: see `checkMayRead`. */
+/** Returns null if there is no table of migrations. Leaves out tables that this role may not read; see `checkMayRead`. */
 export async function readApplied(rows: ReadRows): Promise<AppliedMigration[] | null> {
   const [may] = await rows<{ all: boolean | null; compatible: boolean | null }>(sql`
     select has_table_privilege(to_regclass('schema_migrations'), 'select') as all,
@@ -39,7 +39,7 @@ export async function readApplied(rows: ReadRows): Promise<AppliedMigration[] | 
     union all select number, name, sha256, true from compatible_migrations order by number`);
 }
 
-/** Returns why this code must not work on such a database, or null. */
+/** Returns why this code must not run on the database, or null. */
 export function findMismatch(applied: readonly AppliedMigration[], migrations: readonly Migration[]): string | null {
   for (const [index, { number, name, sha256, compatible }] of applied.entries()) {
     if (number !== index + 1) return `schema_migrations lacks number ${index + 1}: rows of it were removed`;
@@ -52,7 +52,7 @@ export function findMismatch(applied: readonly AppliedMigration[], migrations: r
   return null;
 }
 
-/** The role lacks rights that a start needs; the operator has to act first. */
+/** Thrown if the role lacks rights needed at start, so the operator has to grant them. */
 export class RightsMissing extends Error {
   override readonly name = 'RightsMissing';
   readonly role: string;
@@ -63,7 +63,7 @@ export class RightsMissing extends Error {
   }
 }
 
-/** Throws if this role neither owns the tables nor may create them: it can then neither migrate nor grant rights. */
+/** Throws if this role neither owns the tables nor may create them, because it can then neither migrate nor grant rights. */
 export async function checkMayMigrate(rows: ReadRows, pending: readonly Migration[]): Promise<void> {
   const [table] = await rows<{ role: string; owner: string | null; may: boolean }>(sql`
     select current_user::text as role, pg_get_userbyid(c.relowner)::text as owner,
@@ -81,7 +81,7 @@ export async function checkMayMigrate(rows: ReadRows, pending: readonly Migratio
 
 const MAX_LISTED = 5;
 
-/** Throws if this role has no rights to tables that the owner made since granting them. */
+/** Throws if this role has no rights to tables that the owner created after granting rights. */
 export async function checkMayRead(rows: ReadRows): Promise<void> {
   const hidden = await rows<{ role: string; name: string }>(sql`
     select current_user::text as role, t.relname::text as name

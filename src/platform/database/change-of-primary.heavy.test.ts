@@ -62,7 +62,7 @@ const whyNot = (act: Promise<unknown>): Promise<string | null> =>
     (error: unknown) => (isUnavailable(error) ? whyUnavailable(error) : String(error)),
   );
 
-/** Returns one URL with all of them, in this order. */
+/** Returns one URL that lists all servers in this order. */
 async function listOf(...servers: PostgresServer[]): Promise<string> {
   const hosts: string[] = [];
   for (const server of servers) hosts.push(new URL((await addressOf(server)).url).host);
@@ -93,7 +93,7 @@ async function holdLock(database: Database, key: string) {
   return { lost: await entered.promise, done, free: () => end.resolve('freed') };
 }
 
-/** Makes the primary a standby of the other server, as in a planned change. */
+/** Makes the primary a standby of the other server, as in a planned switchover. */
 async function changePlaces(): Promise<void> {
   await first.stop();
   await second.promote();
@@ -154,7 +154,7 @@ test('with a standby first in the list a process has one session for all its loc
     expect(await database.withAdvisoryLock(`round ${round}`, () => write(database, round))).toEqual({ value: 1 });
     most.push(await sessionsOn(first));
   }
-  // Two connections: one in the pool, since one caller wrote at a time, and one that holds locks.
+  // Two connections: one in the pool, because callers wrote one at a time, and one that holds locks.
   expect(most).toEqual(most.map(() => 2));
   expect(held.lost.aborted).toBe(false);
   held.free();
@@ -199,7 +199,7 @@ test('of two servers that both take themselves for the primary the one that was 
   const held = await holdLock(database, 'lead');
   await write(database, 1);
   await second.waitForReplay(first);
-  // The first server does not hear of it, as if only its supervisor had died.
+  // The first server does not notice, as if only its supervisor had died.
   await second.promote();
   await logged('database_split_brain');
   await expect.poll(() => held.lost.aborted, patiently).toBe(true);
@@ -207,7 +207,7 @@ test('of two servers that both take themselves for the primary the one that was 
   await held.done;
   await write(database, 2);
   expect(await database.withAdvisoryLock('lead', async () => 'held')).toEqual({ value: 'held' });
-  // A database opened now must not start with the first host.
+  // A database opened now must not connect to the first host in the list.
   await write(await open(url), 3);
   expect(await keptOn(second)).toEqual([1, 2, 3]);
   expect(await keptOn(first)).toEqual([1]);

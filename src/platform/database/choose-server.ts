@@ -3,27 +3,27 @@ import { systemClock } from '../clock.ts';
 import { hostsOf } from './connection.ts';
 import { DatabaseUnavailable, SPLIT_CODE } from './database-error.ts';
 
-/** Waits at least this long before dropping all connections again: a primary may itself be closed to writes. */
-const LEAVE_EVERY_MS = 1_000;
+/** Minimum time between two attempts to drop all connections, because a primary may itself be closed to writes. */
+const OUTDATE_EVERY_MS = 1_000;
 
 export interface ServerChoice {
-  /** The pool makes its connections with this class. They go to the current host. */
+  /** The class that the pool uses for its connections. They go to the current host. */
   Client: new (
     config?: ClientConfig,
   ) => ClientBase;
   hosts: readonly string[];
   host(): string;
-  /** Moves on to the next host after this one failed, unless another call already did. */
-  passOver(host: string): void;
-  /** Records a new connection to a primary. If its host differs from the last primary, connections to other hosts are no longer used. */
-  arrived(client: ClientBase): void;
-  /** Marks all connections as outdated. Returns false if that was done just now. */
-  leaveAll(): boolean;
+  /** Switches to the next host after `host` failed, unless another call already did. */
+  skipHost(host: string): void;
+  /** Records a new connection to a primary. If its host is a new one, older connections to other hosts are no longer used. */
+  noteConnection(client: ClientBase): void;
+  /** Marks all connections as outdated. Returns false if that happened a moment ago. */
+  outdateAll(): boolean;
   /** Returns false for a connection that must be closed instead of reused. */
   isCurrent(client: ClientBase): boolean;
   /**
-   * Throws if another host was already seen on a higher timeline: each promotion begins a new timeline, so this server has been replaced. A
-   * higher timeline than before outdates all earlier connections. Null with a single host, which may be on any timeline.
+   * Throws if another host was already seen on a higher timeline. Each promotion begins a new timeline, so this server has been replaced. A
+   * higher timeline than before makes all earlier connections outdated. Null with a single host, which may be on any timeline.
    */
   acceptTimeline: ((timeline: number) => void) | null;
 }
@@ -31,21 +31,21 @@ export interface ServerChoice {
 const SPLIT =
   'another host of DATABASE_URL has replaced this server as primary (newer timeline): make this server its standby';
 
-/** Chooses the host that a pool connects to, and tells which connections must no longer be used. */
+/** Chooses the host that a pool connects to, and decides which connections must no longer be used. */
 export function chooseServer(url: string, onMoved: () => void): ServerChoice {
   const hosts = hostsOf(url);
-  const made = new WeakMap<ClientBase, { host: string; round: number }>();
-  let turn = 0;
-  let round = 0;
+  const origins = new WeakMap<ClientBase, { host: string; generation: number }>();
+  let hostIndex = 0;
+  let generation = 0;
   let primary: string | null = null;
-  let leftAt = Number.NEGATIVE_INFINITY;
+  let outdatedAt = Number.NEGATIVE_INFINITY;
   let newest = 0;
-  const host = (): string => hosts[turn] ?? url;
+  const host = (): string => hosts[hostIndex] ?? url;
 
   class ServerClient extends Client {
     constructor(config: ClientConfig = {}) {
       super({ ...config, connectionString: host() });
-      made.set(this, { host: host(), round });
+      origins.set(this, { host: host(), generation });
     }
   }
   const acceptTimeline = (timeline: number): void => {
@@ -54,32 +54,32 @@ export function chooseServer(url: string, onMoved: () => void): ServerChoice {
     const isFirst = newest === 0;
     newest = timeline;
     if (isFirst) return;
-    round += 1;
+    generation += 1;
     onMoved();
   };
   return {
     Client: ServerClient,
     hosts,
     host,
-    passOver: (failed) => {
-      if (host() === failed) turn = (turn + 1) % hosts.length;
+    skipHost: (failed) => {
+      if (host() === failed) hostIndex = (hostIndex + 1) % hosts.length;
     },
-    arrived: (client) => {
-      const reached = made.get(client)?.host ?? null;
-      const moved = primary !== null && primary !== reached;
+    noteConnection: (client) => {
+      const reached = origins.get(client)?.host ?? null;
+      const hasMoved = primary !== null && primary !== reached;
       primary = reached;
-      if (moved) onMoved();
+      if (hasMoved) onMoved();
     },
-    leaveAll: () => {
+    outdateAll: () => {
       const now = systemClock.now();
-      if (Math.abs(now - leftAt) < LEAVE_EVERY_MS) return false;
-      leftAt = now;
-      round += 1;
+      if (Math.abs(now - outdatedAt) < OUTDATE_EVERY_MS) return false;
+      outdatedAt = now;
+      generation += 1;
       return true;
     },
     isCurrent: (client) => {
-      const origin = made.get(client);
-      return origin?.round === round && origin.host === primary;
+      const origin = origins.get(client);
+      return origin?.generation === generation && origin.host === primary;
     },
     acceptTimeline: hosts.length === 1 ? null : acceptTimeline,
   };

@@ -11,7 +11,7 @@ export interface CommandDatabase {
   applicationName: string;
 }
 
-/** Runs an operator's command on the database of a site. Refuses tables of another version. */
+/** Runs an operator's command on the database of a site. Rejects a database at another schema version. */
 export async function withDatabase<T>(
   { config, site, migrations, applicationName }: CommandDatabase,
   act: (database: Database) => Promise<T>,

@@ -42,7 +42,7 @@ beforeEach(async () => {
 
 afterEach(() => standby.resumeStreaming());
 
-/** Cancels the commit that waits for the standby, as an operator may whose standby is gone. */
+/** Cancels a commit that waits for the standby, as an operator may do when the standby is gone. */
 async function cancelWait(): Promise<void> {
   const cancel = "select pg_cancel_backend(pid) as done from pg_stat_activity where wait_event = 'SyncRep'";
   await expect.poll(() => primary.ask(cancel), patiently).toEqual([{ done: true }]);

@@ -3,20 +3,20 @@ import { ConfigError } from '../config.ts';
 import { DatabaseUnavailable, isUnavailable, withAvailability } from './database-error.ts';
 import { readTimeline } from './timeline.ts';
 
-/** Ends forgotten transactions, so that they do not hold their locks for ever. */
+/** Limit after which the server ends a forgotten transaction, so that it does not hold its locks for ever. */
 const IDLE_IN_TRANSACTION_MS = 30_000;
 const READ_ONLY_SQL_TRANSACTION = '25006';
-/** Waits this long past the server's own limit, then takes the connection for dead. */
+/** Grace period after the server's own limit. Then the connection counts as dead. */
 export const ANSWER_GRACE_MS = 5_000;
 
 export interface ConnectionOptions {
-  /** May name several hosts. The first one that is a primary is used. */
+  /** May list several hosts. The first one that is a primary is used. */
   url: string;
   applicationName?: string;
   /** Longest time of one statement, enforced by the server. 0: no limit. */
   statementTimeoutMs: number;
   connectTimeoutMs?: number;
-  /** Throws for a primary on an outdated timeline. Without it, servers are not asked for their timeline. */
+  /** Throws for a primary on an outdated timeline. Omitted: servers are not asked for their timeline. */
   acceptTimeline?: ((timeline: number) => void) | null;
 }
 
@@ -33,7 +33,7 @@ export function clientConfig(options: ConnectionOptions): ClientConfig {
   };
 }
 
-/** Without these a server keeps the locks of a lost client, by default for hours. No effect on Unix sockets. */
+/** Without keepalives a server keeps the locks of a lost client, by default for hours. They do nothing on Unix sockets. */
 const KEEPALIVES = [
   ['tcp_keepalives_idle', 10],
   ['tcp_keepalives_interval', 5],
@@ -41,12 +41,12 @@ const KEEPALIVES = [
   ['tcp_user_timeout', 30_000],
 ] as const;
 
-/** Settings are sent as a statement: poolers refuse or drop them when a connection starts. */
+/** Settings are sent as a statement, because poolers reject or drop settings in the startup message. */
 function sessionSettings(statementTimeoutMs: number): string {
   const settings: readonly (readonly [string, string | number])[] = [
-    // Makes dates in SQL mean the same on every server.
+    // Dates in SQL must mean the same on every server.
     ['timezone', "'UTC'"],
-    // Needed for the warning that a commit stopped waiting for its standby; without it that commit looks like any other.
+    // Needed for the warning that a commit stopped waiting for its standby. Nothing else shows that.
     ['client_min_messages', 'warning'],
     ['statement_timeout', statementTimeoutMs],
     ['idle_in_transaction_session_timeout', IDLE_IN_TRANSACTION_MS],
@@ -57,7 +57,7 @@ function sessionSettings(statementTimeoutMs: number): string {
 
 const STANDBY = 'the server is a standby and takes no writes: name the primary, or several hosts separated by commas';
 
-/** Prepares a new connection. Refuses a standby: it lags, hands out its own locks and takes no writes. */
+/** Prepares a new connection. Rejects a standby: it lags, has its own locks and takes no writes. */
 export async function prepareConnection(
   client: ClientBase,
   { statementTimeoutMs, acceptTimeline }: Pick<ConnectionOptions, 'statementTimeoutMs' | 'acceptTimeline'>,
@@ -73,8 +73,8 @@ export async function prepareConnection(
 }
 
 /**
- * Opens one connection outside the pool, to the first host that works. Calls `onLost` once when the connection is lost, but not for hosts
- * that failed before. Without an error listener the driver would end the process.
+ * Opens one connection outside the pool, to the first working host. Calls `onLost` once when that connection is lost, but not for hosts
+ * that failed before. Installs the error listener without which the driver would end the process.
  */
 export async function connectClient(options: ConnectionOptions, onLost: () => void = () => {}): Promise<Client> {
   const [first = '', ...others] = hostsOf(options.url);
@@ -110,7 +110,7 @@ async function connectTo(options: ConnectionOptions, onLost: () => void): Promis
   }
 }
 
-/** Splits a URL like `postgresql://user@one:5432,two:5432/name` into one URL per host: the driver understands only one. */
+/** Splits a URL like `postgresql://user@one:5432,two:5432/name` into one URL per host, because the driver understands only one. */
 export function hostsOf(url: string): string[] {
   const [, scheme = '', authority = '', rest = ''] = /^([a-z]+:\/\/)([^/?#]*)(.*)$/.exec(url) ?? [];
   const userEnds = authority.lastIndexOf('@') + 1;
@@ -132,18 +132,18 @@ function driverParser(oid: number, format?: 'text' | 'binary'): Parser {
 }
 
 const parseTextArray = driverParser(TEXT_ARRAY) as (text: string) => (string | null)[];
-const asIs: Parser = (text) => text;
+const keepText: Parser = (text) => text;
 
 /**
- * Parsers for types that the driver would lose data of: int8 becomes a bigint, numeric stays text. So does a date without a zone, which
- * `Date` would read in the zone of this machine.
+ * Parsers for types that the driver would read with loss: int8 becomes a bigint; numeric stays text, and so does a date without a time
+ * zone, which `Date` would read in the zone of this machine.
  */
 const PARSERS = new Map<number, Parser>([
   [INT8, BigInt],
   [INT8_ARRAY, (text) => parseTextArray(text).map((item) => (item === null ? null : BigInt(item)))],
   [NUMERIC_ARRAY, parseTextArray],
-  [DATE, asIs],
-  [TIMESTAMP, asIs],
+  [DATE, keepText],
+  [TIMESTAMP, keepText],
 ]);
 
 export const columnTypes = {
@@ -153,25 +153,25 @@ export const columnTypes = {
 
 /** Larger pools are slower on few cores. */
 export const MAX_POOL_SIZE = 16;
-/** With fewer, requests wait for the site's own background reads. */
+/** With fewer connections, requests wait for the site's own background reads. */
 export const MIN_POOL_SIZE = 2;
 export const LOCK_CONNECTIONS = 1;
-/** One share is reserved for the successor of a process: the server notices late that its predecessor is gone. */
+/** Shares reserved for a restart: the server is slow to notice that the previous process is gone. */
 const SUCCESSORS = 1;
 
 export interface Budget {
-  /** Name of the environment variable, for errors. */
+  /** Name of the environment variable, for error messages. */
   variable: string;
-  /** Most connections of all processes on this host together. */
+  /** Maximum number of connections of all processes on this host together. */
   connections: number;
   processes: number;
-  /** Ends the error message, as in "at least 12 with OPENAISLE_WORKERS 3". */
+  /** End of the error message, as in "at least 12 with OPENAISLE_WORKERS 3". */
   forWhat: string;
 }
 
 /**
  * Returns the pool size of each process, so that this host stays within its budget. The budgets of all hosts together must fit into `room`,
- * the number of connections that the server takes.
+ * the number of connections that the server accepts.
  */
 export function shareBudget({ variable, connections, processes, forWhat }: Budget, room: number): number {
   if (connections > room) {
@@ -187,7 +187,7 @@ export function shareBudget({ variable, connections, processes, forWhat }: Budge
   ]);
 }
 
-/** How many connections the server lets ordinary roles have, all programs on all hosts together. */
+/** Returns how many connections the server allows ordinary roles, for all programs on all hosts together. */
 export async function readConnectionRoom(url: string): Promise<number> {
   const client = await connectClient({ url, applicationName: 'openaisle-room', statementTimeoutMs: 5_000 });
   try {

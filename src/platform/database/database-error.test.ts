@@ -54,7 +54,7 @@ test('other errors are no constraint and no unavailability', async () => {
   }
 });
 
-/** Makes the server raise an error with that code. */
+/** Returns a statement that makes the server raise an error with that code. */
 const raise = (code: string) => raw(`do $$ begin raise exception 'on purpose' using errcode = '${code}'; end $$`);
 
 test('a server that is there and cannot do its work is away, and has done nothing', async () => {

@@ -1,9 +1,9 @@
 import { DatabaseError } from 'pg';
 
-/** The database could not be reached, or the connection was lost. Nothing is retried automatically. */
+/** Thrown if the database cannot be reached or the connection was lost. Nothing is retried automatically. */
 export class DatabaseUnavailable extends Error {
   override readonly name = 'DatabaseUnavailable';
-  /** True if a statement or commit was sent and never answered: it may or may not have taken effect. */
+  /** True if a statement or commit was sent and never answered, so it may or may not have taken effect. */
   readonly outcomeUnknown: boolean;
 
   constructor(cause: unknown, outcomeUnknown: boolean) {
@@ -27,17 +27,17 @@ const SYSTEM_CODES = new Set([
 ]);
 
 /**
- * SQLSTATEs of a server that is away for now: connection lost (08), out of disk, memory or connections (53), shutting down or starting (57,
- * without canceled statements), file errors (58), idle timeout (25P03), read-only, as a standby or closed to writes (25006), and a session
- * whose prepared statements others have changed (26000, 42P05).
+ * SQLSTATEs of a server that is unavailable for now: connection lost (08), out of disk, memory or connections (53), shutting down or
+ * starting (57, except canceled statements), file errors (58), idle timeout (25P03), read-only because it is a standby or closed to writes
+ * (25006), and a session whose prepared statements others have changed (26000, 42P05).
  */
-const AWAY = /^(?:08...|53...|57(?!014)...|58...|25P03|25006|26000|42P05)$/;
+const UNAVAILABLE = /^(?:08...|53...|57(?!014)...|58...|25P03|25006|26000|42P05)$/;
 
-/** Our own code for a primary that was replaced by another server. */
+/** Our own code for a primary that another server has replaced. */
 export const SPLIT_CODE = 'split';
 
 /** The first matching prefix wins, so exact codes come before their classes. */
-const WHYS: readonly (readonly [string, string])[] = [
+const CAUSES: readonly (readonly [string, string])[] = [
   ['53100', 'disk_full'],
   ['53200', 'out_of_memory'],
   ['53300', 'too_many_connections'],
@@ -65,32 +65,32 @@ function codeOf(error: Error): string | undefined {
   return 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }
 
-/** Returns true while the database is unreachable, or cannot work: disk full, out of memory or connections, read-only. */
+/** Returns true if the database is unreachable or cannot work now: disk full, out of memory or connections, read-only. */
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof DatabaseUnavailable) return true;
   if (!(error instanceof Error)) return false;
   const code = codeOf(error);
-  if (error instanceof DatabaseError) return code !== undefined && AWAY.test(code);
+  if (error instanceof DatabaseError) return code !== undefined && UNAVAILABLE.test(code);
   return (code !== undefined && SYSTEM_CODES.has(code)) || DRIVER_MESSAGES.has(error.message);
 }
 
 /**
- * Returns true if the server refused the statement or commit and keeps running, so the transaction is rolled back. A PANIC may carry the
- * same code, but then the work may be on disk, so it does not count.
+ * Returns true if the server rejected the statement or commit and keeps running, so the transaction was rolled back. A PANIC may carry the
+ * same code but does not count, because the commit may be on disk.
  */
 export function isRefused(error: unknown): error is DatabaseError {
   return error instanceof DatabaseError && error.severity === 'ERROR' && isUnavailable(error);
 }
 
-/** Returns true if the server takes no writes: it became a standby, or was closed to them. */
+/** Returns true if the server accepts no writes, because it became a standby or was closed to them. */
 export function isReadOnly(error: unknown): boolean {
   return sqlstateOf(error) === '25006';
 }
 
-/** Returns the cause in one word, for operators; null for other SQLSTATEs. */
+/** Returns the cause in one word, for operators. Null for other SQLSTATEs. */
 export function whyUnavailable(error: unknown): string | null {
   const code = sqlstateOf(error);
-  return WHYS.find(([prefix]) => code?.startsWith(prefix))?.[1] ?? null;
+  return CAUSES.find(([prefix]) => code?.startsWith(prefix))?.[1] ?? null;
 }
 
 function sqlstateOf(error: unknown): string | undefined {
@@ -100,30 +100,30 @@ function sqlstateOf(error: unknown): string | undefined {
 
 /**
  * Returns true if a commit stopped waiting for its standby because somebody canceled the wait. The commit is done on the primary and would
- * be lost with it. The message is in the language of the server, so we match the source file of PostgreSQL that these warnings come from.
+ * be lost with it. The message is in the server's language, so we match the PostgreSQL source file that reports these warnings.
  */
 export function isWaitCanceled(notice: { file?: string | undefined }): boolean {
   return notice.file?.endsWith('syncrep.c') === true;
 }
 
-/** Error for a commit that the server calls done after such a warning. */
+/** Returns the error of a commit that the server reports as done after such a warning. */
 export function unreplicatedCommit(): DatabaseUnavailable {
   return new DatabaseUnavailable(new Error('the wait of a commit for its synchronous standby was canceled'), true);
 }
 
-/** Returns true if the work may or may not have happened. Such an error is always an unavailable one too. */
+/** Returns true if the work may or may not have happened. `isUnavailable` holds for such an error too. */
 export function isOutcomeUnknown(error: unknown): boolean {
   return error instanceof DatabaseUnavailable && error.outcomeUnknown;
 }
 
-/** Wraps errors of the connection in `DatabaseUnavailable`; returns other errors unchanged. */
+/** Wraps connection errors in `DatabaseUnavailable`. Returns any other error unchanged. */
 export function withAvailability(error: unknown, outcomeUnknown: boolean): unknown {
   return isUnavailable(error) && !(error instanceof DatabaseUnavailable)
     ? new DatabaseUnavailable(error, outcomeUnknown && !isRefused(error))
     : error;
 }
 
-/** Returns the broken constraint, or null for other errors. A trigger may name its rule with `using constraint`. */
+/** Returns the violated constraint, or null for other errors. A trigger may name its rule with `using constraint`. */
 export function constraintOf(error: unknown): { sqlstate: string; constraint: string | null } | null {
   if (!(error instanceof DatabaseError) || error.code === undefined) return null;
   if (!error.code.startsWith('23') && error.constraint === undefined) return null;

@@ -35,7 +35,7 @@ async function start(): Promise<EmbeddedPostgres & { lines: string[] }> {
   return { ...postgres, lines };
 }
 
-/** Starts the writer, kills it after that many acknowledged rows, and returns the last acknowledged number. */
+/** Starts the writer and kills it after that many acknowledged rows. Returns the last acknowledged number. */
 async function writeAndKill(rows: number): Promise<bigint> {
   const child = spawn(process.execPath, [WRITER, dataDir], { stdio: ['ignore', 'pipe', 'inherit'] });
   children.push(child);

@@ -32,16 +32,16 @@ export interface EmbeddedOptions {
 export interface EmbeddedPostgres {
   /** Contains the password. */
   url: string;
-  /** Resolves when the server has ended, for whatever reason. */
+  /** Resolves when the server has exited, for whatever reason. */
   exited: Promise<void>;
-  /** Ends the server cleanly and unlocks the folder. Close databases first: open transactions are rolled back. */
+  /** Stops the server cleanly and unlocks the folder. Close all pools first, because open transactions are rolled back. */
   stop(): Promise<void>;
 }
 
 /**
- * Runs a private PostgreSQL in `<dataDir>/postgres`. Only its private Unix socket reaches it, with a password that only this process's user
- * can read. The server outlives a killed process; the next start on this folder stops it and continues with its data. The caller handles
- * signals.
+ * Runs a private PostgreSQL in `<dataDir>/postgres`. It is reachable only through its private Unix socket, with a password that only this
+ * process's user can read. The server outlives a killed process; the next start on this folder stops it and reuses its data. The caller
+ * handles signals.
  */
 export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const log = options.log ?? (() => {});
@@ -51,7 +51,7 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
   let socketFolder: string | null = null;
   try {
     await stopOrphan(home.cluster, log);
-    await takeOver(home, log);
+    await takeOwnership(home, log);
     const launch = await prepareLaunch(binaries, home, log);
     await initCluster(home, launch, binaries.version.split('.')[0] ?? '');
     const secret = await secureCluster(home, launch, log);
@@ -85,7 +85,7 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
   }
 }
 
-/** Returns the URL of the server that another process runs on this data folder now, or null. */
+/** Returns the URL of the server that another process is running on this data folder, or null. */
 export async function findEmbeddedPostgres(dataDir: string): Promise<string | null> {
   const cluster = await realpath(join(dataDir, 'postgres', 'cluster')).catch(() => null);
   if (cluster === null) return null;
@@ -110,47 +110,47 @@ async function prepareLaunch(binaries: Binaries, home: Home, log: (line: string)
   return launch;
 }
 
-/** Links the short library names, because install scripts may be turned off. Returns the value for LD_LIBRARY_PATH. */
+/** Creates links for the short library names, because install scripts may be disabled. Returns the value for LD_LIBRARY_PATH. */
 export async function linkSharedLibraries(binaries: string, folder: string): Promise<string> {
   const lib = join(binaries, 'lib');
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true, mode: 0o755 });
   const links = await readFile(join(binaries, 'pg-symlinks.json'), 'utf8').catch(() => '[]');
   for (const { source, target } of JSON.parse(links) as { source: string; target: string }[]) {
-    // A server only needs the links of libraries.
+    // The server needs only the links of libraries.
     if (source.startsWith('native/lib/')) await symlink(join(lib, basename(source)), join(folder, basename(target)));
   }
   return `${folder}:${lib}`;
 }
 
 /**
- * Gives data that an earlier version left with a shared user to the server's own user. No server may run on it. Root owns the folder
- * meanwhile, so programs of the earlier owner cannot enter. A start that is cut off here begins again next time.
+ * Hands data that an earlier version left with a shared user over to the server's own user. No server may be running on the data. Root owns
+ * the folder meanwhile, so that programs of the earlier owner cannot enter. If a start is interrupted here, the next one begins again.
  */
-async function takeOver({ cluster, user }: Home, log: (line: string) => void): Promise<void> {
+async function takeOwnership({ cluster, user }: Home, log: (line: string) => void): Promise<void> {
   if (user === null) return;
   const owner = await lstat(cluster).catch(nullIfMissing);
   if (owner === null || owner.uid === user.uid) return;
   log(`the database in ${cluster} belongs to user id ${owner.uid} and is given to ${user.name} (${user.uid})`);
   await lchown(cluster, 0, 0);
-  await giveContent(cluster, user);
+  await chownContents(cluster, user);
   await lchown(cluster, user.uid, user.gid);
 }
 
-async function giveContent(folder: string, user: ServerUser): Promise<void> {
+async function chownContents(folder: string, user: ServerUser): Promise<void> {
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name);
     const { nlink } = await lstat(path);
-    // PostgreSQL makes no hard links. One may point to another program's file, which must not change its owner.
+    // PostgreSQL makes no hard links. A hard link may point to another program's file, whose owner must not change.
     if (!entry.isDirectory() && nlink > 1)
       throw new Error(`${path} has several hard links, so it is not a file of PostgreSQL: remove it and start again`);
-    // Changes the link itself, not its target.
+    // Changes the owner of a link itself, not of its target.
     await lchown(path, user.uid, user.gid);
-    if (entry.isDirectory()) await giveContent(path, user);
+    if (entry.isDirectory()) await chownContents(path, user);
   }
 }
 
-/** Creates the cluster on the first start. Deletes half-made clusters of earlier starts. */
+/** Creates the cluster on the first start. Deletes the incomplete clusters of interrupted starts. */
 async function initCluster(home: Home, launch: Launch, major: string): Promise<void> {
   const format = await readFile(join(home.cluster, 'PG_VERSION'), 'utf8').catch(nullIfMissing);
   if (format !== null) {
@@ -168,11 +168,11 @@ async function initCluster(home: Home, launch: Launch, major: string): Promise<v
   await runBinary(launch, 'initdb', [
     `--pgdata=${partial}`,
     `--username=${SUPERUSER}`,
-    // Lets nobody in until `secureCluster` has set the password.
+    // Reject all connections until `secureCluster` has set the password.
     '--auth-local=reject',
     '--auth-host=reject',
     '--encoding=UTF8',
-    // The builtin provider sorts and folds case the same on every machine.
+    // The builtin provider sorts and folds case the same way on every machine.
     '--locale-provider=builtin',
     '--builtin-locale=C.UTF-8',
     '--locale=C',
@@ -180,7 +180,7 @@ async function initCluster(home: Home, launch: Launch, major: string): Promise<v
     '--no-instructions',
   ]);
   await rename(partial, home.cluster);
-  // Without this sync a power cut could undo the rename after rows were acknowledged, and the next start would find no cluster.
+  // Sync the folder. Otherwise a power failure could undo the rename after rows were acknowledged, and the next start would see no cluster.
   const folder = await open(home.folder);
   await folder.sync();
   await folder.close();
@@ -200,7 +200,7 @@ export async function placeBinaries(
   const partial = `${copy}.partial`;
   await rm(partial, { recursive: true, force: true });
   await cp(binaries.folder, partial, { recursive: true, verbatimSymlinks: true });
-  await openToAll(partial);
+  await makeReadable(partial);
   await rename(partial, copy);
   return copy;
 }
@@ -217,12 +217,12 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
-/** Lets everybody read and enter, whatever umask the packages were installed under. */
-async function openToAll(folder: string): Promise<void> {
+/** Lets everybody read and enter the folder, whatever the umask was when the packages were installed. */
+async function makeReadable(folder: string): Promise<void> {
   await chmod(folder, 0o755);
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name);
-    if (entry.isDirectory()) await openToAll(path);
+    if (entry.isDirectory()) await makeReadable(path);
     else if (entry.isFile()) await chmod(path, (await stat(path)).mode & 0o100 ? 0o755 : 0o644);
   }
 }

@@ -60,7 +60,7 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
 const count = async (query: ReturnType<typeof sql>): Promise<number> =>
   Number((await db.database.one<{ n: bigint }>(query)).n);
 
-/** Runs the migration in another process, and kills that and its session once `condition` holds. */
+/** Runs the migration in another process. Once `condition` holds, kills that process and its session. */
 async function killWhen(condition: () => Promise<boolean>): Promise<void> {
   const child = spawn(process.execPath, [PROGRAM, db.url, folder], { stdio: 'inherit' });
   const ended = once(child, 'exit');
@@ -114,7 +114,7 @@ test('a fill that is killed keeps its batches, and goes on with the rest', async
   await gate.end();
   expect(await count(sql`select count(*) as n from t where w is not null`)).toBe(20);
   expect((await pendingMigrations(db.database, folder)).map(({ name }) => name)).toEqual(['0002-steps']);
-  // Running code still writes rows.
+  // Code that is running still writes rows.
   await db.database.run(sql`insert into t (id) values (51)`);
   expect(await migrate(db.url, folder)).toEqual(['0002-steps']);
   await expectWhole();
@@ -123,7 +123,7 @@ test('a fill that is killed keeps its batches, and goes on with the rest', async
 
 test('an index whose making was killed is made again, and rows are written meanwhile', async () => {
   const reader = await connectClient({ url: db.url, statementTimeoutMs: 0 });
-  // Making an index waits for all older snapshots.
+  // Creating an index waits for all older snapshots.
   await reader.query('begin isolation level repeatable read');
   await reader.query('select 1');
   const isMade = sql`select count(*) as n from pg_index where indexrelid = to_regclass('t_by_w') and not indisvalid`;

@@ -74,7 +74,7 @@ test('a database ahead of the code is refused by the name of what is unknown', a
   await rm(join(folder, '0002-newer.sql'));
   await expect(migrate(db.url, folder)).rejects.toThrow('ahead of this code: migration 0002-newer');
   expect(await migrationsComplete(db.database, folder)).toBe(false);
-  // Running processes continue: newer migrations only add.
+  // Running processes continue, because newer migrations only add.
   expect(await migrationsSuffice(db.database, folder)).toBe(true);
 });
 
@@ -107,7 +107,7 @@ test('code that does not know a compatible migration starts on its tables, and o
   );
   expect(await migrate(db.url, folder)).toEqual(['0001-first', '0002-newer', '0003-steps']);
   expect(await migrate(db.url, folder)).toEqual([]);
-  // Older versions read only schema_migrations, and refuse unknown names there.
+  // Older versions read only schema_migrations, and reject unknown names there.
   expect(await db.database.rows(sql`select number from schema_migrations`)).toEqual([{ number: 1 }]);
   await rm(join(folder, '0003-steps.sql'));
   await rm(join(folder, '0002-newer.sql'));
@@ -178,7 +178,7 @@ describe('a role that owns nothing', () => {
     await expect(migrate(roleUrl, folder)).rejects.toThrow(`their owner, "${owner}", has to do it`);
     await migrate(db.url, folder);
     await expect(migrate(roleUrl, folder)).rejects.toThrow('no rights yet to tables: b');
-    // The previous version does not need rights to new tables.
+    // The previous version needs no rights to new tables.
     await rm(join(folder, '0002-second.sql'));
     expect(await migrate(roleUrl, folder)).toEqual([]);
   });

@@ -17,14 +17,14 @@ import type { Queryable } from './database.ts';
 import { type Migration, readMigrations, readSteps, type Step } from './migration-files.ts';
 import { refuseTransactionPooler } from './refuse-pooler.ts';
 
-/** Wait before trying the lock again while another process migrates. */
-const LOOK_AGAIN_MS = 100;
+/** Delay before trying the lock again while another process migrates. */
+const LOCK_POLL_MS = 100;
 
 /**
- * Applies all migrations of the folder that are missing and returns their names. A file is one transaction, or several steps that are
- * recorded one by one. If two processes start at once, the second waits for the first and finds nothing to do; with nothing to do, no lock
- * is taken. `rights` are statements that run afterwards in one transaction. Throws `RightsMissing` if the role of `url` may not make these
- * changes or read the tables.
+ * Applies all missing migrations of the folder and returns their names. A file is one transaction, or several steps that are recorded one
+ * by one. If two processes start at once, the second waits for the first and finds nothing to do. If nothing is missing, takes no lock.
+ * `rights` are statements that run afterwards in one transaction. Throws `RightsMissing` if the role of `url` may not make these changes or
+ * read the tables.
  */
 export async function migrate(
   url: string,
@@ -40,7 +40,7 @@ export async function migrate(
     const waiting = await findPending(rows, migrations);
     if (waiting.length === 0 && rights.length === 0) return [];
     await checkMayMigrate(rows, waiting);
-    // A transaction pooler would keep the session, and with it the lock.
+    // A transaction pooler would keep the session open, and with it the lock.
     await refuseTransactionPooler(connection);
     await lockMigrations(client);
     const applied = await readApplied(rows);
@@ -63,28 +63,28 @@ async function grantRights(client: Client, rights: readonly string[]): Promise<v
   });
 }
 
-/** Polls instead of waiting: `create index concurrently` waits for every running statement, also for one that waits for this lock. */
+/** Polls, because `create index concurrently` waits for every running statement, including one that waits in the database for this lock. */
 async function lockMigrations(client: Client): Promise<void> {
   const key = lockKey('migration', 'schema_migrations');
   for (;;) {
     const got = await client.query<{ locked: boolean }>('select pg_try_advisory_lock($1::int8) as locked', [key]);
     if (got.rows[0]?.locked === true) return;
-    await systemClock.sleep(LOOK_AGAIN_MS);
+    await systemClock.sleep(LOCK_POLL_MS);
   }
 }
 
-/** Returns the missing migrations. Throws if the database has an unknown incompatible one, or another text of a known one. */
+/** Returns the missing migrations. Throws if the database has an unknown incompatible migration, or one whose text differs. */
 export async function pendingMigrations(database: Queryable, folder: string): Promise<Migration[]> {
   return findPending((query) => database.rows(query), await readMigrations(folder));
 }
 
-/** Returns true if this code may start on the database: all of its migrations are applied, and any further ones are compatible. */
+/** Returns true if this code may start on the database: all of its migrations are applied, and any others are compatible. */
 export async function migrationsComplete(database: Queryable, folder: string): Promise<boolean> {
   const [applied, migrations] = await Promise.all([appliedIn(database), readMigrations(folder)]);
   return findMismatch(applied, migrations) === null && applied.length >= migrations.length;
 }
 
-/** Returns true if the database has everything that running code needs. It may be ahead: later migrations only add. */
+/** Returns true if the database has everything that running code needs. It may be ahead, because later migrations only add. */
 export async function migrationsSuffice(database: Queryable, folder: string): Promise<boolean> {
   const [applied, migrations] = await Promise.all([appliedIn(database), readMigrations(folder)]);
   return applied.length >= migrations.length && findMismatch(applied.slice(0, migrations.length), migrations) === null;
@@ -93,7 +93,7 @@ export async function migrationsSuffice(database: Queryable, folder: string): Pr
 async function findPending(rows: ReadRows, migrations: readonly Migration[]): Promise<Migration[]> {
   const applied = (await readApplied(rows)) ?? [];
   const pending = pendingAfter(applied, migrations);
-  // Rights to tables of a newer version do not matter to this one.
+  // This version needs no rights to tables of a newer version.
   if (applied.length <= migrations.length) await checkMayRead(rows);
   return pending;
 }
@@ -108,7 +108,6 @@ function pendingAfter(applied: readonly AppliedMigration[], migrations: readonly
   return migrations.slice(applied.length);
 }
 
-/** Reported at the end of each long step, and every few seconds during a fill. */
 export interface Progress {
   migration: string;
   step: string;
@@ -128,7 +127,7 @@ const CREATE_STEPS = `create table if not exists schema_migration_steps (
   primary key (number, step)
 )`;
 
-/** Applies one migration. Skips steps that finished before a kill. */
+/** Applies one migration. Skips steps that were already recorded. */
 async function applyMigration(client: Client, migration: Migration, onProgress: OnProgress): Promise<void> {
   try {
     const steps = readSteps(migration.text);
@@ -163,7 +162,7 @@ async function runSteps(
     if (step.kind === 'transaction') await inTransaction(client, step.text, migration, index);
     else {
       const rows =
-        step.kind === 'fill' ? await runFill(client, step.text, report) : await makeIndexes(client, step.indexes);
+        step.kind === 'fill' ? await runFill(client, step.text, report) : await createIndexes(client, step.indexes);
       await recordStep(client, migration, index);
       report(rows, true);
     }
@@ -179,7 +178,7 @@ function stepName(step: Step, index: number): string {
   return step.kind === 'concurrently' ? step.indexes.map(({ name }) => name).join(', ') : `part ${index + 1}`;
 }
 
-/** Runs the text and records it in the same transaction: as one step, or as the whole migration. */
+/** Runs the text and records it in the same transaction, as one step or as the whole migration. */
 async function inTransaction(client: Client, text: string, migration: Migration, part?: number): Promise<void> {
   await client.query('begin');
   await client.query(text);
@@ -205,7 +204,7 @@ async function recordMigration(client: Client, migration: Migration): Promise<vo
   ]);
 }
 
-/** Repeats the statement until it changes no row. It finds the remaining rows itself, so a kill loses at most one batch. */
+/** Repeats the statement until it changes no row. The statement itself selects the remaining rows, so a kill loses at most one batch. */
 async function runFill(client: Client, text: string, report: (rows: number, isDone: boolean) => void): Promise<number> {
   let rows = 0;
   let reportedAtMs = systemClock.now();
@@ -219,8 +218,8 @@ async function runFill(client: Client, text: string, report: (rows: number, isDo
   }
 }
 
-/** Makes the indexes. Drops and remakes an invalid one: it was cut off, costs writes and serves no reads. */
-async function makeIndexes(client: Client, indexes: readonly { name: string; text: string }[]): Promise<number> {
+/** Creates the indexes. Recreates an invalid one, which an interruption left behind: it slows down writes and serves no reads. */
+async function createIndexes(client: Client, indexes: readonly { name: string; text: string }[]): Promise<number> {
   for (const { name, text } of indexes) {
     const result = await client.query<{ valid: boolean }>(
       'select indisvalid as valid from pg_index where indexrelid = to_regclass($1)',

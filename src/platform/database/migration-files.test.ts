@@ -11,10 +11,10 @@ test('statements end at semicolons outside of quotes, bodies and comments', () =
   ]);
 });
 
-/** Markets ran these before upgrades were rolling. Applied migrations never change, so the rules hold for later ones only. */
+/** These migrations were applied before upgrades became rolling. Applied migrations never change, so the rules hold only for later ones. */
 const RULES_BEGIN_AFTER = { market: 13, city: 3 };
 
-/** Rules for tables that existed before the migration. The first group of a pattern is the table. */
+/** Patterns that apply to tables that existed before the migration. The first group of a pattern is the table. */
 const STOPS_OLDER_CODE: readonly RegExp[] = [
   /^(?:drop (?!trigger )|truncate |revoke |lock )/i,
   /^create (?:unique )?index (?!concurrently ).*?\bon (?:only )?(\w+)/i,

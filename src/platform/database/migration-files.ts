@@ -7,14 +7,14 @@ export interface Migration {
   name: string;
   text: string;
   sha256: Buffer;
-  /** Older code that does not know it may still start. */
+  /** True if older code that does not know the migration may still start. */
   compatible: boolean;
 }
 
 const COMPATIBLE = /^-- compatible: older code$/;
 const FILE_NAME = /^(\d{4})-([a-z0-9]+(?:-[a-z0-9]+)*)\.sql$/;
 
-/** Reads the migrations of a folder in order. Numbers start at 1 without gaps, so that a lost file is noticed. */
+/** Reads the migrations of a folder in order. Their numbers must start at 1 without gaps, so that a missing file is noticed. */
 export async function readMigrations(folder: string): Promise<Migration[]> {
   const names = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort();
   const migrations: Migration[] = [];
@@ -49,17 +49,17 @@ function isCompatible(text: string, file: string): boolean {
 
 export type Step =
   | { kind: 'transaction'; text: string }
-  /** Indexes made outside a transaction, while rows are written. */
+  /** Indexes that are created outside a transaction, while rows are being written. */
   | { kind: 'concurrently'; indexes: readonly { name: string; text: string }[] }
-  /** One statement, repeated until it changes no row. Each run is a transaction of its own. */
+  /** One statement that is repeated until it changes no row. Each run is a transaction of its own. */
   | { kind: 'fill'; name: string; text: string };
 
 const MARK = /^-- (?:(then)|(concurrently)|fill: ([a-z0-9]+(?:-[a-z0-9]+)*))\s*$/;
 const INDEX = /^create (?:unique )?index concurrently (?:if not exists )?([a-z_][a-z0-9_]*) on /i;
 
 /**
- * Splits a migration into steps. Without marks it is one transaction. A line `-- concurrently` begins a step that makes indexes, `-- fill:
- * NAME` one that fills rows in batches, `-- then` another transaction.
+ * Splits a migration into steps. Without marks it is one transaction. A line `-- concurrently` begins a step that creates indexes, `--
+ * fill: NAME` one that fills rows in batches, and `-- then` another transaction.
  */
 export function readSteps(text: string): Step[] {
   const parts: { mark: RegExpExecArray | null; lines: string[] }[] = [{ mark: null, lines: [] }];
@@ -95,11 +95,11 @@ function readStep(mark: RegExpExecArray | null, text: string, statements: readon
   return { kind: 'concurrently', indexes };
 }
 
-/** Matches comments, quoted text, function bodies, words, spaces, and any other single character. */
+/** Matches a comment, quoted text, function body, word, run of spaces, or any other single character. */
 const TOKEN =
   /--[^\n]*|\/\*[\s\S]*?\*\/|'(?:[^']|'')*'|"(?:[^"]|"")*"|(\$[A-Za-z_]*\$)[\s\S]*?\1|[A-Za-z_$][\w$]*|\s+|[\s\S]/g;
 
-/** Returns the statements of a text, each on one line and without comments. Leaves quoted text and function bodies unchanged. */
+/** Returns the statements of a text, each on one line and without comments. Keeps quoted text and function bodies unchanged. */
 export function splitStatements(text: string): string[] {
   const statements: string[] = [];
   let current = '';
@@ -113,7 +113,7 @@ export function splitStatements(text: string): string[] {
   return [...statements, current].map(collapseSpaces).filter((statement) => statement !== '');
 }
 
-/** Turns spaces outside of quotes and bodies into one. */
+/** Collapses each run of spaces outside of quotes and function bodies into one space. */
 function collapseSpaces(text: string): string {
   let line = '';
   for (const [token] of text.matchAll(TOKEN)) line += /^\s/.test(token) ? ' ' : token;

@@ -13,7 +13,7 @@ beforeAll(async () => {
   noted = noteWrites(db.database);
 });
 
-/** Returns true if the act changed the mark, whether it succeeded or failed. */
+/** Returns true if `act` changed the mark, whether it succeeded or failed. */
 async function marks(act: (noted: NotedDatabase) => Promise<unknown>): Promise<boolean> {
   const before = noted.mark();
   await act(noted).catch(() => {});
@@ -38,7 +38,7 @@ it('what may have changed something moves it', async () => {
   expect(await marks(({ database }) => database.transaction((tx) => tx.run(sql`insert into things values (4)`)))).toBe(
     true,
   );
-  // `one` throws because two rows come back, but both were changed.
+  // `one` throws because two rows are returned, but both were changed.
   expect(await marks(({ database }) => database.one(sql`update things set id = id + 10 returning id`))).toBe(true);
   expect(await db.database.rows(sql`select id from things where id > 10 order by id`)).toHaveLength(2);
 });

@@ -2,10 +2,10 @@ import type { Sql } from 'sql-template-tag';
 import type { Database } from './database.ts';
 import { isOutcomeUnknown } from './database-error.ts';
 
-/** A database that records whether this process may have changed something through it. */
+/** A database that tracks whether this process may have changed something through it. */
 export interface NotedDatabase {
   database: Database;
-  /** Changes after each possible write, before its caller continues. Null during one: others may see its commit before we do. */
+  /** Changes after each possible write, before the writer continues. Null during a write, because others may see its commit first. */
   mark(): number | null;
 }
 
@@ -25,7 +25,7 @@ export function noteWrites(database: Database): NotedDatabase {
       underWay -= 1;
     }
   };
-  // A statement may have taken effect even if its answer was an error.
+  // A statement may have taken effect even if it ended in an error.
   const runQuery = <T>(query: Sql, act: () => Promise<T>): Promise<T> =>
     onlyReads(query) ? act() : trackChange(act, () => true);
   return {
@@ -47,7 +47,7 @@ export function noteWrites(database: Database): NotedDatabase {
   };
 }
 
-/** Every statement that changes rows contains one of these words. We have no functions that hide writes. */
+/** Every statement that changes rows contains one of these words, because none of our functions writes. */
 function onlyReads(query: Sql): boolean {
   return /^\s*(?:select|with)\b/i.test(query.sql) && !/\b(?:insert|update|delete|merge)\b/i.test(query.sql);
 }

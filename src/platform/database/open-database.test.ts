@@ -126,7 +126,7 @@ test('a closed database says so', async () => {
   await expect(closing.withAdvisoryLock('key', async () => {})).rejects.toThrow('closed');
 });
 
-// Must be the last test here: it uses up the names of prepared statements.
+// This must be the last test here, because it uses up the names of prepared statements.
 test('texts without end do not pile up prepared statements', async () => {
   const most = await db.database.transaction(async (tx) => {
     for (let length = 1; length <= 600; length += 1)

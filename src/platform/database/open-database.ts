@@ -14,16 +14,16 @@ import { runTransaction, type TransactionScope } from './transaction.ts';
 import { type HostWatch, watchHosts } from './watch-hosts.ts';
 
 export interface OpenDatabaseOptions {
-  /** May name several hosts (`one:5432,two:5432`). The primary is used. */
+  /** May list several hosts (`one:5432,two:5432`). The primary is used. */
   url: string;
-  /** Most connections in the pool, without the one that holds locks. Default 16: more is slower on few cores. */
+  /** Most connections in the pool; one more holds locks. Default 16: more are slower on few cores. */
   poolSize?: number;
-  /** Default 5,000; 0: no limit. */
+  /** Default 5,000. 0: no limit. */
   statementTimeoutMs?: number;
-  /** Longest wait for a new or a pooled connection. Default 5,000. */
+  /** Longest wait for a connection, new or from the pool. Default 5,000. */
   connectTimeoutMs?: number;
   applicationName?: string;
-  /** Gets what the caller's errors alone would not tell an operator. */
+  /** Receives events that operators could not learn from the errors of callers. */
   log?: Log;
   /** Only for throw-away databases: accepts a server that may lose acknowledged writes, and skips the check for a pooler. */
   allowUnsafe?: boolean;
@@ -31,7 +31,7 @@ export interface OpenDatabaseOptions {
 
 const OLDEST_SERVER = 150_000;
 
-/** Opens the pool. Refuses a server that could lose acknowledged writes. */
+/** Opens the pool. Rejects a server that could lose acknowledged writes. */
 export async function openDatabase(options: OpenDatabaseOptions): Promise<Database> {
   const identity = createServerCheck();
   const servers = chooseServer(options.url, () => locks.drop());
@@ -51,7 +51,7 @@ export async function openDatabase(options: OpenDatabaseOptions): Promise<Databa
   // The pool drops a broken idle connection. The next caller gets a new one, or the error.
   pool.on('error', () => {});
   pool.on('connect', (client) => {
-    servers.arrived(client);
+    servers.noteConnection(client);
     client.on('notice', (notice) => {
       if (isWaitCanceled(notice)) options.log?.error('commit_not_replicated', { detail: notice.message });
     });
@@ -78,12 +78,12 @@ function createDatabase(
   const running = new Set<Promise<unknown>>();
   let closed: Promise<void> | null = null;
 
-  /** Tracks lent connections, because `close` must wait for them: ending the pool would strand callers that wait for a connection. */
+  /** Tracks connections in use. `close` must wait for them, because callers waiting for a connection get none once the pool has ended. */
   const onConnection = <T>(outcomeUnknown: boolean, act: (client: PoolClient) => Promise<T>): Promise<T> => {
     assert(closed === null, 'this database is closed');
     const lent = lendConnection(pool, servers, outcomeUnknown, act).catch((error: unknown) => {
-      // The primary has changed or is about to. The next caller, and each holder of a lock, connects again.
-      if (isReadOnly(error) && servers.leaveAll()) locks.drop();
+      // The primary has changed or is about to, so drop all connections. Callers and lock holders connect again.
+      if (isReadOnly(error) && servers.outdateAll()) locks.drop();
       throw error;
     });
     const ended = lent.catch(() => {}).finally(() => running.delete(ended));
@@ -126,7 +126,7 @@ function createDatabase(
   };
 }
 
-/** Lends a connection, and closes it afterwards instead of returning it if it may be broken or is outdated. */
+/** Lends a connection. Closes it afterwards instead of returning it if it is outdated or may be broken. */
 async function lendConnection<T>(
   pool: Pool,
   servers: ServerChoice,
@@ -134,7 +134,7 @@ async function lendConnection<T>(
   act: (client: PoolClient) => Promise<T>,
 ): Promise<T> {
   const client = await takeConnection(pool, servers);
-  // The pool does not listen for errors of lent connections; an unhandled one would end the process.
+  // The pool does not listen for errors of connections in use, and an unhandled one would end the process.
   const ignore = (): void => {};
   client.on('error', ignore);
   try {
@@ -158,12 +158,12 @@ async function takeConnection(pool: Pool, servers: ServerChoice): Promise<PoolCl
     } catch (error) {
       if (tried === servers.hosts.length || !isUnavailable(error)) throw withAvailability(error, false);
       tried += 1;
-      servers.passOver(host);
+      servers.skipHost(host);
     }
   }
 }
 
-/** Throws errors of an act outside of the caller: the work is committed, and must not look failed. */
+/** Throws errors of `act` outside of the caller: its work is committed and must not appear to have failed. */
 function runAfterCommit(act: () => void): void {
   try {
     act();
@@ -198,16 +198,16 @@ async function checkServer(database: Queryable, allowUnsafe: boolean): Promise<v
   }
 }
 
-/** Identifies the server, its start time and the database. If it changes, data that was read before may be gone. */
+/** Identifies the server, its start time and the database. After a change, data read earlier may be gone. */
 const IDENTITY = `select pg_postmaster_start_time()::text || ' ' || oid as identity from pg_database where datname = current_database()`;
 
 interface ServerCheck {
-  /** Call it for each new connection, before its first use. */
+  /** Call it for each new connection, before first use. */
   check(client: ClientBase): Promise<void>;
   listen(act: (queryable: Queryable) => Promise<void>): void;
 }
 
-/** Reports connections to another or a restarted server. */
+/** Detects connections to another or a restarted server. */
 function createServerCheck(): ServerCheck {
   let lastIdentity: string | null = null;
   let listener: ((queryable: Queryable) => Promise<void>) | null = null;
@@ -215,7 +215,7 @@ function createServerCheck(): ServerCheck {
     try {
       await listener?.(createQueryable((query) => runQuery(client, query)));
     } catch (error) {
-      // A failed check counts as an unavailable server, so no caller uses it.
+      // Report a failed check as an unavailable server, so that no caller uses it.
       throw new DatabaseUnavailable(error, false);
     }
   };
@@ -223,7 +223,7 @@ function createServerCheck(): ServerCheck {
     check: async (client) => {
       const { rows } = await client.query<{ identity: string }>(IDENTITY);
       const identity = rows[0]?.identity ?? '';
-      // Remember it only after the check: until then every new connection checks.
+      // Store it only after the check: until then every new connection is checked.
       if (lastIdentity !== null && identity !== lastIdentity) await runListener(client);
       lastIdentity = identity;
     },

@@ -6,15 +6,15 @@ import type { Refusal } from '../refusal.ts';
 import type { Database, Queryable } from './database.ts';
 
 export interface Quota {
-  /** A name of OPENAISLE_LIMITS. */
+  /** A limit name from OPENAISLE_LIMITS. */
   name: string;
-  /** Calls of one subject are counted together: a client network, a merchant's id, or one word for everybody. */
+  /** Calls with the same subject are counted together: a client network, a merchant's id, or one word for everybody. */
   subject: string;
   limit: number;
   windowSeconds: number;
 }
 
-/** Returns the window around a time. Windows begin at whole multiples of their length since 1970. */
+/** Returns the window that contains a time. Windows begin at whole multiples of their length since 1970. */
 export function windowAt(nowMs: number, windowSeconds: number): { start: Date; end: Date } {
   const lengthMs = windowSeconds * 1_000;
   const startMs = Math.floor(nowMs / lengthMs) * lengthMs;
@@ -27,13 +27,13 @@ interface Window {
   start: Date;
 }
 
-/** A query for one value. Returns at most one row. */
+/** A query that returns one value in at most one row. */
 export type ScalarQuery = Sql;
 
 export interface Counting {
   window: Window;
   limit: number;
-  /** Counters of windows before this are deleted. */
+  /** Counters of windows that began earlier are deleted. */
   sweepBefore: Date;
 }
 
@@ -45,12 +45,12 @@ export function countInWindow(counting: Counting): Sql {
 }
 
 export interface CountedAct {
-  /** Queries of the WITH list. `allowed` has one row if the call is within the limit, else none. */
+  /** Entries of the WITH list. `allowed` has one row if the call is within the limit, else none. */
   steps: Sql;
   columns: Sql;
 }
 
-/** Counts like `countInWindow`, unless the query returns an int8: then nothing is counted or done, and the int8 is returned. */
+/** Counts like `countInWindow`, unless the query returns an int8. Then counts and does nothing, and returns the int8. */
 function countUnless(existing: ScalarQuery, counting: Counting, act: CountedAct | null): Sql {
   const steps =
     act === null
@@ -85,7 +85,7 @@ async function readWindow(database: Queryable, window: Window): Promise<number> 
 
 interface QuotaUse {
   limit: number;
-  /** Capped at the limit, although refused calls count too. */
+  /** Capped at the limit, although refused calls are counted too. */
   used: number;
   resetsAt: Date;
 }
@@ -106,8 +106,8 @@ interface QuotaContext {
 }
 
 /**
- * Counts this call in its own transaction, and throws beyond the limit. Call it before the check that it guards: refused calls count too,
- * and a later failure does not undo the count.
+ * Counts this call in its own transaction, and throws beyond the limit. Call it before the check that it protects, because refused calls
+ * count too and a later failure does not undo the count.
  */
 export async function takeQuota(context: QuotaContext, quota: Quota): Promise<void> {
   const now = context.clock.now();
@@ -115,7 +115,7 @@ export async function takeQuota(context: QuotaContext, quota: Quota): Promise<vo
   if (used > quota.limit) throw refusalOf(quota, now);
 }
 
-/** Like `takeQuota`, but if the query returns an int8, counts and refuses nothing and returns it. One statement. */
+/** Like `takeQuota`. But if the query returns an int8, counts and refuses nothing and returns the int8. Runs one statement. */
 export async function takeQuotaUnless(
   context: QuotaContext,
   quota: Quota,
@@ -124,7 +124,7 @@ export async function takeQuotaUnless(
   return (await takeQuotaAndDo<object>(context, quota, existing, null)).existing;
 }
 
-/** Like `takeQuotaUnless`, but runs an act in the same statement. Only a database error undoes the count, along with the act. */
+/** Like `takeQuotaUnless`, but also runs `act` in the same statement. Only a database error undoes the count, together with the act. */
 export async function takeQuotaAndDo<Done extends object>(
   { database, clock }: QuotaContext,
   quota: Quota,
@@ -139,7 +139,7 @@ export async function takeQuotaAndDo<Done extends object>(
   return row;
 }
 
-/** Like `takeQuota`, but counts nothing if `seen` was already counted in this window. */
+/** Like `takeQuota`, but does not count again if `seen` was counted in this window before. */
 export async function takeQuotaOnce(
   context: QuotaContext,
   quota: Quota,
@@ -147,7 +147,7 @@ export async function takeQuotaOnce(
 ): Promise<void> {
   const now = context.clock.now();
   const mark = countingOf({ ...quota, ...seen, limit: 1 }, now);
-  // The lock makes fifty parallel calls for the same thing count once. A refused call must leave no mark, or the next one would pass.
+  // The lock makes fifty parallel calls for the same thing count once. A refused call must leave no mark, or the next call would pass.
   const isWithin = await context.database.transaction(async (tx) => {
     const [, marked] = await Promise.all([
       tx.lock(`quota:${quota.name}:${quota.subject}`),
@@ -172,16 +172,16 @@ function refusalOf({ name, limit, windowSeconds }: Quota, now: number): Refusal 
   return limitExceeded({ name, limit, windowSeconds, retryAfterMs: end.getTime() - now });
 }
 
-/** The column is an int4. */
+/** Below the maximum of the int4 column. */
 const MAX_COUNT = 1_000_000_000;
 
-/** The limit of one client network. The site around it may use `networksPerSite` times as much. */
+/** Limit of one client network. The site around it may use `networksPerSite` times as much. */
 interface ClientQuota extends Omit<Quota, 'subject'> {
   clientNetwork: string;
   networksPerSite: number;
 }
 
-/** Counts this call for its network and its site. A call refused by the network limit uses none of the site limit. */
+/** Counts this call for its network and its site. A call that exceeds the network's limit is not counted for the site. */
 export async function takeClientQuota(
   context: { database: Database; clock: Clock },
   { clientNetwork, networksPerSite, ...quota }: ClientQuota,

@@ -27,7 +27,7 @@ test.for(TRANSACTION)(
     const error: unknown = await openDatabase({ url }).catch((thrown: unknown) => thrown);
     expect(String(error)).toContain('the pooler shares PostgreSQL sessions between transactions');
     expect(String(error)).toContain('pool_mode = session');
-    // A service manager must not treat it as an outage and wait.
+    // It must not count as an outage, or a service manager would wait for it to end.
     expect(isUnavailable(error)).toBe(false);
   },
 );

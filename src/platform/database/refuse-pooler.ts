@@ -5,20 +5,21 @@ const POOLER =
   'the pooler shares PostgreSQL sessions between transactions, so locks and prepared statements get lost: ' +
   'set pool_mode = session, or connect to PostgreSQL directly';
 
-/** Unique among all sessions of a server, past ones included. */
+/** Unique among all sessions of a server, including past ones. */
 const SESSION =
   "select pid || ' since ' || backend_start as session from pg_stat_get_activity(pg_backend_pid()) where pid is not null";
 
 /**
- * Throws if connections do not each have their own server session. Opens two: the first asks for its session twice, and once more while the
- * second is inside a transaction. A transaction pooler has to give the second a session of the first, or the first another one.
+ * Throws if connections do not each have a server session of their own. Opens two connections: the first reads its session id twice, and
+ * once more while the second is inside a transaction. A transaction pooler must then give the second a session that the first has used, or
+ * give the first another one.
  */
 export async function refuseTransactionPooler(connection: ConnectionOptions): Promise<void> {
   const first = await connectClient(connection);
   try {
     const second = await connectClient(connection);
     try {
-      if (!(await haveOwnSessions(first, second))) throw new Error(POOLER);
+      if (!(await haveSeparateSessions(first, second))) throw new Error(POOLER);
     } finally {
       await second.end();
     }
@@ -27,11 +28,11 @@ export async function refuseTransactionPooler(connection: ConnectionOptions): Pr
   }
 }
 
-async function haveOwnSessions(first: Client, second: Client): Promise<boolean> {
+async function haveSeparateSessions(first: Client, second: Client): Promise<boolean> {
   const own = await sessionOf(first);
   if ((await sessionOf(first)) !== own) return false;
   await second.query('begin');
-  // If both share a session, the first one's next query would wait for the second's transaction.
+  // If both share a session, the first connection's next query would wait for the second's transaction.
   if ((await sessionOf(second)) === own) return false;
   const isStillOwn = (await sessionOf(first)) === own;
   await second.query('commit');

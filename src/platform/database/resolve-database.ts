@@ -3,12 +3,12 @@ import { findEmbeddedPostgres, startEmbeddedPostgres } from './embedded.ts';
 
 export interface ResolvedDatabase {
   url: string;
-  /** Resolves when the embedded server has ended. Never resolves for another database. */
+  /** Resolves when the embedded server has exited. Never resolves for an external database. */
   ended: Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Returns the configured database, or starts an embedded one in the data folder. */
+/** Returns the configured database. If there is none, starts an embedded one in the data folder. */
 export async function resolveDatabase(
   { databaseUrl, dataDir }: { databaseUrl: string | null; dataDir: string },
   log: Log,
@@ -23,7 +23,7 @@ interface CommandDatabase {
   release(): Promise<void>;
 }
 
-/** For a command: returns the named database, or the one that the running site embeds, or starts one until `release`. */
+/** Returns the configured database for a command, or the one that the running site embeds. Otherwise starts one until `release`. */
 export async function resolveCommandDatabase(databaseUrl: string | null, dataDir: string): Promise<CommandDatabase> {
   const url = databaseUrl ?? (await findEmbeddedPostgres(dataDir));
   if (url !== null) return { url, release: async () => {} };

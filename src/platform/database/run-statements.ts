@@ -22,7 +22,7 @@ const spoiled = new WeakSet<ClientBase>();
 
 /** Names a query after its text, so that each connection prepares the text once. */
 export function statementOf({ text, values }: Sql): Statement {
-  // The driver would write NULL. A forgotten field must not become NULL.
+  // The driver would write NULL for undefined, and a forgotten field must not become NULL.
   assert(!values.includes(undefined), `undefined value in query: ${text}`);
   return { name: statementName(text), text, values };
 }
@@ -37,7 +37,7 @@ export async function runQuery(client: ClientBase, query: Sql): Promise<Answer> 
   return await answer.catch(rethrowTraced);
 }
 
-/** Rethrows with the stack of the caller, which is lost by the time the answer arrives. */
+/** Rethrows with the caller's stack, which is lost by the time the answer arrives. */
 export function rethrowTraced(error: unknown): never {
   if (error instanceof DatabaseError) Error.captureStackTrace(error);
   throw error;
@@ -60,17 +60,17 @@ async function watchConnection<T>(client: ClientBase, answer: Promise<T>): Promi
   try {
     return await answer;
   } catch (error) {
-    if (!leavesConnectionWhole(error)) spoiled.add(client);
+    if (!isConnectionUsable(error)) spoiled.add(client);
     throw error;
   }
 }
 
 /**
- * Returns whether the connection can be used after an error. Most SQL errors do no harm, a full disk included; a read-only server is left.
- * A prepared statement that no longer fits its tables, is gone, or was prepared by somebody else would fail for ever. After an error that
- * is not an answer of the server, unread data may be on the wire.
+ * Returns whether the connection is still usable after an error. Most SQL errors do no harm, a full disk included. A connection to a
+ * read-only server is dropped. A prepared statement that no longer fits its tables, is gone, or was prepared by somebody else would keep
+ * failing. After an error that the server did not send, unread data may be on the wire.
  */
-function leavesConnectionWhole(error: unknown): boolean {
+function isConnectionUsable(error: unknown): boolean {
   if (!(error instanceof DatabaseError) || isReadOnly(error)) return false;
   return (isRefused(error) || !isUnavailable(error)) && !['0A000', '26000', '42P05'].includes(error.code ?? '');
 }
@@ -79,12 +79,12 @@ export function isSpoiled(client: ClientBase): boolean {
   return spoiled.has(client);
 }
 
-/** Returns true if the connection is healthy and between transactions. */
+/** Returns true if the connection is healthy and outside of any transaction. */
 export function isReusable(client: ClientBase): boolean {
   return !spoiled.has(client) && client.getTransactionStatus() === 'I';
 }
 
-/** Builds the four query methods from one function. */
+/** Builds the four query methods on top of `run`. */
 export function createQueryable(run: (query: Sql) => Promise<Answer>): Queryable {
   return {
     rows: async <T>(query: Sql) => (await run(query)).rows as T[],
@@ -105,22 +105,22 @@ export function createQueryable(run: (query: Sql) => Promise<Answer>): Queryable
 /** Sends the statements of one transaction in order, one batch at a time. */
 export interface StatementQueue {
   ask(statement: Statement): Promise<Answer>;
-  /** Sends it in a batch of its own, so that the failure of another statement cannot stop it. */
+  /** Sends the statement in a batch of its own, so that the failure of another statement cannot stop it. */
   askAlone(statement: Statement): Promise<Answer>;
-  /** Sends the last statement together with the one that ends the transaction. Nothing may follow. */
+  /** Sends the final statement together with `ending`, which ends the transaction. Nothing may follow. */
   askLast(statement: Statement, ending: Statement): Promise<Answer>;
   closed(): boolean;
-  /** The ending that was sent along with `askLast`; null until then. */
+  /** The ending that was sent with `askLast`. Null before that. */
   ended(): Ending | null;
-  /** Sends it together with the next statement. */
+  /** Sends the statement together with the next one. */
   later(statement: Statement): void;
-  /** Discards statements of `later` that were not sent yet. */
+  /** Discards `later` statements that were not sent yet. */
   drop(): void;
-  /** Ends the transaction unless `askLast` did. `trailing` are the `later` statements sent along. Null: nothing to end. */
+  /** Ends the transaction unless `askLast` did. `trailing` are the `later` statements sent with it. Null if there is nothing to end. */
   end(statement: Statement): Ending | null;
-  /** Resolves when all statements are answered; never rejects. */
+  /** Resolves when all statements have been answered. Never rejects. */
   allAnswered(): Promise<void>;
-  /** Whether a statement was sent. The transaction begins with the first one. */
+  /** Whether a statement was sent; the first one begins the transaction. */
   hasBegun(): boolean;
 }
 
@@ -130,10 +130,10 @@ interface Ending {
 }
 
 interface Waiting {
-  /** Statements of `later` come first. */
+  /** `later` statements come first. */
   statements: Statement[];
   alone: boolean;
-  /** Ends the transaction after them. */
+  /** Ends the transaction after `statements`. */
   ending: Statement | null;
   resolve(answer: Promise<Answer>): void;
 }
@@ -161,7 +161,7 @@ export function createStatementQueue(
     return waiting.splice(0, stop === -1 ? waiting.length : stop);
   };
   const sendAll = async (): Promise<void> => {
-    // Waits one microtask, so that statements issued together share a batch.
+    // Wait one microtask, so that statements issued together share a batch.
     await null;
     while (waiting.length > 0) {
       const batch = nextBatch();
@@ -206,7 +206,7 @@ export function createStatementQueue(
   };
 }
 
-/** Rethrows the error of a statement that was sent without the commit: its outcome is known. */
+/** Rethrows the error of a statement that was sent without the commit, so its outcome is known. */
 function rethrowUncommitted(error: unknown): never {
   throw withAvailability(error, false);
 }

@@ -6,7 +6,7 @@ import { drawOf, type Random } from '../random.ts';
 import type { Database, Queryable } from './database.ts';
 import { countInWindow, KEPT_MS, windowAt } from './quota.ts';
 
-/** Counters stop here. Limits are far below. */
+/** Counters stop here, far above any limit. */
 const MAX_COUNT = 1_000_000_000;
 
 interface SharedQuotaContext {
@@ -15,7 +15,7 @@ interface SharedQuotaContext {
   random: Random;
 }
 
-/** Shared by all processes. The last part is reserved for networks that have not had their turn. */
+/** A limit shared by all processes. A part is reserved for networks that have used little so far. */
 export interface SharedQuota {
   name: string;
   limit: number;
@@ -23,7 +23,7 @@ export interface SharedQuota {
   clientNetwork: string;
 }
 
-/** Takes one unit, or throws. Refused calls use nothing; otherwise strangers could use up the quota just by asking. */
+/** Takes one unit, or throws. Refused calls use nothing, or strangers could use up the quota just by asking. */
 export async function takeSharedQuota(context: SharedQuotaContext, quota: SharedQuota): Promise<void> {
   const { name, limit, windowSeconds, clientNetwork } = quota;
   const { site, supernet } = networkLevels(clientNetwork);
@@ -65,7 +65,6 @@ function countKept(
   count(name, `kept region ${supernet}`, start);
 }
 
-/** Adds this request to the usage. */
 function withThisRequest(use: ShareUse): ShareUse {
   return {
     ...use,
@@ -80,7 +79,7 @@ function slotsAt(share: Share, start: Date, elapsedMs: number): { current: Date;
   return { current: new Date(currentMs), before: new Date(currentMs - slot) };
 }
 
-/** Subjects under which a caller is counted. */
+/** Names under which a caller is counted. */
 interface SharedNames {
   name: string;
   network: string;
@@ -88,7 +87,7 @@ interface SharedNames {
   supernet: string;
 }
 
-/** Reads the use of the window that began at `start`, and who has asked for the reserved part since `since`. */
+/** Reads the usage of the window that began at `start`, and who has asked for the reserved part since `since`. */
 async function readShareUse(
   queryable: Queryable,
   { name, network, site, supernet }: SharedNames,

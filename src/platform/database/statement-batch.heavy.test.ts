@@ -109,7 +109,7 @@ test('how many rows were touched is read from every kind of answer', async () =>
 
 test('a batch is given the time of all its statements', async () => {
   const hasty = await connectClient({ url: db.url, statementTimeoutMs: 1 });
-  // The statement may take one millisecond, and the connection counts as dead five seconds later.
+  // The statement may run for one millisecond, and the connection counts as dead five seconds later.
   await hasty.query('set statement_timeout = 0');
   const slow = Array.from({ length: 3 }, () => named('select pg_sleep(1.8)'));
   expect((await Promise.allSettled(runBatch(hasty, slow))).map(({ status }) => status)).toEqual(

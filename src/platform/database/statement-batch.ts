@@ -3,7 +3,7 @@ import type { ClientBase, Connection, FieldDef } from 'pg';
 import { ANSWER_GRACE_MS, columnTypes } from './connection.ts';
 import { isWaitCanceled, unreplicatedCommit } from './database-error.ts';
 
-/** Converts a value to text or bytes for the server. Part of the driver, but missing in its types. */
+/** Converts a value to text or bytes for the server. Part of the driver, but missing from its types. */
 const { prepareValue } = createRequire(import.meta.url)('pg/lib/utils') as {
   prepareValue(value: unknown): string | Buffer | null;
 };
@@ -17,7 +17,6 @@ export interface Statement {
 export interface Answer {
   rows: Record<string, unknown>[];
   rowCount: number;
-  /** Command tag of the server, such as SELECT or COMMIT. */
   command: string;
 }
 
@@ -25,27 +24,27 @@ export interface Answer {
 interface RowFormat {
   names: string[];
   parsers: ((text: string) => unknown)[];
-  /** Each row starts as a copy of this, so all rows have the same keys in the same order. */
+  /** Each row starts as a copy of this object, so that all rows have the same keys in the same order. */
   empty: Record<string, unknown>;
 }
 
 /** A message that the server sends besides its answers. */
 interface Notice {
-  /** Source file of the server that it comes from. */
+  /** Source file of the server that reported the message. */
   file?: string;
 }
 
-/** Statements and row formats of one connection. A format never changes: the server refuses such a statement. */
+/** Statements and row formats of one connection. A format never changes, because the server would then reject the statement. */
 interface Prepared {
   names: Set<string>;
   formats: Map<string, RowFormat>;
-  /** The running batch. It hears of parsed statements and of warnings, which the driver does not pass on. */
+  /** The running batch. It is told of parsed statements and of warnings, which the driver does not report. */
   running: { parsed(): void; warned(notice: Notice): void } | null;
 }
 
 /**
- * Each name costs memory on its connection. Texts beyond this many stay unnamed and are parsed each time. Pass lists as one array (`=
- * any(${list})`): one text per length would use up the names.
+ * Each name costs memory on its connection. Statements beyond this number stay unnamed and are parsed each time. Pass lists as one array
+ * (`= any(${list})`), because one text per length would use up the names.
  */
 const MAX_NAMES = 500;
 
@@ -61,7 +60,7 @@ function preparedOn(connection: Connection): Prepared {
   return prepared;
 }
 
-/** Returns the name of each statement on this connection; undefined for one that stays unnamed. */
+/** Returns the name of each statement on this connection. Undefined for statements that stay unnamed. */
 function namesOn({ names }: Prepared, statements: readonly Statement[]): (string | undefined)[] {
   const added = new Set<string>();
   return statements.map(({ name }) => {
@@ -78,9 +77,9 @@ interface Outcome {
 }
 
 /**
- * Sends all statements at once and returns their answers. After the first failure none of the rest runs, and all of them fail with the same
- * error. Costs one turn of the event loop, one write and one answer, however many there are. If a commit among them did not wait for its
- * standby, all of them fail: none may be taken for done.
+ * Sends all statements at once and returns their answers. After the first failure none of the remaining statements runs, and all of them
+ * fail with the same error. Costs one turn of the event loop, one write and one answer, however many statements there are. If a commit
+ * among them did not wait for its standby, all of them fail, because none may be treated as done.
  */
 export function runBatch(client: ClientBase, statements: readonly Statement[], limitMs = 0): Promise<Answer>[] {
   const outcomes: Outcome[] = [];
@@ -90,7 +89,7 @@ export function runBatch(client: ClientBase, statements: readonly Statement[], l
         outcomes.push({ resolve, reject });
       }),
   );
-  // Marks every answer as handled: a caller that awaits only the last one still hears of each failure through it.
+  // Mark every answer as handled. A caller that awaits only the last answer still sees each failure, because later answers fail with it.
   for (const answer of answers) answer.catch(() => {});
   try {
     client.query(Object.assign(createBatch(statements, outcomes), waitFor(client, statements.length, limitMs)));
@@ -100,16 +99,16 @@ export function runBatch(client: ClientBase, statements: readonly Statement[], l
   return answers;
 }
 
-/** Extends the timeout of the driver, which is meant for one statement. */
+/** Extends the driver's timeout, which is meant for one statement. */
 function waitFor(client: ClientBase, statements: number, limitMs: number): { query_timeout?: number } {
   const { query_timeout: ownMs } =
     (client as { connectionParameters?: { query_timeout?: unknown } }).connectionParameters ?? {};
   return typeof ownMs === 'number' ? { query_timeout: Math.max(ownMs, limitMs + ANSWER_GRACE_MS) * statements } : {};
 }
 
-/** Implements the interface of the driver for custom queries. The driver calls it for each message that arrives. */
+/** Implements the driver's interface for custom queries. The driver calls it for each message that arrives. */
 function createBatch(statements: readonly Statement[], outcomes: readonly Outcome[]) {
-  // Converts all values first: one that cannot be written must not leave half a batch on the wire.
+  // Convert all values first: a value that cannot be converted must not leave half a batch on the wire.
   const values = statements.map((statement) => statement.values.map(prepareValue));
   const answers: Answer[] = [];
   let current = startAnswer();
@@ -129,14 +128,14 @@ function createBatch(statements: readonly Statement[], outcomes: readonly Outcom
   };
   const finish = (error: unknown): void => {
     if (prepared !== null) prepared.running = null;
-    // All statements ran, then the server reported an error: outside a transaction the commit failed, so all of them are undone.
+    // If all statements ran and the server then reported an error, the commit failed outside a transaction, so all of them are undone.
     if (error !== null && answers.length === outcomes.length) answers.length = 0;
     const every = isUnreplicated ? { error: unreplicatedCommit() } : unreadable;
-    handOutAnswers(outcomes, answers, { every, others: error });
+    resolveOutcomes(outcomes, answers, { every, others: error });
   };
 
   const batch = {
-    /** The driver replaces this to also clear its timeout. */
+    /** The driver replaces this to clear its timeout as well. */
     callback: finish,
     submit: (connection: Connection): void => {
       prepared = preparedOn(connection);
@@ -178,8 +177,8 @@ function createBatch(statements: readonly Statement[], outcomes: readonly Outcom
   return batch;
 }
 
-/** Resolves or rejects each outcome. `every` fails all of them, `others` those without an answer. */
-function handOutAnswers(
+/** Resolves or rejects each outcome. `every` fails all of them, `others` only those without an answer. */
+function resolveOutcomes(
   outcomes: readonly Outcome[],
   answers: readonly Answer[],
   { every, others }: { every: { error: unknown } | null; others: unknown },
@@ -192,7 +191,7 @@ function handOutAnswers(
   });
 }
 
-/** Command tags: `SELECT 5`, `INSERT 0 1`, `COMMIT`, `CREATE TABLE`. */
+/** Parses command tags: `SELECT 5`, `INSERT 0 1`, `COMMIT`, `CREATE TABLE`. */
 const TAG = /^(\w+)(?:.*? (\d+)$)?/;
 
 const NO_COLUMNS: RowFormat = { names: [], parsers: [], empty: {} };

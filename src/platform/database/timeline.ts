@@ -1,10 +1,10 @@
 import { DatabaseError } from 'pg';
 import sql, { type Sql } from 'sql-template-tag';
 
-/** Timeline of a primary as eight hexadecimal digits. Fails with an error for which `isTimelineRefused` holds. */
+/** SQL for the timeline of a primary, as eight hexadecimal digits. Fails with an error for which `isTimelineRefused` holds. */
 export const timelineText = sql`substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)`;
 
-/** Returns null if the server does not tell. `ask` must run outside a transaction, which a refusal would abort. */
+/** Returns null if the server won't reveal its timeline. `ask` must run outside a transaction, because a refusal would abort it. */
 export async function readTimeline(ask: (query: Sql) => Promise<{ timeline: string }[]>): Promise<number | null> {
   try {
     const [row] = await ask(sql`select ${timelineText} as timeline`);
@@ -21,7 +21,7 @@ const REFUSALS = [
   '0A000', // feature_not_supported
 ];
 
-/** Returns true if the server does not tell its timeline. */
+/** Returns true if the server won't reveal its timeline. */
 export function isTimelineRefused(error: unknown): boolean {
   return error instanceof DatabaseError && REFUSALS.includes(error.code ?? '');
 }

@@ -16,7 +16,7 @@ import {
 } from './run-statements.ts';
 import type { Answer, Statement } from './statement-batch.ts';
 
-/** `open` is true while statements may be sent. */
+/** True while statements may be sent. */
 export interface TransactionScope {
   open: boolean;
 }
@@ -55,7 +55,7 @@ function openTransaction(queue: StatementQueue, scope: TransactionScope): { tx: 
     } catch (error) {
       afterCommit.length = actsBefore;
       queue.drop();
-      // If this fails, the connection is gone, and the first error tells why.
+      // If this fails, the connection is gone, and the first error says why.
       await command(`rollback to savepoint s${level}`).catch(() => {});
       throw error;
     } finally {
@@ -105,7 +105,7 @@ function beginStatements(options: TransactionOptions): Statement[] {
 
 /**
  * Returns true if a commit may be on disk despite its error: shutdown, lost connection, internal error, or a full disk that crashes the
- * server. A commit refused by a server that keeps running was rolled back.
+ * server. If the server rejects a commit and keeps running, the commit was rolled back.
  */
 function mayHaveCommitted(error: unknown): boolean {
   if (isRefused(error)) return false;
@@ -113,7 +113,7 @@ function mayHaveCommitted(error: unknown): boolean {
   return /^(?:08|53|57P|58|XX|F0|40003)/.test(error.code);
 }
 
-/** Rethrows the error of a statement that was sent with the commit. */
+/** Rethrows the error of a statement that was sent together with the commit. */
 function rethrowCommitError(error: unknown): never {
   throw mayHaveCommitted(error) ? unknownOutcome(error) : error;
 }
@@ -122,7 +122,7 @@ function unknownOutcome(error: unknown): DatabaseUnavailable {
   return error instanceof DatabaseUnavailable && error.outcomeUnknown ? error : new DatabaseUnavailable(error, true);
 }
 
-/** Returns the error of a commit with unknown outcome. A lost connection fails all statements of the batch, in any order. */
+/** Returns the error of a commit whose outcome is unknown. A lost connection fails all statements of the batch, in any order. */
 async function findLostCommit(queue: StatementQueue): Promise<DatabaseUnavailable | null> {
   const ending = queue.ended();
   if (ending === null) return null;
@@ -133,7 +133,7 @@ async function findLostCommit(queue: StatementQueue): Promise<DatabaseUnavailabl
 }
 
 async function commitTransaction(queue: StatementQueue): Promise<void> {
-  // Statements that were not awaited go along. If the server reports that one failed, there was no commit.
+  // Statements that nobody awaited are sent with the commit. If the server reports that one of them failed, there was no commit.
   const ending = queue.end(COMMIT);
   if (ending === null) return;
   for (const last of ending.trailing) {
@@ -146,7 +146,7 @@ async function commitTransaction(queue: StatementQueue): Promise<void> {
   assert(command === 'COMMIT', 'a failed statement was passed over inside this transaction: it is rolled back');
 }
 
-/** Runs one transaction on the connection. Returns the acts to run after the commit. */
+/** Runs one transaction on the connection. Returns the callbacks to run after the commit. */
 export async function runTransaction<T>(
   client: ClientBase,
   act: (tx: Tx) => Promise<T>,
@@ -167,7 +167,7 @@ export async function runTransaction<T>(
     await queue.allAnswered();
     const lost = await findLostCommit(queue);
     if (lost !== null) throw lost;
-    // If this fails too, the connection is closed and the server rolls back by itself.
+    // If this fails too, the connection is closed and the server rolls back on its own.
     if (queue.hasBegun() && !isOutcomeUnknown(error) && !isSpoiled(client)) await runRollback(client).catch(() => {});
     throw withAvailability(error, false);
   }

@@ -4,11 +4,11 @@ import type { ServerChoice } from './choose-server.ts';
 import { type ConnectionOptions, connectClient } from './connection.ts';
 import { isUnavailable, whyUnavailable } from './database-error.ts';
 
-/** Finds a second primary within this time. */
+/** A second primary is found within this time. */
 const CHECK_EVERY_MS = 10_000;
 
 export interface HostWatch {
-  /** Checks all hosts once, then again and again. */
+  /** Checks all hosts once, then regularly. */
   start(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -19,11 +19,10 @@ export function watchHosts(servers: ServerChoice, connection: ConnectionOptions,
   let checking: Promise<void> = Promise.resolve();
   let isSplit = false;
 
-  /** Returns true if the host is a primary, or takes itself for one. */
+  /** Returns true if the host is a primary, or believes that it is. */
   const isPrimary = async (url: string): Promise<boolean> => {
     try {
-      const client = await connectClient({ ...connection, url });
-      await client.end();
+      await (await connectClient({ ...connection, url })).end();
       return true;
     } catch (error) {
       if (!isUnavailable(error)) log?.warn('database_host_unreachable', { host: new URL(url).host, error });

@@ -3,17 +3,17 @@ import type { Clock } from '../clock.ts';
 import type { Database } from './database.ts';
 import { isUnavailable, whyUnavailable } from './database-error.ts';
 
-/** Writes at most this often, however many callers ask. */
+/** Minimum time between two probes, however many callers ask. */
 const EVERY_MS = 3_000;
-/** Callers must not wait for a server that hangs, or for a commit that waits for its standby. */
+/** Timeout of a probe. Callers must not wait for a server that hangs, or for a commit that waits for its standby. */
 const TIMEOUT_MS = 2_000;
 
 export interface WriteProbe {
-  /** Returns in one word why the database takes no writes, or null if it does. Reuses a recent answer. */
+  /** Returns in one word why the database accepts no writes, or null if it does. Reuses a recent answer. */
   check(): Promise<string | null>;
 }
 
-/** Checks by writing one row whether the database takes writes. The tables of both sites include `rate_counters`. */
+/** Checks by updating one row whether the database accepts writes. Needs the table `rate_counters`, which both sites have. */
 export function createWriteProbe({ database, clock }: { database: Database; clock: Clock }): WriteProbe {
   let last: { at: number; why: Promise<string | null>; ended: boolean } | null = null;
 
@@ -44,7 +44,7 @@ export function createWriteProbe({ database, clock }: { database: Database; cloc
 async function writeProbeRow(database: Database): Promise<string | null> {
   try {
     await database.transaction(async (tx) => {
-      // Updating a row needs no disk space and succeeds on a full disk. This count exceeds its memory and needs a temporary file.
+      // Updating a row needs no disk space and succeeds on a full disk. This count exceeds its memory limit, so it needs a temporary file.
       tx.later(sql`set local work_mem = '64kB'`);
       tx.later(sql`set local temp_tablespaces = ''`);
       await tx.one(sql`select count(*) from generate_series(1, 8000)`);

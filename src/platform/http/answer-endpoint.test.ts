@@ -212,7 +212,7 @@ describe('the secret guard on every way in', () => {
         { method: 'POST', url: '/api/thing', headers: json, payload: `{"name":"${secret}"` },
         { method: 'POST', url: '/api/thing', headers: { 'content-type': 'text/plain' }, payload: secret },
         { method: 'POST', url: '/api/register', headers: json, payload: { action: 'cancel', session: secret } },
-        // The right field, but of another step.
+        // This field may hold the secret in another step, but not in this one.
         { method: 'POST', url: '/api/register', headers: json, payload: { action: 'cancel', merchant_key: secret } },
         { method: 'POST', url: '/api/register', headers: json, payload: { merchant_key: secret } },
         { method: 'POST', url: '/api/mod', headers: json, payload: { a: secret } },

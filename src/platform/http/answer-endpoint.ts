@@ -18,7 +18,7 @@ import type { Call, Prepared, PreparedAnswer, PreparedStream } from './operation
 
 type AnyCall = Call<EndpointShape, unknown>;
 
-/** An operation without its types: the server's options have checked that it fits its endpoint. */
+/** An operation without its types; the type of the server's options has checked that it fits its endpoint. */
 export type AnyOperation = (call: AnyCall) => Promise<AnyAnswer | PreparedAnswer>;
 
 interface AnyAnswer {
@@ -42,7 +42,7 @@ export interface EndpointEntry<Caller> extends Identification<Caller> {
 const NO_PROOF = { v1: null, v2: null, deliveryToken: null };
 const NUL = '\u0000';
 
-/** Answers a request to an endpoint: secret guard, caller, schemas, operation, answer schema. Target and headers are guarded already. */
+/** Answers a request to an endpoint: secret guard, caller, schemas, operation, answer schema. URL and headers were guarded before. */
 export async function answerEndpoint<Caller>(
   entry: EndpointEntry<Caller>,
   route: EndpointRoute,
@@ -51,7 +51,7 @@ export async function answerEndpoint<Caller>(
 ): Promise<Outgoing> {
   const { endpoint } = route;
   const read = tryToRead(endpoint, incoming);
-  guardBody(entry.guard, read.refusal ? incoming.body : read.value, ownPlaces(endpoint, read.value));
+  guardBody(entry.guard, read.refusal ? incoming.body : read.value, secretFieldsOf(endpoint, read.value));
   const { caller, bearer } = await identifyCaller(
     endpoint.auth,
     { rawHeaders: incoming.rawHeaders, known: knownCaller },
@@ -66,7 +66,7 @@ export async function answerEndpoint<Caller>(
   const early = route.preSchema?.(read.value);
   if (early) throw early;
   const body = checkBody(endpoint, read.value);
-  // The schemas made these values; only the operation knows their types.
+  // The schemas produced these values, but only the operation knows their types.
   const call = {
     params,
     query,
@@ -90,8 +90,8 @@ export async function answerEndpoint<Caller>(
   return cacheAnswer(outgoing, endpoint.cache, incoming.headers['if-none-match']);
 }
 
-/** Fields that may hold a secret in the requested step. In other steps the same field may not. */
-function ownPlaces({ body, secret_fields: fields }: EndpointShape, value: unknown): readonly string[] | undefined {
+/** Returns the fields that may hold a secret in the requested step. In other steps the same field may not. */
+function secretFieldsOf({ body, secret_fields: fields }: EndpointShape, value: unknown): readonly string[] | undefined {
   if (fields === undefined || !(body instanceof z.ZodDiscriminatedUnion)) return fields;
   const { action } = (value ?? {}) as { action?: unknown };
   const step = body.options.find(
@@ -100,7 +100,7 @@ function ownPlaces({ body, secret_fields: fields }: EndpointShape, value: unknow
   return step instanceof z.ZodObject ? fields.filter((field) => Object.hasOwn(step.shape, field)) : [];
 }
 
-/** Returns a refusal instead of throwing: the secret guard must run before any word about the body's form. */
+/** Returns a refusal instead of throwing it, because the secret guard must run before the form of the body is reported. */
 function tryToRead(endpoint: EndpointShape, incoming: Incoming): { value: unknown; refusal?: Refusal } {
   const { body, headers } = incoming;
   if (!endpoint.body) {
@@ -119,7 +119,7 @@ function tryToRead(endpoint: EndpointShape, incoming: Incoming): { value: unknow
   }
 }
 
-/** A malformed id answers like an unknown one. */
+/** A malformed id is answered like an unknown one. */
 function checkParams(endpoint: EndpointShape, params: Readonly<Record<string, string>>): unknown {
   if (!endpoint.params) return undefined;
   const checked = endpoint.params.safeParse(params);
@@ -148,7 +148,7 @@ function checkBody(endpoint: EndpointShape, value: unknown): unknown {
   return checked.data;
 }
 
-/** Sends only what the answer's schema names; everything else is left out. */
+/** Sends only the fields in the answer's schema and leaves out all others. */
 function presentAnswer(endpoint: EndpointShape, answer: AnyAnswer, asBytes: boolean): Outgoing {
   const checked = endpoint.answers[answer.status]?.safeParse(answer.body);
   if (!checked?.success) {

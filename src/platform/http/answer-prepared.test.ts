@@ -18,7 +18,7 @@ function answering(prepared: () => Prepared | PreparedStream): Partial<SampleOpt
   return { operations: { ...sampleOperations, readThing } };
 }
 
-/** Pieces from a generator that records how it ended. */
+/** Creates pieces from a generator that records how it ended. */
 function pieces(make: () => AsyncGenerator<Uint8Array>, etag: string | null = null) {
   const seen = { made: 0, ended: false };
   async function* watched() {
@@ -133,7 +133,7 @@ describe('a prepared answer in pieces', () => {
     await new Promise((resolve) => socket.once('data', resolve));
     socket.pause();
     let before = -1;
-    // Wait until the buffers of the connection are full.
+    // Wait until the connection's buffers are full.
     await expect
       .poll(
         () => {

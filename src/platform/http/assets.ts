@@ -3,7 +3,7 @@ import { Refusal } from '../refusal.ts';
 import type { PageAnswer } from './server-options.ts';
 
 export interface Asset {
-  /** Contains a hash of the content, so that it can be cached for ever. */
+  /** Contains a hash of the content, so clients may cache it for ever. */
   path: string;
   type: string;
   body: Buffer;

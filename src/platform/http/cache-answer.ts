@@ -6,15 +6,15 @@ import { abandonBody, isPieces, type Outgoing } from './message.ts';
 
 const ETAG_CHARACTERS = 27;
 
-/** Makes a strong ETag: the beginning of the SHA-256 of the sent bytes. */
+/** Makes a strong ETag from the beginning of the SHA-256 of the bytes. */
 export function etagOf(bytes: string | Uint8Array): string {
   return `"${hash('sha256', bytes, 'base64url').slice(0, ETAG_CHARACTERS)}"`;
 }
 
-/** Whether If-None-Match names this tag (weak comparison, RFC 9110 13.1.2). */
+/** Returns true if If-None-Match contains this tag (weak comparison, RFC 9110, 13.1.2). */
 export function matchesEtag(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
-  // Fast path: nearly every client sends back the one tag it got.
+  // Fast path: nearly every client sends back the single tag that it got.
   if (ifNoneMatch === etag) return true;
   if (ifNoneMatch.trim() === '*') return true;
   return ifNoneMatch.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag);
@@ -23,7 +23,7 @@ export function matchesEtag(ifNoneMatch: string | undefined, etag: string): bool
 export const PUBLIC_CACHE = 'public, max-age=1, stale-while-revalidate=5';
 const PRIVATE = 'private, no-store';
 
-/** Sets the caching headers, and answers 304 to a client that has this version. */
+/** Sets the caching headers. Answers 304 to a client that already has this version. */
 export function cacheAnswer(answer: Outgoing, cache: 'public' | 'private', ifNoneMatch: string | undefined): Outgoing {
   if (cache === 'private' || answer.status !== 200) {
     return { ...answer, headers: { ...answer.headers, 'cache-control': PRIVATE } };
@@ -44,14 +44,14 @@ function tagOf({ etag, body }: Outgoing): string | null {
   return isPieces(body) ? null : etagOf(body);
 }
 
-const WORTH_IT_BYTES = 1_024;
-/** 1 % larger than with the default level, in two thirds of the time. */
+const MIN_COMPRESS_BYTES = 1_024;
+/** Output is 1 % larger than at the default level, in two thirds of the time. */
 const LEVEL = 4;
-/** Compressible types. Pictures and fonts are compressed already. */
-const SHRINKS = /^(?:text\/|application\/(?:json|atom\+xml)|image\/svg)/;
+/** Types worth compressing. Pictures and fonts are compressed already. */
+const COMPRESSIBLE = /^(?:text\/|application\/(?:json|atom\+xml)|image\/svg)/;
 const gzipLater = promisify(gzip);
 
-/** Compresses an answer that allows it and is not compressed yet. The ETag becomes weak, because the bytes differ (RFC 9110 8.8.3.3). */
+/** Compresses an answer that allows it and is not compressed yet. Weakens the ETag, because the bytes differ (RFC 9110, 8.8.3.3). */
 export async function compressAnswer(
   outgoing: Outgoing,
   acceptEncoding: string | string[] | undefined,
@@ -59,9 +59,9 @@ export async function compressAnswer(
   const { status, headers, body, release } = outgoing;
   if (outgoing.compress !== true || status !== 200 || headers['content-encoding'] !== undefined || isPieces(body))
     return outgoing;
-  if (!SHRINKS.test(String(headers['content-type']))) return outgoing;
+  if (!COMPRESSIBLE.test(String(headers['content-type']))) return outgoing;
   const varied = { ...headers, vary: varyOf(headers['vary']) };
-  if (!acceptsGzip(String(acceptEncoding ?? '')) || Buffer.byteLength(body) < WORTH_IT_BYTES)
+  if (!acceptsGzip(String(acceptEncoding ?? '')) || Buffer.byteLength(body) < MIN_COMPRESS_BYTES)
     return { ...outgoing, headers: varied };
   const packed = await gzipLater(body, { level: LEVEL });
   release?.();

@@ -6,17 +6,17 @@ import type { PaymentHeaders } from './operation.ts';
 
 export const PAYMENT_HEADER_NAMES = ['x-payment', 'payment-signature', 'x-delivery-token', 'x-recovery-slip'] as const;
 
-/** Whether the request brings a proof, a token or a slip, valid or not. */
+/** Returns true if the request contains a payment proof, a token or a slip, valid or not. */
 export function bringsPayment(headers: IncomingHttpHeaders): boolean {
   return PAYMENT_HEADER_NAMES.some((name) => headers[name] !== undefined);
 }
 
-/** Every value of a header as sent. Node joins repeated ones with a comma, which would hide the repetition. */
+/** Returns every value of a header as sent. Node joins repeated headers with a comma, which would hide the repetition. */
 export function headerValues(rawHeaders: readonly string[], name: string): string[] {
   return rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === name);
 }
 
-/** Reads the payment headers; refuses more than one proof or token. */
+/** Reads the payment headers. Rejects more than one proof or token. */
 export function readPaymentHeaders(rawHeaders: readonly string[]): PaymentHeaders {
   const [v1, v2, tokens] = PAYMENT_HEADER_NAMES.map((name) => boundedValues(rawHeaders, name));
   const proofs = [...(v1 ?? []), ...(v2 ?? [])];
@@ -30,12 +30,12 @@ export function readPaymentHeaders(rawHeaders: readonly string[]): PaymentHeader
   return { v1: v1?.[0] ?? null, v2: v2?.[0] ?? null, deliveryToken: tokens?.[0] ?? null, ...readSlip(rawHeaders) };
 }
 
-/** Reads the recovery slip: the market's own record of a payment that it may have lost since. Every route that acts reads it. */
+/** Reads the recovery slip: the market's own record of a payment, which the market may have lost since. Any endpoint may receive one. */
 export function readSlip(rawHeaders: readonly string[]): Pick<PaymentHeaders, 'recoverySlip'> {
   return { recoverySlip: boundedValues(rawHeaders, 'x-recovery-slip')[0] ?? null };
 }
 
-/** Limits each value: a tool passes body fields on as headers, and the limit on headers has not counted those. */
+/** Limits the length of each value. MCP tools pass body fields on as headers, which the limit on headers has not counted. */
 function boundedValues(rawHeaders: readonly string[], name: string): string[] {
   const values = headerValues(rawHeaders, name);
   if (values.some((value) => value.length > HEADER_LIMIT_BYTES)) throw new Refusal('headers_too_large');
@@ -44,12 +44,12 @@ function boundedValues(rawHeaders: readonly string[], name: string): string[] {
 
 interface Identified<Caller> {
   caller: Caller | null;
-  /** As sent; set only where the operation checks it itself. */
+  /** Bearer as sent. Set only where the operation checks it itself. */
   bearer: string | null;
 }
 
 export interface Identification<Caller> {
-  /** True for a recovery or pairing code, which never belongs in Authorization. */
+  /** True for a recovery or pairing code, which does not belong in Authorization. */
   isCode(bearer: string): boolean;
   authenticate(bearer: string): Promise<Caller | null>;
   isMaintainer(caller: Caller): boolean;
@@ -57,7 +57,7 @@ export interface Identification<Caller> {
 
 export const BEARER = /^Bearer +([\x21-\x7e]+)$/i;
 
-/** Finds the caller as the route requires. `audit` and `public` never look at Authorization. */
+/** Identifies the caller as the route requires. `audit` and `public` routes never read Authorization. */
 export async function identifyCaller<Caller>(
   auth: Auth,
   from: { rawHeaders: readonly string[]; known?: Caller | undefined },
@@ -78,7 +78,7 @@ async function callerOf<Caller>(bearer: string | null, by: Identification<Caller
   return caller;
 }
 
-/** Reads the key from Authorization without checking it. Refuses a code there: its place is the body. */
+/** Reads the key from Authorization without checking it. Rejects a code there, because codes belong in the body. */
 export function readBearer(
   rawHeaders: readonly string[],
   { isCode }: Pick<Identification<never>, 'isCode'>,
@@ -92,7 +92,7 @@ export function readBearer(
   return token;
 }
 
-/** Sent with every answer, beside the request id. */
+/** Sent with every answer, besides the request id. */
 export const COMMON_HEADERS: Readonly<Record<string, string>> = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
@@ -103,10 +103,10 @@ export function commonHeaders(requestId: string): Record<string, string> {
 }
 
 /**
- * Includes the token, because an answer of bytes has no other place for it and the script that sent the request is its buyer. Includes the
- * date, because clients sign by the market's clock.
+ * Includes the token: an answer of bytes can carry it nowhere else, and the script that sent the request is the buyer. Includes the date,
+ * because clients sign by the market's clock.
  */
-const EXPOSED = [
+const EXPOSED_HEADERS = [
   'x-request-id',
   'date',
   'retry-after',
@@ -117,7 +117,7 @@ const EXPOSED = [
   'x-delivery-token',
 ].join(', ');
 
-const ACCEPTED = [
+const ACCEPTED_HEADERS = [
   'authorization',
   'content-type',
   'if-none-match',
@@ -131,43 +131,40 @@ const ACCEPTED = [
 
 const PREFLIGHT_SECONDS = 600;
 
-/** For answers that scripts of any origin may read. Cookies are never allowed: callers send their own key. */
+/** For answers that scripts of any origin may read. Cookies are never allowed, because callers send their own key. */
 export const CORS_HEADERS: Readonly<Record<string, string>> = {
   'access-control-allow-origin': '*',
-  'access-control-expose-headers': EXPOSED,
+  'access-control-expose-headers': EXPOSED_HEADERS,
 };
 
 export function preflightHeaders(methods: readonly string[]): Record<string, string> {
   return {
     'access-control-allow-origin': '*',
     'access-control-allow-methods': methods.join(', '),
-    'access-control-allow-headers': ACCEPTED,
+    'access-control-allow-headers': ACCEPTED_HEADERS,
     'access-control-max-age': String(PREFLIGHT_SECONDS),
   };
 }
 
 /** Parses a header of preferences: names in lower case, each with its weight from 0 to 1. */
-function wishesOf(header: string): ReadonlyMap<string, number> {
-  const wishes = new Map<string, number>();
+function parsePreferences(header: string): ReadonlyMap<string, number> {
+  const preferences = new Map<string, number>();
   for (const item of header.toLowerCase().split(',')) {
     const [name = '', ...parameters] = item.split(';').map((part) => part.trim());
     const weight = Number(parameters.find((parameter) => parameter.startsWith('q='))?.slice(2) ?? 1);
-    if (!wishes.has(name)) wishes.set(name, weight >= 0 && weight <= 1 ? weight : 0);
+    if (!preferences.has(name)) preferences.set(name, weight >= 0 && weight <= 1 ? weight : 0);
   }
-  return wishes;
+  return preferences;
 }
 
-/**
- * How much the client wants a media type, 0 to 1. The most specific matching range decides (RFC 9110, 12.5.1). Without an Accept header
- * every type gets 1.
- */
+/** Returns how much the client wants a media type, 0 to 1. The most specific range decides (RFC 9110, 12.5.1). Without Accept it is 1. */
 export function acceptQuality(accept: string | undefined, type: string): number {
   if (accept === undefined || accept.trim() === '') return 1;
-  const wishes = wishesOf(accept);
-  return wishes.get(type) ?? wishes.get(`${type.split('/')[0]}/*`) ?? wishes.get('*/*') ?? 0;
+  const preferences = parsePreferences(accept);
+  return preferences.get(type) ?? preferences.get(`${type.split('/')[0]}/*`) ?? preferences.get('*/*') ?? 0;
 }
 
-/** The offered type with the highest weight, the first of equals; null if the client accepts none. */
+/** Returns the offered type with the highest weight, the first among equals. Null if the client accepts none. */
 export function preferredType<Type extends string>(accept: string | undefined, offered: readonly Type[]): Type | null {
   let best: Type | null = null;
   let bestQuality = 0;
@@ -180,7 +177,7 @@ export function preferredType<Type extends string>(accept: string | undefined, o
   return best;
 }
 
-/** True if Accept names octet-stream with at least the weight of JSON. */
+/** Returns true if Accept names octet-stream with at least the weight of JSON. */
 export function wantsBytes(accept: string | undefined): boolean {
   if (accept === undefined || !accept.toLowerCase().includes('application/octet-stream')) return false;
   const bytes = acceptQuality(accept, 'application/octet-stream');
@@ -189,19 +186,19 @@ export function wantsBytes(accept: string | undefined): boolean {
 
 const MOST_REMEMBERED = 256;
 const LONGEST_REMEMBERED = 200;
-// Clients repeat the same few values, and the result depends on nothing else.
-const remembered = new Map<string, boolean>();
+// Cached by header value, because clients repeat the same few values.
+const gzipByHeader = new Map<string, boolean>();
 
-/** Whether the client wants gzip at least as much as plain bytes. Without the header it does not. */
+/** Returns true if the client wants gzip at least as much as plain bytes. False without the header. */
 export function acceptsGzip(acceptEncoding: string | undefined): boolean {
   if (acceptEncoding === undefined || acceptEncoding === '') return false;
-  const cached = remembered.get(acceptEncoding);
+  const cached = gzipByHeader.get(acceptEncoding);
   if (cached !== undefined) return cached;
-  const wishes = wishesOf(acceptEncoding);
-  const gzip = wishes.get('gzip') ?? wishes.get('x-gzip') ?? wishes.get('*') ?? 0;
-  const welcome = gzip > 0 && gzip >= (wishes.get('identity') ?? 0);
+  const preferences = parsePreferences(acceptEncoding);
+  const gzip = preferences.get('gzip') ?? preferences.get('x-gzip') ?? preferences.get('*') ?? 0;
+  const welcome = gzip > 0 && gzip >= (preferences.get('identity') ?? 0);
   if (acceptEncoding.length > LONGEST_REMEMBERED) return welcome;
-  if (remembered.size >= MOST_REMEMBERED) remembered.clear();
-  remembered.set(acceptEncoding, welcome);
+  if (gzipByHeader.size >= MOST_REMEMBERED) gzipByHeader.clear();
+  gzipByHeader.set(acceptEncoding, welcome);
   return welcome;
 }

@@ -59,7 +59,7 @@ it.each([
 });
 
 it.each([
-  // This machine and its neighbours.
+  // This machine and its neighbours, which must not be reached.
   ...['0.0.0.0', '0.1.2.3', '127.0.0.1', '127.255.255.255', '10.0.0.1', '172.16.0.1', '172.31.255.255', '192.168.1.1'],
   ...['169.254.169.254', '100.64.0.1', '100.127.255.255', '::', '::1', 'fe80::1', 'fe80::1%eth0', 'fc00::1', 'fd12::1'],
   // Documentation, benchmarks, multicast, reserved and broadcast.

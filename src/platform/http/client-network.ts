@@ -11,9 +11,9 @@ const NAMED_RANGES: Readonly<Record<string, readonly string[]>> = {
 export interface ClientNames {
   /** Whether that peer is trusted to name its client. */
   isProxy(address: string | undefined): boolean;
-  /** The client's counted network: the peer's, or the nearest one that trusted proxies name. */
+  /** Returns the client's counted network: the peer's own, or the nearest one that trusted proxies report. */
   of(request: AddressedRequest): string;
-  /** The same for a peer known to be a trusted proxy. */
+  /** Like `of`, for a peer that is known to be a trusted proxy. */
   ofForwarded(request: AddressedRequest): string;
 }
 
@@ -30,7 +30,7 @@ export function createClientNames(trusted: false | readonly string[]): ClientNam
   };
   const ofForwarded = ({ headers, socket }: AddressedRequest): string => {
     const hops = String(headers['x-forwarded-for'] ?? '').split(',');
-    // Starts at the nearest hop. The first that is not our proxy is the client; anybody may have written the hops before it.
+    // Start at the nearest hop. The first hop that is not our proxy is the client; anybody may have written the hops before it.
     for (let at = hops.length - 1; at >= 0; at -= 1) {
       const address = readAddress(hops[at]?.trim());
       // A proxy may forward any text as an address.
@@ -51,15 +51,15 @@ export function createClientNames(trusted: false | readonly string[]): ClientNam
 
 export type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** An address of the network, and how many of its leading bits count. */
+/** An address of the network, and the number of leading bits that count. */
 export type Subnet = readonly [Address, number];
 
 const CIDR = /^([^/]+)\/(0|[1-9]\d*)$/;
 
-/** Reads an address, or a network as in 203.0.113.0/24 or 2001:db8::/48; null for any other text. */
+/** Parses an address, or a network as in 203.0.113.0/24 or 2001:db8::/48. Null for any other text. */
 export function parseSubnet(text: string): Subnet | null {
   const [, address = text, length = isIPv4(text) ? '32' : '128'] = CIDR.exec(text) ?? [];
-  // The library alone would also accept 10.1/8 and 0x0a000000/8.
+  // The library would also accept 10.1/8 and 0x0a000000/8.
   if (isIP(address) === 0) return null;
   const cidr = `${address}/${length}`;
   return ipaddr.isValidCIDR(cidr) ? ipaddr.parseCIDR(cidr) : null;
@@ -69,14 +69,14 @@ export function isInSubnet(address: Address, [network, bits]: Subnet): boolean {
   return network.kind() === address.kind() && address.match(network, bits);
 }
 
-/** Null: not an address. Turns a mapped IPv4 address into IPv4 and drops a zone. */
+/** Returns null if the text is no address. Converts mapped IPv4 addresses to IPv4 and drops a zone. */
 function readAddress(text: string | undefined): Address | null {
   const plain = (text ?? '').replace(/%.*$/, '');
-  // The library alone would also accept 127.1 and 0x7f000001.
+  // The library would also accept 127.1 and 0x7f000001.
   return isIP(plain) === 0 ? null : ipaddr.process(plain);
 }
 
-/** The network that limits count: an IPv4 address, or the /64 of an IPv6 address. A mapped IPv4 address counts as IPv4. */
+/** Returns the network that limits count: an IPv4 address, or the /64 of an IPv6 address. A mapped IPv4 address counts as IPv4. */
 export function clientNetwork(text: string | undefined): string {
   const address = readAddress(text);
   return address === null ? 'unknown' : networkOf(address);
@@ -88,7 +88,7 @@ function networkOf(address: Address): string {
   return `${groups.join(':')}::/64`;
 }
 
-/** The wider networks that budgets also count: site (IPv4 /24, IPv6 /48) and supernet (IPv4 /16, IPv6 /32). */
+/** Wider networks that budgets also count: site (IPv4 /24, IPv6 /48) and supernet (IPv4 /16, IPv6 /32). */
 export interface NetworkLevels {
   site: string;
   supernet: string;
@@ -96,7 +96,7 @@ export interface NetworkLevels {
 
 const LOOPBACK_V6 = '0:0:0:0::/64';
 
-/** Takes a result of `clientNetwork`. On loopback, and for an unknown address, each network is its own site and supernet. */
+/** Takes a result of `clientNetwork`. A loopback or unknown address is its own site and supernet. */
 export function networkLevels(counted: string): NetworkLevels {
   const [a, b, c] = counted.split(/[.:]/);
   const isLocal = counted === LOOPBACK_V6 || counted.startsWith('127.');
@@ -105,15 +105,15 @@ export function networkLevels(counted: string): NetworkLevels {
   return { site: counted, supernet: counted };
 }
 
-/** All IPv6 addresses assigned to the public. */
-const GIVEN_OUT = ipaddr.IPv6.parseCIDR('2000::/3');
+/** All public IPv6 addresses. */
+const ALLOCATED_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3');
 
-/** Whether this address may be asked for documents of strangers: not this machine, not its neighbours. */
+/** Returns true if documents of strangers may be fetched from this address. False for this machine and its neighbours. */
 export function isPublicAddress(text: string): boolean {
-  // An address with a zone is a neighbour's.
+  // An address with a zone belongs to a neighbour.
   if (isIP(text) === 0 || text.includes('%')) return false;
   const address = ipaddr.parse(text);
-  if (address instanceof ipaddr.IPv6 && !address.match(GIVEN_OUT)) return false;
-  // Embedded IPv4 (mapped, NAT64, 6to4) has a range of its own.
+  if (address instanceof ipaddr.IPv6 && !address.match(ALLOCATED_IPV6)) return false;
+  // Addresses with embedded IPv4 (mapped, NAT64, 6to4) have ranges of their own.
   return address.range() === 'unicast';
 }

@@ -156,7 +156,7 @@ describe('errors', () => {
     expect(answer.statusCode).toBe(402);
     expect(answer.headers['payment-required']).toBe('abc');
     expect(answer.headers['access-control-expose-headers']).toContain('payment-required');
-    // An answer of bytes has no other place for the token.
+    // An answer of bytes can carry the token nowhere else.
     expect(answer.headers['access-control-expose-headers']).toContain('x-delivery-token');
     expect(answer.headers['access-control-expose-headers']).toMatch(/(?:^|, )date(?:,|$)/);
     expect(answer.json()).toMatchObject({

@@ -46,17 +46,17 @@ import type { Endpoints, ServerOptions } from './server-options.ts';
 
 export interface HttpServer {
   listen(at: { host: string; port: number }): Promise<{ url: string; port: number }>;
-  /** Stops accepting, lets requests in flight finish for that long, then cuts the rest. */
+  /** Stops accepting connections, gives requests in flight `drainMs` to finish, then cuts the rest. */
   close(options: { drainMs: number }): Promise<void>;
-  /** A request without a socket, for tests. */
+  /** Runs a request without a socket, for tests. */
   inject(request: InjectOptions | string): Promise<LightMyRequestResponse>;
-  /** Reads answered from memory; the access log has no line for each of them. */
+  /** Counts of reads answered from memory, which have no line of their own in the access log. */
   readCounts(): readonly Readonly<ReadCount>[];
   /** Open sockets, requests in flight, and refusals by rule. */
   admission(): AdmissionFacts;
 }
 
-/** Serves a table of endpoints and a few pages over HTTP. Contains no business rules: by itself it refuses only malformed requests. */
+/** Serves a table of endpoints and a few pages over HTTP. Contains no business rules; by itself it rejects only malformed requests. */
 export function createHttpServer<E extends Endpoints, Context, Caller>(
   options: ServerOptions<E, Context, Caller>,
 ): HttpServer {
@@ -64,11 +64,11 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
   const guard = createSecretGuard(options.secretPrefixes);
   const admission = createAdmission({
     ...{ clock, log, trustProxy: options.trustProxy, bounds: options.bounds },
-    sayTooSlow: (socket) => answerUnparsed(options, new Refusal('request_timeout'), socket),
+    sendTimeout: (socket) => answerUnparsed(options, new Refusal('request_timeout'), socket),
   });
   const { clientOf } = admission;
   const flights = createInFlightAnswers();
-  const begin = createBegin(options, admission, flights);
+  const begin = createBeginExchange(options, admission, flights);
   const routes = allRoutes(options, guard);
   const allowedAt = createRouteTable(routes);
   const counts = createReadCounts({ clock, log });
@@ -92,7 +92,7 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
     },
     onRouterError: (error, request, reply) => fail(faultOfHead(request.raw, guard) ?? error, request, reply),
   });
-  dateAnswers(app, clock);
+  setDateHeader(app, clock);
   app.addHook('onRequest', async (request, reply) => {
     begin(request, reply);
     const refusal = admission.refusalOf(request.raw);
@@ -121,26 +121,26 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
     readCounts: counts.list,
     admission: admission.facts,
     close: ({ drainMs }) => {
-      // From now on every answer closes its connection.
+      // From here on, every answer closes its connection.
       closing ??= closeServer(app, flights, { clock, drainMs }).then(counts.close);
       return closing;
     },
   };
 }
 
-/** Sets Date by the clock that checks clients' signatures, not by the library's own. */
-function dateAnswers(app: FastifyInstance, clock: Clock): void {
+/** Sets the Date header from the clock that checks clients' signatures, not from the library's own. */
+function setDateHeader(app: FastifyInstance, clock: Clock): void {
   app.addHook('onSend', (_, reply, payload, done) => {
     reply.raw.setHeader('Date', new Date(clock.now()).toUTCString());
     done(null, payload);
   });
 }
 
-/** Idempotent: returns a request's exchange and sets the headers that every answer has. */
-function createBegin({ clock, log }: AnswerContext, admission: Admission, flights: InFlightAnswers) {
+/** Creates the function that returns a request's exchange and sets the headers of every answer. Safe to call again. */
+function createBeginExchange({ clock, log }: AnswerContext, admission: Admission, flights: InFlightAnswers) {
   const beginExchange = createExchanges({
     ...{ clock, log, flights, leave: admission.leave },
-    // Needed because a refused tool call is HTTP 200.
+    // Needed because a refused MCP tool call is answered with status 200.
     refused: (request, reason) => reason === 'key_invalid' && admission.distrust(request),
   });
   return (request: FastifyRequest, reply: FastifyReply): Exchange => {
@@ -151,7 +151,7 @@ function createBegin({ clock, log }: AnswerContext, admission: Admission, flight
   };
 }
 
-/** Answers a client whose request could not be parsed. */
+/** Answers a client whose request Node could not parse. */
 function answerUnparsed({ clock, log, random, docsUrl }: AnswerContext, refusal: Refusal, socket: Socket): void {
   const requestId = random.uuid();
   log.info('request', { request_id: requestId, route: 'none', status: refusal.row.status, reason: refusal.reason });
@@ -227,20 +227,20 @@ declare module 'fastify' {
 // Above our own limit, so that most oversized heads get our full problem document.
 const PARSER_HEADER_BYTES = 24_576;
 const REQUEST_TIMEOUT_MS = 30_000;
-// Longer than any handler takes: payments wait about 20 s for others.
+// Longer than any handler takes. Payments wait about 20 s for other services.
 const SILENT_SOCKET_MS = 120_000;
 const LONGEST_PARAMETER = 200;
 
 interface AppOptions {
   random: Random;
   admission: Admission;
-  /** Called first; fastify gets what it does not answer. */
+  /** Called first. fastify gets the requests that it does not answer. */
   fromMemory: AnswerFromMemory;
   onUnparsed(error: NodeJS.ErrnoException, socket: Socket): void;
   onRouterError(error: Error, request: FastifyRequest, reply: FastifyReply): void;
 }
 
-/** Creates fastify without its guesses: no coercion, content sniffing, own JSON parser or client request ids. */
+/** Creates fastify without its guesses: no coercion, content sniffing, own JSON parser or request ids from clients. */
 function createApp(options: AppOptions): FastifyInstance {
   const app = fastify({
     logger: false,
@@ -248,7 +248,7 @@ function createApp(options: AppOptions): FastifyInstance {
     exposeHeadRoutes: false,
     requestIdHeader: false,
     genReqId: () => options.random.uuid(),
-    // While draining, requests on open connections are served; their answers close them.
+    // While draining, serve requests on open connections; the answers close them.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: LONGEST_PARAMETER, querystringParser: () => ({}) },
@@ -259,8 +259,8 @@ function createApp(options: AppOptions): FastifyInstance {
   // Node never starts a body that was not announced, so the content parser must not wait for its end.
   app.addHook('preParsing', (request, _reply, payload, done) => {
     const { 'content-type': type, 'content-length': length, 'transfer-encoding': coding } = request.headers;
-    const nothingComes = type !== undefined && length === undefined && coding === undefined;
-    done(null, nothingComes ? Readable.from([]) : payload);
+    const hasNoBody = type !== undefined && length === undefined && coding === undefined;
+    done(null, hasNoBody ? Readable.from([]) : payload);
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
@@ -277,13 +277,13 @@ function createNodeServer(
   const server = createAdmittedServer(admission, answer, {
     maxHeaderSize: PARSER_HEADER_BYTES,
     requestTimeout: REQUEST_TIMEOUT_MS,
-    // We answer this with a problem.
+    // We answer a missing Host header ourselves, with a problem document.
     requireHostHeader: false,
-    // Most requests have no body, and preparing to read one costs a tenth of an answer from memory.
+    // Most requests have no body, and preparing to read one would cost a tenth of an answer from memory.
     optimizeEmptyRequests: true,
   });
   server.setTimeout(SILENT_SOCKET_MS);
-  // Drops none silently; their bytes are limited instead.
+  // 0 keeps all headers instead of silently dropping some; their bytes are limited instead.
   server.maxHeadersCount = 0;
   return server;
 }

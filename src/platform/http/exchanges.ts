@@ -3,9 +3,9 @@ import type { FastifyInstance } from 'fastify';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 
-/** Answers begun and not yet sent. */
+/** Answers that have begun and are not fully sent. */
 export interface InFlightAnswers {
-  /** Counts the answer until it is written or the client has gone; then runs `ended`. The returned function stops counting earlier. */
+  /** Counts the answer until it is sent or the client is gone, then runs `ended`. The returned function stops counting earlier. */
   track(response: ServerResponse, ended?: () => void): () => void;
   idle(): Promise<void>;
 }
@@ -33,17 +33,17 @@ export function createInFlightAnswers(): InFlightAnswers {
 /** One request and its answer, from the first header to the last byte. */
 export interface Exchange {
   requestId: string;
-  /** Aborted if the client goes before it has its answer. */
+  /** Aborted if the client disconnects before it has its answer. */
   signal: AbortSignal;
   /** Written to the access log. */
   notes: Record<string, unknown>;
-  /** Runs once the last byte is written or the client has gone. */
+  /** Runs `run` once the last byte is sent or the client is gone. */
   atEnd(run: () => void): void;
-  /** The answer has no end: it no longer counts as in flight. Its log line still comes when it ends. */
+  /** Stops counting an endless answer as in flight. Its log line is still written when it ends. */
   leave(): void;
 }
 
-/** Idempotent: a request always has the same exchange. */
+/** Returns the exchange of a request, always the same one. */
 export type BeginExchange = (
   request: IncomingMessage,
   response: ServerResponse,
@@ -55,7 +55,7 @@ export interface ExchangesOptions {
   clock: Clock;
   log: Log;
   flights: InFlightAnswers;
-  /** Called for answers without an end. */
+  /** Called for endless answers. */
   leave(request: IncomingMessage): void;
   /** Called with the reason of each refusal. */
   refused(request: IncomingMessage, reason: unknown): void;
@@ -93,10 +93,10 @@ export function createExchanges({ clock, log, flights, leave, refused }: Exchang
   };
 }
 
-/** Time for the last bytes once nothing is in flight. */
+/** Time to send the last bytes once no answer is in flight. */
 const FLUSH_MS = 250;
 
-/** Stops accepting, waits for answers in flight, then cuts the rest. */
+/** Stops accepting connections, waits for answers in flight, then cuts the rest. */
 export async function closeServer(
   app: FastifyInstance,
   flights: Pick<InFlightAnswers, 'idle'>,
@@ -105,7 +105,7 @@ export async function closeServer(
   const { clock, drainMs } = options;
   const { server } = app;
   const closeIdle = server.closeIdleConnections.bind(server);
-  // Node calls a connection idle once its answer is handed over, even if a slow client is still reading it. So wait until all is written.
+  // Node calls a connection idle once its answer is handed over, even if a slow client is still reading. So wait until everything is sent.
   server.closeIdleConnections = () => undefined;
   const stop = new AbortController();
   let closed = false;

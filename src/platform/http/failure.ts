@@ -17,7 +17,7 @@ import type { RefusedPage, RefusedRequest } from './server-options.ts';
 interface ProblemContext {
   requestId: string;
   docsUrl: (reason: string) => string;
-  /** Set on routes that take payments or claims: every answer there says whether paying again is safe. */
+  /** Set on routes that take payments or claims. Each answer there says whether paying again is safe. */
   payment?: { proofSent: boolean };
 }
 
@@ -27,8 +27,8 @@ export interface ProblemAnswer {
   body: string;
 }
 
-/** Statuses of refusals that come before the ledger is read. */
-const UNLOOKED: ReadonlySet<number> = new Set([401, 429]);
+/** Statuses of refusals that are decided before the ledger is read. */
+const LEDGER_UNREAD: ReadonlySet<number> = new Set([401, 429]);
 
 /** Builds the problem document of a refusal. */
 export function buildProblem(refusal: Refusal, context: ProblemContext): ProblemAnswer {
@@ -36,9 +36,10 @@ export function buildProblem(refusal: Refusal, context: ProblemContext): Problem
   const detail = options.detail ?? row.title;
   const retryAfter =
     options.retryAfterSeconds === undefined ? undefined : Math.max(1, Math.ceil(options.retryAfterSeconds));
-  // The ledger was not read, so the sent proof or key may have a payment: unknown is never "safe".
-  const unlooked = context.payment && (context.payment.proofSent || row.status >= 500 || UNLOOKED.has(row.status));
-  const doNotPayAgain = options.doNotPayAgain ?? row.do_not_pay_again ?? unlooked;
+  // Without reading the ledger we cannot know whether the sent proof or key has a payment, so paying again is not safe.
+  const isPaymentUnknown =
+    context.payment && (context.payment.proofSent || row.status >= 500 || LEDGER_UNREAD.has(row.status));
+  const doNotPayAgain = options.doNotPayAgain ?? row.do_not_pay_again ?? isPaymentUnknown;
   const problem: Problem = {
     ...options.fields,
     type: context.docsUrl(reason),
@@ -68,14 +69,14 @@ export function buildProblem(refusal: Refusal, context: ProblemContext): Problem
   };
 }
 
-/** Maps a parser error of Node to a row of the error table. */
+/** Maps a parser error of Node to a refusal. */
 export function refuseUnparsed(code: string | undefined): Refusal {
   if (code === 'HPE_HEADER_OVERFLOW') return new Refusal('headers_too_large');
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new Refusal('request_timeout');
   return new Refusal('malformed_request', { detail: 'The request is not valid HTTP.' });
 }
 
-/** Formats a whole answer for a connection that has no request object yet. */
+/** Formats a complete answer for a connection that has no request object yet. */
 export function rawAnswer({ status, headers, body }: ProblemAnswer): string {
   const all = { ...headers, 'content-length': String(Buffer.byteLength(body)), connection: 'close' };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
@@ -84,7 +85,7 @@ export function rawAnswer({ status, headers, body }: ProblemAnswer): string {
 
 const LINGER_MS = 500;
 
-/** Sends a last answer and gives the client time to read it: closing at once with unread input would discard the answer. */
+/** Sends a last answer and gives the client time to read it. Closing at once with unread input would discard the answer. */
 export function endWith(socket: Socket, text: string, clock: Clock): void {
   // A `data` listener takes the bytes from Node's parser, which would fail on them again.
   socket.removeAllListeners('data').on('data', () => {});
@@ -95,7 +96,7 @@ export function endWith(socket: Socket, text: string, clock: Clock): void {
 
 type Issue = z.core.$ZodIssue;
 
-/** Turns schema issues into a refusal that names fields and never values. */
+/** Turns schema issues into a refusal that names fields but never values. */
 export function refuseIssues(issues: readonly Issue[], otherwise: 'invalid_fields' | 'invalid_query'): Refusal {
   const unknown = issues.flatMap((issue) =>
     issue.code === 'unrecognized_keys'
@@ -110,9 +111,9 @@ export function refuseIssues(issues: readonly Issue[], otherwise: 'invalid_field
     });
   }
   const errors = issues.map((issue) => ({ path: pathOf(issue.path), message: issue.message }));
-  const said = errors.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
+  const messages = errors.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
   return new Refusal(otherwise, {
-    detail: `Not acceptable: ${joinNames(said)}.${countErrors(errors)}`,
+    detail: `Not acceptable: ${joinNames(messages)}.${countErrors(errors)}`,
     errors: errors.slice(0, MOST_ERRORS),
   });
 }
@@ -127,9 +128,9 @@ const MOST_NAMED = 10;
 const LONGEST_NAME = 100;
 
 function joinNames(names: readonly string[]): string {
-  const different = [...new Set(names)];
-  const rest = different.length - MOST_NAMED;
-  return different.slice(0, MOST_NAMED).join('; ') + (rest > 0 ? `; and ${rest} more` : '');
+  const unique = [...new Set(names)];
+  const rest = unique.length - MOST_NAMED;
+  return unique.slice(0, MOST_NAMED).join('; ') + (rest > 0 ? `; and ${rest} more` : '');
 }
 
 function pathOf(path: readonly PropertyKey[]): string {
@@ -150,7 +151,7 @@ export function answerFailure(
   const { requestId, notes } = exchange;
   const { headers } = request;
   const { facts } = request.routeOptions.config;
-  // Without facts fastify found none of our routes, whatever it calls this place.
+  // Without facts, the request matched none of our routes, even if fastify reports one.
   const route = facts === undefined ? null : (request.routeOptions.url ?? null);
   const show = (refusal: Refusal): RefusedPage | null =>
     options.refusedPage?.(refusal, { accept: headers.accept, requestId, route }) ?? null;
@@ -169,7 +170,7 @@ export interface FailedRequest {
   facts?: RouteFacts | undefined;
 }
 
-/** Turns any thrown error into a problem. Only the log gets the details of a bug. `show`: how the refusal looks to a person. */
+/** Turns any thrown error into a problem. Details of a bug go only to the log. `show` renders the refusal for a person. */
 export function presentFailure(
   options: FailureOptions,
   error: unknown,
@@ -186,8 +187,7 @@ export function presentFailure(
     docsUrl: (reason) => options.docsUrl(reason),
     ...(facts?.payment || facts?.claim ? { payment: { proofSent: bringsPayment(sent) || facts.claim } } : {}),
   };
-  // Refusal fields that are not JSON are a bug too and must not leave in fastify's words. The same holds for a page that cannot be
-  // rendered.
+  // Refusal fields that are not JSON, or a page that cannot be rendered, are bugs too. fastify must not answer them in its own words.
   try {
     const problem = buildProblem(refusal, context);
     const { headers = {}, body = problem.body } = request.show?.(refusal) ?? {};
@@ -198,7 +198,7 @@ export function presentFailure(
   }
 }
 
-/** Turns a thrown error into a refusal and notes it for the log; null: it is a bug. */
+/** Turns a thrown error into a refusal and records its reason for the log. Null if the error is a bug. */
 export function expectFailure(
   { log, classifyError }: Pick<FailureOptions, 'log' | 'classifyError'>,
   error: unknown,
@@ -215,24 +215,26 @@ export function expectFailure(
   return refusal;
 }
 
-const BY_FRAMEWORK: Readonly<Record<string, Reason>> = {
+const FRAMEWORK_REASONS: Readonly<Record<string, Reason>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
   FST_ERR_MAX_PARAM_LENGTH: 'not_found',
 };
 
-/** Maps errors of fastify and Node to the error table; null: not one of them. */
+/** Maps errors of fastify and Node to refusals. Null for any other error. */
 function refuseFailure(error: unknown): Refusal | null {
   if (error instanceof Refusal) return error;
   const { code, statusCode } = fieldsOf(error);
-  const reason = BY_FRAMEWORK[code];
+  const reason = FRAMEWORK_REASONS[code];
   if (reason !== undefined) return new Refusal(reason);
   if (code === 'FST_ERR_BAD_URL') {
     return new Refusal('malformed_request', { detail: 'The address has malformed percent-encoding.' });
   }
-  // The client broke off or announced a wrong length while its body was read.
-  const byClient = code.startsWith('FST_ERR_CTP') || code === 'ECONNRESET' || code === 'ABORT_ERR';
-  return byClient && statusCode === 400 ? new Refusal('malformed_request', { detail: 'The body broke off.' }) : null;
+  // The client disconnected or announced a wrong length while its body was read.
+  const isClientFault = code.startsWith('FST_ERR_CTP') || code === 'ECONNRESET' || code === 'ABORT_ERR';
+  return isClientFault && statusCode === 400
+    ? new Refusal('malformed_request', { detail: 'The body broke off.' })
+    : null;
 }
 
 function fieldsOf(error: unknown): { code: string; statusCode: unknown } {
@@ -243,16 +245,16 @@ function fieldsOf(error: unknown): { code: string; statusCode: unknown } {
   };
 }
 
-/** Query cancelled, serialization failure, deadlock: nothing was done, and a retry may work. */
-const PASSING: ReadonlySet<string> = new Set(['57014', '40001', '40P01']);
+/** Query cancelled, serialization failure, deadlock. The database did nothing, and a retry may succeed. */
+const TRANSIENT: ReadonlySet<string> = new Set(['57014', '40001', '40P01']);
 const RETRY_SECONDS = 2;
 
 /**
- * Refusal for a database that is away or too slow, on a route with these reasons. A failed read about money must not look like "nothing was
- * paid". Null: another error.
+ * Returns the refusal for a database that is unavailable or too slow, chosen from the reasons of the route. A failed read about money must
+ * not look like "nothing was paid". Null for any other error.
  */
 export function refuseUnreadable(error: unknown, reasons: readonly Reason[]): Refusal | null {
-  if (!isUnavailable(error) && !PASSING.has(fieldsOf(error).code)) return null;
+  if (!isUnavailable(error) && !TRANSIENT.has(fieldsOf(error).code)) return null;
   const reason = reasons.includes('read_unavailable') ? 'read_unavailable' : 'unavailable';
   return new Refusal(reason, { retryAfterSeconds: RETRY_SECONDS });
 }

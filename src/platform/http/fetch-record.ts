@@ -10,7 +10,7 @@ export interface RecordRequest<Shape extends z.ZodType> {
   refuse(why: string, isSilent: boolean): Error;
 }
 
-/** Reads a public record of another site as hostile input, without a key or a cookie. Null if there is no such record. */
+/** Reads a public record of another site, without a key or a cookie, and treats it as hostile input. Null if there is no such record. */
 export async function fetchRecord<Shape extends z.ZodType>(
   url: string,
   { shape, isAbsent, refuse }: RecordRequest<Shape>,

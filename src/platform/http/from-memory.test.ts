@@ -7,7 +7,7 @@ const BODY = Buffer.from('{"quick":true}');
 const ETAG = etagOf(BODY);
 const HEAD = ['content-type', 'application/json; charset=utf-8', 'vary', 'accept-encoding'];
 
-/** Answers everything below /quick; `body` may be as long as a test needs. */
+/** Starts a server that answers everything below /quick with `body`, which may have any length. */
 async function listenQuick(body: Buffer = BODY, changed: Partial<SampleOptions> = {}) {
   const asked: MemoryRequest[] = [];
   let released = 0;

@@ -12,7 +12,7 @@ import type { MemoryAnswer, MemoryRequest, ReadFromMemory } from './operation.ts
 
 export interface ReadCount {
   route: string;
-  /** Answers with content since the start. */
+  /** Number of answers with content since the start. */
   answered: number;
   notModified: number;
 }
@@ -30,7 +30,7 @@ interface Counted extends ReadCount {
 
 const LINE_EVERY_MS = 60_000;
 
-/** Access log for reads that are faster than a log line: one line a minute, none if there were no reads. */
+/** Access log for reads that are faster than writing a line each: one line a minute, and none without reads. */
 export function createReadCounts({ clock, log }: { clock: Clock; log: Log }): ReadCounts {
   const counts = new Map<string, Counted>();
   const stop = new AbortController();
@@ -50,7 +50,7 @@ export function createReadCounts({ clock, log }: { clock: Clock; log: Log }): Re
   };
   const begin = (): void => {
     since = clock.now();
-    // After close() the line is written already.
+    // After close(), the line has already been written.
     void clock.sleep(LINE_EVERY_MS, stop.signal).then(() => stop.signal.aborted || write());
   };
   return {
@@ -79,21 +79,21 @@ export interface MemoryOptions {
   counts: ReadCounts;
   random: Random;
   log: Log;
-  /** Overloaded or closing: the framework path says so. */
+  /** True if the server is overloaded or closing. The framework then answers, so that the client learns the reason. */
   isBusy(request: IncomingMessage): boolean;
   clientOf(request: IncomingMessage): string;
   reads: MeasureReads;
 }
 
-/** Answers at once if possible; false: it did nothing. */
+/** Answers at once if possible. Returns false if it did nothing. */
 export type AnswerFromMemory = (request: IncomingMessage, response: ServerResponse) => boolean;
 
-/** Sent with all these answers: names and values alternate. */
-const FIXED = Object.entries({ ...COMMON_HEADERS, ...CORS_HEADERS, 'cache-control': PUBLIC_CACHE }).flat();
-/** Describe a body, so a 304 leaves them out. */
-const OF_BODY = new Set(['content-type', 'content-encoding']);
+/** Headers of all these answers, as alternating names and values. */
+const FIXED_HEADERS = Object.entries({ ...COMMON_HEADERS, ...CORS_HEADERS, 'cache-control': PUBLIC_CACHE }).flat();
+/** Headers that describe a body, so a 304 leaves them out. */
+const BODY_HEADERS = new Set(['content-type', 'content-encoding']);
 
-/** Answers GETs from memory before the framework sees them. Anything unusual is left to the framework. */
+/** Answers GETs from memory before the framework sees them. Leaves anything unusual to the framework. */
 export function createAnswerFromMemory(options: MemoryOptions): AnswerFromMemory {
   const { flights, counts, random } = options;
   return (request, response) => {
@@ -106,7 +106,7 @@ export function createAnswerFromMemory(options: MemoryOptions): AnswerFromMemory
     response.writeHead(status, headOf(answer, status, random.uuid()) as string[]);
     if (status === 304 || request.method === 'HEAD') response.end();
     else response.end(answer.body);
-    // Usually the kernel has taken everything by now, but not behind another answer or from a slow client.
+    // Usually the kernel has taken everything by now, except behind another answer or with a slow client.
     if (response.writableLength === 0) answer.release?.();
     else flights.track(response, answer.release);
     return true;
@@ -138,23 +138,23 @@ function readSafely({ read, log }: MemoryOptions, request: MemoryRequest): Memor
 }
 
 function headOf({ etag, head, body }: MemoryAnswer, status: 200 | 304, requestId: string): (string | number)[] {
-  const all: (string | number)[] = FIXED.slice();
+  const all: (string | number)[] = FIXED_HEADERS.slice();
   all.push('x-request-id', requestId, 'etag', etag);
   for (let at = 0; at + 1 < head.length; at += 2) {
     const name = head[at] ?? '';
-    if (status === 200 || !OF_BODY.has(name)) all.push(name, head[at + 1] ?? '');
+    if (status === 200 || !BODY_HEADERS.has(name)) all.push(name, head[at + 1] ?? '');
   }
   if (status === 200) all.push('content-length', body.byteLength);
   return all;
 }
 
-/** The part of a budget in milliseconds that is used here. */
+/** The methods used here of a budget in milliseconds. */
 export type ReadMeter = Pick<Budget, 'charge' | 'isSpent' | 'mayBeSpent'>;
 
-/** Nearly all answers from memory are faster. Only slower ones are charged to their client. */
+/** Nearly all answers from memory take less. Only slower ones are charged to their client. */
 const SLOW_MS = 1;
 
-/** Measures one read in this many and charges it for all: reading the clock twice costs much of a fast read. */
+/** One in this many reads is measured and charged for all, because reading the clock twice takes much of the time of a fast read. */
 const SAMPLE = 8;
 
 /** Charges slow reads to their clients. */
@@ -169,7 +169,7 @@ export function createMeasureReads(
   random: Pick<Random, 'int'>,
 ): MeasureReads {
   if (meter === undefined) return { isSpent: () => false, measure: (_request, read) => read() };
-  // Random, so that no client can tell which reads are measured. Not a security property.
+  // Random, so that no client can tell which reads are measured. Security does not depend on it.
   let state = random.int(2 ** 31);
   const isSampled = (): boolean => {
     state = (Math.imul(state, 1_103_515_245) + 12_345) | 0;

@@ -5,7 +5,7 @@ import type { SecretGuard } from '../secrets.ts';
 import { PAYMENT_HEADER_NAMES } from './caller-headers.ts';
 import { splitTarget, type Target } from './message.ts';
 
-/** Checks a request before its body is read; null: no fault. */
+/** Checks a request before its body is read. Returns a refusal, or null. */
 export function faultOfHead(request: IncomingMessage, guard: SecretGuard): Refusal | null {
   const { method, headers } = request;
   if (headBytes(request) > HEADER_LIMIT_BYTES) return new Refusal('headers_too_large');
@@ -26,7 +26,7 @@ export function faultOfHead(request: IncomingMessage, guard: SecretGuard): Refus
   return null;
 }
 
-/** Request line and headers as sent: `name: value` and a line end each. */
+/** Returns the size of request line and headers as sent, with `name: value` and a line end each. */
 function headBytes({ method, url, rawHeaders }: IncomingMessage): number {
   let bytes = (method?.length ?? 0) + (url?.length ?? 0) + ' HTTP/1.1  \r\n'.length;
   for (const text of rawHeaders) bytes += text.length + 2;
@@ -35,7 +35,7 @@ function headBytes({ method, url, rawHeaders }: IncomingMessage): number {
 
 const HOST = 'host';
 
-/** Node keeps the first Host header; a proxy in front may have used another one. */
+/** Counts Host headers. Node keeps the first; a proxy in front may have used another one. */
 function hostLines({ rawHeaders }: IncomingMessage): number {
   let lines = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -50,10 +50,7 @@ function carriesBody(headers: IncomingHttpHeaders): boolean {
   return headers['transfer-encoding'] !== undefined || (length !== undefined && Number(length) !== 0);
 }
 
-/**
- * Whether target or headers hold a secret. Authorization is skipped: where a route takes a key it is its place, and other routes do not
- * read it.
- */
+/** Returns true if the URL or headers contain a secret. Skips Authorization, where keys belong; routes without keys do not read it. */
 export function secretInHead(guard: SecretGuard, target: Target, rawHeaders: readonly string[]): boolean {
   return secretInTarget(guard, target) || secretInHeaders(guard, rawHeaders);
 }
@@ -61,10 +58,10 @@ export function secretInHead(guard: SecretGuard, target: Target, rawHeaders: rea
 function secretInTarget(guard: SecretGuard, { whole, query }: Target): boolean {
   if (whole.length < guard.shortest) return false;
   if (secretInPiece(guard, whole)) return true;
-  // Checks names and values of the query one by one: each may be base64 of a secret.
+  // Check names and values of the query one by one, because each may be base64 of a secret.
   for (let from = 0, at = 0; at <= query.length; at += 1) {
-    const ends = at === query.length || query[at] === '&' || query[at] === '=';
-    if (!ends) continue;
+    const isPieceEnd = at === query.length || query[at] === '&' || query[at] === '=';
+    if (!isPieceEnd) continue;
     if (at - from >= guard.shortest && secretInPiece(guard, query.slice(from, at))) return true;
     from = at + 1;
   }
@@ -88,15 +85,15 @@ function secretInHeaders(guard: SecretGuard, rawHeaders: readonly string[]): boo
 }
 
 /** Checks the parsed body, or its bytes if it could not be parsed. */
-export function guardBody(guard: SecretGuard, body: unknown, ownPlaces: readonly string[] | undefined): void {
+export function guardBody(guard: SecretGuard, body: unknown, secretFields: readonly string[] | undefined): void {
   const isLeaked =
-    body instanceof Uint8Array ? guard.inText(Buffer.from(body).toString('utf8')) : guard.inValue(body, ownPlaces);
+    body instanceof Uint8Array ? guard.inText(Buffer.from(body).toString('utf8')) : guard.inValue(body, secretFields);
   if (isLeaked) throw new Refusal('secret_in_payload');
 }
 
 /**
- * Looks for a secret in names and strings of a JSON value. Keeps a list instead of recursing: deep JSON would overflow the stack, and an
- * exception in front of the framework ends the process.
+ * Searches all strings and field names of a JSON value for a secret. Uses a list instead of recursion: deep JSON would overflow the stack,
+ * and an exception at this point would end the process.
  */
 export function secretInJson(guard: SecretGuard, json: unknown): boolean {
   const left: unknown[] = [json];
@@ -112,7 +109,7 @@ export function secretInJson(guard: SecretGuard, json: unknown): boolean {
   return false;
 }
 
-// Decodes as UTF-8, like readers of the address. A secret is ASCII, so malformed bytes around it do no harm.
+// Decodes as UTF-8, like programs that read the URL. A secret is ASCII, so malformed bytes around it do no harm.
 function percentDecoded(text: string): string {
   const bytes = text.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
   return Buffer.from(bytes, 'latin1').toString('utf8');

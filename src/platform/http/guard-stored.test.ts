@@ -13,7 +13,7 @@ const dressed = dressedSecret(PREFIXES);
 type Body = Readonly<Record<string, unknown>>;
 type Path = readonly (string | number)[];
 
-/** Paths of all strings in a body, at any depth. */
+/** Returns the paths of all strings in a body, at any depth. */
 function textsIn(value: unknown, path: Path = []): Path[] {
   if (typeof value === 'string') return [path];
   if (typeof value !== 'object' || value === null) return [];

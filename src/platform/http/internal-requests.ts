@@ -29,7 +29,7 @@ export function createInternalRequests<Caller>(
   };
 }
 
-/** Path and query of an internal request, as a client would send them. */
+/** Builds path and query of an internal request, as a client would send them. */
 export function targetOf({ route, params = {}, query = '' }: InternalRequest): Incoming['target'] {
   const pattern = route.slice(route.indexOf(' ') + 1);
   const path = pattern.includes(':')

@@ -22,7 +22,7 @@ test('slow reads are charged to the client that sent them, and quick ones to non
     const until = performance.now() + 3;
     while (performance.now() < until);
   };
-  // 900 ms in all, with one read in eight measured: the chance that none of 300 is measured is 10 to the power of -17.
+  // 900 ms in total, with one read in eight measured. The chance that none of 300 reads is measured is 10 to the power of -17.
   for (let time = 0; time < 300 && !reads.isSpent(slow); time += 1) reads.measure(slow, busy);
   expect([reads.isSpent(slow), reads.isSpent(other)]).toEqual([true, false]);
 });

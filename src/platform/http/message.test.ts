@@ -3,7 +3,7 @@ import { type Outgoing, readOutgoing } from './message.ts';
 
 const TEXT = 'Zwölf Körbe, 十二籠';
 const BYTES = Buffer.from(TEXT);
-// Cuts in the middle of a character.
+// Splits the text in the middle of a character.
 const PARTS = [BYTES.subarray(0, 3), BYTES.subarray(3)];
 
 async function* piecewise(fails: boolean): AsyncGenerator<Uint8Array> {

@@ -4,13 +4,13 @@ import { JsonFault, readJson } from './read-json.ts';
 
 export interface Target {
   path: string;
-  /** Without the question mark; empty if there is none. */
+  /** Without the question mark. Empty if there is none. */
   query: string;
   /** Path and query as sent. */
   whole: string;
 }
 
-/** Splits a request target as sent. The absolute form that proxies may send is cut to its path. */
+/** Splits a request target as sent. Reduces the absolute form, which proxies may send, to its path. */
 export function splitTarget(url: string): Target {
   const whole = url.startsWith('/') ? url : url.replace(/^[a-z]+:\/\/[^/?]*/i, '') || '/';
   const mark = whole.indexOf('?');
@@ -19,7 +19,7 @@ export function splitTarget(url: string): Target {
     : { path: whole.slice(0, mark), query: whole.slice(mark + 1), whole };
 }
 
-/** Decodes percent-encoding, and `+` as a space; null if malformed. */
+/** Decodes percent-encoding, and `+` as a space. Null if malformed. */
 export function decodeComponent(text: string): string | null {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
@@ -31,7 +31,7 @@ export function decodeComponent(text: string): string | null {
 const MAX_PARAMETERS = 100;
 const NUL = '\u0000';
 
-/** Parses form or query text; a repeated name is a fault. `refuse` builds the error. */
+/** Parses form or query text. A repeated name is an error, which `refuse` builds. */
 function readPairs(
   text: string,
   most: number,
@@ -53,7 +53,7 @@ function readPairs(
   return read;
 }
 
-/** Parses a query; a schema checks the values. */
+/** Parses a query. The caller's schema checks the values. */
 export function readQuery(query: string): Record<string, string> {
   return readPairs(query, MAX_PARAMETERS, (message, name) => {
     const path = name.slice(0, 100);
@@ -62,7 +62,7 @@ export function readQuery(query: string): Record<string, string> {
   });
 }
 
-/** Parses Cookie. A repeated name is left out: the server cannot tell which one is ours. */
+/** Parses Cookie. Leaves out a repeated name, because the server cannot tell which one is its own. */
 export function readCookies(header: string | undefined): Record<string, string> {
   const read: Record<string, string> = Object.create(null);
   if (header === undefined) return read;
@@ -78,7 +78,7 @@ export function readCookies(header: string | undefined): Record<string, string> 
   return read;
 }
 
-/** A request as routes get it: read in full, nothing checked yet. */
+/** A request as routes receive it: read in full, but not checked yet. */
 export interface Incoming {
   method: string;
   target: Target;
@@ -98,16 +98,16 @@ export type Pieces = AsyncIterable<Uint8Array>;
 /** An answer without the headers that every answer has. */
 export interface Outgoing {
   status: number;
-  /** A list only for headers sent more than once, such as Set-Cookie. */
+  /** A list is only for headers sent more than once, such as Set-Cookie. */
   headers: Record<string, string | string[]>;
   body: string | Uint8Array | Pieces;
-  /** Null: the answer has none. Omitted: made from the body where needed. */
+  /** Null: no ETag. Omitted: computed from the body where needed. */
   etag?: string | null;
   /** Called once, when the body is sent or dropped. */
   release?(): void;
-  /** Allows gzip: the body mixes no secret with text chosen by the client. */
+  /** Allows gzip. Only safe if the body mixes no secret with text that the client chose. */
   compress?: boolean;
-  /** Instead of a body: keeps the answer open and writes it through the listener. Not called for HEAD. */
+  /** Replaces the body: keeps the answer open and writes it through the listener. Not called for HEAD. */
   listen?(listener: Listener): void;
 }
 
@@ -119,11 +119,11 @@ export function isPieces(body: Outgoing['body']): body is Pieces {
 export function abandonBody({ body, release }: Outgoing): void {
   release?.();
   if (!isPieces(body)) return;
-  // The answer does not need this body, so errors of its cleanup are ignored.
+  // The answer does not need this body, so ignore errors of its cleanup.
   void (async () => body[Symbol.asyncIterator]().return?.())().catch(() => undefined);
 }
 
-/** Reads the answer of another route as text and releases its bytes. */
+/** Reads the answer of another route as text and releases the body. */
 export async function readOutgoing({ body, release }: Pick<Outgoing, 'body' | 'release'>): Promise<string> {
   try {
     if (typeof body === 'string') return body;
@@ -141,13 +141,13 @@ export function textOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
 }
 
-/** A client whose answer stays open. The answer's `release` is called when it goes. */
+/** A client whose answer stays open. The answer's `release` runs when the client is gone. */
 export interface Listener {
-  /** Writes without copying; many listeners may share the bytes. False: wait for `onceDrained`, or the memory fills. */
+  /** Writes without copying, so many listeners may share the bytes. If it returns false, wait for `onceDrained`, or memory fills up. */
   write(bytes: Uint8Array): boolean;
-  /** Runs once when the client has taken all that was written. */
+  /** Runs `run` once when the client has taken everything written so far. */
   onceDrained(run: () => void): void;
-  /** Writes the last bytes; the connection closes when they are taken. */
+  /** Writes the last bytes. The connection closes when the client has taken them. */
   end(bytes: Uint8Array): void;
   cut(): void;
 }
@@ -194,7 +194,7 @@ function isEncoded({ 'content-encoding': encoding = 'identity' }: BodyHeaders): 
   return encoding.trim().toLowerCase() !== 'identity';
 }
 
-/** In lower case; undefined for any other type. */
+/** Returns the media type in lower case. Undefined if it is neither JSON nor a form, or not in UTF-8. */
 function bodyTypeOf({ 'content-type': type = '' }: BodyHeaders): string | undefined {
   return BODY_TYPE.exec(type.trim())?.[1]?.toLowerCase();
 }

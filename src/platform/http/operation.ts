@@ -1,6 +1,6 @@
 import type { AnswerOf, BodyOf, EndpointShape, ParamsOf, QueryOf } from '../../contract/endpoint.ts';
 
-/** Payment headers as sent, undecoded. Never logged, never stored. */
+/** Payment headers as sent, undecoded. Must be neither logged nor stored. */
 export interface PaymentHeaders {
   /** X-PAYMENT. */
   v1: string | null;
@@ -18,31 +18,31 @@ type CallerOf<E extends EndpointShape, Caller> = E['auth'] extends 'key' | 'main
     ? Caller | null
     : null;
 
-/** Input of an operation, checked by the endpoint's schemas. */
+/** Input of an operation, after the endpoint's schemas checked it. */
 export interface Call<E extends EndpointShape, Caller> {
   params: ParamsOf<E>;
   query: QueryOf<E>;
   body: BodyOf<E>;
-  /** The JSON body as sent, before schemas changed it. */
+  /** The JSON body as sent, before the schemas changed it. */
   rawBody: unknown;
   caller: CallerOf<E, Caller>;
-  /** The bearer as sent; only for auth `staged_key`. */
+  /** The bearer as sent. Only for auth `staged_key`. */
   bearer: string | null;
   payment: PaymentHeaders;
-  /** Path and query as sent, for absolute resource URLs. */
+  /** Path and query as sent, used to build absolute resource URLs. */
   path: string;
-  /** The client prefers bytes over JSON (accept: application/octet-stream). */
+  /** True if the client prefers bytes over JSON (accept: application/octet-stream). */
   wantsBytes: boolean;
-  /** Used for prepared answers; all others are sent plain. */
+  /** Only prepared answers use it; all others are sent uncompressed. */
   acceptsGzip: boolean;
   requestId: string;
-  /** Client address by the configured proxy rule; IPv6 is cut to its /64. */
+  /** Client address by the configured proxy rule, with IPv6 cut to its /64. */
   clientNetwork: string;
-  /** Aborted when the client has gone. */
+  /** Aborted when the client is gone. */
   signal: AbortSignal;
 }
 
-/** Ready bytes for public reads. No schema checks them: the code that made them is responsible for their content. */
+/** Bytes ready to send for public reads. No schema checks them, so the code that makes them is responsible for their content. */
 export interface PreparedAnswer {
   status: 200;
   prepared: Prepared | PreparedStream;
@@ -59,40 +59,39 @@ export type ReadOperation<E extends EndpointShape, Context, Caller> = (
   call: Call<E, Caller>,
 ) => Promise<AnswerOf<E> | (E['cache'] extends 'public' ? PreparedAnswer : never)>;
 
-/** Bytes of a public read, ready to send. */
 export interface Prepared {
-  /** Strong, with quotes: names these bytes in this encoding. */
+  /** Strong, with quotes. Identifies these bytes in this encoding. */
   etag: string;
-  /** Names and values alternate: content-type, and content-encoding and vary where they apply. No length, ETag or caching. */
+  /** Alternating names and values: content-type, and content-encoding and vary where they apply. No length, ETag or caching. */
   head: readonly string[];
   body: Uint8Array;
-  /** Call once when the bytes are no longer needed: their memory may be overwritten. */
+  /** Call once when the bytes are no longer needed, because their memory may then be overwritten. */
   release?(): void;
 }
 
-/** The same for answers too long to hold at once: sent in pieces as fast as the client reads. ETag null: it has none. */
+/** Like `Prepared`, for answers too long to hold in memory. Sent in pieces as fast as the client reads. ETag null: there is none. */
 export interface PreparedStream {
   etag: string | null;
   head: readonly string[];
-  /** Each piece then belongs to the answer: its memory must not be overwritten. */
+  /** The answer owns each piece, so its memory must not be overwritten. */
   pieces: AsyncIterable<Uint8Array>;
 }
 
 /** A GET or HEAD with a valid head, without a body and without a misplaced secret. */
 export interface MemoryRequest {
-  /** Path and query as sent, from `/` on. */
+  /** Path and query as sent, starting with `/`. */
   target: string;
   accept: string | undefined;
   acceptsGzip: boolean;
-  /** Has an Authorization header. */
+  /** True if there is an Authorization header. */
   hasKey: boolean;
   network(): string;
 }
 
 export interface MemoryAnswer extends Prepared {
-  /** Name for the counts: the path's pattern, never with an id. */
+  /** Name under which the read is counted: the path's pattern, never with an id. */
   route: string;
 }
 
-/** Answers at once; null: the framework path answers. Must neither throw nor wait. */
+/** Answers at once, or returns null to let the framework answer. Must neither throw nor wait. */
 export type ReadFromMemory = (request: MemoryRequest) => MemoryAnswer | null;

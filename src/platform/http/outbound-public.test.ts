@@ -37,8 +37,8 @@ function sendJson(response: ServerResponse, value: unknown, type = 'application/
   response.writeHead(200, { 'content-type': type }).end(JSON.stringify(value));
 }
 
-/** As in production, except that the only server counts as public and speaks no TLS. */
-function means(changed: Partial<PublicNetwork> = {}): PublicNetwork {
+/** Like production, except that the only server counts as public and does not use TLS. */
+function testNetwork(changed: Partial<PublicNetwork> = {}): PublicNetwork {
   return {
     resolve: async (host) => {
       resolved.push(host);
@@ -61,7 +61,7 @@ async function whyOf(act: Promise<unknown>): Promise<string> {
   return 'none';
 }
 const read = (url = 'https://host.example/client.json', changed?: Partial<PublicNetwork>) =>
-  readPublicJson(url, createPublicFetch(means(changed)));
+  readPublicJson(url, createPublicFetch(testNetwork(changed)));
 
 test('a document is read from the address that was looked at, and nothing is sent along', async () => {
   expect(await read('https://host.example/client.json?v=1')).toEqual({ name: 'a document' });
@@ -177,7 +177,7 @@ describe('nothing that can be read is', () => {
     if (given !== null) answer = given;
     const never = given === null ? { resolve: () => new Promise<never>(() => {}) } : {};
     const url = 'https://host.example/client.json';
-    expect(await whyOf(readPublicJson(url, createPublicFetch(means(never)), 100))).toBe('timeout');
+    expect(await whyOf(readPublicJson(url, createPublicFetch(testNetwork(never)), 100))).toBe('timeout');
   });
 
   test('a document of the largest size is read, in a type of its own', async () => {

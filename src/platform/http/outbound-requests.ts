@@ -6,10 +6,10 @@ import { isPublicAddress } from './client-network.ts';
 
 export type OutboundWhy =
   | ('timeout' | 'unreachable' | 'redirect' | 'too_large' | 'not_json')
-  // Only for documents of strangers: an address that is not public and was not asked; another status than 200.
+  // Only when fetching documents of strangers. `address`: not a public address, so not requested. `status`: a status other than 200.
   | ('address' | 'status');
 
-/** Another server gave no readable answer. It may have acted all the same. */
+/** Thrown if another server gave no readable answer. It may have acted all the same. */
 export class OutboundFailure extends Error {
   override readonly name = 'OutboundFailure';
   readonly why: OutboundWhy;
@@ -21,15 +21,15 @@ export class OutboundFailure extends Error {
 }
 
 export interface AskOptions {
-  /** POSTed as JSON; null sends a GET. */
+  /** Sent as JSON by POST. Null sends a GET. */
   body: unknown;
-  /** For connection, headers and body together. */
+  /** Covers connection, headers and body together. */
   deadlineMs: number;
   maxBytes: number;
   headers?: Readonly<Record<string, string>>;
 }
 
-/** Sends one request without redirects and reads a bounded answer of any status. Throws OutboundFailure if it cannot be read. */
+/** Sends one request without following redirects, and reads a bounded answer of any status. Throws OutboundFailure if it is unreadable. */
 export async function askJson(url: string, options: AskOptions): Promise<{ status: number; json: unknown }> {
   const signal = AbortSignal.timeout(options.deadlineMs);
   const headers: Record<string, string> = { accept: 'application/json', ...options.headers };
@@ -72,7 +72,7 @@ async function readBoundedJson({ body }: Response, maxBytes: number): Promise<un
   }
 }
 
-/** Fetches a document from an address that a stranger named. */
+/** Fetches a document from a URL that a stranger supplied. */
 export type PublicFetch = (url: string, signal: AbortSignal) => Promise<Response>;
 
 interface ResolvedAddress {
@@ -91,7 +91,7 @@ export interface PublicNetwork {
   port: number;
 }
 
-const MACHINE: PublicNetwork = {
+const SYSTEM_NETWORK: PublicNetwork = {
   resolve: (host) => lookup(host, { all: true, verbatim: true }),
   isPublic: isPublicAddress,
   request: requestHttps,
@@ -99,14 +99,14 @@ const MACHINE: PublicNetwork = {
 };
 const DEADLINE_MS = 3_000;
 const LONGEST_ADDRESS = 2_000;
-const MOST_BYTES = 65_536;
+const MAX_BYTES = 65_536;
 const JSON_TYPE = /^application\/(?:[a-z0-9.-]+\+)?json[ \t]*(?:;|$)/i;
 
 /**
- * GETs by https on port 443 of a public host only. Checks every address the DNS gives and connects to one of those, so a DNS answer that
- * changes meanwhile has no effect. No redirects, kept connections or proxies.
+ * GETs over https from port 443 of a public host only. Checks every address that the DNS returns and connects to one of those, so a later
+ * change of the DNS answer has no effect. No redirects, reused connections or proxies.
  */
-export function createPublicFetch({ resolve, isPublic, request, port }: PublicNetwork = MACHINE): PublicFetch {
+export function createPublicFetch({ resolve, isPublic, request, port }: PublicNetwork = SYSTEM_NETWORK): PublicFetch {
   const resolvePublic = async (host: string) => {
     const addresses = await resolve(host);
     if (!addresses.every(({ address }) => isPublic(address))) throw new OutboundFailure('address');
@@ -141,7 +141,7 @@ export function createPublicFetch({ resolve, isPublic, request, port }: PublicNe
 
 export const fetchPublic = createPublicFetch();
 
-/** Refuses IP literals, which are no host names, and every port but the default, for which `port` is empty. */
+/** Rejects IP literals and every port but the default, for which `port` is empty. */
 function publicUrl(text: string): URL | null {
   const url = text.length > LONGEST_ADDRESS ? null : URL.parse(text);
   if (url === null || url.protocol !== 'https:' || url.port !== '') return null;
@@ -153,12 +153,12 @@ function publicUrl(text: string): URL | null {
 function toResponse(message: IncomingMessage): Response {
   const type = message.headers['content-type'];
   const chunks: AsyncIterable<Uint8Array> = message;
-  // A web stream, so that an answer reads the same as one of another fetch.
+  // Use a web stream, so that the answer reads the same as one of another fetch.
   const body = ReadableStream.from(chunks);
   return new Response(body, { headers: type === undefined ? {} : { 'content-type': type } });
 }
 
-/** Fetches a small JSON document in a short time. Throws OutboundFailure. */
+/** Fetches a small JSON document within a short time. Throws OutboundFailure. */
 export async function readPublicJson(
   url: string,
   fetchDocument: PublicFetch,
@@ -168,7 +168,7 @@ export async function readPublicJson(
   try {
     const response = await fetchDocument(url, signal);
     const why = faultOf(response);
-    if (why === null) return await readBoundedJson(response, MOST_BYTES);
+    if (why === null) return await readBoundedJson(response, MAX_BYTES);
     await response.body?.cancel();
     throw new OutboundFailure(why);
   } catch (error) {

@@ -131,7 +131,7 @@ describe('readJson', () => {
     expect(() => read(JSON.stringify(fields(1_001)))).toThrow(tooMany);
     expect(() => read(JSON.stringify({ a: Array.from({ length: 1_000 }, () => 1) }))).toThrow(tooMany);
     expect(() => read(JSON.stringify({ a: fields(500), b: [fields(500)] }))).toThrow(tooMany);
-    // Stops at the limit: what follows is not parsed.
+    // Stops at the limit, without parsing what follows.
     expect(() => read(`${JSON.stringify(fields(1_001)).slice(0, -1)}, nonsense`)).toThrow(tooMany);
   });
 });

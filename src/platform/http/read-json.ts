@@ -1,6 +1,6 @@
 import { BODY_DEPTH, BODY_MEMBERS } from '../../contract/vocabulary.ts';
 
-/** Why a body is not acceptable JSON, and where. Never contains a name or value of the body. */
+/** Why and where a body is not acceptable JSON. Never contains a name or value of the body. */
 export class JsonFault extends Error {
   override readonly name = 'JsonFault';
 }
@@ -9,12 +9,12 @@ const SPACE = /[ \n\r\t]*/y;
 const WORD = /true|false|null/y;
 const NUMBER = /-?[0-9][0-9.eE+-]*/y;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON.parse says what is wrong with them
-const UNLIKE_ITSELF = /[\\\u0000-\u001f]/;
+const ESCAPE_OR_CONTROL = /[\\\u0000-\u001f]/;
 const PLAIN_NUMBER = /^(?:0|[1-9][0-9]*)(?:\.[0-9]{1,6})?$/;
 
 /**
  * Parses JSON more strictly than JSON.parse: UTF-8 without a byte order mark, no repeated keys or `__proto__`, limited depth and size, and
- * numbers in plain spelling that a double holds exactly. The top value must be an object.
+ * only numbers in plain notation that a double holds exactly. The top value must be an object.
  */
 export function readJson(bytes: Uint8Array): Record<string, unknown> {
   let text: string;
@@ -54,7 +54,7 @@ class Reader {
     return new JsonFault(`Line ${line}, column ${at - lineAt + 1}: ${problem}.`);
   }
 
-  /** Consumes a match at the current position; null: no match. */
+  /** Consumes a match at the current position. Null: no match. */
   #take(pattern: RegExp): string | null {
     pattern.lastIndex = this.#at;
     const match = pattern.exec(this.#text)?.[0] ?? null;
@@ -62,7 +62,7 @@ class Reader {
     return match;
   }
 
-  /** Skips whitespace and returns the next character without consuming it; empty at the end. */
+  /** Skips whitespace and returns the next character without consuming it. Empty at the end. */
   #next(): string {
     this.#take(SPACE);
     return this.#text[this.#at] ?? '';
@@ -83,7 +83,7 @@ class Reader {
     this.#at += 1;
     for (let isFirst = true; this.#next() !== close; isFirst = false) {
       if (!isFirst && this.#take(/,/y) === null) throw this.#fault(`expected a comma or ${close}`);
-      // Later checks cost time for each member, so they are limited before there are many.
+      // Later checks take time for each member, so limit the number first.
       this.#members += 1;
       if (this.#members > BODY_MEMBERS) throw this.#fault(`more than ${BODY_MEMBERS} fields and items`);
       takeItem();
@@ -106,7 +106,7 @@ class Reader {
       const name = this.#string();
       if (name === '__proto__') throw this.#fault('a field of this name is not allowed', nameAt);
       if (Object.hasOwn(members, name)) {
-        // Names no field: escapes may have hidden a secret, since the guard has only seen the bytes.
+        // Name no field: escapes may have hidden a secret in it, since the guard has seen only the raw bytes.
         throw this.#fault('a field is given twice', nameAt);
       }
       if (this.#next() !== ':') throw this.#fault('expected a colon');
@@ -126,7 +126,7 @@ class Reader {
     }
     const spelled = this.#text.slice(this.#at, close + 1);
     try {
-      const text: string = UNLIKE_ITSELF.test(spelled) ? JSON.parse(spelled) : spelled.slice(1, -1);
+      const text: string = ESCAPE_OR_CONTROL.test(spelled) ? JSON.parse(spelled) : spelled.slice(1, -1);
       this.#at = close + 1;
       return text;
     } catch {

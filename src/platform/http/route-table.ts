@@ -4,13 +4,13 @@ import type { AnyPageRoute } from './server-options.ts';
 
 /** Facts about a route that hooks and error answers need. */
 export interface RouteFacts {
-  /** Scripts of any origin may read it. These routes never take cookies, so this reveals nothing that needs a key. */
+  /** True if scripts of any origin may read the route. Such routes never take cookies, so this reveals nothing that needs a key. */
   cors: boolean;
   payment: boolean;
-  /** The client says that money was sent. */
+  /** True if the client reports a payment that it has already made. */
   claim: boolean;
   unlimited: boolean;
-  /** Reasons of this endpoint, beyond those of every route. */
+  /** Reasons of this endpoint, in addition to those of every route. */
   errors: readonly Reason[];
 }
 
@@ -30,7 +30,7 @@ export interface AllowedMethod extends RouteFacts {
   method: string;
 }
 
-/** Returns the methods of a path, for 405 and OPTIONS; empty: no such path. */
+/** Returns the methods of a path, for 405 and OPTIONS. Empty if the path does not exist. */
 export function createRouteTable(
   routes: readonly { path: string; methods: readonly string[]; facts: RouteFacts }[],
 ): (path: string) => AllowedMethod[] {

@@ -25,7 +25,7 @@ export interface Route<Caller = unknown> {
   methods: string[];
   bodyLimit: number;
   facts: RouteFacts;
-  /** `caller`: known already to internal code; then Authorization is not read. */
+  /** If internal code passes the `caller`, Authorization is not read. */
   answer(incoming: Incoming, caller?: Caller): Promise<Outgoing>;
 }
 
@@ -46,7 +46,7 @@ export function routesOf<E extends Endpoints, Context, Caller>(
     callerId: (caller) => options.callerId(caller),
   };
   const endpoints = Object.entries<EndpointShape>(options.endpoints).map(([name, endpoint]) => {
-    // The options' mapped type has checked this pair; a loop over all of them loses the types.
+    // The options' mapped type has checked this pair, but a loop over all names loses the types.
     const typed = options.operations[name] as unknown as (
       context: Context,
       ...rest: Parameters<AnyOperation>
@@ -86,7 +86,7 @@ export function routeOfExtra<Caller>(extra: ExtraRoute): Route<Caller> {
   };
 }
 
-/** Adds the representations for people that some endpoints have. Internal requests still get the endpoint's own answer. */
+/** Adds the pages that some endpoints also have for people. Internal requests still get the endpoint's own answer. */
 export function addRepresentations<E extends Endpoints, Context, Caller>(
   routes: readonly Route<Caller>[],
   { endpoints, representations }: Pick<ServerOptions<E, Context, Caller>, 'endpoints' | 'representations'>,
@@ -101,8 +101,10 @@ export function addRepresentations<E extends Endpoints, Context, Caller>(
     }),
   );
   return routes.map((route) => {
-    const face = byRoute.get(`${route.methods[0]} ${route.path}`);
-    return face === undefined ? route : { ...route, answer: (incoming) => answerWith(route, face, incoming) };
+    const representation = byRoute.get(`${route.methods[0]} ${route.path}`);
+    return representation === undefined
+      ? route
+      : { ...route, answer: (incoming) => answerWith(route, representation, incoming) };
   });
 }
 
@@ -118,18 +120,18 @@ async function answerWith<Caller>(
 
 interface PageGuard {
   guard: SecretGuard;
-  /** Turns a thrown error into a refusal; null: it is a bug. */
+  /** Turns a thrown error into a refusal. Null if the error is a bug. */
   expect(error: unknown, incoming: Incoming): Refusal | null;
 }
 
-/** One year: changed content has another address. */
+/** One year, because changed content gets another URL. */
 const IMMUTABLE = 'public, max-age=31536000, immutable';
 
 async function answerPage(page: AnyPageRoute, incoming: Incoming, by: PageGuard): Promise<Outgoing> {
   const answer = await callHandler(page, incoming, by.guard).catch((error: unknown) =>
     presentRefusal(page, error, incoming, by),
   );
-  const plain = { ...answer, headers: lowerCased(answer.headers) };
+  const plain = { ...answer, headers: lowerCaseNames(answer.headers) };
   if (page.method === 'POST') return cacheAnswer(plain, 'private', undefined);
   const cache = page.cache ?? 'public';
   const cached = cacheAnswer(plain, cache === 'private' ? cache : 'public', incoming.headers['if-none-match']);
@@ -156,7 +158,7 @@ function readCall(incoming: Incoming): PageCall {
   };
 }
 
-/** The secret guard runs before any word about the form's fields. */
+/** Runs the secret guard before the form's fields are reported. */
 async function answerForm(page: FormPage, incoming: Incoming, guard: SecretGuard): Promise<PageAnswer> {
   const { headers, body } = incoming;
   let form: Record<string, string>;
@@ -172,13 +174,13 @@ async function answerForm(page: FormPage, incoming: Incoming, guard: SecretGuard
   return await page.handler({ ...readCall(incoming), form, sentFrom });
 }
 
-/** Shows a refusal in the page's own way. Bugs, and refusals of pages without one, are thrown on. */
+/** Renders a refusal as the page does. Rethrows bugs, and refusals of pages that cannot render them. */
 function presentRefusal(page: AnyPageRoute, error: unknown, incoming: Incoming, by: PageGuard): PageAnswer {
   const refusal = page.refused && by.expect(error, incoming);
   if (!refusal || page.refused === undefined) throw error;
   return page.refused(refusal);
 }
 
-function lowerCased(headers: Readonly<Record<string, string>>): Record<string, string> {
+function lowerCaseNames(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }

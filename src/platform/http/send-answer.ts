@@ -10,13 +10,13 @@ type With<Body> = Omit<Outgoing, 'body'> & { body: Body };
 export function sendAnswer(reply: FastifyReply, { status, headers, body }: With<string | Uint8Array>): FastifyReply {
   reply.code(status).headers(headers);
   if (status === 204 || status === 304) return reply.send();
-  // Sends bytes, because fastify adds a charset to text.
+  // Send bytes, because fastify would add a charset to text.
   return reply.send(
     typeof body === 'string' ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.byteLength),
   );
 }
 
-/** Sends any answer: a body at once, in pieces or as an open stream, and releases it afterwards. */
+/** Sends any answer: a whole body, pieces or an open stream. Releases it afterwards. */
 export async function sendOutgoing(
   reply: FastifyReply,
   outgoing: Outgoing,
@@ -33,11 +33,11 @@ export async function sendOutgoing(
     return reply.code(status).headers(headers).send();
   }
   const iterator = body[Symbol.asyncIterator]();
-  // Reads the first piece before the head is sent, so that an early error is answered normally.
+  // Read the first piece before sending the head, so that an early error gets a normal answer.
   const first = await iterator.next();
-  // Needed even if the client goes before the first piece: a generator that never started does not pass `return` on.
+  // Needed even if the client disconnects before the first piece, because a generator that never started does not pass `return` on.
   at.exchange.atEnd(() => void iterator.return?.().catch(() => undefined));
-  // Buffers one piece. fastify destroys the connection when the stream fails, and the stream when the connection closes.
+  // Buffer one piece. fastify destroys the connection when the stream fails, and the stream when the connection closes.
   const pieces = Readable.from(resumePieces(first, iterator, at), { highWaterMark: 1 });
   return reply.code(status).headers(headers).send(pieces);
 }
@@ -59,9 +59,9 @@ async function* resumePieces(
 type StreamOutgoing = Outgoing & Required<Pick<Outgoing, 'listen'>>;
 
 /**
- * Answers with a head and leaves the connection to the listener. The body ends with the connection: without length and chunks, all
- * listeners get the same bytes. The head leaves with the first of them. The server counts the answer as finished: it blocks neither other
- * requests nor a close.
+ * Answers with a head and leaves the connection to the listener. The body has neither length nor chunks and ends with the connection, so
+ * that all listeners can share the same bytes. The head is sent with the first bytes. The server counts the answer as finished: it delays
+ * neither other requests nor a close.
  */
 function sendStream(reply: FastifyReply, outgoing: StreamOutgoing, exchange: Exchange): FastifyReply {
   const { status, headers, listen, release } = outgoing;
@@ -78,13 +78,13 @@ function sendStream(reply: FastifyReply, outgoing: StreamOutgoing, exchange: Exc
   return reply;
 }
 
-/** Frees the head: it is not read again, and a browser's headers take as much memory as all the rest. */
+/** Frees the memory of the head, which is not read again. A browser's headers take as much memory as everything else of the connection. */
 function forgetHead(request: IncomingMessage): void {
   request.headers = {};
   request.rawHeaders = [];
 }
 
-/** One field only: there are thousands of these. */
+/** Has only one field, because there are thousands of these objects. */
 class StreamResponse implements Listener {
   readonly #response: ServerResponse;
 
@@ -92,13 +92,13 @@ class StreamResponse implements Listener {
     this.#response = response;
   }
 
-  /** Writing to a closed connection would raise an error that no code handles. */
-  #takes(): boolean {
+  /** False if the connection is closed. Writing to it would raise an error that no code handles. */
+  #isOpen(): boolean {
     return !this.#response.destroyed && !this.#response.writableEnded;
   }
 
   write(bytes: Uint8Array): boolean {
-    return this.#takes() && this.#response.write(bytes);
+    return this.#isOpen() && this.#response.write(bytes);
   }
 
   onceDrained(run: () => void): void {
@@ -106,7 +106,7 @@ class StreamResponse implements Listener {
   }
 
   end(bytes: Uint8Array): void {
-    if (this.#takes()) this.#response.end(bytes);
+    if (this.#isOpen()) this.#response.end(bytes);
   }
 
   cut(): void {

@@ -12,7 +12,7 @@ import type { ReadFromMemory, ReadOperation } from './operation.ts';
 
 export type Endpoints = Readonly<Record<string, EndpointShape>>;
 
-/** One operation for each endpoint; a missing one does not compile. */
+/** One operation per endpoint. A missing one does not compile. */
 export type Operations<E extends Endpoints, Context, Caller> = {
   readonly [Name in keyof E]: ReadOperation<E[Name], Context, Caller>;
 };
@@ -21,7 +21,7 @@ export interface PageCall {
   params: Readonly<Record<string, string>>;
   query: Readonly<Record<string, string>>;
   accept: string | undefined;
-  /** By name. A repeated one is left out: the server cannot tell which one is ours. */
+  /** Cookies by name. A repeated name is left out, because the server cannot tell which one is its own. */
   cookies: Readonly<Record<string, string>>;
   /** Path and query as sent. */
   path: string;
@@ -34,26 +34,26 @@ export interface PageAnswer {
   status: number;
   headers: Readonly<Record<string, string>>;
   body: string | Uint8Array;
-  /** Strong and quoted; omitted: made from the body. */
+  /** Strong and quoted. Omitted: computed from the body. */
   etag?: string;
-  /** Called once when the body is no longer needed: its memory may be overwritten. */
+  /** Called once when the body is no longer needed, because its memory may then be overwritten. */
   release?(): void;
 }
 
 interface AnyPage {
   path: string;
-  /** Served even when the server is full: probes must not fail under load. */
+  /** Served even when the server is full, because probes must not fail under load. */
   unlimited?: true;
-  /** For this site's own pages: scripts of other origins may not read it. */
+  /** For this site's own pages only: scripts of other origins may not read it. */
   ownOrigin?: true;
-  /** Renders a refusal; omitted: a problem document. */
+  /** Renders a refusal. Omitted: a problem document is sent. */
   refused?(refusal: Refusal): PageAnswer;
 }
 
-/** A page with a handler of its own. Guard and error answers are the same as for endpoints. */
+/** A page with its own handler. Guard and error answers are the same as for endpoints. */
 export interface Page extends AnyPage {
   method: 'GET';
-  /** Default: `public`. `immutable`: the address changes with the content. */
+  /** Default: `public`. `immutable`: the URL changes with the content. */
   cache?: 'public' | 'private' | 'immutable';
   handler(call: PageCall): PageAnswer | Promise<PageAnswer>;
 }
@@ -64,14 +64,13 @@ export function page(definition: Page): Page {
 
 export interface FormCall extends PageCall {
   form: Readonly<Record<string, string>>;
-  /** Sec-Fetch-Site and Origin: the page the form was sent from, as the browser says. */
+  /** Sec-Fetch-Site and Origin: where the form was sent from, according to the browser. */
   sentFrom: { site: string | undefined; origin: string | undefined };
 }
 
 /** Receives a form of a page. Never cached. */
 export interface FormPage extends AnyPage {
   method: 'POST';
-  /** Fields that may hold a secret. */
   secretFields: readonly string[];
   handler(call: FormCall): PageAnswer | Promise<PageAnswer>;
 }
@@ -82,70 +81,70 @@ export function formPage(definition: FormPage): FormPage {
 
 export type AnyPageRoute = Page | FormPage;
 
-/** Facts about a refused request that a page may show. Contains nothing the client sent but Accept. */
+/** Facts about a refused request that a page may show. Contains nothing from the client except Accept. */
 export interface RefusedRequest {
   accept: string | undefined;
   requestId: string;
-  /** The route's pattern; null: nothing is at that address. */
+  /** The route's pattern. Null: no route has that path. */
   route: string | null;
 }
 
-/** Replaces a problem's body. Status, caching and all other headers stay the problem's. */
+/** Replaces the body of a problem. Status, caching and other headers stay those of the problem. */
 export interface RefusedPage {
   headers: Readonly<Record<string, string>>;
   body: string;
 }
 
-/** Serves a public read in another format that the client asked for; null: the endpoint answers. */
+/** Serves a public read in another format that the client asked for. Null: the endpoint answers. */
 export type RepresentationHandler = (incoming: Incoming) => Promise<Outgoing | null>;
 
 export interface ServerOptions<E extends Endpoints, Context, Caller> {
   endpoints: E;
   operations: Operations<E, Context, Caller>;
   context: Context;
-  /** Finds the owner of a key; null: nobody. */
+  /** Finds the owner of a key. Null: nobody. */
   authenticate(bearer: string): Promise<Caller | null>;
   isMaintainer(caller: Caller): boolean;
-  /** The caller's id in the access log. */
+  /** Returns the id that represents the caller in the access log. */
   callerId(caller: Caller): bigint;
   log: Log;
   clock: Clock;
   random: Random;
-  /** URL of the page that explains a reason. */
+  /** Returns the URL of the page that explains a reason. */
   docsUrl(reason: string): string;
   /** Key prefixes for the secret guard: this site's and its sister site's. */
   secretPrefixes: readonly string[];
-  /** Proxies that may name the client's address; false: none. */
+  /** Proxies that may name the client's address. False: none. */
   trustProxy: false | string[];
   bounds?: Partial<Bounds>;
-  /** Maps other errors (such as a lost database) to a refusal, on a route with these reasons; null: a bug, answered 500. */
+  /** Maps other errors, such as a lost database, to a refusal with one of the route's reasons. Null: a bug, answered 500. */
   classifyError?(error: unknown, reasons: readonly Reason[]): Refusal | null;
-  /** Checks the raw body before its schema, for answers that a schema cannot give. */
+  /** Checks the raw body before its schema does, for refusals that a schema cannot give. */
   preSchema?: { readonly [Name in keyof E]?: (rawBody: unknown) => Refusal | null };
   pages?: readonly AnyPageRoute[];
-  /** Renders a refusal for people where the page has no `refused`; null: as a problem. */
+  /** Renders a refusal for people where the page has no `refused`. Null: a problem document is sent. */
   refusedPage?(refusal: Refusal, request: RefusedRequest): RefusedPage | null;
-  /** Pages for people at the addresses of read endpoints. */
+  /** Pages for people at the URLs of read endpoints. */
   representations?(inside: InternalRequests<Caller>): { readonly [Name in keyof E]?: RepresentationHandler };
   /** Other protocols on the same server. */
   extraRoutes?(inside: InternalRequests<Caller>): readonly ExtraRoute[];
   /** Called first for every GET and HEAD with a plain head. */
   fromMemory?: ReadFromMemory;
-  /** Budget of each network for reads from memory, in milliseconds; without budget left, the framework answers. */
+  /** Each network's budget for reads from memory, in milliseconds. Once it is used up, the framework answers. */
   readMs?: ReadMeter;
 }
 
 /**
- * A route that parses its own body, for another protocol on this server. Head, load and errors are handled as for every route; guarding the
- * body against secrets is its own duty.
+ * A route that parses its own body, for another protocol on this server. Head, load and errors are handled as for every route, but the
+ * route itself must check the body for secrets.
  */
 export interface ExtraRoute {
   method: 'GET' | 'POST' | 'DELETE';
   path: string;
   bodyLimit?: number;
-  /** For this site's own pages: scripts of other origins may not read it. */
+  /** For this site's own pages only: scripts of other origins may not read it. */
   ownOrigin?: true;
-  /** For a GET: also answers HEAD. */
+  /** Only for a GET: also answers HEAD. */
   withHead?: true;
   answer(incoming: Incoming): Promise<Outgoing>;
 }
@@ -153,23 +152,23 @@ export interface ExtraRoute {
 export interface InternalRequest {
   /** Method and pattern of the route, as in `POST /api/buy/:id`. */
   route: string;
-  /** By name; values as text, not encoded. */
+  /** Path parameters by name, not encoded. */
   params?: Readonly<Record<string, string>>;
-  /** Without the question mark, encoded. */
+  /** Encoded, without the question mark. */
   query?: string;
-  /** Lower-case names. */
+  /** Headers with lower-case names. */
   headers?: Readonly<Record<string, string>>;
-  /** JSON; omitted: no body. */
+  /** JSON. Omitted: no body. */
   body?: unknown;
 }
 
 export interface InternalRequests<Caller> {
   guard: SecretGuard;
   /**
-   * Answers as the route would, with refusals and failures. `from` is the outer request; the secret guard must have checked the input
+   * Answers as the route would, including refusals and failures. `from` is the outer request. The secret guard must have checked the input
    * already. `caller` replaces Authorization.
    */
   ask(request: InternalRequest, from: Incoming, caller?: Caller): Promise<Outgoing>;
-  /** Turns a thrown error into the problem that the route would answer, with its notes and log line. */
+  /** Turns a thrown error into the problem that the route would answer. Also writes its notes and log line. */
   refuse(error: unknown, from: Incoming): Outgoing;
 }

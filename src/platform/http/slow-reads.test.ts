@@ -37,7 +37,7 @@ async function listenLong(changed: Partial<SampleOptions> = {}) {
   return { ...sample, open: () => open(), asked, released: () => released };
 }
 
-/** A client that sends a request and stops reading. */
+/** Simulates a client that sends a request and stops reading. */
 async function askAndPause(port: number, path: string) {
   const client = await openSocket(port, get(path));
   await new Promise((resolve) => client.socket.once('data', resolve));

@@ -6,7 +6,7 @@ const HELLO = Buffer.from('hello ');
 const get = (path: string, method = 'GET') => `${method} ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
 const getOnce = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`;
 
-/** An extra route that says hello and then lets the test write to its listeners. */
+/** Starts a server with an extra route that says hello and then lets the test write to its listeners. */
 async function listenWithStream(changed: Partial<SampleOptions> = {}) {
   const listeners: Listener[] = [];
   let released = 0;

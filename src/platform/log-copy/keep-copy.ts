@@ -12,7 +12,7 @@ import { MEMORY_MS } from './watch-growth.ts';
 const POLL_MS = 200;
 const BATCH_SIZE = 500;
 const RECORD_EVERY_MS = 10_000;
-/** The copy may pause this long after its writer has died. */
+/** How long the copy may pause after its writer has died. */
 const RETRY_MS = 1_000;
 
 interface LogCopyContext {
@@ -21,9 +21,9 @@ interface LogCopyContext {
   log: Log;
   folder: string;
   host: string;
-  /** The newest id of the log, as far as this process knows. */
+  /** The newest event id of the log, as far as this process knows. */
   newestId(): bigint;
-  /** True while history is lost. Copying stops then, because the log does not hold what was public. */
+  /** True while history is lost. Copying then stops, because the log no longer holds all public events. */
   isLost(): boolean;
   /** Called if the log does not continue from the end of the copy. */
   onBreak(): Promise<void>;
@@ -32,38 +32,38 @@ interface LogCopyContext {
 export interface KeptCopy {
   start(): void;
   stop(): Promise<void>;
-  /** True if this process is the writer of its host. */
+  /** True if this process writes the copy of its host. */
   isWriter(): boolean;
   /** True if the last write failed. */
   isFailing(): boolean;
-  /** Process id of the writer of this host; null if there is none, or it is not known. */
+  /** Process id of the host's writer. Null if there is none or it is unknown. */
   writer(): number | null;
 }
 
-/** Copies the log to this host's folder. One process of a host writes; if it dies, another one takes over. */
+/** Copies the log to this host's folder. One process of a host writes; if it dies, another takes over. */
 export function keepLogCopy(context: LogCopyContext): KeptCopy {
   const { clock, log, folder } = context;
   const stopping = new AbortController();
   const { signal } = stopping;
   let running: Promise<void> | null = null;
-  let writing = false;
-  let failing = false;
+  let isWriting = false;
+  let isFailing = false;
   let writer: number | null = null;
 
   const write = async (): Promise<void> => {
     const copy = await openLogCopy(folder, () => clock.now());
-    writing = true;
+    isWriting = true;
     writer = process.pid;
     try {
       const round = createRounds(context, copy);
       while (!signal.aborted) {
         await round();
-        if (failing) log.info('log_copy_recovered');
-        failing = false;
+        if (isFailing) log.info('log_copy_recovered');
+        isFailing = false;
         await clock.sleep(POLL_MS, signal);
       }
     } finally {
-      writing = false;
+      isWriting = false;
       writer = null;
       await copy.close();
     }
@@ -86,9 +86,9 @@ export function keepLogCopy(context: LogCopyContext): KeptCopy {
         // Another process of the host is the writer. `watchGrowth` checks that the copy grows.
         if (error instanceof FolderInUse) writer = error.pid;
         else {
-          // Logs one line per outage. Others report that the database is away.
-          if (!failing && !isUnavailable(error)) log.error('log_copy_failed', { error });
-          failing = true;
+          // Log once per outage. Other code already reports an unavailable database.
+          if (!isFailing && !isUnavailable(error)) log.error('log_copy_failed', { error });
+          isFailing = true;
         }
       }
       await clock.sleep(RETRY_MS, signal);
@@ -102,20 +102,20 @@ export function keepLogCopy(context: LogCopyContext): KeptCopy {
       stopping.abort();
       await running;
     },
-    isWriter: () => writing,
-    isFailing: () => failing,
+    isWriter: () => isWriting,
+    isFailing: () => isFailing,
     writer: () => writer,
   };
 }
 
-/** Returns a function that copies what is new. */
+/** Returns a function that copies all new events. */
 function createRounds(context: LogCopyContext, copy: LogCopyWriter): () => Promise<void> {
   const { database, clock, host } = context;
   let recordedAt = 0;
 
   const reportBreak = async (at: bigint): Promise<void> => {
     await context.onBreak();
-    // The log holds the end of the copy, but what follows does not continue from it. No other check reports this.
+    // The log holds the end of the copy, but its next event does not continue from it. No other check reports this.
     if (!context.isLost()) throw new Error(`event ${at} of the log does not follow from the end of the copy`);
   };
   const copyNew = async (): Promise<void> => {

@@ -102,7 +102,7 @@ test('one file a day; those of more than 30 days ago go, and the newest never', 
   now = NOW + 31 * DAY_MS + 1;
   await copy.append(events.slice(2, 3));
   expect(await files()).toEqual(['2026-05-21.log', '2026-06-20.log']);
-  // With a clock that was set back, it writes to the newest file.
+  // With a clock that was set back, the copy still goes to the newest file.
   now = NOW;
   await copy.append(events.slice(3));
   await copy.close();

@@ -6,16 +6,16 @@ import { nullIfMissing } from '../data-folder.ts';
 const DAY_MS = 86_400_000;
 const KEPT_DAYS = 30;
 const NAME = /^\d{4}-\d{2}-\d{2}\.log$/;
-/** Must be longer than any event. */
+/** Must be larger than any event. */
 const TAIL_BYTES = 262_144;
 
-/** Returns the files of a copy, the oldest first. */
+/** Returns the files of a copy, oldest first. */
 async function filesOf(folder: string): Promise<string[]> {
   const names = (await readdir(folder).catch(nullIfMissing)) ?? [];
   return names.filter((name) => NAME.test(name)).sort();
 }
 
-/** Returns the last event of the copy in a folder; null if there is no whole event. Safe in any process, also while another one writes. */
+/** Returns the last event of the copy in a folder. Null if no event is complete. Any process may call it, even while another one writes. */
 export async function readLogEnd(folder: string): Promise<LogEnd | null> {
   for (const name of (await filesOf(folder)).reverse()) {
     const { end } = await readTail(join(folder, name));
@@ -26,11 +26,11 @@ export async function readLogEnd(folder: string): Promise<LogEnd | null> {
 
 interface Tail {
   end: LogEnd | null;
-  /** Offset after the last whole line. */
+  /** Offset after the last complete line. */
   upTo: number;
 }
 
-/** Reads a file up to its first damage: a crash may leave a torn line, zeros, or a line that does not continue the one before. */
+/** Reads a file up to its first damage. A crash may leave a torn line, zeros, or a line that does not continue the previous one. */
 async function readTail(path: string): Promise<Tail> {
   const file = await open(path, 'r');
   try {
@@ -52,16 +52,16 @@ async function readTail(path: string): Promise<Tail> {
   }
 }
 
-/** The only writer of a copy. */
+/** Writes a copy. Only one may exist at a time. */
 export interface LogCopyWriter {
-  /** Null while the copy is empty. */
+  /** The last event of the copy. Null while the copy is empty. */
   end(): LogEnd | null;
-  /** Appends events and syncs them to disk. Rejects if the file was deleted: open the copy again then. */
+  /** Appends events and syncs them to disk. Rejects if the file was deleted; then open the copy again. */
   append(events: readonly CopiedEvent[]): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Continues at the end of the copy and cuts off torn lines. Writes one file a day, and deletes files after 30 days. */
+/** Continues at the end of the copy after cutting off torn lines. Writes one file a day and deletes files after 30 days. */
 export async function openLogCopy(folder: string, now: () => number): Promise<LogCopyWriter> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   let end = await readLogEnd(folder);
@@ -84,7 +84,7 @@ export async function openLogCopy(folder: string, now: () => number): Promise<Lo
     append: async (events) => {
       const last = events.at(-1);
       if (last === undefined) return;
-      // A clock that was set back must not put new lines before old ones.
+      // If the clock was set back, new lines must still come after old ones.
       const names = await filesOf(folder);
       if (file !== null && !names.includes(file.name))
         throw new Error(`${join(folder, file.name)} was deleted or moved`);
@@ -106,7 +106,7 @@ function nameOf(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 10)}.log`;
 }
 
-/** Syncs the folder: a power cut could lose a new file name otherwise. */
+/** Syncs the folder. Otherwise a power failure could lose the name of a new file. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r');
   try {
@@ -116,7 +116,7 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-/** Keeps the newest file whatever its age: it says how far the log went. */
+/** Keeps the newest file at any age, because it shows how far the log went. */
 async function deleteOldFiles(folder: string, now: number): Promise<void> {
   const oldest = nameOf(now - KEPT_DAYS * DAY_MS);
   for (const name of (await filesOf(folder)).slice(0, -1)) {
@@ -124,7 +124,7 @@ async function deleteOldFiles(folder: string, now: number): Promise<void> {
   }
 }
 
-/** Returns the copy files at some paths. Each path is a file or a folder of them. */
+/** Returns the copy files at some paths. Each path is a file or a folder of files. */
 export async function filesAt(paths: readonly string[]): Promise<string[]> {
   const files: string[] = [];
   for (const path of paths) {
@@ -134,7 +134,7 @@ export async function filesAt(paths: readonly string[]): Promise<string[]> {
   return files;
 }
 
-/** Returns all events of some copy files in the order of their ids, each once. Throws if two files hold different events under one id. */
+/** Returns all events of some copy files, each once, in the order of their ids. Throws if two files hold different events under one id. */
 export async function readCopies(paths: readonly string[]): Promise<CopiedEvent[]> {
   const events = new Map<bigint, CopiedEvent>();
   for (const path of paths) {
@@ -155,13 +155,13 @@ export async function readCopies(paths: readonly string[]): Promise<CopiedEvent[
 
 export interface CopiedEvent {
   id: bigint;
-  /** Hash over the previous hash, the id as 8 bytes (big-endian) and the canonical bytes. */
+  /** Hash of the previous hash, the id as 8 bytes (big-endian) and the canonical bytes. */
   hash: Buffer;
-  /** One JSON object on one line. In the market: the RFC 8785 bytes of {actor, at, detail, kind}. */
+  /** One JSON object on one line. In the market these are the RFC 8785 bytes of {actor, at, detail, kind}. */
   canonical: Buffer;
 }
 
-/** The last event of a log: enough to tell whether another log holds the same. */
+/** The last event of a log: enough to tell whether another log holds the same event. */
 export type LogEnd = Pick<CopiedEvent, 'id' | 'hash'>;
 
 const LINE = /^([1-9]\d{0,18}) ([0-9a-f]{64}) (\{.*\})$/s;
@@ -170,21 +170,21 @@ function lineOf({ id, hash, canonical }: CopiedEvent): string {
   return `${id} ${hash.toString('hex')} ${canonical.toString('utf8')}\n`;
 }
 
-/** Returns null for a torn line, or one of another form. */
+/** Returns null for a torn or malformed line. */
 function readLine(line: string): CopiedEvent | null {
   const [, id, hash, canonical] = LINE.exec(line) ?? [];
   if (id === undefined || hash === undefined || canonical === undefined) return null;
   return { id: BigInt(id), hash: Buffer.from(hash, 'hex'), canonical: Buffer.from(canonical, 'utf8') };
 }
 
-/** Returns the running hash of the next event. */
+/** Returns the running hash after the next event. */
 export function hashAfter(before: LogEnd, { id, canonical }: Pick<CopiedEvent, 'id' | 'canonical'>): Buffer {
   const idBytes = Buffer.alloc(8);
   idBytes.writeBigInt64BE(id);
   return sha256(before.hash, idBytes, canonical);
 }
 
-/** Returns true if `next` may follow. Across a gap, which a recovery leaves in the ids, hashes cannot be compared. */
+/** Returns true if `next` may follow. After a recovery the ids have a gap, across which hashes cannot be compared. */
 export function isNextEvent(before: LogEnd | null, next: CopiedEvent): boolean {
   if (before === null) return true;
   if (next.id !== before.id + 1n) return next.id > before.id;

@@ -11,14 +11,13 @@ import { type KeptCopy, keepLogCopy } from './keep-copy.ts';
 import type { Losses } from './store.ts';
 import { type HistoryWatch, watchHistory } from './watch-history.ts';
 
-/** The folder of a host's copy of the log, and the name of that host in the database. */
 export interface LogCopyPlace {
   folder: string;
   host: string;
 }
 
 interface PlaceConfig {
-  /** Null: a folder in the data folder. */
+  /** Null: a folder inside the data folder. */
   logCopyDir: string | null;
   dataDir: string;
   /** Null: PostgreSQL in the data folder. */
@@ -29,7 +28,7 @@ export function logCopyFolder({ logCopyDir, dataDir }: Pick<PlaceConfig, 'logCop
   return logCopyDir ?? join(dataDir, 'log-copy');
 }
 
-/** Makes the folder and a name for the host, if they are missing. Warns if a restore would set the copy back together with the database. */
+/** Creates the folder and a name for the host if they are missing. Warns if a restore would set back the copy along with the database. */
 export async function openLogCopyPlace(
   config: PlaceConfig,
   { random, log, variable }: { random: Random; log: Log; variable: string },
@@ -49,11 +48,11 @@ async function isOnOneVolume(one: string, other: string): Promise<boolean> {
 
 const HOST = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\n$/;
 
-/** Reads or makes the name of the host. Processes that start at once agree on the first one. Replaces a file that a crash has torn. */
+/** Reads or creates the host's name. Processes that start together agree on the first name. Replaces a file that a crash has torn. */
 async function readHost(path: string, random: Random): Promise<string> {
   const existing = await readFile(path, 'utf8').catch(nullIfMissing);
   if (existing !== null && HOST.test(existing)) return existing.trim();
-  // Writes the file completely before it gets its name, so readers never see half of it.
+  // Write the whole file before it gets its name, so that readers never see half of it.
   const own = `${path}.${random.uuid()}`;
   await writeFile(own, `${random.uuid()}\n`, { mode: 0o600, flush: true });
   if (existing === null) await link(own, path).catch(ignoreExisting);
@@ -69,14 +68,13 @@ function ignoreExisting(error: unknown): void {
 export interface History<SiteLosses extends Losses>
   extends Pick<HistoryWatch<SiteLosses>, 'start' | 'isLost' | 'losses'> {
   stop(): Promise<void>;
-  /** For `/readyz`. */
   status(): HistoryStatus;
   facts(): HistoryFacts;
 }
 
 export interface HistoryStatus {
   history: 'lost' | 'whole';
-  /** `none`: nothing here would notice a database that went back. `behind`: the log has grown since then, the copy has not. */
+  /** `none`: nothing here would notice that the database was set back. `behind`: the log has grown, but the copy has not. */
   log_copy: 'kept' | 'behind' | 'none';
   log_copy_behind_since?: string;
 }
@@ -86,7 +84,7 @@ export interface HistoryFacts {
   remembers: boolean;
   writesCopy: boolean;
   copyFails: boolean;
-  /** Seconds for which the log has grown and the copy has not; 0: it grows. */
+  /** Seconds for which the log has grown and the copy has not. 0 if the copy is growing. */
   copyBehindSeconds: number;
 }
 
@@ -94,12 +92,12 @@ interface HistoryContext<SiteLosses extends Losses> {
   database: Database;
   clock: Clock;
   log: Log;
-  /** Null: this process keeps no copy. It only hears what others notice. */
+  /** Null: this process keeps no copy, and learns of losses only from other processes. */
   place: LogCopyPlace | null;
-  /** The newest id of the log, as far as this process knows. A process that does not know may return more. */
+  /** The newest event id of the log, as far as this process knows. A process that does not know may return a higher number. */
   newestId(): bigint;
   readLosses(queryable: Queryable): Promise<SiteLosses>;
-  /** The database holds another history. Read everything again. */
+  /** Called when the database holds another history, so everything must be read again. */
   onOtherHistory(): void;
 }
 
@@ -109,7 +107,7 @@ function secondsSince(since: number | null, clock: Clock): number {
 
 const NO_HOST = '00000000-0000-0000-0000-000000000000';
 
-/** Remembers the log of a site, and stops the site if the database no longer holds it. */
+/** Remembers the log of a site. Stops the site if the database no longer holds that log. */
 export function createHistory<SiteLosses extends Losses>(context: HistoryContext<SiteLosses>): History<SiteLosses> {
   const { database, place } = context;
   const where = place ?? { folder: null, host: NO_HOST };
@@ -125,7 +123,7 @@ export function createHistory<SiteLosses extends Losses>(context: HistoryContext
   return {
     start: async () => {
       await watch.start();
-      // Compares before a connection to a restarted or another server is used.
+      // Compare before anything uses a connection to a restarted or another server.
       database.onOtherServer(watch.compare);
       copy?.start();
     },
@@ -152,7 +150,7 @@ export function historyLost(): Refusal {
   return new Refusal('history_lost', { retryAfterSeconds: RETRY_SECONDS });
 }
 
-/** Translates a write that the database refused because history is lost, before this process has heard of it; null for other errors. */
+/** Converts the error of a write that the database rejected because history is lost, which this process may not know. Else null. */
 export function refuseLost(error: unknown): Refusal | null {
   return constraintOf(error)?.constraint === 'history_is_whole' ? historyLost() : null;
 }

@@ -2,22 +2,22 @@ import sql, { raw } from 'sql-template-tag';
 import type { Queryable, Tx } from '../database/database.ts';
 import type { CopiedEvent, LogEnd } from './log-copy.ts';
 
-// Each site with a log has these tables and columns: events, recoveries, history_losses, log_copies, id_floors.
+// Each site that has a log has these tables: events, recoveries, history_losses, log_copies, id_floors.
 
-/** The state of the log at the end of a copy. */
+/** State of the log at the position where a copy ends. */
 export interface LogAtEnd {
-  /** A server in recovery may lag, so it proves nothing. */
+  /** True if the server is in recovery. It may then lag, so it proves nothing. */
   inRecovery: boolean;
   /** 0 for an empty log. */
   newestId: bigint;
-  /** Hash of the event with the last id of the copy; null if there is none, or one older than the hashes. */
+  /** Hash of the event with the copy's last id. Null if there is no such event, or it is older than the hashes. */
   hash: Buffer | null;
-  /** True if a recovery left out the last id of the copy, so no event with it is missing. */
+  /** True if a recovery skipped the copy's last id, so no event with that id is missing. */
   leftOut: boolean;
   lostId: bigint | null;
 }
 
-/** One statement, so all of it is from one moment. */
+/** Reads everything in one statement, so that it is consistent. */
 export async function readLogAtEnd(queryable: Queryable, lastId: bigint): Promise<LogAtEnd> {
   const row = await queryable.one<{
     in_recovery: boolean;
@@ -39,7 +39,7 @@ export async function readLogAtEnd(queryable: Queryable, lastId: bigint): Promis
   };
 }
 
-/** Returns the newest copy end among the other hosts. */
+/** Returns the end of the newest copy among the other hosts. */
 export async function findOtherEnd(queryable: Queryable, host: string): Promise<LogEnd | null> {
   const row = await queryable.maybe<{ last_id: bigint; running_hash: Buffer }>(
     sql`select last_id, running_hash from log_copies where host <> ${host} order by last_id desc limit 1`,
@@ -53,14 +53,14 @@ export async function noteEnd(queryable: Queryable, host: string, end: LogEnd, n
     on conflict (host) do update set last_id = excluded.last_id, running_hash = excluded.running_hash, written_at = excluded.written_at`);
 }
 
-/** Reads events, the oldest first. Leaves out events older than the hashes: nothing proves that they are unchanged. */
+/** Reads events, oldest first. Leaves out events older than the hashes, because nothing proves that they are unchanged. */
 export async function readEventsToCopy(queryable: Queryable, afterId: bigint, limit: number): Promise<CopiedEvent[]> {
   return queryable.rows<CopiedEvent>(sql`
     select id, running_hash as hash, canonical from events
     where id > ${afterId} and running_hash is not null order by id limit ${limit}`);
 }
 
-/** Returns true if the log holds events that a copy with that end lacks. An empty copy begins with events numbered after `startsAfter`. */
+/** Returns true if the log holds events missing from a copy with that end. An empty copy starts with the events after `startsAfter`. */
 export async function lacksEvents(queryable: Queryable, end: LogEnd | null, startsAfter: Date): Promise<boolean> {
   const above = end === null ? sql`numbered_at >= ${startsAfter}` : sql`id > ${end.id}`;
   const { lacks } = await queryable.one<{ lacks: boolean }>(
@@ -69,14 +69,14 @@ export async function lacksEvents(queryable: Queryable, end: LogEnd | null, star
   return lacks;
 }
 
-/** Returns the id before the first event numbered after that time; null if there is none. */
+/** Returns the id before the first event numbered after that time. Null if there is none. */
 export async function findCopyStart(queryable: Queryable, after: Date): Promise<bigint | null> {
   const { id } = await queryable.one<{ id: bigint | null }>(sql`
     select min(id) - 1 as id from events where numbered_at >= ${after} and running_hash is not null`);
   return id;
 }
 
-/** Records a loss, which stops every process. Returns false if one is already recorded. */
+/** Records a loss, which stops every process. Returns false if a loss is already recorded. */
 export async function insertLoss(
   queryable: Queryable,
   loss: { copy: LogEnd; foundId: bigint; host: string; now: Date },
@@ -89,15 +89,15 @@ export async function insertLoss(
   return touched === 1;
 }
 
-/** Losses of a log. A site adds what else it needs. */
+/** Losses of a log. A site may add its own fields. */
 export interface Losses {
   /** Id of the loss that is not recovered yet. */
   open: bigint | null;
-  /** Counts losses and recoveries. A different number means a different history. */
+  /** Number of losses and recoveries. A change means that the history is different. */
   count: bigint;
 }
 
-/** Columns of `Losses` for the query of a site. */
+/** Columns of `Losses` in the query of a site. */
 export const lossColumns = sql`(select id from history_losses where recovered_by is null) as open,
       (select count(*) filter (where recovered_by is null) + count(*) from history_losses) + (select count(*) from recoveries) as count`;
 
@@ -110,7 +110,7 @@ export async function findLastAlike(queryable: Queryable, events: readonly LogEn
   return id;
 }
 
-/** Returns the highest id that a table has given out, according to its rows, its sequence and earlier recoveries. */
+/** Returns the highest id that a table has assigned, according to its rows, its sequence and earlier recoveries. */
 export async function findHighest(queryable: Queryable, table: string): Promise<bigint> {
   const { id } = await queryable.one<{ id: bigint }>(sql`
     select greatest(next_id(${table}, max(id)) - 1, pg_sequence_last_value(pg_get_serial_sequence(${table}, 'id'))) as id from ${raw(table)}`);

@@ -4,9 +4,9 @@ import type { Log } from '../log.ts';
 import type { LogEnd } from './log-copy.ts';
 import { lacksEvents } from './store.ts';
 
-/** Many times longer than a writer needs, or a new writer to take over. */
+/** Many times longer than a writer needs for an event, or a new writer to take over. */
 const BEHIND_AFTER_MS = 15_000;
-/** An empty copy begins this far back. */
+/** A new copy starts with events of this age. */
 export const MEMORY_MS = 30 * 86_400_000;
 
 interface GrowthContext {
@@ -14,18 +14,18 @@ interface GrowthContext {
   log: Log;
   /** Folder of this host's copy. */
   folder: string | null;
-  /** Process id of its writer; null if it is not known. */
+  /** Process id of the copy's writer. Null if unknown. */
   writer(): number | null;
 }
 
 export interface GrowthWatch {
   /** Compares the end of the copy with the log. Pass `isExpected` as false while history is lost or the server is a standby. */
   check(queryable: Queryable, end: LogEnd | null, isExpected: boolean): Promise<void>;
-  /** Since when the log has grown and the copy has not, in milliseconds since 1970; null if it grows. */
+  /** Since when the log has grown without the copy, in milliseconds since 1970. Null if the copy is growing. */
   behindSince(): number | null;
 }
 
-/** Notices a copy that no longer grows. Looks at the copy, not at its writer: the process with the lock may be stopped or broken. */
+/** Detects a copy that no longer grows. Checks the copy itself, because a process that holds the writer's lock may be stopped or broken. */
 export function watchGrowth({ clock, log, folder, writer }: GrowthContext): GrowthWatch {
   let stalled: { id: bigint; sinceMs: number } | null = null;
   let isBehind = false;

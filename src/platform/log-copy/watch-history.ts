@@ -8,22 +8,22 @@ import { findLastAlike, findOtherEnd, insertLoss, type LogAtEnd, type Losses, re
 import { watchGrowth } from './watch-growth.ts';
 
 const COMPARE_EVERY_MS = 10_000;
-/** Interval for reading losses that other processes recorded. */
+/** Interval at which losses that other processes recorded are read. */
 const READ_LOSSES_EVERY_MS = 1_000;
-/** Pause between two reads that must agree before anything stops. */
+/** Pause between two reads that must agree before anything is stopped. */
 const SECOND_READING_MS = 500;
 
 interface WatchContext<SiteLosses extends Losses> {
   database: Database;
   clock: Clock;
   log: Log;
-  /** Folder of this host's copy; null: it keeps none. */
+  /** Folder of this host's copy. Null: the host keeps none. */
   folder: string | null;
   host: string;
-  /** Process id of the writer of this host's copy; null if it is not known. */
+  /** Process id of the writer of this host's copy. Null if unknown. */
   writer(): number | null;
   readLosses(queryable: Queryable): Promise<SiteLosses>;
-  /** The database holds another history. Read everything again. */
+  /** Called when the database holds another history, so everything must be read again. */
   onOtherHistory(): void;
 }
 
@@ -31,30 +31,30 @@ export interface HistoryWatch<SiteLosses extends Losses> {
   /** Compares once before anything is served, then regularly. */
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** Compares now, on the connection passed if there is one. */
+  /** Compares now, on `queryable` if it is passed. */
   compare(queryable?: Queryable): Promise<void>;
-  /** While true, nothing is written and no buyer is asked to pay. */
+  /** While true, nothing may be written and no buyer may be asked to pay. */
   isLost(): boolean;
-  /** Losses as last read; null before the first comparison. */
+  /** Losses as last read. Null before the first comparison. */
   losses(): SiteLosses | null;
-  /** `none`: nothing remembers the earlier log, so a restore would go unnoticed. */
+  /** `none`: nothing remembers the earlier log, so nobody would notice a restore. */
   memory(): 'kept' | 'none';
-  /** Since when the log has grown and this host's copy has not, in milliseconds since 1970; null if it grows, or there is none. */
+  /** Since when the log has grown without this host's copy, in milliseconds since 1970. Null if the copy is growing or there is none. */
   behindSince(): number | null;
 }
 
-/** Notices if the database holds less than what was public, and then stops every process. */
+/** Detects that the database holds less than what was public, and then stops every process. */
 export function watchHistory<SiteLosses extends Losses>(context: WatchContext<SiteLosses>): HistoryWatch<SiteLosses> {
   const { database, clock, log, readLosses } = context;
   const stopping = new AbortController();
   const { signal } = stopping;
-  /** A loss that was found here, but not recorded for the others yet. */
-  let unwritten = false;
+  /** True while this process has found a loss that it has not yet recorded for the other processes. */
+  let hasUnrecordedLoss = false;
   let remembers: boolean | null = null;
   let lastLosses: SiteLosses | null = null;
   let running: Promise<void> | null = null;
   const growth = watchGrowth(context);
-  const isLost = (): boolean => unwritten || (lastLosses !== null && lastLosses.open !== null);
+  const isLost = (): boolean => hasUnrecordedLoss || (lastLosses !== null && lastLosses.open !== null);
 
   const updateLosses = (losses: SiteLosses): void => {
     const isOther = lastLosses !== null && losses.count !== lastLosses.count;
@@ -66,18 +66,18 @@ export function watchHistory<SiteLosses extends Losses>(context: WatchContext<Si
     const { loss, remembers: has, inRecovery } = await findLoss(context, { own, queryable });
     if (!has && remembers !== false) log.warn('log_copy_missing');
     remembers = has;
-    unwritten = loss !== null;
+    hasUnrecordedLoss = loss !== null;
     if (loss !== null) {
       const isFirst = await insertLoss(queryable, { ...loss, host: context.host, now: new Date(clock.now()) });
       if (isFirst) log.error('history_lost', { event_id: Number(loss.copy.id), count: Number(loss.foundId) });
-      unwritten = false;
+      hasUnrecordedLoss = false;
     }
     updateLosses(await readLosses(queryable));
     await growth.check(queryable, own, context.folder !== null && !inRecovery && !isLost());
   };
   const watch = async (): Promise<void> => {
     let comparedAt = clock.now();
-    let failing = false;
+    let isFailing = false;
     while (!signal.aborted) {
       await clock.sleep(READ_LOSSES_EVERY_MS, signal);
       if (signal.aborted) return;
@@ -87,10 +87,10 @@ export function watchHistory<SiteLosses extends Losses>(context: WatchContext<Si
         if (isDue) await compare();
         else updateLosses(await readLosses(database));
         if (isDue) comparedAt = clock.now();
-        failing = false;
+        isFailing = false;
       } catch (error) {
-        if (!failing && !isUnavailable(error)) log.error('history_comparison_failed', { error });
-        failing = true;
+        if (!isFailing && !isUnavailable(error)) log.error('history_comparison_failed', { error });
+        isFailing = true;
       }
     }
   };
@@ -111,7 +111,7 @@ export function watchHistory<SiteLosses extends Losses>(context: WatchContext<Si
   };
 }
 
-/** `loss` is null if nothing is missing, or that cannot be told. */
+/** `loss` is null if nothing is missing, or that cannot be decided. */
 async function findLoss(
   { clock, host }: Pick<WatchContext<Losses>, 'clock' | 'host'>,
   { own, queryable }: { own: LogEnd | null; queryable: Queryable },
@@ -119,7 +119,7 @@ async function findLoss(
   const copy = own ?? (await findOtherEnd(queryable, host));
   const first = await readLogAtEnd(queryable, copy?.id ?? 0n);
   const { inRecovery } = first;
-  // An empty log has nothing to remember.
+  // Without a copy, nothing is remembered. An empty log has nothing to remember.
   if (copy === null) return { loss: null, remembers: first.newestId === 0n, inRecovery };
   const nothing = { loss: null, remembers: true, inRecovery };
   if (first.lostId !== null || compareLog(copy, first) !== 'lost') return nothing;
@@ -129,8 +129,8 @@ async function findLoss(
 }
 
 /**
- * `same`: the log holds the end of the copy. `unknown`: there is nothing to compare, or the server is in recovery and may lag. `lost`: the
- * log lacks public events, or has others under their ids.
+ * `same`: the log holds the end of the copy. `unknown`: there is nothing to compare, or the server is in recovery and may lag. `lost`:
+ * public events are missing from the log, or other events have their ids.
  */
 type Comparison = 'same' | 'unknown' | 'lost';
 
@@ -143,7 +143,7 @@ export function compareLog(copy: LogEnd | null, log: LogAtEnd): Comparison {
 
 const COMPARED_AT_ONCE = 10_000;
 
-/** Returns the last shared id of copies and log, or `newest` if the copies continue the log. Throws if neither is certain. */
+/** Returns the last id that copies and log have in common, or `newest` if the copies continue the log. Throws if neither is certain. */
 export async function findLastCommonId(
   queryable: Queryable,
   copied: readonly CopiedEvent[],
@@ -157,7 +157,7 @@ export async function findLastCommonId(
       throw new CommandRefused(`the copies are damaged: event ${event.id} does not follow from the one before it`);
     }
   }
-  // Searches from the end: events that an earlier recovery left out are in the copies, but not in the log.
+  // Search from the end, because events that an earlier recovery left out are in the copies but not in the log.
   for (let end = copied.length; end > 0; end -= COMPARED_AT_ONCE) {
     const alike = await findLastAlike(queryable, copied.slice(Math.max(0, end - COMPARED_AT_ONCE), end));
     if (alike !== null) return alike;

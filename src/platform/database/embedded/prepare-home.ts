@@ -4,11 +4,11 @@ import { dirname, join, resolve } from 'node:path';
 import { nullIfMissing } from '../../data-folder.ts';
 import { blockingFolder, type ServerUser, serverUser } from './server-user.ts';
 
-/** Used by root if the server's user may not enter the data folder. */
+/** Used if root starts the server and the server's user may not enter the data folder. */
 const COMMON_ROOT = '/var/lib/openaisle';
 
 export interface Home {
-  /** Real path of the folder with everything of the server. This process owns it. */
+  /** Real path of the folder with all files of the server. This process's user owns it. */
   folder: string;
   /** PostgreSQL's own data directory inside `folder`. The server's user owns it. */
   cluster: string;
@@ -16,8 +16,8 @@ export interface Home {
 }
 
 /**
- * Finds or makes `<dataDir>/postgres`. If root starts it where the server's user cannot enter (below /root or in a private temporary
- * folder), makes the real folder under /var/lib/openaisle and links `postgres` to it.
+ * Finds or creates `<dataDir>/postgres`. If root starts it where the server's user cannot enter (below /root or in a private temporary
+ * folder), creates the real folder under /var/lib/openaisle and links `postgres` to it.
  */
 export async function prepareHome(
   dataDir: string,
@@ -36,7 +36,7 @@ export async function prepareHome(
   const cluster = join(folder, 'cluster');
   const user = await serverUser(cluster, log);
   if (user !== null) {
-    // The operator may have closed the data folder since the first start.
+    // The operator may have restricted the data folder since the first start.
     if (existing?.isDirectory() === true) await allowTraversal(dirname(homePath), user, log);
     const blocked = await blockingFolder(folder, user);
     if (blocked !== null) throw new Error(blockedMessage(blocked, user));
@@ -72,12 +72,12 @@ async function makeHome(homePath: string, log: (line: string) => void, commonRoo
     log(`the database is in ${real} (linked from ${homePath}), because ${user.name} may not enter ${blocked}`);
   } catch (error) {
     await rm(real, { recursive: true });
-    // Another process that starts now was faster; its link is as good.
+    // Another process that starts now has created the link first; use that one.
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
   }
 }
 
-/** Lets users pass through the data folder, without listing it, if it alone blocks the way. Returns what still blocks. */
+/** Lets users pass through the data folder, without listing it, if no other folder blocks the way. Returns what still blocks it. */
 async function allowTraversal(dataDir: string, user: ServerUser, log: (line: string) => void): Promise<string | null> {
   const real = await realpath(dataDir);
   const blocked = await blockingFolder(real, user);
@@ -101,11 +101,11 @@ function blockedMessage(blocked: string, user: ServerUser): string {
   );
 }
 
-/** Limit of the kernel for the path of a socket, without the closing zero. */
+/** Kernel limit for the path of a socket, without the terminating zero. */
 const MAX_PATH_BYTES = 103;
 export const SOCKET_PORT = 5432;
 
-/** Makes a random folder for the socket, which only the server's user and root may enter. Clients also need the password. */
+/** Creates a random folder for the socket, which only the server's user and root may enter. Clients also need the password. */
 export async function makeSocketFolder(user: ServerUser | null): Promise<string> {
   for (const base of new Set([tmpdir(), '/tmp'])) {
     if (Buffer.byteLength(join(base, `openaisle-123456/.s.PGSQL.${SOCKET_PORT}.lock`)) > MAX_PATH_BYTES) continue;

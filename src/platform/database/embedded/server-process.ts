@@ -4,7 +4,7 @@ import { readFile, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseError } from 'pg';
 import { systemClock } from '../../clock.ts';
-import { endOf, endWithin, hasEnded } from '../../run-command.ts';
+import { hasEnded, waitForExit, waitForExitWithin } from '../../run-command.ts';
 import { connectClient } from '../connection.ts';
 import { isUnavailable } from '../database-error.ts';
 import { SUPERUSER } from './authentication.ts';
@@ -18,7 +18,7 @@ const POLL_MS = 10;
 const READY_MS = 300_000;
 const FAST_SHUTDOWN_MS = 30_000;
 const LOG_BYTES = 8_000_000;
-/** The server says this while processes of a killed server are still ending, which takes moments. */
+/** The server reports this while processes of a killed server are still exiting, which takes only moments. */
 const STILL_IN_USE = 'pre-existing shared memory block';
 const STILL_IN_USE_ATTEMPTS = 60;
 const STILL_IN_USE_MS = 250;
@@ -26,20 +26,20 @@ const INVALID_CATALOG_NAME = '3D000';
 
 export interface SocketAccess {
   folder: string;
-  /** Null: a server of an earlier version, which asks for none. */
+  /** Null for a server of an earlier version, which requires no password. */
   secret: string | null;
 }
 
 export interface ServerProcess {
   pid: number;
-  /** Resolves when the server has ended, for whatever reason. */
+  /** Resolves when the server has exited, for whatever reason. */
   exited: Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Contains the password: never put it into logs or arguments. */
+/** The URL contains the password, so it must not appear in logs or arguments. */
 export function socketUrl({ folder, secret }: SocketAccess, database: string = DATABASE_NAME): string {
-  // Names every part: the driver would read missing ones from PGPORT, PGSSLMODE and the like.
+  // Set every part, because the driver would take missing ones from PGPORT, PGSSLMODE and the like.
   const user = secret === null ? SUPERUSER : `${SUPERUSER}:${encodeURIComponent(secret)}`;
   return `postgres://${user}@localhost:${SOCKET_PORT}/${database}?host=${encodeURIComponent(folder)}&sslmode=disable`;
 }
@@ -58,13 +58,13 @@ function serverArguments(cluster: string, socketFolder: string): string[] {
     timezone: 'UTC',
     log_timezone: 'UTC',
     log_checkpoints: 'off',
-    // The caller reports failed statements. The log would contain their values.
+    // The caller reports failed statements. The server's log would contain their values.
     log_min_messages: 'log',
   };
   return ['-D', cluster, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
 }
 
-/** Starts the server and waits until it answers and the database exists. */
+/** Starts the server and waits until it accepts connections and the database exists. */
 export async function startServer(home: Home, launch: Launch, access: SocketAccess): Promise<ServerProcess> {
   const logFile = join(home.folder, 'server.log');
   for (let attempt = 1; ; attempt += 1) {
@@ -85,7 +85,7 @@ export async function startServer(home: Home, launch: Launch, access: SocketAcce
   }
 }
 
-/** Keeps one old log. Returns the offset of the new entries. */
+/** Rotates the log and keeps one old file. Returns the offset where new entries begin. */
 async function rotateLog(logFile: string): Promise<number> {
   const size = await stat(logFile).then(
     (file) => file.size,
@@ -106,11 +106,11 @@ function spawnServer(
   const child = spawn(`${launch.binaries}/bin/postgres`, serverArguments(home.cluster, socketFolder), {
     ...launchOptions(launch),
     stdio: ['ignore', logDescriptor, logDescriptor],
-    // Own process group: Ctrl-C in the terminal must reach only this process, which finishes its requests first.
+    // Use a separate process group: Ctrl-C in the terminal must reach only this process, which finishes its requests first.
     detached: true,
   });
   closeSync(logDescriptor);
-  const exited = endOf(child);
+  const exited = waitForExit(child);
   return { child, exited };
 }
 
@@ -139,12 +139,12 @@ async function createDatabase(access: SocketAccess): Promise<void> {
   }
 }
 
-/** Requests a fast shutdown: open transactions are rolled back, committed data is on disk. */
+/** Requests a fast shutdown, which rolls back open transactions. Committed data is on disk. */
 async function stopServer(child: ChildProcess, exited: Promise<void>): Promise<void> {
   if (hasEnded(child)) return;
   child.kill('SIGINT');
-  await endWithin(exited, FAST_SHUTDOWN_MS);
-  // Immediate shutdown. Acknowledged data is safe: the next start replays the log.
+  await waitForExitWithin(exited, FAST_SHUTDOWN_MS);
+  // Request an immediate shutdown. Acknowledged data is safe, because the next start replays the log.
   if (!hasEnded(child)) child.kill('SIGQUIT');
   await exited;
 }

@@ -8,7 +8,7 @@ import { nullIfMissing } from '../../data-folder.ts';
 /** Used if /etc/passwd has no such user. */
 const NOBODY: ServerUser = { name: 'nobody', uid: 65_534, gid: 65_534 };
 
-/** Returns null if the server can run as this process's user. Data keeps its owner unless others share it: see `takeOver`. */
+/** Returns null if the server can run as this process's user. Data keeps its owner unless other programs share it; see `takeOwnership`. */
 export async function serverUser(cluster: string, log: (line: string) => void): Promise<ServerUser | null> {
   const ownUid = process.getuid?.();
   const owner = await stat(cluster).catch(nullIfMissing);
@@ -21,7 +21,7 @@ export async function serverUser(cluster: string, log: (line: string) => void): 
     return null;
   }
   const nobody = (await findUser(NOBODY.name)) ?? NOBODY;
-  // Data owned by root was being handed to another user when a start was cut off.
+  // If root owns the data, an interrupted start was about to hand it to another user.
   if (owner !== null && owner.uid !== 0 && owner.uid !== nobody.uid) {
     const own = await findUser(SYSTEM_USER);
     if (own?.uid === owner.uid) return own;
@@ -36,7 +36,7 @@ export async function serverUser(cluster: string, log: (line: string) => void): 
   return nobody;
 }
 
-/** Returns the first folder on the way to `path`, itself included, that the user may not enter; null if there is none. */
+/** Returns the first folder on the path, `path` included, that the user may not enter. Null if there is none. */
 export async function blockingFolder(path: string, user: ServerUser): Promise<string | null> {
   const parent = dirname(path);
   if (parent !== path) {
@@ -48,15 +48,15 @@ export async function blockingFolder(path: string, user: ServerUser): Promise<st
   return (mode & bit) === 0 ? path : null;
 }
 
-/** This user runs only the database, so no other program has its rights. */
+/** Nothing but the database runs as this user, so no other program has its rights. */
 const SYSTEM_USER = 'openaisle-postgres';
 
 const USERADD = ['--system', '--user-group', '--no-create-home', '--home-dir', '/nonexistent'];
-/** Another start, or an installer, may hold the lock of the user list. */
+/** Another start, or an installer, may hold the lock of the user database. */
 const ATTEMPTS = 10;
 const WAIT_MS = 300;
 
-/** The user for the server when this process is root: PostgreSQL refuses to run as root. */
+/** The user that runs the server if this process is root, because PostgreSQL refuses to run as root. */
 export interface ServerUser {
   name: string;
   uid: number;
@@ -70,11 +70,11 @@ export async function findUser(name: string): Promise<ServerUser | null> {
       .split('\n')
       .map((line) => line.split(':'))
       .find(([first]) => first === name) ?? [];
-  // Some systems write -2; the kernel takes the same bits without a sign.
+  // Some systems write -2. The kernel treats it as an unsigned number.
   return uid === undefined || gid === undefined ? null : { name, uid: Number(uid) >>> 0, gid: Number(gid) >>> 0 };
 }
 
-/** Finds or creates the system user. Only root can. Returns null, with the reason in the log, if that fails. */
+/** Finds or creates the system user, which only root can do. If that fails, logs the reason and returns null. */
 async function ensureSystemUser(log: (line: string) => void, command: string = 'useradd'): Promise<ServerUser | null> {
   for (let attempt = 1; ; attempt += 1) {
     const user = await findUser(SYSTEM_USER);
@@ -86,8 +86,8 @@ async function ensureSystemUser(log: (line: string) => void, command: string = '
       log(`started as root: created the system user ${SYSTEM_USER}, which runs only PostgreSQL`);
     } catch (error) {
       const why = error instanceof Error ? (error.message.trim().split('\n').at(-1) ?? '') : String(error);
-      const isPassing = /\block\b|already exists/.test(why);
-      if (!isPassing || attempt === ATTEMPTS) {
+      const isTransient = /\block\b|already exists/.test(why);
+      if (!isTransient || attempt === ATTEMPTS) {
         log(`the system user ${SYSTEM_USER} cannot be created (${why})`);
         return null;
       }
@@ -96,7 +96,7 @@ async function ensureSystemUser(log: (line: string) => void, command: string = '
   }
 }
 
-/** PostgreSQL does not run as a user id without a name. */
+/** Returns true if the user id has a name, which PostgreSQL requires. */
 function isKnownUser(uid: number): Promise<boolean> {
   return promisify(execFile)('id', ['-un', String(uid)]).then(
     () => true,

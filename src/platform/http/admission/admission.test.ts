@@ -8,7 +8,7 @@ const get = (path: string, headers: string[] = []): string =>
 const statusesIn = (text: string): number[] =>
   [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => Number(status));
 
-/** `/slow` answers when the gate opens; `asked` lists requests that have begun. */
+/** Starts a server. `/slow` answers when the gate opens; `asked` lists requests that have begun. */
 async function listen(changed: Partial<SampleOptions> = {}) {
   const gate = Promise.withResolvers<void>();
   const pause = Promise.withResolvers<void>();
@@ -43,7 +43,7 @@ async function listen(changed: Partial<SampleOptions> = {}) {
     ...sample,
     asked,
     open: () => gate.resolve(),
-    /** Ends the time in which a network is not read. */
+    /** Ends the pause in which a network is not read. */
     readAgain: () => pause.resolve(),
     later: (ms: number) => {
       aheadMs += ms;
@@ -198,7 +198,7 @@ describe('slots', () => {
     const { port, asked, later } = await listen(FEW);
     await take(port, 21, () => '127.0.1.1');
     await expect.poll(() => asked.length).toBe(21);
-    // One from each address: an address may not hold more while the server is busy.
+    // One from each address, because an address may not hold more while the server is busy.
     await take(port, 15, (index) => `127.0.3.${index + 1}`);
     await expect.poll(() => asked.length).toBe(36);
     const plain = await from(port, '127.0.4.1', get('/quick'));

@@ -26,11 +26,11 @@ import { createSlots, failedToProve } from './slots.ts';
 export interface AdmissionOptions {
   clock: Clock;
   log: Log;
-  /** Proxies that may name the client's address; false: none. */
+  /** Proxies that may name the client's address. False: none. */
   trustProxy: false | readonly string[];
   bounds?: Partial<Bounds> | undefined;
-  /** Answers on this socket that the request came too slowly, and closes it. */
-  sayTooSlow(socket: Socket): void;
+  /** Answers that the request arrived too slowly, and closes the socket. */
+  sendTimeout(socket: Socket): void;
 }
 
 export interface AdmissionFacts {
@@ -40,16 +40,16 @@ export interface AdmissionFacts {
 }
 
 export interface Admission {
-  /** Takes over the sockets of the server. Returns the listener for its requests, which admits them and calls `answer`. */
+  /** Takes over the server's sockets. Returns the request listener, which admits requests and passes them to `answer`. */
   guard(server: Server, answer: RequestListener): RequestListener;
-  /** Reason not to serve this request now; undefined: serve it. */
+  /** Returns the reason to refuse the request now. Undefined: serve it. */
   refusalOf(request: IncomingMessage): Refusal | undefined;
   clientOf(request: IncomingMessage): string;
-  /** The answer has no end: releases the request's slot; its socket is counted elsewhere. */
+  /** Call for an endless answer: releases the request's slot and stops counting its socket as one of a request. */
   leave(request: IncomingMessage): void;
-  /** Reports an invalid key, token or proof that the status of the answer does not show. */
+  /** Call for an invalid key, token or proof that the answer's status does not show. */
   distrust(request: IncomingMessage): void;
-  /** True while an answer is being written to this socket: nothing else may be written there. */
+  /** True while an answer is being written to this socket, so nothing else may be written there. */
   isAnswering(socket: Socket): boolean;
   rules: RuleCounts;
   facts(): AdmissionFacts;
@@ -59,7 +59,7 @@ const CHECK_EVERY_MS = 1_000;
 const FORWARDED =
   'A peer that is not in OPENAISLE_TRUST_PROXY forwards client addresses. They are ignored, and all its requests count as one client. If it is your proxy, add it there.';
 
-/** Limits what one client may use of a server, before anything of its request is read. The same for every server. */
+/** Limits what one client may use of a server, before anything of its request is read. All servers use it. */
 export function createAdmission(options: AdmissionOptions): Admission {
   const { clock } = options;
   const bounds = { ...DEFAULT_BOUNDS, ...options.bounds };
@@ -84,7 +84,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
     if (request === null || response === null || request.socket.destroyed) return;
     connection.refusal = slots.judge(request);
     answer(request, response);
-    // Answers from memory are usually out by now and never take a slot.
+    // Answers from memory are usually sent by now, and never take a slot.
     const isOut = response.writableEnded && response.writableLength === 0;
     if (isOut || connection.refusal !== null || connection.isStream) return;
     connection.slot = slots.take(request);
@@ -121,7 +121,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
       if (connection === undefined) return;
       releaseSlot(connection);
       sockets.leave(connection);
-      // A request queued behind an endless answer would wait for ever.
+      // A request queued behind an endless answer would never be answered.
       if (connection.isQueued) request.socket.destroy();
     },
     distrust: (request) => distrust(connectionOf(request.socket)?.slot ?? null),
@@ -135,11 +135,11 @@ type Sockets = ReturnType<typeof createSockets>;
 type Begin = (connection: Connection, request: IncomingMessage, response: ServerResponse) => void;
 
 /**
- * Begins a request when the one before it on its connection is answered: Node emits it as soon as it is parsed. One request may wait; the next
- * one closes the connection.
+ * Begins a request once the previous one on its connection is answered, although Node emits it as soon as it is parsed. One request may
+ * wait; another one closes the connection.
  */
 function createQueue(sockets: Sockets, rules: RuleCounts, begin: Begin): Begin {
-  /** Node has already read more requests after this one; they are dropped too. */
+  /** Drops a request. Node may have read more requests behind it, which are dropped too. */
   const drop = (connection: Connection): void => {
     if (!connection.socket.destroyed) {
       rules.pipelined += 1;
@@ -153,7 +153,7 @@ function createQueue(sockets: Sockets, rules: RuleCounts, begin: Begin): Begin {
     const current = connection.response;
     if (current === null || current.closed) return begin(connection, request, response);
     connection.isQueued = true;
-    // Begins in a later turn, so that other clients are served between two requests of one connection.
+    // Begin in a later turn, so that other clients are served between two requests of one connection.
     const beginNext = (): void => {
       connection.isQueued = false;
       begin(connection, request, response);
@@ -162,7 +162,7 @@ function createQueue(sockets: Sockets, rules: RuleCounts, begin: Begin): Begin {
   };
 }
 
-/** Warns once if a peer that is not a trusted proxy forwards client addresses. */
+/** Warns once if a peer forwards client addresses without being a trusted proxy. */
 function createWarning(log: Log): (request: IncomingMessage, connection: Connection) => void {
   let hasWarned = false;
   return ({ headers }, { peer }) => {
@@ -179,19 +179,19 @@ function releaseSlot(connection: Connection): Slot | null {
   return slot;
 }
 
-/** Closes the connection if its client has become too slow. */
-function cutIfLate(connection: Connection, { clock, sayTooSlow }: AdmissionOptions, rules: RuleCounts): void {
+/** Closes the connection if its client is too slow. */
+function cutIfLate(connection: Connection, { clock, sendTimeout }: AdmissionOptions, rules: RuleCounts): void {
   const { socket, response } = connection;
   const lateness = socket.destroyed ? null : connection.findLateness(clock.now());
   if (lateness === null) return;
   rules[lateness] += 1;
   if (lateness !== 'body_too_slow' || response === null || response.headersSent) return void socket.destroy();
-  // For the access log and for `failedToProve`.
+  // For the access log and `failedToProve`.
   response.statusCode = 408;
-  sayTooSlow(socket);
+  sendTimeout(socket);
 }
 
-/** Looks at all connections every second until the server is closed. */
+/** Checks all connections every second until the server is closed. */
 function checkPeriodically(server: Server, sockets: Sockets, options: AdmissionOptions, rules: RuleCounts): void {
   const closing = new AbortController();
   server.once('close', () => closing.abort());
@@ -204,61 +204,60 @@ function checkPeriodically(server: Server, sockets: Sockets, options: AdmissionO
 }
 
 /**
- * Many sockets of one client can have a request in the same turn of the event loop, and other clients would wait for all of them. So only a
- * few requests of a client begin in a turn; the others begin in later turns, with everybody else in between.
+ * Limits how many requests of one client begin in a turn of the event loop. Many sockets of a client can have a request in the same turn,
+ * and other clients would wait for all of them. The rest begin in later turns, interleaved with other clients.
  */
 function createTurns(clientOf: (request: IncomingMessage) => string) {
   const begun = new Map<string, number>();
   const waiting = new Map<string, (() => void)[]>();
-  let isEndSet = false;
+  let isTurnEndScheduled = false;
 
   const endTurn = (): void => {
-    isEndSet = false;
+    isTurnEndScheduled = false;
     begun.clear();
-    for (const [client, line] of waiting) {
-      const now = line.splice(0, STARTED_IN_TURN);
-      if (line.length === 0) waiting.delete(client);
+    for (const [client, queue] of waiting) {
+      const now = queue.splice(0, STARTED_IN_TURN);
+      if (queue.length === 0) waiting.delete(client);
       begun.set(client, now.length);
       for (const start of now) start();
     }
-    if (begun.size > 0) setEnd();
+    if (begun.size > 0) scheduleTurnEnd();
   };
-  const setEnd = (): void => {
-    if (isEndSet) return;
-    isEndSet = true;
+  const scheduleTurnEnd = (): void => {
+    if (isTurnEndScheduled) return;
+    isTurnEndScheduled = true;
     setImmediate(endTurn);
   };
   return {
-    /** Starts now or in a later turn. */
     run: (request: IncomingMessage, start: () => void): void => {
       const client = clientOf(request);
       const count = begun.get(client) ?? 0;
-      setEnd();
+      scheduleTurnEnd();
       if (count < STARTED_IN_TURN) {
         begun.set(client, count + 1);
         return void start();
       }
-      const line = waiting.get(client);
-      if (line === undefined) waiting.set(client, [start]);
-      else line.push(start);
+      const queue = waiting.get(client);
+      if (queue === undefined) waiting.set(client, [start]);
+      else queue.push(start);
     },
   };
 }
 
-const TIMES = { headersTimeout: 10_000, keepAliveTimeout: 72_000, connectionsCheckingInterval: 2_000 };
+const TIMEOUTS = { headersTimeout: 10_000, keepAliveTimeout: 72_000, connectionsCheckingInterval: 2_000 };
 const REQUEST_TIMEOUT_MS = 10_000;
 
 export function createAdmittedServer(admission: Admission, answer: RequestListener, options: ServerOptions): Server {
-  const server = createServer({ ...TIMES, ...options });
+  const server = createServer({ ...TIMEOUTS, ...options });
   server.on('request', admission.guard(server, answer));
   return server;
 }
 
-/** The same for a framework such as fastify (`serverFactory`) without problem documents of its own. */
-export function admitFramework(options: Omit<AdmissionOptions, 'sayTooSlow'>): (answer: RequestListener) => Server {
+/** Admission for a framework such as fastify (`serverFactory`) that has no problem documents of its own. */
+export function admitFramework(options: Omit<AdmissionOptions, 'sendTimeout'>): (answer: RequestListener) => Server {
   const admission = createAdmission({
     ...options,
-    sayTooSlow: (socket) => endWith(socket, rawAnswer(answerOf(new Refusal('request_timeout'))), options.clock),
+    sendTimeout: (socket) => endWith(socket, rawAnswer(answerOf(new Refusal('request_timeout'))), options.clock),
   });
   const admitted =
     (answer: RequestListener): RequestListener =>

@@ -1,53 +1,50 @@
-/** Limits on what strangers may use of one process. An operator may set these two; shares and times are fixed. */
+/** Limits on what strangers may use of one process. Operators may set these two; shares and times are fixed. */
 export interface Bounds {
-  /** Slots: a request holds one from the end of its head until its answer is out. */
+  /** Slots. A request holds one from the end of its head until its answer is sent. */
   requestsInFlight: number;
-  /** Sockets without event streams. */
+  /** Sockets, not counting event streams. */
   openSockets: number;
 }
 
 export const DEFAULT_BOUNDS: Bounds = { requestsInFlight: 2_000, openSockets: 8_000 };
 
-/** Divisor: this part of all slots is reserved for requests with a key, token or proof. */
+/** Divisor: a tenth of all slots is reserved for requests with a key, token or proof. */
 export const RESERVED_PART = 10;
-/**
- * Divisor: one network's share. Of the sockets it always applies; of all slots and of the reserved ones while over half of the slots are
- * taken.
- */
+/** Divisor: one network's share of the sockets, and, while over half of the slots are taken, of all slots and of the reserved ones. */
 export const NETWORK_PART = 10;
-/** Divisor: one address's share of the slots. */
+/** Divisor: one address's share of the slots. Applies while over half of the slots are taken. */
 export const ADDRESS_PART = 40;
 
-/** A longer body, or one of unknown length, also counts against these limits. */
+/** Longer bodies, and those of unknown length, also count against these limits. */
 export const SHORT_BODY_BYTES = 65_536;
 export const LONG_BODIES = 64;
 export const LONG_BODIES_PER_NETWORK = 8;
 
-/** A connection is cut if the client takes no byte of a waiting answer for this long. */
+/** A connection is cut if the client receives no byte of a waiting answer for this long. */
 export const STALLED_ANSWER_MS = 10_000;
-/** Grace period of a slow body. After it, the body must keep up with the rate below. */
+/** Grace period for a slow body. Afterwards the body must keep up with the rate below. */
 export const BODY_GRACE_MS = 5_000;
 export const LEAST_BODY_BYTES_PER_SECOND = 4_096;
 
-/** After an invalid credential on a reserved slot, its network gets no reserved slot for this long. */
+/** After an invalid credential on a reserved slot, the client's network gets no reserved slot for this long. */
 export const RESERVED_SUSPENDED_MS = 60_000;
 export const RETRY_SECONDS = 1;
 
-/** Requests of one address that begin in one turn of the event loop; the rest begin in later turns. */
+/** Maximum number of requests of one address that begin in a turn of the event loop. The rest begin in later turns. */
 export const STARTED_IN_TURN = 16;
 
-/** Node reads up to 64 KiB at once. A read with this many dropped requests is a flood. */
+/** Node reads up to 64 KiB at once. A read with this many dropped requests counts as a flood. */
 export const DROPPED_IN_FLOOD = 16;
-/** The network of a flood is not read for this long. */
+/** After a flood, its network is not read for this long. */
 export const READING_PAUSED_MS = 2_000;
-/** After this many floods in one turn of the event loop nobody is read until the next turn. */
+/** After this many floods in one turn of the event loop, no socket is read until the next turn. */
 export const FLOODS_IN_TURN = 8;
 
 export function shareOf(of: number, share: number): number {
   return Math.max(1, Math.floor(of / share));
 }
 
-/** Reasons to refuse a request or cut a connection, as metrics and log name them. */
+/** Reasons to refuse a request or to cut a connection, as named in metrics and logs. */
 const RULES = [
   ...(['server_full', 'network_share', 'address_share', 'long_bodies', 'sockets_full', 'sockets_of_network'] as const),
   ...(['idle_closed', 'answer_not_taken', 'body_too_slow', 'request_late', 'lane_lost', 'pipelined'] as const),

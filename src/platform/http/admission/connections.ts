@@ -22,18 +22,18 @@ interface SocketsOptions {
   rules: RuleCounts;
 }
 
-/** Divisor: this part of all sockets is closed at once when idle ones must make room. */
+/** Divisor: at most a sixteenth of all sockets is closed at once when idle sockets must make room. */
 const ROOM_PART = 16;
-const LOOK_PAUSE_MS = 100;
+const SCAN_PAUSE_MS = 100;
 
-/** Counts open sockets, in all and by network, and closes idle ones to make room for new ones. */
+/** Counts open sockets, in total and by network, and closes idle ones to make room for new ones. */
 export function createSockets({ total, clock, names, rules }: SocketsOptions) {
   const all = new Set<Connection>();
   const bySite = new Map<string, Set<Connection>>();
-  const ofNetwork = shareOf(total, NETWORK_PART);
+  const maxPerNetwork = shareOf(total, NETWORK_PART);
   const pause = createReadPause(all, clock);
   let streams = 0;
-  let lookAgainAt = 0;
+  let scanAgainAt = 0;
 
   const refuse = (socket: Socket, rule: Rule): void => {
     rules[rule] += 1;
@@ -45,11 +45,11 @@ export function createSockets({ total, clock, names, rules }: SocketsOptions) {
     bySite.get(peer.site)?.delete(connection);
     if (bySite.get(peer.site)?.size === 0) bySite.delete(peer.site);
   };
-  /** Closes idle sockets. If none is idle, the network with most sockets loses one to a newcomer with far fewer. */
+  /** Closes idle sockets. If none is idle, the network with the most sockets loses one to a newcomer with far fewer. */
   const makeRoom = (newcomers: number): boolean => {
-    if (clock.now() >= lookAgainAt && closeIdle(all, shareOf(total, ROOM_PART), rules) > 0) return true;
-    // A look at all sockets for each new one would be work that strangers could cause.
-    lookAgainAt = Math.max(lookAgainAt, clock.now() + LOOK_PAUSE_MS);
+    if (clock.now() >= scanAgainAt && closeIdle(all, shareOf(total, ROOM_PART), rules) > 0) return true;
+    // Do not scan all sockets for each new one, because strangers could cause that work.
+    scanAgainAt = Math.max(scanAgainAt, clock.now() + SCAN_PAUSE_MS);
     const [largest] = [...bySite.values()].toSorted((a, b) => b.size - a.size);
     if (largest === undefined || largest.size <= 2 * (newcomers + 1)) return false;
     for (const connection of largest) {
@@ -60,13 +60,13 @@ export function createSockets({ total, clock, names, rules }: SocketsOptions) {
     return false;
   };
   return {
-    /** Closes the socket if there is no room for it. */
+    /** Admits the socket, or closes it if there is no room. */
     admit: (socket: Socket): void => {
       const address = socket.remoteAddress;
       const counted = clientNetwork(address);
       const peer = names.isProxy(address) ? null : { address: counted, site: networkLevels(counted).site };
       const own = peer === null ? undefined : bySite.get(peer.site);
-      if (own !== undefined && own.size >= ofNetwork && closeIdle(own, 1, rules) === 0) {
+      if (own !== undefined && own.size >= maxPerNetwork && closeIdle(own, 1, rules) === 0) {
         return void refuse(socket, 'sockets_of_network');
       }
       if (all.size - streams >= total && !makeRoom(own?.size ?? 0)) return void refuse(socket, 'sockets_full');
@@ -83,7 +83,7 @@ export function createSockets({ total, clock, names, rules }: SocketsOptions) {
       if (pause.includes(connection)) process.nextTick(() => socket.pause());
     },
     pauseReading: pause.start,
-    /** Makes it a stream, which its own pool counts. */
+    /** Marks the connection as a stream, which a separate pool counts. */
     leave: (connection: Connection): void => {
       if (connection.isStream) return;
       connection.isStream = true;
@@ -92,23 +92,23 @@ export function createSockets({ total, clock, names, rules }: SocketsOptions) {
       remove(connection);
     },
     count: (): number => all.size - streams,
-    /** Includes streams. */
+    /** All connections, including streams. */
     each: (): Iterable<Connection> => all,
   };
 }
 
 /**
- * Stops reading from the network of a client for a while, and from everybody until the next turn when several clients need it at once. One read
- * can hold thousands of requests, and Node keeps them in memory until the closed socket is gone, at the end of the turn: many such sockets would
- * fill the memory.
+ * Stops reading from a client's network for a while. If several clients flood in one turn, stops reading from everybody until the next
+ * turn. One read can hold thousands of requests, and Node keeps them in memory until the closed socket is released at the end of the turn,
+ * so many such sockets would fill the memory.
  */
 function createReadPause(all: ReadonlySet<Connection>, clock: Clock) {
   const sites = new Set<string>();
-  let inTurn = 0;
+  let floodsInTurn = 0;
   const includes = ({ peer }: Connection): boolean => peer !== null && sites.has(peer.site);
   const endTurn = (): void => {
-    if (inTurn >= FLOODS_IN_TURN) for (const one of all) if (!includes(one)) one.socket.resume();
-    inTurn = 0;
+    if (floodsInTurn >= FLOODS_IN_TURN) for (const one of all) if (!includes(one)) one.socket.resume();
+    floodsInTurn = 0;
   };
   const pauseSite = async (site: string): Promise<void> => {
     const members = () => [...all].filter(({ peer }) => peer?.site === site);
@@ -121,15 +121,15 @@ function createReadPause(all: ReadonlySet<Connection>, clock: Clock) {
   return {
     includes,
     start: ({ peer }: Connection): void => {
-      if (inTurn === 0) setImmediate(endTurn);
-      inTurn += 1;
-      if (inTurn === FLOODS_IN_TURN) for (const { socket } of all) socket.pause();
+      if (floodsInTurn === 0) setImmediate(endTurn);
+      floodsInTurn += 1;
+      if (floodsInTurn === FLOODS_IN_TURN) for (const { socket } of all) socket.pause();
       if (peer !== null && !sites.has(peer.site)) void pauseSite(peer.site);
     },
   };
 }
 
-/** Closes the oldest idle sockets, and returns how many. */
+/** Closes the oldest idle sockets, at most `most`. Returns how many. */
 function closeIdle(among: Iterable<Connection>, most: number, rules: RuleCounts): number {
   let closed = 0;
   for (const connection of among) {
@@ -144,40 +144,39 @@ function closeIdle(among: Iterable<Connection>, most: number, rules: RuleCounts)
 
 export interface Slot {
   site: string;
-  /** Taken from the slots reserved for requests with a key, token or proof. */
+  /** True if the slot is one of those reserved for requests with a key, token or proof. */
   isReserved: boolean;
-  /** Call once. */
   release(): void;
 }
 
 const CONNECTION = Symbol('connection');
 
-/** The connection of a socket that came through a guarded server. */
+/** Returns the connection of a socket that a guarded server accepted. */
 export function connectionOf(socket: Socket): Connection | undefined {
   return (socket as { [CONNECTION]?: Connection })[CONNECTION];
 }
 
-/** One client socket and the request being read or answered on it. Kept small: there are thousands. */
+/** One client socket and the request being read or answered on it. Kept small, because there are thousands. */
 export class Connection {
   readonly socket: Socket;
-  /** The peer's counted network and its site; null: a trusted proxy, which stands for many clients. */
+  /** The peer's counted address and its site. Null for a trusted proxy, which stands for many clients. */
   readonly peer: { address: string; site: string } | null;
   request: IncomingMessage | null = null;
   response: ServerResponse | null = null;
-  /** Reason not to serve the request now; null: serve it. */
+  /** Reason not to serve the request now. Null: serve it. */
   refusal: Refusal | null = null;
-  /** For a request with a body: when its head was complete, and the socket's bytes by then. */
+  /** Set for a request with a body: when its head was complete, and how many bytes the socket had received by then. */
   headAt = 0;
   bytesAtHead = 0;
-  /** A second request has been read; it begins when this one is answered. */
+  /** True if a second request has been read; it begins when the current one is answered. */
   isQueued = false;
-  /** Requests read after that one. The first of them closes the connection. */
+  /** Number of requests read after the queued one. The first of them closes the connection. */
   dropped = 0;
-  /** The answer has no end. */
+  /** True if the answer is endless. */
   isStream = false;
-  /** Held until the answer is out. */
+  /** Held until the answer is sent. */
   slot: Slot | null = null;
-  /** At the last check: bytes not taken by the client, bytes written in all, and the time since when neither changed. */
+  /** State at the last check: bytes not yet taken by the client, bytes written in total, and the time since when neither has changed. */
   #queued = 0;
   #written = 0;
   #stalledSince = 0;
@@ -185,7 +184,7 @@ export class Connection {
   constructor(socket: Socket, peer: Connection['peer']) {
     this.socket = socket;
     this.peer = peer;
-    // Stored on the socket: a map would cost a lookup for every request.
+    // Stored on the socket, because a map would cost a lookup for every request.
     (socket as { [CONNECTION]?: Connection })[CONNECTION] = this;
   }
 
@@ -199,12 +198,12 @@ export class Connection {
     this.bytesAtHead = this.socket.bytesRead;
   }
 
-  /** The request is complete and its answer is not out yet. */
+  /** True if the request is complete and its answer is not sent yet. */
   isAnswering(): boolean {
     return this.request?.complete === true && this.response?.writableFinished === false;
   }
 
-  /** Also true if the answer began before the request was complete. False once the kernel has all of the answer. */
+  /** Also true if the answer began before the request was complete. False once the kernel has taken the whole answer. */
   hasBegunToAnswer(): boolean {
     const { response } = this;
     if (response === null || (response.writableEnded && response.writableLength === 0)) return false;
@@ -215,12 +214,12 @@ export class Connection {
     return this.request !== null && !this.request.complete;
   }
 
-  /** It had an answer before and has no request now. */
+  /** True if an earlier request was answered and there is no current one. */
   isIdle(): boolean {
     return !this.isQueued && this.request?.complete === true && this.response?.writableFinished === true;
   }
 
-  /** Tells how the client is too slow; null: it is not. Call about once a second. */
+  /** Returns how the client is too slow, or null. Call it about once a second. */
   findLateness(now: number): 'answer_not_taken' | 'body_too_slow' | null {
     if (this.#isStalled(now)) return 'answer_not_taken';
     const due = ((now - this.headAt - BODY_GRACE_MS) / 1_000) * LEAST_BODY_BYTES_PER_SECOND;
@@ -241,10 +240,10 @@ export class Connection {
   }
 }
 
-/** Bytes the kernel has not taken yet. The kernel's own buffer is not visible, and is small. */
+/** Bytes that the kernel has not taken yet. Its own buffer is not visible, but small. */
 function queuedBytes(socket: Socket): number {
   const { _handle: handle } = socket as { _handle?: { writeQueueSize?: unknown } };
   const queued = handle?.writeQueueSize;
-  // Falls with every byte the kernel takes, unlike the stream's own count.
+  // Falls with every byte that the kernel takes, unlike the stream's own count.
   return typeof queued === 'number' && queued > 0 ? queued : socket.writableLength;
 }

@@ -13,7 +13,7 @@ const DETAILS = {
   address_share: 'The server is busy, and this address already has its share of requests in progress.',
   long_bodies: `The server is already receiving as many bodies over ${bound.SHORT_BODY_BYTES} bytes as it accepts at once.`,
 };
-/** If more networks are suspended, all of them are forgotten. */
+/** With more suspended networks than this, all suspensions are cleared. */
 const MOST_SUSPENDED = 10_000;
 
 export interface SlotsOptions {
@@ -23,17 +23,17 @@ export interface SlotsOptions {
   clientOf(request: IncomingMessage): string;
 }
 
-/** Counts requests in flight by client and decides who gets a slot. */
+/** Counts requests in flight by client, and decides who gets a slot. */
 export function createSlots({ total, clock, rules, clientOf }: SlotsOptions) {
-  const open = total - Math.floor(total / bound.RESERVED_PART);
-  const ofNetwork = bound.shareOf(total, bound.NETWORK_PART);
-  const ofAddress = bound.shareOf(total, bound.ADDRESS_PART);
-  const mostReserved = bound.shareOf(total - open, bound.NETWORK_PART);
+  const unreserved = total - Math.floor(total / bound.RESERVED_PART);
+  const maxPerNetwork = bound.shareOf(total, bound.NETWORK_PART);
+  const maxPerAddress = bound.shareOf(total, bound.ADDRESS_PART);
+  const maxReservedPerNetwork = bound.shareOf(total - unreserved, bound.NETWORK_PART);
   const bySite = createCounter();
   const byAddress = createCounter();
   const reserved = createCounter();
   const suspended = new Map<string, number>();
-  /** Bodies that are or may become long and are still arriving. Few, so a scan counts them. */
+  /** Sites of bodies that are or may become long and are still arriving. There are few, so a scan counts them. */
   const longBodies = new Map<IncomingMessage, string>();
   let taken = 0;
 
@@ -43,32 +43,32 @@ export function createSlots({ total, clock, rules, clientOf }: SlotsOptions) {
     return new Refusal(rule === 'server_full' ? 'unavailable' : 'rate_limited', options);
   };
   const mayUseReserved = (request: IncomingMessage, site: string): boolean =>
-    showsCredential(request) && reserved.of(site) < mostReserved && (suspended.get(site) ?? 0) <= clock.now();
+    showsCredential(request) && reserved.of(site) < maxReservedPerNetwork && (suspended.get(site) ?? 0) <= clock.now();
   const judgeBusy = (request: IncomingMessage): Refusal | null => {
     if (taken >= total) return refuse('server_full');
     const address = clientOf(request);
     const { site } = networkLevels(address);
-    if (bySite.of(site) >= ofNetwork) return refuse('network_share');
-    if (byAddress.of(address) >= ofAddress) return refuse('address_share');
-    return taken < open || mayUseReserved(request, site) ? null : refuse('server_full');
+    if (bySite.of(site) >= maxPerNetwork) return refuse('network_share');
+    if (byAddress.of(address) >= maxPerAddress) return refuse('address_share');
+    return taken < unreserved || mayUseReserved(request, site) ? null : refuse('server_full');
   };
   const hasRoomForLong = (site: string): boolean => {
-    const coming = [...longBodies].filter(([{ complete }]) => !complete);
-    const own = coming.filter(([, other]) => other === site);
-    return coming.length < bound.LONG_BODIES && own.length < bound.LONG_BODIES_PER_NETWORK;
+    const arriving = [...longBodies].filter(([{ complete }]) => !complete);
+    const own = arriving.filter(([, other]) => other === site);
+    return arriving.length < bound.LONG_BODIES && own.length < bound.LONG_BODIES_PER_NETWORK;
   };
   return {
     taken: () => taken,
-    /** Reason to give this request no slot; null: it gets one. */
+    /** Returns the reason to give this request no slot, or null. */
     judge: (request: IncomingMessage): Refusal | null => {
-      const refusal = taken * 2 > total || taken >= open ? judgeBusy(request) : null;
+      const refusal = taken * 2 > total || taken >= unreserved ? judgeBusy(request) : null;
       if (refusal !== null || !bringsLongBody(request)) return refusal;
       return hasRoomForLong(networkLevels(clientOf(request)).site) ? null : refuse('long_bodies');
     },
     take: (request: IncomingMessage): Slot => {
       const address = clientOf(request);
       const { site } = networkLevels(address);
-      const isReserved = taken >= open;
+      const isReserved = taken >= unreserved;
       const add = (by: 1 | -1): void => {
         taken += by;
         bySite.add(site, by);
@@ -86,7 +86,7 @@ export function createSlots({ total, clock, rules, clientOf }: SlotsOptions) {
         },
       };
     },
-    /** A credential on a reserved slot was invalid: its network gets no reserved slot for a while. */
+    /** Call after an invalid credential on a reserved slot. The network gets no reserved slot for a while. */
     suspendReserved: (site: string): void => {
       rules.lane_lost += 1;
       if (suspended.size >= MOST_SUSPENDED) suspended.clear();
@@ -95,7 +95,7 @@ export function createSlots({ total, clock, rules, clientOf }: SlotsOptions) {
   };
 }
 
-/** Whether the head holds a key, token or proof, valid or not. */
+/** Returns true if the head has a key, token or proof, valid or not. */
 function showsCredential({ headers }: IncomingMessage): boolean {
   return headers.authorization !== undefined || bringsPayment(headers);
 }
@@ -106,7 +106,7 @@ function bringsLongBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined;
 }
 
-/** Whether the status of the answer shows that the credential was invalid. */
+/** Returns true if the answer's status shows that the credential was invalid. */
 export function failedToProve({ headers }: IncomingMessage, status: number): boolean {
   if (status === 401 || status === 408) return true;
   if (status === 404) return headers['x-delivery-token'] !== undefined;

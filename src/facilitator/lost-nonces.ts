@@ -4,17 +4,18 @@ import type { Conclude } from './conclude.ts';
 import type { Context } from './context.ts';
 import type { Sender } from './create-sender.ts';
 import type { Head } from './head.ts';
-import { type Entry, minedSlotOf, newestOf, slotsOf } from './journal/entry.ts';
+import { type Entry, minedNonceOf, newestOf, newestPerNonce } from './journal/entry.ts';
 import { isKnown, sendRaw, TransferRefused } from './outcomes.ts';
 import { findByNonce, readMinedIn } from './read-mined.ts';
 import { fillNonce } from './replace-transaction.ts';
 import { findMined, reopenEntry } from './scan-blocks.ts';
 
 /**
- * Decides about an authorization whose slots are all used, by none of its own transactions. If another transaction of the account took its
- * slot, for example the operator's own, the transfer is sent once more in another slot. The token accepts it only once, so it cannot pay
- * twice even if a reorganisation brings back its first transaction. An authorization that expired, was used or was cancelled is over. If
- * the transfer fails for now, it is tried again at each check: a short balance or a paused token may pass.
+ * Decides about an authorization whose account nonces are all used, but by none of its own transactions. If another transaction of the
+ * account took its nonce, such as one of the operator's own, the transfer is sent once more with a new nonce. The token accepts an
+ * authorization only once, so it cannot pay twice even if a reorganisation brings back the first transaction. An authorization that has
+ * expired or was used or cancelled has ended. If the transfer fails for now, it is tried again at each check, because a short balance or a
+ * paused token may be temporary.
  */
 export async function resendDisplaced(
   context: Context,
@@ -23,14 +24,14 @@ export async function resendDisplaced(
   newest: Head,
 ): Promise<void> {
   const { address, crashPoint, log, network, nonces, rpc } = context;
-  // The account of an earlier key cannot sign any more.
+  // Nothing can be signed for the account of an earlier key.
   const isOver = newest.timestamp >= entry.authorization.validBefore || entry.sender !== address;
-  if (isOver) return conclude.lost(entry);
-  // A node that counts a transaction and has no receipt may only lag: see what is in the slot before deciding.
-  const other = await findByNonce(rpc, entry, newest.number);
-  if (other === null || entry.transactions.some(({ hash }) => hash === other)) return;
+  if (isOver) return conclude.recordLost(entry);
+  // A node that counts a transaction without having its receipt may only lag, so first check which transaction used the nonce.
+  const displacingHash = await findByNonce(rpc, entry, newest.number);
+  if (displacingHash === null || entry.transactions.some(({ hash }) => hash === displacingHash)) return;
   const fields = { transaction_hash: newestOf(entry).hash, payer: entry.authorization.from };
-  log.warn('settlement_displaced', { ...fields, by_transaction_hash: other });
+  log.warn('settlement_displaced', { ...fields, by_transaction_hash: displacingHash });
   // The account was used elsewhere.
   nonces.distrust();
   crashPoint('before_further_signed');
@@ -41,38 +42,38 @@ export async function resendDisplaced(
     log.warn('settlement_not_resent', { ...fields, why: error.message });
     const { from, nonce } = entry.authorization;
     if (await readAuthorizationState(rpc, network.usdc, { authorizer: from, nonce }, 'latest'))
-      await conclude.lost(entry);
+      await conclude.recordLost(entry);
   }
 }
 
 /**
- * Clears a slot that an ended authorization left behind: it was sent again in another slot, and a reorganisation let its first transaction
- * be mined after all. Everything behind that slot waits until something is mined in it. `mined` is the account's transaction count in
- * blocks.
+ * Clears an account nonce that an ended authorization left unused: the transfer was sent again with that nonce, and then a reorganisation
+ * let the first transaction be mined after all. All higher nonces wait until something is mined with the unused one. `mined` is the
+ * account's transaction count in blocks.
  */
 export async function clearLeftover(context: Context, mined: number): Promise<void> {
   const { address, clock, journal, log, rpc, timing } = context;
   for (const entry of journal.all()) {
     if (entry.sender !== address || entry.ending === null || entry.accountNonce < mined) continue;
-    const left = slotsOf(entry).find(({ accountNonce }) => accountNonce === mined);
-    const minedSlot = minedSlotOf(entry);
-    if (left === undefined || minedSlot === null || minedSlot >= mined) continue;
-    if (left.signedAt + timing.stuckMs <= clock.now()) return fillNonce(context, entry, left);
-    if (await isKnown(rpc, left.hash)) return;
-    const transmission = await sendRaw(rpc, left.raw);
-    log.warn('settlement_broadcast_again', { transaction_hash: left.hash, transmission });
+    const leftover = newestPerNonce(entry).find(({ accountNonce }) => accountNonce === mined);
+    const minedNonce = minedNonceOf(entry);
+    if (leftover === undefined || minedNonce === null || minedNonce >= mined) continue;
+    if (leftover.signedAt + timing.stuckMs <= clock.now()) return fillNonce(context, entry, leftover);
+    if (await isKnown(rpc, leftover.hash)) return;
+    const transmission = await sendRaw(rpc, leftover.raw);
+    log.warn('settlement_broadcast_again', { transaction_hash: leftover.hash, transmission });
     return;
   }
 }
 
-/** Reopens entries whose block is gone: the account has fewer transactions in blocks than before. */
+/** Reopens entries whose block was removed, which shows in a lower transaction count of the account. */
 export async function reopenLost(context: Context, mined: number, askedAt: number): Promise<void> {
   const { journal, address } = context;
   const lost = [...journal.all()].filter((entry) => {
     const { sender, isFinal, ending } = entry;
-    const minedSlot = minedSlotOf(entry);
+    const minedNonce = minedNonceOf(entry);
     // The count was read before this transaction was mined, so its absence means nothing.
-    const isGone = minedSlot !== null && ending !== null && ending.at < askedAt && minedSlot >= mined;
+    const isGone = minedNonce !== null && ending !== null && ending.at < askedAt && minedNonce >= mined;
     return sender === address && !isFinal && isGone;
   });
   for (const entry of lost) await reopenEntry(context, entry);
@@ -81,8 +82,8 @@ export async function reopenLost(context: Context, mined: number, askedAt: numbe
 const BLOCKS_AT_ONCE = 16;
 
 /**
- * Reopens sales that a reorganisation took back although the account has as many transactions as before: another transaction took the slot,
- * or the same one now reverts there. It reads each block with a sale that is not final, so call it only if the chain may have changed.
+ * Reopens sales that a reorganisation took back while the account's transaction count stayed the same, because another transaction took the
+ * nonce or the same one reverts now. Reads each block with a sale that is not final, so call it only if the chain may have changed.
  */
 export async function reopenReplaced(context: Context, conclude: Conclude, askedAt: number): Promise<void> {
   const { address, journal, rpc } = context;
@@ -104,7 +105,7 @@ export async function reopenReplaced(context: Context, conclude: Conclude, asked
       const before = entry.ending;
       const hash = before?.hash ?? null;
       if (before === null || hash === null) continue;
-      // The node may have the block and not yet the receipt.
+      // The node may have the block, but not the receipt yet.
       if (inBlock.includes(hash) && receipts.get(hash)?.status !== 'reverted') continue;
       // The transaction may be in another block by now.
       if ((await findMined(context, conclude, entry)) === 'absent' && entry.ending === before) {
