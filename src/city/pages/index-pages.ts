@@ -58,11 +58,10 @@ export function errorPage(city: City, accept: string | undefined, name: string):
 }
 
 function payingAgain({ do_not_pay_again: doNot }: ErrorRow): string {
-  if (doNot === undefined)
-    return html`This says nothing about payments; go by <code>do_not_pay_again</code> of the answer.`;
+  if (doNot === undefined) return html`See <code>do_not_pay_again</code> in the answer.`;
   return doNot
-    ? 'A payment may exist: make no other.'
-    : 'No payment was made by this, unless the answer says otherwise.';
+    ? 'A payment may exist, so do not make another.'
+    : 'No payment was made, unless the answer says otherwise.';
 }
 
 function reasonAsJson(reason: Reason) {
