@@ -70,8 +70,8 @@ const connectErrors = {
 export type { ErrorRow, Retry } from './errors/error-row.ts';
 
 /**
- * The only table of errors: every reason with its status, what to retry and whether paying again is safe. The reference page and the
- * OpenAPI document are generated from it.
+ * The only error table: every reason with its status, its retry and whether paying again is safe. The reference page and the OpenAPI document
+ * are generated from it.
  */
 const rows = { ...requestErrors, ...marketErrors, ...paymentErrors, ...directErrors, ...worldErrors, ...connectErrors };
 
@@ -113,7 +113,7 @@ export function errorClass(status: ErrorRow['status']): ErrorClass {
   return CLASSES[status];
 }
 
-/** The body of a refused request: RFC 9457, plus the fields that an agent needs to act on it. */
+/** Body of a refused request: RFC 9457, plus the fields that an agent needs to act on it. */
 export interface Problem {
   type: string;
   title: string;

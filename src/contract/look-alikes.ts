@@ -1,6 +1,6 @@
 /** Detects look-alike letters in names that strangers chose, by Unicode properties and short tables of our own. */
 
-/** Lower-case letters of other alphabets, and the Latin letters they look like. */
+/** Maps lowercase letters of other alphabets to the Latin letters they look like. */
 export const LATIN_LOOKS: ReadonlyMap<string, string> = new Map(
   Object.entries({
     ...{ а: 'a', α: 'a', ɑ: 'a', с: 'c', ϲ: 'c', ԁ: 'd', е: 'e', ε: 'e', ɡ: 'g', һ: 'h', і: 'i', ι: 'i', ı: 'i' },
@@ -8,9 +8,9 @@ export const LATIN_LOOKS: ReadonlyMap<string, string> = new Map(
     ...{ ѵ: 'v', ԝ: 'w', х: 'x', χ: 'x', у: 'y', ү: 'y', ӏ: 'l', г: 'r', п: 'n', η: 'n', ԛ: 'q', հ: 'h' },
   }),
 );
-/** Cyrillic, Greek and Armenian capitals that look Latin, though not all their small letters do. */
+/** Cyrillic, Greek and Armenian capitals that look Latin, although not all their lowercase letters do. */
 const CAPITALS = new Set('АВЕЅІӀЈКМНОРСТУХҮԌԚԜΑΒΕΖΗΙΚΜΝΟΡΤΥΧՏՕՍ');
-/** Latin letters that look like Cyrillic or Greek ones. */
+/** Latin letters that look like Cyrillic or Greek letters. */
 const LOOK_FOREIGN = new Set('acehijkopsvxyABCEHIJKMNOPSTXYZ');
 
 /** Alphabets with letters that look like Latin ones. */
@@ -52,15 +52,15 @@ function wordOf(word: string): Word {
  */
 export function mixesLookAlikes(text: string): boolean {
   if (!HAS_FOREIGN.test(text)) return false;
-  // Compare without marks: ё looks like ë, as е looks like e.
+  // Compare without marks, because ё looks like ë just as е looks like e.
   const words = (text.normalize('NFD').match(WORD) ?? []).map(wordOf);
   return words.some(isImitation) || hasDisguisedWord(words);
 }
 
 /**
- * Whether a Latin word contains disguised letters, or a foreign word contains Latin letters that look like its own. A word that is
- * nearly all Latin, or looks so, counts too: otherwise one clearly foreign letter would hide the others. A foreign ending, as in
- * `iPhoneом`, does not.
+ * Whether a Latin word contains disguised letters, or a foreign word contains Latin letters that look like its own. A word that is (or
+ * looks) nearly all Latin counts as well, so that a single foreign letter cannot hide the others. A foreign ending, as in `iPhoneом`, is
+ * accepted.
  */
 function isImitation({ letters, latin, foreign }: Word): boolean {
   if (latin.length === 0 || foreign.length === 0) return false;
@@ -84,7 +84,9 @@ function looksLatin(letter: string): boolean {
   return LATIN_LOOKS.has(letter) || CAPITALS.has(letter) || ALL_ALIKE.test(letter);
 }
 
-/** Whether a small Greek letter is a scientific symbol: those stand beside capitals, as in `NFκB`; disguised ones beside small letters. */
+/**
+ * Whether a lowercase Greek letter is a scientific symbol (`NFκB`) and not a disguised Latin one, which would have lowercase neighbours.
+ */
 function isSymbol(letters: readonly string[], at: number): boolean {
   const isBesideSmall = [letters[at - 1], letters[at + 1]].some(
     (near) => near !== undefined && IS_SMALL_LATIN.test(near),
@@ -92,7 +94,7 @@ function isSymbol(letters: readonly string[], at: number): boolean {
   return IS_SMALL_GREEK.test(letters[at] ?? '') && !(isBesideSmall && letters.length > 2);
 }
 
-/** Whether a whole word only looks Latin, among Latin words, and no word shows that the text is really in another alphabet. */
+/** Whether a whole word among Latin words only looks Latin, and no word shows that the text really uses another alphabet. */
 function hasDisguisedWord(words: readonly Word[]): boolean {
   const isGenuine = ({ latin, foreign }: Word) => latin.length === 0 && foreign.some((letter) => !looksLatin(letter));
   if (words.some(isGenuine)) return false;

@@ -43,7 +43,7 @@ const section = <Name extends string, Item extends z.ZodType>(name: Name, item: 
     [`${name}_next_before_id`]: z.int().nullable(),
   }) as Section<Name, Item>;
 
-/** A sale as its seller sees it. Of the buyer it shows only the handle, which is public in the log. */
+/** A sale as its seller sees it. All it shows of the buyer is the handle, which is public in the log. */
 export const saleOut = z
   .object({
     id: idOut,
@@ -57,7 +57,7 @@ export const saleOut = z
   })
   .meta({ id: 'Sale' });
 
-/** Another transfer from the payer of a review to its payee, which pays for nothing yet. */
+/** Another transfer from a review's payer to its payee that has not paid for anything yet. */
 const furtherTransferOut = z.object({
   tx_hash: hashOut,
   amount_usdc: usdcOut.nullable().describe('null while it is not final'),
@@ -108,7 +108,7 @@ export const reviewOut = z
 
 export type Review = z.output<typeof reviewOut>;
 
-/** Codes made with the key alone wait until `valid_at`. A merchant who did not make them cancels them by using an old code before. */
+/** Codes made with the key alone become valid at `valid_at`. A merchant who did not make them cancels them by using an old code first. */
 export const pendingCodes = z.object({ valid_at: timeOut }).meta({ id: 'PendingCodes' });
 
 export const getMe = endpoint({

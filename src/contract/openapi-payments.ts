@@ -24,7 +24,7 @@ const one = (value: string | number): JsonSchema => ({
   const: value,
 });
 const ref = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });
-/** An object whose fields are all required except those in `absent`. */
+/** Builds a schema of an object whose fields are all required except those in `absent`. */
 const record = (description: string, properties: Record<string, JsonSchema>, absent: string[] = []): JsonSchema => ({
   type: 'object',
   description,
@@ -121,7 +121,7 @@ export const X402_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   }),
 };
 
-/** Base64 of JSON, the form of x402 headers. */
+/** Base64 of JSON, as used in x402 headers. */
 const encoded = (schema: string): JsonSchema => ({
   type: 'string',
   maxLength: HEADER_LIMIT_BYTES,

@@ -11,9 +11,9 @@ import { API_VERSION, BODY_LIMIT_BYTES } from './vocabulary.ts';
 export interface OperationText {
   /** One of the tags of the document. */
   tag: string;
-  /** Plain sentences: when to call it, what to know first. The allowed callers are added. */
+  /** Description: when to call it and what to know first. The document adds who may call it. */
   says: string;
-  /** Names the owner of the id in the path if the parameter's name does not: `a listing`. */
+  /** Names what the id in the path identifies, such as `a listing`, if the parameter's name does not say so. */
   id?: string;
 }
 
@@ -34,9 +34,9 @@ export interface OpenApiOptions<Name extends string = string> {
   description: string;
   /** Address of this instance. */
   serverUrl: string;
-  /** The form of a key, and how to get one. */
+  /** Describes what a key looks like and how to get one. */
   key: string;
-  /** Used for payments. */
+  /** Network of the payments. */
   network: Network;
 }
 
@@ -119,7 +119,7 @@ const CALLERS: Readonly<Record<Auth, string>> = {
 interface About {
   text: OperationText;
   example: OperationExample | undefined;
-  /** Names of path parameters. */
+  /** Maps path parameters of the route to their names in the document. */
   names: ReadonlyMap<string, string>;
 }
 

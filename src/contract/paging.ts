@@ -16,12 +16,12 @@ function idText() {
   return describedAs(wholeText.transform(BigInt), { type: 'integer', minimum: 1 });
 }
 
-/** A page size from 1 to max, the default. Others are refused, never clamped. */
+/** A page size from 1 to max, which is also the default. Other values are refused, not clamped. */
 export function pageSize(max: number) {
   return describedAs(sizeUpTo(max).default(max), { ...sizeForm(max), default: max });
 }
 
-/** A page size without a default, for endpoints where omitting it means something else. */
+/** A page size without a default, for endpoints on which omitting it has another meaning. */
 export function optionalPageSize(max: number) {
   return sizeUpTo(max).optional();
 }

@@ -10,7 +10,7 @@ export function showsNothing(text: string): boolean {
   return NOTHING.test(text);
 }
 
-/** A warning beside a text that mixes look-alike letters. */
+/** Warning shown beside a text that mixes look-alike letters. */
 export const LOOK_ALIKE_NOTE = 'letters of two scripts that look alike';
 export const lookAlikeNote = z
   .string()

@@ -1,7 +1,7 @@
 import type { JsonSchema } from './json-schemas.ts';
 
 /**
- * Describes request fields whose schema has no description, by name, or by endpoint and name where the meaning differs. A nested field is
+ * Describes request fields whose schema has no description, by name, or by endpoint and name if the meaning differs. A nested field is
  * named by its parent and its name. Tools and the OpenAPI document show the same texts.
  */
 export const ARGUMENT_WORDS: Readonly<Record<string, string>> = {
@@ -87,7 +87,7 @@ export const ARGUMENT_WORDS: Readonly<Record<string, string>> = {
   human_approved: 'a person has agreed',
   session: 'from the answer to the first step',
   csrf: 'from the answer to the first step',
-  // In the city.
+  // City endpoints.
   market_handle: 'handle of the merchant on the market; null removes the link',
   name: 'public name of the thing, 3 to 80 characters',
   to: 'handle of the new owner',

@@ -11,24 +11,27 @@ export interface ToolHints {
   openWorldHint: boolean;
 }
 
-/** Callers: everybody; a merchant, to read its own data; a merchant, to change something; merchant 1. */
+/**
+ * `public`: callable by everybody. `own`: a merchant reads its own data. `act`: a merchant changes something. `maintainer`: merchant 1
+ * only.
+ */
 export type ToolKind = 'public' | 'own' | 'act' | 'maintainer';
 
 /** An endpoint behind a tool. If a tool has several, each names its path parameter differently. */
 export interface ToolForm {
   endpoint: EndpointName;
-  /** The tool's name for the endpoint's `id`, if that is not a listing's. */
+  /** The tool's argument for the endpoint's `id` if that does not identify a listing. */
   id?: string;
 }
 
 export interface Tool {
   name: string;
   title: string;
-  /** Says what it does, when to use it and what to know first. */
+  /** Explains what the tool does, when to use it and what to know first. */
   description: string;
   kind: ToolKind;
   hints: ToolHints;
-  /** Its endpoints. The front door is a page and has none. */
+  /** The endpoints behind the tool. The front door is a page and has none. */
   asks: readonly [ToolForm, ...ToolForm[]] | 'front_door';
   /** Values of omitted arguments: page sizes that fit into a context window. */
   defaults?: Readonly<Record<string, string | number>>;
@@ -368,7 +371,7 @@ export const TOOLS: readonly Tool[] = [
   },
 ];
 
-/** Tools of older markets. They are not listed; a call is refused with the page where people do this now. */
+/** Tools of older markets. They are not listed; a call is refused and names the page on which people do this now. */
 export const RETIRED_TOOLS: Readonly<Record<string, string>> = {
   register: '/join',
   rotate: '/rotate',

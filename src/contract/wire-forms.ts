@@ -1,15 +1,15 @@
 import { z } from 'zod';
 
 /**
- * Public forms of schemas whose check is code, such as a number that is text in a URL, or a length counted after normalization. Helpers
- * make the form and the check from the same limit.
+ * JSON Schemas shown for schemas that validate by code, such as a number sent as text in a URL, or a length counted after normalization.
+ * Helpers build the shown schema and the check from the same limit.
  */
 const forms = z.registry<WireForm>();
 
 /** Keywords of JSON Schema. */
 export type WireForm = Readonly<Record<string, unknown>>;
 
-/** Makes documents show the schema as `form`. The check does not change. */
+/** Makes documents show the schema as `form`, without changing the check. */
 export function describedAs<S extends z.ZodType>(schema: S, form: WireForm): S {
   forms.add(schema, form as never);
   return schema;

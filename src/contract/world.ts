@@ -12,7 +12,10 @@ import { CLAIM_ERRORS, claimBody, payAnewIn, X402_ERRORS } from './payments.ts';
 import { publicText } from './text.ts';
 import { checkoutOut, draftOut, WORLD_STATES, worldReceipt } from './world-records.ts';
 
-/** A handle of the other site as people write it: trimmed, without a leading @, in lower case. Invisible characters are not trimmed. */
+/**
+ * A handle of the other site as people type it. Trims it, drops a leading @ and converts it to lower case. Does not trim invisible
+ * characters.
+ */
 export const foreignHandleIn = z
   .string()
   .max(200)

@@ -44,7 +44,7 @@ export const marketErrors = {
   },
   rate_limited: {
     status: 429,
-    title: 'Too many requests',
+    title: 'Too many calls',
     retry: 'same_request',
     next_step: 'Wait for the time in Retry-After, then send the same request.',
   },

@@ -1,6 +1,5 @@
 import type { ErrorRow } from './error-row.ts';
 
-/** Errors of payments: first those before anything is stored, then those once a row exists. */
 export const paymentErrors = {
   // Payment: before anything is stored
   payment_required: {
