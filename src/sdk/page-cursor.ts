@@ -1,7 +1,7 @@
-/** One page, under names common to all endpoints. */
+/** One page, with field names common to all endpoints. */
 export interface RawPage<Row> {
   rows: readonly Row[];
-  /** Rows of the whole filtered collection at the time of this page. */
+  /** Number of rows in the whole filtered collection at the time of this page. */
   total: number;
   returned: number;
   page_size: number;
@@ -11,20 +11,22 @@ export interface RawPage<Row> {
 }
 
 export interface Collection<Row> {
-  /** Reads the page after a cursor, or the first one. Must use the same filters each time. */
+  /** Reads the first page, or the page after a cursor. Must use the same filters each time. */
   read(cursor: string | undefined): Promise<RawPage<Row>>;
   idOf(row: Row): number;
   ids: Ids;
-  /** For gapless collections: the ID at which numbering resumed after a loss, if the row tells it. Comes before the gap. */
+  /**
+   * For gapless collections: returns the ID at which numbering resumed after a loss, if the row records it. That row comes before the gap.
+   */
   begunAt?(row: Row): number | null;
-  /** Rows are never removed, so all rows of the first total must come. */
+  /** True if rows are never removed, so every row of the first total must arrive. */
   appendOnly: boolean;
   limit: number | undefined;
 }
 
 export interface Page<Row> {
   rows: readonly Row[];
-  /** Total of the first page; no more rows are yielded. */
+  /** Total of the first page. No more rows than this are yielded. */
   total: number;
 }
 
@@ -33,15 +35,15 @@ interface CursorState {
   seen: Set<number>;
   cursors: Set<string>;
   lastId: number | null;
-  /** How often IDs rose. Newest-first shelves rise once, from pinned listings to the others. */
+  /** Number of times that IDs rose. Newest-first shelves rise once, from pinned listings to the others. */
   rises: number;
-  /** IDs below which rows may be missing, because the market says that it recovered from a loss. */
+  /** IDs below which rows may be missing, because the market reported a recovery from a loss. */
   begun: Set<number>;
 }
 
 /**
  * Reads a collection page by page. Throws `PageRefused` at the first page that contradicts itself or an earlier one. An oldest-first
- * collection may grow meanwhile; only rows of the first total are yielded.
+ * collection may grow meanwhile, but only rows of the first total are yielded.
  */
 export async function* walkPages<Row>(collection: Collection<Row>): AsyncGenerator<Page<Row>, void, undefined> {
   const state: CursorState = {
@@ -82,7 +84,7 @@ function checkCounts(page: RawPage<unknown>, limit: number | undefined): void {
   if (rows.length === 0 && has_more) throw new PageRefused('empty_page', 'a page is empty and more are promised');
 }
 
-// Rows and total are known to be from the same moment on the first page only.
+// Only on the first page are rows and total known to be from the same moment.
 function checkFirst<Row>(page: RawPage<Row>, collection: Collection<Row>): void {
   const { rows, total, has_more } = page;
   if (rows.length > total) throw new PageRefused('more_than_total', `${rows.length} rows of a total of ${total}`);
@@ -135,7 +137,7 @@ function checkCursor(page: RawPage<unknown>, rule: Ids, state: CursorState): str
   return text;
 }
 
-// A numeric cursor must be the ID of the last row: one before it repeats rows, one beyond it skips rows.
+// A numeric cursor must be the ID of the last row. A cursor before it repeats rows, one beyond it skips rows.
 function checkNumeric(next: number, rule: Ids, lastId: number | null): void {
   if (lastId === null || next === lastId) return;
   const beyond = rule === 'oldest_first' ? next > lastId : next < lastId;
@@ -192,7 +194,7 @@ export type Lie =
   | 'out_of_order'
   | 'missing_row';
 
-/** The pages contradict each other or themselves, so the rows read so far must not be taken for the whole collection. */
+/** The pages contradict each other or themselves, so the rows read so far may not be the whole collection. */
 export class PageRefused extends Error {
   override readonly name = 'PageRefused';
   readonly lie: Lie;

@@ -1,9 +1,9 @@
-/** Far deeper than anything that a market sends. */
+/** Far deeper than any answer of a market. */
 const MOST_DEPTH = 64;
 
 /**
- * Parses untrusted JSON and limits its depth: JSON.parse accepts any, and recursive code would overflow the stack later. Throws a
- * SyntaxError.
+ * Parses untrusted JSON and limits its depth, because JSON.parse accepts any depth and recursive code would overflow the stack later.
+ * Throws a SyntaxError.
  */
 export function parseJson(text: string): unknown {
   const value: unknown = JSON.parse(text);

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 
-/** Common part of the stores in which payments survive a crash. */
+/** Common part of the stores that keep payments across a crash. */
 interface Keeping<Saved> {
   create(key: string, saved: Saved): Promise<boolean>;
   save(key: string, saved: Saved): Promise<void>;
@@ -8,7 +8,7 @@ interface Keeping<Saved> {
   clear(key: string): Promise<void>;
 }
 
-/** Store that lasts as long as the process. */
+/** Creates a store that lasts as long as the process. */
 export function createMemoryStore<Saved>(): Keeping<Saved> {
   const kept = new Map<string, Saved>();
   return {
@@ -27,7 +27,9 @@ export function createMemoryStore<Saved>(): Keeping<Saved> {
   };
 }
 
-/** Loads a saved payment; null if there is none. Throws if it is unreadable: paying on while it may exist could pay twice. */
+/**
+ * Loads a saved payment, or null if there is none. Throws if it is unreadable, because a payment may exist and paying could then pay twice.
+ */
 export async function loadSaved<Schema extends z.ZodType>(
   store: Pick<Keeping<never>, 'load'>,
   key: string,

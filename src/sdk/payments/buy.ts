@@ -14,9 +14,9 @@ export interface BuyOptions extends PaymentOptions {
   /** Default: `DEFAULT_NETWORK`. */
   network?: Network['name'];
   /**
-   * When to ask first, with an extra signature over value 0, whether this wallet already owns the goods: because it bought them, or an
-   * older version that entitles to them. `always` is the default. `newer_versions` asks only if there is an older version, for wallets
-   * whose owner confirms each signature. `never` is for callers that have already asked.
+   * When to ask first, with an extra signature over value 0, whether this wallet already owns the goods because it bought them, or an older
+   * version that includes them. `always` is the default. `newer_versions` asks only if there is an older version, for wallets whose owner
+   * confirms each signature. `never` is for callers that have already asked.
    */
   collectFirst?: 'always' | 'newer_versions' | 'never';
 }
@@ -74,7 +74,7 @@ async function readTerms(options: BuyOptions, maxUnits: bigint): Promise<Terms> 
 async function checkGoods(options: BuyOptions, delivery: Delivery, terms: Terms): Promise<void> {
   const actual = commitmentOf(delivery);
   if (delivery.listing_id === options.listingId && actual === terms.artifactCommitment) return;
-  // Free goods may be edited between reading the listing and collecting them. Goods with a price can't be.
+  // Free goods may change between reading the listing and collecting them. Goods with a price can't.
   if (terms.expected.amountUnits === 0n && delivery.listing_id === options.listingId) {
     const { listing } = await readListing(options);
     if (listing.artifact_commitment === actual) return;

@@ -17,7 +17,7 @@ export interface ListGoodsOptions extends FeeOptions {
 
 /**
  * Lists goods, pays the fee by x402 if one is due, and waits until the listing is live. Needs a client with a key. Refuses, retries and
- * waits as `buy` does.
+ * waits like `buy`.
  */
 export async function listGoods(options: ListGoodsOptions): Promise<ListedGoods> {
   const { client, listing, signal } = options;
@@ -62,7 +62,7 @@ export async function readFeeTerms(options: FeeOptions): Promise<Terms> {
   return { expected: { payee, amountUnits, network }, artifactCommitment: null };
 }
 
-/** Digest that ignores the order of fields, as the market does when comparing bodies. */
+/** Returns a digest that ignores the order of fields, as the market does when comparing bodies. */
 export function bodyDigest(body: object): string {
   return sha256(stringToBytes(JSON.stringify(body, sortKeys)));
 }

@@ -28,7 +28,7 @@ export function goodsOf({ artifact_commitment: commitment }: { artifact_commitme
   throw new TermsRefused('not_goods', own`the listing is a city thing: use buyThing`);
 }
 
-/** Refuses a purchase from the paying wallet: no money would move, and the market refuses it too. */
+/** Refuses a purchase from the paying wallet, because no money would move and the market refuses it too. */
 export function mustNotBeOwn(payee: string, payer: string): void {
   if (payee.toLowerCase() !== payer.toLowerCase()) return;
   throw new TermsRefused('own_goods', own`the paying wallet sells these goods`);
@@ -63,7 +63,7 @@ export class TermsRefused extends Error {
   readonly detail: OwnWords;
   readonly nextStep: OwnWords;
 
-  /** `nextStep` replaces the usual one of this `why`. */
+  /** `nextStep` replaces the default for `why`. */
   constructor(why: WhyRefused, detail: OwnWords, more: { outcome?: OwnWords; nextStep?: OwnWords } = {}) {
     const whole = own`${detail}; ${more.outcome ?? own`nothing was signed`}`;
     super(whole);
@@ -77,12 +77,13 @@ const lostPayment = z.object({ tx_hash: hashOut.nullable().catch(null), block: z
 
 /**
  * The market lost some of its records, and the chain shows a transfer of exactly this amount from this wallet to this payee that it can't
- * match: perhaps the payment for this. Nothing was submitted. Find out what it paid for before calling again with `payAnew`.
+ * match. It may be the payment for this purchase or listing. Nothing was submitted. Find out what it paid for before calling again with
+ * `payAnew`.
  */
 export class PaymentMayBeLost extends Error {
   override readonly name = 'PaymentMayBeLost';
   readonly doNotPayAgain = true;
-  /** Null: missing or malformed in the answer. */
+  /** Null if missing or malformed in the answer. */
   readonly txHash: string | null;
   readonly block: number | null;
 

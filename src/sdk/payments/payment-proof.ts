@@ -17,7 +17,7 @@ export interface Authorization {
   to: Hex;
   /** Units of USDC: 1 USDC is 1_000_000n. */
   value: bigint;
-  /** Seconds since 1970; the block's time must be strictly between the two. */
+  /** Seconds since 1970. The block's time must be strictly between `validAfter` and `validBefore`. */
   validAfter: bigint;
   validBefore: bigint;
   /** 32 random bytes. */
@@ -79,7 +79,7 @@ export async function signAuthorization(
   return { authorization, signature };
 }
 
-/** A signed payment header. Until `valid_before` (seconds since 1970) it is worth its amount: protect it like a key. */
+/** A signed payment header. Until `valid_before` (seconds since 1970) it is worth its amount, so protect it like a key. */
 export const paymentProof = z.object({
   header: z.object({ name: z.enum(['X-PAYMENT', 'PAYMENT-SIGNATURE']), value: z.string().min(1) }),
   payer: z.string(),

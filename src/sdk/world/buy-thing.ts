@@ -43,7 +43,7 @@ export async function buyThing(options: BuyThingOptions): Promise<WorldReceipt> 
   return await recordSale(options, saved, market.environment.now());
 }
 
-/** Loads the transfer started earlier, with its hash; null if there is none. */
+/** Loads the transfer started earlier, with its hash. Returns null if there is none. */
 async function resumeThing(options: BuyThingOptions, store: ThingStore, key: string): Promise<SavedThing | null> {
   const saved = await loadThing(store, key);
   if (saved === null || saved.tx_hash !== null) return saved;
@@ -137,7 +137,7 @@ function draftOf(reservation: Reservation, terms: ThingTerms, payer_signature: H
   };
 }
 
-/** Called only once per saved purchase: whatever fails from here on may leave a transfer on the chain. */
+/** Call only once per saved purchase, because any failure from here on may leave a transfer on the chain. */
 async function sendOnce(
   options: BuyThingOptions,
   { store, key, draft }: { store: ThingStore; key: string; draft: SavedThing },
@@ -168,7 +168,7 @@ function soughtOf(saved: SavedThing): SoughtTransfer {
   };
 }
 
-/** Claims the thing in the city until it changes hands, then asks the market to sync until it has recorded the sale. Pays nothing. */
+/** Claims the thing in the city until it changes hands, then asks the market to sync until it has recorded the sale. Sends no money. */
 async function recordSale(options: BuyThingOptions, saved: SavedThing, startedMs: number): Promise<WorldReceipt> {
   const hash = saved.tx_hash ?? '0x';
   const until = untilDone(options, saved, startedMs);

@@ -27,7 +27,7 @@ export interface ThingTerms {
 /** Time needed to sign, send and mine a transfer. */
 const LEAST_SECONDS = 60;
 
-/** Replaces the usual next steps: a city has no intents, and its terms aren't the market's. */
+/** Replaces the usual next steps, because a city has no intents and its terms aren't the market's. */
 const OF_THE_CITY = { nextStep: own`Don’t pay until the city’s operator explains the request.` };
 
 /** Throws unless the reservation asks for exactly the agreed terms, and the text to sign says the same and nothing else. */
@@ -64,7 +64,7 @@ export function checkReservationTime({ reserved_until: until }: Reservation, now
   });
 }
 
-/** Rebuilds the text from the checked values, so that no line can be missing or added. */
+/** Rebuilds the text from the checked values, so no line can be missing or added. */
 function challengeOf(reservation: Reservation, terms: ThingTerms): string {
   const { usdc, chainId } = NETWORKS[terms.network];
   const nonce = /^nonce: ([0-9a-f]{32})$/m.exec(reservation.challenge)?.[1] ?? '';

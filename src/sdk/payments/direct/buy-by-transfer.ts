@@ -15,7 +15,7 @@ export interface BuyByTransferOptions extends TransferOptions {
   listingId: number;
   /** Highest price, in USDC with at most 6 decimals. */
   maxPriceUsdc: number;
-  /** Extra amount for the seller. */
+  /** Extra amount for the seller in USDC. */
   tipUsdc?: number;
   /** Default: `DEFAULT_NETWORK`. */
   network?: Network['name'];
@@ -57,7 +57,8 @@ export async function buyByTransfer(options: BuyByTransferOptions): Promise<Deli
     reportTransfer(run, 'delivered');
     return done;
   } catch (error) {
-    // Thrown when opening the intent, so nothing was sent: the merchant owns the goods, or gets them free with an older version.
+    // These reasons come from opening the intent, so nothing was sent: the merchant owns the goods, or gets them free with an older
+    // version.
     const isOwned = error instanceof MarketError && ['purchase_exists', 'free_listing'].includes(error.reason);
     if (isOwned) return await collectOwned(options, error);
     throw error;

@@ -67,7 +67,7 @@ export function checkIntent(intent: Intent, terms: TransferTerms): void {
   }
 }
 
-/** Throws if a transfer sent now may be too late for the intent. */
+/** Throws if a transfer sent now might arrive too late for the intent. */
 export function checkTimeLeft({ expires_at }: Pick<Intent, 'expires_at'>, nowMs: number): void {
   if (Date.parse(expires_at) - nowMs >= LEAST_SECONDS * 1_000) return;
   throw new TermsRefused('too_little_time', own`less than ${LEAST_SECONDS} seconds of the intent are left`, {
@@ -75,11 +75,11 @@ export function checkTimeLeft({ expires_at }: Pick<Intent, 'expires_at'>, nowMs:
   });
 }
 
-/** Rebuilds the text from the checked values and compares it, so that no line can be missing or added. */
+/** Rebuilds the text from the checked values and compares it, so no line can be missing or added. */
 function challengeAgrees(intent: Intent, terms: TransferTerms): boolean {
   const claimed = /^base_url: (.*)$/m.exec(intent.challenge)?.[1];
   if (claimed === undefined) return false;
-  // Otherwise another market could accept the transfer, and deliver the goods to whoever relayed its intent here.
+  // Otherwise another market could relay its intent here, accept the transfer and deliver the goods to somebody else.
   const baseUrl = nameToSignFor(terms.market, claimed);
   const network = NETWORKS[terms.network];
   const lines: [string, string][] = [

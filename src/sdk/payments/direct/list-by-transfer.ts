@@ -48,7 +48,7 @@ export async function listByTransfer(options: ListByTransferOptions): Promise<Li
 
 type Agreed = { terms: TransferTerms } | { done: ListedGoods };
 
-/** Returns the terms of the fee; or the listing, if it already exists or an earlier fee covers it. */
+/** Returns the terms of the fee, or the listing if it already exists or an earlier fee covers it. */
 async function agreeOnFee(options: ListByTransferOptions, run: TransferRun<ListedGoods>): Promise<Agreed> {
   const { client, signal } = options;
   const terms = await readTerms(options);
@@ -59,14 +59,14 @@ async function agreeOnFee(options: ListByTransferOptions, run: TransferRun<Liste
     if (body.would_cost_usdc !== 0)
       throw new TermsRefused('wrong_amount', own`the fee differs from the official facts`, { nextStep: OTHER_FEE });
   } catch (error) {
-    // The body may duplicate or supersede itself because it was sent before; posting it again returns its listing.
+    // A body that was sent before duplicates or supersedes its own listing. Posting it again returns that listing.
     const perhapsOwn = ['duplicate_listing', 'already_superseded'];
     if (!(error instanceof MarketError) || !perhapsOwn.includes(error.reason)) throw error;
   }
   return { done: await listUnpaid(options, run) };
 }
 
-/** Posts the listing without a payment. A request to pay is an error here: the dry run found no fee or refused the goods. */
+/** Posts the listing without a payment. Treats a request to pay as an error, because the dry run found no fee or refused the goods. */
 async function listUnpaid(options: ListByTransferOptions, run: TransferRun<ListedGoods>): Promise<ListedGoods> {
   return await waitOut<ListedGoods>(run, {
     ask: () => postListing(options, undefined),

@@ -19,14 +19,14 @@ export interface TransferFlow<Done> {
   /** Runs before opening an intent. Returns the expected terms, or the result if nothing has to be paid. */
   agree(run: TransferRun<Done>): Promise<{ terms: TransferTerms } | { done: Done }>;
   openIntent(): Promise<{ intent: Intent; isNew: boolean }>;
-  /** Whether the market would accept this signature of the intent's challenge. Null: it didn't say. */
+  /** Whether the market would accept this signature of the intent's challenge. Null if it didn't say. */
   checkSignature(body: { intent_id: string; payer_signature: string }): Promise<boolean | null>;
   claim(body: ClaimBody, recoverySlip?: string): Promise<Answer<Done>>;
 }
 
 export interface TransferRun<Done = unknown> extends TransferFlow<Done> {
   store: TransferStore;
-  /** The store outlives the process, so a transfer that isn't in it was never sent by a process using it. */
+  /** True if the store outlives the process. No process using it then sent a transfer that isn't in it. */
   durable: boolean;
   startedMs: number;
 }
@@ -43,12 +43,12 @@ export async function beginTransferRun<Done>(flow: TransferFlow<Done>): Promise<
   return { run, saved: await loadTransfer(store, flow.storeKey) };
 }
 
-/** Key by which an intent is paid only once, even if several calls get the same one, as for listing fees. */
+/** Returns the key under which an intent is paid only once, even if several calls get the same intent, as for listing fees. */
 export function intentKey(run: TransferRun, intentId: string): string {
   return `${run.options.client.baseUrl} transfer for ${intentId}`;
 }
 
-/** Only for a transfer that was never sent. */
+/** Call only for a transfer that was never sent. */
 export async function forgetTransfer(run: TransferRun, saved: SavedTransfer): Promise<void> {
   await run.store.clear(run.storeKey);
   await run.store.clear(intentKey(run, saved.intent_id));
@@ -80,15 +80,18 @@ export function readHash(text: string): Hex {
 
 interface Waiting<Done> {
   ask(): Promise<Answer<Done>>;
-  /** Called for each answer but the last. */
+  /** Called for each answer except the last. */
   seen(pending: Pending | null, error: unknown): void;
-  /** Error to throw if waiting ends first. */
+  /** Creates the error to throw if waiting ends first. */
   undecided(detail: string, cause: unknown): unknown;
-  /** Error to throw if the market refuses. */
+  /** Creates the error to throw if the market refuses. */
   refused(error: MarketError): unknown;
 }
 
-/** Unreadable answers tolerated in a row. Missing answers, and proxies that can't reach the market, are tolerated until the wait ends. */
+/**
+ * Maximum number of unreadable answers in a row. Missing answers, and proxies that can't reach the market, are tolerated until the wait
+ * ends.
+ */
 const PATIENCE_UNREADABLE = 6;
 
 /** Repeats the same request until it is decided, at the pace that the market asks for. */
@@ -130,7 +133,7 @@ export function mayPass(error: MarketError): boolean {
   return passing && (retry === 'same_request' || retry === 'same_proof');
 }
 
-/** Sleeps, or throws if the wait would end before. */
+/** Sleeps, or throws if the wait would end first. */
 export async function pauseRun(
   run: TransferRun,
   seconds: number,
@@ -195,7 +198,7 @@ async function noteRefusal(run: TransferRun, saved: SavedTransfer, { reason }: T
   if (reason === 'transaction_used') await run.store.save(run.storeKey, { ...saved, hash_used_elsewhere: true });
 }
 
-/** Progress details of an answer that isn't the last. */
+/** Returns the progress details of an answer that isn't the last. */
 export function seenIn(pending: Pending | null, error: unknown) {
   const payment = pending?.payment ?? paymentIn(error);
   const estimate = pending?.estimate_seconds ?? null;
