@@ -87,7 +87,7 @@ async function main(): Promise<void> {
   await runInFront(() => serveCity(config, log), { site: 'city', log, drainMs: DRAIN_MS });
 }
 
-/** Hides URLs, which may carry a password or a provider's key. */
+/** Lists URLs to hide in logs, because they may contain a password or a provider's key. */
 function secretsOf({ databaseUrl, rpcUrls }: CityConfig): string[] {
   return [databaseUrl, ...rpcUrls].filter((secret) => secret !== null);
 }
@@ -96,13 +96,13 @@ const args = process.argv.slice(2);
 if (args.length > 0) await runCommand(() => runCityCommand(args));
 else {
   await main().catch((error: unknown) => {
-    // A configuration error names the variables and no value; its stack would only distract.
+    // A configuration error names the variables without their values. Its stack would only distract.
     console.error(error instanceof ConfigError ? error.message : error);
     process.exitCode = 1;
   });
 }
 
-/** Starts database, tables, pepper and then the city. The port opens last. Undoes everything if it fails. */
+/** Starts database, tables, pepper and city in this order. The port opens last. Undoes everything if a step fails. */
 function serveCity(config: CityConfig, log: Log): Promise<ServerRun> {
   return undoOnFailure(async (begun) => {
     const server = await resolveDatabase(config, log);
@@ -118,7 +118,7 @@ function serveCity(config: CityConfig, log: Log): Promise<ServerRun> {
     const options = { random: systemRandom, log, variable: 'CITY_LOG_COPY_DIR' };
     const logCopy = await openLogCopyPlace(config, options);
     const running = createCity({ config, database, clock: systemClock, random: systemRandom, log, pepper, logCopy });
-    // Needed after a failed start as well: background jobs would go on asking a closed database.
+    // Needed after a failed start too, because background jobs would keep querying a closed database.
     begun.defer(() => running.stop({ drainMs: 0 }));
     const { url, port } = await running.start();
     log.info('city_listening', { url, port, network: config.network.name });

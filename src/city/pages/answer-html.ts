@@ -10,7 +10,7 @@ import type { Refusal } from '../../platform/refusal.ts';
 import type { City } from '../context.ts';
 import type { TileRow } from '../things/store.ts';
 
-/** Parts of several pages. `${}` escapes residents' texts; `!${}` inserts HTML as it is. */
+/** Helpers shared by several pages. `${}` escapes residents' texts; `!${}` inserts HTML unchanged. */
 
 export function renderTime(at: string | Date): string {
   const exact = typeof at === 'string' ? at : isoTime(at);
@@ -31,7 +31,7 @@ export function renderPrice(usdc: number): string {
   return html`${USDC.format(usdc)} USDC`;
 }
 
-/** Values are HTML. */
+/** Renders a list of facts. Values are HTML. */
 export function renderFacts(facts: readonly (readonly [name: string, value: string])[]): string {
   return html`<dl class="facts">!${facts.map(([name, value]) => html`<dt>${name}</dt><dd>!${value}</dd>`)}</dl>`;
 }
@@ -44,7 +44,7 @@ export function renderTiles(things: readonly TileRow[]): string {
   return html`<ul class="tiles">!${tiles}</ul>`;
 }
 
-/** No script runs on these pages. Other answers need no policy: they are sent with nosniff. */
+/** These pages run no script. Other answers need no policy, because they are sent with nosniff. */
 const POLICY = [
   "default-src 'none'",
   "style-src 'self'",
@@ -112,7 +112,7 @@ function renderPage({ config }: Pick<City, 'config'>, { title, main, json }: Htm
 `;
 }
 
-/** Answers HTML to browsers, which ask for it by name, and JSON to programs, which accept anything. */
+/** Answers HTML to browsers, which ask for it explicitly, and JSON to programs, which accept anything. */
 export function answerBoth(
   city: Pick<City, 'config'>,
   accept: string | undefined,
@@ -130,7 +130,9 @@ export function answerBoth(
   };
 }
 
-/** Draws a thing's picture: two rings of one shape each around a centre, in two colours. It never changes for a thing. */
+/**
+ * Draws a thing's picture: two rings, each of one repeated shape, around a centre, in two colours. The picture of a thing never changes.
+ */
 export function drawEmblem(thing: { id: bigint; name: string }): string {
   const [a = 0, b = 0, second = 0, count = 0, outer = 0, inner = 0, width = 0, reach = 0, ring = 0, heart = 0] = sha256(
     `${thing.id}\n${thing.name}`,
@@ -169,7 +171,7 @@ interface Ray {
   width: number;
 }
 
-/** Each shape points up. */
+/** Draws one ray of a ring, pointing up. */
 const SHAPES: readonly ((ray: Ray) => string)[] = [
   ({ from, to, width }) =>
     `<ellipse cx="100" cy="${100 - (from + to) / 2}" rx="${width / 2}" ry="${(to - from) / 2}"/>`,
@@ -196,14 +198,14 @@ function pickBy<T>(from: readonly T[], by: number): T {
   return item;
 }
 
-/** Read once at start. No fonts are sent; system fonts replace those of the market. */
+/** Read once at start. No fonts are sent, so system fonts replace those of the market. */
 const STYLE = createAsset(
   'city',
   'css',
   'text/css; charset=utf-8',
   readFileSync(fileURLToPath(new URL('./files/city.css', import.meta.url))),
 );
-/** The city has a picture like those of its things. */
+/** Icon of the city, drawn like the picture of a thing. */
 export const ICON = createAsset(
   'icon',
   'svg',

@@ -14,7 +14,7 @@ import { answerBoth, renderFacts, renderTiles } from './answer-html.ts';
 
 const ENDPOINTS: readonly EndpointShape[] = Object.values(cityEndpoints);
 
-/** Reasons with the routes that declare them. Reasons about the request itself may come from any route. */
+/** Maps reasons to the routes that declare them. Reasons about the request itself may come from any route. */
 const ROUTES: ReadonlyMap<Reason, readonly string[]> = new Map(
   REASONS.map((reason) => [
     reason,
