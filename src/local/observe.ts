@@ -18,7 +18,7 @@ export interface Observer {
   environment: Pick<Environment, 'fetch'>;
 }
 
-/** Passes a client's requests on and reports each with its status. Secrets are reported by the name of their header only. */
+/** Forwards a client's requests and reports each with its status. Reports a secret only by the name of its header. */
 export function observeRequests(tell: Tell, site: 'market' | 'city' = 'market'): Observer {
   const exchanges: Exchange[] = [];
   return {

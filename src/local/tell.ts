@@ -1,9 +1,9 @@
-/** An event of the demo. With --json each is one line of output. */
+/** An event of the demo. With --json each event is one line of output. */
 export type DemoEvent =
   | { kind: 'title'; text: string }
   | { kind: 'part'; name: string; url: string; detail: string; seconds: number }
   | { kind: 'step'; number: number; of: number; name: string; title: string }
-  /** A request without an answer yet; only a terminal shows it. */
+  /** A request without an answer yet. Only a terminal shows it. */
   | { kind: 'asking'; method: string; path: string; sent: string[] }
   | { kind: 'request'; method: string; path: string; sent: string[]; status: number; word: string }
   | { kind: 'waiting'; text: string }
@@ -18,7 +18,7 @@ export type Tell = (event: DemoEvent) => void;
 export interface TellOptions {
   stream: { write(text: string): unknown; isTTY?: boolean };
   json: boolean;
-  /** Null: colour on a terminal only. */
+  /** Null for colour on a terminal only. */
   colour: boolean | null;
 }
 

@@ -51,7 +51,7 @@ export const agentListsStep: Step = {
   },
 };
 
-/** Checks that no tool makes, replaces or shows a key, and that a request for one names the page for people. */
+/** Checks that no tool makes, replaces or shows a key, and that calling a retired one names the page for people. */
 async function checkNoKeys(scene: Scene, { tools }: ToolUser): Promise<void> {
   const names = Object.keys(RETIRED_TOOLS);
   const { refused, body } = await tools.call({ name: 'register', arguments: {} });

@@ -32,7 +32,7 @@ export const payDirectlyStep: Step = {
   name: 'pay-directly',
   title: `${SELLER} and ${BUYER} pay by plain transfers: a listing fee, and goods with a tip`,
   run: async (scene) => {
-    // Plain transfers cost the sender gas, which with x402 the facilitator pays.
+    // Plain transfers cost the sender gas, which the facilitator pays with x402.
     await fund(
       scene.world.chain,
       [sellerOne, buyerOne].map(({ address }) => ({ address, wei: GAS_WEI })),
@@ -127,7 +127,7 @@ function checkWaited(
   check(scene, claims.at(-1)?.status === expected.last, `${expected.last}: then the same claim was answered`);
 }
 
-/** True while the transfer is in no block, or in one that is not final. */
+/** True while the transfer is not yet in a block, or in one that is not final. */
 function isWaiting({ status, body }: Exchange): boolean {
   const { block_number: block, finalized_head: head } = (body['payment'] ?? {}) as Record<string, unknown>;
   const open = typeof block !== 'number' || (typeof head === 'number' && head < block);
@@ -161,7 +161,7 @@ function buyerWallet(scene: Scene): TransferWallet {
   return transferWallet(scene.world.chain, buyerOne);
 }
 
-/** Claims other things with used transactions and valid intents and signatures; each has to be refused. */
+/** Claims other things with used transactions and valid intents and signatures. Each claim must be refused. */
 async function checkRefusedElsewhere(scene: Scene, used: { fee: string; sale: string }): Promise<void> {
   const listed = await listWith(scene, used.fee).catch((error: unknown) => error);
   check(scene, isUsed(listed), 'the transaction of the fee pays for no other listing: 409 transaction_used');

@@ -25,7 +25,7 @@ export type Memory = z.output<typeof memorySchema>;
 
 const memoryFile = (dataDir: string): string => join(dataDir, 'story.json');
 
-/** Reads what an earlier story in this folder left for later checks. */
+/** Reads what an earlier story in this folder saved for later checks. */
 export function readMemory(dataDir: string): Memory {
   if (!existsSync(memoryFile(dataDir))) return { told: 0, events_total: 0, first_sale: null };
   return memorySchema.parse(JSON.parse(readFileSync(memoryFile(dataDir), 'utf8')));
@@ -56,13 +56,13 @@ export interface Goods {
   priceUsdc: number;
 }
 
-/** State of the story, including what steps pass on to later ones. */
+/** State of the story, including results that later steps use. */
 export interface Scene {
   world: LocalWorld;
   tell: Tell;
   signal: AbortSignal;
   memory: Memory;
-  /** Part of the goods' titles: a second run in the same folder sells something new. */
+  /** Part of the goods' titles, so that a second run in the same folder sells something new. */
   edition: string;
   people: Map<string, Person>;
   goods: Goods | null;
@@ -71,7 +71,7 @@ export interface Scene {
   sale: { delivery: Delivery; proof: PaymentHeader } | null;
 }
 
-/** A client whose requests are reported; without a handle it is anonymous. */
+/** Creates a client whose requests are reported. Without a handle it is anonymous. */
 export function speakAs(scene: Scene, handle: string | null): { client: Client; exchanges: Exchange[] } {
   const { environment, exchanges } = observeRequests(scene.tell);
   const key = handle === null ? {} : { key: personOf(scene, handle).key };
@@ -88,7 +88,7 @@ export function need<T>(value: T | null | undefined, what: string): T {
   return value;
 }
 
-/** Reports a check that passed; stops the story at one that failed. */
+/** Reports a check that passed, and stops the story if it failed. */
 export function check(scene: Scene, holds: boolean, text: string): void {
   if (!holds) throw new StoryBroken(text);
   scene.tell({ kind: 'held', text });
@@ -110,7 +110,7 @@ export async function readBalances(scene: Scene): Promise<{ buyer: bigint; selle
 const EVENTUALLY_MS = 10_000;
 const POLL_MS = 50;
 
-/** Polls for something that follows an answer later, such as an event's number. */
+/** Polls for something that appears only after an answer, such as an event's number. */
 export async function waitFor<T>(read: () => Promise<T | null>, what: string): Promise<T> {
   for (let waitedMs = 0; waitedMs < EVENTUALLY_MS; waitedMs += POLL_MS) {
     const value = await read();
@@ -140,7 +140,7 @@ export const BUYER = 'tomas';
 /** Key file of a merchant or resident. */
 export const keyFile = z.object({ handle: z.string(), merchant_key: z.string() });
 
-/** Returns the merchant whose key is in the folder, if the market accepts it: a key may never have been confirmed. */
+/** Returns the merchant whose key is in the folder, if the market accepts it. A key may never have been confirmed. */
 export async function findPerson(world: LocalWorld, handle: string): Promise<Person | null> {
   const file = world.keyFile(handle);
   if (!existsSync(file)) return null;
@@ -154,7 +154,7 @@ export async function findPerson(world: LocalWorld, handle: string): Promise<Per
   }
 }
 
-/** Saves the key before it is confirmed: it is shown once, and without it the merchant is lost. */
+/** Saves the key before it is confirmed, because it is shown only once and the merchant is lost without it. */
 export function keepKey(file: string, keys: z.input<typeof keyFile> & { recovery_codes?: string[] }): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   writeFileSync(file, `${JSON.stringify(keys, null, 2)}\n`, { mode: 0o600 });

@@ -122,7 +122,7 @@ const LAST = {
   201: '201: once it was final, the listing was live',
 };
 
-/** Checks the order of a payment by x402: asked for, made, waited for, answered. */
+/** Checks the order of an x402 payment: requested, made, awaited, answered. */
 export function checkPaidInOrder(scene: Scene, exchanges: readonly Exchange[], paid: Paid): Exchange[] {
   const sent = exchanges.filter((exchange) => exchange.method === 'POST' && exchange.path === paid.path);
   const looks = sent.filter(({ isCollecting }) => isCollecting);
@@ -157,7 +157,7 @@ function asksExactly({ body }: Exchange, { payee, units }: Paid): boolean {
   return accepts.length === 1 && payTo === payee.address && offer?.['maxAmountRequired'] === units.toString();
 }
 
-/** 503: the transfer is on its way to a block. 202: it is in one. Both say not to pay again. */
+/** 503 means that the transfer is not in a block yet, 202 that it is. Both say not to pay again. */
 function isWaiting({ status, body }: Exchange): boolean {
   return (status === 202 || status === 503) && body['do_not_pay_again'] === true;
 }

@@ -43,7 +43,7 @@ export const sellThingStep: Step = {
   },
 };
 
-/** Links a merchant with its resident, each naming the other on its own site. Returns the resident's key. */
+/** Links a merchant with its resident; each names the other on its own site. Returns the resident's key. */
 async function openAccount(scene: Scene, handle: keyof typeof LIVES_AS): Promise<string> {
   const cityHandle = LIVES_AS[handle];
   const key = await becomeResident(scene, cityHandle);
@@ -140,14 +140,14 @@ function checkWaited(scene: Scene, exchanges: readonly Exchange[]): void {
   check(scene, waited && locked, '202, then 200: the thing changed hands once the transfer was final, and not before');
 }
 
-/** A client of the city whose requests are reported; without a key it is anonymous. */
+/** Creates a client of the city whose requests are reported. Without a key it is anonymous. */
 function speakInCity(scene: Scene, key: string | null): { client: CityClient; exchanges: Exchange[] } {
   const { environment, exchanges } = observeRequests(scene.tell, 'city');
   const client = createCityClient({ baseUrl: scene.world.cityUrl, environment, ...(key === null ? {} : { key }) });
   return { client, exchanges };
 }
 
-/** Returns the key of that resident, who is registered if the folder has none. The market never sees this key. */
+/** Returns the key of that resident. Registers the resident if the folder has no key. The market never sees this key. */
 async function becomeResident(scene: Scene, handle: string): Promise<string> {
   const file = scene.world.residentFile(handle);
   if (existsSync(file)) return keyFile.parse(JSON.parse(readFileSync(file, 'utf8'))).merchant_key;

@@ -140,7 +140,7 @@ const FIRST: readonly Step[] = [
 /** Steps in a folder with a completed story. */
 const AGAIN: readonly Step[] = [foundAgainStep, listPricedStep, buyWithKeyStep, replayStep, booksStep];
 
-/** Replaces steps by those that use tools instead of HTTP. Loaded only if needed: they use development dependencies. */
+/** Replaces steps by steps that use tools instead of HTTP. Loaded only if needed, because they use development dependencies. */
 async function byTools(): Promise<ReadonlyMap<Step, Step>> {
   const { agentListsStep } = await import('./agent-lists.ts');
   const { agentBuysStep } = await import('./agent-buys.ts');
@@ -160,12 +160,12 @@ export class StepFailed extends Error {
   }
 }
 
-/** Runs one sale from joining to the books. Resolves with the listed goods if every step held. */
+/** Runs one sale from joining to the books. Resolves with the listed goods if every step passed. */
 export async function tellStory(options: {
   world: LocalWorld;
   tell: Tell;
   signal: AbortSignal;
-  /** Seller and buyer are agents that use tools only. */
+  /** True if seller and buyer are agents that use only tools. */
   mcp: boolean;
 }): Promise<Goods> {
   const { world, tell, mcp } = options;
