@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { handleOut } from '../contract/answer-forms.ts';
-import { type CheckoutOut, checkoutOut, type DraftOut, draftOut, handleNamed } from '../contract/world-records.ts';
+import { type CheckoutOut, checkoutOut, type DraftOut, displayedHandle, draftOut } from '../contract/world-records.ts';
 import { fetchRecord } from '../platform/http/fetch-record.ts';
 import { Refusal } from '../platform/refusal.ts';
 import type { City } from './context.ts';
 
 /** A market that has lost part of its history answers `listing_lost` for ids that it may have issued. */
-const absent = z.object({ reason: z.enum(['not_found', 'listing_lost']) });
-const merchantOut = z.object({ handle: handleOut, city_handle: handleNamed('another resident') });
+const absentProblem = z.object({ reason: z.enum(['not_found', 'listing_lost']) });
+const merchantOut = z.object({ handle: handleOut, city_handle: displayedHandle('another resident') });
 
 /** The merchant's side of a link, as shown on the merchant's store. */
 export type MerchantRecord = z.output<typeof merchantOut>;
@@ -49,7 +49,7 @@ function readRecord<Shape extends z.ZodType>(
 ): Promise<z.output<Shape> | null> {
   return fetchRecord(`${city.config.marketUrl}${path}`, {
     shape,
-    isAbsent: ({ status, json }) => (status === 404 || status === 409) && absent.safeParse(json).success,
+    isAbsent: ({ status, json }) => (status === 404 || status === 409) && absentProblem.safeParse(json).success,
     refuse: (why) => marketUnavailable(city, why),
   });
 }

@@ -76,12 +76,12 @@ export type ResultOf<E extends EndpointShape> = {
 }[Statuses<E>];
 
 /** Whether the endpoint uses a delivery token. Only endpoints that sell goods do, because the token collects them. */
-export function takesToken({ errors }: Pick<EndpointShape, 'errors'>): boolean {
+export function acceptsDeliveryToken({ errors }: Pick<EndpointShape, 'errors'>): boolean {
   return errors.includes('delivery_token_used');
 }
 
 /** Whether the endpoint uses a recovery slip. It does if the market may have lost the payment or intent that the request is about. */
-export function takesSlip({ claim, errors }: Pick<EndpointShape, 'claim' | 'errors'>): boolean {
+export function acceptsRecoverySlip({ claim, errors }: Pick<EndpointShape, 'claim' | 'errors'>): boolean {
   return errors.includes('payment_may_be_lost') || (claim === true && errors.includes('intent_not_found'));
 }
 

@@ -130,14 +130,14 @@ export interface Reserved {
 export function findReserved(handle: string, maintainer: string | null): Reserved | null {
   const words = foldedForms(RESERVED_HANDLES, false);
   const parts = foldedForms(maintainer === null ? RESERVED_PARTS : [...RESERVED_PARTS, maintainer], true);
-  const word = words.get(foldHandle(handle)) ?? findNumbered(words, numberedWord(handle));
+  const word = words.get(foldHandle(handle)) ?? findWordWithNumber(words, numberedWord(handle));
   if (word !== undefined) return { rule: 'word', word };
-  for (const run of runsOf(handle)) {
-    const part = findNumbered(parts, run);
+  for (const run of listPartRuns(handle)) {
+    const part = findWordWithNumber(parts, run);
     if (part !== undefined) return { rule: 'part', word: part };
   }
-  const made = findPartIn(handle.replaceAll('-', ''), words, parts);
-  return made === null ? null : { rule: 'made_of', word: made };
+  const composedOf = findPartIn(handle.replaceAll('-', ''), words, parts);
+  return composedOf === null ? null : { rule: 'made_of', word: composedOf };
 }
 
 /**
@@ -152,7 +152,7 @@ function numberedWord(handle: string): string {
 const NUMBER = /[0-9]*$/;
 
 /** Finds the word that a text looks like, with or without its trailing digits, because a digit may imitate the last letter. */
-function findNumbered(words: ReadonlyMap<string, string>, text: string): string | undefined {
+function findWordWithNumber(words: ReadonlyMap<string, string>, text: string): string | undefined {
   const numberAt = text.search(NUMBER);
   for (let end = text.length; end >= numberAt; end -= 1) {
     const word = words.get(foldHandle(text.slice(0, end)));
@@ -171,7 +171,7 @@ function foldedForms(words: readonly string[], plurals: boolean): Map<string, st
 }
 
 /** Lists the parts between hyphens, and neighbouring parts joined, because `sup-port-desk` contains `support`. */
-function runsOf(handle: string): string[] {
+function listPartRuns(handle: string): string[] {
   const pieces = handle.split('-').filter((piece) => piece !== '');
   return pieces.flatMap((_, from) =>
     pieces.slice(from).map((_piece, more) => pieces.slice(from, from + more + 1).join('')),

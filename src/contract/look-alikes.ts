@@ -11,17 +11,17 @@ export const LATIN_LOOKS: ReadonlyMap<string, string> = new Map(
 /** Cyrillic, Greek and Armenian capitals that look Latin, although not all their lowercase letters do. */
 const CAPITALS = new Set('АВЕЅІӀЈКМНОРСТУХҮԌԚԜΑΒΕΖΗΙΚΜΝΟΡΤΥΧՏՕՍ');
 /** Latin letters that look like Cyrillic or Greek letters. */
-const LOOK_FOREIGN = new Set('acehijkopsvxyABCEHIJKMNOPSTXYZ');
+const FOREIGN_LOOKING = new Set('acehijkopsvxyABCEHIJKMNOPSTXYZ');
 
 /** Alphabets with letters that look like Latin ones. */
 const FOREIGN = String.raw`\p{Script=Armenian}\p{Script=Cherokee}\p{Script=Coptic}\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Lisu}`;
 const HAS_FOREIGN = new RegExp(`[${FOREIGN}]`, 'u');
 const IS_FOREIGN = new RegExp(`^[${FOREIGN}]$`, 'u');
 const IS_LATIN = /^\p{Script=Latin}$/u;
-const IS_SMALL_LATIN = /^(?=\p{Ll})\p{Script=Latin}$/u;
-const IS_SMALL_GREEK = /^(?=\p{Ll})\p{Script=Greek}$/u;
+const IS_LOWERCASE_LATIN = /^(?=\p{Ll})\p{Script=Latin}$/u;
+const IS_LOWERCASE_GREEK = /^(?=\p{Ll})\p{Script=Greek}$/u;
 /** Alphabets whose letters nearly all look Latin. */
-const ALL_ALIKE = /^[\p{Script=Cherokee}\p{Script=Coptic}\p{Script=Lisu}]$/u;
+const LATIN_LOOKING_SCRIPT = /^[\p{Script=Cherokee}\p{Script=Coptic}\p{Script=Lisu}]$/u;
 const WORD = /[\p{L}\p{M}\p{N}]+/gu;
 const LETTER = /\p{L}/gu;
 
@@ -70,28 +70,28 @@ function isImitation({ letters, latin, foreign }: Word): boolean {
   const others = foreign.length - disguised.length;
   if (others === 0) return true;
   if (disguised.length > 0 && latin.length + disguised.length > 3 * others && alternatesScripts(letters)) return true;
-  return foreign.length > 2 && latin.every((letter) => LOOK_FOREIGN.has(letter));
+  return foreign.length > 2 && latin.every((letter) => FOREIGN_LOOKING.has(letter));
 }
 
 /** Whether the word changes between Latin and other letters more than once. */
 function alternatesScripts(letters: readonly string[]): boolean {
-  const isTurn = (letter: string, at: number) =>
+  const isScriptChange = (letter: string, at: number) =>
     at > 0 && IS_LATIN.test(letter) !== IS_LATIN.test(letters[at - 1] ?? '');
-  return letters.filter(isTurn).length > 1;
+  return letters.filter(isScriptChange).length > 1;
 }
 
 function looksLatin(letter: string): boolean {
-  return LATIN_LOOKS.has(letter) || CAPITALS.has(letter) || ALL_ALIKE.test(letter);
+  return LATIN_LOOKS.has(letter) || CAPITALS.has(letter) || LATIN_LOOKING_SCRIPT.test(letter);
 }
 
 /**
  * Whether a lowercase Greek letter is a scientific symbol (`NFκB`) and not a disguised Latin one, which would have lowercase neighbours.
  */
 function isSymbol(letters: readonly string[], at: number): boolean {
-  const isBesideSmall = [letters[at - 1], letters[at + 1]].some(
-    (near) => near !== undefined && IS_SMALL_LATIN.test(near),
+  const hasLowercaseNeighbour = [letters[at - 1], letters[at + 1]].some(
+    (near) => near !== undefined && IS_LOWERCASE_LATIN.test(near),
   );
-  return IS_SMALL_GREEK.test(letters[at] ?? '') && !(isBesideSmall && letters.length > 2);
+  return IS_LOWERCASE_GREEK.test(letters[at] ?? '') && !(hasLowercaseNeighbour && letters.length > 2);
 }
 
 /** Whether a whole word among Latin words only looks Latin, and no word shows that the text really uses another alphabet. */
@@ -102,7 +102,9 @@ function hasDisguisedWord(words: readonly Word[]): boolean {
     words.some(({ latin }) => latin.length > 1) &&
     words.some(
       ({ letters, foreign }) =>
-        foreign.length > 1 && foreign.length === letters.length && !foreign.some((letter) => ALL_ALIKE.test(letter)),
+        foreign.length > 1 &&
+        foreign.length === letters.length &&
+        !foreign.some((letter) => LATIN_LOOKING_SCRIPT.test(letter)),
     )
   );
 }

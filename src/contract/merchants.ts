@@ -9,7 +9,7 @@ import { merchantRecord } from './merchant-record.ts';
 import { usdcOut } from './money.ts';
 import { fieldsQuery, idCursor, idOut, pageCounts, pageSize, timeOut } from './paging.ts';
 import { purchaseOut } from './purchases.ts';
-import { showsNothing } from './seen-text.ts';
+import { isInvisible } from './seen-text.ts';
 import { publicText, UNTRUSTED } from './text.ts';
 import { EVENT_KINDS, PAGE_SIZES, PAYMENT_PURPOSES, SCOPES } from './vocabulary.ts';
 
@@ -226,7 +226,7 @@ export const setStoreLine = endpoint({
   summary: 'Set the line that describes your store; empty removes it.',
   auth: 'key',
   body: z.strictObject({
-    line: publicText(0, 160).refine((line) => line === '' || !showsNothing(line), 'must not be blank'),
+    line: publicText(0, 160).refine((line) => line === '' || !isInvisible(line), 'must not be blank'),
   }),
   answers: { 200: z.object({ merchant: merchantRecord }) },
   errors: [],

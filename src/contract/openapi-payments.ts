@@ -1,6 +1,6 @@
 import { AUTHORIZATION_TYPES } from './authorization-types.ts';
 import { checksummed } from './chain-values.ts';
-import { type EndpointShape, takesSlip, takesToken } from './endpoint.ts';
+import { acceptsDeliveryToken, acceptsRecoverySlip, type EndpointShape } from './endpoint.ts';
 import type { JsonSchema } from './json-schemas.ts';
 import type { Network } from './networks.ts';
 import {
@@ -158,8 +158,8 @@ const SLIP: JsonSchema = {
 export function paymentParameters(endpoint: EndpointShape): JsonSchema[] {
   return [
     ...(endpoint.payment ? PROOFS : []),
-    ...(takesToken(endpoint) ? [TOKEN] : []),
-    ...(takesSlip(endpoint) ? [SLIP] : []),
+    ...(acceptsDeliveryToken(endpoint) ? [TOKEN] : []),
+    ...(acceptsRecoverySlip(endpoint) ? [SLIP] : []),
   ];
 }
 
@@ -214,7 +214,7 @@ const PURCHASE_FIELDS: Readonly<Record<string, JsonSchema>> = {
 };
 
 export function challengeFields(endpoint: Pick<EndpointShape, 'errors'>): JsonSchema {
-  return { ...CHALLENGE_FIELDS, ...(takesToken(endpoint) ? PURCHASE_FIELDS : {}) };
+  return { ...CHALLENGE_FIELDS, ...(acceptsDeliveryToken(endpoint) ? PURCHASE_FIELDS : {}) };
 }
 
 /** The extension `x-openaisle-signing`: tells programs what a wallet signs and how. */

@@ -4,7 +4,7 @@ import { createSchemaPool, type JsonSchema, type SchemaPool } from './json-schem
 import type { Network } from './networks.ts';
 import { ANSWER_HEADERS, describeResponses, type Examples, problemSchema } from './openapi-answers.ts';
 import { PAYMENT_HEADERS, paymentParameters, signingOn, X402_SCHEMAS } from './openapi-payments.ts';
-import { withWords } from './tool-arguments.ts';
+import { withDescriptions } from './tool-arguments.ts';
 import { API_VERSION, BODY_LIMIT_BYTES } from './vocabulary.ts';
 
 /** Describes an operation beyond its summary. */
@@ -147,7 +147,7 @@ function describeEndpoint(endpoint: EndpointShape, { text, example, names }: Abo
           requestBody: {
             description: `At most ${(endpoint.body_limit ?? BODY_LIMIT_BYTES).toLocaleString('en-US')} bytes.`,
             required: endpoint.body_optional !== true,
-            content: { 'application/json': { schema: withWords(endpoint.name, pool.sent(body)), ...request } },
+            content: { 'application/json': { schema: withDescriptions(endpoint.name, pool.sent(body)), ...request } },
           },
         }
       : {}),
@@ -162,7 +162,7 @@ function parametersOf(
   pool: SchemaPool,
 ): JsonSchema[] {
   if (!schema) return [];
-  const { properties, required } = withWords(endpoint, pool.sent(schema)) as {
+  const { properties, required } = withDescriptions(endpoint, pool.sent(schema)) as {
     properties?: Record<string, JsonSchema>;
     required?: string[];
   };

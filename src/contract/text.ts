@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { showsNothing } from './seen-text.ts';
+import { isInvisible } from './seen-text.ts';
 import { describedAs } from './wire-forms.ts';
 
 const NEWLINE = 0x0a;
@@ -69,20 +69,20 @@ export interface TextBounds {
 }
 
 /** NFC joins at most four code units of a usual script into one code point, so longer input cannot be within the bounds. */
-const MOST_UNITS_OF_ONE = 4;
+const MAX_UNITS_PER_CHARACTER = 4;
 
 /** Returns public text in the form in which it is stored, or why it is refused. Checks the length first, so that `max` limits the work. */
 export function boundedText(raw: string, bounds: TextBounds): { text: string } | { fault: string } {
   const { min, max, multiline = false } = bounds;
   const range = `must have ${min} to ${max} characters`;
-  if (raw.length > MOST_UNITS_OF_ONE * max) return { fault: range };
+  if (raw.length > MAX_UNITS_PER_CHARACTER * max) return { fault: range };
   if (PILE.test(raw)) return { fault: PILE_FAULT };
   const at = firstRefusedCharacter(raw, multiline);
   if (at >= 0) return { fault: `has a character that is not allowed, at position ${at}` };
   const text = raw.normalize('NFC');
   const length = lengthInCodePoints(text);
   if (length < min || length > max) return { fault: `${range}, has ${length}` };
-  if (min > 0 && showsNothing(text)) return { fault: 'must not be blank' };
+  if (min > 0 && isInvisible(text)) return { fault: 'must not be blank' };
   // Decomposing a mark can lengthen a run. Stored text must be accepted when it is sent back.
   return PILE.test(text) ? { fault: PILE_FAULT } : { text };
 }

@@ -4,7 +4,7 @@ import type { JsonSchema } from './json-schemas.ts';
  * Describes request fields whose schema has no description, by name, or by endpoint and name if the meaning differs. A nested field is
  * named by its parent and its name. Tools and the OpenAPI document show the same texts.
  */
-export const ARGUMENT_WORDS: Readonly<Record<string, string>> = {
+export const ARGUMENT_DESCRIPTIONS: Readonly<Record<string, string>> = {
   id: 'id of the listing',
   listing_id: 'id of the listing',
   'cancelWorldDraft.id': 'id of the draft',
@@ -97,21 +97,25 @@ export const ARGUMENT_WORDS: Readonly<Record<string, string>> = {
 };
 
 /** Finds the description of a field. Clients show it to a model unchanged. */
-export function wordsOf(endpoint: string, ...path: readonly string[]): string | undefined {
+export function descriptionOf(endpoint: string, ...path: readonly string[]): string | undefined {
   const name = path.join('.');
-  return ARGUMENT_WORDS[`${endpoint}.${name}`] ?? ARGUMENT_WORDS[name] ?? ARGUMENT_WORDS[path.at(-1) ?? ''];
+  return (
+    ARGUMENT_DESCRIPTIONS[`${endpoint}.${name}`] ??
+    ARGUMENT_DESCRIPTIONS[name] ??
+    ARGUMENT_DESCRIPTIONS[path.at(-1) ?? '']
+  );
 }
 
 /** Adds descriptions to the fields of a schema, at every depth. */
-export function withWords(endpoint: string, schema: JsonSchema, path: readonly string[] = []): JsonSchema {
-  const describeForm = (form: unknown): JsonSchema => withWords(endpoint, form as JsonSchema, path);
+export function withDescriptions(endpoint: string, schema: JsonSchema, path: readonly string[] = []): JsonSchema {
+  const describeForm = (form: unknown): JsonSchema => withDescriptions(endpoint, form as JsonSchema, path);
   const forms = ['anyOf', 'oneOf']
     .filter((keyword) => Array.isArray(schema[keyword]))
     .map((keyword) => [keyword, (schema[keyword] as unknown[]).map(describeForm)]);
   const { properties } = schema as { properties?: Record<string, JsonSchema> };
   const described = Object.entries(properties ?? {}).map(([name, field]) => {
-    const description = field['description'] ?? wordsOf(endpoint, ...path, name);
-    const inside = withWords(endpoint, field, [...path, name]);
+    const description = field['description'] ?? descriptionOf(endpoint, ...path, name);
+    const inside = withDescriptions(endpoint, field, [...path, name]);
     return [name, description === undefined ? inside : { ...inside, description }];
   });
   return {

@@ -15,7 +15,7 @@ const url = urlOut;
 const handle = handleOut;
 
 /** The other site's handle, for display in a refusal. Replaces a malformed handle by `otherwise`, so that none of its text is shown. */
-export const handleNamed = (otherwise: string) =>
+export const displayedHandle = (otherwise: string) =>
   z
     .string()
     .max(64)

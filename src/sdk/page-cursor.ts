@@ -14,11 +14,11 @@ export interface Collection<Row> {
   /** Reads the first page, or the page after a cursor. Must use the same filters each time. */
   read(cursor: string | undefined): Promise<RawPage<Row>>;
   idOf(row: Row): number;
-  ids: Ids;
+  ids: IdOrder;
   /**
    * For gapless collections: returns the ID at which numbering resumed after a loss, if the row records it. That row comes before the gap.
    */
-  begunAt?(row: Row): number | null;
+  resumedAt?(row: Row): number | null;
   /** True if rows are never removed, so every row of the first total must arrive. */
   appendOnly: boolean;
   limit: number | undefined;
@@ -38,7 +38,7 @@ interface CursorState {
   /** Number of times that IDs rose. Newest-first shelves rise once, from pinned listings to the others. */
   rises: number;
   /** IDs below which rows may be missing, because the market reported a recovery from a loss. */
-  begun: Set<number>;
+  resumedIds: Set<number>;
 }
 
 /**
@@ -52,7 +52,7 @@ export async function* walkPages<Row>(collection: Collection<Row>): AsyncGenerat
     cursors: new Set(),
     lastId: null,
     rises: 0,
-    begun: new Set(),
+    resumedIds: new Set(),
   };
   let cursor: string | undefined;
   for (let first = true; ; first = false) {
@@ -60,7 +60,7 @@ export async function* walkPages<Row>(collection: Collection<Row>): AsyncGenerat
     if (first) state.firstTotal = page.total;
     checkCounts(page, collection.limit);
     if (first) checkFirst(page, collection);
-    for (const row of page.rows) state.begun.add(collection.begunAt?.(row) ?? 0);
+    for (const row of page.rows) state.resumedIds.add(collection.resumedAt?.(row) ?? 0);
     checkRows(page.rows.map(collection.idOf), collection.ids, state);
     const rows = withinTotal(page, collection, state);
     const complete = !page.has_more || (collection.ids === 'oldest_first' && state.seen.size >= state.firstTotal);
@@ -98,8 +98,8 @@ function checkFirst<Row>(page: RawPage<Row>, collection: Collection<Row>): void 
 }
 
 /** Checks that no row is missing before the oldest one. */
-function checkBeginning({ lastId, begun }: CursorState): void {
-  if (lastId === null || lastId === 1 || begun.has(lastId)) return;
+function checkBeginning({ lastId, resumedIds }: CursorState): void {
+  if (lastId === null || lastId === 1 || resumedIds.has(lastId)) return;
   throw new PageRefused('missing_row', `the pages ended with row ${lastId}`);
 }
 
@@ -123,7 +123,7 @@ function checkEnd(page: RawPage<unknown>, appendOnly: boolean, state: CursorStat
 }
 
 /** Returns the next cursor, or null at the end. */
-function checkCursor(page: RawPage<unknown>, rule: Ids, state: CursorState): string | null {
+function checkCursor(page: RawPage<unknown>, rule: IdOrder, state: CursorState): string | null {
   const { has_more, next } = page;
   if (!has_more) {
     if (next !== null) throw new PageRefused('cursor_after_the_end', 'a cursor came with the last page');
@@ -138,7 +138,7 @@ function checkCursor(page: RawPage<unknown>, rule: Ids, state: CursorState): str
 }
 
 // A numeric cursor must be the ID of the last row. A cursor before it repeats rows, one beyond it skips rows.
-function checkNumeric(next: number, rule: Ids, lastId: number | null): void {
+function checkNumeric(next: number, rule: IdOrder, lastId: number | null): void {
   if (lastId === null || next === lastId) return;
   const beyond = rule === 'oldest_first' ? next > lastId : next < lastId;
   if (beyond) throw new PageRefused('cursor_skips_rows', `the cursor ${next} skips rows after ${lastId}`);
@@ -149,10 +149,10 @@ function checkNumeric(next: number, rule: Ids, lastId: number | null): void {
  * Order of IDs. `gapless`: newest first, falling by exactly one down to 1, except for gaps after a loss. `pinned_first`: newest first
  * twice, pinned rows first. `any`: no order, but no repetition.
  */
-type Ids = 'newest_first' | 'oldest_first' | 'gapless' | 'pinned_first' | 'any';
+type IdOrder = 'newest_first' | 'oldest_first' | 'gapless' | 'pinned_first' | 'any';
 
 /** Adds a page's IDs to the state. Throws if they contradict it. */
-function checkRows(ids: readonly number[], rule: Ids, state: CursorState): void {
+function checkRows(ids: readonly number[], rule: IdOrder, state: CursorState): void {
   for (const id of ids) {
     if (state.seen.has(id)) throw new PageRefused('repeated_row', `row ${id} came twice`);
     if (state.lastId !== null) checkOrder(state.lastId, id, rule, state);
@@ -161,14 +161,14 @@ function checkRows(ids: readonly number[], rule: Ids, state: CursorState): void 
   }
 }
 
-function checkOrder(before: number, id: number, rule: Ids, state: CursorState): void {
+function checkOrder(before: number, id: number, rule: IdOrder, state: CursorState): void {
   const rises = id > before;
   if (rises) state.rises += 1;
   const allowedRises = { newest_first: 0, gapless: 0, pinned_first: 1, oldest_first: Infinity, any: Infinity }[rule];
   if (state.rises > allowedRises || (rule === 'oldest_first' && !rises)) {
     throw new PageRefused('out_of_order', `row ${id} came after row ${before}`);
   }
-  if (rule === 'gapless' && id !== before - 1 && !state.begun.has(before)) {
+  if (rule === 'gapless' && id !== before - 1 && !state.resumedIds.has(before)) {
     throw new PageRefused('missing_row', `between rows ${before} and ${id} some are missing`);
   }
 }

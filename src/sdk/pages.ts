@@ -107,7 +107,7 @@ export function eventPages(client: Client, filters: EventFilters = {}): AsyncGen
       return { ...body, rows: body.events, next: body.next_before_id };
     },
     idOf: (event) => event.id,
-    begunAt: ({ kind, detail }) => (kind === 'recovery' ? Number(detail['next_event_id']) : null),
+    resumedAt: ({ kind, detail }) => (kind === 'recovery' ? Number(detail['next_event_id']) : null),
     ids: filtered ? 'newest_first' : 'gapless',
     appendOnly: true,
     limit: filters.limit,

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 
 /** Common part of the stores that keep payments across a crash. */
-interface Keeping<Saved> {
+interface SavedStore<Saved> {
   create(key: string, saved: Saved): Promise<boolean>;
   save(key: string, saved: Saved): Promise<void>;
   load(key: string): Promise<unknown>;
@@ -9,7 +9,7 @@ interface Keeping<Saved> {
 }
 
 /** Creates a store that lasts as long as the process. */
-export function createMemoryStore<Saved>(): Keeping<Saved> {
+export function createMemoryStore<Saved>(): SavedStore<Saved> {
   const kept = new Map<string, Saved>();
   return {
     create: async (key, saved) => {
@@ -31,7 +31,7 @@ export function createMemoryStore<Saved>(): Keeping<Saved> {
  * Loads a saved payment, or null if there is none. Throws if it is unreadable, because a payment may exist and paying could then pay twice.
  */
 export async function loadSaved<Schema extends z.ZodType>(
-  store: Pick<Keeping<never>, 'load'>,
+  store: Pick<SavedStore<never>, 'load'>,
   key: string,
   { schema, name }: { schema: Schema; name: string },
 ): Promise<z.output<Schema> | null> {

@@ -34,7 +34,7 @@ export async function advanceOffer(
 }
 
 /** A claimed transaction that cannot be read blocks the next buyer for this many seconds after the window. */
-const PATIENCE_SECONDS = 600n;
+const UNREADABLE_CLAIM_SECONDS = 600n;
 
 interface ReservedRow {
   offer: Offer & { phase: ReservedOffer['phase'] };
@@ -104,7 +104,7 @@ async function moveUnpaid(tx: Tx, row: ReservedRow, reading: OfferReading, claim
     phase: offer.phase,
     claims,
     window: reading.window,
-    isLongOver: reading.head !== null && reading.head.latest.timestamp >= windowTo + PATIENCE_SECONDS,
+    isLongOver: reading.head !== null && reading.head.latest.timestamp >= windowTo + UNREADABLE_CLAIM_SECONDS,
     seenTxHash: reservation.seenTxHash,
     isOverdue: isOverdue(offer, now.getTime()),
   });
@@ -218,8 +218,8 @@ async function readOfferOnChain(
   reservation: Reservation,
   readHead: () => Promise<ChainHead>,
 ): Promise<OfferReading> {
-  const named = await listClaims(city.database, reservation.id);
-  const requested = named.flatMap(({ txHash, refused }) => (refused === null ? [txHash] : []));
+  const claimRows = await listClaims(city.database, reservation.id);
+  const requested = claimRows.flatMap(({ txHash, refused }) => (refused === null ? [txHash] : []));
   const reading = { offerId: offer.id, reservationId: reservation.id, requested: new Set(requested) };
   const terms = claimTermsOf(offer, reservation);
   let head: ChainHead;

@@ -35,7 +35,7 @@ export const claimOffer: CityOperation<CityEndpoints['claimOffer']> = async (cit
   await checkSignature(city, reservation, body.payer_signature);
   const bought = await findProvenOffer(database, body.tx_hash);
   if (bought !== null && bought !== offer.id) throw new Refusal('transaction_used');
-  await nameClaim(city, reservation, body.tx_hash);
+  await storeClaim(city, reservation, body.tx_hash);
   const reading = await advanceOffer(city, offer.id);
   return answerClaim(city, caller, { offerId: offer.id, txHash: body.tx_hash, reading });
 };
@@ -150,7 +150,7 @@ async function checkSignature(
  * another thing. Stores nothing if the reservation is over by then; the caller rereads the offer. At the cap of undecided claims, the
  * oldest one in no block is dropped. If all are in blocks, the new one is not stored and must be sent again.
  */
-async function nameClaim(city: City, { id, offerId }: Reservation, txHash: Hex): Promise<void> {
+async function storeClaim(city: City, { id, offerId }: Reservation, txHash: Hex): Promise<void> {
   const { database, clock } = city;
   const toDrop = await listDispensable(city, id, txHash);
   await database.transaction(async (tx) => {

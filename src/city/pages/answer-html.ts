@@ -138,7 +138,7 @@ export function drawEmblem(thing: { id: bigint; name: string }): string {
     `${thing.id}\n${thing.name}`,
   );
   const hue = (a * 256 + b) % 360;
-  const other = (hue + pickBy(TURNS, second)) % 360;
+  const other = (hue + pickBy(HUE_TURNS, second)) % 360;
   const rays = 5 + (count % 5);
   const step = 360 / rays;
   const broad = Math.round((190 + (width % 90)) / rays);
@@ -163,7 +163,7 @@ export function drawEmblem(thing: { id: bigint; name: string }): string {
 }
 
 /** Hue distance of the second colour, in degrees. */
-const TURNS: readonly number[] = [28, 60, 150, 180, 215];
+const HUE_TURNS: readonly number[] = [28, 60, 150, 180, 215];
 
 interface Ray {
   from: number;

@@ -182,14 +182,14 @@ function renderHistory(thing: ThingOut): string {
   const { history, history_total: total } = thing;
   const rows = history.map(
     ({ owner, from, offer_id: offerId }, at) =>
-      html`<tr><td>!${renderResident(owner)}</td><td>!${renderTime(from)}</td><td>!${cameBy(offerId, total - at)}</td></tr>`,
+      html`<tr><td>!${renderResident(owner)}</td><td>!${renderTime(from)}</td><td>!${describeAcquisition(offerId, total - at)}</td></tr>`,
   );
   const showing = total > history.length ? html`<p class="quiet">showing ${history.length} of ${total}</p>` : '';
   return html`<table><thead><tr><th>Owner</th><th>Since</th><th>By</th></tr></thead><tbody>!${rows}</tbody></table>!${showing}`;
 }
 
 /** `nth` is 1 for the maker. */
-function cameBy(offerId: number | null, nth: number): string {
+function describeAcquisition(offerId: number | null, nth: number): string {
   if (offerId !== null) return html`sale, !${renderOffer(offerId)}`;
   return nth === 1 ? 'made it' : 'gift';
 }

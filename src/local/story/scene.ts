@@ -72,7 +72,7 @@ export interface Scene {
 }
 
 /** Creates a client whose requests are reported. Without a handle it is anonymous. */
-export function speakAs(scene: Scene, handle: string | null): { client: Client; exchanges: Exchange[] } {
+export function observedClient(scene: Scene, handle: string | null): { client: Client; exchanges: Exchange[] } {
   const { environment, exchanges } = observeRequests(scene.tell);
   const key = handle === null ? {} : { key: personOf(scene, handle).key };
   return { client: createClient({ baseUrl: scene.world.marketUrl, environment, ...key }), exchanges };
@@ -175,7 +175,7 @@ export const booksStep: Step = {
 };
 
 async function readTreasury(scene: Scene): Promise<void> {
-  const { client } = speakAs(scene, null);
+  const { client } = observedClient(scene, null);
   let fees = 0;
   for await (const page of treasuryPages(client, { limit: 50 })) fees += page.rows.length;
   const { body } = await client.getTreasury();
@@ -193,7 +193,7 @@ async function readTreasury(scene: Scene): Promise<void> {
 
 async function readPayment(scene: Scene): Promise<void> {
   const { receipt } = need(scene.sale, 'sale').delivery;
-  const { client, exchanges } = speakAs(scene, null);
+  const { client, exchanges } = observedClient(scene, null);
   const { body } = await client.getPayment({ query: { tx_hash: need(receipt, 'receipt').tx_hash } });
   const { payment_status: status, stage } = body.payment;
   check(scene, status === 'completed' && stage === 'delivered', 'the payment of the sale is completed and delivered');
@@ -205,7 +205,7 @@ async function readPayment(scene: Scene): Promise<void> {
 
 async function readEvents(scene: Scene): Promise<void> {
   const listingId = need(scene.goods, 'goods').id;
-  const { client } = speakAs(scene, null);
+  const { client } = observedClient(scene, null);
   const readAllEvents = async () => {
     const kinds = new Map<string, number>();
     let rows = 0;

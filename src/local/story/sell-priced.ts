@@ -4,7 +4,7 @@ import { buy } from '../../sdk/payments/buy.ts';
 import { listGoods } from '../../sdk/payments/list-goods.ts';
 import { type TestAccount, WORLD_ACCOUNTS } from '../chain/accounts.ts';
 import type { Exchange } from '../observe.ts';
-import { balanceOf, check, explain, need, type Scene, SELLER, type Step, speakAs, unitsOf } from './scene.ts';
+import { balanceOf, check, explain, need, observedClient, type Scene, SELLER, type Step, unitsOf } from './scene.ts';
 
 export const PRICE_USDC = 2.5;
 const { buyerTwo, sellerOne, treasury } = WORLD_ACCOUNTS;
@@ -13,7 +13,7 @@ export const listPricedStep: Step = {
   name: 'list-priced',
   title: `${SELLER} lists goods for ${PRICE_USDC} USDC and pays the listing fee by x402`,
   run: async (scene) => {
-    const { client, exchanges } = speakAs(scene, SELLER);
+    const { client, exchanges } = observedClient(scene, SELLER);
     const listing = goodsOf(scene);
     const before = await balanceOf(scene, treasury);
     const { listing_id: id, fee } = await listGoods({
@@ -32,7 +32,7 @@ export const listPricedStep: Step = {
     check(scene, proofsIn(requests).size === 1, 'one authorization was signed, and sent each time');
     const received = (await balanceOf(scene, treasury)) - before;
     check(scene, received === LISTING_FEE_UNITS && fee.tx_hash !== null, `the treasury has ${LISTING_FEE_TEXT} more`);
-    const { client: anybody } = speakAs(scene, null);
+    const { client: anybody } = observedClient(scene, null);
     const { body: shelves } = await anybody.browseShelves();
     check(
       scene,
@@ -71,7 +71,7 @@ export const buyWithWalletStep: Step = {
   title: 'A wallet without any account buys it too, by x402 v1',
   run: async (scene) => {
     const goods = need(scene.goods, 'goods');
-    const { client, exchanges } = speakAs(scene, null);
+    const { client, exchanges } = observedClient(scene, null);
     const before = await balanceOf(scene, buyerTwo);
     const wallet = buyerTwo.signer;
     const { id: listingId, priceUsdc: maxPriceUsdc } = goods;

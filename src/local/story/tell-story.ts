@@ -18,12 +18,12 @@ import {
   type Goods,
   type Memory,
   need,
+  observedClient,
   readBalances,
   readMemory,
   type Scene,
   SELLER,
   type Step,
-  speakAs,
   unitsOf,
   writeMemory,
 } from './scene.ts';
@@ -37,7 +37,7 @@ const buyWithKeyStep: Step = {
   title: `${BUYER}, a merchant with a key, buys it by x402 v2`,
   run: async (scene) => {
     const goods = need(scene.goods, 'goods');
-    const { client, exchanges } = speakAs(scene, BUYER);
+    const { client, exchanges } = observedClient(scene, BUYER);
     const before = await readBalances(scene);
     const wallet = buyerOne.signer;
     const { id: listingId, priceUsdc: maxPriceUsdc } = goods;
@@ -80,7 +80,7 @@ const foundAgainStep: Step = {
       check(scene, person !== null, `${handle} is there, under the key that was kept: merchant ${person?.id}`);
       scene.people.set(handle, need(person, handle));
     }
-    const { client } = speakAs(scene, null);
+    const { client } = observedClient(scene, null);
     const { body } = await client.listEvents({ query: { limit: 1 } });
     check(scene, body.total >= scene.memory.events_total, `the log still has its ${scene.memory.events_total} events`);
     await collectAgain(scene);
@@ -96,7 +96,7 @@ async function collectAgain(scene: Scene): Promise<void> {
   const there = receipt?.status === 'success' && receipt.blockNumber === BigInt(first.block_number);
   check(scene, there, `the chain still has the first sale's transfer, in block ${first.block_number}`);
   const before = await balanceOf(scene, WORLD_ACCOUNTS.buyerOne);
-  const { client } = speakAs(scene, BUYER);
+  const { client } = observedClient(scene, BUYER);
   const { status, body } = await client.buyListing({ params: { id: first.listing_id } });
   const same =
     status === 200 && 'artifact' in body && body.artifact === first.artifact && body.receipt?.tx_hash === first.tx_hash;
@@ -110,7 +110,7 @@ const replayStep: Step = {
   run: async (scene) => {
     const goods = need(scene.goods, 'goods');
     const { proof } = need(scene.sale, 'sale');
-    const { client, exchanges } = speakAs(scene, null);
+    const { client, exchanges } = observedClient(scene, null);
     const answer: unknown = await client
       .buyListing({ params: { id: goods.id }, payment: proof })
       .catch((error: unknown) => error);

@@ -10,15 +10,16 @@ export type NamedMarket = Pick<Client, 'baseUrl' | 'callsItself'>;
  * signature there.
  */
 export function nameToSignFor({ baseUrl, callsItself }: NamedMarket, claimed: string): string {
-  const theirs = canonicalAddress(claimed);
-  if (theirs === baseUrl) return baseUrl;
-  if (theirs !== null && theirs === callsItself) return callsItself;
-  const claim = theirs === null ? own`gives no address of its own` : own`calls itself ${sayAddress(theirs)}`;
+  const claimedAddress = canonicalAddress(claimed);
+  if (claimedAddress === baseUrl) return baseUrl;
+  if (claimedAddress !== null && claimedAddress === callsItself) return callsItself;
+  const claim =
+    claimedAddress === null ? own`gives no address of its own` : own`calls itself ${describeAddress(claimedAddress)}`;
   throw new TermsRefused('other_market', own`The market at ${ofOwner(baseUrl)} ${claim}`);
 }
 
 /** Mentions a path without printing it, because it could contain a sentence. */
-function sayAddress(address: string): OwnWords {
+function describeAddress(address: string): OwnWords {
   const { origin } = new URL(address);
   return origin === address ? formed('origin', origin) : own`${formed('origin', origin)} with a path of its own`;
 }

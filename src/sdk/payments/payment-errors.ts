@@ -34,18 +34,18 @@ export function mustNotBeOwn(payee: string, payer: string): void {
   throw new TermsRefused('own_goods', own`the paying wallet sells these goods`);
 }
 
-const OTHER_TERMS = own`Don’t pay this market until its operator explains the request.`;
+const STOP_PAYING = own`Don’t pay this market until its operator explains the request.`;
 const NEXT_STEPS: Readonly<Record<WhyRefused, OwnWords>> = {
   price_above_limit: own`Check the price, and allow more if it is worth it.`,
-  unreadable_terms: OTHER_TERMS,
+  unreadable_terms: STOP_PAYING,
   version_not_offered: own`Call without x402Version to use a version that the market offers.`,
-  wrong_scheme: OTHER_TERMS,
+  wrong_scheme: STOP_PAYING,
   wrong_network: own`Use the market’s network if you have money there; its official facts name it.`,
-  wrong_asset: OTHER_TERMS,
-  wrong_payee: OTHER_TERMS,
+  wrong_asset: STOP_PAYING,
+  wrong_payee: STOP_PAYING,
   wrong_amount: own`Read the listing again: its price may have changed.`,
-  window_too_long: OTHER_TERMS,
-  wrong_domain: OTHER_TERMS,
+  window_too_long: STOP_PAYING,
+  wrong_domain: STOP_PAYING,
   wrong_intent: own`Open a new intent.`,
   other_market: own`Sign nothing there, unless both addresses are the same market behind a tunnel or proxy. Then name its own address (--market-calls-itself URL, or callsItself of createClient).`,
   too_little_time: own`Open a new intent and pay at once.`,

@@ -286,8 +286,8 @@ interface FlowState {
   failures: number;
 }
 
-const PATIENCE_UNSIGNED = 4;
-const PATIENCE_UNREADABLE = 6;
+const MAX_FAILURES_UNSIGNED = 4;
+const MAX_UNREADABLE_ANSWERS = 6;
 /** The market refuses authorizations that end sooner. Includes some tolerance for clocks. */
 const TOO_SHORT_SECONDS = 30;
 /**
@@ -295,11 +295,11 @@ const TOO_SHORT_SECONDS = 30;
  * exist yet.
  */
 const REFUSES_COLLECTING: readonly AnyReason[] = ['payment_invalid', 'payment_required', 'payer_contract_refused'];
-const UNDER_WAY: readonly AnyReason[] = ['verification_pending', 'settlement_pending', 'facilitator_refused'];
+const IN_PROGRESS: readonly AnyReason[] = ['verification_pending', 'settlement_pending', 'facilitator_refused'];
 
 /** Whether a refusal says that a payment by this buyer is in progress. */
 function saysPaymentIsOpen(error: unknown): boolean {
-  return error instanceof MarketError && UNDER_WAY.includes(error.reason);
+  return error instanceof MarketError && IN_PROGRESS.includes(error.reason);
 }
 
 /** Decides how to react to a refusal. Never leads to a second signature while the first could still be used. */
@@ -307,9 +307,10 @@ function nextStep(error: unknown, state: FlowState): NextStep {
   if (error instanceof UnreadableAnswer) return waitOrStop(state, error);
   if (!(error instanceof MarketError)) return 'stop';
   if (state.collectingFirst && isNotOurs(error, state)) return 'buy';
-  if (error.reason === 'payment_required') return whenAsked(state);
+  if (error.reason === 'payment_required') return afterPaymentRequired(state);
   if (error.reason === 'sign_to_collect') return state.canCollect && !state.collecting ? 'collect' : 'stop';
-  if (error.reason === 'authorization_lapsed' || error.reason === 'payment_invalid') return whenOver(error, state);
+  if (error.reason === 'authorization_lapsed' || error.reason === 'payment_invalid')
+    return afterInvalidProof(error, state);
   const passing = error.status >= 500 || error.status === 429;
   const retryable = error.problem.retry === 'same_proof' || error.problem.retry === 'same_request';
   return passing && retryable ? waitOrStop(state, error) : 'stop';
@@ -328,21 +329,21 @@ function isNotOurs({ reason }: MarketError, { signedToCollect, secondsLeft: left
 /** Treats a proxy that can't reach the market like the market's own statement that it is unavailable. */
 function waitOrStop(state: FlowState, error: MarketError | UnreadableAnswer): NextStep {
   const isGateway = isGatewayFault(error);
-  const isNonsense = error instanceof UnreadableAnswer && error.why !== 'no_answer' && !isGateway;
-  const whenSigned = isNonsense ? PATIENCE_UNREADABLE : Number.POSITIVE_INFINITY;
-  const whenUnsigned = isGateway ? GATEWAY_TRIES : PATIENCE_UNSIGNED;
-  const bound = state.signed || state.knownToExist ? whenSigned : whenUnsigned;
-  return state.failures < bound ? 'wait' : 'stop';
+  const isUnreadable = error instanceof UnreadableAnswer && error.why !== 'no_answer' && !isGateway;
+  const limitSigned = isUnreadable ? MAX_UNREADABLE_ANSWERS : Number.POSITIVE_INFINITY;
+  const limitUnsigned = isGateway ? GATEWAY_TRIES : MAX_FAILURES_UNSIGNED;
+  const failureLimit = state.signed || state.knownToExist ? limitSigned : limitUnsigned;
+  return state.failures < failureLimit ? 'wait' : 'stop';
 }
 
-function whenAsked(state: FlowState): NextStep {
+function afterPaymentRequired(state: FlowState): NextStep {
   if (state.collecting) return state.signedToCollect ? 'stop' : 'sign_to_collect';
   // The market may still hold the first proof, so a second signature could pay twice.
   if (state.signed) return 'stop';
   return state.knownToExist && !state.mayPayAgain ? 'stop' : 'sign';
 }
 
-function whenOver(error: MarketError, state: FlowState): NextStep {
+function afterInvalidProof(error: MarketError, state: FlowState): NextStep {
   // A value-0 signature that expired on the way moves no money, so another may follow.
   if (state.collecting) {
     return error.reason === 'payment_invalid' && state.secondsLeft <= TOO_SHORT_SECONDS ? 'wait' : 'stop';

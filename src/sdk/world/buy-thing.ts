@@ -8,7 +8,7 @@ import { MarketError, UnreadableAnswer } from '../errors.ts';
 import { checkFacts } from '../payments/direct/check-intent.ts';
 import { TransferNotSent } from '../payments/direct/transfer-errors.ts';
 import type { SoughtTransfer } from '../payments/direct/transfer-options.ts';
-import { mayPass } from '../payments/direct/transfer-run.ts';
+import { isTemporary } from '../payments/direct/transfer-run.ts';
 import { mustNotBeOwn, TermsRefused } from '../payments/payment-errors.ts';
 import { DEFAULT_WAIT_SECONDS, pauseSeconds } from '../payments/payment-run.ts';
 import { signingTime } from '../payments/signing-clock.ts';
@@ -234,7 +234,7 @@ function untilDone(options: BuyThingOptions, saved: SavedThing, startedMs: numbe
 function mustBeTemporary(error: unknown, saved: SavedThing): void {
   if (error instanceof UnreadableAnswer) return;
   if (!(error instanceof MarketError)) throw error;
-  if (!mayPass(error)) throw new ThingRefused(error.message, saved, { cause: error });
+  if (!isTemporary(error)) throw new ThingRefused(error.message, saved, { cause: error });
 }
 
 async function pauseThing(

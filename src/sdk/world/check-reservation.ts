@@ -25,7 +25,7 @@ export interface ThingTerms {
 }
 
 /** Time needed to sign, send and mine a transfer. */
-const LEAST_SECONDS = 60;
+const MIN_SECONDS_LEFT = 60;
 
 /** Replaces the usual next steps, because a city has no intents and its terms aren't the market's. */
 const OF_THE_CITY = { nextStep: own`Don’t pay until the city’s operator explains the request.` };
@@ -57,8 +57,8 @@ export function checkReservation(reservation: Reservation, terms: ThingTerms, no
 }
 
 export function checkReservationTime({ reserved_until: until }: Reservation, nowMs: number): void {
-  if (Date.parse(until) - nowMs >= LEAST_SECONDS * 1_000) return;
-  throw new TermsRefused('too_little_time', own`less than ${LEAST_SECONDS} seconds of the reservation are left`, {
+  if (Date.parse(until) - nowMs >= MIN_SECONDS_LEFT * 1_000) return;
+  throw new TermsRefused('too_little_time', own`less than ${MIN_SECONDS_LEFT} seconds of the reservation are left`, {
     outcome: own`nothing was sent; call again once it has expired`,
     nextStep: own`Call again after ${formed('time', until)}, when it has expired, and sign at once.`,
   });

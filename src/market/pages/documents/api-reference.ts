@@ -6,7 +6,7 @@ import type { Network } from '../../../contract/networks.ts';
 import { describeOpenApi, type OperationExample } from '../../../contract/openapi.ts';
 import { describeRefusals } from '../../../contract/openapi-answers.ts';
 import { MARKET_TAGS, MARKET_TEXTS } from '../../../contract/openapi-texts.ts';
-import { wordsOf } from '../../../contract/tool-arguments.ts';
+import { descriptionOf } from '../../../contract/tool-arguments.ts';
 import { EVENT_KINDS, SCOPES } from '../../../contract/vocabulary.ts';
 import type { PageAnswer } from '../../../platform/http/server-options.ts';
 import { Refusal } from '../../../platform/refusal.ts';
@@ -125,7 +125,7 @@ const STREAM_REASONS: readonly Reason[] = [
 ];
 
 function streamParameter(name: string, place: 'query' | 'header', schema: object) {
-  return { name, in: place, required: false, description: wordsOf('streamEvents', name), schema };
+  return { name, in: place, required: false, description: descriptionOf('streamEvents', name), schema };
 }
 
 /** Written by `npm run examples`. */

@@ -29,7 +29,7 @@ export const OTHER_FEE = own`Call again. If it happens again, don’t pay until 
 
 const SERVICE = 'Openaisle';
 /** Time needed to sign, send and mine a transfer. */
-const LEAST_SECONDS = 120;
+const MIN_SECONDS_LEFT = 120;
 const HANDLE = /^[a-z0-9][a-z0-9-]{2,31}$/;
 const NONCE = /^[0-9a-f]{32}$/;
 
@@ -69,8 +69,8 @@ export function checkIntent(intent: Intent, terms: TransferTerms): void {
 
 /** Throws if a transfer sent now might arrive too late for the intent. */
 export function checkTimeLeft({ expires_at }: Pick<Intent, 'expires_at'>, nowMs: number): void {
-  if (Date.parse(expires_at) - nowMs >= LEAST_SECONDS * 1_000) return;
-  throw new TermsRefused('too_little_time', own`less than ${LEAST_SECONDS} seconds of the intent are left`, {
+  if (Date.parse(expires_at) - nowMs >= MIN_SECONDS_LEFT * 1_000) return;
+  throw new TermsRefused('too_little_time', own`less than ${MIN_SECONDS_LEFT} seconds of the intent are left`, {
     outcome: own`nothing was sent; call again for another intent`,
   });
 }

@@ -10,7 +10,7 @@ import { checkFacts, OTHER_FEE, type TransferTerms } from './check-intent.ts';
 import { payByTransfer } from './pay-by-transfer.ts';
 import { TransferUndecided } from './transfer-errors.ts';
 import type { TransferOptions } from './transfer-options.ts';
-import { type Answer, reportTransfer, seenIn, type TransferRun, waitOut } from './transfer-run.ts';
+import { type Answer, progressOf, repeatUntilDecided, reportTransfer, type TransferRun } from './transfer-run.ts';
 
 export interface ListByTransferOptions extends TransferOptions {
   /** Body of `POST /api/listing`. Sending the same body again gives the same listing. */
@@ -68,9 +68,9 @@ async function agreeOnFee(options: ListByTransferOptions, run: TransferRun<Liste
 
 /** Posts the listing without a payment. Treats a request to pay as an error, because the dry run found no fee or refused the goods. */
 async function listUnpaid(options: ListByTransferOptions, run: TransferRun<ListedGoods>): Promise<ListedGoods> {
-  return await waitOut<ListedGoods>(run, {
+  return await repeatUntilDecided<ListedGoods>(run, {
     ask: () => postListing(options, undefined),
-    seen: (pending, error) => reportTransfer(run, 'pending', seenIn(pending, error)),
+    seen: (pending, error) => reportTransfer(run, 'pending', progressOf(pending, error)),
     undecided: (detail, cause) => new TransferUndecided(detail, null, cause),
     refused: (error) => error,
   });

@@ -12,7 +12,7 @@ import {
   claimTransfer,
   forgetTransfer,
   intentKey,
-  mayPass,
+  isTemporary,
   pauseRun,
   readHash,
   reportTransfer,
@@ -96,7 +96,7 @@ async function searchTransfer(run: TransferRun, saved: SavedTransfer): Promise<H
 }
 
 /** Attempts to open an intent despite temporary refusals. */
-const PATIENCE_UNPAID = 4;
+const MAX_OPEN_ATTEMPTS = 4;
 const NOT_SENT = own`nothing was sent`;
 /** Seconds to pause while another call pays for the same intent. */
 const BUSY_SECONDS = 2;
@@ -108,14 +108,14 @@ const BUSY_SECONDS = 2;
 async function sendForIntent(run: TransferRun, terms: TransferTerms): Promise<SavedTransfer | null> {
   const { client, wallet, signal } = run.options;
   for (;;) {
-    const { intent, isNew } = await openPatiently(run);
+    const { intent, isNew } = await openWithRetries(run);
     checkIntent(intent, terms);
     checkTimeLeft(intent, signingTime(client, NOT_SENT));
     reportTransfer(run, 'opened', { intentId: intent.id });
     if (await isSaved(run, run.storeKey)) return null;
     if (!(await isSaved(run, intentKey(run, intent.id)))) {
       const draft = draftOf(run, intent, terms);
-      const earlierHash = await hashBefore(run, draft, isNew);
+      const earlierHash = await findEarlierHash(run, draft, isNew);
       const payer_signature = await wallet.signMessage({ message: intent.challenge });
       reportTransfer(run, 'signed', { intentId: intent.id });
       if (earlierHash === null) await mustBeAccepted(run, intent, payer_signature);
@@ -151,17 +151,17 @@ async function isSaved(run: TransferRun, key: string): Promise<boolean> {
 }
 
 /** Opens the intent. Makes only a few attempts if the market is down, because nothing is paid yet. */
-async function openPatiently(run: TransferRun): Promise<{ intent: Intent; isNew: boolean }> {
+async function openWithRetries(run: TransferRun): Promise<{ intent: Intent; isNew: boolean }> {
   for (let failures = 1; ; failures += 1) {
     try {
       const opened = await run.openIntent();
       if (opened.isNew) transferMemoryOf(run.options.client).opened.add(opened.intent.id);
       return opened;
     } catch (error) {
-      const passing = error instanceof UnreadableAnswer || (error instanceof MarketError && mayPass(error));
+      const passing = error instanceof UnreadableAnswer || (error instanceof MarketError && isTemporary(error));
       // `doNotPayAgain` means that a payment is undecided, so no other may follow it.
       const stop = error instanceof MarketError && error.doNotPayAgain === true;
-      if (!passing || stop || failures >= (isGatewayFault(error) ? GATEWAY_TRIES : PATIENCE_UNPAID)) {
+      if (!passing || stop || failures >= (isGatewayFault(error) ? GATEWAY_TRIES : MAX_OPEN_ATTEMPTS)) {
         throw error instanceof MarketError ? refusalToThrow(error) : error;
       }
       await pauseRun(run, pauseSeconds(null, error, failures), (_, cause) => cause ?? error);
@@ -192,7 +192,7 @@ function draftOf(run: TransferRun, intent: Intent, terms: TransferTerms): SavedT
 }
 
 /** Returns the hash of a transfer that the caller knows, or that a process whose store is lost may have sent for this intent. */
-async function hashBefore(run: TransferRun, draft: SavedTransfer, isNew: boolean): Promise<Hex | null> {
+async function findEarlierHash(run: TransferRun, draft: SavedTransfer, isNew: boolean): Promise<Hex | null> {
   const { resume, client, findTransfer } = run.options;
   if (resume === 'nothing_sent') return null;
   if (resume !== undefined) return readHash(resume);

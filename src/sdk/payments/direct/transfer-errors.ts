@@ -51,7 +51,7 @@ export class TransferUndecided extends Error {
 }
 
 /** Advice for users of this client, appended to the market's next step. */
-const IN_CALLS: Readonly<Record<string, OwnWords>> = {
+const CLIENT_ADVICE: Readonly<Record<string, OwnWords>> = {
   transfer_not_found: own`If another transaction paid (a wallet that speeds one up makes a new one), call again with resume: its hash. If the transfer failed or can never be mined, call again with resume: 'nothing_sent'.`,
   transaction_used: own`If another transaction paid for this, call again with resume: its hash.`,
   wrong_payer: own`If this wallet sent another transaction, call again with resume: its hash.`,
@@ -70,9 +70,9 @@ export class TransferRefused extends Error {
   readonly txHash: string | null;
 
   constructor(transfer: SavedTransfer, cause: MarketError) {
-    const usual = ofSource(rowOf(cause.reason)?.next_step ?? 'Read the market’s message in problem.');
-    const more = IN_CALLS[cause.reason];
-    const nextStep = more === undefined ? usual : own`${usual} ${more}`;
+    const marketStep = ofSource(rowOf(cause.reason)?.next_step ?? 'Read the market’s message in problem.');
+    const more = CLIENT_ADVICE[cause.reason];
+    const nextStep = more === undefined ? marketStep : own`${marketStep} ${more}`;
     super(`${cause.message} (transaction ${transfer.tx_hash}, intent ${transfer.intent_id}). ${nextStep}`, { cause });
     this.reason = cause.reason;
     this.status = cause.status;

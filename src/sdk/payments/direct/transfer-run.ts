@@ -92,10 +92,10 @@ interface Waiting<Done> {
  * Maximum number of unreadable answers in a row. Missing answers, and proxies that can't reach the market, are tolerated until the wait
  * ends.
  */
-const PATIENCE_UNREADABLE = 6;
+const MAX_UNREADABLE_ANSWERS = 6;
 
 /** Repeats the same request until it is decided, at the pace that the market asks for. */
-export async function waitOut<Done>(run: TransferRun, waiting: Waiting<Done>): Promise<Done> {
+export async function repeatUntilDecided<Done>(run: TransferRun, waiting: Waiting<Done>): Promise<Done> {
   for (let failures = 0; ; ) {
     let pending: Pending | null = null;
     let error: unknown;
@@ -107,7 +107,7 @@ export async function waitOut<Done>(run: TransferRun, waiting: Waiting<Done>): P
     } catch (caught) {
       failures += 1;
       error = caught;
-      stopUnlessPassing(caught, failures, waiting);
+      throwUnlessTemporary(caught, failures, waiting);
     }
     waiting.seen(pending, error);
     const seconds = pauseSeconds(pending?.retry_after_seconds ?? null, error, failures);
@@ -115,19 +115,23 @@ export async function waitOut<Done>(run: TransferRun, waiting: Waiting<Done>): P
   }
 }
 
-function stopUnlessPassing(error: unknown, failures: number, waiting: Pick<Waiting<never>, 'undecided' | 'refused'>) {
+function throwUnlessTemporary(
+  error: unknown,
+  failures: number,
+  waiting: Pick<Waiting<never>, 'undecided' | 'refused'>,
+) {
   if (error instanceof MarketError) {
-    if (!mayPass(error)) throw waiting.refused(error);
+    if (!isTemporary(error)) throw waiting.refused(error);
     return;
   }
   if (!(error instanceof UnreadableAnswer)) throw error;
-  if (error.why !== 'no_answer' && !isGatewayFault(error) && failures >= PATIENCE_UNREADABLE) {
+  if (error.why !== 'no_answer' && !isGatewayFault(error) && failures >= MAX_UNREADABLE_ANSWERS) {
     throw waiting.undecided('The market’s answers can’t be read', error);
   }
 }
 
 /** Whether a refusal is temporary, so that the same request may succeed later. */
-export function mayPass(error: MarketError): boolean {
+export function isTemporary(error: MarketError): boolean {
   const { retry } = error.problem;
   const passing = error.status >= 500 || error.status === 429 || error.reason === 'payment_undecided';
   return passing && (retry === 'same_request' || retry === 'same_proof');
@@ -158,14 +162,14 @@ export async function claimTransfer<Done>(run: TransferRun<Done>, transfer: Save
   };
   const about = { intentId: saved.intent_id, txHash: body.tx_hash };
   try {
-    return await waitOut<Done>(run, {
+    return await repeatUntilDecided<Done>(run, {
       ask: withSlip(saved.recovery_slip, (slip) => run.claim(body, slip)),
-      seen: (pending, error) => reportTransfer(run, 'pending', { ...about, ...seenIn(pending, error) }),
+      seen: (pending, error) => reportTransfer(run, 'pending', { ...about, ...progressOf(pending, error) }),
       undecided: (detail, cause) => new TransferUndecided(detail, saved, cause),
       refused: (error) => new TransferRefused(saved, error),
     });
   } catch (error) {
-    if (error instanceof TransferRefused) await noteRefusal(run, saved, error);
+    if (error instanceof TransferRefused) await recordRefusal(run, saved, error);
     throw error;
   }
 }
@@ -193,13 +197,13 @@ async function withSignature(run: TransferRun, saved: SavedTransfer): Promise<Sa
 }
 
 /** Records a refused signature or hash, so that it isn't sent again. The transfer itself stays saved. */
-async function noteRefusal(run: TransferRun, saved: SavedTransfer, { reason }: TransferRefused): Promise<void> {
+async function recordRefusal(run: TransferRun, saved: SavedTransfer, { reason }: TransferRefused): Promise<void> {
   if (reason === 'signature_invalid') await run.store.save(run.storeKey, { ...saved, payer_signature: null });
   if (reason === 'transaction_used') await run.store.save(run.storeKey, { ...saved, hash_used_elsewhere: true });
 }
 
 /** Returns the progress details of an answer that isn't the last. */
-export function seenIn(pending: Pending | null, error: unknown) {
+export function progressOf(pending: Pending | null, error: unknown) {
   const payment = pending?.payment ?? paymentIn(error);
   const estimate = pending?.estimate_seconds ?? null;
   return {
