@@ -58,8 +58,7 @@ async function runCityCommand(args: readonly string[]): Promise<void> {
   const [paths, isBlind] = [values['log-copy'], values['without-log-copy']];
   if (isBlind && paths.length > 0) throw new CommandRefused('Give either --log-copy or --without-log-copy, not both');
   const config = readCityConfig(process.env);
-  const ownCopy = [logCopyFolder(config)];
-  const copied = isBlind ? null : await readCopies(await filesAt(paths.length > 0 ? paths : ownCopy));
+  const copied = isBlind ? null : await readCopies(await filesAt(paths.length > 0 ? paths : [logCopyFolder(config)]));
   const outcome = await recoverAt(config, { reason, copied, asItStands: values['as-it-stands'] || isBlind });
   process.stdout.write(values.json ? `${printableJson(outcome)}\n` : describeRecovery(outcome));
 }
@@ -115,8 +114,7 @@ function serveCity(config: CityConfig, log: Log): Promise<ServerRun> {
     const database = await openDatabase({ url: server.url, applicationName: 'openaisle-city', log, ...poolSize });
     begun.defer(() => database.close());
     const pepper = await loadOwnPepper(config);
-    const options = { random: systemRandom, log, variable: 'CITY_LOG_COPY_DIR' };
-    const logCopy = await openLogCopyPlace(config, options);
+    const logCopy = await openLogCopyPlace(config, { random: systemRandom, log, variable: 'CITY_LOG_COPY_DIR' });
     const running = createCity({ config, database, clock: systemClock, random: systemRandom, log, pepper, logCopy });
     // Needed after a failed start too, because background jobs would keep querying a closed database.
     begun.defer(() => running.stop({ drainMs: 0 }));
@@ -136,7 +134,6 @@ function serveCity(config: CityConfig, log: Log): Promise<ServerRun> {
 /** Returns the largest pool that the connection budget allows for one process. */
 async function sizePool({ databaseConnections }: CityConfig, url: string): Promise<{ poolSize?: number }> {
   if (databaseConnections === null) return {};
-  const named = { variable: 'CITY_DATABASE_CONNECTIONS', forWhat: 'for a city' };
-  const room = await readConnectionRoom(url);
-  return { poolSize: shareBudget({ ...named, connections: databaseConnections, processes: 1 }, room) };
+  const budget = { variable: 'CITY_DATABASE_CONNECTIONS', forWhat: 'for a city', processes: 1 };
+  return { poolSize: shareBudget({ ...budget, connections: databaseConnections }, await readConnectionRoom(url)) };
 }

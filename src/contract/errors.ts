@@ -70,8 +70,8 @@ const connectErrors = {
 export type { ErrorRow, Retry } from './errors/error-row.ts';
 
 /**
- * The only error table: every reason with its status, its retry and whether paying again is safe. The reference page and the OpenAPI document
- * are generated from it.
+ * The only error table: each reason's status, retry and whether paying again is safe. Source of the reference page and the OpenAPI
+ * document.
  */
 const rows = { ...requestErrors, ...marketErrors, ...paymentErrors, ...directErrors, ...worldErrors, ...connectErrors };
 

@@ -114,10 +114,7 @@ export function foldHandle(handle: string): string {
     .replaceAll('cl', 'd');
 }
 
-/**
- * Reason why a handle is reserved: the reserved `word` is the whole handle, a part between hyphens, or one of the reserved words that form
- * it.
- */
+/** Reason for reserving a handle: `word` is the whole handle, a part between hyphens, or one of the reserved words that form it. */
 export interface Reserved {
   rule: 'word' | 'part' | 'made_of';
   word: string;
@@ -140,10 +137,7 @@ export function findReserved(handle: string, maintainer: string | null): Reserve
   return composedOf === null ? null : { rule: 'made_of', word: composedOf };
 }
 
-/**
- * Returns the handle without hyphens at its end. Empty if a hyphen precedes a number at its end: `team42` passes as `team`, `team-42` does
- * not.
- */
+/** Drops hyphens at the end. Returns '' if a number follows a hyphen, because `team42` passes as `team` but `team-42` does not. */
 function numberedWord(handle: string): string {
   const bare = handle.replace(/-+$/, '');
   return /-[0-9]+$/.test(bare) ? '' : bare;

@@ -11,10 +11,7 @@ export interface ToolHints {
   openWorldHint: boolean;
 }
 
-/**
- * `public`: callable by everybody. `own`: a merchant reads its own data. `act`: a merchant changes something. `maintainer`: merchant 1
- * only.
- */
+/** `public`: for everybody. `own`: reads a merchant's own data. `act`: changes something as a merchant. `maintainer`: for merchant 1 only. */
 export type ToolKind = 'public' | 'own' | 'act' | 'maintainer';
 
 /** An endpoint behind a tool. If a tool has several, each names its path parameter differently. */

@@ -5,10 +5,7 @@ import { usdcOut } from './money.ts';
 import { idOut, timeOut } from './paging.ts';
 import { UNTRUSTED } from './text.ts';
 
-/**
- * Public records of a sale that market and city read from each other. Each site treats them as hostile input: a malformed record counts as
- * no answer.
- */
+/** Public records of a sale that market and city read from each other as hostile input: a malformed record counts as no answer. */
 
 const untrusted = z.string().max(16_000).describe(UNTRUSTED);
 const url = urlOut;

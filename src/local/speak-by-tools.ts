@@ -54,8 +54,7 @@ async function callByTool(
 }
 
 /**
- * Fetches goods too large for a tool's result over HTTP, with the buyer's key or token. Fetches from this market only, regardless of the
- * link.
+ * Fetches goods too large for a tool's result over HTTP with the buyer's key or token, and from this market only, whatever the link says.
  */
 async function fetchGoods(
   { baseUrl, key, environment }: ToolConnection,

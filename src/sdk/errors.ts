@@ -51,10 +51,7 @@ export class MarketError extends Error {
     return this.#parts.body;
   }
 
-  /**
-   * Returns the delivery token, a secret that is sent only once: in the answer (of any status) to the request without a key that opened a
-   * payment.
-   */
+  /** Returns the delivery token, a secret sent once: in the answer to the request without a key that opened a payment. */
   deliveryToken(): string | null {
     return this.#parts.deliveryToken;
   }

@@ -17,10 +17,7 @@ export function readAs<Schema extends z.ZodType>(
   return parsed.success ? { data: parsed.data } : { faultAt: parsed.error.issues[0]?.path ?? [] };
 }
 
-/**
- * Returns the first fault in any list or record. Null if there is none; zod can then report the rest cheaply, at most one fault per schema
- * member.
- */
+/** Returns the first fault in any list or record. If null, zod can report the rest cheaply, at most one fault per schema member. */
 function listFault(schema: z.core.$ZodType, value: unknown): Path | null {
   if (typeof value !== 'object' || value === null) return null;
   const def = schema._zod.def as Def;

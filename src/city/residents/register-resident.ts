@@ -121,10 +121,7 @@ export interface RegistrationIdentity {
   csrf: string;
 }
 
-/**
- * Finds the pending registration of this session. A wrong csrf, as another client would send, gets the same not_found as an unknown
- * session.
- */
+/** Finds the pending registration of this session. A wrong csrf gets the same not_found as an unknown session. */
 export async function findOwnRegistration(
   database: Queryable,
   { session, csrf }: RegistrationIdentity,

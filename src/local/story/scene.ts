@@ -198,9 +198,9 @@ async function readPayment(scene: Scene): Promise<void> {
   const { payment_status: status, stage } = body.payment;
   check(scene, status === 'completed' && stage === 'delivered', 'the payment of the sale is completed and delivered');
   const { artifact } = need(scene.goods, 'goods');
-  const said = exchanges.map(({ text }) => text.toLowerCase()).join();
-  const discreet = !said.includes(artifact.toLowerCase()) && !said.includes(WORLD_ACCOUNTS.buyerOne.address);
-  check(scene, discreet, 'its public status holds neither the goods nor who bought them');
+  const answers = exchanges.map(({ text }) => text.toLowerCase()).join();
+  const isPrivate = !answers.includes(artifact.toLowerCase()) && !answers.includes(WORLD_ACCOUNTS.buyerOne.address);
+  check(scene, isPrivate, 'its public status holds neither the goods nor who bought them');
 }
 
 async function readEvents(scene: Scene): Promise<void> {

@@ -15,10 +15,7 @@ export interface ListGoodsOptions extends FeeOptions {
   listing: BodyGiven<Endpoints['createListing']>;
 }
 
-/**
- * Lists goods, pays the fee by x402 if one is due, and waits until the listing is live. Needs a client with a key. Refuses, retries and
- * waits like `buy`.
- */
+/** Lists goods, pays the fee by x402 if one is due, and waits until the listing is live. Needs a client with a key. Retries like `buy`. */
 export async function listGoods(options: ListGoodsOptions): Promise<ListedGoods> {
   const { client, listing, signal } = options;
   const { done, run } = await runPaymentFlow<ListedGoods>({

@@ -103,7 +103,7 @@ async function forgetExpired(run: Run): Promise<void> {
   Object.assign(run, { ...fresh, terms, askedAgain: true });
 }
 
-/** Adds the recovery slip to the next request, after a refusal which may mean that the market lost the payment. False if that was done before. */
+/** Adds the recovery slip to further requests, because the market may have lost the payment. False if there is none or it was added before. */
 function startShowingSlip(run: Run): boolean {
   if (run.slip === null || run.showsSlip) return false;
   run.showsSlip = true;
@@ -290,10 +290,7 @@ const MAX_FAILURES_UNSIGNED = 4;
 const MAX_UNREADABLE_ANSWERS = 6;
 /** The market refuses authorizations that end sooner. Includes some tolerance for clocks. */
 const TOO_SHORT_SECONDS = 30;
-/**
- * Includes `payer_contract_refused`, because a contract must also accept the signature at the finalized block, where a new contract doesn't
- * exist yet.
- */
+/** `payer_contract_refused`: a contract must also accept at the finalized block, where a new contract doesn't exist yet. */
 const REFUSES_COLLECTING: readonly AnyReason[] = ['payment_invalid', 'payment_required', 'payer_contract_refused'];
 const IN_PROGRESS: readonly AnyReason[] = ['verification_pending', 'settlement_pending', 'facilitator_refused'];
 
@@ -311,9 +308,9 @@ function nextStep(error: unknown, state: FlowState): NextStep {
   if (error.reason === 'sign_to_collect') return state.canCollect && !state.collecting ? 'collect' : 'stop';
   if (error.reason === 'authorization_lapsed' || error.reason === 'payment_invalid')
     return afterInvalidProof(error, state);
-  const passing = error.status >= 500 || error.status === 429;
-  const retryable = error.problem.retry === 'same_proof' || error.problem.retry === 'same_request';
-  return passing && retryable ? waitOrStop(state, error) : 'stop';
+  const isFault = error.status >= 500 || error.status === 429;
+  const isRetryable = error.problem.retry === 'same_proof' || error.problem.retry === 'same_request';
+  return isFault && isRetryable ? waitOrStop(state, error) : 'stop';
 }
 
 /**

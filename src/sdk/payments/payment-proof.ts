@@ -46,8 +46,7 @@ export interface SignedAuthorization {
 const V1_BACKDATE_SECONDS = 600n;
 
 /**
- * Signs a transfer of exactly the expected payment, valid for `windowSeconds`. Each call makes one more payment possible, unless the value
- * is 0.
+ * Signs a transfer of exactly the expected payment, valid for `windowSeconds`. Unless the value is 0, each call allows one more payment.
  */
 export async function signAuthorization(
   wallet: Wallet,

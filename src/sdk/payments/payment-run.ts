@@ -27,8 +27,7 @@ export interface PaymentOptions {
    */
   recoverySlip?: string;
   /**
-   * Only collects goods that this wallet paid for, with a signature over value 0. `payment_required` then means that the market knows no
-   * such payment.
+   * Only collects goods that this wallet paid for, with a signature over value 0. `payment_required` then means that no payment is known.
    */
   collectOnly?: boolean;
   /** Seconds until `PaymentUndecided` is thrown; calling again resumes. Default: 3,600. */
@@ -93,10 +92,7 @@ export interface Run<Done = unknown> extends PaymentFlow<Done> {
   startedMs: number;
 }
 
-/**
- * Returns the seconds for which the proof can still be used. A payment counts as expired only if both clocks say so; a value-0 proof
- * follows the market's clock alone.
- */
+/** Seconds for which the proof can still be used. A payment expires only by both clocks, a value-0 proof by the market's clock alone. */
 export function secondsLeft({ options: { client } }: Run, proof: PaymentProof | CollectProof | null): number {
   if (proof === null) return 0;
   const nowMs = 'salt' in proof ? client.clock.now() : client.clock.earlier();

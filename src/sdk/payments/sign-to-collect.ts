@@ -26,10 +26,7 @@ export interface Collecting {
 
 const WINDOW_SECONDS = 120;
 
-/**
- * Proves who asks by signing an authorization of value 0, whose nonce commits to the goods and the market. It moves no money, even if
- * submitted.
- */
+/** Proves who asks: signs an authorization of value 0 whose nonce commits to goods and market. It moves no money, even if submitted. */
 export async function signCollecting(collecting: Collecting): Promise<CollectProof> {
   const { client, wallet, listingId, refusal } = collecting;
   if (!(refusal instanceof MarketError)) throw refusal;

@@ -21,10 +21,7 @@ export interface BuyThingOptions {
   maxPriceUsdc: number;
   /** Default: `DEFAULT_NETWORK`. */
   network?: Network['name'];
-  /**
-   * Saves a purchase in progress. The default lasts as long as the process; use a durable one, or a crash can lose track of a
-   * transfer.
-   */
+  /** Saves a purchase in progress. Default: as long as the process lives. Use a durable store, or a crash can lose track of a transfer. */
   store?: ThingStore;
   /** Called only for a started transfer whose hash is unknown. */
   findTransfer?: FindTransfer;
@@ -45,10 +42,7 @@ export interface ThingProgress {
   txHash?: Hex;
 }
 
-/**
- * A transfer was started and its hash is unknown. Look for `sought` on the chain and in the wallet, then call again with `resume`: its
- * hash, or `nothing_sent`.
- */
+/** A transfer was started and its hash is unknown. Look for `sought` on the chain and in the wallet, then call again with `resume`. */
 export class ThingMayBePaid extends Error {
   override readonly name = 'ThingMayBePaid';
   readonly doNotPayAgain = true;

@@ -57,8 +57,7 @@ export async function buyByTransfer(options: BuyByTransferOptions): Promise<Deli
     reportTransfer(run, 'delivered');
     return done;
   } catch (error) {
-    // These reasons come from opening the intent, so nothing was sent: the merchant owns the goods, or gets them free with an older
-    // version.
+    // Opening the intent failed, so nothing was sent: the merchant owns the goods, or gets them free with an older version.
     const isOwned = error instanceof MarketError && ['purchase_exists', 'free_listing'].includes(error.reason);
     if (isOwned) return await collectOwned(options, error);
     throw error;

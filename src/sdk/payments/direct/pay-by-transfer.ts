@@ -127,8 +127,7 @@ async function sendForIntent(run: TransferRun, terms: TransferTerms): Promise<Sa
       if (reserved === 'begun') return null;
       if (reserved === 'held') return earlierHash === null ? await sendOnce(run, signed) : signed;
     }
-    // The market gives every call for a fee the same intent until it is claimed, so one transfer from each would pay several times for one
-    // listing.
+    // All calls for a fee get the same intent until it is claimed. If each sent a transfer, all would pay for one listing.
     await pauseRun(
       run,
       BUSY_SECONDS,

@@ -34,8 +34,7 @@ export interface TransferOptions {
   client: Client;
   wallet: TransferWallet;
   /**
-   * Saves transfers in progress. The default lasts as long as the client; use a durable one, or a crash can lose track of a sent
-   * transfer.
+   * Saves transfers in progress. Default: as long as the client lives. Use a durable store, or a crash can lose track of a sent transfer.
    */
   store?: TransferStore;
   /** Called only for a started transfer whose hash is unknown. */

@@ -88,10 +88,7 @@ interface Waiting<Done> {
   refused(error: MarketError): unknown;
 }
 
-/**
- * Maximum number of unreadable answers in a row. Missing answers, and proxies that can't reach the market, are tolerated until the wait
- * ends.
- */
+/** Maximum of unreadable answers in a row. Missing answers and proxies that can't reach the market are tolerated until the wait ends. */
 const MAX_UNREADABLE_ANSWERS = 6;
 
 /** Repeats the same request until it is decided, at the pace that the market asks for. */
@@ -133,8 +130,8 @@ function throwUnlessTemporary(
 /** Whether a refusal is temporary, so that the same request may succeed later. */
 export function isTemporary(error: MarketError): boolean {
   const { retry } = error.problem;
-  const passing = error.status >= 500 || error.status === 429 || error.reason === 'payment_undecided';
-  return passing && (retry === 'same_request' || retry === 'same_proof');
+  const isFault = error.status >= 500 || error.status === 429 || error.reason === 'payment_undecided';
+  return isFault && (retry === 'same_request' || retry === 'same_proof');
 }
 
 /** Sleeps, or throws if the wait would end first. */
