@@ -127,7 +127,7 @@ export interface Reserved {
 export function findReserved(handle: string, maintainer: string | null): Reserved | null {
   const words = foldedForms(RESERVED_HANDLES, false);
   const parts = foldedForms(maintainer === null ? RESERVED_PARTS : [...RESERVED_PARTS, maintainer], true);
-  const word = words.get(foldHandle(handle)) ?? findWordWithNumber(words, numberedWord(handle));
+  const word = words.get(foldHandle(handle)) ?? findWordWithNumber(words, matchableHandle(handle));
   if (word !== undefined) return { rule: 'word', word };
   for (const run of listPartRuns(handle)) {
     const part = findWordWithNumber(parts, run);
@@ -138,7 +138,7 @@ export function findReserved(handle: string, maintainer: string | null): Reserve
 }
 
 /** Drops hyphens at the end. Returns '' if a number follows a hyphen, because `team42` passes as `team` but `team-42` does not. */
-function numberedWord(handle: string): string {
+function matchableHandle(handle: string): string {
   const bare = handle.replace(/-+$/, '');
   return /-[0-9]+$/.test(bare) ? '' : bare;
 }

@@ -146,7 +146,7 @@ export async function startWorld(options: WorldOptions): Promise<LocalWorld> {
     finalityBlocks,
     keyFile,
     residentFile: (handle) => join(dataDir, 'keys', 'city', `${handle}.json`),
-    ended: firstToEnd([facilitator, market, city], chain, stopping.signal),
+    ended: firstEndedPart([facilitator, market, city], chain, stopping.signal),
     stop: () => all.disposeAsync(),
   };
 }
@@ -160,7 +160,7 @@ function createPartTimer(options: WorldOptions): (name: string, url: string, det
   };
 }
 
-async function firstToEnd(
+async function firstEndedPart(
   servers: readonly ServerProcess[],
   chain: LocalChain,
   stopping: AbortSignal,

@@ -137,7 +137,7 @@ async function* blocksOf(
   let last = '';
   try {
     for (;;) {
-      const read = await beforeSilence(
+      const read = await readBeforeSilence(
         reader?.read() ?? Promise.resolve({ done: true as const, value: undefined }),
         deadline,
       );
@@ -157,7 +157,7 @@ async function* blocksOf(
   }
 }
 
-function beforeSilence<T>(reading: Promise<T>, deadline: (ms: number) => AbortSignal): Promise<T> {
+function readBeforeSilence<T>(reading: Promise<T>, deadline: (ms: number) => AbortSignal): Promise<T> {
   const silence = deadline(SILENCE_MS);
   return new Promise((resolve, reject) => {
     const stop = (): void => reject(new UnreadableAnswer('no_answer', own`the stream fell silent`));

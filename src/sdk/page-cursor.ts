@@ -45,7 +45,7 @@ interface CursorState {
  * Reads a collection page by page. Throws `PageRefused` at the first page that contradicts itself or an earlier one. An oldest-first
  * collection may grow meanwhile, but only rows of the first total are yielded.
  */
-export async function* walkPages<Row>(collection: Collection<Row>): AsyncGenerator<Page<Row>, void, undefined> {
+export async function* readPages<Row>(collection: Collection<Row>): AsyncGenerator<Page<Row>, void, undefined> {
   const state: CursorState = {
     firstTotal: 0,
     seen: new Set(),

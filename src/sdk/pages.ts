@@ -6,7 +6,7 @@ import type { MerchantRecord } from '../contract/merchant-record.ts';
 import { unitsOfUsdc, usdcText } from '../contract/money.ts';
 import type { Aisle, EventKind, Scope, Sort } from '../contract/vocabulary.ts';
 import type { Client } from './client.ts';
-import { type Page, walkPages } from './page-cursor.ts';
+import { type Page, readPages } from './page-cursor.ts';
 
 /** Query of `GET /api/shelves`, without `fields` and `cursor`. */
 export interface ShelfFilters extends Partial<Record<AttributeName, string>> {
@@ -37,7 +37,7 @@ export function shelfPages(client: Client, filters: ShelfFilters = {}): AsyncGen
     ...(max_price_usdc === undefined ? {} : { max_price_usdc: priceText(max_price_usdc) }),
   };
   const sort = filters.sort ?? (filters.q === undefined ? 'new' : 'relevance');
-  return walkPages<ListingSummary>({
+  return readPages<ListingSummary>({
     read: async (cursor) => {
       const { body } = await client.browseShelves({ query: { ...query, cursor } });
       return { ...body, rows: body.listings.filter(isSummary), next: body.next_cursor };
@@ -62,7 +62,7 @@ export function storePages(
   handle: string,
   options: { limit?: number } = {},
 ): AsyncGenerator<Page<ListingSummary>> {
-  return walkPages<ListingSummary>({
+  return readPages<ListingSummary>({
     read: async (cursor) => {
       const { body } = await client.getStore({ params: { handle }, query: { ...options, before_id: cursor } });
       return { ...body, rows: body.listings.filter(isSummary), next: body.next_before_id };
@@ -76,7 +76,7 @@ export function storePages(
 
 /** Yields all merchants that existed at the first page, oldest first. */
 export function merchantPages(client: Client, options: { limit?: number } = {}): AsyncGenerator<Page<MerchantRecord>> {
-  return walkPages<MerchantRecord>({
+  return readPages<MerchantRecord>({
     read: async (cursor) => {
       const { body } = await client.listMerchants({ query: { ...options, after_id: cursor } });
       return { ...body, rows: body.merchants, next: body.next_after_id };
@@ -101,7 +101,7 @@ export type EventFilters = { limit?: number } & (
 /** Yields the public log, newest first. Unfiltered, IDs must fall by one without gaps, except where the market recovered from a loss. */
 export function eventPages(client: Client, filters: EventFilters = {}): AsyncGenerator<Page<EventRecord>> {
   const filtered = 'kind' in filters || 'scope' in filters || 'listing_id' in filters;
-  return walkPages<EventRecord>({
+  return readPages<EventRecord>({
     read: async (cursor) => {
       const { body } = await client.listEvents({ query: { ...filters, before_id: cursor } });
       return { ...body, rows: body.events, next: body.next_before_id };
@@ -118,7 +118,7 @@ export type PurchaseRecord = ResultOf<Endpoints['listPurchases']>['body']['purch
 
 /** Yields purchases of the client's merchant with the goods, newest first. */
 export function purchasePages(client: Client, options: { limit?: number } = {}): AsyncGenerator<Page<PurchaseRecord>> {
-  return walkPages<PurchaseRecord>({
+  return readPages<PurchaseRecord>({
     read: async (cursor) => {
       const { body } = await client.listPurchases({ query: { ...options, before_id: cursor } });
       return { ...body, rows: body.purchases, next: body.next_before_id };
@@ -144,7 +144,7 @@ export const SHORT_ACCOUNT = {
 
 /** Yields listings of the client's merchant in every state, newest first. */
 export function ownListingPages(client: Client, options: { limit?: number } = {}): AsyncGenerator<Page<OwnListing>> {
-  return walkPages<OwnListing>({
+  return readPages<OwnListing>({
     read: async (cursor) => {
       const query = { ...SHORT_ACCOUNT, listings_limit: options.limit, listings_before_id: cursor };
       const { body } = await client.getMe({ query });
@@ -166,7 +166,7 @@ export function ownListingPages(client: Client, options: { limit?: number } = {}
 
 /** Yields sales of the client's merchant, newest first. */
 export function salePages(client: Client, options: { limit?: number } = {}): AsyncGenerator<Page<SaleRecord>> {
-  return walkPages<SaleRecord>({
+  return readPages<SaleRecord>({
     read: async (cursor) => {
       const query = { ...SHORT_ACCOUNT, sales_limit: options.limit, sales_before_id: cursor };
       const { body } = await client.getMe({ query });
@@ -190,7 +190,7 @@ export type FeeRecord = ResultOf<Endpoints['getTreasury']>['body']['recent_fees'
 
 /** Yields listing fees received by the treasury, newest first. */
 export function treasuryPages(client: Client, options: { limit?: number } = {}): AsyncGenerator<Page<FeeRecord>> {
-  return walkPages<FeeRecord>({
+  return readPages<FeeRecord>({
     read: async (cursor) => {
       const { body } = await client.getTreasury({ query: { ...options, before_id: cursor } });
       return {

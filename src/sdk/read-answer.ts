@@ -73,7 +73,7 @@ function refusalFrom(
     status,
     requestId: readRequestId(headers) ?? problem.request_id,
     retryAfterSeconds: problem.retry_after_seconds ?? readRetryAfter(headers),
-    doNotPayAgain: mayNotPay(endpoint, problem as ReadProblem),
+    doNotPayAgain: readDoNotPayAgain(endpoint, problem as ReadProblem),
     headers,
     body,
     deliveryToken: typeof token === 'string' ? token : null,
@@ -81,7 +81,7 @@ function refusalFrom(
 }
 
 // Prefers the market's answer to our table. On payment routes, a fault or an unknown reason means that a payment may exist.
-function mayNotPay(endpoint: Pick<EndpointShape, 'payment'>, problem: ReadProblem): boolean | undefined {
+function readDoNotPayAgain(endpoint: Pick<EndpointShape, 'payment'>, problem: ReadProblem): boolean | undefined {
   if (problem.do_not_pay_again !== undefined) return problem.do_not_pay_again;
   const row = rowOf(problem.reason);
   if (row?.do_not_pay_again !== undefined) return row.do_not_pay_again;

@@ -164,7 +164,7 @@ export function chooseMove(offer: ReservedOffer): Move {
     return { act: 'find_invalid', reason: invalid };
   }
   if (phase === 'payment_pending') {
-    const seen = offer.seenTxHash ?? fitting ?? transferIn(window);
+    const seen = offer.seenTxHash ?? fitting ?? transferInWindow(window);
     if (!isOverdue) return { act: null, seen };
     return seen === null ? { act: 'expire' } : { act: 'hand_to_founder', seen };
   }
@@ -196,7 +196,7 @@ function isAbsent(decision: Decision): boolean {
   return decision.why === 'not_mined' || decision.why === 'not_final' || decision.why === 'no_finalized_head';
 }
 
-function transferIn(window: WindowReading): Hex | null {
+function transferInWindow(window: WindowReading): Hex | null {
   return typeof window === 'string' ? null : window.transfer;
 }
 
@@ -232,13 +232,13 @@ async function readOfferOnChain(
   const claims = await readClaims(city, head, terms, requested);
   const isWindowOfInterest =
     offer.phase === 'reserved'
-      ? !decidesAnything(claims, terms)
+      ? !hasDecidingClaim(claims, terms)
       : reservation.seenTxHash === null && isOverdue(offer, city.clock.now());
   return { ...reading, head, claims, window: isWindowOfInterest ? await findTransfer(city, head, terms) : 'not_over' };
 }
 
 /** True if a claim decides the offer, so that other transfers in the window make no difference. */
-function decidesAnything(claims: ClaimReading, terms: ClaimTerms): boolean {
+function hasDecidingClaim(claims: ClaimReading, terms: ClaimTerms): boolean {
   return [...claims.values()].some((evidence) => {
     const decision = decideClaim(evidence, terms);
     return decision.outcome === 'unknown' ? decision.sighting !== null : decision.outcome !== 'refused';

@@ -35,10 +35,10 @@ async function findOwnOffer(
   caller: Resident,
 ): Promise<Offer | null> {
   const offer = await findOfferOfDraft(database, { ...request, marketOrigin: config.marketUrl });
-  return offer !== null && isOf(offer, { thingId: request.thingId, sellerId: caller.id }) ? offer : null;
+  return offer !== null && isSameOffer(offer, { thingId: request.thingId, sellerId: caller.id }) ? offer : null;
 }
 
-function isOf(offer: Offer, { thingId, sellerId }: Pick<NewOffer, 'thingId' | 'sellerId'>): boolean {
+function isSameOffer(offer: Offer, { thingId, sellerId }: Pick<NewOffer, 'thingId' | 'sellerId'>): boolean {
   return offer.thingId === thingId && offer.sellerId === sellerId;
 }
 
@@ -100,7 +100,7 @@ async function insertOnce({ database }: City, terms: NewOffer): Promise<{ id: bi
     const thing = await lockThing(tx, terms.thingId);
     await tx.lock('offers');
     const existing = await findOfferOfDraft(tx, terms);
-    if (existing !== null && isOf(existing, terms)) return { id: existing.id, isNew: false };
+    if (existing !== null && isSameOffer(existing, terms)) return { id: existing.id, isNew: false };
     if (thing?.ownerId !== terms.sellerId) throw new Refusal('not_thing_owner');
     if (existing !== null) throw draftMismatch(`The draft was used for offer ${existing.id}.`);
     await mustBeFree(tx, terms.thingId);

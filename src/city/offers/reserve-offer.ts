@@ -33,11 +33,11 @@ export const reserveOffer: CityOperation<CityEndpoints['reserveOffer']> = async 
   if (before.sellerId === caller.id || before.sellerWallet === request.payerWallet) throw new Refusal('own_goods');
   await takeHourlyQuota(city, 'reservations_per_resident_hour', caller);
   // Free an offer whose reservation is over and unpaid, as far as the chain shows.
-  const isOver = before.phase === 'reserved' && runningFor(before, request, clock.now()) === null;
+  const isOver = before.phase === 'reserved' && findActiveReservation(before, request, clock.now()) === null;
   if (isOver) await advanceOffer(city, before.id);
   const offer = await mustFindOffer(database, before.id);
   // Check again after rereading, because the same call may have reserved it meanwhile.
-  const running = runningFor(offer, request, clock.now());
+  const running = findActiveReservation(offer, request, clock.now());
   if (running !== null) return { status: 200, body: { reservation: presentReservation(offer, running) } };
   await mustBeOpen(database, offer, caller, clock.now());
   const checkout = await readFittingCheckout(city, offer, caller, request.checkoutId);
@@ -48,7 +48,11 @@ export const reserveOffer: CityOperation<CityEndpoints['reserveOffer']> = async 
 };
 
 /** Returns the active reservation if an identical earlier call made it. */
-function runningFor({ phase, reservation }: Offer, request: ReservationRequest, nowMs: number): Reservation | null {
+function findActiveReservation(
+  { phase, reservation }: Offer,
+  request: ReservationRequest,
+  nowMs: number,
+): Reservation | null {
   if (phase !== 'reserved' || reservation === null || reservation.residentId !== request.caller.id) return null;
   if (reservation.marketCheckoutId !== request.checkoutId || reservation.payerWallet !== request.payerWallet)
     return null;
@@ -82,7 +86,7 @@ async function insertOnce(
     if (offer === null) throw new TypeError('an offer is never deleted');
     const nowMs = city.clock.now();
     // The same call may run twice concurrently.
-    const running = runningFor(offer, request, nowMs);
+    const running = findActiveReservation(offer, request, nowMs);
     if (running !== null) return { reservation: running, isNew: false };
     await mustBeOpen(tx, offer, request.caller, nowMs);
     mustFitListing(offer, checkout);

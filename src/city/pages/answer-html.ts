@@ -138,13 +138,13 @@ export function drawEmblem(thing: { id: bigint; name: string }): string {
     `${thing.id}\n${thing.name}`,
   );
   const hue = (a * 256 + b) % 360;
-  const other = (hue + pickBy(HUE_TURNS, second)) % 360;
+  const other = (hue + pickByHash(HUE_TURNS, second)) % 360;
   const rays = 5 + (count % 5);
   const step = 360 / rays;
   const broad = Math.round((190 + (width % 90)) / rays);
   const middle = 46 + (reach % 16);
-  const drawOuter = pickBy(SHAPES, outer);
-  const drawInner = pickBy(SHAPES, inner);
+  const drawOuter = pickByHash(SHAPES, outer);
+  const drawInner = pickByHash(SHAPES, inner);
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="400" height="400" viewBox="0 0 200 200">`,
     `<rect width="200" height="200" fill="hsl(${hue},34%,93%)"/>`,
@@ -192,7 +192,7 @@ function repeatAround(count: number, startDegrees: number, fill: string, shape: 
   return `<g fill="${fill}">${turned.join('')}</g>`;
 }
 
-function pickBy<T>(from: readonly T[], by: number): T {
+function pickByHash<T>(from: readonly T[], by: number): T {
   const item = from[by % from.length];
   if (item === undefined) throw new Error('there is nothing to pick from');
   return item;

@@ -56,7 +56,7 @@ export async function startAnvil(
   };
   try {
     const port = await listeningPort(child, log);
-    await untilStopIsHandled(child);
+    await waitUntilStopIsHandled(child);
     return { pid: child.pid ?? 0, port, stop: () => end('SIGTERM'), kill: () => end('SIGKILL') };
   } catch (error) {
     await end('SIGKILL');
@@ -68,9 +68,9 @@ export async function startAnvil(
  * Waits until anvil catches SIGTERM. anvil listens before it handles signals, and a chain stopped in between would not write its state.
  * Does not wait on systems without /proc, where this cannot be seen.
  */
-async function untilStopIsHandled(child: ChildProcess): Promise<void> {
+async function waitUntilStopIsHandled(child: ChildProcess): Promise<void> {
   for (let waited = 0; waited < READY_WITHIN_MS && running.has(child); waited += 2) {
-    if (catchesStop(child.pid) !== false) return;
+    if (catchesSigterm(child.pid) !== false) return;
     await systemClock.sleep(2);
   }
 }
@@ -78,7 +78,7 @@ async function untilStopIsHandled(child: ChildProcess): Promise<void> {
 const SIGTERM_BIT = 1n << BigInt(constants.signals.SIGTERM - 1);
 
 /** Returns null if the system does not show it. */
-function catchesStop(pid: number | undefined): boolean | null {
+function catchesSigterm(pid: number | undefined): boolean | null {
   try {
     const caught = /^SigCgt:\s+([0-9a-f]+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
     return caught === undefined ? null : (BigInt(`0x${caught}`) & SIGTERM_BIT) !== 0n;

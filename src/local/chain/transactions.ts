@@ -20,10 +20,10 @@ const AT_ONCE = 100;
 
 /** Gives out test money. Resolves when all of it has arrived. */
 export async function fund(chain: LocalChain, fundings: readonly Funding[]): Promise<void> {
-  for (let at = 0; at < fundings.length; at += AT_ONCE) await fundSome(chain, fundings.slice(at, at + AT_ONCE));
+  for (let at = 0; at < fundings.length; at += AT_ONCE) await fundBatch(chain, fundings.slice(at, at + AT_ONCE));
 }
 
-async function fundSome(chain: LocalChain, fundings: readonly Funding[]): Promise<void> {
+async function fundBatch(chain: LocalChain, fundings: readonly Funding[]): Promise<void> {
   const balances = fundings.flatMap(({ address, wei }) => (wei === undefined ? [] : [balanceCall(address, wei)]));
   await callAll(chain.rpc, balances);
   const mints: Hex[] = [];

@@ -10,12 +10,12 @@ import {
   check,
   explain,
   findPerson,
-  keepKey,
-  need,
+  mustHave,
   observedClient,
   type Scene,
   SELLER,
   type Step,
+  saveKey,
   waitFor,
 } from './scene.ts';
 
@@ -23,7 +23,7 @@ export const joinStep: Step = {
   name: 'join',
   title: `The maintainer is there, and two merchants join: ${SELLER} and ${BUYER}`,
   run: async (scene) => {
-    scene.people.set(MAINTAINER, need(await findPerson(scene.world, MAINTAINER), MAINTAINER));
+    scene.people.set(MAINTAINER, mustHave(await findPerson(scene.world, MAINTAINER), MAINTAINER));
     for (const handle of [SELLER, BUYER]) await joinMarket(scene, handle);
     const { client } = observedClient(scene, null);
     const { body } = await client.listMerchants();
@@ -61,7 +61,7 @@ async function joinMarket(scene: Scene, handle: string): Promise<void> {
     });
   if (staged.status !== 'staged') throw new Error('the stage was answered with something else');
   const { session, csrf, merchant_key: key, recovery_codes } = staged;
-  keepKey(scene.world.keyFile(handle), { handle, merchant_key: key, recovery_codes });
+  saveKey(scene.world.keyFile(handle), { handle, merchant_key: key, recovery_codes });
   const { body: confirmed } = await client.register({ body: { action: 'confirm', session, csrf }, key });
   if (confirmed.status !== 'confirmed') throw new Error('the confirmation was answered with something else');
   check(
@@ -115,7 +115,7 @@ export const takeFreeStep: Step = {
   name: 'take-free',
   title: 'Free goods are taken, with a key and without',
   run: async (scene) => {
-    const goods = need(scene.freeGoods, 'free goods');
+    const goods = mustHave(scene.freeGoods, 'free goods');
     const id = goods.id;
     const anonymous = observedClient(scene, null);
     const { body: detail } = await anonymous.client.getListing({ params: { id } });

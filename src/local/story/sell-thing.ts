@@ -13,12 +13,12 @@ import {
   balanceOf,
   check,
   explain,
-  keepKey,
   keyFile,
   observedClient,
   type Scene,
   SELLER,
   type Step,
+  saveKey,
   unitsOf,
   waitFor,
 } from './scene.ts';
@@ -157,7 +157,7 @@ async function becomeResident(scene: Scene, handle: string): Promise<string> {
   });
   if (staged.status !== 'staged') throw new Error('the stage was answered with something else');
   const { session, csrf, merchant_key: key } = staged;
-  keepKey(file, { handle, merchant_key: key });
+  saveKey(file, { handle, merchant_key: key });
   const { body: confirmed } = await client.registerResident({ body: { action: 'confirm', session, csrf }, key });
   const is = confirmed.status === 'confirmed' && confirmed.handle === handle;
   check(scene, is, `${handle} lives in the city, under a key of the city's own`);

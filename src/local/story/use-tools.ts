@@ -31,7 +31,7 @@ export async function useTools(scene: Scene, handle: string, revision: Revision)
       answered: (call, answer) => {
         const status = statusOf(answer);
         exchanges.push({ call, answer, status });
-        tell({ kind: 'request', ...callText(call), status, word: wordOf(answer) });
+        tell({ kind: 'request', ...callText(call), status, word: describeOutcome(answer) });
       },
       progress: (seconds, total) => {
         progressSeen += 1;
@@ -59,7 +59,7 @@ function statusOf({ refused, body }: ToolAnswer): number {
   return body['status'] === 'payment_pending' ? 202 : 200;
 }
 
-function wordOf({ body }: ToolAnswer): string {
+function describeOutcome({ body }: ToolAnswer): string {
   return typeof body['reason'] === 'string' ? body['reason'] : '';
 }
 

@@ -3,7 +3,7 @@ import { unitsOfUsdc } from '../../contract/money.ts';
 import { own } from '../../contract/own-words.ts';
 import { DEFAULT_NETWORK, type Network } from '../../contract/vocabulary.ts';
 import { ArtifactMismatch, commitmentOf } from './artifact-commitment.ts';
-import { goodsOf, mustNotBeOwn, TermsRefused } from './payment-errors.ts';
+import { commitmentOfListing, refuseOwnGoods, TermsRefused } from './payment-errors.ts';
 import { runPaymentFlow } from './payment-flow.ts';
 import { finishRun, type PaymentOptions, payAnewOf, type Terms } from './payment-run.ts';
 
@@ -58,11 +58,11 @@ function collectsFirst({ collectFirst = 'always' }: BuyOptions, { expected, isNe
 
 async function readTerms(options: BuyOptions, maxUnits: bigint): Promise<Terms> {
   const { listing } = await readListing(options);
-  const commitment = goodsOf(listing);
+  const commitment = commitmentOfListing(listing);
   const amountUnits = unitsOfUsdc(listing.price_usdc);
   if (amountUnits === null) throw new TermsRefused('unreadable_terms', own`the price can’t be read`);
   if (amountUnits > maxUnits) throw new TermsRefused('price_above_limit', own`the price is above maxPriceUsdc`);
-  if (amountUnits > 0n) mustNotBeOwn(listing.seller_wallet, options.wallet.address);
+  if (amountUnits > 0n) refuseOwnGoods(listing.seller_wallet, options.wallet.address);
   const expected = {
     payee: listing.seller_wallet as `0x${string}`,
     amountUnits,

@@ -23,13 +23,17 @@ export type WhyRefused =
   | 'not_goods';
 
 /** Returns the listing's commitment. Throws for a city thing, which has none and is bought with `buyThing`. */
-export function goodsOf({ artifact_commitment: commitment }: { artifact_commitment: string | null }): string {
+export function commitmentOfListing({
+  artifact_commitment: commitment,
+}: {
+  artifact_commitment: string | null;
+}): string {
   if (commitment !== null) return commitment;
   throw new TermsRefused('not_goods', own`the listing is a city thing: use buyThing`);
 }
 
 /** Refuses a purchase from the paying wallet, because no money would move and the market refuses it too. */
-export function mustNotBeOwn(payee: string, payer: string): void {
+export function refuseOwnGoods(payee: string, payer: string): void {
   if (payee.toLowerCase() !== payer.toLowerCase()) return;
   throw new TermsRefused('own_goods', own`the paying wallet sells these goods`);
 }

@@ -9,12 +9,12 @@ import {
   GATEWAY_TRIES,
   type PaymentFlow,
   type Pending,
+  pauseBeforeRetry,
   type Run,
   readThroughGateway,
   reportProgress,
   secondsLeft,
   type Terms,
-  takeTurn,
   undecidedError,
 } from './payment-run.ts';
 import { loadPayment, memoryOf, type SavedPayment } from './proof-store.ts';
@@ -32,7 +32,7 @@ export async function runPaymentFlow<Done>(flow: PaymentFlow<Done>): Promise<{ d
   for (;;) {
     const outcome = await sendAttempt(run);
     if ('done' in outcome) return { done: outcome.done, run };
-    if ('pending' in outcome) await takeTurn(run, outcome);
+    if ('pending' in outcome) await pauseBeforeRetry(run, outcome);
     else await answerRefusal(run, outcome.error);
   }
 }
@@ -72,7 +72,7 @@ async function sendAttempt<Done>(run: Run<Done>): Promise<Outcome<Done>> {
 async function answerRefusal(run: Run, error: unknown): Promise<void> {
   switch (nextStep(error, flowStateOf(run))) {
     case 'wait':
-      return takeTurn(run, { error });
+      return pauseBeforeRetry(run, { error });
     case 'sign':
       return signPayment(run, error);
     case 'collect':

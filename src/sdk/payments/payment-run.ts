@@ -127,7 +127,7 @@ export function paymentIn(error: unknown): PaymentOut | undefined {
 export const DEFAULT_WAIT_SECONDS = 3_600;
 
 /** Reports progress, then pauses. Throws once the wait is over. */
-export async function takeTurn(run: Run, seen: { pending: Pending } | { error: unknown }): Promise<void> {
+export async function pauseBeforeRetry(run: Run, seen: { pending: Pending } | { error: unknown }): Promise<void> {
   const { environment } = run.options.client;
   const pending = 'pending' in seen ? seen.pending : null;
   const error = 'error' in seen ? seen.error : undefined;

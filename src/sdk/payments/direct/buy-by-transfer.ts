@@ -4,7 +4,7 @@ import { own } from '../../../contract/own-words.ts';
 import { DEFAULT_NETWORK, type Network } from '../../../contract/vocabulary.ts';
 import { MarketError } from '../../errors.ts';
 import { ArtifactMismatch, commitmentOf } from '../artifact-commitment.ts';
-import { goodsOf, mustNotBeOwn, TermsRefused } from '../payment-errors.ts';
+import { commitmentOfListing, refuseOwnGoods, TermsRefused } from '../payment-errors.ts';
 import { payAnewOf } from '../payment-run.ts';
 import { checkFacts, type TransferTerms } from './check-intent.ts';
 import { payByTransfer } from './pay-by-transfer.ts';
@@ -69,7 +69,7 @@ async function readTerms(options: BuyByTransferOptions, maxUnits: bigint): Promi
   const { body: facts } = await client.getOfficialFacts({ signal });
   checkFacts(facts, network);
   const listing = await readListing(options);
-  const commitment = goodsOf(listing);
+  const commitment = commitmentOfListing(listing);
   const amountUnits = unitsOfUsdc(listing.price_usdc);
   if (amountUnits === null) throw new TermsRefused('unreadable_terms', own`the price can’t be read`);
   if (amountUnits > maxUnits) throw new TermsRefused('price_above_limit', own`the price is above maxPriceUsdc`);
@@ -77,7 +77,7 @@ async function readTerms(options: BuyByTransferOptions, maxUnits: bigint): Promi
     const nextStep = own`Get them with buy, which signs nothing for free goods.`;
     throw new TermsRefused('wrong_amount', own`these goods are free: get them with buy`, { nextStep });
   }
-  mustNotBeOwn(listing.seller_wallet, wallet.address);
+  refuseOwnGoods(listing.seller_wallet, wallet.address);
   return {
     ...{ purpose: 'purchase', listingId, payer: wallet.address, payee: listing.seller_wallet, amountUnits, network },
     market: client,
@@ -91,7 +91,7 @@ async function collectOwned(options: BuyByTransferOptions, exists: MarketError):
   const listing = await readListing(options);
   const answer = await client.buyListing({ params: { id: listingId }, body: { collect: true }, signal });
   if (answer.status !== 200) throw exists;
-  checkGoods(options, answer.body, goodsOf(listing));
+  checkGoods(options, answer.body, commitmentOfListing(listing));
   return answer.body;
 }
 
