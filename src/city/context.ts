@@ -13,7 +13,7 @@ import type { Random } from '../platform/random.ts';
 export interface CityConfig {
   host: string;
   port: number;
-  /** Without a trailing slash. */
+  /** Public address, without a trailing slash. */
   baseUrl: string;
   databaseUrl: string | null;
   /** Maximum database connections of this process and its successor together. Null for a pool of 16. */
@@ -24,7 +24,7 @@ export interface CityConfig {
   marketUrl: string;
   /** Includes the configured USDC address. */
   network: Network;
-  /** The first is the primary. */
+  /** The first URL is the primary. */
   rpcUrls: readonly [string, ...string[]];
   finalityMinAgeSeconds: number;
   limits: CityLimits;

@@ -1,4 +1,3 @@
-/** The city's endpoints, by operation name. */
 import { z } from 'zod';
 import { handleOut, unitsOut } from './answer-forms.ts';
 import { addressIn, addressOut, hashIn } from './chain-values.ts';

@@ -63,7 +63,7 @@ const signatureCheckedOut = z
   .nullable()
   .describe('whether payer_signature is valid right now; the claim checks it again. null: none was sent');
 
-/** The answer to a claim without a transaction. */
+/** Answer to a claim that names no transaction. */
 const signatureCheck = z
   .object({
     signature_checked: signatureCheckedOut.unwrap(),

@@ -17,9 +17,9 @@ export interface EndpointShape {
   summary: string;
   auth: Auth;
   params?: z.ZodType;
-  /** A strict object. Values arrive as strings, each at most once. */
+  /** Must be a strict object. Values arrive as strings, each at most once. */
   query?: z.ZodType;
-  /** A strict object. `body_optional`: an absent body is read as {}. */
+  /** Must be a strict object. With `body_optional`, an absent body is read as {}. */
   body?: z.ZodType;
   body_optional?: true;
   /** Maximum body size in bytes. Default: BODY_LIMIT_BYTES. */
@@ -48,18 +48,18 @@ export function endpoint<const E extends EndpointShape>(shape: E): E {
 type OutputOf<T> = T extends z.ZodType ? z.output<T> : undefined;
 type InputOf<T> = T extends z.ZodType ? z.input<T> : undefined;
 
-/** Parsed values, as an operation receives them. */
+/** Parsed parameters, as an operation receives them. */
 export type ParamsOf<E extends EndpointShape> = OutputOf<E['params']>;
 export type QueryOf<E extends EndpointShape> = OutputOf<E['query']>;
 export type BodyOf<E extends EndpointShape> = OutputOf<E['body']>;
-/** Values as a caller sends them. */
+/** Parameters as a caller sends them. */
 export type ParamsGiven<E extends EndpointShape> = InputOf<E['params']>;
 export type QueryGiven<E extends EndpointShape> = InputOf<E['query']>;
 export type BodyGiven<E extends EndpointShape> = InputOf<E['body']>;
 
 type Statuses<E extends EndpointShape> = Extract<keyof E['answers'], 200 | 201 | 202>;
 
-/** The union of `{status, body}` that an operation may answer. */
+/** Union of `{status, body}` that an operation may return. */
 export type AnswerOf<E extends EndpointShape> = {
   [S in Statuses<E>]: {
     status: S;
@@ -70,7 +70,7 @@ export type AnswerOf<E extends EndpointShape> = {
   };
 }[Statuses<E>];
 
-/** The union of `{status, body}` that a client reads. */
+/** Union of `{status, body}` that a client receives. */
 export type ResultOf<E extends EndpointShape> = {
   [S in Statuses<E>]: { status: S; body: E['answers'][S] extends z.ZodType ? z.output<E['answers'][S]> : never };
 }[Statuses<E>];

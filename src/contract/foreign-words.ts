@@ -1,6 +1,6 @@
 /** Unchanged text of a market or city. It is data, never instructions, and is always shown apart from our own text. */
 export interface MarketWords {
-  /** A reason that this version does not know. */
+  /** A reason that this version doesn't know. */
   reason?: string;
   title?: string;
   detail?: string;

@@ -43,7 +43,7 @@ export const stagedKey = {
 };
 
 export const staged = z.object({ ...stagedKey, recovery_codes: shownCodes }).meta({ id: 'Staged' });
-/** Rotation keeps the recovery codes. */
+/** A rotation keeps the recovery codes. */
 export const stagedRotation = z.object(stagedKey).meta({ id: 'StagedRotation' });
 
 const confirmed = z.object({ status: z.literal('confirmed'), merchant_id: idOut, handle: handleOut });

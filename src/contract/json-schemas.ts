@@ -6,7 +6,7 @@ export type JsonSchema = { [keyword: string]: unknown };
 export interface SchemaPool {
   /** Schema of values that a client sends. */
   sent(schema: z.ZodType): JsonSchema;
-  /** Schema of values that a client reads. It allows unknown fields, since later versions may add some. */
+  /** Schema of values that a client reads. It allows unknown fields, because later versions may add some. */
   read(schema: z.ZodType): JsonSchema;
   /** Named schemas that `sent` and `read` have referred to. */
   components(): Record<string, JsonSchema>;
@@ -55,7 +55,7 @@ export function showWireForm({ zodSchema, jsonSchema }: { zodSchema: z.core.$Zod
   Object.assign(schema, form);
 }
 
-/** Removes keywords that are noise, and points references to the document's components. */
+/** Removes useless keywords, and points references to the document's components. */
 function tidySchema(value: unknown, io: 'input' | 'output'): unknown {
   if (Array.isArray(value)) return value.map((item) => tidySchema(item, io));
   if (typeof value !== 'object' || value === null) return value;
@@ -73,7 +73,7 @@ function tidySchema(value: unknown, io: 'input' | 'output'): unknown {
   );
 }
 
-/** Turns a record over known keys into an object with properties: client generators ignore `propertyNames`. */
+/** Turns a record over known keys into an object with properties, because client generators ignore `propertyNames`. */
 function withNamedKeys(schema: JsonSchema | object): JsonSchema {
   const { propertyNames, additionalProperties, ...others } = schema as JsonSchema;
   const keys = (propertyNames as JsonSchema | undefined)?.['enum'];

@@ -93,7 +93,6 @@ type Edited = {
   >;
 };
 
-/** Schemas for a new listing. */
 export const newListingFields = Object.fromEntries(
   FIELD_NAMES.map((name) => [name, LISTING_FIELDS[name].schema]),
 ) as FieldSchemas;
@@ -109,7 +108,7 @@ function editedField(name: FieldName): z.ZodType {
   return bare.optional().describe([bare.description, 'free goods only'].filter(Boolean).join('; '));
 }
 
-/** Stored values; null if omitted. */
+/** Stored values of the fields; null if omitted. */
 export type FieldValues = {
   [K in FieldName]: undefined extends z.output<FieldSchemas[K]>
     ? Exclude<z.output<FieldSchemas[K]>, undefined> | null

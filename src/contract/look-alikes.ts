@@ -1,4 +1,4 @@
-/** Detects look-alike letters in names that strangers chose, by Unicode properties and short tables of our own. */
+/** Detects look-alike letters in names that strangers chose, using Unicode properties and small tables. */
 
 /** Maps lowercase letters of other alphabets to the Latin letters they look like. */
 export const LATIN_LOOKS: ReadonlyMap<string, string> = new Map(
@@ -25,7 +25,7 @@ const LATIN_LOOKING_SCRIPT = /^[\p{Script=Cherokee}\p{Script=Coptic}\p{Script=Li
 const WORD = /[\p{L}\p{M}\p{N}]+/gu;
 const LETTER = /\p{L}/gu;
 
-/** Whether any letter belongs to an alphabet with Latin look-alikes. Too strict for titles; right for names that must be trusted. */
+/** Whether any letter belongs to an alphabet with Latin look-alikes. Too strict for titles, but right for names that must be trusted. */
 export function hasForeignLetters(text: string): boolean {
   return HAS_FOREIGN.test(text);
 }

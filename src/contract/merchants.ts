@@ -32,7 +32,7 @@ type Section<Name extends string, Item extends z.ZodType> = Record<Name, z.ZodAr
   Record<`${Name}_has_more`, z.ZodBoolean> &
   Record<`${Name}_next_before_id`, z.ZodNullable<z.ZodInt>>;
 
-// The compiler cannot infer names made at run time, so their type is written out.
+// The compiler cannot infer names built at run time, so their type is spelled out.
 const section = <Name extends string, Item extends z.ZodType>(name: Name, item: Item) =>
   ({
     [name]: z.array(item),

@@ -55,10 +55,9 @@ export const NETWORKS: Readonly<Record<NetworkName, Network>> = {
   },
 };
 
-/** Default network of the market and the SDK. */
 export const DEFAULT_NETWORK: Network = NETWORKS[NETWORK_NAMES[0]];
 
-/** `Base`, or `Base Sepolia, a test network`. */
+/** Returns `Base`, or `Base Sepolia, a test network`. */
 export function describeNetwork({ displayName, isTest }: Network): string {
   return isTest ? `${displayName}, a test network` : displayName;
 }

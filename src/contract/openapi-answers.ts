@@ -83,7 +83,7 @@ function titleOf(reason: Reason, status: number): string {
   return ofProof?.status === status ? ofProof.title : title;
 }
 
-/** Reasons with Retry-After although repeating the same request does not help. */
+/** Reasons sent with Retry-After, although repeating the same request does not help. */
 const REASONS_WITH_RETRY_AFTER: ReadonlySet<Reason> = new Set(['refund_not_found', 'x402_not_offered']);
 
 function describeRefusal(

@@ -178,7 +178,7 @@ export const PAYMENT_HEADERS: Readonly<Record<string, JsonSchema>> = {
 
 const USDC = { type: 'number', description: 'with insufficient_funds, in USDC' };
 
-/** Extra fields of a 402. They are absent if there is nothing to sign. */
+/** Additional fields of a 402. Absent if there is nothing to sign. */
 const CHALLENGE_FIELDS: Readonly<Record<string, JsonSchema>> = {
   x402Version: one(1),
   accepts: { type: 'array', description: 'transfers that you may sign', items: ref('X402RequirementsV1') },
@@ -197,7 +197,7 @@ const CHALLENGE_FIELDS: Readonly<Record<string, JsonSchema>> = {
   },
 };
 
-/** More fields of a 402 on endpoints that sell goods. */
+/** Additional fields of a 402 from endpoints that sell goods. */
 const PURCHASE_FIELDS: Readonly<Record<string, JsonSchema>> = {
   delivery_token_prefix: text('without a key: prefix of a delivery token that you make yourself'),
   collect: record(
@@ -217,7 +217,7 @@ export function challengeFields(endpoint: Pick<EndpointShape, 'errors'>): JsonSc
   return { ...CHALLENGE_FIELDS, ...(acceptsDeliveryToken(endpoint) ? PURCHASE_FIELDS : {}) };
 }
 
-/** The extension `x-openaisle-signing`: tells programs what a wallet signs and how. */
+/** Builds the extension `x-openaisle-signing`, which tells programs what a wallet signs and how. */
 export function signingOn(network: Network): JsonSchema {
   return {
     payment: {
@@ -264,7 +264,7 @@ export function signingOn(network: Network): JsonSchema {
   };
 }
 
-/** How to sign in prose, for the tags about payments. */
+/** Explains signing in prose, for the tags about payments. */
 export const HOW_TO_SIGN = [
   'To pay by x402, send the request without a proof and read the 402. Sign the typed data `TransferWithAuthorization` of the USDC contract',
   '(`x-openaisle-signing.payment` has domain and types): `to` is `payTo`, `value` the requested amount, `validBefore` now plus',

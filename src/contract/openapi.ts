@@ -9,7 +9,6 @@ import { API_VERSION, BODY_LIMIT_BYTES } from './vocabulary.ts';
 
 /** Describes an operation beyond its summary. */
 export interface OperationText {
-  /** One of the tags of the document. */
   tag: string;
   /** Description: when to call it and what to know first. The document adds who may call it. */
   says: string;
@@ -25,7 +24,7 @@ export interface OperationExample {
 
 export interface OpenApiOptions<Name extends string = string> {
   endpoints: Readonly<Record<Name, EndpointShape>>;
-  /** By endpoint name. */
+  /** Descriptions by endpoint name. */
   texts: Readonly<Record<Name, OperationText>>;
   /** Descriptions of the tags, in display order. */
   tags: Readonly<Record<string, string>>;
@@ -83,8 +82,8 @@ export function describeOpenApi<Name extends string>(options: OpenApiOptions<Nam
 }
 
 /**
- * Returns OpenAPI paths for routes. Routes that differ only in a parameter's name are one path there, so their parameter is called id.
- * `names` maps each parameter of the route to its name in the path.
+ * Returns the OpenAPI path for a route. Routes that differ only in a parameter's name share one path, whose parameter is called id. `names`
+ * maps each parameter of the route to its name in that path.
  */
 function pathsOf(routes: readonly string[]): (route: string) => { path: string; names: Map<string, string> } {
   const formOf = (route: string): string => route.replaceAll(/:[a-z_]+/g, ':');

@@ -8,10 +8,10 @@ declare const ours: unique symbol;
  */
 export type OwnWords = string & { readonly [ours]: true };
 
-/** Values allowed inside own words. */
+/** Values allowed inside `own`. */
 export type Wordless = OwnWords | number | bigint;
 
-/** Template tag for own words: own`Nothing was paid to ${formed('address', payee)}.` */
+/** Template tag: own`Nothing was paid to ${formed('address', payee)}.` */
 export function own(parts: TemplateStringsArray, ...values: readonly Wordless[]): OwnWords {
   return String.raw({ raw: parts }, ...values) as OwnWords;
 }
@@ -35,7 +35,7 @@ export function formed(form: keyof typeof FORMS, text: string): OwnWords {
   return FORMS[form].test(text) ? (text as OwnWords) : own`(no ${named(form)})`;
 }
 
-// Accepts literal types only: Record<string, 1> accepts an empty object, and a record over literals does not.
+// Accepts literal types only. Record<string, 1> accepts an empty object, but a record over literals does not.
 type Literal<T extends string> = T extends OwnWords ? T : Record<never, never> extends Record<T, 1> ? never : T;
 
 /** Returns a name from a list in the source. The compiler accepts literal types only. */

@@ -6,7 +6,7 @@ import { usdcOut } from './money.ts';
 import { idCursor, idOut, pageSize, timeOut } from './paging.ts';
 import { PAGE_SIZES, PAYMENT_PURPOSES, PAYMENT_WAY_NAMES } from './vocabulary.ts';
 
-/** 128 random bits. */
+/** 128 random bits in hex. */
 export const intentId = z.string().regex(/^[0-9a-f]{32}$/, 'must be 32 lower-case hex digits');
 
 /** Checks only the format; the signature itself is verified with the challenge. A contract wallet's signature may be long. */
@@ -67,7 +67,7 @@ export const X402_ERRORS = [
   'two_proofs',
 ] as const;
 
-/** A field of every body that opens a payment. */
+/** Field of every body that opens a payment. */
 export const payAnewIn = z
   .boolean()
   .optional()

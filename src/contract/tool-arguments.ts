@@ -78,7 +78,7 @@ export const ARGUMENT_DESCRIPTIONS: Readonly<Record<string, string>> = {
   pinned: 'false: unpin',
   comment_id: 'id of the comment',
   appeal_id: 'id of the appeal',
-  // Identity endpoints, which no tool calls.
+  // Arguments of identity endpoints, which no tool calls.
   action: 'the step',
   'register.handle': 'handle of the new store',
   'registerResident.handle': 'handle of the new resident',
@@ -87,7 +87,7 @@ export const ARGUMENT_DESCRIPTIONS: Readonly<Record<string, string>> = {
   human_approved: 'a person has agreed',
   session: 'from the answer to the first step',
   csrf: 'from the answer to the first step',
-  // City endpoints.
+  // Arguments of city endpoints.
   market_handle: 'handle of the merchant on the market; null removes the link',
   name: 'public name of the thing, 3 to 80 characters',
   to: 'handle of the new owner',

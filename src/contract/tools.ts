@@ -14,7 +14,7 @@ export interface ToolHints {
 /** `public`: for everybody. `own`: reads a merchant's own data. `act`: changes something as a merchant. `maintainer`: for merchant 1 only. */
 export type ToolKind = 'public' | 'own' | 'act' | 'maintainer';
 
-/** An endpoint behind a tool. If a tool has several, each names its path parameter differently. */
+/** An endpoint behind a tool. If a tool has several, their path parameters have different names. */
 export interface ToolForm {
   endpoint: EndpointName;
   /** The tool's argument for the endpoint's `id` if that does not identify a listing. */
@@ -30,14 +30,14 @@ export interface Tool {
   hints: ToolHints;
   /** The endpoints behind the tool. The front door is a page and has none. */
   asks: readonly [ToolForm, ...ToolForm[]] | 'front_door';
-  /** Values of omitted arguments: page sizes that fit into a context window. */
+  /** Defaults for omitted arguments, such as page sizes that fit into a context window. */
   defaults?: Readonly<Record<string, string | number>>;
 }
 
 const READ: ToolHints = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
-/** Adds something. Repeating the call adds nothing. */
+/** For tools that add something. Repeating the call adds nothing. */
 const ADD: ToolHints = { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false };
-/** Replaces or ends something, or cannot be undone. */
+/** For tools that replace or end something, or whose effect cannot be undone. */
 const CHANGE: ToolHints = { ...ADD, destructiveHint: true };
 const OF_MAINTAINER = { kind: 'maintainer', hints: CHANGE } as const;
 const OPEN_WORLD = { openWorldHint: true };
@@ -45,7 +45,7 @@ const NOT_IDEMPOTENT = { idempotentHint: false };
 const OUTLINE = { fields: 'outline' } as const;
 const PAGE = { limit: TOOL_PAGE_SIZE } as const;
 
-/** Every tool, in the order of the list. No tool makes, replaces, recovers or shows a key. */
+/** All tools in display order. No tool makes, replaces, recovers or shows a key. */
 export const TOOLS: readonly Tool[] = [
   {
     name: 'front_door',

@@ -4,7 +4,7 @@ export * from './networks.ts';
 
 export const API_VERSION = '0.2.0';
 
-/** Aisles in display order: page title, contents, and hue of the marks in degrees; tint: strength of the hue. */
+/** Aisles in display order, with page title and contents. `hue` is the colour of the marks in degrees, `tint` its strength. */
 export const AISLE_WORDS = {
   skills: { name: 'Skills', holds: 'what an agent can learn to do', hue: 157 },
   prompts: { name: 'Prompts', holds: 'words that were tried', hue: 305 },
@@ -19,7 +19,7 @@ export const AISLE_WORDS = {
 export type Aisle = keyof typeof AISLE_WORDS;
 export const AISLES = Object.keys(AISLE_WORDS) as readonly Aisle[];
 
-/** Sort orders and their names on pages. `relevance` needs q, and is the default with it. Ties: newest first. */
+/** Sort orders with their names on pages. `relevance` needs q and is then the default. Ties are sorted newest first. */
 export const SORT_NAMES = {
   new: 'Newest',
   karma: 'Most votes',
@@ -157,10 +157,9 @@ export const PAGE_SIZES = {
 
 /** Length of the description's first line in an outline. */
 export const FIRST_LINE_CHARACTERS = 120;
-/** Default page size of tools. */
 export const TOOL_PAGE_SIZE = 10;
 
-/** For endpoints that take no artifact. */
+/** Limit for endpoints that take no artifact. */
 export const BODY_LIMIT_BYTES = 65_536;
 /** Maximum number of fields and items in one body, and their maximum depth. */
 export const BODY_MEMBERS = 1_000;
@@ -198,7 +197,7 @@ export const DRAFT_MINUTES = 60;
 /** Lifetime of a checkout, which reserves nothing. */
 export const CHECKOUT_MINUTES = 10;
 export const RESERVATION_MINUTES = 5;
-/** How long the city keeps checking an unfinished payment on its own. */
+/** Time after which the city stops checking an unfinished payment on its own. */
 export const RECOVERY_HOURS = 2;
 /** Time a resident must wait after an unpaid reservation before reserving the same offer again. */
 export const RESERVATION_PAUSE_MINUTES = 30;

@@ -6,7 +6,7 @@ import { z } from 'zod';
  */
 const forms = z.registry<WireForm>();
 
-/** Keywords of JSON Schema. */
+/** JSON Schema keywords. */
 export type WireForm = Readonly<Record<string, unknown>>;
 
 /** Makes documents show the schema as `form`, without changing the check. */
@@ -21,7 +21,7 @@ export function wireFormOf(schema: z.core.$ZodType): WireForm | undefined {
   return form === undefined || Object.keys(form).length === 0 ? undefined : (form as WireForm);
 }
 
-/** `true` or `false` in a URL. */
+/** Schema of `true` or `false` in a URL. */
 export function flagText() {
   return describedAs(z.enum(['true', 'false']), { type: 'boolean' });
 }

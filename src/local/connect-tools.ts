@@ -11,7 +11,7 @@ export type Revision = (typeof REVISIONS)[number];
 export interface ToolCall {
   name: string;
   arguments: Readonly<Record<string, unknown>>;
-  /** Sent as `_meta`, next to the arguments. */
+  /** Sent as `_meta` beside the arguments. */
   meta?: Readonly<Record<string, unknown>>;
   /** True to ask for progress. The market then answers only once it is done. */
   follow?: boolean;

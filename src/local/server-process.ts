@@ -61,7 +61,7 @@ export function inheritedEnvironment(): Record<string, string> {
   return Object.fromEntries(kept.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
 }
 
-/** Opens a fresh log; the previous one is kept next to it. */
+/** Opens a new log file and keeps the previous one beside it. */
 function openLog(logFile: string): number {
   mkdirSync(dirname(logFile), { recursive: true });
   if (existsSync(logFile)) renameSync(logFile, `${logFile}.before`);

@@ -11,7 +11,7 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_RESPONSE_BYTES = 16_777_216;
 
 export interface ClientOptions {
-  /** Address of the market or city, for instance `https://market.example`. */
+  /** Address of the market or city, such as `https://market.example`. */
   baseUrl: string;
   /**
    * The server's own address, if you reach it under another one, for instance through a tunnel. Signatures may then name it. Without it,

@@ -90,7 +90,7 @@ export function merchantPages(client: Client, options: { limit?: number } = {}):
 
 export type EventRecord = ResultOf<Endpoints['listEvents']>['body']['events'][number];
 
-/** At most one of kind, scope and listing. */
+/** Accepts at most one of kind, scope and listing. */
 export type EventFilters = { limit?: number } & (
   | { kind?: never; scope?: never; listing_id?: never }
   | { kind: EventKind }

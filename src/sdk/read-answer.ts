@@ -24,7 +24,7 @@ export interface LooseAnswer {
   requestId: string | null;
 }
 
-/** Returns a success that fits the contract, or throws `MarketError` or `UnreadableAnswer`. */
+/** Returns a success that fits the contract. Throws `MarketError` or `UnreadableAnswer` otherwise. */
 export async function readAnswer(
   endpoint: EndpointShape,
   response: Response,

@@ -2,12 +2,12 @@ import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts';
 import type { TransferWallet } from './payments/direct/transfer-options.ts';
 import type { Wallet } from './payments/payment-proof.ts';
 
-/** Signs USDC authorizations (for `buy` and `listGoods`) and texts. Sends nothing itself. */
+/** Signs USDC authorizations (for `buy` and `listGoods`) and texts, but sends nothing itself. */
 export interface KeyWallet extends Wallet, Pick<TransferWallet, 'signMessage'> {}
 
 /**
- * Makes a wallet from a private key: 64 hex digits, with or without 0x. No property holds the key, and printing the wallet shows only the
- * address. Throws a TypeError, which doesn't quote the input, if it isn't a key.
+ * Makes a wallet from a private key: 64 hex digits, with or without 0x. No property contains the key, and printing the wallet shows only
+ * the address. Throws a TypeError that doesn't quote the input if it isn't a key.
  */
 export function walletFromKey(privateKey: string): KeyWallet {
   const account = openAccount(privateKey);

@@ -12,7 +12,6 @@ export interface Sweep {
   stop(): Promise<void>;
   /** Checks all held offers once, even if this process is not the leader. */
   sweepOnce(): Promise<void>;
-  /** True if this process is the leader. */
   isLeader(): boolean;
 }
 

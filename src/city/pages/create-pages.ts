@@ -188,7 +188,7 @@ function renderHistory(thing: ThingOut): string {
   return html`<table><thead><tr><th>Owner</th><th>Since</th><th>By</th></tr></thead><tbody>!${rows}</tbody></table>!${showing}`;
 }
 
-/** `nth` is 1 for the maker. */
+/** Describes how an owner got the thing. `nth` is 1 for the maker. */
 function describeAcquisition(offerId: number | null, nth: number): string {
   if (offerId !== null) return html`sale, !${renderOffer(offerId)}`;
   return nth === 1 ? 'made it' : 'gift';

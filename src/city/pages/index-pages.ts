@@ -22,7 +22,7 @@ const ROUTES: ReadonlyMap<Reason, readonly string[]> = new Map(
   ]),
 );
 
-/** Reasons that the city can give, in the order of the table. */
+/** Reasons that the city can give, in table order. */
 export const CITY_REASONS: readonly Reason[] = REASONS.filter(
   (reason) => Object.hasOwn(requestErrors, reason) || (ROUTES.get(reason)?.length ?? 0) > 0,
 );

@@ -104,7 +104,7 @@ export const directErrors = {
     do_not_pay_again: true,
     next_step: 'Nothing is lost. Send the same claim again. Do not pay again.',
   },
-  // The payee has the money and has to decide
+  // Claims that the payee must decide, because the money has arrived
   amount_too_little: {
     status: 422,
     title: 'The transfer was for less than the price',

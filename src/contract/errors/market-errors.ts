@@ -1,6 +1,5 @@
 import type { ErrorRow } from './error-row.ts';
 
-/** Errors of identity, listings, comments and flags. */
 export const marketErrors = {
   // Identity
   handle_taken: {

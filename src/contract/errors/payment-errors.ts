@@ -1,7 +1,7 @@
 import type { ErrorRow } from './error-row.ts';
 
 export const paymentErrors = {
-  // Payment: before anything is stored
+  // Before anything is stored
   payment_required: {
     status: 402,
     title: 'Payment is required',
@@ -129,7 +129,7 @@ export const paymentErrors = {
     do_not_pay_again: false,
     next_step: 'Nothing was stored or submitted. Send the same request again, with the same proof if you sent one.',
   },
-  // Payment: once a row exists
+  // Once the payment is stored
   listing_changed: {
     status: 409,
     title: 'The listing was edited before the payment was submitted',

@@ -1,8 +1,7 @@
 import type { ErrorRow } from './error-row.ts';
 
-/** Errors of the request itself, of its caller, and of the service. */
 export const requestErrors = {
-  // Form of the request
+  // Malformed requests
   malformed_request: {
     status: 400,
     title: 'The HTTP request is malformed',
@@ -97,7 +96,7 @@ export const requestErrors = {
     retry: 'after_fix',
     next_step: 'Send at most 16,000 bytes of headers.',
   },
-  // The caller
+  // Callers
   key_required: {
     status: 401,
     title: 'A merchant key is required',
@@ -157,7 +156,7 @@ export const requestErrors = {
     do_not_pay_again: true,
     next_step: 'Check the values you sent, then try again. A payment may exist nevertheless, so do not pay again.',
   },
-  // The service
+  // Service faults
   read_unavailable: {
     status: 503,
     title: 'This information cannot be read right now',

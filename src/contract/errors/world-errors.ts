@@ -1,6 +1,6 @@
 import type { ErrorRow } from './error-row.ts';
 
-/** Errors about things of the world: first the market's, then the city's. */
+/** Errors about things of the world: the market's first, then the city's. */
 export const worldErrors = {
   world_closed: {
     status: 503,

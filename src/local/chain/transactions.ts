@@ -124,7 +124,7 @@ export function transferFinder(chain: LocalChain): FindTransfer {
       const atMs = Number(block?.timestamp ?? 0n) * 1_000;
       if (atMs >= Date.parse(since) && atMs < Date.parse(until)) fitting.push(log.transactionHash);
     }
-    // With two matches it is unknown which one was meant.
+    // With two matches it is unknown which one is meant.
     return fitting.length === 1 ? (fitting[0] ?? null) : null;
   };
 }

@@ -122,7 +122,7 @@ export async function waitFor<T>(read: () => Promise<T | null>, what: string): P
 
 /** One step of the story. It reports its requests as they happen, and stops the story at the first failed check. */
 export interface Step {
-  /** Used by scripts and in the failure message. */
+  /** Name used by scripts and in failure messages. */
   name: string;
   title: string;
   run(scene: Scene): Promise<void>;

@@ -177,7 +177,7 @@ function isNotFinal({ status, body }: Exchange): boolean {
   return status === 202 && typeof block === 'number' && typeof head === 'number' && head < block;
 }
 
-/** Returns the distinct proofs that were sent. */
+/** Lists the distinct proofs that were sent. */
 export function proofsIn(exchanges: readonly Exchange[]): Set<string> {
   const proofs = exchanges.map(({ headers }) => headers.get('x-payment') ?? headers.get('payment-signature'));
   return new Set(proofs.filter((proof) => proof !== null));

@@ -63,7 +63,7 @@ function describeOutcome({ body }: ToolAnswer): string {
   return typeof body['reason'] === 'string' ? body['reason'] : '';
 }
 
-/** Returns the distinct proofs that were sent. */
+/** Lists the distinct proofs that were sent. */
 export function proofsSent(exchanges: readonly ToolExchange[]): Set<string> {
   const proofs = exchanges.map(({ call }) => call.meta?.[META.payment]);
   return new Set(proofs.filter((proof) => proof !== undefined).map((proof) => JSON.stringify(proof)));

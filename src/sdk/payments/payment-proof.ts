@@ -15,7 +15,7 @@ import {
 export interface Authorization {
   from: Hex;
   to: Hex;
-  /** Units of USDC: 1 USDC is 1_000_000n. */
+  /** Amount in USDC units: 1 USDC is 1_000_000n. */
   value: bigint;
   /** Seconds since 1970. The block's time must be strictly between `validAfter` and `validBefore`. */
   validAfter: bigint;
@@ -31,7 +31,7 @@ export interface AuthorizationToSign {
   message: Authorization;
 }
 
-/** Signs typed data. Any viem `LocalAccount` fits. */
+/** A wallet that signs typed data. Any viem `LocalAccount` fits. */
 export interface Wallet {
   readonly address: Hex;
   signTypedData(typed: AuthorizationToSign): Promise<Hex>;
@@ -42,7 +42,7 @@ export interface SignedAuthorization {
   signature: Hex;
 }
 
-/** x402 v1 clients backdate the start by ten minutes because clocks differ; v2 clients set no start. */
+/** x402 v1 clients backdate the start by ten minutes because clocks differ. v2 clients set no start. */
 const V1_BACKDATE_SECONDS = 600n;
 
 /**
@@ -105,7 +105,7 @@ export async function signProof(
   };
 }
 
-/** X-PAYMENT (v1) or PAYMENT-SIGNATURE (v2): base64 of the JSON payload. */
+/** Encodes the JSON payload as base64 for X-PAYMENT (v1) or PAYMENT-SIGNATURE (v2). */
 export function encodeProof(
   required: PaymentRequired,
   offer: Offer,

@@ -17,8 +17,8 @@ export interface ExpectedPayment {
 }
 
 /**
- * Returns the offer that asks for exactly the expected payment: scheme exact, that network, its native USDC, payee and amount, and a window
- * of at most 600 seconds. Throws `TermsRefused` otherwise, before anything is signed.
+ * Returns the offer that asks for exactly the expected payment: scheme exact, expected network, its native USDC, payee and amount, and a
+ * window of at most 600 seconds. Throws `TermsRefused` if there is none, before anything is signed.
  */
 export function chooseOffer(required: PaymentRequired, expected: ExpectedPayment): Offer {
   const refusals: TermsRefused[] = [];
@@ -79,7 +79,7 @@ const requiredV2 = z.looseObject({
   extensions: z.record(z.string(), z.unknown()).optional(),
 });
 
-/** One way to pay, in fields common to both versions. `raw` is the unchanged entry, which v2 clients send back. */
+/** One way to pay, with fields common to both versions. `raw` is the unchanged entry, which v2 clients send back. */
 export interface Offer {
   scheme: string;
   network: string;

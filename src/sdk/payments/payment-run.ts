@@ -100,8 +100,9 @@ export function secondsLeft({ options: { client } }: Run, proof: PaymentProof | 
 }
 
 /**
- * `signed`: the authorization exists and is saved. `submitted`: sent to the market, no transfer seen yet. `pending`: the transfer was seen
- * or the payment is known, but not final. `collecting`: already paid; the wallet signs to prove that it is the payer.
+ * `signed`: the authorization exists and is saved. `submitted`: it was sent to the market, and no transfer was seen yet. `pending`: the
+ * transfer was seen or the payment is known, but not final. `collecting`: the goods are paid for, and the wallet signs to prove that it is
+ * the payer.
  */
 export type ProgressPhase = 'signed' | 'submitted' | 'pending' | 'collecting' | 'delivered';
 

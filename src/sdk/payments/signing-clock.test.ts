@@ -41,7 +41,7 @@ function withDate(reply: Reply, date: string): Reply {
 const asked = (maxTimeoutSeconds = 120) =>
   paymentRequiredAnswer({ payTo: SELLER, units: '2500000', maxTimeoutSeconds });
 
-/** A buyer at a market that answers purchases by the script, repeating its last answer. */
+/** Runs a buyer at a market that answers purchases by the script, repeating its last answer. */
 async function buyerBefore(script: Reply[], options: Partial<BuyOptions> = {}) {
   let bought = 0;
   const market = await startScriptedMarket(({ method }) => {

@@ -230,7 +230,6 @@ function repeatUntilDone(options: BuyThingOptions, saved: SavedThing, startedMs:
   };
 }
 
-/** Throws unless the error is temporary. */
 function mustBeTemporary(error: unknown, saved: SavedThing): void {
   if (error instanceof UnreadableAnswer) return;
   if (!(error instanceof MarketError)) throw error;

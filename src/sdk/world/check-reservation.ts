@@ -24,7 +24,7 @@ export interface ThingTerms {
   amountUnits: bigint;
 }
 
-/** Time needed to sign, send and mine a transfer. */
+/** Seconds needed to sign, send and mine a transfer. */
 const MIN_SECONDS_LEFT = 60;
 
 /** Replaces the usual next steps, because a city has no intents and its terms aren't the market's. */

@@ -15,7 +15,7 @@ export interface BuyThingOptions {
   city: CityClient;
   wallet: TransferWallet;
   listingId: number;
-  /** The future owner. */
+  /** Handle of the resident who will own the thing. */
   cityHandle: string;
   /** Highest price, in USDC with at most 6 decimals. */
   maxPriceUsdc: number;

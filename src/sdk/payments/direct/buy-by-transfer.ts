@@ -22,10 +22,10 @@ export interface BuyByTransferOptions extends TransferOptions {
 }
 
 /**
- * Buys one listing by a plain USDC transfer that the wallet sends itself, and resolves to the goods, checked against the listing's
- * commitment. Waits for finality. Needs a client with a key. Sends one transfer, even if called again after a crash. Throws `TermsRefused`
+ * Buys one listing by a plain USDC transfer that the wallet sends itself. Resolves to the goods, checked against the listing's commitment,
+ * once the transfer is final. Needs a client with a key. Sends one transfer, even if called again after a crash. Throws `TermsRefused`
  * before anything is sent, `TransferMayBeSent` if a transfer may have been sent before, `TransferRefused` if the market refuses it, and
- * `TransferUndecided` if waiting ends first. Goods bought before are collected.
+ * `TransferUndecided` if waiting ends first. Goods bought before are collected without paying.
  */
 export async function buyByTransfer(options: BuyByTransferOptions): Promise<Delivery> {
   const { client, wallet, listingId, tipUsdc = 0, signal } = options;

@@ -28,12 +28,12 @@ export interface TransferTerms {
 export const OTHER_FEE = own`Call again. If it happens again, don’t pay until the market’s operator explains the fee.`;
 
 const SERVICE = 'Openaisle';
-/** Time needed to sign, send and mine a transfer. */
+/** Seconds needed to sign, send and mine a transfer. */
 const MIN_SECONDS_LEFT = 120;
 const HANDLE = /^[a-z0-9][a-z0-9-]{2,31}$/;
 const NONCE = /^[0-9a-f]{32}$/;
 
-/** Throws unless network and token of the market are the expected ones. */
+/** Throws unless the market uses the expected network and token. */
 export function checkFacts(facts: OfficialFacts, network: Network['name']): void {
   if (facts.network !== network) throw new TermsRefused('wrong_network', own`the market isn’t on the expected network`);
   if (facts.usdc_contract.toLowerCase() !== NETWORKS[network].usdc) {

@@ -25,7 +25,7 @@ export interface ListByTransferOptions extends TransferOptions {
 
 /**
  * Lists goods, pays the fee by a plain USDC transfer if one is due, and waits until the listing is live. A dry run checks the goods before
- * anything is paid. Needs a client with a key. Refuses, retries and waits as `buyByTransfer` does.
+ * anything is paid. Needs a client with a key. Refuses, retries and waits like `buyByTransfer`.
  */
 export async function listByTransfer(options: ListByTransferOptions): Promise<ListedGoods> {
   const { client, wallet, listing, signal } = options;

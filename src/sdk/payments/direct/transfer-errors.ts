@@ -32,7 +32,7 @@ export class TransferMayBeSent extends Error {
   }
 }
 
-/** The wait ended before the payment was decided. Call again with the same store: the claim resumes and nothing more is sent. */
+/** The wait ended before the payment was decided. Call again with the same store to resume the claim; nothing more is sent. */
 export class TransferUndecided extends Error {
   override readonly name = 'TransferUndecided';
   readonly doNotPayAgain = true;

@@ -23,7 +23,7 @@ export const savedTransfer = z.object({
   challenge: z.string(),
   /** Null after the market refused it. The wallet is then asked for a new one. */
   payer_signature: hex.nullable(),
-  /** The listing's commitment before sending; null for fees. */
+  /** The listing's commitment before the transfer was sent; null for fees. */
   artifact_commitment: z.string().nullable(),
   /** Null from just before sending until the hash is known. In that time the transfer may exist. */
   tx_hash: hex.nullable(),
