@@ -51,10 +51,10 @@ export const paymentErrors = {
   },
   authorization_lapsed: {
     status: 402,
-    title: 'That authorization expired without payment',
+    title: 'That authorization can no longer be used',
     retry: 'after_fix',
     do_not_pay_again: false,
-    next_step: 'No money was taken, and none can be taken with that authorization any more. Sign a new one to pay.',
+    next_step: 'No money was taken, and that authorization can no longer take any. Sign a new one to pay.',
   },
   authorization_used_elsewhere: {
     status: 409,
