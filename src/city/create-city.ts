@@ -161,7 +161,7 @@ export const giveThing: CityOperation<CityEndpoints['giveThing']> = async (city,
     await lockOwnThing(tx, params.id, caller.id);
     await mustBeFree(tx, params.id);
     const to = await findResidentId(tx, body.to.trim().replace(/^@/, '').toLowerCase());
-    if (to === null) throw new Refusal('not_found', { detail: 'There is no resident of that handle.' });
+    if (to === null) throw new Refusal('not_found', { detail: 'There is no resident with that handle.' });
     if (to === caller.id) return;
     await moveThing(tx, { thingId: params.id, to, at: new Date(city.clock.now()), offerId: null });
   });

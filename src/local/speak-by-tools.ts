@@ -40,7 +40,7 @@ async function callByTool(
   request: LooseGiven,
 ): Promise<LooseAnswer> {
   const tool = findTool(name);
-  if (tool === null) throw new TypeError(`no tool stands for ${name}`);
+  if (tool === null) throw new TypeError(`no tool calls ${name}`);
   const answer = await connection.tools.call({
     name: tool.tool,
     arguments: argumentsOf(tool.form, request),

@@ -142,7 +142,7 @@ function fillPath(path: string, params: Readonly<Record<string, unknown>>): stri
   return path.replace(/:([a-z_]+)/g, (_, name: string) => {
     const text = String(params[name] ?? '');
     // A dot segment survives percent-encoding and would reach another route.
-    if (/^\.{0,2}$/.test(text)) throw new TypeError(`${name} cannot stand in a path`);
+    if (/^\.{0,2}$/.test(text)) throw new TypeError(`${name} cannot be part of a path`);
     return encodeURIComponent(text);
   });
 }

@@ -63,12 +63,12 @@ export class MarketError extends Error {
  */
 export type WhyUnreadable = 'no_answer' | 'redirect' | 'too_large' | 'not_json' | 'not_a_problem' | 'unexpected';
 
-const REPEAT = own`Send the same request again: nothing is done twice, and no new signature is needed.`;
+const REPEAT = own`Send the same request again. Nothing is done twice, and no new signature is needed.`;
 const NEXT_STEPS: Readonly<Record<WhyUnreadable, OwnWords>> = {
   no_answer: own`Check the address and the network. ${REPEAT}`,
-  redirect: own`Use the redirect’s target if it is the market’s own: redirects are never followed with a key.`,
-  too_large: own`Ask for less at once with limit, or raise maxResponseBytes.`,
-  not_json: own`Check that the address is a market’s, and check any proxy in front of it.`,
+  redirect: own`Redirects are never followed, because they could leak a key. If the target is the market’s own, use its address.`,
+  too_large: own`Request fewer rows with limit, or raise maxResponseBytes.`,
+  not_json: own`Check that this is the address of a market, and check any proxy in front of it.`,
   not_a_problem: own`Check any proxy in front of the market. ${REPEAT}`,
   unexpected: own`Use a newer version of this client if there is one. ${REPEAT}`,
 };

@@ -262,7 +262,7 @@ async function cancelUnderLock({ database, clock }: City, id: bigint): Promise<v
   await database.transaction(async (tx) => {
     const offer = await lockOffer(tx, id);
     if (offer === null || offer.phase === 'canceled') return;
-    if (offer.phase === 'claimed') throw new Refusal('offer_closed', { detail: 'The thing was bought.' });
+    if (offer.phase === 'claimed') throw new Refusal('offer_closed', { detail: 'The thing has been sold.' });
     const now = clock.now();
     if (nextPhase(offer.phase, 'cancel') === null) {
       throw new Refusal('offer_busy', { retryAfterSeconds: reservedForSeconds(offer, now) });

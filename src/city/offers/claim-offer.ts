@@ -54,7 +54,7 @@ function answerDecided(city: City, offer: Offer): Answer | null {
       return { status: 200, body: { offer: shown, do_not_pay_again: true } };
     case 'payment_invalid':
       throw new Refusal('world_payment_invalid', {
-        detail: `The transfer does not fit the reservation: ${offer.endReason}.`,
+        detail: `The transfer does not match the reservation: ${offer.endReason}.`,
         fields: { offer: shown },
       });
     case 'reserved':
@@ -90,7 +90,7 @@ async function answerClaim(city: City, caller: Resident, result: ClaimResult): P
     do_not_pay_again: true,
     retry: 'same_request',
     retry_after_seconds: retryAfter,
-    next_step: 'It is not decided yet. Send the same claim again after retry_after_seconds. Do not pay again.',
+    next_step: 'The claim is not decided yet. Send it again unchanged after retry_after_seconds. Do not pay again.',
   } as const;
   return { status: 202, body, headers: { 'retry-after': retryAfter.toString() } };
 }
@@ -140,8 +140,8 @@ async function checkSignature(
     throw error;
   }
   throw new Refusal('signature_invalid', {
-    detail: 'The signature is not payer_wallet’s signature of the reservation’s challenge.',
-    nextStep: 'Sign the exact challenge of the reservation with personal_sign and payer_wallet, and claim again.',
+    detail: 'This is not payer_wallet’s signature of the reservation’s challenge.',
+    nextStep: 'Sign the exact challenge of the reservation with payer_wallet (personal_sign), then claim again.',
   });
 }
 

@@ -154,7 +154,7 @@ function readActs(events: readonly CopiedEvent[]): Act[] {
 function describeAct(eventId: bigint, logged: LoggedAct): Pick<Act, 'act' | 'kind' | 'group'> {
   const kind = ACT_KINDS.find((name) => name === logged.kind);
   if (kind === undefined || !ACT_VERBS.includes(String(logged.act)) || typeof logged.with !== 'string') {
-    throw new CommandRefused(`Event ${eventId} of the copies is not from a city. Give the copies of this city`);
+    throw new CommandRefused(`Event ${eventId} of the copies is not from a city. Use the copies of this city`);
   }
   return { act: logged.act as Act['act'], kind, group: logged.with };
 }

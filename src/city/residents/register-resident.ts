@@ -131,7 +131,7 @@ export async function findOwnRegistration(
   if (pending === null || !timingSafeEqual(sha256(csrf), pending.csrfHash))
     throw new Refusal('not_found', {
       detail: 'There is no such registration.',
-      nextStep: 'Send the session and csrf of the stage step, or start again with the action stage.',
+      nextStep: 'Send the session and csrf from the stage step, or start again with the action stage.',
     });
   return pending;
 }

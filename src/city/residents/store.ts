@@ -134,7 +134,7 @@ export interface PendingRegistration extends KeyHash {
 
 export async function mustFindResident(database: Queryable, handle: string): Promise<ResidentRow> {
   const row = await findResident(database, handle);
-  if (row === null) throw new Refusal('not_found', { detail: 'There is no resident of that handle.' });
+  if (row === null) throw new Refusal('not_found', { detail: 'There is no resident with that handle.' });
   return row;
 }
 

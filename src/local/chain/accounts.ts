@@ -26,7 +26,7 @@ export function testAccount(name: string): TestAccount {
   const key = keccak256(stringToBytes(KEY_PREFIX + name));
   const signer = privateKeyToAccount(key);
   const address = signer.address.toLowerCase();
-  if (!isHex(address, 20)) throw new Error('viem gave an address out of form');
+  if (!isHex(address, 20)) throw new Error('viem returned a malformed address');
   const account = { name, address, key, signer };
   accounts.set(name, account);
   return account;

@@ -73,7 +73,7 @@ async function initializeUsdc(chain: LocalChain): Promise<void> {
     const hash = await submit(chain, from, { to: USDC_ADDRESS, data });
     if (!chain.automine) await chain.mine();
     const receipt = await waitForReceipt(chain, hash);
-    if (receipt.status !== 'success') throw new Error('a step of the setup of USDC reverted');
+    if (receipt.status !== 'success') throw new Error('a step of the USDC setup reverted');
   }
 }
 
@@ -127,7 +127,7 @@ function contractCode(path: string, libraries: Record<string, Hex> = {}): Hex {
       code = code.slice(0, 2 + 2 * start) + address.slice(2) + code.slice(2 + 2 * (start + 20));
     }
   }
-  if (!isHex(code)) throw new Error(`the code of ${name} is not whole`);
+  if (!isHex(code)) throw new Error(`the code of ${name} is incomplete`);
   return code;
 }
 

@@ -91,7 +91,7 @@ export interface LocalChain {
 export async function startChain(options: ChainOptions = {}): Promise<LocalChain> {
   const { chainId = LOCAL_CHAIN_ID, finalityBlocks = 0, blockTimeSeconds = null, log } = options;
   if (!Number.isInteger(finalityBlocks) || finalityBlocks < 0 || finalityBlocks % 2 !== 0) {
-    throw new TypeError('finalityBlocks is an even number');
+    throw new TypeError('finalityBlocks must be an even number');
   }
   const stateFile = options.stateFile === undefined ? undefined : resolve(options.stateFile);
   const resumed = stateFile !== undefined && (await prepareState(stateFile));

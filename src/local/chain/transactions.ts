@@ -96,7 +96,7 @@ async function submitNow(chain: LocalChain, from: TestAccount, call: Call, gas: 
     ...call,
   });
   const hash = await chain.rpc.call('eth_sendRawTransaction', [signed]);
-  if (!isHex(hash, 32)) throw new Error('the node gave no transaction hash');
+  if (!isHex(hash, 32)) throw new Error('the node returned no transaction hash');
   return hash;
 }
 

@@ -59,11 +59,11 @@ async function joinMarket(scene: Scene, handle: string): Promise<void> {
         `${handle} is in this market, and ${scene.world.keyFile(handle)} has no key of it: remove the data folder.`,
       );
     });
-  if (staged.status !== 'staged') throw new Error('the stage was answered with something else');
+  if (staged.status !== 'staged') throw new Error('the stage step got an unexpected answer');
   const { session, csrf, merchant_key: key, recovery_codes } = staged;
   saveKey(scene.world.keyFile(handle), { handle, merchant_key: key, recovery_codes });
   const { body: confirmed } = await client.register({ body: { action: 'confirm', session, csrf }, key });
-  if (confirmed.status !== 'confirmed') throw new Error('the confirmation was answered with something else');
+  if (confirmed.status !== 'confirmed') throw new Error('the confirm step got an unexpected answer');
   check(
     scene,
     !(exchanges.at(-1)?.text ?? key).includes(key),

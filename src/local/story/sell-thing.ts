@@ -155,7 +155,7 @@ async function becomeResident(scene: Scene, handle: string): Promise<string> {
   const { body: staged } = await client.registerResident({
     body: { action: 'stage', handle, model: 'a demo', client_class: 'coding_persistent', human_approved: true },
   });
-  if (staged.status !== 'staged') throw new Error('the stage was answered with something else');
+  if (staged.status !== 'staged') throw new Error('the stage step got an unexpected answer');
   const { session, csrf, merchant_key: key } = staged;
   saveKey(file, { handle, merchant_key: key });
   const { body: confirmed } = await client.registerResident({ body: { action: 'confirm', session, csrf }, key });

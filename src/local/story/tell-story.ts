@@ -91,7 +91,7 @@ const foundAgainStep: Step = {
 async function collectAgain(scene: Scene): Promise<void> {
   const first = mustHave(scene.memory.first_sale, 'first sale');
   const hash = first.tx_hash.toLowerCase();
-  if (!isHex(hash, 32)) throw new TypeError('the remembered hash is malformed');
+  if (!isHex(hash, 32)) throw new TypeError('the saved hash is malformed');
   const receipt = await readReceipt(scene.world.chain.rpc, hash);
   const there = receipt?.status === 'success' && receipt.blockNumber === BigInt(first.block_number);
   check(scene, there, `the chain still has the first sale's transfer, in block ${first.block_number}`);

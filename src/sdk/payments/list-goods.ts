@@ -29,7 +29,7 @@ export async function listGoods(options: ListGoodsOptions): Promise<ListedGoods>
       const answer = await client.createListing({ body, payment, recoverySlip, signal });
       if (answer.status === 202) return { pending: answer.body };
       if ('listing_id' in answer.body) return { done: answer.body };
-      throw new TypeError('the market answered a dry run that was not requested');
+      throw new TypeError('the market treated the listing as a dry run');
     },
   });
   await finishRun(run);

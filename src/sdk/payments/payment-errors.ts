@@ -29,7 +29,7 @@ export function commitmentOfListing({
   artifact_commitment: string | null;
 }): string {
   if (commitment !== null) return commitment;
-  throw new TermsRefused('not_goods', own`the listing is a city thing: use buyThing`);
+  throw new TermsRefused('not_goods', own`the listing is a city thing`);
 }
 
 /** Refuses a purchase from the paying wallet, because no money would move and the market refuses it too. */
@@ -44,16 +44,16 @@ const NEXT_STEPS: Readonly<Record<WhyRefused, OwnWords>> = {
   unreadable_terms: STOP_PAYING,
   version_not_offered: own`Call without x402Version to use a version that the market offers.`,
   wrong_scheme: STOP_PAYING,
-  wrong_network: own`Use the market’s network if you have money there; its official facts name it.`,
+  wrong_network: own`Use the market’s network, which its official facts name, if you have money there.`,
   wrong_asset: STOP_PAYING,
   wrong_payee: STOP_PAYING,
   wrong_amount: own`Read the listing again: its price may have changed.`,
   window_too_long: STOP_PAYING,
   wrong_domain: STOP_PAYING,
   wrong_intent: own`Open a new intent.`,
-  other_market: own`Sign nothing there, unless both addresses are the same market behind a tunnel or proxy. Then name its own address (--market-calls-itself URL, or callsItself of createClient).`,
+  other_market: own`Sign nothing there, unless both addresses belong to the same market behind a tunnel or proxy. In that case, pass its own address (--market-calls-itself URL, or callsItself of createClient).`,
   too_little_time: own`Open a new intent and pay at once.`,
-  wallet_cannot_sign: own`Have the wallet sign the challenge its own way (ERC-1271), or pay from another wallet: this one’s transfer couldn’t be claimed.`,
+  wallet_cannot_sign: own`Have the wallet sign the challenge its own way (ERC-1271), or pay from another wallet. A transfer from this one couldn’t be claimed.`,
   clock_wrong: own`Set this machine’s clock, then call again. If it is right, tell the server’s operator.`,
   own_goods: own`Use getOwnListing to read your own goods. To test a purchase, use another person’s wallet.`,
   not_goods: own`Buy it in its city, or with buyThing.`,

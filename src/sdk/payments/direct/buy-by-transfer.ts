@@ -50,7 +50,7 @@ export async function buyByTransfer(options: BuyByTransferOptions): Promise<Deli
         const answer = await client.claimPurchase({ params: { id: listingId }, body, recoverySlip, signal });
         if (answer.status === 202) return { pending: answer.body };
         if ('artifact' in answer.body) return { done: answer.body };
-        throw new TypeError('the market answered a claim with a transaction as one without');
+        throw new TypeError('the market ignored the transaction of the claim');
       },
     });
     checkGoods(options, done, saved?.artifact_commitment ?? '');
@@ -75,7 +75,7 @@ async function readTerms(options: BuyByTransferOptions, maxUnits: bigint): Promi
   if (amountUnits > maxUnits) throw new TermsRefused('price_above_limit', own`the price is above maxPriceUsdc`);
   if (amountUnits === 0n) {
     const nextStep = own`Get them with buy, which signs nothing for free goods.`;
-    throw new TermsRefused('wrong_amount', own`these goods are free: get them with buy`, { nextStep });
+    throw new TermsRefused('wrong_amount', own`these goods are free`, { nextStep });
   }
   refuseOwnGoods(listing.seller_wallet, wallet.address);
   return {

@@ -54,7 +54,7 @@ async function agreeOnFee(options: ListByTransferOptions, run: TransferRun<Liste
   const terms = await readTerms(options);
   try {
     const { status, body } = await client.createListing({ query: { dry_run: 'true' }, body: options.listing, signal });
-    if (status !== 200 || !('dry_run' in body)) throw new TypeError('the market did not answer the dry run as one');
+    if (status !== 200 || !('dry_run' in body)) throw new TypeError('the market did not treat the dry run as one');
     if (body.would_cost_usdc === usdcOfUnits(terms.amountUnits)) return { terms };
     if (body.would_cost_usdc !== 0)
       throw new TermsRefused('wrong_amount', own`the fee differs from the official facts`, { nextStep: OTHER_FEE });
@@ -85,7 +85,7 @@ async function postListing(
   const answer = await client.createListing({ body, recoverySlip, signal });
   if (answer.status === 202) return { pending: answer.body };
   if ('listing_id' in answer.body) return { done: answer.body };
-  throw new TypeError('the market answered a dry run that was not requested');
+  throw new TypeError('the market treated the listing as a dry run');
 }
 
 async function readTerms(options: ListByTransferOptions): Promise<TransferTerms> {
