@@ -2,9 +2,8 @@ import type { z } from 'zod';
 import { REASONS, type Reason } from './errors.ts';
 
 /**
- * Access level. `audit`: public; Authorization is never read. `public`: no key is needed or checked. `optional_key`: a key changes the
- * answer. `staged_key`: the key may not be active yet, and the operation checks it. `key`: a merchant's key. `maintainer`: merchant 1's
- * key.
+ * `audit`: public, and Authorization is never read. `public`: no key is needed or checked. `optional_key`: a key changes the answer.
+ * `staged_key`: the key may not be active yet, so the operation checks it. `key`: a merchant's key. `maintainer`: merchant 1's key.
  */
 export type Auth = 'audit' | 'public' | 'optional_key' | 'staged_key' | 'key' | 'maintainer';
 

@@ -11,8 +11,7 @@ const connectErrors = {
     status: 403,
     title: 'Requests from this origin or host are not allowed',
     retry: 'never',
-    next_step:
-      'Call the market’s own address, from one of its pages or from a program. Programs send no Origin header.',
+    next_step: 'Call the market’s own address from one of its pages, or from a program without an Origin header.',
   },
   token_required: {
     status: 401,

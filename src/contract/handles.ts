@@ -173,9 +173,8 @@ function listPartRuns(handle: string): string[] {
 }
 
 /**
- * Finds a reserved part in a text made only of reserved words and perhaps a number at the end, such as `supportteam`. Returns null for
- * other texts. `partTo[end]` is the result for the text up to `end`: undefined if it is not made of words, null if no word is a reserved
- * part.
+ * Finds a reserved part in a text made only of reserved words and perhaps a number at the end (`supportteam`). Null for other texts.
+ * `partTo[end]` is the result for the text up to `end`: undefined if it is not made of words, null if no word is a reserved part.
  */
 function findPartIn(
   text: string,

@@ -21,7 +21,7 @@ const IS_LATIN = /^\p{Script=Latin}$/u;
 const IS_LOWERCASE_LATIN = /^(?=\p{Ll})\p{Script=Latin}$/u;
 const IS_LOWERCASE_GREEK = /^(?=\p{Ll})\p{Script=Greek}$/u;
 /** Alphabets whose letters nearly all look Latin. */
-const LATIN_LOOKING_SCRIPT = /^[\p{Script=Cherokee}\p{Script=Coptic}\p{Script=Lisu}]$/u;
+const LATIN_ALIKE = /^[\p{Script=Cherokee}\p{Script=Coptic}\p{Script=Lisu}]$/u;
 const WORD = /[\p{L}\p{M}\p{N}]+/gu;
 const LETTER = /\p{L}/gu;
 
@@ -81,12 +81,10 @@ function alternatesScripts(letters: readonly string[]): boolean {
 }
 
 function looksLatin(letter: string): boolean {
-  return LATIN_LOOKS.has(letter) || CAPITALS.has(letter) || LATIN_LOOKING_SCRIPT.test(letter);
+  return LATIN_LOOKS.has(letter) || CAPITALS.has(letter) || LATIN_ALIKE.test(letter);
 }
 
-/**
- * Whether a lowercase Greek letter is a scientific symbol (`NFκB`) and not a disguised Latin one, which would have lowercase neighbours.
- */
+/** Whether a lowercase Greek letter is a scientific symbol (`NFκB`, `μm`) and not a disguised Latin one, which has lowercase neighbours. */
 function isSymbol(letters: readonly string[], at: number): boolean {
   const hasLowercaseNeighbour = [letters[at - 1], letters[at + 1]].some(
     (near) => near !== undefined && IS_LOWERCASE_LATIN.test(near),
@@ -102,9 +100,7 @@ function hasDisguisedWord(words: readonly Word[]): boolean {
     words.some(({ latin }) => latin.length > 1) &&
     words.some(
       ({ letters, foreign }) =>
-        foreign.length > 1 &&
-        foreign.length === letters.length &&
-        !foreign.some((letter) => LATIN_LOOKING_SCRIPT.test(letter)),
+        foreign.length > 1 && foreign.length === letters.length && !foreign.some((letter) => LATIN_ALIKE.test(letter)),
     )
   );
 }

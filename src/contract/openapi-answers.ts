@@ -84,7 +84,7 @@ function titleOf(reason: Reason, status: number): string {
 }
 
 /** Reasons sent with Retry-After, although repeating the same request does not help. */
-const REASONS_WITH_RETRY_AFTER: ReadonlySet<Reason> = new Set(['refund_not_found', 'x402_not_offered']);
+const TIMED_REASONS: ReadonlySet<Reason> = new Set(['refund_not_found', 'x402_not_offered']);
 
 function describeRefusal(
   status: number,
@@ -92,9 +92,7 @@ function describeRefusal(
   challenge: JsonSchema,
   example: JsonSchema,
 ): JsonSchema {
-  const isTimed = reasons.some(
-    (reason) => REASONS_WITH_RETRY_AFTER.has(reason) || ERRORS[reason].retry.startsWith('same_'),
-  );
+  const isTimed = reasons.some((reason) => TIMED_REASONS.has(reason) || ERRORS[reason].retry.startsWith('same_'));
   const headers = {
     ...REQUEST_ID,
     ...(status === 402 ? { 'PAYMENT-REQUIRED': header('PaymentRequired') } : {}),

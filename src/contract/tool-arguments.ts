@@ -4,7 +4,7 @@ import type { JsonSchema } from './json-schemas.ts';
  * Describes request fields whose schema has no description, by name, or by endpoint and name if the meaning differs. A nested field is
  * named by its parent and its name. Tools and the OpenAPI document show the same texts.
  */
-export const ARGUMENT_DESCRIPTIONS: Readonly<Record<string, string>> = {
+export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   id: 'id of the listing',
   listing_id: 'id of the listing',
   'cancelWorldDraft.id': 'id of the draft',
@@ -99,11 +99,7 @@ export const ARGUMENT_DESCRIPTIONS: Readonly<Record<string, string>> = {
 /** Finds the description of a field. Clients show it to a model unchanged. */
 export function descriptionOf(endpoint: string, ...path: readonly string[]): string | undefined {
   const name = path.join('.');
-  return (
-    ARGUMENT_DESCRIPTIONS[`${endpoint}.${name}`] ??
-    ARGUMENT_DESCRIPTIONS[name] ??
-    ARGUMENT_DESCRIPTIONS[path.at(-1) ?? '']
-  );
+  return DESCRIPTIONS[`${endpoint}.${name}`] ?? DESCRIPTIONS[name] ?? DESCRIPTIONS[path.at(-1) ?? ''];
 }
 
 /** Adds descriptions to the fields of a schema, at every depth. */

@@ -53,9 +53,7 @@ async function callByTool(
   return readAnswer(endpoint, response, MAX_ANSWER_BYTES);
 }
 
-/**
- * Fetches goods too large for a tool's result over HTTP with the buyer's key or token, and from this market only, whatever the link says.
- */
+/** Fetches goods too large for a tool's result over HTTP, with the buyer's key or token, and only from this market. */
 async function fetchGoods(
   { baseUrl, key, environment }: ToolConnection,
   request: LooseGiven,

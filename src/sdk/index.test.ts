@@ -20,5 +20,5 @@ test('a client has a method for each operation of the interface but the stream, 
     .flatMap((one) => ('operationId' in one ? [String(one.operationId)] : []));
   const client = sdk.createClient({ baseUrl: 'https://market.example' });
   expect(operations.filter((name) => !(name in client))).toEqual(['streamEvents']);
-  expect(read('sdk.md')).toContain('`streamEvents` has none: [`followEvents`]');
+  expect(read('sdk.md')).toMatch(/`streamEvents`[^.]*\[`followEvents`\]/);
 });

@@ -33,11 +33,11 @@ export const reserveOffer: CityOperation<CityEndpoints['reserveOffer']> = async 
   if (before.sellerId === caller.id || before.sellerWallet === request.payerWallet) throw new Refusal('own_goods');
   await takeHourlyQuota(city, 'reservations_per_resident_hour', caller);
   // Free an offer whose reservation is over and unpaid, as far as the chain shows.
-  const isOver = before.phase === 'reserved' && findActiveReservation(before, request, clock.now()) === null;
+  const isOver = before.phase === 'reserved' && findReservation(before, request, clock.now()) === null;
   if (isOver) await advanceOffer(city, before.id);
   const offer = await mustFindOffer(database, before.id);
   // Check again after rereading, because the same call may have reserved it meanwhile.
-  const running = findActiveReservation(offer, request, clock.now());
+  const running = findReservation(offer, request, clock.now());
   if (running !== null) return { status: 200, body: { reservation: presentReservation(offer, running) } };
   await mustBeOpen(database, offer, caller, clock.now());
   const checkout = await readFittingCheckout(city, offer, caller, request.checkoutId);
@@ -48,7 +48,7 @@ export const reserveOffer: CityOperation<CityEndpoints['reserveOffer']> = async 
 };
 
 /** Returns the active reservation if an identical earlier call made it. */
-function findActiveReservation(
+function findReservation(
   { phase, reservation }: Offer,
   request: ReservationRequest,
   nowMs: number,
@@ -86,7 +86,7 @@ async function insertOnce(
     if (offer === null) throw new TypeError('an offer is never deleted');
     const nowMs = city.clock.now();
     // The same call may run twice concurrently.
-    const running = findActiveReservation(offer, request, nowMs);
+    const running = findReservation(offer, request, nowMs);
     if (running !== null) return { reservation: running, isNew: false };
     await mustBeOpen(tx, offer, request.caller, nowMs);
     mustFitListing(offer, checkout);
@@ -177,9 +177,7 @@ type ChallengeTerms = Omit<Reservation, 'challenge' | 'residentId' | 'seenTxHash
   marketListingId: bigint;
 };
 
-/**
- * Returns the text that the payer signs. It contains every term of the reservation, one per line, so that the signature fits nothing else.
- */
+/** Returns the text that the payer signs: every term of the reservation, one per line, so that the signature fits nothing else. */
 function challengeOf({ baseUrl }: Pick<CityConfig, 'baseUrl'>, offer: Offer, terms: ChallengeTerms): string {
   const lines: [string, string][] = [
     ['service', SERVICE],

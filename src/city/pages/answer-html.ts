@@ -130,9 +130,7 @@ export function answerBoth(
   };
 }
 
-/**
- * Draws a thing's picture: two rings, each of one repeated shape, around a centre, in two colours. The picture of a thing never changes.
- */
+/** Draws a thing's picture, which never changes: two rings, each of one repeated shape, around a centre, in two colours. */
 export function drawEmblem(thing: { id: bigint; name: string }): string {
   const [a = 0, b = 0, second = 0, count = 0, outer = 0, inner = 0, width = 0, reach = 0, ring = 0, heart = 0] = sha256(
     `${thing.id}\n${thing.name}`,

@@ -77,9 +77,7 @@ export async function endRegistrations(tx: Tx, at: Date): Promise<void> {
   );
 }
 
-/**
- * Reserves the handle of a lost resident, so that no key matches it and nobody can take it. Returns false if the handle is taken already.
- */
+/** Reserves a lost resident's handle: no key matches it, and nobody can take it. Returns false if it is taken already. */
 export async function holdHandle(tx: Tx, { canonical }: Act): Promise<boolean> {
   const touched = await tx.run(sql`
     insert into residents (id, handle, handle_skeleton, model, client_class, key_hash, pepper_version, joined_at)

@@ -124,8 +124,7 @@ export const directErrors = {
     title: 'The transfer was made through an authorization',
     retry: 'never',
     do_not_pay_again: true,
-    next_step:
-      'Direct payments must be plain transfers, so the payee decides what happens to this one. Do not pay again.',
+    next_step: 'Only plain transfers are accepted, so the payee decides what happens to this one. Do not pay again.',
   },
   already_bought: {
     status: 422,
@@ -180,7 +179,6 @@ export const directErrors = {
     status: 422,
     title: 'That transaction is not a refund of this payment',
     retry: 'after_fix',
-    next_step:
-      'Send the hash of a transfer from the payee to the payer, made after the payment, for at least its amount.',
+    next_step: 'Name a transfer from the payee to the payer, made after the payment, of at least its amount.',
   },
 } as const satisfies Record<string, ErrorRow>;

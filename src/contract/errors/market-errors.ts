@@ -12,15 +12,14 @@ export const marketErrors = {
     status: 409,
     title: 'That handle is reserved',
     retry: 'after_fix',
-    next_step:
-      'Choose a handle that resembles no reserved word and contains no reserved part. The official facts list both.',
+    next_step: 'Choose a handle without reserved words or parts. The official facts list both.',
   },
   stage_closed: {
     status: 409,
     title: 'This pending change has ended',
     retry: 'never',
     next_step:
-      'If you confirmed it, the new key is active: test it with GET /api/me. Otherwise start again with the action stage.',
+      'If you confirmed it, its key is active: test it with GET /api/me. Otherwise start again with action stage.',
   },
   recovery_code_refused: {
     status: 403,

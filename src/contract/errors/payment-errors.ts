@@ -14,8 +14,7 @@ export const paymentErrors = {
     title: 'The terms or times of the payment proof are wrong',
     retry: 'after_fix',
     do_not_pay_again: false,
-    next_step:
-      'Nothing was submitted. Sign one of the offers in `accepts`, then send the same request with the new proof.',
+    next_step: 'Nothing was submitted. Sign one of `accepts`, then send the same request with the new proof.',
   },
   payer_contract_refused: {
     status: 402,
@@ -84,8 +83,7 @@ export const paymentErrors = {
     title: 'That proof was already sent for something else',
     retry: 'never',
     do_not_pay_again: true,
-    next_step:
-      'The proof is valid only for the listing it was first sent for, or for a new listing with exactly the same fields.',
+    next_step: 'It is valid only for what it was first sent for: that listing, or exactly those fields of a new one.',
   },
   price_above_limit: {
     status: 409,

@@ -21,9 +21,7 @@ const SIGNATURE_CHECKER: Hex = '0x00000000000000000000000000000000000c0de2';
 const MINTER_ALLOWANCE = 10n ** 24n;
 const ROLE_ETHER = 1_000n * 10n ** 18n;
 
-/**
- * Deploys the real USDC at its real address and configures it as in production. Makes all of it final. Does nothing if it is already there.
- */
+/** Deploys the real USDC at its real address, configured as in production, and makes it final. Does nothing if it is there already. */
 export async function deployUsdc(chain: LocalChain): Promise<void> {
   if ((await readCode(chain.rpc, USDC_ADDRESS, 'latest')) === '0x') {
     await callAll(chain.rpc, codeCalls());

@@ -156,9 +156,7 @@ export async function startChain(options: ChainOptions = {}): Promise<LocalChain
   return chain;
 }
 
-/**
- * Opens the folder for old states. With a state file it lies next to that file, so that the next start removes what a killed chain left.
- */
+/** Opens the folder for old states: beside the state file, if any, so that the next start removes what a killed chain left. */
 function openStatesFolder(stateFile: string | undefined): string {
   if (stateFile === undefined) return mkdtempSync(join(tmpdir(), 'openaisle-states-'));
   const folder = `${stateFile}.states`;

@@ -1,7 +1,7 @@
 import { readBlock } from '../../platform/chain/reads.ts';
 import { WORLD_ACCOUNTS } from '../chain/accounts.ts';
 import { buyByTools } from '../trade-by-tools.ts';
-import { BUYER, check, explain, mustHave, readBalances, SELLER, type Step, unitsOf } from './scene.ts';
+import { BUYER, check, explain, need, readBalances, SELLER, type Step, unitsOf } from './scene.ts';
 import { checkPaidByTool, proofsSent, useTools } from './use-tools.ts';
 
 const { buyerOne, sellerOne } = WORLD_ACCOUNTS;
@@ -10,7 +10,7 @@ export const agentBuysStep: Step = {
   name: 'agent-buys',
   title: `${BUYER}'s agent finds it, pays and collects, by MCP tools alone`,
   run: async (scene) => {
-    const goods = mustHave(scene.goods, 'goods');
+    const goods = need(scene.goods, 'goods');
     const price = unitsOf(goods.priceUsdc);
     await using agent = await useTools(scene, BUYER, '2026-07-28');
     const before = await readBalances(scene);
@@ -37,7 +37,7 @@ export const agentBuysStep: Step = {
       delivery.artifact === goods.artifact,
       'the goods are byte for byte the same, and match the commitment',
     );
-    const block = mustHave(delivery.receipt, 'receipt').block_number;
+    const block = need(delivery.receipt, 'receipt').block_number;
     const final = (await readBlock(scene.world.chain.rpc, 'finalized'))?.number ?? 0n;
     check(scene, BigInt(block) <= final, `the transfer is in block ${block}, and the chain is final up to ${final}`);
     const again = await client.buyListing({ params: { id: goods.id } });
@@ -54,7 +54,7 @@ export const agentBuysStep: Step = {
       'An agent that follows along waits in one call; whatever is lost on the way, the same proof goes on and never pays twice.',
     );
     const [proof] = proofsSent(requests);
-    const value = Buffer.from(mustHave(proof, 'proof')).toString('base64');
+    const value = Buffer.from(need(proof, 'proof')).toString('base64');
     scene.sale = { delivery, proof: { name: 'PAYMENT-SIGNATURE', value } };
   },
 };

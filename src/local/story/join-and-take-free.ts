@@ -10,7 +10,7 @@ import {
   check,
   explain,
   findPerson,
-  mustHave,
+  need,
   observedClient,
   type Scene,
   SELLER,
@@ -23,7 +23,7 @@ export const joinStep: Step = {
   name: 'join',
   title: `The maintainer is there, and two merchants join: ${SELLER} and ${BUYER}`,
   run: async (scene) => {
-    scene.people.set(MAINTAINER, mustHave(await findPerson(scene.world, MAINTAINER), MAINTAINER));
+    scene.people.set(MAINTAINER, need(await findPerson(scene.world, MAINTAINER), MAINTAINER));
     for (const handle of [SELLER, BUYER]) await joinMarket(scene, handle);
     const { client } = observedClient(scene, null);
     const { body } = await client.listMerchants();
@@ -115,7 +115,7 @@ export const takeFreeStep: Step = {
   name: 'take-free',
   title: 'Free goods are taken, with a key and without',
   run: async (scene) => {
-    const goods = mustHave(scene.freeGoods, 'free goods');
+    const goods = need(scene.freeGoods, 'free goods');
     const id = goods.id;
     const anonymous = observedClient(scene, null);
     const { body: detail } = await anonymous.client.getListing({ params: { id } });

@@ -15,7 +15,7 @@ import {
   check,
   explain,
   type Goods,
-  mustHave,
+  need,
   observedClient,
   type Scene,
   SELLER,
@@ -77,7 +77,7 @@ async function listDirectly(scene: Scene): Promise<{ goods: Goods; fee: string }
     `listing ${id} is live, and the treasury has ${LISTING_FEE_TEXT} more`,
   );
   const goods = { id, title: listing.title, artifact: listing.artifact, priceUsdc: PRICE_USDC };
-  return { goods, fee: mustHave(fee.tx_hash, "fee's transaction") };
+  return { goods, fee: need(fee.tx_hash, "fee's transaction") };
 }
 
 /** Returns the hash of the transfer. */
@@ -96,7 +96,7 @@ async function buyDirectly(scene: Scene, goods: Goods, store: TransferStore): Pr
   const said = purchase?.verified_via === 'direct' && unitsOf(purchase.paid_usdc) === price + tip;
   const moved = spent === price + tip && earned === price + tip && said;
   check(scene, moved, `${goods.priceUsdc} USDC and a tip of ${TIP_USDC} went from wallet to wallet, once`);
-  return mustHave(receipt, 'receipt').tx_hash;
+  return need(receipt, 'receipt').tx_hash;
 }
 
 function checkIntent(
@@ -192,7 +192,7 @@ async function listWith(scene: Scene, hash: string): Promise<unknown> {
 }
 
 async function buyWith(scene: Scene, hash: string): Promise<unknown> {
-  const params = { id: mustHave(scene.goods, 'goods').id };
+  const params = { id: need(scene.goods, 'goods').id };
   const { client } = observedClient(scene, MAINTAINER);
   const { body } = await client.openPurchaseIntent({ params });
   const { id, challenge } = body.purchase_intent;

@@ -79,11 +79,11 @@ export function observedClient(scene: Scene, handle: string | null): { client: C
 }
 
 export function personOf(scene: Scene, handle: string): Person {
-  return mustHave(scene.people.get(handle), handle);
+  return need(scene.people.get(handle), handle);
 }
 
 /** Returns a value that an earlier step must have set. */
-export function mustHave<T>(value: T | null | undefined, what: string): T {
+export function need<T>(value: T | null | undefined, what: string): T {
   if (value === null || value === undefined) throw new StoryBroken(`the story has no ${what} yet`);
   return value;
 }
@@ -192,19 +192,19 @@ async function readTreasury(scene: Scene): Promise<void> {
 }
 
 async function readPayment(scene: Scene): Promise<void> {
-  const { receipt } = mustHave(scene.sale, 'sale').delivery;
+  const { receipt } = need(scene.sale, 'sale').delivery;
   const { client, exchanges } = observedClient(scene, null);
-  const { body } = await client.getPayment({ query: { tx_hash: mustHave(receipt, 'receipt').tx_hash } });
+  const { body } = await client.getPayment({ query: { tx_hash: need(receipt, 'receipt').tx_hash } });
   const { payment_status: status, stage } = body.payment;
   check(scene, status === 'completed' && stage === 'delivered', 'the payment of the sale is completed and delivered');
-  const { artifact } = mustHave(scene.goods, 'goods');
+  const { artifact } = need(scene.goods, 'goods');
   const answers = exchanges.map(({ text }) => text.toLowerCase()).join();
   const isPrivate = !answers.includes(artifact.toLowerCase()) && !answers.includes(WORLD_ACCOUNTS.buyerOne.address);
   check(scene, isPrivate, 'its public status holds neither the goods nor who bought them');
 }
 
 async function readEvents(scene: Scene): Promise<void> {
-  const listingId = mustHave(scene.goods, 'goods').id;
+  const listingId = need(scene.goods, 'goods').id;
   const { client } = observedClient(scene, null);
   const readAllEvents = async () => {
     const kinds = new Map<string, number>();

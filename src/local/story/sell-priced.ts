@@ -4,17 +4,7 @@ import { buy } from '../../sdk/payments/buy.ts';
 import { listGoods } from '../../sdk/payments/list-goods.ts';
 import { type TestAccount, WORLD_ACCOUNTS } from '../chain/accounts.ts';
 import type { Exchange } from '../observe.ts';
-import {
-  balanceOf,
-  check,
-  explain,
-  mustHave,
-  observedClient,
-  type Scene,
-  SELLER,
-  type Step,
-  unitsOf,
-} from './scene.ts';
+import { balanceOf, check, explain, need, observedClient, type Scene, SELLER, type Step, unitsOf } from './scene.ts';
 
 export const PRICE_USDC = 2.5;
 const { buyerTwo, sellerOne, treasury } = WORLD_ACCOUNTS;
@@ -80,7 +70,7 @@ export const buyWithWalletStep: Step = {
   name: 'buy-with-wallet',
   title: 'A wallet without any account buys it too, by x402 v1',
   run: async (scene) => {
-    const goods = mustHave(scene.goods, 'goods');
+    const goods = need(scene.goods, 'goods');
     const { client, exchanges } = observedClient(scene, null);
     const before = await balanceOf(scene, buyerTwo);
     const wallet = buyerTwo.signer;

@@ -17,7 +17,7 @@ import {
   findPerson,
   type Goods,
   type Memory,
-  mustHave,
+  need,
   observedClient,
   readBalances,
   readMemory,
@@ -36,7 +36,7 @@ const buyWithKeyStep: Step = {
   name: 'buy-with-key',
   title: `${BUYER}, a merchant with a key, buys it by x402 v2`,
   run: async (scene) => {
-    const goods = mustHave(scene.goods, 'goods');
+    const goods = need(scene.goods, 'goods');
     const { client, exchanges } = observedClient(scene, BUYER);
     const before = await readBalances(scene);
     const wallet = buyerOne.signer;
@@ -67,7 +67,7 @@ const buyWithKeyStep: Step = {
       'The buyer signed one transfer; a facilitator put it on the chain, and the market found it there before it delivered.',
     );
     const [proof] = proofsIn(requests);
-    scene.sale = { delivery, proof: { name: 'PAYMENT-SIGNATURE', value: mustHave(proof, 'proof') } };
+    scene.sale = { delivery, proof: { name: 'PAYMENT-SIGNATURE', value: need(proof, 'proof') } };
   },
 };
 
@@ -78,7 +78,7 @@ const foundAgainStep: Step = {
     for (const handle of [MAINTAINER, SELLER, BUYER]) {
       const person = await findPerson(scene.world, handle);
       check(scene, person !== null, `${handle} is there, under the key that was kept: merchant ${person?.id}`);
-      scene.people.set(handle, mustHave(person, handle));
+      scene.people.set(handle, need(person, handle));
     }
     const { client } = observedClient(scene, null);
     const { body } = await client.listEvents({ query: { limit: 1 } });
@@ -89,7 +89,7 @@ const foundAgainStep: Step = {
 };
 
 async function collectAgain(scene: Scene): Promise<void> {
-  const first = mustHave(scene.memory.first_sale, 'first sale');
+  const first = need(scene.memory.first_sale, 'first sale');
   const hash = first.tx_hash.toLowerCase();
   if (!isHex(hash, 32)) throw new TypeError('the saved hash is malformed');
   const receipt = await readReceipt(scene.world.chain.rpc, hash);
@@ -108,8 +108,8 @@ const replayStep: Step = {
   name: 'replay',
   title: 'A stranger sends a proof that was already used',
   run: async (scene) => {
-    const goods = mustHave(scene.goods, 'goods');
-    const { proof } = mustHave(scene.sale, 'sale');
+    const goods = need(scene.goods, 'goods');
+    const { proof } = need(scene.sale, 'sale');
     const { client, exchanges } = observedClient(scene, null);
     const answer: unknown = await client
       .buyListing({ params: { id: goods.id }, payment: proof })
@@ -192,7 +192,7 @@ export async function tellStory(options: {
     }
   }
   writeMemory(world.dataDir, { ...memory, told: memory.told + 1, first_sale: memory.first_sale ?? firstSale(scene) });
-  return mustHave(scene.goods, 'goods');
+  return need(scene.goods, 'goods');
 }
 
 function firstSale({ sale, goods }: Scene): Memory['first_sale'] {
