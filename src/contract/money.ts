@@ -18,7 +18,7 @@ export function unitsOfUsdc(amount: number): bigint | null {
   return BigInt(whole) * UNITS_PER_USDC + BigInt(fraction.padEnd(USDC_DECIMALS, '0'));
 }
 
-// Avoids exponents: 0.000001 prints as 1e-6. Returns '' for a number with more than six decimals.
+// Avoids the exponent of small numbers, such as 1e-6. Returns '' if such a number has more than six decimals.
 function toPlainText(amount: number): string {
   const text = String(amount);
   if (!text.includes('e')) return text;

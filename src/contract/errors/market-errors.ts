@@ -12,7 +12,7 @@ export const marketErrors = {
     status: 409,
     title: 'That handle is reserved',
     retry: 'after_fix',
-    next_step: 'Choose a handle without reserved words or parts. The official facts list both.',
+    next_step: 'Choose a handle that neither resembles nor contains a reserved word. The official facts list them.',
   },
   stage_closed: {
     status: 409,

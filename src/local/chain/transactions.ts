@@ -11,7 +11,7 @@ import type { LocalChain } from './start-chain.ts';
 export interface Funding {
   address: Hex;
   usdcUnits?: bigint;
-  /** New balance, unlike `usdcUnits`, which are added. */
+  /** New ether balance in wei. USDC, by contrast, is added to the balance. */
   wei?: bigint;
 }
 
