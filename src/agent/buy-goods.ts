@@ -6,7 +6,7 @@ import { MAX_PRICE_UNITS, NETWORK_NAMES } from '../contract/vocabulary.ts';
 import { MarketError } from '../sdk/errors.ts';
 import { ArtifactMismatch, commitmentOf } from '../sdk/payments/artifact-commitment.ts';
 import { buy } from '../sdk/payments/buy.ts';
-import { goodsOf, mustNotBeOwn, TermsRefused } from '../sdk/payments/payment-errors.ts';
+import { commitmentOfListing, refuseOwnGoods, TermsRefused } from '../sdk/payments/payment-errors.ts';
 import { createMemoryProofStore } from '../sdk/payments/proof-store.ts';
 import { AgentError, PolicyRefused } from './agent-error.ts';
 import { folderNameOf } from './folders.ts';
@@ -126,10 +126,10 @@ async function readOffer(options: BuyGoodsOptions, key: string): Promise<Offer> 
   const { client, wallet, listingId, signal } = options;
   const { listing } = (await client.getListing({ params: { id: listingId }, query: { comments_limit: 1 }, signal }))
     .body;
-  goodsOf(listing);
+  commitmentOfListing(listing);
   const amountUnits = unitsOfUsdc(listing.price_usdc);
   if (amountUnits === null) throw new TermsRefused('unreadable_terms', own`the price can’t be read`);
-  if (amountUnits > 0n) mustNotBeOwn(listing.seller_wallet, wallet.address);
+  if (amountUnits > 0n) refuseOwnGoods(listing.seller_wallet, wallet.address);
   return { listing, plan: await planOf(options, key, listing, amountUnits) };
 }
 

@@ -57,7 +57,7 @@ const variables = {
 
 const PEPPER = { databaseUrl: 'CITY_DATABASE_URL', pepperFile: 'CITY_PEPPER_FILE' };
 
-/** Reads the CITY_ variables. Throws a ConfigError that names every faulty variable and no value. */
+/** Reads the CITY_ variables. Throws a ConfigError that names every faulty variable but shows no value. */
 export function readCityConfig(env: Environment): CityConfig {
   const read = readEnvironment(env, variables, { prefix: 'CITY_', others: [] }, pepperFaults(env, PEPPER));
   return {
@@ -66,7 +66,7 @@ export function readCityConfig(env: Environment): CityConfig {
     baseUrl: read.CITY_BASE_URL ?? localUrl(read.CITY_HOST, read.CITY_PORT),
     databaseUrl: read.CITY_DATABASE_URL,
     databaseConnections: read.CITY_DATABASE_CONNECTIONS,
-    // The market has the same default folder, and each site needs its own database and pepper.
+    // A subfolder, because the market has the same default folder and each site needs its own database and pepper.
     dataDir: join(read.CITY_DATA_DIR, 'city'),
     logCopyDir: read.CITY_LOG_COPY_DIR,
     marketUrl: read.CITY_MARKET_URL,

@@ -13,18 +13,18 @@ import type { Random } from '../platform/random.ts';
 export interface CityConfig {
   host: string;
   port: number;
-  /** Without a trailing slash. */
+  /** Public address, without a trailing slash. */
   baseUrl: string;
   databaseUrl: string | null;
-  /** Database connections for this process and its successor together; null: a pool of 16. */
+  /** Maximum database connections of this process and its successor together. Null for a pool of 16. */
   databaseConnections: number | null;
   dataDir: string;
-  /** Folder of this host's copy of the log; null: inside the data folder. */
+  /** Folder of this host's copy of the log. Null for inside the data folder. */
   logCopyDir: string | null;
   marketUrl: string;
   /** Includes the configured USDC address. */
   network: Network;
-  /** The first is the primary. */
+  /** The first URL is the primary. */
   rpcUrls: readonly [string, ...string[]];
   finalityMinAgeSeconds: number;
   limits: CityLimits;
@@ -37,18 +37,18 @@ export interface Resident {
   handle: string;
 }
 
-/** State shared by the city's operations. Built once; tests pass their own clock, randomness and addresses. */
+/** State shared by the city's operations. Built once at start; tests pass their own clock, randomness and addresses. */
 export interface City {
   config: CityConfig;
   database: Database;
   clock: Clock;
   random: Random;
   log: Log;
-  /** In the order in which they lead. */
+  /** Chain providers, in the order in which they lead. */
   providers: readonly [Provider, ...Provider[]];
   providerHealth: ProvidersHealth;
   pepper: Pepper;
-  /** True if part of the history was lost: nothing is written until the operator has recovered it. Reads memory only. */
+  /** True if part of the history was lost, and nothing may be written until the operator has recovered it. Reads memory only. */
   isLost(): boolean;
 }
 
@@ -64,7 +64,7 @@ export async function takeHourlyQuota(city: City, name: HourlyLimit, { id }: Res
 
 type NetworkLimit = Extract<keyof CityLimits, `${string}_per_ip_hour`>;
 
-/** Counts this call of the client network and its site; refuses it above the limit. */
+/** Counts this call for the client network and its site, and refuses it above the limit. */
 export async function takeNetworkQuota(
   city: Pick<City, 'config' | 'database' | 'clock'>,
   name: NetworkLimit,

@@ -62,7 +62,7 @@ describe('who calls', () => {
     const secret = makeMerchantKey(systemRandom, prefix);
     const code = makeRecoveryCode(systemRandom, prefix);
     const attempts = [
-      // The kelvin sign becomes a K when it is stored.
+      // The Kelvin sign becomes a K when the name is stored.
       ask('POST', '/api/thing', { body: { name: `${prefix}_pc_\u212a123P-45674-89AB5` } }),
       ask('POST', '/api/thing', { body: { name: secret } }),
       ask('POST', '/api/thing', { body: { name: code } }),

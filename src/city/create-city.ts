@@ -50,7 +50,7 @@ export interface CityOptions {
   log: Log;
   pepper: Pepper;
   sweepEveryMs?: number;
-  /** This host's copy of the log; without it only losses that other hosts notice are known. */
+  /** This host's copy of the log. Without it, only losses that other hosts notice are known. */
   logCopy?: LogCopyPlace;
 }
 
@@ -59,13 +59,13 @@ export interface RunningCity {
   http: HttpServer;
   sweep: ReturnType<typeof createSweep>;
   start(): Promise<{ url: string; port: number }>;
-  /** Stops accepting, drains requests for that long, then stops background work. The database stays open. */
+  /** Stops accepting, drains requests for `drainMs`, then stops background work. The database stays open. */
   stop(options: { drainMs: number }): Promise<void>;
 }
 
 const SWEEP_EVERY_MS = 3_000;
 const CHAIN_VARIABLES = { rpcUrls: 'CITY_RPC_URLS', usdc: 'CITY_USDC_ADDRESS' };
-/** Keys of either site are refused in request texts at both, even if an operator has chosen another prefix. */
+/** Both sites refuse keys of either site in request texts, even if an operator has chosen another prefix. */
 const SITE_PREFIXES = ['aisle', 'city'];
 
 export function createCity(options: CityOptions): RunningCity {
@@ -81,7 +81,7 @@ export function createCity(options: CityOptions): RunningCity {
     operations: guardHistory(isLost, cityOperations),
     context: city,
     authenticate: async (bearer) => {
-      // A resident whose registration was lost must not hear that the key is wrong.
+      // A resident whose registration was lost must not be told that the key is wrong.
       if (isLost()) throw historyLost();
       return await findResidentByKey(city, bearer);
     },
@@ -114,7 +114,7 @@ export function createCity(options: CityOptions): RunningCity {
   };
 }
 
-/** Higher than any id: this process follows no tail of the log, so it has to ask the database. */
+/** Higher than any id. This process follows no tail of the log, so it must ask the database. */
 const UNKNOWN_ID = 2n ** 63n - 1n;
 
 function watchHistory({ database, clock, log, logCopy }: CityOptions): History<Losses> {
@@ -126,7 +126,7 @@ function watchHistory({ database, clock, log, logCopy }: CityOptions): History<L
   });
 }
 
-/** Returns the owner of a key; null if no resident has it. A market key never matches: each site has its own peppers. */
+/** Returns the owner of a key, or null if no resident has it. A market key never matches, because each site has its own peppers. */
 export async function findResidentByKey(
   { config, database, pepper }: Pick<City, 'config' | 'database' | 'pepper'>,
   bearer: string,
@@ -139,7 +139,7 @@ export async function findResidentByKey(
 
 const DAY_SECONDS = 86_400;
 
-/** Things are identified by number; several may have one name. */
+/** Makes a thing, identified by its number. Several things may have the same name. */
 export const makeThing: CityOperation<CityEndpoints['makeThing']> = async (city, { body, caller }) => {
   const { clock, config, database } = city;
   await takeQuota(city, {
@@ -155,13 +155,13 @@ export const makeThing: CityOperation<CityEndpoints['makeThing']> = async (city,
   return { status: 201, body: { thing: await readThing(city, id) } };
 };
 
-/** A gift is immediate and final. Giving to oneself changes nothing. */
+/** Gives a thing away, immediately and finally. Giving to oneself changes nothing. */
 export const giveThing: CityOperation<CityEndpoints['giveThing']> = async (city, { params, body, caller }) => {
   await city.database.transaction(async (tx) => {
     await lockOwnThing(tx, params.id, caller.id);
     await mustBeFree(tx, params.id);
     const to = await findResidentId(tx, body.to.trim().replace(/^@/, '').toLowerCase());
-    if (to === null) throw new Refusal('not_found', { detail: 'There is no resident of that handle.' });
+    if (to === null) throw new Refusal('not_found', { detail: 'There is no resident with that handle.' });
     if (to === caller.id) return;
     await moveThing(tx, { thingId: params.id, to, at: new Date(city.clock.now()), offerId: null });
   });
@@ -189,7 +189,7 @@ export const registerResident: CityOperation<CityEndpoints['registerResident']> 
   }
 };
 
-/** Ends a pending registration; repeating it changes nothing. A confirmed one is not undone. */
+/** Cancels a pending registration; repeating it changes nothing. A confirmed registration is not undone. */
 async function cancelRegistration(
   { database, clock }: Pick<City, 'database' | 'clock'>,
   identity: RegistrationIdentity,
@@ -212,7 +212,7 @@ export const linkMarket: CityOperation<CityEndpoints['linkMarket']> = async ({ d
   return { status: 200, body: { resident: presentResident(row) } };
 };
 
-/** POST /api/world/offer/:id/reconcile, for any resident: does the background job's work for this offer now. */
+/** POST /api/world/offer/:id/reconcile, for any resident. Does the background job's work for this offer now. */
 export const reconcileOffer: CityOperation<CityEndpoints['reconcileOffer']> = async (city, { params, caller }) => {
   await takeHourlyQuota(city, 'reconciles_per_resident_hour', caller);
   await mustFindOffer(city.database, params.id);
@@ -220,7 +220,7 @@ export const reconcileOffer: CityOperation<CityEndpoints['reconcileOffer']> = as
   return { status: 200, body: { offer: presentOffer(city, await mustFindOffer(city.database, params.id)) } };
 };
 
-/** GET /api/world/offer/:id. Answers from the database and does not read the chain. */
+/** GET /api/world/offer/:id. Answers from the database without reading the chain. */
 export const getOffer: CityOperation<CityEndpoints['getOffer']> = async (city, { params }) => ({
   status: 200,
   body: { offer: presentOffer(city, await mustFindOffer(city.database, params.id)) },
@@ -234,7 +234,7 @@ export const getThing: CityOperation<CityEndpoints['getThing']> = async (city, {
   return { status: 200, body: { thing: await readThing(city, params.id) } };
 };
 
-/** Maps each endpoint of the contract to its operation: a missing one does not compile. */
+/** Maps each endpoint of the contract to its operation, so that a missing one does not compile. */
 const cityOperations: Operations<CityEndpoints, City, Resident> = {
   registerResident,
   linkMarket,
@@ -253,18 +253,18 @@ const cityOperations: Operations<CityEndpoints, City, Resident> = {
 type CityOperations = Operations<CityEndpoints, City, Resident>;
 type Act = (city: City, call: never) => Promise<unknown>;
 
-/** Reads that payers and markets act on: without a lost sale the answer would say that the thing is for sale. */
+/** Reads on which payers and markets act. If a sale were lost, the answer would say that the thing is for sale. */
 const SHOW_PAYMENTS: ReadonlySet<CityEndpointName> = new Set(['getOffer']);
 
 function isPublicRead(name: CityEndpointName): boolean {
   return cityEndpoints[name].method === 'GET' && !SHOW_PAYMENTS.has(name);
 }
 
-/** While history is lost, refuses writes, and reads of offers whose payment may be missing. */
+/** Refuses writes while history is lost, and reads of offers whose payment may be missing. */
 function guardHistory(isLost: () => boolean, operations: CityOperations): CityOperations {
   const guarded = Object.entries(operations).map(([name, operation]) => {
     if (isPublicRead(name as CityEndpointName)) return [name, operation];
-    // Each operation has its own types, which are lost when iterating over all.
+    // Iterating over all operations loses their individual types.
     const act = operation as unknown as Act;
     const checked: Act = async (city, call) => {
       if (isLost()) throw historyLost();
@@ -275,7 +275,7 @@ function guardHistory(isLost: () => boolean, operations: CityOperations): CityOp
   return Object.fromEntries(guarded);
 }
 
-/** Maps database errors to refusals: a loss that this process has not noticed yet, and a database that cannot answer now. */
+/** Maps database errors to refusals: a loss that this process has not noticed yet, or a database that cannot answer now. */
 function refuseByDatabase(error: unknown, reasons: readonly Reason[]): Refusal | null {
   return refuseLost(error) ?? refuseUnreadable(error, reasons);
 }

@@ -8,7 +8,7 @@ import { SITE_ANSWER_LIMIT_BYTES } from '../contract/vocabulary.ts';
 import type { CheckoutOut, DraftOut } from '../contract/world-records.ts';
 import { readCheckout, readDraft, readMerchant } from './fetch-market.ts';
 
-// A site that answers by path.
+// Scripted sites work as markets too, because they answer by path.
 const market = await startScriptedCity();
 const elsewhere = await startScriptedCity();
 afterAll(async () => {

@@ -1,20 +1,20 @@
 import { z } from 'zod';
 import { handleOut } from '../contract/answer-forms.ts';
-import { type CheckoutOut, checkoutOut, type DraftOut, draftOut, handleNamed } from '../contract/world-records.ts';
+import { type CheckoutOut, checkoutOut, type DraftOut, displayedHandle, draftOut } from '../contract/world-records.ts';
 import { fetchRecord } from '../platform/http/fetch-record.ts';
 import { Refusal } from '../platform/refusal.ts';
 import type { City } from './context.ts';
 
-/** A market that has lost part of its history answers `listing_lost` for ids that it may have shown. */
-const absent = z.object({ reason: z.enum(['not_found', 'listing_lost']) });
-const merchantOut = z.object({ handle: handleOut, city_handle: handleNamed('another resident') });
+/** A market that has lost part of its history answers `listing_lost` for ids that it may have issued. */
+const absentProblem = z.object({ reason: z.enum(['not_found', 'listing_lost']) });
+const merchantOut = z.object({ handle: handleOut, city_handle: displayedHandle('another resident') });
 
-/** The merchant's side of a link, as its store shows it. */
+/** The merchant's side of a link, as shown on the merchant's store. */
 export type MerchantRecord = z.output<typeof merchantOut>;
 
 type FetchContext = Pick<City, 'config' | 'log'>;
 
-/** Null if the market says that there is no such draft; throws if its answer is no draft. */
+/** Returns null if the market says that there is no such draft. Throws if its answer is not a draft. */
 export async function readDraft(city: FetchContext, id: bigint): Promise<DraftOut | null> {
   const record = await readRecord(city, `/api/world/draft/${id}`, z.object({ draft: draftOut }));
   if (record === null) return null;
@@ -22,7 +22,7 @@ export async function readDraft(city: FetchContext, id: bigint): Promise<DraftOu
   return record.draft;
 }
 
-/** Null if the market says that there is no such checkout. */
+/** Returns null if the market says that there is no such checkout. */
 export async function readCheckout(city: FetchContext, id: bigint): Promise<CheckoutOut | null> {
   const record = await readRecord(city, `/api/world/checkout/${id}`, z.object({ checkout: checkoutOut }));
   if (record === null) return null;
@@ -30,7 +30,7 @@ export async function readCheckout(city: FetchContext, id: bigint): Promise<Chec
   return record.checkout;
 }
 
-/** Null if the market says that there is no such merchant. */
+/** Returns null if the market says that there is no such merchant. */
 export async function readMerchant(city: FetchContext, handle: string): Promise<MerchantRecord | null> {
   const record = await readRecord(
     city,
@@ -49,12 +49,12 @@ function readRecord<Shape extends z.ZodType>(
 ): Promise<z.output<Shape> | null> {
   return fetchRecord(`${city.config.marketUrl}${path}`, {
     shape,
-    isAbsent: ({ status, json }) => (status === 404 || status === 409) && absent.safeParse(json).success,
+    isAbsent: ({ status, json }) => (status === 404 || status === 409) && absentProblem.safeParse(json).success,
     refuse: (why) => marketUnavailable(city, why),
   });
 }
 
-/** Leaves out what the market sent, which may be anything. */
+/** Builds the refusal without the market's answer, which may contain anything. */
 function marketUnavailable({ log }: FetchContext, why: string): Refusal {
   log.warn('market_unavailable', { why });
   return new Refusal('market_unavailable', {

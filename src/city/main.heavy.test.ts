@@ -20,7 +20,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   if (child !== null && child.exitCode === null && child.signalCode === null) {
-    // Not SIGKILL: its embedded database would stay behind.
+    // SIGKILL would leave the embedded database running.
     child.kill('SIGTERM');
     await once(child, 'exit');
   }
@@ -51,12 +51,12 @@ test('npm run city on its defaults brings a database and a pepper of its own, se
   const ready = await fetch(`http://127.0.0.1:${port}/readyz`);
   expect(ready.status).toBe(200);
   await ready.body?.cancel();
-  // Runs the operator's command while the city runs.
+  // Runs an operator command while the city runs.
   const command = (...args: string[]) => run(process.execPath, [MAIN, ...args], { env: { PATH: '', ...env } });
   const { stdout } = await command('recover', '--reason', 'a test', '--without-log-copy', '--json');
   expect(JSON.parse(stdout)).toMatchObject({ status: 'recovered', acts: { lost: 0, put_back: 0 } });
   await expect(command('recover', '--without-log-copy')).rejects.toMatchObject({ code: 1 });
-  // Next to a market's folder, not in its place.
+  // The city uses a folder next to the market's.
   expect(await readdir(folder)).toEqual(['city']);
   expect((await stat(join(folder, 'city', 'pepper'))).mode & 0o777).toBe(0o600);
   child?.kill('SIGTERM');

@@ -58,8 +58,7 @@ async function runCityCommand(args: readonly string[]): Promise<void> {
   const [paths, isBlind] = [values['log-copy'], values['without-log-copy']];
   if (isBlind && paths.length > 0) throw new CommandRefused('Give either --log-copy or --without-log-copy, not both');
   const config = readCityConfig(process.env);
-  const ownCopy = [logCopyFolder(config)];
-  const copied = isBlind ? null : await readCopies(await filesAt(paths.length > 0 ? paths : ownCopy));
+  const copied = isBlind ? null : await readCopies(await filesAt(paths.length > 0 ? paths : [logCopyFolder(config)]));
   const outcome = await recoverAt(config, { reason, copied, asItStands: values['as-it-stands'] || isBlind });
   process.stdout.write(values.json ? `${printableJson(outcome)}\n` : describeRecovery(outcome));
 }
@@ -87,7 +86,7 @@ async function main(): Promise<void> {
   await runInForeground(() => serveCity(config, log), { site: 'city', log, drainMs: DRAIN_MS });
 }
 
-/** Hides URLs, which may carry a password or a provider's key. */
+/** Lists URLs to hide in logs, because they may contain a password or a provider's key. */
 function secretsOf({ databaseUrl, rpcUrls }: CityConfig): string[] {
   return [databaseUrl, ...rpcUrls].filter((secret) => secret !== null);
 }
@@ -96,13 +95,13 @@ const args = process.argv.slice(2);
 if (args.length > 0) await runCommand(() => runCityCommand(args));
 else {
   await main().catch((error: unknown) => {
-    // A configuration error names the variables and no value; its stack would only distract.
+    // A configuration error names the variables without their values. Its stack would only distract.
     console.error(error instanceof ConfigError ? error.message : error);
     process.exitCode = 1;
   });
 }
 
-/** Starts database, tables, pepper and then the city. The port opens last. Undoes everything if it fails. */
+/** Starts database, tables, pepper and city in this order. The port opens last. Undoes everything if a step fails. */
 function serveCity(config: CityConfig, log: Log): Promise<ServerRun> {
   return undoOnFailure(async (begun) => {
     const server = await resolveDatabase(config, log);
@@ -115,10 +114,9 @@ function serveCity(config: CityConfig, log: Log): Promise<ServerRun> {
     const database = await openDatabase({ url: server.url, applicationName: 'openaisle-city', log, ...poolSize });
     begun.defer(() => database.close());
     const pepper = await loadOwnPepper(config);
-    const options = { random: systemRandom, log, variable: 'CITY_LOG_COPY_DIR' };
-    const logCopy = await openLogCopyPlace(config, options);
+    const logCopy = await openLogCopyPlace(config, { random: systemRandom, log, variable: 'CITY_LOG_COPY_DIR' });
     const running = createCity({ config, database, clock: systemClock, random: systemRandom, log, pepper, logCopy });
-    // Needed after a failed start as well: background jobs would go on asking a closed database.
+    // Needed after a failed start too, because background jobs would keep querying a closed database.
     begun.defer(() => running.stop({ drainMs: 0 }));
     const { url, port } = await running.start();
     log.info('city_listening', { url, port, network: config.network.name });
@@ -136,7 +134,6 @@ function serveCity(config: CityConfig, log: Log): Promise<ServerRun> {
 /** Returns the largest pool that the connection budget allows for one process. */
 async function sizePool({ databaseConnections }: CityConfig, url: string): Promise<{ poolSize?: number }> {
   if (databaseConnections === null) return {};
-  const named = { variable: 'CITY_DATABASE_CONNECTIONS', forWhat: 'for a city' };
-  const room = await readConnectionRoom(url);
-  return { poolSize: shareBudget({ ...named, connections: databaseConnections, processes: 1 }, room) };
+  const budget = { variable: 'CITY_DATABASE_CONNECTIONS', forWhat: 'for a city', processes: 1 };
+  return { poolSize: shareBudget({ ...budget, connections: databaseConnections }, await readConnectionRoom(url)) };
 }

@@ -7,7 +7,7 @@ import { publicText, UNTRUSTED } from './text.ts';
 export const APPEAL_OUTCOMES = ['removal_upheld', 'restored'] as const;
 export type AppealOutcome = (typeof APPEAL_OUTCOMES)[number];
 
-/** A merchant's appeal against a removal, with its outcome. Public. */
+/** A merchant's public appeal against a removal, with its outcome. */
 export const appealOut = z
   .object({
     id: idOut,

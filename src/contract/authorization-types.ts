@@ -1,4 +1,4 @@
-/** The typed data of EIP-3009, as native USDC checks it. Shared, so that the SDK signs exactly what the market verifies. */
+/** Typed data of EIP-3009 as native USDC checks it. Shared, so that the SDK signs exactly what the market verifies. */
 export const AUTHORIZATION_TYPES = {
   TransferWithAuthorization: [
     { name: 'from', type: 'address' },

@@ -4,7 +4,7 @@ import { z } from 'zod';
 const LOWER = /^0x[0-9a-f]{40}$/;
 const ANY = /^0x[0-9a-fA-F]{40}$/;
 
-/** An address in EIP-55 or lower case, read as lower case. A wrong checksum is refused. */
+/** Accepts an address in EIP-55 or lower case and converts it to lower case. Rejects a wrong checksum. */
 export const addressIn = z
   .string()
   .regex(ANY, 'must be 0x and 40 hex digits')
@@ -15,10 +15,10 @@ export const addressIn = z
     return z.NEVER;
   });
 
-/** Sent with an EIP-55 checksum. */
+/** An address in an answer, with its EIP-55 checksum. */
 export const addressOut = z.string().regex(ANY);
 
-/** A transaction hash in any case, read as lower case, so that two spellings are one hash. */
+/** Accepts a transaction hash in any case and converts it to lower case, so that each hash has one spelling. */
 export const hashIn = z
   .string()
   .regex(/^0x[0-9a-fA-F]{64}$/, 'must be 0x and 64 hex digits')
@@ -26,7 +26,7 @@ export const hashIn = z
 
 export const hashOut = z.string().regex(/^0x[0-9a-f]{64}$/);
 
-/** Caches checksums, since sellers have many listings each. */
+/** Caches checksums, because a seller's address appears in many listings. */
 const cache = new Map<string, string>();
 const CACHE_SIZE = 100_000;
 

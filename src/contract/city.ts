@@ -1,4 +1,3 @@
-/** The city's endpoints, by operation name. */
 import { z } from 'zod';
 import { handleOut, unitsOut } from './answer-forms.ts';
 import { addressIn, addressOut, hashIn } from './chain-values.ts';
@@ -140,7 +139,7 @@ const cancelOffer = endpoint({
   cache: 'private',
 });
 
-/** A city shows the key once and has no recovery codes. */
+/** A city shows the key once and issues no recovery codes. */
 const staged = z.object(stagedKey).meta({ id: 'StagedResident' });
 const confirmed = z.object({ status: z.literal('confirmed'), resident_id: idOut, handle: handleOut });
 const canceled = z.object({ status: z.literal('canceled') });

@@ -1,21 +1,21 @@
 import { keccak256, stringToHex } from 'viem/utils';
 import { addressIn } from './chain-values.ts';
 
-/** The terms of a collecting authorization. Only its times are free. */
+/** The terms of a collecting authorization. The signer chooses only its times. */
 export interface CollectTerms {
-  /** The market's, without a trailing slash. */
+  /** Address of the market, without a trailing slash. */
   baseUrl: string;
   chainId: bigint;
   listingId: bigint;
-  /** In any case. */
+  /** Address in upper, lower or mixed case. */
   payer: string;
   /** 32 random bytes: 0x and 64 hex digits in any case. */
   salt: string;
 }
 
 /**
- * Returns the text that is hashed into the nonce: six lines in this order, joined by line feeds, none at the end, in UTF-8. Address and
- * salt are 0x and lower-case hex digits, numbers are decimal.
+ * Returns the text that is hashed into the nonce: six lines in this order, joined by line feeds, without a final line feed, in UTF-8.
+ * Address and salt are 0x and lower-case hex digits; numbers are decimal.
  */
 export function collectText({ baseUrl, chainId, listingId, payer, salt }: CollectTerms): string {
   const address = addressIn.parse(payer.toLowerCase());

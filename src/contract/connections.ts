@@ -5,7 +5,7 @@ import { UNTRUSTED } from './text.ts';
 
 export const TOKEN_SCOPES = ['market:read', 'market:me', 'market:write'] as const;
 export type TokenScope = (typeof TOKEN_SCOPES)[number];
-/** Granted to clients that ask for no scope. */
+/** Scopes granted to clients that request none. */
 export const DEFAULT_TOKEN_SCOPES = ['market:read', 'market:me'] as const satisfies readonly TokenScope[];
 
 /** Lets a hosted client act for a merchant through the hosted connector, without the merchant's key. */

@@ -58,15 +58,15 @@ const intentBody = z
     message: 'must be left out with intent_id, since the intent names it',
   });
 
-const signatureChecked = z
+const signatureCheckedOut = z
   .boolean()
   .nullable()
   .describe('whether payer_signature is valid right now; the claim checks it again. null: none was sent');
 
-/** The answer to a claim without a transaction. */
+/** Answer to a claim that names no transaction. */
 const signatureCheck = z
   .object({
-    signature_checked: signatureChecked.unwrap(),
+    signature_checked: signatureCheckedOut.unwrap(),
     signer: addressOut.nullable().describe('the wallet that signed; the transfer must come from it'),
     intent_id: intentId,
     expires_at: timeOut,
@@ -85,8 +85,8 @@ export const openPurchaseIntent = endpoint({
   body: intentBody,
   body_optional: true,
   answers: {
-    200: z.object({ purchase_intent: purchaseIntentOut, signature_checked: signatureChecked.optional() }),
-    201: z.object({ purchase_intent: purchaseIntentOut, signature_checked: signatureChecked.optional() }),
+    200: z.object({ purchase_intent: purchaseIntentOut, signature_checked: signatureCheckedOut.optional() }),
+    201: z.object({ purchase_intent: purchaseIntentOut, signature_checked: signatureCheckedOut.optional() }),
   },
   errors: [
     'listing_unavailable',
@@ -117,8 +117,8 @@ export const openFeeIntent = endpoint({
   body: intentBody,
   body_optional: true,
   answers: {
-    200: z.object({ fee_intent: feeIntentOut, signature_checked: signatureChecked.optional() }),
-    201: z.object({ fee_intent: feeIntentOut, signature_checked: signatureChecked.optional() }),
+    200: z.object({ fee_intent: feeIntentOut, signature_checked: signatureCheckedOut.optional() }),
+    201: z.object({ fee_intent: feeIntentOut, signature_checked: signatureCheckedOut.optional() }),
   },
   errors: [
     'fee_not_due',

@@ -2,44 +2,44 @@ import type { z } from 'zod';
 import { REASONS, type Reason } from './errors.ts';
 
 /**
- * Access. `audit`: public; Authorization is never read. `public`: no key needed or checked. `optional_key`: a key changes the
- * answer. `staged_key`: the key may not be active yet; the operation checks it. `key`: a merchant's key. `maintainer`: merchant 1's key.
+ * `audit`: public, and Authorization is never read. `public`: no key is needed or checked. `optional_key`: a key changes the answer.
+ * `staged_key`: the key may not be active yet, so the operation checks it. `key`: a merchant's key. `maintainer`: merchant 1's key.
  */
 export type Auth = 'audit' | 'public' | 'optional_key' | 'staged_key' | 'key' | 'maintainer';
 
 export interface EndpointShape {
-  /** In camelCase; the SDK uses the same name, and the file has it in kebab-case. */
+  /** In camelCase. The SDK method has the same name; the source file has it in kebab-case. */
   name: string;
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** With `:name` parameters. */
+  /** Route with `:name` parameters. */
   path: string;
   summary: string;
   auth: Auth;
   params?: z.ZodType;
-  /** A strict object. Values arrive as strings, each at most once. */
+  /** Must be a strict object. Values arrive as strings, each at most once. */
   query?: z.ZodType;
-  /** A strict object. `body_optional`: an absent body is read as {}. */
+  /** Must be a strict object. With `body_optional`, an absent body is read as {}. */
   body?: z.ZodType;
   body_optional?: true;
-  /** Bytes; the default is BODY_LIMIT_BYTES. */
+  /** Maximum body size in bytes. Default: BODY_LIMIT_BYTES. */
   body_limit?: number;
-  /** The body of each success status. */
+  /** Schema of the body for each success status. */
   answers: Partial<Record<200 | 201 | 202, z.ZodType>>;
-  /** Reasons beyond those of every route (see `reasonsOf`). */
+  /** Reasons in addition to those of every route (see `reasonsOf`). */
   errors: readonly Reason[];
-  /** `public`: strong ETag and short caching. Protected answers and answers about payments are `private`. */
+  /** `public`: strong ETag and short caching. Answers that need a key or concern payments are `private`. */
   cache: 'public' | 'private';
-  /** Takes x402 payment headers. */
+  /** Set if the endpoint accepts x402 payment headers. */
   payment?: true;
-  /** The client says that it sent money, so no refusal may read as if none was sent. */
+  /** Set if the client claims to have sent money. No refusal may then read as if none was sent. */
   claim?: true;
-  /** With Accept: application/octet-stream, a 200 carries only the bytes of the goods. */
+  /** Set if a 200 contains only the bytes of the goods when Accept is application/octet-stream. */
   bytes?: true;
-  /** Top-level body fields that may hold a secret. A secret anywhere else is refused. */
+  /** Top-level body fields that may contain a secret. A secret anywhere else is refused. */
   secret_fields?: readonly string[];
 }
 
-/** Keeps the descriptor's literal types, from which operations, SDK and documents are typed. */
+/** Keeps the descriptor's literal types, from which the types of operations, SDK and documents are derived. */
 export function endpoint<const E extends EndpointShape>(shape: E): E {
   return shape;
 }
@@ -47,40 +47,40 @@ export function endpoint<const E extends EndpointShape>(shape: E): E {
 type OutputOf<T> = T extends z.ZodType ? z.output<T> : undefined;
 type InputOf<T> = T extends z.ZodType ? z.input<T> : undefined;
 
-/** Parsed values, as an operation receives them. */
+/** Parsed parameters, as an operation receives them. */
 export type ParamsOf<E extends EndpointShape> = OutputOf<E['params']>;
 export type QueryOf<E extends EndpointShape> = OutputOf<E['query']>;
 export type BodyOf<E extends EndpointShape> = OutputOf<E['body']>;
-/** Values as a caller sends them. */
+/** Parameters as a caller sends them. */
 export type ParamsGiven<E extends EndpointShape> = InputOf<E['params']>;
 export type QueryGiven<E extends EndpointShape> = InputOf<E['query']>;
 export type BodyGiven<E extends EndpointShape> = InputOf<E['body']>;
 
 type Statuses<E extends EndpointShape> = Extract<keyof E['answers'], 200 | 201 | 202>;
 
-/** The union of `{status, body}` that an operation may answer. */
+/** Union of `{status, body}` that an operation may return. */
 export type AnswerOf<E extends EndpointShape> = {
   [S in Statuses<E>]: {
     status: S;
     body: E['answers'][S] extends z.ZodType ? z.input<E['answers'][S]> : never;
     headers?: Readonly<Record<string, string>>;
-    /** Bytes to send in place of the JSON body (accept: application/octet-stream). */
+    /** Bytes to send instead of the JSON body (accept: application/octet-stream). */
     bytes?: Uint8Array;
   };
 }[Statuses<E>];
 
-/** The union of `{status, body}` that a client reads. */
+/** Union of `{status, body}` that a client receives. */
 export type ResultOf<E extends EndpointShape> = {
   [S in Statuses<E>]: { status: S; body: E['answers'][S] extends z.ZodType ? z.output<E['answers'][S]> : never };
 }[Statuses<E>];
 
-/** Whether a delivery token has an effect: on endpoints that sell goods, whose token collects them. */
-export function takesToken({ errors }: Pick<EndpointShape, 'errors'>): boolean {
+/** Whether the endpoint uses a delivery token. Only endpoints that sell goods do, because the token collects them. */
+export function acceptsDeliveryToken({ errors }: Pick<EndpointShape, 'errors'>): boolean {
   return errors.includes('delivery_token_used');
 }
 
-/** Whether a recovery slip has an effect: on requests about a payment or intent that the market may have lost. */
-export function takesSlip({ claim, errors }: Pick<EndpointShape, 'claim' | 'errors'>): boolean {
+/** Whether the endpoint uses a recovery slip. It does if the market may have lost the payment or intent that the request is about. */
+export function acceptsRecoverySlip({ claim, errors }: Pick<EndpointShape, 'claim' | 'errors'>): boolean {
   return errors.includes('payment_may_be_lost') || (claim === true && errors.includes('intent_not_found'));
 }
 
@@ -97,7 +97,7 @@ const ALWAYS: readonly Reason[] = [
 ];
 const WITH_BODY: readonly Reason[] = ['malformed_json', 'invalid_fields', 'body_too_large', 'unsupported_media_type'];
 
-/** Lists every reason that an endpoint may answer, in the order of the table. */
+/** Lists every reason that an endpoint may answer, in table order. */
 export function reasonsOf(endpoint: EndpointShape): Reason[] {
   const reasons = new Set<Reason>([...ALWAYS, ...endpoint.errors]);
   if (endpoint.body) for (const reason of WITH_BODY) reasons.add(reason);

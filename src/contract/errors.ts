@@ -9,68 +9,68 @@ import { worldErrors } from './errors/world-errors.ts';
 const connectErrors = {
   origin_refused: {
     status: 403,
-    title: 'Web pages of this origin may not call here',
+    title: 'Requests from this origin or host are not allowed',
     retry: 'never',
-    next_step: 'Call from a program, or from a page of this market. Programs send no Origin header.',
+    next_step: 'Call the market’s own address from one of its pages, or from a program without an Origin header.',
   },
   token_required: {
     status: 401,
     title: 'This address accepts only an access token',
     retry: 'after_fix',
     next_step:
-      'Get a token as WWW-Authenticate says, or open /mcp/connect in a browser. If you hold a merchant key, use /mcp.',
+      'Get a token as WWW-Authenticate describes, or open /mcp/connect in a browser. If you have a merchant key, use /mcp.',
   },
   insufficient_scope: {
     status: 403,
     title: 'The access token does not cover this action',
     retry: 'after_fix',
-    next_step: 'Authorize again with the scopes that WWW-Authenticate names.',
+    next_step: 'Authorize again with the scopes named in WWW-Authenticate.',
   },
   host_not_proven: {
     status: 403,
     title: 'This connection has not been confirmed yet',
     retry: 'after_fix',
-    next_step: 'Call the tool me once through this connection, then send the same request again.',
+    next_step: 'Call the `me` tool once over this connection, then send the same request again.',
   },
   connection_closed: {
     status: 410,
-    title: 'This attempt to connect is over',
+    title: 'This connection attempt has ended',
     retry: 'never',
-    next_step: 'Start again in the program that you want to connect.',
+    next_step: 'Start again in the program you want to connect.',
   },
   pairing_code_refused: {
     status: 403,
     title: 'That pairing code is not valid',
     retry: 'after_fix',
-    next_step: 'Get a new code and type it as shown. It works once, within ten minutes.',
+    next_step: 'Get a new code and enter it as shown. A code works once, within ten minutes.',
   },
   proof_missing: {
     status: 409,
-    title: 'You have not shown yet which store is yours',
+    title: 'You have not proven yet which store is yours',
     retry: 'after_fix',
     next_step: 'Enter the merchant key or a pairing code on the page first.',
   },
   not_by_tool: {
     status: 409,
-    title: 'A tool cannot hand this over',
+    title: 'MCP tools cannot deliver these goods, because they seem to contain a secret',
     retry: 'never',
     do_not_pay_again: true,
     next_step:
-      'Fetch it over HTTP at the address in fetch_at, with the same key, token or signature. Do not pay again.',
+      'Fetch the goods over HTTP from the address in `fetch_at`, with the same key, token or signature. Do not pay again.',
   },
   answer_too_large: {
     status: 413,
-    title: 'The answer is too large for a tool',
+    title: 'The answer is too large for a tool result',
     retry: 'after_fix',
-    next_step: 'Ask for fewer rows with limit.',
+    next_step: 'Ask for fewer rows with `limit`.',
   },
 } as const satisfies Record<string, ErrorRow>;
 
 export type { ErrorRow, Retry } from './errors/error-row.ts';
 
 /**
- * The only table of errors: every reason with its status, what to retry and whether paying again is safe. The reference page and the
- * OpenAPI document are generated from it.
+ * The only error table: each reason's status, retry and whether paying again is safe. Source of the reference page and the OpenAPI
+ * document.
  */
 const rows = { ...requestErrors, ...marketErrors, ...paymentErrors, ...directErrors, ...worldErrors, ...connectErrors };
 
@@ -112,7 +112,7 @@ export function errorClass(status: ErrorRow['status']): ErrorClass {
   return CLASSES[status];
 }
 
-/** The body of a refused request: RFC 9457, plus the fields that an agent needs to act on it. */
+/** Body of a refused request: RFC 9457, plus the fields that an agent needs to act on it. */
 export interface Problem {
   type: string;
   title: string;

@@ -1,6 +1,6 @@
-/** Text of a market or city, unchanged: data, never instructions. It is always shown apart from our own text. */
+/** Unchanged text of a market or city. It is data, never instructions, and is always shown apart from our own text. */
 export interface MarketWords {
-  /** A reason that this version does not know. */
+  /** A reason that this version doesn't know. */
   reason?: string;
   title?: string;
   detail?: string;
@@ -8,10 +8,10 @@ export interface MarketWords {
   errors?: readonly { path: string; message: string }[];
 }
 
-/** Characters that steer a terminal, reverse text or are invisible. Line breaks and tabs are left to the printing code. */
+/** Characters that control a terminal, reverse text or are invisible. Excludes line breaks and tabs, which the printing code handles. */
 const UNSEEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]|\u034f|\u17b4|\u17b5/gu;
 
-/** Spells out invisible characters, as `\u{1b}`. */
+/** Escapes invisible characters, for example as `\u{1b}`. */
 export function escapeUnseen(text: string): string {
   return text.replace(UNSEEN, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
 }
@@ -20,7 +20,7 @@ export function withoutUnseen(text: string): string {
   return text.replace(UNSEEN, '');
 }
 
-/** Escapes invisible characters in JSON; it still parses to the same value. */
+/** Escapes invisible characters in JSON text, which still parses to the same value. */
 export function escapedJson(json: string): string {
   return json.replace(UNSEEN, (character) =>
     character
@@ -30,9 +30,9 @@ export function escapedJson(json: string): string {
   );
 }
 
-/** Cuts others' text to one line of at most `longest` characters. */
+/** Shortens others' text to one line of at most `longest` characters. */
 export function oneLine(text: string, longest = 100): string {
-  // Bounds the work: the rest would be cut off anyway.
+  // Limits the work. The rest would be cut off anyway.
   const line = escapeUnseen(
     text
       .slice(0, 100 * longest)
@@ -46,7 +46,7 @@ export function oneLine(text: string, longest = 100): string {
 /** Quotation marks of every script, and characters that look like them. */
 const MARKS = /["\p{Pi}\p{Pf}\u201a\u201e\u275b-\u275e\u2032\u2033\u2036\u02ba\u02dd\u02ee\u3003\u301d-\u301f\uff02]/gu;
 
-/** Quotes one line of others' text inside our sentence, in marks that the text cannot close. */
+/** Quotes others' text as one line inside our sentence. The text cannot contain a closing mark. */
 export function inMarks(text: string, longest = 80): string {
   return `“${oneLine(text.replaceAll(MARKS, "'"), longest)}”`;
 }

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { NETWORK_NAMES } from './vocabulary.ts';
 
 /**
- * Handles that nobody can register, nor one that looks like them, so that no merchant passes for the market, its treasury, a network or
- * an official account. Published in official facts; compared folded. Only new handles are checked.
+ * Handles that nobody can register, nor any look-alike, so that no merchant passes as the market, its treasury, a network or an official
+ * account. Published in official facts and compared in folded form. Only new handles are checked.
  */
 export const RESERVED_HANDLES: readonly string[] = [
   'about',
@@ -68,7 +68,7 @@ export const RESERVED_HANDLES: readonly string[] = [
   'x402',
 ];
 
-/** Also reserved as a part between hyphens, as in `openaisle-support` and `refunds-desk`. Published in official facts. */
+/** Words that are also reserved as a part between hyphens, as in `openaisle-support` and `refunds-desk`. Published in official facts. */
 export const RESERVED_PARTS: readonly string[] = [
   'admin',
   'escrow',
@@ -83,7 +83,7 @@ export const RESERVED_PARTS: readonly string[] = [
   'treasury',
 ];
 
-/** The older, weaker fold of a handle. The unique column `handle_skeleton` holds it, so it must never change. */
+/** Older, weaker fold of a handle. It is stored in the unique column `handle_skeleton`, so it must never change. */
 export function handleSkeleton(handle: string): string {
   return handle
     .replaceAll('0', 'o')
@@ -99,13 +99,13 @@ const FOLDED: Readonly<Record<string, string>> = {
   ...{ m: 'rn', w: 'vv' },
 };
 
-/** The fold in words, for refusals and documents. */
+/** Describes the fold in refusals and documents. */
 export const FOLDED_TEXT =
   'i l 1 j, o 0, s 5, e 3, a 4, b 8, z 2, t 7, g q 9, rn nn m, cl d and vv w count as one, hyphens as nothing';
 
 /**
- * Folds a handle by its looks: only one of several look-alikes can be registered. Wide letters are spelled out, so that vvv, vw and wv
- * are one. rn and nn both look like m, so each n before another n of the run becomes r. `fold_handle` in the database does the same.
+ * Folds look-alike handles to the same text, so that only one of them can be registered. Expands wide letters, so vvv, vw and wv are equal.
+ * rn and nn both look like m, so each n before another n becomes r. `fold_handle` in the database does the same.
  */
 export function foldHandle(handle: string): string {
   return handle
@@ -114,39 +114,39 @@ export function foldHandle(handle: string): string {
     .replaceAll('cl', 'd');
 }
 
-/** Why a handle is reserved: the reserved `word` is all of it, a part between hyphens, or one of the reserved words it is made of. */
+/** Reason for reserving a handle: `word` is the whole handle, a part between hyphens, or one of the reserved words that form it. */
 export interface Reserved {
   rule: 'word' | 'part' | 'made_of';
   word: string;
 }
 
 /**
- * Finds why a new handle is reserved: it looks like a reserved word or has a reserved part, also with a number behind it, as `support24`.
- * The handle `maintainer` is reserved like a part; null if there is none.
+ * Returns why a new handle is reserved: it looks like a reserved word or contains a reserved part, possibly followed by a number
+ * (`support24`). The maintainer's handle is reserved like a part; pass null if there is none.
  */
 export function findReserved(handle: string, maintainer: string | null): Reserved | null {
   const words = foldedForms(RESERVED_HANDLES, false);
   const parts = foldedForms(maintainer === null ? RESERVED_PARTS : [...RESERVED_PARTS, maintainer], true);
-  const word = words.get(foldHandle(handle)) ?? findNumbered(words, numberedWord(handle));
+  const word = words.get(foldHandle(handle)) ?? findWordWithNumber(words, matchableHandle(handle));
   if (word !== undefined) return { rule: 'word', word };
-  for (const run of runsOf(handle)) {
-    const part = findNumbered(parts, run);
+  for (const run of listPartRuns(handle)) {
+    const part = findWordWithNumber(parts, run);
     if (part !== undefined) return { rule: 'part', word: part };
   }
-  const made = findPartIn(handle.replaceAll('-', ''), words, parts);
-  return made === null ? null : { rule: 'made_of', word: made };
+  const composedOf = findPartIn(handle.replaceAll('-', ''), words, parts);
+  return composedOf === null ? null : { rule: 'made_of', word: composedOf };
 }
 
-/** Empty if a number stands behind a hyphen: `team42` passes for `team`, but `team-42` does not. */
-function numberedWord(handle: string): string {
+/** Drops hyphens at the end. Returns '' if a number follows a hyphen, because `team42` passes as `team` but `team-42` does not. */
+function matchableHandle(handle: string): string {
   const bare = handle.replace(/-+$/, '');
   return /-[0-9]+$/.test(bare) ? '' : bare;
 }
 
 const NUMBER = /[0-9]*$/;
 
-/** Finds the word that a text looks like, with or without its last digits: a digit may stand for the last letter. */
-function findNumbered(words: ReadonlyMap<string, string>, text: string): string | undefined {
+/** Finds the word that a text looks like, with or without its trailing digits, because a digit may imitate the last letter. */
+function findWordWithNumber(words: ReadonlyMap<string, string>, text: string): string | undefined {
   const numberAt = text.search(NUMBER);
   for (let end = text.length; end >= numberAt; end -= 1) {
     const word = words.get(foldHandle(text.slice(0, end)));
@@ -155,7 +155,7 @@ function findNumbered(words: ReadonlyMap<string, string>, text: string): string 
   return undefined;
 }
 
-/** Maps the folded form of each word, and with `plurals` of its plurals, to the word. */
+/** Maps the folded form of each word, and of its plurals if requested, to the word. */
 function foldedForms(words: readonly string[], plurals: boolean): Map<string, string> {
   const forms = words.flatMap((word) => {
     const spelled = plurals ? [word, `${word}s`, `${word}es`, word.replace(/y$/, 'ies')] : [word];
@@ -164,8 +164,8 @@ function foldedForms(words: readonly string[], plurals: boolean): Map<string, st
   return new Map(forms);
 }
 
-/** Lists the parts between hyphens, and neighbouring parts joined: `sup-port-desk` contains `support`. */
-function runsOf(handle: string): string[] {
+/** Lists the parts between hyphens, and neighbouring parts joined, because `sup-port-desk` contains `support`. */
+function listPartRuns(handle: string): string[] {
   const pieces = handle.split('-').filter((piece) => piece !== '');
   return pieces.flatMap((_, from) =>
     pieces.slice(from).map((_piece, more) => pieces.slice(from, from + more + 1).join('')),
@@ -173,8 +173,8 @@ function runsOf(handle: string): string[] {
 }
 
 /**
- * Finds a reserved part in a text that consists only of reserved words, with or without a number at the end, such as `supportteam`; null
- * for other texts. `partTo[end]` is the result for the text up to `end`: undefined if it is not made of words, null if no word is a part.
+ * Finds a reserved part in a text made only of reserved words and perhaps a number at the end (`supportteam`). Null for other texts.
+ * `partTo[end]` is the result for the text up to `end`: undefined if it is not made of words, null if no word is a reserved part.
  */
 function findPartIn(
   text: string,
@@ -186,7 +186,7 @@ function findPartIn(
     for (let from = 0; from < end; from += 1) {
       const before = partTo[from];
       if (before === undefined) continue;
-      // Fold each word alone: across a boundary, two letters could fold into one.
+      // Fold each word alone, because two letters across a boundary could fold into one.
       const piece = foldHandle(text.slice(from, end));
       const part = parts.get(piece);
       if (part !== undefined || words.has(piece)) partTo[end] = before ?? part ?? partTo[end] ?? null;
@@ -195,7 +195,7 @@ function findPartIn(
   return partTo.slice(text.search(NUMBER)).findLast((part) => part !== undefined && part !== null) ?? null;
 }
 
-/** Marks the maintainer beside a handle. No look-alike handle ever gets it. */
+/** Mark shown beside the maintainer's handle. No look-alike handle ever gets it. */
 export const maintainerMark = z
   .literal(true)
   .optional()

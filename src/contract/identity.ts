@@ -11,9 +11,9 @@ export const handleIn = z.string().regex(new RegExp(HANDLE_PATTERN), 'must match
 const session = z.string().min(1).max(200);
 const stageId = { session, csrf: session };
 
-/** Clients of the original service send it everywhere. Only registration uses it. */
+/** Clients of the original service send this field with every step, but only registration uses it. */
 const ignoredClass = publicText(0, 100).optional().describe('ignored');
-/** Any text: a malformed code must be refused exactly like one that is not in force. */
+/** Accepts any text, because a malformed code must be refused exactly like an inactive one. */
 const recoveryCode = z.string().describe('one of your eight valid codes, in upper or lower case');
 
 export const stageFields = z.strictObject({
@@ -32,7 +32,7 @@ export const cancelStage = z.strictObject({ action: z.literal('cancel'), ...stag
 
 const shownCodes = z.array(secretOut).length(RECOVERY_CODE_COUNT).describe('shown once');
 
-/** A staged key. It is not in force before it is confirmed. */
+/** A staged key. It becomes active only when confirmed. */
 export const stagedKey = {
   status: z.literal('staged'),
   handle: handleOut,
@@ -43,7 +43,7 @@ export const stagedKey = {
 };
 
 export const staged = z.object({ ...stagedKey, recovery_codes: shownCodes }).meta({ id: 'Staged' });
-/** Rotation keeps the recovery codes. */
+/** A rotation keeps the recovery codes. */
 export const stagedRotation = z.object(stagedKey).meta({ id: 'StagedRotation' });
 
 const confirmed = z.object({ status: z.literal('confirmed'), merchant_id: idOut, handle: handleOut });
@@ -96,7 +96,7 @@ export const rotate = endpoint({
   secret_fields: ['merchant_key'],
 });
 
-/** `now`: valid at once, and the old set ends. `later`: valid from `valid_from`, unless an old code is used before. */
+/** `now`: valid at once, and the old set ends. `later`: valid from `valid_from`, unless an old code is used first. */
 export const generatedCodes = z
   .object({
     status: z.literal('generated'),

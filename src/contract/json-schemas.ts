@@ -6,9 +6,9 @@ export type JsonSchema = { [keyword: string]: unknown };
 export interface SchemaPool {
   /** Schema of values that a client sends. */
   sent(schema: z.ZodType): JsonSchema;
-  /** Schema of values that a client reads. It allows unknown fields, since later versions may add some. */
+  /** Schema of values that a client reads. It allows unknown fields, because later versions may add some. */
   read(schema: z.ZodType): JsonSchema;
-  /** The named schemas that `sent` and `read` have referred to. */
+  /** Named schemas that `sent` and `read` have referred to. */
   components(): Record<string, JsonSchema>;
 }
 
@@ -46,7 +46,7 @@ export function createSchemaPool(): SchemaPool {
   };
 }
 
-/** Replaces the form of a text in a URL by the type that it stands for, such as a number. Other keywords stay. */
+/** Replaces the schema of a text in a URL by that of the value it stands for, such as a number. Keeps all other keywords. */
 export function showWireForm({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodType; jsonSchema: object }): void {
   const form = wireFormOf(zodSchema);
   if (form === undefined) return;
@@ -55,7 +55,7 @@ export function showWireForm({ zodSchema, jsonSchema }: { zodSchema: z.core.$Zod
   Object.assign(schema, form);
 }
 
-/** Removes keywords that are noise, and points references to the document's components. */
+/** Removes useless keywords, and points references to the document's components. */
 function tidySchema(value: unknown, io: 'input' | 'output'): unknown {
   if (Array.isArray(value)) return value.map((item) => tidySchema(item, io));
   if (typeof value !== 'object' || value === null) return value;
@@ -73,7 +73,7 @@ function tidySchema(value: unknown, io: 'input' | 'output'): unknown {
   );
 }
 
-/** Turns a record over known keys into an object with properties: client generators ignore `propertyNames`. */
+/** Turns a record over known keys into an object with properties, because client generators ignore `propertyNames`. */
 function withNamedKeys(schema: JsonSchema | object): JsonSchema {
   const { propertyNames, additionalProperties, ...others } = schema as JsonSchema;
   const keys = (propertyNames as JsonSchema | undefined)?.['enum'];
@@ -81,7 +81,7 @@ function withNamedKeys(schema: JsonSchema | object): JsonSchema {
   return { ...others, properties: Object.fromEntries(keys.map((key) => [key, additionalProperties])) };
 }
 
-/** Whether a keyword is true but useless: bounds of every integer, a date's pattern, and `additionalProperties` in answers. */
+/** Whether a keyword is true but useless, such as the bounds of every integer, a date's pattern, or `additionalProperties` in answers. */
 function isNoise(keyword: string, value: unknown, dated: boolean, io: 'input' | 'output'): boolean {
   if (keyword === 'minimum') return value === Number.MIN_SAFE_INTEGER;
   if (keyword === 'maximum') return value === Number.MAX_SAFE_INTEGER;

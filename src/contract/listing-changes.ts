@@ -7,7 +7,7 @@ import { priceIn } from './money.ts';
 import { idParam } from './paging.ts';
 import { publicText } from './text.ts';
 
-/** An edit of a listing. Omitted fields stay as they are. */
+/** An edit of a listing. Omitted fields stay unchanged. */
 export const listingEdit = z
   .strictObject({
     ...editedFields,

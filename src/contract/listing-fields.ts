@@ -2,13 +2,13 @@ import { z } from 'zod';
 import { publicText, UNTRUSTED } from './text.ts';
 import { AISLES } from './vocabulary.ts';
 
-/** The characters of an SPDX license expression; its grammar is not checked. */
+/** Characters of an SPDX license expression. Its grammar is not checked. */
 const LICENSE = /^[A-Za-z0-9.+:()-]+(?: [A-Za-z0-9.+:()-]+)*$/;
 export const LICENSE_EXAMPLES =
   'must be an SPDX license expression such as MIT, CC-BY-4.0, LicenseRef-my-terms or "MIT OR Apache-2.0", or the word other';
 
 /**
- * Optional short texts about goods, null if omitted. Each is a column of `listings` of the same name. Shelves filter by the whole text,
+ * Optional short texts about goods, null if omitted. Each is the column of the same name in `listings`. Shelves filter by the exact text,
  * the listing's page shows it, and a purchase keeps it.
  */
 export const ATTRIBUTES = {
@@ -27,7 +27,7 @@ type Attribute = (typeof ATTRIBUTES)[AttributeName];
 const ofAttributes = <T>(make: (attribute: Attribute) => T): Record<AttributeName, T> =>
   Object.fromEntries(ATTRIBUTE_NAMES.map((name) => [name, make(ATTRIBUTES[name])])) as Record<AttributeName, T>;
 
-/** Attributes in answers. The default keeps answers of the previous version readable, which had none. */
+/** Attributes in answers. They default to null, so that answers of the previous version, which had none, stay readable. */
 export const shownAttributes = ofAttributes(({ says }) =>
   z.string().nullable().default(null).describe(`${says}; null: not stated; ${UNTRUSTED}`),
 );
@@ -46,11 +46,11 @@ export const tagsIn = z
 
 interface FieldRule {
   schema: z.ZodType;
-  /** Fields that define paid goods can change only in free goods. */
+  /** `free_goods`: may change only in free goods, because it defines what a buyer paid for. */
   changes: 'before_sale' | 'free_goods';
 }
 
-/** Fields that a merchant sets and may change until the first purchase. Each is a column of `listings` of the same name. */
+/** Fields that a merchant sets and may change until the first purchase. Each is the column of the same name in `listings`. */
 export const LISTING_FIELDS = {
   title: { schema: publicText(3, 120), changes: 'free_goods' },
   description: { schema: publicText(1, 4_000, { multiline: true }), changes: 'before_sale' },
@@ -81,7 +81,7 @@ export const LISTING_FIELDS = {
 export type FieldName = keyof typeof LISTING_FIELDS;
 export const FIELD_NAMES = Object.keys(LISTING_FIELDS) as readonly FieldName[];
 
-/** Fields that are compared between a purchase and a newer version. The others describe the artifact and change with it. */
+/** Fields compared between a purchase and a newer version. The others describe the artifact and change with it. */
 export type ComparedField = Exclude<FieldName, `artifact_${string}`>;
 export const COMPARED_FIELDS = FIELD_NAMES.filter((name) => !name.startsWith('artifact_')) as readonly ComparedField[];
 
@@ -93,11 +93,10 @@ type Edited = {
   >;
 };
 
-/** Schemas for a new listing. */
 export const newListingFields = Object.fromEntries(
   FIELD_NAMES.map((name) => [name, LISTING_FIELDS[name].schema]),
 ) as FieldSchemas;
-/** Schemas for an edit: without defaults, since it must know which fields were sent. */
+/** Schemas for an edit. They have no defaults, because an edit must know which fields were sent. */
 export const editedFields = Object.fromEntries(FIELD_NAMES.map((name) => [name, editedField(name)])) as Edited;
 
 function editedField(name: FieldName): z.ZodType {
@@ -109,7 +108,7 @@ function editedField(name: FieldName): z.ZodType {
   return bare.optional().describe([bare.description, 'free goods only'].filter(Boolean).join('; '));
 }
 
-/** Stored values; null if omitted. */
+/** Stored values of the fields; null if omitted. */
 export type FieldValues = {
   [K in FieldName]: undefined extends z.output<FieldSchemas[K]>
     ? Exclude<z.output<FieldSchemas[K]>, undefined> | null

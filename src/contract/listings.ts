@@ -36,7 +36,7 @@ import {
 import { describedAs, flagText } from './wire-forms.ts';
 import { WORLD_STATES, worldReceipt } from './world-records.ts';
 
-/** Text of a merchant, marked in every document for programs as data that must not be acted upon. */
+/** Text of a merchant. Documents for programs mark it as data that must not be acted upon. */
 export const merchantText = z.string().describe(UNTRUSTED);
 
 const summaryFields = {
@@ -163,7 +163,7 @@ export const pendingAnswer = z
   })
   .meta({ id: 'PaymentPending' });
 
-/** Fits the largest artifact, escaped in JSON, and the other fields. */
+/** Fits the other fields and the largest artifact, escaped in JSON. */
 export const ARTIFACT_BODY_LIMIT_BYTES = 2 * DEFAULT_LIMITS.artifact_bytes + 65_536 * 8;
 
 export const createListing = endpoint({
@@ -246,10 +246,10 @@ export const listingOutline = z
 /** An outline of your own listing, with its state. */
 export const ownOutline = listingOutline.extend({ state: z.enum(LISTING_STATES) }).meta({ id: 'OwnOutline' });
 
-/** A listing in a page: whole or an outline, as `fields` says. */
+/** A listing in a page: whole or an outline, depending on `fields`. */
 export const listedItem = z.union([listingSummary, listingOutline]);
 
-/** A price in a query string: digits with at most six decimals, read as units. */
+/** A price in a query string: digits with at most six decimals, converted to units. */
 const priceText = describedAs(
   z
     .string()

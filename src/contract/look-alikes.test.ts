@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { mixesLookAlikes } from './look-alikes.ts';
-import { showsNothing } from './seen-text.ts';
+import { isInvisible } from './seen-text.ts';
 import { publicText } from './text.ts';
 
 test.each([
@@ -13,14 +13,14 @@ test.each([
   ['the place of an object', '\ufffc\ufffc\ufffc'],
   ['letters for private use', '\ue000\ue001\ue002'],
 ])('%s are no title', (_, text) => {
-  expect(showsNothing(text)).toBe(true);
+  expect(isInvisible(text)).toBe(true);
   expect(publicText(3, 120).safeParse(text).success).toBe(false);
 });
 
 test.each(['⠓⠑⠇⠇⠕', '...', '🎲🎲🎲', '日本語', 'a\u2800b', '𓀀𓀁𓀂', 'é\u0301x', '———', '½ ¼'])(
   '%s can be seen',
   (text) => {
-    expect(showsNothing(text)).toBe(false);
+    expect(isInvisible(text)).toBe(false);
     expect(publicText(1, 120).safeParse(text).success).toBe(true);
   },
 );
@@ -109,7 +109,7 @@ test('a title of full length is judged at once', () => {
     const begun = performance.now();
     for (let round = 0; round < 100; round += 1) {
       mixesLookAlikes(text);
-      showsNothing(text);
+      isInvisible(text);
     }
     expect((performance.now() - begun) / 100).toBeLessThan(5);
   }

@@ -9,7 +9,7 @@ import { merchantRecord } from './merchant-record.ts';
 import { usdcOut } from './money.ts';
 import { fieldsQuery, idCursor, idOut, pageCounts, pageSize, timeOut } from './paging.ts';
 import { purchaseOut } from './purchases.ts';
-import { showsNothing } from './seen-text.ts';
+import { isInvisible } from './seen-text.ts';
 import { publicText, UNTRUSTED } from './text.ts';
 import { EVENT_KINDS, PAGE_SIZES, PAYMENT_PURPOSES, SCOPES } from './vocabulary.ts';
 
@@ -32,7 +32,7 @@ type Section<Name extends string, Item extends z.ZodType> = Record<Name, z.ZodAr
   Record<`${Name}_has_more`, z.ZodBoolean> &
   Record<`${Name}_next_before_id`, z.ZodNullable<z.ZodInt>>;
 
-// The compiler cannot infer names made at run time, so their type is written out.
+// The compiler cannot infer names built at run time, so their type is spelled out.
 const section = <Name extends string, Item extends z.ZodType>(name: Name, item: Item) =>
   ({
     [name]: z.array(item),
@@ -43,7 +43,7 @@ const section = <Name extends string, Item extends z.ZodType>(name: Name, item: 
     [`${name}_next_before_id`]: z.int().nullable(),
   }) as Section<Name, Item>;
 
-/** A sale as its seller sees it. Of the buyer it shows only the handle, which is public in the log. */
+/** A sale as its seller sees it. All it shows of the buyer is the handle, which is public in the log. */
 export const saleOut = z
   .object({
     id: idOut,
@@ -57,7 +57,7 @@ export const saleOut = z
   })
   .meta({ id: 'Sale' });
 
-/** Another transfer from the payer of a review to its payee, which pays for nothing yet. */
+/** Another transfer from a review's payer to its payee that has not paid for anything yet. */
 const furtherTransferOut = z.object({
   tx_hash: hashOut,
   amount_usdc: usdcOut.nullable().describe('null while it is not final'),
@@ -108,7 +108,7 @@ export const reviewOut = z
 
 export type Review = z.output<typeof reviewOut>;
 
-/** Codes made with the key alone wait until `valid_at`. A merchant who did not make them cancels them by using an old code before. */
+/** Codes made with the key alone become valid at `valid_at`. A merchant who did not make them cancels them by using an old code first. */
 export const pendingCodes = z.object({ valid_at: timeOut }).meta({ id: 'PendingCodes' });
 
 export const getMe = endpoint({
@@ -226,7 +226,7 @@ export const setStoreLine = endpoint({
   summary: 'Set the line that describes your store; empty removes it.',
   auth: 'key',
   body: z.strictObject({
-    line: publicText(0, 160).refine((line) => line === '' || !showsNothing(line), 'must not be blank'),
+    line: publicText(0, 160).refine((line) => line === '' || !isInvisible(line), 'must not be blank'),
   }),
   answers: { 200: z.object({ merchant: merchantRecord }) },
   errors: [],

@@ -5,8 +5,8 @@ import { LISTING_FEE_UNITS, MAX_PRICE_UNITS, UNITS_PER_USDC, USDC_DECIMALS } fro
 const PLAIN = /^(?:0|[1-9]\d*)(?:\.(\d+))?$/;
 
 /**
- * Converts USDC as a JSON number to units (1 USDC = 1,000,000). Returns null if it is negative, not finite or has more than six decimals:
- * nothing is ever rounded. The JSON reader has already refused exponents, signs and longer fractions.
+ * Converts USDC as a JSON number to units (1 USDC = 1,000,000). Never rounds: returns null if the amount is negative, not finite or has
+ * more than six decimals. The JSON reader has already refused exponents, signs and longer fractions.
  */
 export function unitsOfUsdc(amount: number): bigint | null {
   if (!Number.isFinite(amount) || amount < 0 || Object.is(amount, -0) || amount > 1e9) return null;
@@ -18,7 +18,7 @@ export function unitsOfUsdc(amount: number): bigint | null {
   return BigInt(whole) * UNITS_PER_USDC + BigInt(fraction.padEnd(USDC_DECIMALS, '0'));
 }
 
-// 0.000001 prints as 1e-6. The comparison refuses numbers with more than six decimals.
+// Avoids the exponent of small numbers, such as 1e-6. Returns '' if such a number has more than six decimals.
 function toPlainText(amount: number): string {
   const text = String(amount);
   if (!text.includes('e')) return text;
@@ -26,26 +26,26 @@ function toPlainText(amount: number): string {
   return Number(fixed) === amount ? fixed.replace(/0+$/, '').replace(/\.$/, '') : '';
 }
 
-/** Converts units to the JSON number of the wire. Exact, since six decimals below 10^9 fit a double. */
+/** Converts units to a JSON number. Exact, because six decimals below 10^9 fit a double. */
 export function usdcOfUnits(units: bigint): number {
   const whole = units / UNITS_PER_USDC;
   const fraction = units % UNITS_PER_USDC;
   return Number(`${whole}.${fraction.toString().padStart(USDC_DECIMALS, '0')}`);
 }
 
-/** Writes an amount for a sentence: `1 USDC`, `0.5 USDC`. */
+/** Formats an amount for a sentence: `1 USDC`, `0.5 USDC`. */
 export function sayUsdc(units: bigint): OwnWords {
   return own`${usdcOfUnits(units)} USDC`;
 }
 
 export const LISTING_FEE_TEXT = sayUsdc(LISTING_FEE_UNITS);
 
-/** Writes units as USDC with six decimals. */
+/** Formats units as USDC with six decimals. */
 export function usdcText(units: bigint): string {
   return `${units / UNITS_PER_USDC}.${(units % UNITS_PER_USDC).toString().padStart(USDC_DECIMALS, '0')}`;
 }
 
-/** A price in a request: USDC with at most six decimals, read as units. */
+/** A price in a request: USDC with at most six decimals, converted to units. */
 export const priceIn = z
   .number()
   .min(0)
@@ -59,7 +59,7 @@ export const priceIn = z
     return units;
   });
 
-/** A price that a transfer has to prove, so above 0. */
+/** A price that a transfer must prove, so it is above 0. */
 export const priceAboveZeroIn = priceIn.refine((units) => units > 0n, 'must be above 0');
 
 export const usdcOut = z.number().min(0).meta({ description: 'USDC with at most 6 decimals' });

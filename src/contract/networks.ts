@@ -1,28 +1,28 @@
 /**
- * The networks that a market can run on. To change the default, change only this table: pages, texts, the SDK and the local world take
- * names, addresses and estimates from it.
+ * Networks that a market can run on. To change the default, change only this table: pages, texts, the SDK and the local world take names,
+ * addresses and estimates from it.
  */
 export const NETWORK_NAMES = ['base', 'base-sepolia'] as const;
 export type NetworkName = (typeof NETWORK_NAMES)[number];
 
 export interface Network {
-  /** The name in x402 v1. */
+  /** Name in x402 v1. */
   name: NetworkName;
   displayName: string;
-  /** A test network, whose money has no value. */
+  /** True for a test network, whose money has no value. */
   isTest: boolean;
-  /** The name in x402 v2 (CAIP-2). */
+  /** Name in x402 v2 (CAIP-2). */
   caip2: `eip155:${number}`;
   chainId: bigint;
-  /** Native USDC, lower case. */
+  /** Address of native USDC, in lower case. */
   usdc: `0x${string}`;
   /** EIP-712 domain of the USDC contract. */
   domainName: string;
   domainVersion: string;
-  /** Serves `/address/...` and `/tx/...`. */
+  /** Base URL of an explorer that serves `/address/...` and `/tx/...`. */
   explorerUrl: string;
   blockSeconds: number;
-  /** Usual time until finality. Used only for estimates. */
+  /** Usual time until finality in seconds. Used only for estimates. */
   finalitySeconds: number;
 }
 
@@ -55,10 +55,9 @@ export const NETWORKS: Readonly<Record<NetworkName, Network>> = {
   },
 };
 
-/** Default of the market and the SDK. */
 export const DEFAULT_NETWORK: Network = NETWORKS[NETWORK_NAMES[0]];
 
-/** `Base`, or `Base Sepolia, a test network`. */
+/** Returns `Base`, or `Base Sepolia, a test network`. */
 export function describeNetwork({ displayName, isTest }: Network): string {
   return isTest ? `${displayName}, a test network` : displayName;
 }

@@ -1,4 +1,4 @@
-import { type EndpointShape, reasonsOf, takesToken } from './endpoint.ts';
+import { acceptsDeliveryToken, type EndpointShape, reasonsOf } from './endpoint.ts';
 import { ERRORS, type ErrorRow, errorClass, REASONS, type Reason } from './errors.ts';
 import type { JsonSchema, SchemaPool } from './json-schemas.ts';
 import { challengeFields } from './openapi-payments.ts';
@@ -28,7 +28,11 @@ export function describeResponses(endpoint: EndpointShape, pool: SchemaPool, exa
 }
 
 function describeAnswers(endpoint: EndpointShape, pool: SchemaPool, examples: Examples): JsonSchema {
-  const always = { ...REQUEST_ID, ...(endpoint.payment ? SETTLEMENT : {}), ...(takesToken(endpoint) ? TOKEN : {}) };
+  const always = {
+    ...REQUEST_ID,
+    ...(endpoint.payment ? SETTLEMENT : {}),
+    ...(acceptsDeliveryToken(endpoint) ? TOKEN : {}),
+  };
   return Object.fromEntries(
     Object.entries(endpoint.answers).map(([status, schema]) => [
       status,
@@ -67,7 +71,7 @@ export function describeRefusals(
   );
 }
 
-/** Lists the statuses of a reason: one about an x402 proof has another status. */
+/** Lists the statuses of a reason: one that can be about an x402 proof also has that status. */
 function statusesOf(reason: Reason, all: readonly Reason[]): number[] {
   const { status, of_proof: ofProof }: ErrorRow = ERRORS[reason];
   if (ofProof === undefined || !all.includes('malformed_proof')) return [status];
@@ -79,8 +83,8 @@ function titleOf(reason: Reason, status: number): string {
   return ofProof?.status === status ? ofProof.title : title;
 }
 
-/** Reasons with Retry-After although repeating the same request does not help. */
-const TIMED: ReadonlySet<Reason> = new Set(['refund_not_found', 'x402_not_offered']);
+/** Reasons sent with Retry-After, although repeating the same request does not help. */
+const TIMED_REASONS: ReadonlySet<Reason> = new Set(['refund_not_found', 'x402_not_offered']);
 
 function describeRefusal(
   status: number,
@@ -88,7 +92,7 @@ function describeRefusal(
   challenge: JsonSchema,
   example: JsonSchema,
 ): JsonSchema {
-  const isTimed = reasons.some((reason) => TIMED.has(reason) || ERRORS[reason].retry.startsWith('same_'));
+  const isTimed = reasons.some((reason) => TIMED_REASONS.has(reason) || ERRORS[reason].retry.startsWith('same_'));
   const headers = {
     ...REQUEST_ID,
     ...(status === 402 ? { 'PAYMENT-REQUIRED': header('PaymentRequired') } : {}),

@@ -2,7 +2,6 @@ import type { CityEndpointName } from './city.ts';
 import type { OperationText } from './openapi.ts';
 import { RESERVATION_MINUTES, STAGE_MINUTES } from './vocabulary.ts';
 
-/** Tags of the city's OpenAPI document. */
 export const CITY_TAGS = {
   Residents: 'Residents of the city, and the merchants they are linked to.',
   Things: 'Things that residents own. Each is unique and has one owner.',

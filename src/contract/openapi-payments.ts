@@ -1,6 +1,6 @@
 import { AUTHORIZATION_TYPES } from './authorization-types.ts';
 import { checksummed } from './chain-values.ts';
-import { type EndpointShape, takesSlip, takesToken } from './endpoint.ts';
+import { acceptsDeliveryToken, acceptsRecoverySlip, type EndpointShape } from './endpoint.ts';
 import type { JsonSchema } from './json-schemas.ts';
 import type { Network } from './networks.ts';
 import {
@@ -24,7 +24,7 @@ const one = (value: string | number): JsonSchema => ({
   const: value,
 });
 const ref = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });
-/** An object whose fields are all required except those in `absent`. */
+/** Builds a schema of an object whose fields are all required except those in `absent`. */
 const record = (description: string, properties: Record<string, JsonSchema>, absent: string[] = []): JsonSchema => ({
   type: 'object',
   description,
@@ -121,7 +121,7 @@ export const X402_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   }),
 };
 
-/** Base64 of JSON, the form of x402 headers. */
+/** Base64 of JSON, as used in x402 headers. */
 const encoded = (schema: string): JsonSchema => ({
   type: 'string',
   maxLength: HEADER_LIMIT_BYTES,
@@ -158,8 +158,8 @@ const SLIP: JsonSchema = {
 export function paymentParameters(endpoint: EndpointShape): JsonSchema[] {
   return [
     ...(endpoint.payment ? PROOFS : []),
-    ...(takesToken(endpoint) ? [TOKEN] : []),
-    ...(takesSlip(endpoint) ? [SLIP] : []),
+    ...(acceptsDeliveryToken(endpoint) ? [TOKEN] : []),
+    ...(acceptsRecoverySlip(endpoint) ? [SLIP] : []),
   ];
 }
 
@@ -178,7 +178,7 @@ export const PAYMENT_HEADERS: Readonly<Record<string, JsonSchema>> = {
 
 const USDC = { type: 'number', description: 'with insufficient_funds, in USDC' };
 
-/** Extra fields of a 402. They are absent if there is nothing to sign. */
+/** Additional fields of a 402. Absent if there is nothing to sign. */
 const CHALLENGE_FIELDS: Readonly<Record<string, JsonSchema>> = {
   x402Version: one(1),
   accepts: { type: 'array', description: 'transfers that you may sign', items: ref('X402RequirementsV1') },
@@ -197,7 +197,7 @@ const CHALLENGE_FIELDS: Readonly<Record<string, JsonSchema>> = {
   },
 };
 
-/** More fields of a 402 on endpoints that sell goods. */
+/** Additional fields of a 402 from endpoints that sell goods. */
 const PURCHASE_FIELDS: Readonly<Record<string, JsonSchema>> = {
   delivery_token_prefix: text('without a key: prefix of a delivery token that you make yourself'),
   collect: record(
@@ -214,10 +214,10 @@ const PURCHASE_FIELDS: Readonly<Record<string, JsonSchema>> = {
 };
 
 export function challengeFields(endpoint: Pick<EndpointShape, 'errors'>): JsonSchema {
-  return { ...CHALLENGE_FIELDS, ...(takesToken(endpoint) ? PURCHASE_FIELDS : {}) };
+  return { ...CHALLENGE_FIELDS, ...(acceptsDeliveryToken(endpoint) ? PURCHASE_FIELDS : {}) };
 }
 
-/** The extension `x-openaisle-signing`: tells programs what a wallet signs and how. */
+/** Builds the extension `x-openaisle-signing`, which tells programs what a wallet signs and how. */
 export function signingOn(network: Network): JsonSchema {
   return {
     payment: {
@@ -264,7 +264,7 @@ export function signingOn(network: Network): JsonSchema {
   };
 }
 
-/** How to sign in prose, for the tags about payments. */
+/** Explains signing in prose, for the tags about payments. */
 export const HOW_TO_SIGN = [
   'To pay by x402, send the request without a proof and read the 402. Sign the typed data `TransferWithAuthorization` of the USDC contract',
   '(`x-openaisle-signing.payment` has domain and types): `to` is `payTo`, `value` the requested amount, `validBefore` now plus',

@@ -30,7 +30,7 @@ const LISTING = 'a listing';
 export const MARKET_TEXTS: Readonly<Record<EndpointName, MarketText>> = {
   ...readTexts(),
   ...tradeTexts(),
-  ...voiceTexts(),
+  ...feedbackTexts(),
   ...identityTexts(),
   ...worldTexts(),
 };
@@ -133,7 +133,7 @@ function tradeTexts() {
   } as const satisfies Record<string, MarketText>;
 }
 
-function voiceTexts() {
+function feedbackTexts() {
   return {
     postComment: { tag: 'Voices', says: 'It is public. parent_id makes it a reply to a comment on the same listing.' },
     voteListing: {

@@ -24,7 +24,7 @@ function at(value: unknown, ...path: (string | number)[]): unknown {
   );
 }
 
-/** Fields of a body without a description, by operation and name. */
+/** Lists fields of a body that have no description, by operation and name. */
 function bareFields(schema: unknown, place: string): string[] {
   const { properties = {}, oneOf = [], anyOf = [] } = (schema ?? {}) as Record<string, object | undefined>;
   const inside = [oneOf, anyOf].flatMap((forms) => Object.values(forms));

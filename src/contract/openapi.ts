@@ -4,16 +4,15 @@ import { createSchemaPool, type JsonSchema, type SchemaPool } from './json-schem
 import type { Network } from './networks.ts';
 import { ANSWER_HEADERS, describeResponses, type Examples, problemSchema } from './openapi-answers.ts';
 import { PAYMENT_HEADERS, paymentParameters, signingOn, X402_SCHEMAS } from './openapi-payments.ts';
-import { withWords } from './tool-arguments.ts';
+import { withDescriptions } from './tool-arguments.ts';
 import { API_VERSION, BODY_LIMIT_BYTES } from './vocabulary.ts';
 
 /** Describes an operation beyond its summary. */
 export interface OperationText {
-  /** One of the tags of the document. */
   tag: string;
-  /** Plain sentences: when to call it, what to know first. The allowed callers are added. */
+  /** Description: when to call it and what to know first. The document adds who may call it. */
   says: string;
-  /** Names the owner of the id in the path if the parameter's name does not: `a listing`. */
+  /** Names what the id in the path identifies, such as `a listing`, if the parameter's name does not say so. */
   id?: string;
 }
 
@@ -25,7 +24,7 @@ export interface OperationExample {
 
 export interface OpenApiOptions<Name extends string = string> {
   endpoints: Readonly<Record<Name, EndpointShape>>;
-  /** By endpoint name. */
+  /** Descriptions by endpoint name. */
   texts: Readonly<Record<Name, OperationText>>;
   /** Descriptions of the tags, in display order. */
   tags: Readonly<Record<string, string>>;
@@ -34,9 +33,9 @@ export interface OpenApiOptions<Name extends string = string> {
   description: string;
   /** Address of this instance. */
   serverUrl: string;
-  /** The form of a key, and how to get one. */
+  /** Describes what a key looks like and how to get one. */
   key: string;
-  /** Used for payments. */
+  /** Network of the payments. */
   network: Network;
 }
 
@@ -83,8 +82,8 @@ export function describeOpenApi<Name extends string>(options: OpenApiOptions<Nam
 }
 
 /**
- * Returns OpenAPI paths for routes. Routes that differ only in a parameter's name are one path there, so their parameter is called id.
- * `names` maps each parameter of the route to its name in the path.
+ * Returns the OpenAPI path for a route. Routes that differ only in a parameter's name share one path, whose parameter is called id. `names`
+ * maps each parameter of the route to its name in that path.
  */
 function pathsOf(routes: readonly string[]): (route: string) => { path: string; names: Map<string, string> } {
   const formOf = (route: string): string => route.replaceAll(/:[a-z_]+/g, ':');
@@ -119,7 +118,7 @@ const CALLERS: Readonly<Record<Auth, string>> = {
 interface About {
   text: OperationText;
   example: OperationExample | undefined;
-  /** Names of path parameters. */
+  /** Maps path parameters of the route to their names in the document. */
   names: ReadonlyMap<string, string>;
 }
 
@@ -147,7 +146,7 @@ function describeEndpoint(endpoint: EndpointShape, { text, example, names }: Abo
           requestBody: {
             description: `At most ${(endpoint.body_limit ?? BODY_LIMIT_BYTES).toLocaleString('en-US')} bytes.`,
             required: endpoint.body_optional !== true,
-            content: { 'application/json': { schema: withWords(endpoint.name, pool.sent(body)), ...request } },
+            content: { 'application/json': { schema: withDescriptions(endpoint.name, pool.sent(body)), ...request } },
           },
         }
       : {}),
@@ -162,7 +161,7 @@ function parametersOf(
   pool: SchemaPool,
 ): JsonSchema[] {
   if (!schema) return [];
-  const { properties, required } = withWords(endpoint, pool.sent(schema)) as {
+  const { properties, required } = withDescriptions(endpoint, pool.sent(schema)) as {
     properties?: Record<string, JsonSchema>;
     required?: string[];
   };

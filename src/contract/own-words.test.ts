@@ -12,7 +12,7 @@ test('a plain string does not compile inside own words or in place of them', () 
   expect(own`Transaction ${hash}`).toContain(hash);
   // @ts-expect-error An untagged template may say anything.
   expect(joined([`Transaction ${foreign}`])).toContain(foreign);
-  // @ts-expect-error A string is no name from a list.
+  // @ts-expect-error A string is not a name from a list.
   expect(named(foreign)).toBe(foreign);
   expect(own`${own`Listing`} ${7} of ${named('base')}`).toBe('Listing 7 of base');
 });

@@ -3,15 +3,15 @@ import { HANDLE_PATTERN } from './answer-forms.ts';
 declare const ours: unique symbol;
 
 /**
- * Text written by this program: literals of its source, numbers, and values of a form that cannot hold a sentence. A plain string is not
- * assignable, so the compiler refuses text of a market, city, chain or file where a reader would take it for ours.
+ * Text written by this program: source literals, numbers, and values whose form cannot hold a sentence. A plain string is not assignable,
+ * so the compiler rejects text of a market, city, chain or file wherever a reader would take it for ours.
  */
 export type OwnWords = string & { readonly [ours]: true };
 
-/** Values allowed inside own words. */
+/** Values allowed inside `own`. */
 export type Wordless = OwnWords | number | bigint;
 
-/** Template tag for own words: own`Nothing was paid to ${formed('address', payee)}.` */
+/** Template tag: own`Nothing was paid to ${formed('address', payee)}.` */
 export function own(parts: TemplateStringsArray, ...values: readonly Wordless[]): OwnWords {
   return String.raw({ raw: parts }, ...values) as OwnWords;
 }
@@ -30,12 +30,12 @@ const FORMS = {
   time: /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?Z$/,
 } as const satisfies Record<string, RegExp>;
 
-/** Returns the text if it has that form; otherwise a note without any of its words. */
+/** Returns the text if it has that form, otherwise a note that contains none of it. */
 export function formed(form: keyof typeof FORMS, text: string): OwnWords {
   return FORMS[form].test(text) ? (text as OwnWords) : own`(no ${named(form)})`;
 }
 
-// Accepts literal types only: Record<string, 1> accepts an empty object, and a record over literals does not.
+// Accepts literal types only. Record<string, 1> accepts an empty object, but a record over literals does not.
 type Literal<T extends string> = T extends OwnWords ? T : Record<never, never> extends Record<T, 1> ? never : T;
 
 /** Returns a name from a list in the source. The compiler accepts literal types only. */
@@ -43,7 +43,7 @@ export function named<T extends string>(name: T & Literal<T>): OwnWords {
   return name as string as OwnWords;
 }
 
-/** Trusts a text that the owner of this machine typed or set: an argument, variable, file, folder or address. */
+/** Trusts a text that the owner of this machine typed or configured: an argument, variable, file, folder or address. */
 export function ofOwner(text: string): OwnWords {
   return text as OwnWords;
 }

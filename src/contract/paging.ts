@@ -11,17 +11,16 @@ function sizeUpTo(max: number) {
 
 const sizeForm = (max: number) => ({ type: 'integer', minimum: 1, maximum: max });
 
-/** An id in a URL. */
 function idText() {
   return describedAs(wholeText.transform(BigInt), { type: 'integer', minimum: 1 });
 }
 
-/** A page size from 1 to max, the default. Others are refused, never clamped. */
+/** A page size from 1 to max, which is also the default. Other values are refused, not clamped. */
 export function pageSize(max: number) {
   return describedAs(sizeUpTo(max).default(max), { ...sizeForm(max), default: max });
 }
 
-/** A page size without a default, for endpoints where omitting it means something else. */
+/** A page size without a default, for endpoints on which omitting it has another meaning. */
 export function optionalPageSize(max: number) {
   return sizeUpTo(max).optional();
 }
@@ -29,16 +28,14 @@ export function optionalPageSize(max: number) {
 /** A cursor that is the id of a row. */
 export const idCursor = idText().optional();
 
-/** An id in a path. */
 export const idParam = z.strictObject({ id: idText() });
 
-/** An id in a body: a JSON number. */
+/** An id in a body, as a JSON number. */
 export const idIn = z.int().positive().transform(BigInt);
 
 export const idOut = z.int().positive();
 export const timeOut = z.iso.datetime({ precision: 3 });
 
-/** Counts in every page. */
 export const pageCounts = {
   total: z.int().nonnegative(),
   returned: z.int().nonnegative(),

@@ -6,10 +6,10 @@ import { usdcOut } from './money.ts';
 import { idCursor, idOut, pageSize, timeOut } from './paging.ts';
 import { PAGE_SIZES, PAYMENT_PURPOSES, PAYMENT_WAY_NAMES } from './vocabulary.ts';
 
-/** 128 random bits. */
+/** 128 random bits in hex. */
 export const intentId = z.string().regex(/^[0-9a-f]{32}$/, 'must be 32 lower-case hex digits');
 
-/** Checks only the form; the signature itself is verified with the challenge. A contract wallet's may be long. */
+/** Checks only the format; the signature itself is verified with the challenge. A contract wallet's signature may be long. */
 export const signatureIn = z.string().regex(/^0x(?:[0-9a-fA-F]{2}){1,4096}$/, 'must be 0x and 2 to 8192 hex digits');
 
 /** Proves that a transfer was made for an intent, and by whom. */
@@ -33,7 +33,7 @@ export const CLAIM_ERRORS = [
   'payment_preserved',
 ] as const;
 
-/** Opaque. The payer keeps it, and sends it in X-Recovery-Slip if the market has lost the payment. */
+/** Opaque text. The payer keeps it and sends it in X-Recovery-Slip if the market has lost the payment. */
 export const recoverySlip = z
   .string()
   .describe(
@@ -67,7 +67,7 @@ export const X402_ERRORS = [
   'two_proofs',
 ] as const;
 
-/** A field of every body that opens a payment. */
+/** Field of every body that opens a payment. */
 export const payAnewIn = z
   .boolean()
   .optional()

@@ -1,16 +1,16 @@
 import { z } from 'zod';
 
 /** Invisible characters: controls, spaces, fillers, and blanks of braille, music and hieroglyphs. */
-const UNSEEN_CLASS = String.raw`\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800\ufffc\u{1d159}\u{13441}\u{13442}`;
-export const UNSEEN = new RegExp(`[${UNSEEN_CLASS}]`, 'gu');
-const NOTHING = new RegExp(String.raw`^[${UNSEEN_CLASS}\s\p{M}]*$`, 'u');
+const INVISIBLE_CLASS = String.raw`\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800\ufffc\u{1d159}\u{13441}\u{13442}`;
+export const INVISIBLE = new RegExp(`[${INVISIBLE_CLASS}]`, 'gu');
+const NOTHING = new RegExp(String.raw`^[${INVISIBLE_CLASS}\s\p{M}]*$`, 'u');
 
 /** Whether a text is invisible. Combining marks alone count as invisible. */
-export function showsNothing(text: string): boolean {
+export function isInvisible(text: string): boolean {
   return NOTHING.test(text);
 }
 
-/** A warning beside a text that mixes look-alike letters. */
+/** Warning shown beside a text that mixes look-alike letters. */
 export const LOOK_ALIKE_NOTE = 'letters of two scripts that look alike';
 export const lookAlikeNote = z
   .string()

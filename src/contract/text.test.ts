@@ -3,7 +3,7 @@ import { processorMs } from '../../test/support/processor-time.ts';
 import { boundedText, cutPiles, MOST_MARKS, publicText } from './text.ts';
 
 const TITLE = { min: 3, max: 120 };
-/** Alternates marks of two classes: the worst case for normalization. */
+/** Alternates marks of two classes, which is the worst case for normalization. */
 const marks = (count: number): string => '\u0301\u0316'.repeat(count / 2);
 const fault = (given: string, bounds = TITLE): string => {
   const outcome = boundedText(given, bounds);

@@ -1,10 +1,10 @@
 import type { JsonSchema } from './json-schemas.ts';
 
 /**
- * Describes request fields whose schema has no description, by name, or by endpoint and name where the meaning differs. A nested field is
+ * Describes request fields whose schema has no description, by name, or by endpoint and name if the meaning differs. A nested field is
  * named by its parent and its name. Tools and the OpenAPI document show the same texts.
  */
-export const ARGUMENT_WORDS: Readonly<Record<string, string>> = {
+export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   id: 'id of the listing',
   listing_id: 'id of the listing',
   'cancelWorldDraft.id': 'id of the draft',
@@ -78,7 +78,7 @@ export const ARGUMENT_WORDS: Readonly<Record<string, string>> = {
   pinned: 'false: unpin',
   comment_id: 'id of the comment',
   appeal_id: 'id of the appeal',
-  // Identity endpoints, which no tool calls.
+  // Arguments of identity endpoints, which no tool calls.
   action: 'the step',
   'register.handle': 'handle of the new store',
   'registerResident.handle': 'handle of the new resident',
@@ -87,7 +87,7 @@ export const ARGUMENT_WORDS: Readonly<Record<string, string>> = {
   human_approved: 'a person has agreed',
   session: 'from the answer to the first step',
   csrf: 'from the answer to the first step',
-  // In the city.
+  // Arguments of city endpoints.
   market_handle: 'handle of the merchant on the market; null removes the link',
   name: 'public name of the thing, 3 to 80 characters',
   to: 'handle of the new owner',
@@ -97,21 +97,21 @@ export const ARGUMENT_WORDS: Readonly<Record<string, string>> = {
 };
 
 /** Finds the description of a field. Clients show it to a model unchanged. */
-export function wordsOf(endpoint: string, ...path: readonly string[]): string | undefined {
+export function descriptionOf(endpoint: string, ...path: readonly string[]): string | undefined {
   const name = path.join('.');
-  return ARGUMENT_WORDS[`${endpoint}.${name}`] ?? ARGUMENT_WORDS[name] ?? ARGUMENT_WORDS[path.at(-1) ?? ''];
+  return DESCRIPTIONS[`${endpoint}.${name}`] ?? DESCRIPTIONS[name] ?? DESCRIPTIONS[path.at(-1) ?? ''];
 }
 
 /** Adds descriptions to the fields of a schema, at every depth. */
-export function withWords(endpoint: string, schema: JsonSchema, path: readonly string[] = []): JsonSchema {
-  const describeForm = (form: unknown): JsonSchema => withWords(endpoint, form as JsonSchema, path);
+export function withDescriptions(endpoint: string, schema: JsonSchema, path: readonly string[] = []): JsonSchema {
+  const describeForm = (form: unknown): JsonSchema => withDescriptions(endpoint, form as JsonSchema, path);
   const forms = ['anyOf', 'oneOf']
     .filter((keyword) => Array.isArray(schema[keyword]))
     .map((keyword) => [keyword, (schema[keyword] as unknown[]).map(describeForm)]);
   const { properties } = schema as { properties?: Record<string, JsonSchema> };
   const described = Object.entries(properties ?? {}).map(([name, field]) => {
-    const description = field['description'] ?? wordsOf(endpoint, ...path, name);
-    const inside = withWords(endpoint, field, [...path, name]);
+    const description = field['description'] ?? descriptionOf(endpoint, ...path, name);
+    const inside = withDescriptions(endpoint, field, [...path, name]);
     return [name, description === undefined ? inside : { ...inside, description }];
   });
   return {

@@ -11,48 +11,48 @@ export interface ToolHints {
   openWorldHint: boolean;
 }
 
-/** Callers: everybody; a merchant, to read its own data; a merchant, to change something; merchant 1. */
+/** `public`: for everybody. `own`: reads a merchant's own data. `act`: changes something as a merchant. `maintainer`: for merchant 1 only. */
 export type ToolKind = 'public' | 'own' | 'act' | 'maintainer';
 
-/** An endpoint behind a tool. If a tool has several, each names its path parameter differently. */
+/** An endpoint behind a tool. If a tool has several, their path parameters have different names. */
 export interface ToolForm {
   endpoint: EndpointName;
-  /** The tool's name for the endpoint's `id`, if that is not a listing's. */
+  /** The tool's argument for the endpoint's `id` if that does not identify a listing. */
   id?: string;
 }
 
 export interface Tool {
   name: string;
   title: string;
-  /** Says what it does, when to use it and what to know first. */
+  /** Explains what the tool does, when to use it and what to know first. */
   description: string;
   kind: ToolKind;
   hints: ToolHints;
-  /** Its endpoints. The front door is a page and has none. */
+  /** The endpoints behind the tool. The front door is a page and has none. */
   asks: readonly [ToolForm, ...ToolForm[]] | 'front_door';
-  /** Values of omitted arguments: page sizes that fit into a context window. */
+  /** Defaults for omitted arguments, such as page sizes that fit into a context window. */
   defaults?: Readonly<Record<string, string | number>>;
 }
 
 const READ: ToolHints = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
-/** Adds something. Repeating the call adds nothing. */
+/** For tools that add something. Repeating the call adds nothing. */
 const ADD: ToolHints = { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false };
-/** Replaces or ends something, or cannot be undone. */
+/** For tools that replace or end something, or whose effect cannot be undone. */
 const CHANGE: ToolHints = { ...ADD, destructiveHint: true };
 const OF_MAINTAINER = { kind: 'maintainer', hints: CHANGE } as const;
-const OPEN = { openWorldHint: true };
-const AGAIN = { idempotentHint: false };
+const OPEN_WORLD = { openWorldHint: true };
+const NOT_IDEMPOTENT = { idempotentHint: false };
 const OUTLINE = { fields: 'outline' } as const;
 const PAGE = { limit: TOOL_PAGE_SIZE } as const;
 
-/** Every tool, in the order of the list. No tool makes, replaces, recovers or shows a key. */
+/** All tools in display order. No tool makes, replaces, recovers or shows a key. */
 export const TOOLS: readonly Tool[] = [
   {
     name: 'front_door',
     title: 'Front door',
     description: 'Start here: what this market is, its rules in short, its tools and recent activity.',
     kind: 'public',
-    hints: { ...READ, ...OPEN },
+    hints: { ...READ, ...OPEN_WORLD },
     asks: 'front_door',
   },
   {
@@ -70,7 +70,7 @@ export const TOOLS: readonly Tool[] = [
     description:
       'Search, filter and sort live listings. next_cursor gives the next page; read_listing gives everything about one listing.',
     kind: 'public',
-    hints: { ...READ, ...OPEN },
+    hints: { ...READ, ...OPEN_WORLD },
     asks: [{ endpoint: 'browseShelves' }],
     defaults: { ...PAGE, ...OUTLINE },
   },
@@ -79,7 +79,7 @@ export const TOOLS: readonly Tool[] = [
     title: 'Visit a store',
     description: 'One merchant’s record and live listings.',
     kind: 'public',
-    hints: { ...READ, ...OPEN },
+    hints: { ...READ, ...OPEN_WORLD },
     asks: [{ endpoint: 'getStore' }],
     defaults: { ...PAGE, ...OUTLINE },
   },
@@ -88,7 +88,7 @@ export const TOOLS: readonly Tool[] = [
     title: 'Read a listing',
     description: 'One listing with price, seller wallet, evidence and comments. To get the goods, use buy.',
     kind: 'public',
-    hints: { ...READ, ...OPEN },
+    hints: { ...READ, ...OPEN_WORLD },
     asks: [{ endpoint: 'getListing' }],
     defaults: { comments_limit: TOOL_PAGE_SIZE },
   },
@@ -97,7 +97,7 @@ export const TOOLS: readonly Tool[] = [
     title: 'Read the public log',
     description: 'The public log, newest first: listings, sales, moderation. It only grows.',
     kind: 'public',
-    hints: { ...READ, ...OPEN },
+    hints: { ...READ, ...OPEN_WORLD },
     asks: [{ endpoint: 'listEvents' }],
     defaults: PAGE,
   },
@@ -106,7 +106,7 @@ export const TOOLS: readonly Tool[] = [
     title: 'List merchants',
     description: 'All merchants with a store here, oldest first.',
     kind: 'public',
-    hints: { ...READ, ...OPEN },
+    hints: { ...READ, ...OPEN_WORLD },
     asks: [{ endpoint: 'listMerchants' }],
     defaults: PAGE,
   },
@@ -115,7 +115,7 @@ export const TOOLS: readonly Tool[] = [
     title: 'Treasury',
     description: 'Listing fees received, with their transactions, and the balance on the chain.',
     kind: 'public',
-    hints: { ...READ, ...OPEN },
+    hints: { ...READ, ...OPEN_WORLD },
     asks: [{ endpoint: 'getTreasury' }],
     defaults: PAGE,
   },
@@ -124,7 +124,7 @@ export const TOOLS: readonly Tool[] = [
     title: 'Shop window',
     description: 'The newest events, listings and merchants in one answer, of the same moment.',
     kind: 'public',
-    hints: { ...READ, ...OPEN },
+    hints: { ...READ, ...OPEN_WORLD },
     asks: [{ endpoint: 'getWindow' }],
     defaults: { listings_limit: TOOL_PAGE_SIZE, events_limit: 5, merchants_limit: 3, ...OUTLINE },
   },
@@ -142,7 +142,7 @@ export const TOOLS: readonly Tool[] = [
     description:
       'Public state of a payment, by exactly one of tx_hash, intent_id, or payer with nonce. Check it before you consider paying again.',
     kind: 'public',
-    hints: { ...READ, ...OPEN },
+    hints: { ...READ, ...OPEN_WORLD },
     asks: [{ endpoint: 'getPayment' }],
   },
   {
@@ -150,7 +150,7 @@ export const TOOLS: readonly Tool[] = [
     title: 'Status of a city sale',
     description: 'A draft or checkout of a thing for sale. Give exactly one of draft_id and checkout_id.',
     kind: 'public',
-    hints: { ...READ, ...OPEN },
+    hints: { ...READ, ...OPEN_WORLD },
     asks: [
       { endpoint: 'getWorldDraft', id: 'draft_id' },
       { endpoint: 'getWorldCheckout', id: 'checkout_id' },
@@ -162,7 +162,7 @@ export const TOOLS: readonly Tool[] = [
     description:
       'Your own record: listings, sales, purchases, replies, credits, reviews and quotas. A hosted client has to call this first.',
     kind: 'own',
-    hints: { ...READ, ...OPEN },
+    hints: { ...READ, ...OPEN_WORLD },
     asks: [{ endpoint: 'getMe' }],
     defaults: { listings_limit: TOOL_PAGE_SIZE, sales_limit: 3, purchases_limit: 3, replies_limit: 3, ...OUTLINE },
   },
@@ -171,7 +171,7 @@ export const TOOLS: readonly Tool[] = [
     title: 'My purchases',
     description: 'Your purchases with the goods, two at a time, newest first.',
     kind: 'own',
-    hints: { ...READ, ...OPEN },
+    hints: { ...READ, ...OPEN_WORLD },
     asks: [{ endpoint: 'listPurchases' }],
   },
   {
@@ -179,7 +179,7 @@ export const TOOLS: readonly Tool[] = [
     title: 'List goods',
     description: `Put goods up for sale for ${LISTING_FEE_TEXT}, paid to the treasury. The first call answers with what to sign; the same call with the x402 proof in _meta["x402/payment"] lists the goods. dry_run only checks, for free. The same arguments never list or charge twice.`,
     kind: 'act',
-    hints: { ...ADD, ...OPEN },
+    hints: { ...ADD, ...OPEN_WORLD },
     asks: [{ endpoint: 'createListing' }],
   },
   {
@@ -212,7 +212,7 @@ export const TOOLS: readonly Tool[] = [
     description:
       'Pay the seller in USDC and get the goods. The first call answers with what to sign; the same call with the x402 proof in _meta["x402/payment"] pays. You get the goods once the transfer is final. While an answer says do_not_pay_again, repeat the same call and sign nothing new. collect only fetches goods that are paid for.',
     kind: 'act',
-    hints: { ...CHANGE, ...OPEN },
+    hints: { ...CHANGE, ...OPEN_WORLD },
     asks: [{ endpoint: 'buyListing' }],
   },
   {
@@ -221,7 +221,7 @@ export const TOOLS: readonly Tool[] = [
     description:
       'Pay by a plain transfer, with arguments alone. It opens an intent for ten minutes, with a challenge for the paying wallet to sign. Call it again with intent_id and payer_signature to check the signature before money moves. Then use claim_purchase.',
     kind: 'act',
-    hints: { ...ADD, ...OPEN },
+    hints: { ...ADD, ...OPEN_WORLD },
     asks: [{ endpoint: 'openPurchaseIntent' }],
   },
   {
@@ -230,7 +230,7 @@ export const TOOLS: readonly Tool[] = [
     description:
       'Claim goods with your transfer and the signed challenge of an intent. You get the goods once the transfer is final; repeat the same call while it is pending.',
     kind: 'act',
-    hints: { ...ADD, ...OPEN },
+    hints: { ...ADD, ...OPEN_WORLD },
     asks: [{ endpoint: 'claimPurchase' }],
   },
   {
@@ -239,7 +239,7 @@ export const TOOLS: readonly Tool[] = [
     description:
       'Pay the listing fee by a plain transfer, and name it as fee_payment in list_item. With intent_id and payer_signature it checks the signature first.',
     kind: 'act',
-    hints: { ...ADD, ...OPEN },
+    hints: { ...ADD, ...OPEN_WORLD },
     asks: [{ endpoint: 'openFeeIntent' }],
   },
   {
@@ -247,7 +247,7 @@ export const TOOLS: readonly Tool[] = [
     title: 'Decide on a payment',
     description: 'As payee, decide once on a payment that no rule covers: deliver, refunded or declined.',
     kind: 'act',
-    hints: { ...CHANGE, ...AGAIN, ...OPEN },
+    hints: { ...CHANGE, ...NOT_IDEMPOTENT, ...OPEN_WORLD },
     asks: [{ endpoint: 'reviewPayment' }],
   },
   {
@@ -287,7 +287,7 @@ export const TOOLS: readonly Tool[] = [
     title: 'Draft a thing for sale',
     description: 'First step of selling a thing of the city: describe it. Free; the draft expires after one hour.',
     kind: 'act',
-    hints: { ...ADD, ...AGAIN, ...OPEN },
+    hints: { ...ADD, ...NOT_IDEMPOTENT, ...OPEN_WORLD },
     asks: [{ endpoint: 'draftWorld' }],
   },
   {
@@ -295,7 +295,7 @@ export const TOOLS: readonly Tool[] = [
     title: 'List a thing of the city',
     description: 'Last step of selling a thing, after you made the offer in the city. Pay the fee as in list_item.',
     kind: 'act',
-    hints: { ...ADD, ...OPEN },
+    hints: { ...ADD, ...OPEN_WORLD },
     asks: [{ endpoint: 'listWorld' }],
   },
   {
@@ -311,7 +311,7 @@ export const TOOLS: readonly Tool[] = [
     title: 'Check a thing out',
     description: 'Let the named resident reserve the thing within ten minutes. This call itself reserves nothing.',
     kind: 'act',
-    hints: { ...ADD, ...OPEN },
+    hints: { ...ADD, ...OPEN_WORLD },
     asks: [{ endpoint: 'checkoutWorld' }],
   },
   {
@@ -319,7 +319,7 @@ export const TOOLS: readonly Tool[] = [
     title: 'Sync a sale of the city',
     description: 'Check the city and the chain, and record what is final. Repeat it instead of paying again.',
     kind: 'act',
-    hints: { ...ADD, ...OPEN },
+    hints: { ...ADD, ...OPEN_WORLD },
     asks: [{ endpoint: 'syncWorld' }],
   },
   {
@@ -328,7 +328,7 @@ export const TOOLS: readonly Tool[] = [
     description:
       'Say which resident of the city you are, or null for none. The link counts once the resident confirms it there.',
     kind: 'act',
-    hints: { ...CHANGE, ...OPEN },
+    hints: { ...CHANGE, ...OPEN_WORLD },
     asks: [{ endpoint: 'linkCity' }],
   },
   {
@@ -368,7 +368,7 @@ export const TOOLS: readonly Tool[] = [
   },
 ];
 
-/** Tools of older markets. They are not listed; a call is refused with the page where people do this now. */
+/** Tools of older markets. They are not listed; a call is refused and names the page on which people do this now. */
 export const RETIRED_TOOLS: Readonly<Record<string, string>> = {
   register: '/join',
   rotate: '/rotate',

@@ -27,7 +27,7 @@ const WRITTEN = new Set([
   'did_you_mean',
   'first_line',
 ]);
-/** Fields with these names that do not hold text of merchants. */
+/** Fields with one of these names that contain no text of merchants. */
 const EXCEPTIONS: Record<string, string> = {
   'OfficialFacts.statement': 'the market’s own',
   'Review.reason': 'a code of the market',
@@ -44,7 +44,7 @@ interface Field {
   said: boolean;
 }
 
-/** Every text field of an answer, and whether it is marked as untrusted. */
+/** Lists every text field of an answer, and whether it is marked as untrusted. */
 function fieldsOf(schema: unknown, place: string): Field[] {
   if (Array.isArray(schema)) return schema.flatMap((one) => fieldsOf(one, place));
   if (typeof schema !== 'object' || schema === null) return [];

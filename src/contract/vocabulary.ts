@@ -4,7 +4,7 @@ export * from './networks.ts';
 
 export const API_VERSION = '0.2.0';
 
-/** Aisles in display order: page title, contents, and hue of the marks in degrees; tint: strength of the hue. */
+/** Aisles in display order, with page title and contents. `hue` is the colour of the marks in degrees, `tint` its strength. */
 export const AISLE_WORDS = {
   skills: { name: 'Skills', holds: 'what an agent can learn to do', hue: 157 },
   prompts: { name: 'Prompts', holds: 'words that were tried', hue: 305 },
@@ -19,7 +19,7 @@ export const AISLE_WORDS = {
 export type Aisle = keyof typeof AISLE_WORDS;
 export const AISLES = Object.keys(AISLE_WORDS) as readonly Aisle[];
 
-/** Sort orders and their names on pages. `relevance` needs q, and is the default with it. Ties: newest first. */
+/** Sort orders with their names on pages. `relevance` needs q and is then the default. Ties are sorted newest first. */
 export const SORT_NAMES = {
   new: 'Newest',
   karma: 'Most votes',
@@ -73,7 +73,7 @@ export const SCOPE_KINDS: Readonly<Record<Scope, readonly EventKind[]>> = {
 export const PAYMENT_PURPOSES = ['purchase', 'listing_fee'] as const;
 export type PaymentPurpose = (typeof PAYMENT_PURPOSES)[number];
 
-/** Ways to pay, with their names in the list of fees. Each has a path in src/market/payments/paths. */
+/** Ways to pay, with their names in the list of fees. The code of each is in src/market/payments/paths. */
 export const PAYMENT_WAYS = {
   x402: 'by authorization (x402)',
   direct: 'by a transfer, claimed',
@@ -93,7 +93,7 @@ export const UNITS_PER_USDC = 1_000_000n;
 export const LISTING_FEE_UNITS = 1_000_000n;
 export const MAX_PRICE_UNITS = 10_000n * UNITS_PER_USDC;
 
-/** Default rates and sizes. OPENAISLE_LIMITS overrides them; an unknown name there prevents the start. */
+/** Default rates and sizes. OPENAISLE_LIMITS overrides them; the market does not start if it contains an unknown name. */
 export const DEFAULT_LIMITS = {
   registration_per_ip_hour: 3,
   registration_per_hour: 300,
@@ -105,11 +105,11 @@ export const DEFAULT_LIMITS = {
   pair_tries_per_ip_hour: 20,
   oauth_clients_per_ip_hour: 30,
   oauth_starts_per_ip_hour: 300,
-  // Factor on a network's limits that applies to all networks of one site (IPv4 /24, IPv6 /48) together.
+  // Factor by which the limits of all networks of one site (IPv4 /24, IPv6 /48) together exceed those of one network.
   networks_per_site: 10,
   intents_per_merchant_hour: 120,
   intents_per_ip_hour: 600,
-  // Opened payments that the facilitator does not verify. These and the following limits count per process.
+  // Payments opened but not verified by the facilitator. This and the following limits count per process.
   attempts_per_ip_hour: 60,
   attempts_per_merchant_hour: 120,
   attempts_per_hour: 1_200,
@@ -121,7 +121,7 @@ export const DEFAULT_LIMITS = {
   // CPU milliseconds for expensive reads.
   read_ms_per_ip_minute: 12_000,
   read_ms_per_minute: 48_000,
-  // Whole stores, requested without `limit`.
+  // Whole stores requested without `limit`.
   store_megabytes_per_ip_hour: 200,
   store_megabytes_per_hour: 5_000,
   event_streams_per_ip: 100,
@@ -157,55 +157,54 @@ export const PAGE_SIZES = {
 
 /** Length of the description's first line in an outline. */
 export const FIRST_LINE_CHARACTERS = 120;
-/** Default page size of tools. */
 export const TOOL_PAGE_SIZE = 10;
 
-/** For endpoints that take no artifact. */
+/** Limit for endpoints that take no artifact. */
 export const BODY_LIMIT_BYTES = 65_536;
-/** Fields and items in one body, and their deepest nesting. */
+/** Maximum number of fields and items in one body, and their maximum depth. */
 export const BODY_MEMBERS = 1_000;
 export const BODY_DEPTH = 32;
-/** Most entries in `errors` of one answer. */
+/** Maximum number of entries in `errors` of one answer. */
 export const MOST_ERRORS = 20;
 export const HEADER_LIMIT_BYTES = 16_000;
 export const FACILITATOR_ANSWER_LIMIT_BYTES = 65_536;
 export const FACILITATOR_DEADLINE_SECONDS = 8;
 export const MAX_TIMEOUT_SECONDS = 120;
-/** An authorization must be usable for at least the first time from now, and at most the second. */
+/** An authorization must stay valid for at least the first and at most the second of these times from now. */
 export const AUTHORIZATION_MIN_AHEAD_SECONDS = 20;
 export const AUTHORIZATION_MAX_AHEAD_SECONDS = 600;
 export const REQUEST_MEMORY_DAYS = 7;
 export const STAGE_MINUTES = 15;
-/** Time for the transfer of an intent. */
+/** Time for sending the transfer of an intent. */
 export const INTENT_MINUTES = 10;
-/** Time after that in which the intent can be claimed. Unclaimed intents are then deleted. */
+/** Time after the intent's end in which it can still be claimed. Unclaimed intents are then deleted. */
 export const INTENT_KEPT_DAYS = 30;
-/** After this time an undecided review ends as declined. */
+/** An undecided review ends as declined after this time. */
 export const REVIEW_DAYS = 30;
 /** Minimum age of the transfer before an unsigned claim goes into review. */
 export const UNPROVEN_AFTER_HOURS = 24;
-/** Most unsigned claims of one merchant in review. */
+/** Maximum number of unsigned claims in review per merchant. */
 export const MOST_UNPROVEN_CLAIMS = 3;
-/** An intent for a contract wallet adds 1 to this many units to the price, so that its transfer can be recognised. */
+/** An intent for a contract wallet adds 1 to this many units to the price, so that its transfer can be recognized. */
 export const MOST_EXACT_UNITS = 9_999;
 export const RECOVERY_CODE_COUNT = 8;
-/** Waiting time of codes that were made with the key alone. */
+/** Waiting time of recovery codes that were made with the key alone. */
 export const CODES_WAIT_HOURS = 72;
 export const PAIRING_MINUTES = 10;
 
 /** Time to pay the fee of a world draft. */
 export const DRAFT_MINUTES = 60;
-/** A checkout reserves nothing. */
+/** Lifetime of a checkout, which reserves nothing. */
 export const CHECKOUT_MINUTES = 10;
 export const RESERVATION_MINUTES = 5;
-/** How long the city keeps checking an unfinished payment on its own. */
+/** Time after which the city stops checking an unfinished payment on its own. */
 export const RECOVERY_HOURS = 2;
-/** After an unpaid reservation, the resident waits this long before reserving the same offer again. */
+/** Time a resident must wait after an unpaid reservation before reserving the same offer again. */
 export const RESERVATION_PAUSE_MINUTES = 30;
-/** Limits on reading the other site: bytes and seconds for a whole answer. */
+/** Limits on reading from the other site: bytes and seconds for a whole answer. */
 export const SITE_ANSWER_LIMIT_BYTES = 65_536;
 export const SITE_DEADLINE_SECONDS = 3;
 
-/** Identity endpoints. The operator may close each of them. */
+/** Identity endpoints, each of which the operator may close. */
 export const IDENTITY_ENDPOINTS = ['register', 'rotate', 'recovery', 'pair'] as const;
 export type IdentityEndpoint = (typeof IDENTITY_ENDPOINTS)[number];

@@ -1,15 +1,15 @@
 import { z } from 'zod';
 
 /**
- * Public forms of schemas whose check is code, such as a number that is text in a URL, or a length counted after normalization. Helpers
- * make the form and the check from the same limit.
+ * JSON Schemas shown for schemas that validate by code, such as a number sent as text in a URL, or a length counted after normalization.
+ * Helpers build the shown schema and the check from the same limit.
  */
 const forms = z.registry<WireForm>();
 
-/** Keywords of JSON Schema. */
+/** JSON Schema keywords. */
 export type WireForm = Readonly<Record<string, unknown>>;
 
-/** Makes documents show the schema as `form`. The check does not change. */
+/** Makes documents show the schema as `form`, without changing the check. */
 export function describedAs<S extends z.ZodType>(schema: S, form: WireForm): S {
   forms.add(schema, form as never);
   return schema;
@@ -21,7 +21,7 @@ export function wireFormOf(schema: z.core.$ZodType): WireForm | undefined {
   return form === undefined || Object.keys(form).length === 0 ? undefined : (form as WireForm);
 }
 
-/** `true` or `false` in a URL. */
+/** Schema of `true` or `false` in a URL. */
 export function flagText() {
   return describedAs(z.enum(['true', 'false']), { type: 'boolean' });
 }

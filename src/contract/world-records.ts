@@ -5,17 +5,14 @@ import { usdcOut } from './money.ts';
 import { idOut, timeOut } from './paging.ts';
 import { UNTRUSTED } from './text.ts';
 
-/**
- * Public records of a sale, which market and city read from each other. Each site treats them as hostile input: a record that does not
- * match counts as no answer.
- */
+/** Public records of a sale that market and city read from each other as hostile input: a malformed record counts as no answer. */
 
 const untrusted = z.string().max(16_000).describe(UNTRUSTED);
 const url = urlOut;
 const handle = handleOut;
 
-/** The other site's handle, for display in a refusal. A malformed one is replaced by `otherwise`, so none of its text is shown. */
-export const handleNamed = (otherwise: string) =>
+/** The other site's handle, for display in a refusal. Replaces a malformed handle by `otherwise`, so that none of its text is shown. */
+export const displayedHandle = (otherwise: string) =>
   z
     .string()
     .max(64)
@@ -44,7 +41,7 @@ export type CheckoutState = (typeof CHECKOUT_STATES)[number];
 export const WORLD_STATES = ['active', 'sold', 'canceled', 'stale'] as const;
 export type WorldState = (typeof WORLD_STATES)[number];
 
-/** A thing that a merchant wants to sell. The offer in the city has to match it. */
+/** A thing that a merchant wants to sell. The offer in the city must match it. */
 export const draftOut = z
   .object({
     id: idOut,
@@ -64,7 +61,7 @@ export const draftOut = z
   .meta({ id: 'WorldDraft' });
 export type DraftOut = z.output<typeof draftOut>;
 
-/** Lets a resident reserve the offer for the buying merchant within ten minutes. It reserves nothing itself. */
+/** Lets a resident reserve the offer for the buying merchant within ten minutes. The checkout itself reserves nothing. */
 export const checkoutOut = z
   .object({
     id: idOut,

@@ -10,8 +10,8 @@ import { WORLD_ACCOUNTS } from './chain/accounts.ts';
 import type { LocalWorld } from './world.ts';
 
 /**
- * Prepares a folder for `OPENAISLE_HOME` with a funded wallet and a merchant of this market, and returns it. Both belong to a guest, so
- * using them does not affect the story. Those of an earlier start are kept.
+ * Prepares a folder for `OPENAISLE_HOME` with a funded wallet and a merchant of this market, and returns its path. Both belong to a guest,
+ * so using them does not affect the story. Those of an earlier start are kept.
  */
 export async function makeAgentHome({ dataDir, marketUrl }: LocalWorld): Promise<string> {
   const home = join(dataDir, 'agent');
@@ -21,7 +21,7 @@ export async function makeAgentHome({ dataDir, marketUrl }: LocalWorld): Promise
     await makeFolderOf(wallet);
     await writePrivate(wallet, printWallet(key, address), 'new');
   }
-  // A merchant belongs to a market address: on other ports the guest joins again.
+  // A merchant belongs to a market address, so the guest joins again on other ports.
   if (!existsSync(join(home, folderNameOf(marketUrl)))) await joinAsGuest(home, marketUrl);
   return home;
 }

@@ -4,16 +4,16 @@ import { API_VERSION } from '../contract/vocabulary.ts';
 import { type Environment, systemEnvironment } from '../sdk/environment.ts';
 import { UnreadableAnswer } from '../sdk/errors.ts';
 
-/** Protocol revisions: the first begins with `initialize`; in the second each message stands alone. */
+/** Protocol revisions. The first begins with `initialize`; in the second, each message stands alone. */
 export const REVISIONS = ['2025-11-25', '2026-07-28'] as const;
 export type Revision = (typeof REVISIONS)[number];
 
 export interface ToolCall {
   name: string;
   arguments: Readonly<Record<string, unknown>>;
-  /** Sent as `_meta`, next to the arguments. */
+  /** Sent as `_meta` beside the arguments. */
   meta?: Readonly<Record<string, unknown>>;
-  /** Ask for progress; the market then delays its answer until it is done. */
+  /** True to ask for progress. The market then answers only once it is done. */
   follow?: boolean;
   signal?: AbortSignal | undefined;
 }
@@ -21,7 +21,7 @@ export interface ToolCall {
 export interface ToolAnswer {
   body: Readonly<Record<string, unknown>>;
   meta: Readonly<Record<string, unknown>>;
-  /** If true, the body is a problem, as in HTTP. */
+  /** True if the body is a problem, as in HTTP. */
   refused: boolean;
 }
 
@@ -34,7 +34,7 @@ export interface Watcher {
 export interface ConnectOptions {
   baseUrl: string;
   revision: Revision;
-  /** Key of a merchant, sent in Authorization only; without one the caller is anonymous. */
+  /** Key of a merchant, sent in Authorization only. Without it the caller is anonymous. */
   key?: string;
   environment?: Pick<Environment, 'fetch'>;
   watcher?: Watcher;
@@ -57,13 +57,13 @@ export async function connectTools(options: ConnectOptions): Promise<Tools> {
   );
   const transport = new StreamableHTTPClientTransport(new URL(`${baseUrl}/mcp`), {
     fetch: (url, init) => environment.fetch(String(url), init ?? {}),
-    // A redirect could carry the key to an address that the caller did not choose.
+    // A redirect could send the key to an address that the caller did not choose.
     requestInit: { redirect: 'error', ...(key === undefined ? {} : { headers: { authorization: `Bearer ${key}` } }) },
   });
   await client.connect(transport);
   const spoken = client.getNegotiatedProtocolVersion();
   if (spoken !== revision) throw new Error(`the market speaks ${spoken} instead of ${revision}`);
-  // From here on the library checks each result against the tool's schema.
+  // The library checks each result against the tool's schema from now on.
   const { tools } = await client.listTools();
   return {
     names: tools.map(({ name }) => name),
@@ -94,7 +94,7 @@ async function callTool(client: Client, call: ToolCall, { progress }: Watcher): 
     );
     return { body: objectOf(structuredContent), meta: _meta ?? {}, refused: isError === true };
   } catch (cause) {
-    // A lost answer says nothing about the payment in the request.
+    // A lost answer does not show whether the payment in the request was made.
     throw new UnreadableAnswer('no_answer', own`the tool ${ofSource(name)} gave no result`, { cause });
   }
 }

@@ -13,7 +13,7 @@ const INTERRUPTED_CODE = 130;
 const USAGE_CODE = 2;
 const PARENT_WATCH_MS = 500;
 
-/** Starts the world, runs the story and serves until stopped. Resolves with the exit code once nothing runs any more. */
+/** Starts the world, runs the story and serves until stopped. Resolves with the exit code when everything has stopped. */
 async function runDemo(args: DemoArguments, tell: Tell): Promise<number> {
   const { dataDir, finalityBlocks, firstPort, mcp } = args;
   const signal = abortOnSignal();
@@ -54,7 +54,7 @@ async function runDemo(args: DemoArguments, tell: Tell): Promise<number> {
   }
 }
 
-/** Aborts on Ctrl-C. Further presses change nothing: a half-finished stop would need repair at the next start. */
+/** Aborts on Ctrl-C. Further presses change nothing, because a half-finished stop would need repair at the next start. */
 function abortOnSignal(): AbortSignal {
   const controller = new AbortController();
   const interrupt = (): void => controller.abort(new Error('interrupted'));
@@ -63,7 +63,7 @@ function abortOnSignal(): AbortSignal {
   return controller.signal;
 }
 
-/** Resolves when the parent ends: a signal to npm ends npm and its shell, and is not passed on. */
+/** Resolves when the parent ends, because a signal to npm ends npm and its shell and is not forwarded. */
 async function parentEnd(): Promise<void> {
   const parent = process.ppid;
   while (process.ppid === parent) await systemClock.sleep(PARENT_WATCH_MS);

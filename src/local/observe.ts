@@ -18,7 +18,7 @@ export interface Observer {
   environment: Pick<Environment, 'fetch'>;
 }
 
-/** Passes a client's requests on and reports each with its status. Secrets are reported by the name of their header only. */
+/** Forwards a client's requests and reports each with its status. Reports a secret only by the name of its header. */
 export function observeRequests(tell: Tell, site: 'market' | 'city' = 'market'): Observer {
   const exchanges: Exchange[] = [];
   return {
@@ -32,10 +32,10 @@ export function observeRequests(tell: Tell, site: 'market' | 'city' = 'market'):
         const short = path.replace(/(0x[0-9a-f]{8})[0-9a-f]{50}/gi, '$1...');
         const label = site === 'city' ? `${short} (city)` : short;
         const headers = new Headers(init.headers);
-        const sent = sentWith(headers, init.body);
+        const sent = listSent(headers, init.body);
         const before = exchanges.at(-1);
-        const again = before?.method === method && before.path === path && isPending(before.status);
-        if (!again) tell({ kind: 'asking', method, path: label, sent });
+        const isRepeat = before?.method === method && before.path === path && isPending(before.status);
+        if (!isRepeat) tell({ kind: 'asking', method, path: label, sent });
         const response = await systemEnvironment.fetch(url, init);
         const text = await response.clone().text();
         const { status } = response;
@@ -43,8 +43,8 @@ export function observeRequests(tell: Tell, site: 'market' | 'city' = 'market'):
         const answered = response.headers;
         const exchange = { method, path, headers, status, text, body: readBody(text), answered, isCollecting };
         exchanges.push(exchange);
-        if (!again || status !== before.status)
-          tell({ kind: 'request', method, path: label, sent, status, word: wordOf(exchange) });
+        if (!isRepeat || status !== before.status)
+          tell({ kind: 'request', method, path: label, sent, status, word: describeOutcome(exchange) });
         if (isPending(status)) tell({ kind: 'waiting', text: waitingText(exchange) });
         return response;
       },
@@ -63,14 +63,14 @@ const SECRET_HEADERS = {
   'x-delivery-token': 'X-Delivery-Token',
 };
 
-function sentWith(headers: Headers, body: unknown): string[] {
+function listSent(headers: Headers, body: unknown): string[] {
   const names = Object.entries(SECRET_HEADERS).flatMap(([name, label]) => (headers.has(name) ? [label] : []));
   const fields = typeof body === 'string' ? readBody(body) : {};
   const action = ['action', 'collect'].flatMap((name) => (name in fields ? [`${name}: ${String(fields[name])}`] : []));
   return [...action, ...names];
 }
 
-function wordOf({ status, body }: Exchange): string {
+function describeOutcome({ status, body }: Exchange): string {
   if (typeof body['reason'] === 'string') return body['reason'];
   return status === 202 || status === 200 ? String(body['status'] ?? '') : '';
 }

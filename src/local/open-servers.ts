@@ -8,14 +8,14 @@ import type { LocalChain } from './chain/start-chain.ts';
 import { type ServerProcess, startServer } from './server-process.ts';
 
 const LIMITS = { registration_per_ip_hour: 1_000, registration_per_hour: 1_000, confirm_per_ip_hour: 1_000 };
-/** All programs come from one address. */
+/** Raised, because all programs come from one address. */
 const BUDGETS = { chain_reads_per_ip_minute: 6_000, chain_reads_per_minute: 20_000, read_ms_per_ip_minute: 30_000 };
-/** The gas costs nothing here. */
+/** Raised, because gas costs nothing here. */
 const FACILITATOR_LIMITS = { gas_loss_hour_units: 1_000_000_000, gas_loss_day_units: 1_000_000_000 };
-/** A hundredth of the default: gas on the local chain costs a hundred times the real price. */
+/** A hundredth of the default, because gas on the local chain costs a hundred times the real price. */
 const ETHER_USDC = 50;
 
-/** Makes the shared secret of market and facilitator: new at each start, and never on disk. */
+/** Creates the secret shared by market and facilitator: a new one at each start, never stored on disk. */
 export function makeFacilitatorAuth(): string {
   return `Bearer ${systemRandom.bytes(32).toString('base64url')}`;
 }
@@ -64,7 +64,7 @@ export function openMarket(
       OPENAISLE_DATA_DIR: join(dataDir, 'market'),
       OPENAISLE_RPC_URLS: chain.url,
       OPENAISLE_FINALITY_MIN_AGE_SECONDS: '0',
-      // No explorer has this chain.
+      // No explorer knows this chain.
       OPENAISLE_EXPLORER_URL: 'none',
       OPENAISLE_TREASURY: WORLD_ACCOUNTS.treasury.address,
       OPENAISLE_FACILITATOR_URL: facilitatorUrl,
@@ -78,7 +78,7 @@ export function openMarket(
   });
 }
 
-/** City and market read only each other's public data; neither has the other's keys. */
+/** City and market read only each other's public data, and neither has the other's keys. */
 export function openCity(
   dataDir: string,
   ports: Ports,
@@ -112,7 +112,7 @@ export function portsFrom(first: number): Ports {
   return { market: first, facilitator: first + 1, city: first + 2, chain: first + 3 };
 }
 
-/** Checks the ports first: a server reports a taken port late and less clearly. */
+/** Checks the ports first, because a server reports a taken port later and less clearly. */
 export async function checkPortsFree(ports: Ports): Promise<void> {
   for (const [name, port] of Object.entries(ports)) {
     if (await isPortFree(port)) continue;

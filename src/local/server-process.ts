@@ -19,22 +19,22 @@ export interface ServerOptions {
 export interface ServerProcess {
   name: string;
   pid: number;
-  /** Resolves when the process has ended, by `stop` or by itself. */
+  /** Resolves when the process has ended, by `stop` or on its own. */
   exited: Promise<void>;
   stop(): Promise<void>;
 }
 
 const LEASH = fileURLToPath(new URL('./leash.ts', import.meta.url));
 const READY_WITHIN_MS = 60_000;
-/** Longer than any server drains. */
+/** Longer than any server takes to drain. */
 const STOP_WITHIN_MS = 45_000;
 const POLL_MS = 25;
 const ASK_MS = 2_000;
 const SHOWN_LINES = 8;
-/** Variables not passed on: the user may have a real market configured. */
+/** Variables withheld from the server, because the user may have a real market configured. */
 const NOT_PASSED_ON = /^(?:OPENAISLE_|FACILITATOR_|CITY_|DATABASE_URL$|PG|NODE_OPTIONS$|VITEST)/;
 
-/** Starts a server as in production: a process of its own, configured by its environment. Resolves when it serves. */
+/** Starts a server as in production: in its own process, configured by its environment. Resolves when it serves. */
 export async function startServer(options: ServerOptions): Promise<ServerProcess> {
   const { name, main, env, logFile } = options;
   const log = openLog(logFile);
@@ -61,7 +61,7 @@ export function inheritedEnvironment(): Record<string, string> {
   return Object.fromEntries(kept.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
 }
 
-/** Opens a fresh log; the previous one is kept next to it. */
+/** Opens a new log file and keeps the previous one beside it. */
 function openLog(logFile: string): number {
   mkdirSync(dirname(logFile), { recursive: true });
   if (existsSync(logFile)) renameSync(logFile, `${logFile}.before`);

@@ -9,7 +9,7 @@ import type { ToolAnswer, Tools } from './connect-tools.ts';
 
 const MAX_ANSWER_BYTES = 16_777_216;
 
-/** An SDK client whose every call is a tool call, so that an agent checks, signs once and waits by the same code as over HTTP. */
+/** Creates an SDK client that makes every call by a tool, so that an agent checks, signs once and waits with the same code as over HTTP. */
 export function speakByTools(
   tools: Tools,
   { baseUrl, key, environment = {} }: { baseUrl: string; key?: string; environment?: Partial<Environment> },
@@ -21,14 +21,14 @@ export function speakByTools(
       (request: LooseGiven = {}) => callByTool({ tools, baseUrl, key, environment: full }, name, endpoint, request),
     ]),
   );
-  // The same methods as the client over HTTP.
+  // Has the same methods as the client over HTTP.
   return { ...methods, baseUrl, environment: full, clock: createServerClock(full) } as unknown as Client;
 }
 
 interface ToolConnection {
   tools: Tools;
   baseUrl: string;
-  /** The connection's key; undefined: none. */
+  /** The connection's key; undefined for none. */
   key: string | undefined;
   environment: Environment;
 }
@@ -40,7 +40,7 @@ async function callByTool(
   request: LooseGiven,
 ): Promise<LooseAnswer> {
   const tool = findTool(name);
-  if (tool === null) throw new TypeError(`no tool stands for ${name}`);
+  if (tool === null) throw new TypeError(`no tool calls ${name}`);
   const answer = await connection.tools.call({
     name: tool.tool,
     arguments: argumentsOf(tool.form, request),
@@ -53,7 +53,7 @@ async function callByTool(
   return readAnswer(endpoint, response, MAX_ANSWER_BYTES);
 }
 
-/** Fetches goods too large for a tool's result over HTTP: from this market only, whatever the link says, by the buyer's key or token. */
+/** Fetches goods too large for a tool's result over HTTP, with the buyer's key or token, and only from this market. */
 async function fetchGoods(
   { baseUrl, key, environment }: ToolConnection,
   request: LooseGiven,
@@ -84,7 +84,7 @@ function argumentsOf(form: ToolForm, { params = {}, query = {}, body = {} }: Loo
   return { ...(id === undefined ? {} : { [form.id ?? 'id']: id }), ...others, ...query, ...(body as object) };
 }
 
-/** Sends the proof as the object inside its header, and the token. */
+/** Puts the object inside the proof's header, and the token, into `_meta`. */
 function metaOf({ payment, deliveryToken }: LooseGiven): Record<string, unknown> {
   return {
     ...(payment === undefined
@@ -94,7 +94,7 @@ function metaOf({ payment, deliveryToken }: LooseGiven): Record<string, unknown>
   };
 }
 
-/** Turns a tool's result into the response of its route. */
+/** Converts a tool's result to the response of its endpoint. */
 function responseOf(endpoint: EndpointShape, { body, refused }: ToolAnswer): Response {
   const text = JSON.stringify(body);
   if (!refused) {
@@ -110,7 +110,7 @@ function responseOf(endpoint: EndpointShape, { body, refused }: ToolAnswer): Res
   });
 }
 
-/** A result has no status: take the one whose schema it fits. */
+/** Returns the status whose schema the body fits, because a tool's result has no status. */
 function successOf({ answers }: EndpointShape, body: unknown): number {
   const fitting = Object.entries(answers).find(([, schema]) => schema.safeParse(body).success);
   return Number(fitting?.[0] ?? 200);

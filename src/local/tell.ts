@@ -1,9 +1,9 @@
-/** An event of the demo. With --json each is one line of output. */
+/** An event of the demo. With --json each event is one line of output. */
 export type DemoEvent =
   | { kind: 'title'; text: string }
   | { kind: 'part'; name: string; url: string; detail: string; seconds: number }
   | { kind: 'step'; number: number; of: number; name: string; title: string }
-  /** A request without an answer yet; only a terminal shows it. */
+  /** A request without an answer yet. Only a terminal shows it. */
   | { kind: 'asking'; method: string; path: string; sent: string[] }
   | { kind: 'request'; method: string; path: string; sent: string[]; status: number; word: string }
   | { kind: 'waiting'; text: string }
@@ -18,7 +18,7 @@ export type Tell = (event: DemoEvent) => void;
 export interface TellOptions {
   stream: { write(text: string): unknown; isTTY?: boolean };
   json: boolean;
-  /** Null: colour on a terminal only. */
+  /** Null for colour on a terminal only. */
   colour: boolean | null;
 }
 
@@ -26,14 +26,14 @@ export function createTell({ stream, json, colour }: TellOptions): Tell {
   if (json) return (event) => event.kind !== 'asking' && void stream.write(`${JSON.stringify(event)}\n`);
   const terminal = stream.isTTY === true;
   const paint = (colour ?? terminal) ? inColour : withoutColour;
-  let unfinished = false;
+  let isUnfinished = false;
   return (event) => {
-    const passing = event.kind === 'asking' || event.kind === 'waiting';
+    const isTransient = event.kind === 'asking' || event.kind === 'waiting';
     if (event.kind === 'asking' && !terminal) return;
-    const line = lineOf(event, paint);
+    const line = formatLine(event, paint);
     // On a terminal the next line replaces a pending one.
-    stream.write(`${unfinished ? '\r\u001b[K' : ''}${line}${passing && terminal ? '' : '\n'}`);
-    unfinished = passing && terminal;
+    stream.write(`${isUnfinished ? '\r\u001b[K' : ''}${line}${isTransient && terminal ? '' : '\n'}`);
+    isUnfinished = isTransient && terminal;
   };
 }
 
@@ -47,7 +47,7 @@ const withoutColour: Paint = (_style, text) => text;
 const NAME_COLUMNS = 13;
 const REQUEST_COLUMNS = 62;
 
-function lineOf(event: DemoEvent, paint: Paint): string {
+function formatLine(event: DemoEvent, paint: Paint): string {
   switch (event.kind) {
     case 'title':
       return paint('bold', event.text);

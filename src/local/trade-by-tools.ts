@@ -20,7 +20,7 @@ export interface SellByToolsOptions {
   signal?: AbortSignal;
 }
 
-/** The selling agent: opens its store and lists goods, with a key that a person made at `/join`, since no tool makes one. */
+/** Runs the selling agent: opens its store and lists goods with a key that a person made at `/join`, because no tool makes one. */
 export async function sellByTools(options: SellByToolsOptions): Promise<{ handle: string; listed: ListedGoods }> {
   const { tools, line, ...rest } = options;
   const { client, listing } = rest;
@@ -49,8 +49,8 @@ interface BuyByToolsOptions {
 const officialFacts = z.looseObject({ network: z.string(), usdc_contract: z.string() });
 
 /**
- * The buying agent: finds goods, pays their seller, waits until the transfer is final, and collects. `buy` signs only for the listing's
- * price and wallet, and checks the goods against the listing's commitment.
+ * Runs the buying agent: finds goods, pays their seller, waits until the transfer is final, and collects. `buy` signs only for the
+ * listing's price and wallet, and checks the goods against the listing's commitment.
  */
 export async function buyByTools(options: BuyByToolsOptions): Promise<Delivery> {
   const { tools, words, ...rest } = options;
@@ -62,7 +62,7 @@ export async function buyByTools(options: BuyByToolsOptions): Promise<Delivery> 
     throw new TermsRefused('wrong_asset', own`the market names another token than USDC`);
   }
   const { body: shelf } = await client.browseShelves({ query: { q: words, limit: 10, fields: 'full' } });
-  // Things of the city are bought in other steps.
+  // Things of the city are bought in another way.
   const chosen = shelf.listings
     .filter((listing) => 'delivery_kind' in listing && listing.delivery_kind === 'artifact')
     .find(({ price_usdc: price }) => price <= maxPriceUsdc);

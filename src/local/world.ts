@@ -49,7 +49,7 @@ async function openChain(
   }
 }
 
-/** The treasury gets nothing: it holds fees only. */
+/** Funds all wallets except the treasury, which holds only fees. */
 async function fundWallets(chain: LocalChain): Promise<void> {
   const { treasury, facilitator, ...others } = WORLD_ACCOUNTS;
   const poor: Funding[] = [];
@@ -63,7 +63,7 @@ async function fundWallets(chain: LocalChain): Promise<void> {
 export interface WorldOptions {
   dataDir: string;
   ports: Ports;
-  /** Distance of the finalized head in blocks, one per second: an even number. */
+  /** Distance of the finalized head in blocks, one per second. Must be even. */
   finalityBlocks: number;
   signal: AbortSignal;
   onPart(part: { name: string; url: string; detail: string; seconds: number }): void;
@@ -78,11 +78,11 @@ export interface LocalWorld {
   pids: { market: number; facilitator: number; city: number };
   chain: LocalChain;
   finalityBlocks: number;
-  /** Path of the key and codes of a merchant of this world, mode 0600. */
+  /** Returns the path of a merchant's key and codes, mode 0600. */
   keyFile(handle: string): string;
-  /** Path of the key of a resident of its city, mode 0600. */
+  /** Returns the path of a resident's key, mode 0600. */
   residentFile(handle: string): string;
-  /** Resolves with the name of the first part that ended by itself. */
+  /** Resolves with the name of the first part that ends unexpectedly. */
   ended: Promise<string>;
   /** Stops the market first, so that it can finish its work, and the chain last. */
   stop(): Promise<void>;
@@ -146,7 +146,7 @@ export async function startWorld(options: WorldOptions): Promise<LocalWorld> {
     finalityBlocks,
     keyFile,
     residentFile: (handle) => join(dataDir, 'keys', 'city', `${handle}.json`),
-    ended: firstToEnd([facilitator, market, city], chain, stopping.signal),
+    ended: firstEndedPart([facilitator, market, city], chain, stopping.signal),
     stop: () => all.disposeAsync(),
   };
 }
@@ -160,7 +160,7 @@ function createPartTimer(options: WorldOptions): (name: string, url: string, det
   };
 }
 
-async function firstToEnd(
+async function firstEndedPart(
   servers: readonly ServerProcess[],
   chain: LocalChain,
   stopping: AbortSignal,
@@ -172,7 +172,7 @@ async function firstToEnd(
 async function chainEnd(chain: LocalChain, stopping: AbortSignal): Promise<string> {
   while (isAlive(chain.pid)) {
     await systemClock.sleep(WATCH_MS, stopping);
-    // Stopped on purpose: never resolve.
+    // Never resolve, because it was stopped on purpose.
     if (stopping.aborted) return new Promise(() => {});
   }
   return 'chain';
@@ -180,7 +180,7 @@ async function chainEnd(chain: LocalChain, stopping: AbortSignal): Promise<strin
 
 const COMMAND = fileURLToPath(new URL('../market/maintainer.ts', import.meta.url));
 
-/** Makes merchant 1 with the operator's command while the market runs, unless it exists. */
+/** Creates merchant 1 with the operator's command while the market runs, unless it exists. */
 async function makeMaintainer(options: {
   marketUrl: string;
   marketDataDir: string;

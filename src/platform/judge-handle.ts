@@ -11,7 +11,7 @@ interface Rivals {
 
 const NEXT_STEPS: Readonly<Record<HandleStep, string>> = {
   stage: 'Stage again with another handle.',
-  confirm: 'Confirm the same stage with another handle.',
+  confirm: 'Choose another handle and confirm again in the same session.',
 };
 
 /** Rejects a new handle that is reserved or looks like an existing one. The error names the rule. */

@@ -11,17 +11,17 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_RESPONSE_BYTES = 16_777_216;
 
 export interface ClientOptions {
-  /** Address of the market or city, for instance `https://market.example`. */
+  /** Address of the market or city, such as `https://market.example`. */
   baseUrl: string;
   /**
-   * The server's own address, if you reach it under another one, for instance through a tunnel. Signatures for it may name this address.
-   * Without it, nothing is signed for a server that calls itself anything but `baseUrl`.
+   * The server's own address, if you reach it under another one, for instance through a tunnel. Signatures may then name it. Without it,
+   * nothing is signed for a server that calls itself anything but `baseUrl`.
    */
   callsItself?: string;
   /** A merchant's or resident's key, issued by this server. Sent only to endpoints that need it. */
   key?: string;
   environment?: Partial<Environment>;
-  /** Timeout of one call, from its start to the last byte of the answer. */
+  /** Time limit for one call in milliseconds, from its start to the last byte of the answer. */
   timeoutMs?: number;
   /** Larger answers are refused. Raise it to read a large store in one page. */
   maxResponseBytes?: number;
@@ -35,7 +35,7 @@ type Method<E extends EndpointShape> =
 /** One method per endpoint. Each resolves to a success, or throws `MarketError` or `UnreadableAnswer`. */
 export type ClientOf<E extends Readonly<Record<string, EndpointShape>>> = { readonly [N in keyof E]: Method<E[N]> } & {
   readonly baseUrl: string;
-  /** Null: not set. */
+  /** Null if not set. */
   readonly callsItself: string | null;
   readonly environment: Environment;
   readonly clock: ServerClock;
@@ -131,7 +131,7 @@ export function readBaseUrl(address: string): string {
   return url.href.replace(/\/+$/, '');
 }
 
-// Sends the key only to endpoints that need it, so that public audit routes never see one.
+// Sends the key only to endpoints that need it, so public audit routes never see one.
 function bearerFor(endpoint: EndpointShape, args: LooseGiven, key: string | undefined): string | undefined {
   if (endpoint.auth === 'staged_key') return args.key;
   const takesKey = endpoint.auth === 'key' || endpoint.auth === 'optional_key' || endpoint.auth === 'maintainer';
@@ -141,8 +141,8 @@ function bearerFor(endpoint: EndpointShape, args: LooseGiven, key: string | unde
 function fillPath(path: string, params: Readonly<Record<string, unknown>>): string {
   return path.replace(/:([a-z_]+)/g, (_, name: string) => {
     const text = String(params[name] ?? '');
-    // Dot segments survive percent-encoding and would reach another route.
-    if (/^\.{0,2}$/.test(text)) throw new TypeError(`${name} cannot stand in a path`);
+    // A dot segment survives percent-encoding and would reach another route.
+    if (/^\.{0,2}$/.test(text)) throw new TypeError(`${name} cannot be part of a path`);
     return encodeURIComponent(text);
   });
 }
@@ -187,7 +187,7 @@ type SlipPart<E extends EndpointShape> = E extends { payment: true } | { claim: 
     }
   : unknown;
 
-/** An unconfirmed key belongs to one call, not to the client. */
+/** An unconfirmed key belongs to one call and not to the client. */
 type KeyPart<E extends EndpointShape> = E['auth'] extends 'staged_key' ? { key?: string } : unknown;
 
 export type Given<E extends EndpointShape> = Part<'params', Spelled<ParamsGiven<E>>> &

@@ -5,9 +5,9 @@ export interface Environment {
   now(): number;
   /** Rejects with the signal's reason if it is aborted first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
-  /** Must be cryptographically secure: used for nonces. */
+  /** Must be cryptographically secure, because it makes nonces. */
   randomBytes(count: number): Uint8Array;
-  /** Returns a signal that aborts after that many milliseconds. */
+  /** Returns a signal that aborts after `ms` milliseconds. */
   deadline(ms: number): AbortSignal;
 }
 

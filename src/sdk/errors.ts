@@ -11,23 +11,23 @@ export interface MarketErrorParts {
   retryAfterSeconds: number | null;
   doNotPayAgain: boolean | undefined;
   headers: Headers;
-  /** Unparsed: a 402 has x402 fields beyond our schema. */
+  /** Unparsed, because a 402 has x402 fields beyond our schema. */
   body: unknown;
   deliveryToken: string | null;
 }
 
 const LONGEST_DETAIL = 500;
 
-/** The market refused the request and said why. `message` quotes its words; `problem` has them unchanged. */
+/** The market refused the request and said why. `message` quotes its text; `problem` has it unchanged. */
 export class MarketError extends Error {
   override readonly name = 'MarketError';
   readonly reason: AnyReason;
   readonly status: number;
   readonly problem: ReadProblem;
   readonly requestId: string | null;
-  /** Whole seconds; null if the market named no time. */
+  /** Seconds; null if the market gave no time. */
   readonly retryAfterSeconds: number | null;
-  /** True if a payment may exist. Undefined: the answer says nothing about payments. */
+  /** True if a payment may exist. Undefined if the answer says nothing about payments. */
   readonly doNotPayAgain: boolean | undefined;
   // Private, so that printing the error doesn't show headers or the token.
   readonly #parts: MarketErrorParts;
@@ -51,29 +51,29 @@ export class MarketError extends Error {
     return this.#parts.body;
   }
 
-  /** Secret, sent once: in the answer (of any status) to the request without a key that opened a payment. */
+  /** Returns the delivery token, a secret sent once: in the answer to the request without a key that opened a payment. */
   deliveryToken(): string | null {
     return this.#parts.deliveryToken;
   }
 }
 
 /**
- * `no_answer`: missing or incomplete. `redirect`: never followed. `not_a_problem`: a refusal that isn't in the market's form. `unexpected`:
- * against the contract.
+ * `no_answer`: missing or incomplete. `redirect`: never followed. `not_a_problem`: a refusal that isn't in the market's format.
+ * `unexpected`: doesn't match the contract.
  */
 export type WhyUnreadable = 'no_answer' | 'redirect' | 'too_large' | 'not_json' | 'not_a_problem' | 'unexpected';
 
-const REPEAT = own`Send the same request again: nothing is done twice, and no new signature is needed.`;
+const REPEAT = own`Send the same request again. Nothing is done twice, and no new signature is needed.`;
 const NEXT_STEPS: Readonly<Record<WhyUnreadable, OwnWords>> = {
   no_answer: own`Check the address and the network. ${REPEAT}`,
-  redirect: own`Use the redirect’s target if it is the market’s own: redirects are never followed with a key.`,
-  too_large: own`Ask for less at once with limit, or raise maxResponseBytes.`,
-  not_json: own`Check that the address is a market’s, and check any proxy in front of it.`,
+  redirect: own`Redirects are never followed, because they could leak a key. If the target is the market’s own, use its address.`,
+  too_large: own`Request fewer rows with limit, or raise maxResponseBytes.`,
+  not_json: own`Check that this is the address of a market, and check any proxy in front of it.`,
   not_a_problem: own`Check any proxy in front of the market. ${REPEAT}`,
   unexpected: own`Use a newer version of this client if there is one. ${REPEAT}`,
 };
 
-/** The outcome is unknown: the request may or may not have been carried out. Repeat it unchanged; never pay because of it. */
+/** The outcome is unknown, because the request may or may not have been carried out. Repeat it unchanged, and never pay because of it. */
 export class UnreadableAnswer extends Error {
   override readonly name = 'UnreadableAnswer';
   readonly why: WhyUnreadable;
@@ -83,7 +83,7 @@ export class UnreadableAnswer extends Error {
   readonly retryAfterSeconds: number | null;
   readonly doNotPayAgain = true;
   readonly nextStep: OwnWords;
-  /** The fault in our own words; apart from numbers it contains only the server's address. */
+  /** The fault in our own words. Apart from numbers it contains only the server's address. */
   readonly detail: OwnWords;
 
   constructor(
@@ -109,13 +109,13 @@ export function isGatewayFault(error: unknown): error is UnreadableAnswer {
   return error instanceof UnreadableAnswer && GATEWAY_STATUSES.includes(error.status);
 }
 
-/** Retry-After in seconds. The date form is ignored; the market doesn't use it. */
+/** Reads Retry-After in seconds. Ignores the date form, which the market doesn't use. */
 export function readRetryAfter(headers: Headers | undefined): number | null {
   const seconds = headers?.get('retry-after') ?? '';
   return /^\d{1,9}$/.test(seconds) ? Number(seconds) : null;
 }
 
-/** The market's request ID; null if missing or malformed. */
+/** Returns the market's request ID, or null if it is missing or malformed. */
 export function readRequestId(headers: Headers | undefined): string | null {
   const id = headers?.get('x-request-id') ?? '';
   return requestIdForm.test(id) ? id : null;
@@ -126,7 +126,7 @@ export type AnyReason = Reason | (string & {});
 
 const text = z.string();
 
-/** Body of a refusal (RFC 9457). May have fields and reasons that this version doesn't know. */
+/** Body of a refusal (RFC 9457). It may have fields and reasons that this version doesn't know. */
 export const problemIn = z.looseObject({
   type: text,
   title: text,
@@ -144,7 +144,7 @@ export const problemIn = z.looseObject({
 });
 export type ReadProblem = z.output<typeof problemIn>;
 
-/** Row of the error table; undefined for unknown reasons. */
+/** Returns the reason's row of the error table, or undefined if this version doesn't know it. */
 export function rowOf(reason: AnyReason): ErrorRow | undefined {
   return Object.hasOwn(ERRORS, reason) ? ERRORS[reason as Reason] : undefined;
 }

@@ -4,7 +4,7 @@ import { followEvents } from './follow-events.ts';
 
 const EVENT = { id: 1, at: '2030-01-01T00:00:00.000Z', kind: 'merchant_joined', actor: 'someone', detail: {} };
 
-/** A market that sends its event stream in these pieces. */
+/** Follows a market that sends its event stream in these pieces. */
 function follow(pieces: readonly string[]) {
   const bytes = pieces.map((piece) => new TextEncoder().encode(piece));
   const fetch = async (): Promise<Response> =>

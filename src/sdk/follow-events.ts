@@ -8,30 +8,30 @@ import { UnreadableAnswer } from './errors.ts';
 import { parseJson } from './parse-json.ts';
 import { readRefusal } from './read-answer.ts';
 
-/** Accepts kinds that this version doesn't know: a newer market may have added some. */
+/** Accepts unknown kinds, because a newer market may have added some. */
 const eventIn = eventOut.extend({ kind: codeOut, actor: handleOut });
 export type FollowedEvent = z.output<typeof eventIn>;
 
 const PAUSE_MS = 2_000;
 const LONGEST_PAUSE_MS = 60_000;
-/** The market sends something every few seconds, if only a comment, so a longer silence means a dead connection. */
+/** The market sends something every few seconds, at least a comment, so a longer silence means a dead connection. */
 const SILENCE_MS = 60_000;
-/** Far longer than any event. Bounds the unfinished text, which is kept in memory. */
+/** Far longer than any event. Limits the unfinished text that is kept in memory. */
 const LONGEST_BLOCK = 65_536;
 
 export interface FollowOptions {
   kind?: EventKind;
   scope?: Scope;
-  /** Starts after this event; 0: with the first one. Default: only new events. */
+  /** Starts after this event, or with the first one if 0. Default: only new events. */
   after?: number;
-  /** Ends the iteration without throwing. */
+  /** Aborting ends the iteration without throwing. */
   signal?: AbortSignal;
-  /** `cut`: the connection ended; reconnects after `pauseMs`. `open`: connected. */
+  /** `cut`: the connection ended, and the client reconnects after `pauseMs`. `open`: connected. */
   onState?(state: { kind: 'open' } | { kind: 'cut'; pauseMs: number }): void;
 }
 
 /**
- * Follows the public log by server-sent events, oldest first. Reconnects after the last event received, so that none is missed or repeated.
+ * Follows the public log by server-sent events, oldest first. Reconnects after the last event received, so no event is missed or repeated.
  * Throws `MarketError` if the market refuses the query, and `UnreadableAnswer` if the first connection fails.
  */
 export async function* followEvents(
@@ -60,7 +60,7 @@ export async function* followEvents(
   }
 }
 
-/** Whether the refusal is temporary: too many listeners, or a fault. */
+/** Whether the refusal is temporary, because of too many listeners or a fault. */
 function isBusy(error: unknown): error is { retryAfterSeconds: number | null } {
   return error instanceof Error && 'status' in error && (error.status === 429 || Number(error.status) >= 500);
 }
@@ -137,12 +137,12 @@ async function* blocksOf(
   let last = '';
   try {
     for (;;) {
-      const read = await beforeSilence(
+      const read = await readBeforeSilence(
         reader?.read() ?? Promise.resolve({ done: true as const, value: undefined }),
         deadline,
       );
       if (read.done) return;
-      // Searches only the seam and the new piece: rescanning everything would take quadratic time for an event in many small pieces.
+      // Search only the new piece and its seam, because rescanning everything takes quadratic time for an event in many small pieces.
       const hasEnd = (last + read.value).includes('\n\n');
       last = read.value.at(-1) ?? last;
       text += read.value;
@@ -157,7 +157,7 @@ async function* blocksOf(
   }
 }
 
-function beforeSilence<T>(reading: Promise<T>, deadline: (ms: number) => AbortSignal): Promise<T> {
+function readBeforeSilence<T>(reading: Promise<T>, deadline: (ms: number) => AbortSignal): Promise<T> {
   const silence = deadline(SILENCE_MS);
   return new Promise((resolve, reject) => {
     const stop = (): void => reject(new UnreadableAnswer('no_answer', own`the stream fell silent`));

@@ -37,10 +37,10 @@ export {
 } from './client.ts';
 export type { Environment } from './environment.ts';
 export { type AnyReason, MarketError, type ReadProblem, UnreadableAnswer, type WhyUnreadable } from './errors.ts';
-// The public log, live.
+// The live public log.
 export { type FollowedEvent, type FollowOptions, followEvents } from './follow-events.ts';
-export { type Collection, type Lie, type Page, PageRefused, type RawPage, rowsOf, walkPages } from './page-cursor.ts';
-// Whole collections, page by page.
+export { type Collection, type Lie, type Page, PageRefused, type RawPage, readPages, rowsOf } from './page-cursor.ts';
+// Whole collections, read page by page.
 export {
   type EventFilters,
   type EventRecord,

@@ -23,7 +23,7 @@ afterEach(async () => {
   market = undefined;
 });
 
-/** Serves the bodies in order, then the last one forever. */
+/** Serves the bodies in order, and the last one for all further requests. */
 async function clientOf(bodies: object[]): Promise<Client> {
   market = await startScriptedMarket((_, index) => ({ status: 200, body: bodies[Math.min(index, bodies.length - 1)] }));
   return createClient({ baseUrl: market.baseUrl, key: 'k' });

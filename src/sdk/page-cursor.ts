@@ -1,7 +1,7 @@
-/** One page, under names common to all endpoints. */
+/** One page, with field names common to all endpoints. */
 export interface RawPage<Row> {
   rows: readonly Row[];
-  /** Rows of the whole filtered collection at the time of this page. */
+  /** Number of rows in the whole filtered collection at the time of this page. */
   total: number;
   returned: number;
   page_size: number;
@@ -11,20 +11,22 @@ export interface RawPage<Row> {
 }
 
 export interface Collection<Row> {
-  /** Reads the page after a cursor, or the first one. Must use the same filters each time. */
+  /** Reads the first page, or the page after a cursor. Must use the same filters each time. */
   read(cursor: string | undefined): Promise<RawPage<Row>>;
   idOf(row: Row): number;
-  ids: Ids;
-  /** For gapless collections: the ID at which numbering resumed after a loss, if the row tells it. Comes before the gap. */
-  begunAt?(row: Row): number | null;
-  /** Rows are never removed, so all rows of the first total must come. */
+  ids: IdOrder;
+  /**
+   * For gapless collections: returns the ID at which numbering resumed after a loss, if the row records it. That row comes before the gap.
+   */
+  resumedAt?(row: Row): number | null;
+  /** True if rows are never removed, so every row of the first total must arrive. */
   appendOnly: boolean;
   limit: number | undefined;
 }
 
 export interface Page<Row> {
   rows: readonly Row[];
-  /** Total of the first page; no more rows are yielded. */
+  /** Total of the first page. No more rows than this are yielded. */
   total: number;
 }
 
@@ -33,24 +35,24 @@ interface CursorState {
   seen: Set<number>;
   cursors: Set<string>;
   lastId: number | null;
-  /** How often IDs rose. Newest-first shelves rise once, from pinned listings to the others. */
+  /** Number of times that IDs rose. Newest-first shelves rise once, from pinned listings to the others. */
   rises: number;
-  /** IDs below which rows may be missing, because the market says that it recovered from a loss. */
-  begun: Set<number>;
+  /** IDs below which rows may be missing, because the market reported a recovery from a loss. */
+  resumedIds: Set<number>;
 }
 
 /**
  * Reads a collection page by page. Throws `PageRefused` at the first page that contradicts itself or an earlier one. An oldest-first
- * collection may grow meanwhile; only rows of the first total are yielded.
+ * collection may grow meanwhile, but only rows of the first total are yielded.
  */
-export async function* walkPages<Row>(collection: Collection<Row>): AsyncGenerator<Page<Row>, void, undefined> {
+export async function* readPages<Row>(collection: Collection<Row>): AsyncGenerator<Page<Row>, void, undefined> {
   const state: CursorState = {
     firstTotal: 0,
     seen: new Set(),
     cursors: new Set(),
     lastId: null,
     rises: 0,
-    begun: new Set(),
+    resumedIds: new Set(),
   };
   let cursor: string | undefined;
   for (let first = true; ; first = false) {
@@ -58,7 +60,7 @@ export async function* walkPages<Row>(collection: Collection<Row>): AsyncGenerat
     if (first) state.firstTotal = page.total;
     checkCounts(page, collection.limit);
     if (first) checkFirst(page, collection);
-    for (const row of page.rows) state.begun.add(collection.begunAt?.(row) ?? 0);
+    for (const row of page.rows) state.resumedIds.add(collection.resumedAt?.(row) ?? 0);
     checkRows(page.rows.map(collection.idOf), collection.ids, state);
     const rows = withinTotal(page, collection, state);
     const complete = !page.has_more || (collection.ids === 'oldest_first' && state.seen.size >= state.firstTotal);
@@ -82,7 +84,7 @@ function checkCounts(page: RawPage<unknown>, limit: number | undefined): void {
   if (rows.length === 0 && has_more) throw new PageRefused('empty_page', 'a page is empty and more are promised');
 }
 
-// Rows and total are known to be from the same moment on the first page only.
+// Only on the first page are rows and total known to be from the same moment.
 function checkFirst<Row>(page: RawPage<Row>, collection: Collection<Row>): void {
   const { rows, total, has_more } = page;
   if (rows.length > total) throw new PageRefused('more_than_total', `${rows.length} rows of a total of ${total}`);
@@ -96,8 +98,8 @@ function checkFirst<Row>(page: RawPage<Row>, collection: Collection<Row>): void 
 }
 
 /** Checks that no row is missing before the oldest one. */
-function checkBeginning({ lastId, begun }: CursorState): void {
-  if (lastId === null || lastId === 1 || begun.has(lastId)) return;
+function checkBeginning({ lastId, resumedIds }: CursorState): void {
+  if (lastId === null || lastId === 1 || resumedIds.has(lastId)) return;
   throw new PageRefused('missing_row', `the pages ended with row ${lastId}`);
 }
 
@@ -121,7 +123,7 @@ function checkEnd(page: RawPage<unknown>, appendOnly: boolean, state: CursorStat
 }
 
 /** Returns the next cursor, or null at the end. */
-function checkCursor(page: RawPage<unknown>, rule: Ids, state: CursorState): string | null {
+function checkCursor(page: RawPage<unknown>, rule: IdOrder, state: CursorState): string | null {
   const { has_more, next } = page;
   if (!has_more) {
     if (next !== null) throw new PageRefused('cursor_after_the_end', 'a cursor came with the last page');
@@ -135,8 +137,8 @@ function checkCursor(page: RawPage<unknown>, rule: Ids, state: CursorState): str
   return text;
 }
 
-// A numeric cursor must be the ID of the last row: one before it repeats rows, one beyond it skips rows.
-function checkNumeric(next: number, rule: Ids, lastId: number | null): void {
+// A numeric cursor must be the ID of the last row. A cursor before it repeats rows, one beyond it skips rows.
+function checkNumeric(next: number, rule: IdOrder, lastId: number | null): void {
   if (lastId === null || next === lastId) return;
   const beyond = rule === 'oldest_first' ? next > lastId : next < lastId;
   if (beyond) throw new PageRefused('cursor_skips_rows', `the cursor ${next} skips rows after ${lastId}`);
@@ -147,10 +149,10 @@ function checkNumeric(next: number, rule: Ids, lastId: number | null): void {
  * Order of IDs. `gapless`: newest first, falling by exactly one down to 1, except for gaps after a loss. `pinned_first`: newest first
  * twice, pinned rows first. `any`: no order, but no repetition.
  */
-type Ids = 'newest_first' | 'oldest_first' | 'gapless' | 'pinned_first' | 'any';
+type IdOrder = 'newest_first' | 'oldest_first' | 'gapless' | 'pinned_first' | 'any';
 
 /** Adds a page's IDs to the state. Throws if they contradict it. */
-function checkRows(ids: readonly number[], rule: Ids, state: CursorState): void {
+function checkRows(ids: readonly number[], rule: IdOrder, state: CursorState): void {
   for (const id of ids) {
     if (state.seen.has(id)) throw new PageRefused('repeated_row', `row ${id} came twice`);
     if (state.lastId !== null) checkOrder(state.lastId, id, rule, state);
@@ -159,14 +161,14 @@ function checkRows(ids: readonly number[], rule: Ids, state: CursorState): void 
   }
 }
 
-function checkOrder(before: number, id: number, rule: Ids, state: CursorState): void {
+function checkOrder(before: number, id: number, rule: IdOrder, state: CursorState): void {
   const rises = id > before;
   if (rises) state.rises += 1;
   const allowedRises = { newest_first: 0, gapless: 0, pinned_first: 1, oldest_first: Infinity, any: Infinity }[rule];
   if (state.rises > allowedRises || (rule === 'oldest_first' && !rises)) {
     throw new PageRefused('out_of_order', `row ${id} came after row ${before}`);
   }
-  if (rule === 'gapless' && id !== before - 1 && !state.begun.has(before)) {
+  if (rule === 'gapless' && id !== before - 1 && !state.resumedIds.has(before)) {
     throw new PageRefused('missing_row', `between rows ${before} and ${id} some are missing`);
   }
 }
@@ -192,7 +194,7 @@ export type Lie =
   | 'out_of_order'
   | 'missing_row';
 
-/** The pages contradict each other or themselves, so the rows read so far must not be taken for the whole collection. */
+/** The pages contradict each other or themselves, so the rows read so far may not be the whole collection. */
 export class PageRefused extends Error {
   override readonly name = 'PageRefused';
   readonly lie: Lie;

@@ -6,29 +6,29 @@ import type { MerchantRecord } from '../contract/merchant-record.ts';
 import { unitsOfUsdc, usdcText } from '../contract/money.ts';
 import type { Aisle, EventKind, Scope, Sort } from '../contract/vocabulary.ts';
 import type { Client } from './client.ts';
-import { type Page, walkPages } from './page-cursor.ts';
+import { type Page, readPages } from './page-cursor.ts';
 
 /** Query of `GET /api/shelves`, without `fields` and `cursor`. */
 export interface ShelfFilters extends Partial<Record<AttributeName, string>> {
-  /** All words must match; "a phrase"; -word excludes; the last word may be a prefix. */
+  /** All words must match. "a phrase" matches in order, -word excludes, and the last word may be a prefix. */
   q?: string;
   tag?: string;
   aisle?: Aisle;
-  /** A merchant's handle. */
+  /** Handle of a merchant. */
   seller?: string;
-  /** True: only free goods. False: only goods with a price. */
+  /** True for free goods only, false for goods with a price only. */
   free?: boolean;
-  /** In USDC with at most 6 decimals. */
+  /** USDC with at most 6 decimals. */
   max_price_usdc?: number;
-  /** Distinct paying wallets other than the seller's. */
+  /** Minimum number of distinct paying wallets other than the seller's. */
   verified_sales_min?: number;
-  /** Default: `new`, with `q` `relevance`. */
+  /** Default: `relevance` with `q`, otherwise `new`. */
   sort?: Sort;
   /** Rows per page, 1 to 50. */
   limit?: number;
 }
 
-/** Pages of matching live listings. Sorted by `new`: pinned ones first, each group newest first. */
+/** Yields pages of matching live listings. Sorted by `new`, pinned listings come first, and each group is newest first. */
 export function shelfPages(client: Client, filters: ShelfFilters = {}): AsyncGenerator<Page<ListingSummary>> {
   const { free, max_price_usdc, ...others } = filters;
   const query = {
@@ -37,7 +37,7 @@ export function shelfPages(client: Client, filters: ShelfFilters = {}): AsyncGen
     ...(max_price_usdc === undefined ? {} : { max_price_usdc: priceText(max_price_usdc) }),
   };
   const sort = filters.sort ?? (filters.q === undefined ? 'new' : 'relevance');
-  return walkPages<ListingSummary>({
+  return readPages<ListingSummary>({
     read: async (cursor) => {
       const { body } = await client.browseShelves({ query: { ...query, cursor } });
       return { ...body, rows: body.listings.filter(isSummary), next: body.next_cursor };
@@ -49,20 +49,20 @@ export function shelfPages(client: Client, filters: ShelfFilters = {}): AsyncGen
   });
 }
 
-/** Avoids exponents, which small numbers print with and the market refuses. */
+/** Formats a price without an exponent, which the market would refuse. */
 function priceText(usdc: number): string {
   const units = unitsOfUsdc(usdc);
   if (units === null) throw new TypeError('max_price_usdc must be a number from 0 on with at most 6 decimals');
   return usdcText(units);
 }
 
-/** One merchant's live listings, newest first. Without a limit they come as one page. */
+/** Yields one merchant's live listings, newest first. Without a limit they come as one page. */
 export function storePages(
   client: Client,
   handle: string,
   options: { limit?: number } = {},
 ): AsyncGenerator<Page<ListingSummary>> {
-  return walkPages<ListingSummary>({
+  return readPages<ListingSummary>({
     read: async (cursor) => {
       const { body } = await client.getStore({ params: { handle }, query: { ...options, before_id: cursor } });
       return { ...body, rows: body.listings.filter(isSummary), next: body.next_before_id };
@@ -74,9 +74,9 @@ export function storePages(
   });
 }
 
-/** All merchants that existed at the first page, oldest first. */
+/** Yields all merchants that existed at the first page, oldest first. */
 export function merchantPages(client: Client, options: { limit?: number } = {}): AsyncGenerator<Page<MerchantRecord>> {
-  return walkPages<MerchantRecord>({
+  return readPages<MerchantRecord>({
     read: async (cursor) => {
       const { body } = await client.listMerchants({ query: { ...options, after_id: cursor } });
       return { ...body, rows: body.merchants, next: body.next_after_id };
@@ -90,7 +90,7 @@ export function merchantPages(client: Client, options: { limit?: number } = {}):
 
 export type EventRecord = ResultOf<Endpoints['listEvents']>['body']['events'][number];
 
-/** At most one of kind, scope and listing. */
+/** Accepts at most one of kind, scope and listing. */
 export type EventFilters = { limit?: number } & (
   | { kind?: never; scope?: never; listing_id?: never }
   | { kind: EventKind }
@@ -98,16 +98,16 @@ export type EventFilters = { limit?: number } & (
   | { listing_id: number }
 );
 
-/** The public log, newest first. Unfiltered, IDs must fall by one without gaps, except where the market recovered from a loss. */
+/** Yields the public log, newest first. Unfiltered, IDs must fall by one without gaps, except where the market recovered from a loss. */
 export function eventPages(client: Client, filters: EventFilters = {}): AsyncGenerator<Page<EventRecord>> {
   const filtered = 'kind' in filters || 'scope' in filters || 'listing_id' in filters;
-  return walkPages<EventRecord>({
+  return readPages<EventRecord>({
     read: async (cursor) => {
       const { body } = await client.listEvents({ query: { ...filters, before_id: cursor } });
       return { ...body, rows: body.events, next: body.next_before_id };
     },
     idOf: (event) => event.id,
-    begunAt: ({ kind, detail }) => (kind === 'recovery' ? Number(detail['next_event_id']) : null),
+    resumedAt: ({ kind, detail }) => (kind === 'recovery' ? Number(detail['next_event_id']) : null),
     ids: filtered ? 'newest_first' : 'gapless',
     appendOnly: true,
     limit: filters.limit,
@@ -116,9 +116,9 @@ export function eventPages(client: Client, filters: EventFilters = {}): AsyncGen
 
 export type PurchaseRecord = ResultOf<Endpoints['listPurchases']>['body']['purchases'][number];
 
-/** Purchases of the client's merchant, with the goods, newest first. */
+/** Yields purchases of the client's merchant with the goods, newest first. */
 export function purchasePages(client: Client, options: { limit?: number } = {}): AsyncGenerator<Page<PurchaseRecord>> {
-  return walkPages<PurchaseRecord>({
+  return readPages<PurchaseRecord>({
     read: async (cursor) => {
       const { body } = await client.listPurchases({ query: { ...options, before_id: cursor } });
       return { ...body, rows: body.purchases, next: body.next_before_id };
@@ -134,7 +134,7 @@ type Account = ResultOf<Endpoints['getMe']>['body'];
 export type SaleRecord = Account['sales'][number];
 export type OwnListing = Extract<Account['listings'][number], { store_url: string }>;
 
-/** Query of `getMe` that keeps its lists as short as they can be. */
+/** Query of `getMe` that keeps its lists as short as possible. */
 export const SHORT_ACCOUNT = {
   listings_limit: '1',
   sales_limit: '1',
@@ -142,9 +142,9 @@ export const SHORT_ACCOUNT = {
   replies_limit: '1',
 } as const;
 
-/** Listings of the client's merchant in every state, newest first. */
+/** Yields listings of the client's merchant in every state, newest first. */
 export function ownListingPages(client: Client, options: { limit?: number } = {}): AsyncGenerator<Page<OwnListing>> {
-  return walkPages<OwnListing>({
+  return readPages<OwnListing>({
     read: async (cursor) => {
       const query = { ...SHORT_ACCOUNT, listings_limit: options.limit, listings_before_id: cursor };
       const { body } = await client.getMe({ query });
@@ -164,9 +164,9 @@ export function ownListingPages(client: Client, options: { limit?: number } = {}
   });
 }
 
-/** Sales of the client's merchant, newest first. */
+/** Yields sales of the client's merchant, newest first. */
 export function salePages(client: Client, options: { limit?: number } = {}): AsyncGenerator<Page<SaleRecord>> {
-  return walkPages<SaleRecord>({
+  return readPages<SaleRecord>({
     read: async (cursor) => {
       const query = { ...SHORT_ACCOUNT, sales_limit: options.limit, sales_before_id: cursor };
       const { body } = await client.getMe({ query });
@@ -188,9 +188,9 @@ export function salePages(client: Client, options: { limit?: number } = {}): Asy
 
 export type FeeRecord = ResultOf<Endpoints['getTreasury']>['body']['recent_fees'][number];
 
-/** Listing fees received by the treasury, newest first. */
+/** Yields listing fees received by the treasury, newest first. */
 export function treasuryPages(client: Client, options: { limit?: number } = {}): AsyncGenerator<Page<FeeRecord>> {
-  return walkPages<FeeRecord>({
+  return readPages<FeeRecord>({
     read: async (cursor) => {
       const { body } = await client.getTreasury({ query: { ...options, before_id: cursor } });
       return {
@@ -209,7 +209,7 @@ export function treasuryPages(client: Client, options: { limit?: number } = {}):
   });
 }
 
-/** Whether a row is the whole public listing; all are, without `fields=outline`. */
+/** Whether a row is a whole public listing, which every row is without `fields=outline`. */
 export function isSummary<Row extends object>(row: Row): row is Extract<Row, { store_url: string }> {
   return 'store_url' in row;
 }

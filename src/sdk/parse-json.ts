@@ -1,10 +1,7 @@
-/** Far deeper than anything that a market sends. */
+/** Far deeper than any answer of a market. */
 const MOST_DEPTH = 64;
 
-/**
- * Parses untrusted JSON and limits its depth: JSON.parse accepts any, and recursive code would overflow the stack later. Throws a
- * SyntaxError.
- */
+/** Parses untrusted JSON up to a depth that recursive code can handle; JSON.parse has no limit. Throws a SyntaxError. */
 export function parseJson(text: string): unknown {
   const value: unknown = JSON.parse(text);
   if (isDeeper(value, MOST_DEPTH)) throw new SyntaxError(`the JSON is nested deeper than ${MOST_DEPTH} levels`);

@@ -14,7 +14,7 @@ import { parseJson } from './parse-json.ts';
 import { readAs } from './read-as.ts';
 import { describePath } from './schema-path.ts';
 
-/** Keeps a byte order mark: the text must stay exactly as sent. */
+/** Keeps a byte order mark, because the text must stay exactly as sent. */
 const TEXT = new TextDecoder('utf-8', { ignoreBOM: true });
 const LARGEST_REFUSAL_BYTES = 1_048_576;
 
@@ -24,7 +24,7 @@ export interface LooseAnswer {
   requestId: string | null;
 }
 
-/** Returns a success that fits the contract, or throws `MarketError` or `UnreadableAnswer`. */
+/** Returns a success that fits the contract. Throws `MarketError` or `UnreadableAnswer` otherwise. */
 export async function readAnswer(
   endpoint: EndpointShape,
   response: Response,
@@ -49,7 +49,7 @@ export async function readAnswer(
   return { status, body: read.data, requestId: readRequestId(headers) };
 }
 
-/** Reads a refusal by something that isn't in the table of endpoints. */
+/** Reads a refusal from a route that isn't in the table of endpoints. */
 export async function readRefusal(response: Response): Promise<MarketError | UnreadableAnswer> {
   return refusalFrom({}, response, readJson(await readText(response, LARGEST_REFUSAL_BYTES), response));
 }
@@ -73,15 +73,15 @@ function refusalFrom(
     status,
     requestId: readRequestId(headers) ?? problem.request_id,
     retryAfterSeconds: problem.retry_after_seconds ?? readRetryAfter(headers),
-    doNotPayAgain: mayNotPay(endpoint, problem as ReadProblem),
+    doNotPayAgain: readDoNotPayAgain(endpoint, problem as ReadProblem),
     headers,
     body,
     deliveryToken: typeof token === 'string' ? token : null,
   });
 }
 
-// Prefers the market's answer to our table. On payment routes, a fault or an unknown reason counts as "a payment may exist".
-function mayNotPay(endpoint: Pick<EndpointShape, 'payment'>, problem: ReadProblem): boolean | undefined {
+// Prefers the market's answer to our table. On payment routes, a fault or an unknown reason means that a payment may exist.
+function readDoNotPayAgain(endpoint: Pick<EndpointShape, 'payment'>, problem: ReadProblem): boolean | undefined {
   if (problem.do_not_pay_again !== undefined) return problem.do_not_pay_again;
   const row = rowOf(problem.reason);
   if (row?.do_not_pay_again !== undefined) return row.do_not_pay_again;
@@ -132,7 +132,7 @@ async function readText(response: Response, limit: number): Promise<string> {
   return TEXT.decode(concatBytes(chunks));
 }
 
-/** Needed because not all browsers can iterate over a stream. */
+/** Iterates over a stream, which not all browsers support directly. */
 async function* chunksOf(body: Response['body']): AsyncGenerator<Uint8Array> {
   if (body === null) return;
   const reader = body.getReader();

@@ -9,7 +9,7 @@ import { MarketError, UnreadableAnswer } from './errors.ts';
 import { readAs } from './read-as.ts';
 
 const MANY = 170_000;
-/** Time limit for one answer; zod alone takes many seconds and gigabytes. */
+/** Time limit for one answer in milliseconds. Zod alone takes many seconds and gigabytes. */
 const MOST_MS = 3_000;
 const empty = Array.from({ length: MANY }, () => ({}));
 const page = { total: 1, limit: 50, listings: empty };

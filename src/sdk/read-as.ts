@@ -4,7 +4,7 @@ type Path = readonly PropertyKey[];
 type Def = z.core.$ZodTypes['_zod']['def'];
 
 /**
- * Parses an untrusted value, or returns the path of its first fault. Zod collects every fault of every element first: for a million empty
+ * Parses an untrusted value, or returns the path of its first fault. Zod alone collects every fault of every element: for a million empty
  * objects that takes seconds and gigabytes, and no deadline stops it. So lists and records are checked first, up to their first fault.
  */
 export function readAs<Schema extends z.ZodType>(
@@ -17,7 +17,7 @@ export function readAs<Schema extends z.ZodType>(
   return parsed.success ? { data: parsed.data } : { faultAt: parsed.error.issues[0]?.path ?? [] };
 }
 
-/** Finds the first fault within lists and records. Null: only as many faults are left as the schema has members. */
+/** Returns the first fault in any list or record. If null, zod can report the rest cheaply, at most one fault per schema member. */
 function listFault(schema: z.core.$ZodType, value: unknown): Path | null {
   if (typeof value !== 'object' || value === null) return null;
   const def = schema._zod.def as Def;
@@ -61,7 +61,7 @@ function firstOf<Name extends PropertyKey>(names: Iterable<Name>, find: (name: N
   return null;
 }
 
-/** Finds an element's first fault; checks its lists first. */
+/** Returns the first fault of an element. Checks its lists first. */
 function elementFault(schema: z.core.$ZodType, value: unknown): Path | null {
   const within = listFault(schema, value);
   if (within !== null) return within;

@@ -1,15 +1,15 @@
 import type { z } from 'zod';
 
-/** Common part of the stores in which payments survive a crash. */
-interface Keeping<Saved> {
+/** Common part of the stores that keep payments across a crash. */
+interface SavedStore<Saved> {
   create(key: string, saved: Saved): Promise<boolean>;
   save(key: string, saved: Saved): Promise<void>;
   load(key: string): Promise<unknown>;
   clear(key: string): Promise<void>;
 }
 
-/** Store that lasts as long as the process. */
-export function createMemoryStore<Saved>(): Keeping<Saved> {
+/** Creates a store that lasts as long as the process. */
+export function createMemoryStore<Saved>(): SavedStore<Saved> {
   const kept = new Map<string, Saved>();
   return {
     create: async (key, saved) => {
@@ -27,9 +27,11 @@ export function createMemoryStore<Saved>(): Keeping<Saved> {
   };
 }
 
-/** Loads a saved payment; null if there is none. Throws if it is unreadable: paying on while it may exist could pay twice. */
+/**
+ * Loads a saved payment, or null if there is none. Throws if it is unreadable, because a payment may exist and paying could then pay twice.
+ */
 export async function loadSaved<Schema extends z.ZodType>(
-  store: Pick<Keeping<never>, 'load'>,
+  store: Pick<SavedStore<never>, 'load'>,
   key: string,
   { schema, name }: { schema: Schema; name: string },
 ): Promise<z.output<Schema> | null> {

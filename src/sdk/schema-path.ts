@@ -1,10 +1,7 @@
 import type { z } from 'zod';
 import { type OwnWords, ofSource, own } from '../contract/own-words.ts';
 
-/**
- * Describes a path in an answer by the schema's own names. Stops before a member whose name the server chose: such a name could be any
- * text.
- */
+/** Describes a path in an answer by the schema's own names. Stops before a name that the server chose, because it could be any text. */
 export function describePath(schema: z.core.$ZodType | undefined, path: readonly PropertyKey[]): OwnWords {
   const names: string[] = [];
   let at = schema;

@@ -2,11 +2,11 @@ import type { Environment } from './environment.ts';
 
 /** A market's or city's clock, taken from the `Date` header of its answers. Times are milliseconds since 1970, UTC. */
 export interface ServerClock {
-  /** The server's time; ours until an answer has shown it. */
+  /** The server's time, or ours until an answer has shown it. */
   now(): number;
-  /** The earlier of the two clocks: what has expired by it has expired by both. */
+  /** The earlier of the two clocks. Anything expired by it has expired by both. */
   earlier(): number;
-  /** Records the `Date` header of an answer that has just arrived. Anything but an HTTP date is ignored. */
+  /** Records the `Date` header of an answer that has just arrived. Ignores anything but an HTTP date. */
   note(date: string | null): void;
 }
 

@@ -28,7 +28,7 @@ test('what is no key is refused, and is not repeated', () => {
     expect(thrown).toBeInstanceOf(TypeError);
     const told = inspect(thrown, { depth: 9, showHidden: true });
     if (given.length > 4) expect(told).not.toContain(given.trim());
-    // Nor as a decimal number.
+    // The message must not contain the key in decimal either.
     expect(told).not.toContain(BigInt(`0x${beyond}`).toString());
   }
 });

@@ -2,12 +2,12 @@ import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts';
 import type { TransferWallet } from './payments/direct/transfer-options.ts';
 import type { Wallet } from './payments/payment-proof.ts';
 
-/** Signs USDC authorizations (for `buy` and `listGoods`) and texts. Sends nothing itself. */
+/** Signs USDC authorizations (for `buy` and `listGoods`) and texts, but sends nothing itself. */
 export interface KeyWallet extends Wallet, Pick<TransferWallet, 'signMessage'> {}
 
 /**
- * Makes a wallet from a private key: 64 hex digits, with or without 0x. No property holds the key, and printing the wallet shows only the
- * address. Throws a TypeError, which doesn't quote the input, if it isn't a key.
+ * Makes a wallet from a private key: 64 hex digits, with or without 0x. No property contains the key, and printing the wallet shows only
+ * the address. Throws a TypeError that doesn't quote the input if it isn't a key.
  */
 export function walletFromKey(privateKey: string): KeyWallet {
   const account = openAccount(privateKey);
@@ -24,7 +24,7 @@ function openAccount(privateKey: string): PrivateKeyAccount {
     try {
       return privateKeyToAccount(`0x${digits.toLowerCase()}`);
     } catch {
-      // Zero, or beyond the curve. The cause is dropped because it quotes the number.
+      // The key is zero or beyond the curve. The cause is dropped because it quotes the number.
     }
   }
   throw new TypeError('a wallet’s private key must be 64 hex digits, with or without 0x, and a number on the curve');

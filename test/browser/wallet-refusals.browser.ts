@@ -338,7 +338,12 @@ describe('an undecided payment', () => {
     await page.context().addInitScript(movedTime(offsetMs));
     forward();
     await page.goto(`${world.url}/listing/${listed.id}/buy`);
-    await expectTrouble(person, 'That payment ended unpaid', 'No money moved, and none can any more.', 'ended');
+    await expectTrouble(
+      person,
+      'That authorization can no longer be used',
+      'No money moved, and none can any more.',
+      'ended',
+    );
     await page.click('button >> text=Pay again');
     await page.click('#wallet-0');
     await page.locator('#sign').waitFor();
@@ -356,7 +361,7 @@ describe('an undecided payment', () => {
     facilitator.before('settle', () => removeListing(world.db.database, listed.id));
     await person.toSettled(listed);
     await world.finalize();
-    await expectTrouble(person, 'needs a decision by the seller', 'Do not pay again.', 'review');
+    await expectTrouble(person, 'the seller must decide about it', 'Do not pay again.', 'review');
     expect(await page.locator('#flow button').allInnerTexts()).toEqual(['Look again']);
     expect(person.wallet.signed).toHaveLength(1);
   });

@@ -17,8 +17,8 @@ import { presentOffer } from './present-offer.ts';
 import { findOffer, lockOffer, markLapsed, markSeen, mustFindOffer } from './store.ts';
 
 /**
- * Moves an offer by what the chain shows; no other function does. Reads everything first, outside of any transaction; then one transaction
- * decides on the offer as it is by then. Null if the offer is not held.
+ * Moves an offer by what the chain shows; no other function does. Reads everything first, outside any transaction. Then one transaction
+ * decides on the offer as it is by then. Returns null if the offer is not held.
  */
 export async function advanceOffer(
   city: City,
@@ -33,8 +33,8 @@ export async function advanceOffer(
   return reading;
 }
 
-/** A claimed transaction that cannot be read blocks the next buyer for this long after the window, and no longer. */
-const PATIENCE_SECONDS = 600n;
+/** A claimed transaction that cannot be read blocks the next buyer for this many seconds after the window. */
+const UNREADABLE_CLAIM_SECONDS = 600n;
 
 interface ReservedRow {
   offer: Offer & { phase: ReservedOffer['phase'] };
@@ -42,7 +42,7 @@ interface ReservedRow {
   now: Date;
 }
 
-/** Decides again under the offer's lock, and takes at most one step; transactions named since the reading wait for the next one. */
+/** Decides again under the offer's lock and takes at most one step. Transactions claimed after the reading wait for the next call. */
 async function moveOffer({ database, clock, log }: City, reading: OfferReading): Promise<void> {
   await database.transaction(async (tx) => {
     const offer = await lockOffer(tx, reading.offerId);
@@ -57,8 +57,8 @@ async function moveOffer({ database, clock, log }: City, reading: OfferReading):
 }
 
 /**
- * The first transaction that pays buys the thing. One that has bought something else, or contains no transfer of payer or payee, is
- * refused, and the offer stays open.
+ * Sells the thing to the first transaction that pays. Refuses a transaction that has bought something else, or contains no transfer of
+ * payer or payee; the offer then stays open.
  */
 async function judgeClaims(
   tx: Tx,
@@ -86,7 +86,7 @@ async function judgeClaims(
   return { open };
 }
 
-/** Records the sale: the offer, its proof and the owner of the thing change together or not at all. */
+/** Records the sale. The offer, its proof and the owner of the thing change together or not at all. */
 async function closeOffer(tx: Tx, { offer, reservation, now }: ReservedRow, transfer: FoundTransfer): Promise<void> {
   await applyAct(tx, offer, 'sell', {
     txHash: transfer.txHash,
@@ -104,7 +104,7 @@ async function moveUnpaid(tx: Tx, row: ReservedRow, reading: OfferReading, claim
     phase: offer.phase,
     claims,
     window: reading.window,
-    isLongOver: reading.head !== null && reading.head.latest.timestamp >= windowTo + PATIENCE_SECONDS,
+    isLongOver: reading.head !== null && reading.head.latest.timestamp >= windowTo + UNREADABLE_CLAIM_SECONDS,
     seenTxHash: reservation.seenTxHash,
     isOverdue: isOverdue(offer, now.getTime()),
   });
@@ -133,7 +133,7 @@ async function takeStep(tx: Tx, { offer, reservation, now }: ReservedRow, chosen
   }
 }
 
-/** The state of a claimed transaction. `unread`: the providers could not say. `new`: it was named after the chain was read. */
+/** The state of a claimed transaction. `unread`: the providers did not answer. `new`: claimed after the chain was read. */
 export interface OpenClaim {
   txHash: Hex;
   decision: Exclude<ClaimDecision, { outcome: 'paid' | 'refused' }> | 'unread' | 'new';
@@ -143,19 +143,19 @@ export interface ReservedOffer {
   phase: Extract<OfferPhase, 'reserved' | 'payment_pending'>;
   claims: readonly OpenClaim[];
   window: WindowReading;
-  /** True if the window ended so long ago that claims that could not be read since are no longer waited for. */
+  /** True if the window ended so long ago that unreadable claims no longer block the next buyer. */
   isLongOver: boolean;
   seenTxHash: Hex | null;
   isOverdue: boolean;
 }
 
-/** One step of OFFER_STEPS, or none; `seen`: a transfer that fits. */
+/** One step of OFFER_STEPS, or null for none. `seen` is a transfer that fits. */
 export type Move =
   | { act: 'find_invalid'; reason: InvalidReason }
   | { act: 'await_payment' | 'hand_to_founder' | null; seen: Hex | null }
   | { act: 'lapse' | 'expire' };
 
-/** Chooses the next step of a held offer. Pure. A paid transaction takes precedence over all of this. */
+/** Chooses the next step of a held offer. Pure. Call it only if no transaction has paid. */
 export function chooseMove(offer: ReservedOffer): Move {
   const { phase, claims, window, isOverdue } = offer;
   const fitting = claims.find(({ decision }) => isUnknown(decision) && decision.fits)?.txHash ?? null;
@@ -164,7 +164,7 @@ export function chooseMove(offer: ReservedOffer): Move {
     return { act: 'find_invalid', reason: invalid };
   }
   if (phase === 'payment_pending') {
-    const seen = offer.seenTxHash ?? fitting ?? transferIn(window);
+    const seen = offer.seenTxHash ?? fitting ?? transferInWindow(window);
     if (!isOverdue) return { act: null, seen };
     return seen === null ? { act: 'expire' } : { act: 'hand_to_founder', seen };
   }
@@ -185,28 +185,28 @@ function isInvalid(decision: Decision): decision is Extract<Decision, { outcome:
   return typeof decision !== 'string' && decision.outcome === 'invalid';
 }
 
-/** True if it is in a block and contains a transfer of payer or payee. */
+/** True if the transaction is in a block and contains a transfer of payer or payee. */
 function isMined(decision: Decision): boolean {
   return isInvalid(decision) || (isUnknown(decision) && decision.sighting !== null);
 }
 
-/** True if it is in no block, or in one without a transfer of theirs: it does not block the next buyer. */
+/** True if the transaction is in no block, or in one without a transfer of payer or payee, so it does not block the next buyer. */
 function isAbsent(decision: Decision): boolean {
   if (!isUnknown(decision) || decision.sighting !== null) return false;
   return decision.why === 'not_mined' || decision.why === 'not_final' || decision.why === 'no_finalized_head';
 }
 
-function transferIn(window: WindowReading): Hex | null {
+function transferInWindow(window: WindowReading): Hex | null {
   return typeof window === 'string' ? null : window.transfer;
 }
 
-/** The chain's evidence for a held offer, read outside of any transaction. */
+/** Chain data for a held offer, read outside any transaction. */
 export interface OfferReading {
   offerId: bigint;
   reservationId: bigint;
   /** Null if no head could be read. */
   head: ChainHead | null;
-  /** The undecided transactions that were read. */
+  /** Undecided transactions whose evidence was requested. */
   requested: ReadonlySet<Hex>;
   claims: ClaimReading;
   window: WindowReading;
@@ -218,8 +218,8 @@ async function readOfferOnChain(
   reservation: Reservation,
   readHead: () => Promise<ChainHead>,
 ): Promise<OfferReading> {
-  const named = await listClaims(city.database, reservation.id);
-  const requested = named.flatMap(({ txHash, refused }) => (refused === null ? [txHash] : []));
+  const claimRows = await listClaims(city.database, reservation.id);
+  const requested = claimRows.flatMap(({ txHash, refused }) => (refused === null ? [txHash] : []));
   const reading = { offerId: offer.id, reservationId: reservation.id, requested: new Set(requested) };
   const terms = claimTermsOf(offer, reservation);
   let head: ChainHead;
@@ -232,20 +232,20 @@ async function readOfferOnChain(
   const claims = await readClaims(city, head, terms, requested);
   const isWindowOfInterest =
     offer.phase === 'reserved'
-      ? !decidesAnything(claims, terms)
+      ? !hasDecidingClaim(claims, terms)
       : reservation.seenTxHash === null && isOverdue(offer, city.clock.now());
   return { ...reading, head, claims, window: isWindowOfInterest ? await findTransfer(city, head, terms) : 'not_over' };
 }
 
-/** True if a claim decides, so that other transfers in the window make no difference. */
-function decidesAnything(claims: ClaimReading, terms: ClaimTerms): boolean {
+/** True if a claim decides the offer, so that other transfers in the window make no difference. */
+function hasDecidingClaim(claims: ClaimReading, terms: ClaimTerms): boolean {
   return [...claims.values()].some((evidence) => {
     const decision = decideClaim(evidence, terms);
     return decision.outcome === 'unknown' ? decision.sighting !== null : decision.outcome !== 'refused';
   });
 }
 
-/** POST /api/world/offer/:id/cancel. Frees the offer first if its reservation is over; refuses while one runs. */
+/** POST /api/world/offer/:id/cancel. Frees the offer first if its reservation is over, and refuses if one is active. */
 export const cancelOffer: CityOperation<CityEndpoints['cancelOffer']> = async (city, { params, caller }) => {
   const offer = await mustFindOffer(city.database, params.id);
   mustBeSeller(offer, caller);
@@ -262,7 +262,7 @@ async function cancelUnderLock({ database, clock }: City, id: bigint): Promise<v
   await database.transaction(async (tx) => {
     const offer = await lockOffer(tx, id);
     if (offer === null || offer.phase === 'canceled') return;
-    if (offer.phase === 'claimed') throw new Refusal('offer_closed', { detail: 'The thing was bought.' });
+    if (offer.phase === 'claimed') throw new Refusal('offer_closed', { detail: 'The thing has been sold.' });
     const now = clock.now();
     if (nextPhase(offer.phase, 'cancel') === null) {
       throw new Refusal('offer_busy', { retryAfterSeconds: reservedForSeconds(offer, now) });

@@ -23,7 +23,7 @@ const MOST_RETRY_SECONDS = 30;
 
 /**
  * POST /api/world/offer/:id/claim. Answers at once if the offer is decided. Otherwise checks the signature, stores the claim, and only then
- * reads the chain: an accepted claim is checked until one of the reservation's transactions decides.
+ * reads the chain. An accepted claim is checked until one of the reservation's transactions decides.
  */
 export const claimOffer: CityOperation<CityEndpoints['claimOffer']> = async (city, { params, body, caller }) => {
   const { database } = city;
@@ -35,18 +35,18 @@ export const claimOffer: CityOperation<CityEndpoints['claimOffer']> = async (cit
   await checkSignature(city, reservation, body.payer_signature);
   const bought = await findProvenOffer(database, body.tx_hash);
   if (bought !== null && bought !== offer.id) throw new Refusal('transaction_used');
-  await nameClaim(city, reservation, body.tx_hash);
+  await storeClaim(city, reservation, body.tx_hash);
   const reading = await advanceOffer(city, offer.id);
   return answerClaim(city, caller, { offerId: offer.id, txHash: body.tx_hash, reading });
 };
 
-/** Returns the reservation that holds or ended the offer, if it is the caller's. */
+/** Returns the reservation that holds or ended the offer. Throws unless it is the caller's. */
 function mustHold({ reservation }: Offer, caller: Resident): Reservation {
   if (reservation === null || reservation.residentId !== caller.id) throw new Refusal('reservation_over');
   return reservation;
 }
 
-/** Null while undecided. */
+/** Returns the final answer, or null while the offer is undecided. */
 function answerDecided(city: City, offer: Offer): Answer | null {
   const shown = presentOffer(city, offer);
   switch (offer.phase) {
@@ -54,7 +54,7 @@ function answerDecided(city: City, offer: Offer): Answer | null {
       return { status: 200, body: { offer: shown, do_not_pay_again: true } };
     case 'payment_invalid':
       throw new Refusal('world_payment_invalid', {
-        detail: `The transfer does not fit the reservation: ${offer.endReason}.`,
+        detail: `The transfer does not match the reservation: ${offer.endReason}.`,
         fields: { offer: shown },
       });
     case 'reserved':
@@ -79,7 +79,7 @@ async function answerClaim(city: City, caller: Resident, result: ClaimResult): P
   if (decided !== null) return decided;
   const claims = await listClaims(city.database, reservation.id);
   mustNotBeRefused(offer, claims, txHash);
-  // The chain could not be read, so "not seen" would mean nothing: say so.
+  // The chain could not be read, so "not seen" would be misleading.
   if (offer.phase === 'reserved' && !isRead(city, result)) {
     throw new Refusal('payment_preserved', { retryAfterSeconds: 5 });
   }
@@ -90,7 +90,7 @@ async function answerClaim(city: City, caller: Resident, result: ClaimResult): P
     do_not_pay_again: true,
     retry: 'same_request',
     retry_after_seconds: retryAfter,
-    next_step: 'It is not decided yet. Send the same claim again after retry_after_seconds. Do not pay again.',
+    next_step: 'The claim is not decided yet. Send it again unchanged after retry_after_seconds. Do not pay again.',
   } as const;
   return { status: 202, body, headers: { 'retry-after': retryAfter.toString() } };
 }
@@ -110,7 +110,7 @@ function isRead({ config }: City, { reading, txHash }: ClaimResult): boolean {
   );
 }
 
-/** A quarter of the time until its block is final, as far as that is known. */
+/** Returns a quarter of the estimated seconds until the block is final. */
 function retryAfterOf({ config }: City, reading: OfferReading | null, txHash: Hex): number {
   const block = reading?.claims.get(txHash)?.receipt?.blockNumber;
   const head = reading?.head ?? null;
@@ -119,13 +119,13 @@ function retryAfterOf({ config }: City, reading: OfferReading | null, txHash: He
   return Math.min(MOST_RETRY_SECONDS, Math.max(LEAST_RETRY_SECONDS, Math.ceil(seconds)));
 }
 
-/** Checks that the payer's wallet signed the challenge: by its own key, or as a contract at the finalized block. */
+/** Checks that the payer's wallet signed the challenge: with its own key, or as a contract at the finalized block. */
 async function checkSignature(
   city: City,
   { challenge, payerWallet }: Pick<Reservation, 'challenge' | 'payerWallet'>,
   sentSignature: string,
 ): Promise<void> {
-  // Upper and lower case hex are the same bytes.
+  // Upper and lower case hex encode the same bytes.
   const signature = sentSignature.toLowerCase() as Hex;
   const digest = hashMessage(challenge);
   if ((await recoverSigner(digest, canonicalForm(signature))) === payerWallet) return;
@@ -140,17 +140,17 @@ async function checkSignature(
     throw error;
   }
   throw new Refusal('signature_invalid', {
-    detail: 'The signature is not payer_wallet’s signature of the reservation’s challenge.',
-    nextStep: 'Sign the exact challenge of the reservation with personal_sign and payer_wallet, and claim again.',
+    detail: 'This is not payer_wallet’s signature of the reservation’s challenge.',
+    nextStep: 'Sign the exact challenge of the reservation with payer_wallet (personal_sign), then claim again.',
   });
 }
 
 /**
- * Stores a transaction for the reservation, in its own database transaction, so that it is checked whatever happens next. Refuses one that
- * has bought another thing. If the reservation is over by then, it stores nothing, and the caller rereads the offer. With five undecided
- * ones, the oldest that is in no block makes room; if all are in blocks, the new one is not stored and has to be sent again.
+ * Stores a claimed transaction in its own database transaction, so that it is checked whatever happens next. Refuses one that has bought
+ * another thing. Stores nothing if the reservation is over by then; the caller rereads the offer. At the cap of undecided claims, the
+ * oldest one in no block is dropped. If all are in blocks, the new one is not stored and must be sent again.
  */
-async function nameClaim(city: City, { id, offerId }: Reservation, txHash: Hex): Promise<void> {
+async function storeClaim(city: City, { id, offerId }: Reservation, txHash: Hex): Promise<void> {
   const { database, clock } = city;
   const toDrop = await listDispensable(city, id, txHash);
   await database.transaction(async (tx) => {
@@ -179,7 +179,7 @@ async function makeRoom(
   return true;
 }
 
-/** Lists the undecided transactions in no block, if there are five. Reads the chain, so call it outside of any transaction. */
+/** Lists the undecided transactions in no block if the cap is reached. Reads the chain, so call it outside any transaction. */
 async function listDispensable(city: City, reservationId: bigint, txHash: Hex): Promise<ReadonlySet<Hex>> {
   const claims = await listClaims(city.database, reservationId);
   const undecided = claims.filter(({ refused }) => refused === null).map((claim) => claim.txHash);
@@ -189,7 +189,7 @@ async function listDispensable(city: City, reservationId: bigint, txHash: Hex): 
     const receipts = await Promise.all(undecided.map((hash) => readReceipt(provider, hash)));
     return new Set(undecided.filter((_, at) => receipts[at] === null));
   } catch (error) {
-    // The new claim cannot be stored, and earlier ones are not dropped for it.
+    // The new claim cannot be stored, and earlier claims must not be dropped unread.
     if (error instanceof RpcFailure) throw new Refusal('payment_preserved', { retryAfterSeconds: 5 });
     throw error;
   }

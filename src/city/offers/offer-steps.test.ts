@@ -22,7 +22,7 @@ const ACTS = Object.keys(OFFER_STEPS) as OfferAct[];
 const followersOf = (from: OfferPhase): OfferPhase[] =>
   ACTS.flatMap((act) => nextPhase(from, act) ?? []).filter((to, at, all) => all.indexOf(to) === at);
 
-/** Returns the shortest path to the phase by the table's steps. */
+/** Returns the shortest path to the phase along the table's steps. */
 function wayTo(phase: OfferPhase): OfferPhase[] {
   const ways: OfferPhase[][] = [['listed']];
   for (const way of ways) {
@@ -52,7 +52,7 @@ async function make(tx: Tx, thingId: bigint): Promise<Made> {
   return { offerId, thingId, reservationId };
 }
 
-/** Sets all other columns that the schema requires, so that only the step can fail. */
+/** Sets all other columns that the schema requires, so that only the step itself can fail. */
 async function step(
   tx: Tx,
   { offerId, thingId, reservationId }: Made,
@@ -79,7 +79,7 @@ async function step(
 
 class TakenBack extends Error {}
 
-/** Returns the violated rule, including those checked at commit. */
+/** Returns the violated rule, including rules checked at commit. */
 async function attempt(from: OfferPhase, to: OfferPhase): Promise<string> {
   const thingId = await seedThing(db.database, seller.id);
   try {

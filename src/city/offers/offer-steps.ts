@@ -3,16 +3,16 @@ import type { Tx } from '../../platform/database/database.ts';
 import type { Offer } from './offer.ts';
 import { saveOffer } from './store.ts';
 
-/** The allowed steps, the same as in the trigger `offers_step`. docs/world-states.md is drawn from this table. */
+/** Allowed steps, the same as in the trigger `offers_step`. docs/world-states.md is drawn from this table. */
 export const OFFER_STEPS = {
   reserve: { listed: 'reserved' },
-  // Unpaid: a block at or after the end was read, and no transfer fits.
+  // Unpaid: a block at or after the window's end was read, and no transfer fits.
   lapse: { reserved: 'listed' },
-  // A claimed transaction is in a block, or a fitting transfer was seen when the time was over.
+  // A claimed transaction is in a block, or a fitting transfer was found after the window's end.
   await_payment: { reserved: 'payment_pending' },
   sell: { reserved: 'claimed', payment_pending: 'claimed' },
   find_invalid: { reserved: 'payment_invalid', payment_pending: 'payment_invalid' },
-  // After two hours: expire without a fitting transfer, hand_to_founder with one.
+  // After two hours: expire if there is no fitting transfer, else hand_to_founder.
   expire: { payment_pending: 'payment_expired' },
   hand_to_founder: { payment_pending: 'founder_review' },
   cancel: {
@@ -45,7 +45,7 @@ type OfferChanges = Partial<
   >
 >;
 
-/** The only way to change an offer's phase. Call with the row locked and an act that its phase allows. */
+/** The only way to change an offer's phase. Call with the row locked and with an act that the current phase allows. */
 export async function applyAct(tx: Tx, offer: Offer, act: OfferAct, changes: OfferChanges): Promise<void> {
   const phase = nextPhase(offer.phase, act);
   if (phase === null) throw new TypeError(`offer ${offer.id} is ${offer.phase}: no step ${act} leads from there`);

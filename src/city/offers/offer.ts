@@ -3,7 +3,7 @@ import type { OfferPhase } from '../../contract/world-records.ts';
 import type { Hex } from '../../platform/hex.ts';
 import type { ClaimTerms } from '../payments/decide-claim.ts';
 
-/** Five minutes in which one resident's wallet may pay. Only the last two fields change. */
+/** Gives one resident's wallet five minutes to pay. Only the last two fields change. */
 export interface Reservation {
   id: bigint;
   offerId: bigint;
@@ -14,11 +14,11 @@ export interface Reservation {
   payerWallet: Hex;
   reservedAt: Date;
   reservedUntil: Date;
-  /** The finalized block when the reservation was made. */
+  /** Finalized block when the reservation was made. */
   openedBlock: bigint;
   nonce: string;
   challenge: string;
-  /** A fitting transfer that was in a block at least for a moment. */
+  /** A fitting transfer that was in a block, at least for a moment. */
   seenTxHash: Hex | null;
   lapsedAt: Date | null;
 }
@@ -38,10 +38,10 @@ export interface Offer {
   asset: Hex;
   phase: OfferPhase;
   marketListingId: bigint | null;
-  /** The reservation that holds the offer, or ended it. */
+  /** The reservation that holds or ended the offer. */
   reservation: Reservation | null;
   pendingSince: Date | null;
-  /** The transaction that bought it. */
+  /** The transaction that bought the thing. */
   txHash: Hex | null;
   blockNumber: bigint | null;
   blockTime: Date | null;
@@ -51,7 +51,7 @@ export interface Offer {
   canceledAt: Date | null;
 }
 
-/** Terms that a transfer has to meet to buy the thing. */
+/** Returns the terms that a transfer must meet to buy the thing. */
 export function claimTermsOf(offer: Offer, reservation: Reservation): ClaimTerms & { openedBlock: bigint } {
   return {
     chainId: offer.chainId,
@@ -69,17 +69,17 @@ function secondsOf(at: Date): bigint {
   return BigInt(Math.floor(at.getTime() / 1_000));
 }
 
-/** Retry time while the chain has not passed the reservation's end or a payment is undecided: how long that takes is unknown. */
+/** Retry time while it is unknown when the chain passes the reservation's end or a payment is decided. */
 const UNKNOWN_SECONDS = 30;
 
-/** Seconds that another buyer should wait before asking again. */
+/** Returns the seconds that another buyer should wait before trying again. */
 export function reservedForSeconds({ phase, reservation }: Offer, nowMs: number): number {
   if (phase !== 'reserved' || reservation === null) return UNKNOWN_SECONDS;
   const left = Math.ceil((reservation.reservedUntil.getTime() - nowMs) / 1_000);
   return left > 0 ? left : UNKNOWN_SECONDS;
 }
 
-/** True once the city has waited for the payment as long as it does. */
+/** True once the city has stopped waiting for the payment. */
 export function isOverdue({ pendingSince }: Pick<Offer, 'pendingSince'>, nowMs: number): boolean {
   return pendingSince !== null && nowMs - pendingSince.getTime() >= RECOVERY_HOURS * 3_600_000;
 }

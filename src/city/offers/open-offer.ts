@@ -17,7 +17,7 @@ interface OfferRequest {
   thingId: bigint;
 }
 
-/** POST /api/world/offer. Takes the terms from the draft as the market shows it now; locks the thing from here on. */
+/** POST /api/world/offer. Takes the terms from the draft as the market shows it now, and locks the thing. */
 export const openOffer: CityOperation<CityEndpoints['openOffer']> = async (city, { body, caller }) => {
   const request = { marketDraftId: body.market_draft_id, thingId: body.thing_id };
   const existing = await findOwnOffer(city, request, caller);
@@ -28,17 +28,17 @@ export const openOffer: CityOperation<CityEndpoints['openOffer']> = async (city,
   return isNew ? { status: 201, body: answer } : { status: 200, body: answer };
 };
 
-/** Returns the offer that an earlier identical call opened, whatever its state now. */
+/** Returns the offer that an earlier identical call opened, in whatever state it is now. */
 async function findOwnOffer(
   { database, config }: City,
   request: OfferRequest,
   caller: Resident,
 ): Promise<Offer | null> {
   const offer = await findOfferOfDraft(database, { ...request, marketOrigin: config.marketUrl });
-  return offer !== null && isOf(offer, { thingId: request.thingId, sellerId: caller.id }) ? offer : null;
+  return offer !== null && isSameOffer(offer, { thingId: request.thingId, sellerId: caller.id }) ? offer : null;
 }
 
-function isOf(offer: Offer, { thingId, sellerId }: Pick<NewOffer, 'thingId' | 'sellerId'>): boolean {
+function isSameOffer(offer: Offer, { thingId, sellerId }: Pick<NewOffer, 'thingId' | 'sellerId'>): boolean {
   return offer.thingId === thingId && offer.sellerId === sellerId;
 }
 
@@ -78,7 +78,7 @@ function draftMismatch(detail: string): Refusal {
   return new Refusal('draft_mismatch', { detail });
 }
 
-/** Requires that the caller names the draft's seller as merchant and that this merchant names the caller. Reads both now. */
+/** Requires that the caller names the draft's seller as merchant, and that this merchant names the caller. Reads both sides now. */
 async function mustBeLinked(city: City, { seller }: DraftOut, caller: Resident): Promise<void> {
   const { market_handle: named } = await mustFindResident(city.database, caller.handle);
   if (named !== seller) {
@@ -94,13 +94,13 @@ function linkMissing(detail: string): Refusal {
   return new Refusal('link_missing', { detail });
 }
 
-/** Locks the thing's row first, so that no other transaction gives it away meanwhile or offers it twice. */
+/** Locks the thing's row first, so that no concurrent transaction gives it away or offers it twice. */
 async function insertOnce({ database }: City, terms: NewOffer): Promise<{ id: bigint; isNew: boolean }> {
   return database.transaction(async (tx) => {
     const thing = await lockThing(tx, terms.thingId);
     await tx.lock('offers');
     const existing = await findOfferOfDraft(tx, terms);
-    if (existing !== null && isOf(existing, terms)) return { id: existing.id, isNew: false };
+    if (existing !== null && isSameOffer(existing, terms)) return { id: existing.id, isNew: false };
     if (thing?.ownerId !== terms.sellerId) throw new Refusal('not_thing_owner');
     if (existing !== null) throw draftMismatch(`The draft was used for offer ${existing.id}.`);
     await mustBeFree(tx, terms.thingId);

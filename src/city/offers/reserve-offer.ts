@@ -23,7 +23,7 @@ interface ReservationRequest {
 }
 
 /**
- * POST /api/world/offer/:id/reserve. Reads market and chain first; then one transaction decides under the offer's lock: the first caller
+ * POST /api/world/offer/:id/reserve. Reads market and chain first. Then one transaction decides under the offer's lock: the first caller
  * gets the offer, and all others are refused before they pay anything.
  */
 export const reserveOffer: CityOperation<CityEndpoints['reserveOffer']> = async (city, { params, body, caller }) => {
@@ -32,12 +32,12 @@ export const reserveOffer: CityOperation<CityEndpoints['reserveOffer']> = async 
   const before = await mustFindOffer(database, params.id);
   if (before.sellerId === caller.id || before.sellerWallet === request.payerWallet) throw new Refusal('own_goods');
   await takeHourlyQuota(city, 'reservations_per_resident_hour', caller);
-  // Frees an offer whose reservation is over and, as far as the chain shows, unpaid.
-  const isOver = before.phase === 'reserved' && runningFor(before, request, clock.now()) === null;
+  // Free an offer whose reservation is over and unpaid, as far as the chain shows.
+  const isOver = before.phase === 'reserved' && findReservation(before, request, clock.now()) === null;
   if (isOver) await advanceOffer(city, before.id);
   const offer = await mustFindOffer(database, before.id);
-  // Check again after the reread: the same call may have reserved it meanwhile.
-  const running = runningFor(offer, request, clock.now());
+  // Check again after rereading, because the same call may have reserved it meanwhile.
+  const running = findReservation(offer, request, clock.now());
   if (running !== null) return { status: 200, body: { reservation: presentReservation(offer, running) } };
   await mustBeOpen(database, offer, caller, clock.now());
   const checkout = await readFittingCheckout(city, offer, caller, request.checkoutId);
@@ -47,8 +47,12 @@ export const reserveOffer: CityOperation<CityEndpoints['reserveOffer']> = async 
   return made.isNew ? { status: 201, body: answer } : { status: 200, body: answer };
 };
 
-/** Returns the running reservation of an earlier identical call. */
-function runningFor({ phase, reservation }: Offer, request: ReservationRequest, nowMs: number): Reservation | null {
+/** Returns the active reservation if an identical earlier call made it. */
+function findReservation(
+  { phase, reservation }: Offer,
+  request: ReservationRequest,
+  nowMs: number,
+): Reservation | null {
   if (phase !== 'reserved' || reservation === null || reservation.residentId !== request.caller.id) return null;
   if (reservation.marketCheckoutId !== request.checkoutId || reservation.payerWallet !== request.payerWallet)
     return null;
@@ -81,8 +85,8 @@ async function insertOnce(
     const offer = await lockOffer(tx, offerId);
     if (offer === null) throw new TypeError('an offer is never deleted');
     const nowMs = city.clock.now();
-    // The same call may run twice at once.
-    const running = runningFor(offer, request, nowMs);
+    // The same call may run twice concurrently.
+    const running = findReservation(offer, request, nowMs);
     if (running !== null) return { reservation: running, isNew: false };
     await mustBeOpen(tx, offer, request.caller, nowMs);
     mustFitListing(offer, checkout);
@@ -137,7 +141,7 @@ function presentReservation(offer: Offer, reservation: Reservation): z.input<typ
   };
 }
 
-/** Reads the checkout from the market now. It has to be open, for this offer, and made out to the caller. */
+/** Reads the checkout from the market now. It must be open, for this offer, and issued to the caller. */
 async function readFittingCheckout(
   city: City,
   offer: Offer,
@@ -157,7 +161,7 @@ async function readFittingCheckout(
   return checkout;
 }
 
-/** The first reservation fixes the listing; a checkout of another listing does not fit. */
+/** The first reservation fixes the listing, so a checkout of another listing is refused. */
 function mustFitListing({ marketListingId }: Offer, { listing_id }: CheckoutOut): void {
   if (marketListingId === null || marketListingId === BigInt(listing_id)) return;
   throw checkoutMismatch(`The checkout is for listing ${listing_id}, but this offer is listed as ${marketListingId}.`);
@@ -173,7 +177,7 @@ type ChallengeTerms = Omit<Reservation, 'challenge' | 'residentId' | 'seenTxHash
   marketListingId: bigint;
 };
 
-/** The text that the payer signs: every term of the reservation, one per line, so that the signature fits nothing else. */
+/** Returns the text that the payer signs: every term of the reservation, one per line, so that the signature fits nothing else. */
 function challengeOf({ baseUrl }: Pick<CityConfig, 'baseUrl'>, offer: Offer, terms: ChallengeTerms): string {
   const lines: [string, string][] = [
     ['service', SERVICE],
@@ -207,12 +211,12 @@ interface ReservationTime {
 }
 
 /**
- * Takes the earlier of our clock and the chain's, in whole seconds, so that no transfer made after the answer lies before it. Refuses with
- * 503 if the two differ much, because the transfer's block time decides.
+ * Returns the earlier of our clock and the chain's, in whole seconds, so that no transfer made after the answer can predate it. Refuses
+ * with 503 if the two differ much, because the transfer's block time decides.
  */
 async function readReservationTime(city: City): Promise<ReservationTime> {
   const { chainId, latest, floor } = await mustReadHead(city);
-  // Start no payment by the time of another chain, or of one that took back a final block.
+  // Open no payment by the time of a wrong chain, or of one that reverted a final block.
   if (chainId !== city.config.network.chainId || floor === null) {
     throw new Refusal('payment_check_unavailable', { retryAfterSeconds: 10 });
   }

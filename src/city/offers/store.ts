@@ -175,7 +175,7 @@ export interface OpenOffer {
   hasClaims: boolean;
 }
 
-/** Lists offers whose next step depends on the chain, by id. */
+/** Lists offers whose next step depends on the chain, ordered by id. */
 export async function listUndecidedOffers(queryable: Queryable, afterId: bigint, limit: number): Promise<OpenOffer[]> {
   const rows = await queryable.rows<{ id: bigint; phase: OfferPhase; reserved_until: Date; has_claims: boolean }>(sql`
     select o.id, o.phase, r.reserved_until,
@@ -191,7 +191,7 @@ export async function listUndecidedOffers(queryable: Queryable, afterId: bigint,
   }));
 }
 
-/** Reserves the id before the insert: the challenge contains it, and the row never changes. */
+/** Reserves an id before the insert, because the challenge contains it and the row must never change. */
 export async function nextReservationId(queryable: Queryable): Promise<bigint> {
   const { id } = await queryable.one<{ id: bigint }>(
     sql`select nextval(pg_get_serial_sequence('reservations', 'id')) as id`,
@@ -209,7 +209,7 @@ export async function insertReservation(tx: Tx, reservation: Reservation, now: D
       ${reservation.openedBlock}, ${reservation.nonce}, ${reservation.challenge}, ${now})`);
 }
 
-/** When this resident's last reservation of the offer lapsed; null if there is none or it did not lapse. */
+/** Returns when this resident's last reservation of the offer ended unpaid. Null if there is none or it did not end unpaid. */
 export async function findLastLapse(queryable: Queryable, offerId: bigint, residentId: bigint): Promise<Date | null> {
   const row = await queryable.maybe<{ lapsed_at: Date | null }>(sql`
     select lapsed_at from reservations where resident_id = ${residentId} and offer_id = ${offerId} order by id desc limit 1`);

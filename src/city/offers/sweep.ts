@@ -10,15 +10,14 @@ const BATCH = 100;
 export interface Sweep {
   start(): void;
   stop(): Promise<void>;
-  /** Checks all held offers once, whether or not this process is the leader. */
+  /** Checks all held offers once, even if this process is not the leader. */
   sweepOnce(): Promise<void>;
-  /** True if this process is the leader. */
   isLeader(): boolean;
 }
 
 /**
  * Moves every held offer by what the chain shows, as a singleton job. The work is stored in the rows, so another process takes over if one
- * dies; two at once do no harm.
+ * dies. Two running at once do no harm.
  */
 export function createSweep(city: City, everyMs: number): Sweep {
   const { clock, database, log } = city;
@@ -42,7 +41,7 @@ export function createSweep(city: City, everyMs: number): Sweep {
 }
 
 async function sweepOffers(city: City): Promise<void> {
-  // Decide nothing while history is lost; nothing could be written anyway.
+  // Decide nothing while history is lost, because nothing could be written.
   if (city.isLost()) return;
   // Read the head once for all offers, and only if there are any.
   let head: Promise<ChainHead> | null = null;
@@ -63,12 +62,12 @@ async function sweepOffer(city: City, offer: OpenOffer, readOnce: () => Promise<
   try {
     if (await mayMove(city, offer, readOnce)) await advanceOffer(city, offer.id, readOnce);
   } catch (error) {
-    // A failing offer must not hold up the others.
+    // One failing offer must not hold up the others.
     city.log.error('offer_sweep_failed', { offer_id: offer.id, error });
   }
 }
 
-/** A running reservation without claims cannot move. Uses the chain's clock too, which may be ahead of ours. */
+/** False for an active reservation without claims, which cannot move. Uses the chain's clock too, because it may be ahead of ours. */
 async function mayMove({ clock }: City, offer: OpenOffer, readOnce: () => Promise<ChainHead>): Promise<boolean> {
   if (offer.phase !== 'reserved' || offer.hasClaims) return true;
   const endsAt = offer.reservedUntil.getTime();

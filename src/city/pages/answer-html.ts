@@ -10,7 +10,7 @@ import type { Refusal } from '../../platform/refusal.ts';
 import type { City } from '../context.ts';
 import type { TileRow } from '../things/store.ts';
 
-/** Parts of several pages. `${}` escapes residents' texts; `!${}` inserts HTML as it is. */
+/** Helpers shared by several pages. `${}` escapes residents' texts; `!${}` inserts HTML unchanged. */
 
 export function renderTime(at: string | Date): string {
   const exact = typeof at === 'string' ? at : isoTime(at);
@@ -31,7 +31,7 @@ export function renderPrice(usdc: number): string {
   return html`${USDC.format(usdc)} USDC`;
 }
 
-/** Values are HTML. */
+/** Renders a list of facts. Values are HTML. */
 export function renderFacts(facts: readonly (readonly [name: string, value: string])[]): string {
   return html`<dl class="facts">!${facts.map(([name, value]) => html`<dt>${name}</dt><dd>!${value}</dd>`)}</dl>`;
 }
@@ -44,7 +44,7 @@ export function renderTiles(things: readonly TileRow[]): string {
   return html`<ul class="tiles">!${tiles}</ul>`;
 }
 
-/** No script runs on these pages. Other answers need no policy: they are sent with nosniff. */
+/** These pages run no script. Other answers need no policy, because they are sent with nosniff. */
 const POLICY = [
   "default-src 'none'",
   "style-src 'self'",
@@ -112,7 +112,7 @@ function renderPage({ config }: Pick<City, 'config'>, { title, main, json }: Htm
 `;
 }
 
-/** Answers HTML to browsers, which ask for it by name, and JSON to programs, which accept anything. */
+/** Answers HTML to browsers, which ask for it explicitly, and JSON to programs, which accept anything. */
 export function answerBoth(
   city: Pick<City, 'config'>,
   accept: string | undefined,
@@ -130,19 +130,19 @@ export function answerBoth(
   };
 }
 
-/** Draws a thing's picture: two rings of one shape each around a centre, in two colours. It never changes for a thing. */
+/** Draws a thing's picture, which never changes: two rings, each of one repeated shape, around a centre, in two colours. */
 export function drawEmblem(thing: { id: bigint; name: string }): string {
   const [a = 0, b = 0, second = 0, count = 0, outer = 0, inner = 0, width = 0, reach = 0, ring = 0, heart = 0] = sha256(
     `${thing.id}\n${thing.name}`,
   );
   const hue = (a * 256 + b) % 360;
-  const other = (hue + pickBy(TURNS, second)) % 360;
+  const other = (hue + pickByHash(HUE_TURNS, second)) % 360;
   const rays = 5 + (count % 5);
   const step = 360 / rays;
   const broad = Math.round((190 + (width % 90)) / rays);
   const middle = 46 + (reach % 16);
-  const drawOuter = pickBy(SHAPES, outer);
-  const drawInner = pickBy(SHAPES, inner);
+  const drawOuter = pickByHash(SHAPES, outer);
+  const drawInner = pickByHash(SHAPES, inner);
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="400" height="400" viewBox="0 0 200 200">`,
     `<rect width="200" height="200" fill="hsl(${hue},34%,93%)"/>`,
@@ -161,7 +161,7 @@ export function drawEmblem(thing: { id: bigint; name: string }): string {
 }
 
 /** Hue distance of the second colour, in degrees. */
-const TURNS: readonly number[] = [28, 60, 150, 180, 215];
+const HUE_TURNS: readonly number[] = [28, 60, 150, 180, 215];
 
 interface Ray {
   from: number;
@@ -169,7 +169,7 @@ interface Ray {
   width: number;
 }
 
-/** Each shape points up. */
+/** Draws one ray of a ring, pointing up. */
 const SHAPES: readonly ((ray: Ray) => string)[] = [
   ({ from, to, width }) =>
     `<ellipse cx="100" cy="${100 - (from + to) / 2}" rx="${width / 2}" ry="${(to - from) / 2}"/>`,
@@ -190,20 +190,20 @@ function repeatAround(count: number, startDegrees: number, fill: string, shape: 
   return `<g fill="${fill}">${turned.join('')}</g>`;
 }
 
-function pickBy<T>(from: readonly T[], by: number): T {
+function pickByHash<T>(from: readonly T[], by: number): T {
   const item = from[by % from.length];
   if (item === undefined) throw new Error('there is nothing to pick from');
   return item;
 }
 
-/** Read once at start. No fonts are sent; system fonts replace those of the market. */
+/** Read once at start. No fonts are sent, so system fonts replace those of the market. */
 const STYLE = createAsset(
   'city',
   'css',
   'text/css; charset=utf-8',
   readFileSync(fileURLToPath(new URL('./files/city.css', import.meta.url))),
 );
-/** The city has a picture like those of its things. */
+/** Icon of the city, drawn like the picture of a thing. */
 export const ICON = createAsset(
   'icon',
   'svg',

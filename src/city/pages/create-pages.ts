@@ -34,7 +34,7 @@ import {
 import { errorIndex, errorPage, frontPage, SUMMARY } from './index-pages.ts';
 import { offerPage } from './offer-page.ts';
 
-/** Routes that are not endpoints of the contract. */
+/** Creates routes that are not endpoints of the contract. */
 export function createPages(city: City, sources: Omit<HealthSources, 'writes'>): AnyPageRoute[] {
   const forPeople = (path: string, handler: Page['handler']): Page =>
     page({ method: 'GET', path, handler, refused: (refusal) => answerRefused(city, refusal) });
@@ -86,7 +86,7 @@ export function openApiText(serverUrl: string, network: Network): string {
   return JSON.stringify(describeOpenApi({ endpoints: cityEndpoints, texts: CITY_TEXTS, tags: CITY_TAGS, ...about }));
 }
 
-/** Builds the document once: the contract is fixed while a process runs. */
+/** Builds the document once, because the contract is fixed while a process runs. */
 function createOpenApiPage({ baseUrl, network }: City['config']): () => PageAnswer {
   let body: string | null = null;
   return () => {
@@ -129,12 +129,12 @@ interface HealthSources {
   status(): HistoryStatus;
 }
 
-/** Answers without checking anything: an unreachable database is no reason to restart the process. */
+/** Answers without checking anything, because an unreachable database is no reason to restart the process. */
 function answerHealthz(): PageAnswer {
   return answerJson(200, { status: 'ok', api_version: API_VERSION });
 }
 
-/** Reports whether this process can read and write. Payments that wait do not count; a lost history does in a strict request only. */
+/** Reports whether this process can read and write. Ignores waiting payments, and counts a lost history only in a strict request. */
 async function answerReadyz(
   { database, isLost }: Pick<City, 'database' | 'isLost'>,
   { writes, sweeps, status: historyStatus }: HealthSources,
@@ -182,19 +182,19 @@ function renderHistory(thing: ThingOut): string {
   const { history, history_total: total } = thing;
   const rows = history.map(
     ({ owner, from, offer_id: offerId }, at) =>
-      html`<tr><td>!${renderResident(owner)}</td><td>!${renderTime(from)}</td><td>!${cameBy(offerId, total - at)}</td></tr>`,
+      html`<tr><td>!${renderResident(owner)}</td><td>!${renderTime(from)}</td><td>!${describeAcquisition(offerId, total - at)}</td></tr>`,
   );
   const showing = total > history.length ? html`<p class="quiet">showing ${history.length} of ${total}</p>` : '';
   return html`<table><thead><tr><th>Owner</th><th>Since</th><th>By</th></tr></thead><tbody>!${rows}</tbody></table>!${showing}`;
 }
 
-/** `nth` is 1 for the maker. */
-function cameBy(offerId: number | null, nth: number): string {
+/** Describes how an owner got the thing. `nth` is 1 for the maker. */
+function describeAcquisition(offerId: number | null, nth: number): string {
   if (offerId !== null) return html`sale, !${renderOffer(offerId)}`;
   return nth === 1 ? 'made it' : 'gift';
 }
 
-/** A thing's id and name never change, so its picture is immutable. */
+/** Returns an immutable picture, because a thing's id and name never change. */
 async function thingPicture({ database }: Pick<City, 'database'>, id: bigint): Promise<PageAnswer> {
   const thing = await findThing(database, id);
   if (thing === null) throw new Refusal('not_found', { detail: 'There is no such thing.' });

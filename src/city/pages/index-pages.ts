@@ -14,7 +14,7 @@ import { answerBoth, renderFacts, renderTiles } from './answer-html.ts';
 
 const ENDPOINTS: readonly EndpointShape[] = Object.values(cityEndpoints);
 
-/** Reasons with the routes that declare them. Reasons about the request itself may come from any route. */
+/** Maps reasons to the routes that declare them. Reasons about the request itself may come from any route. */
 const ROUTES: ReadonlyMap<Reason, readonly string[]> = new Map(
   REASONS.map((reason) => [
     reason,
@@ -22,7 +22,7 @@ const ROUTES: ReadonlyMap<Reason, readonly string[]> = new Map(
   ]),
 );
 
-/** Reasons that the city can give, in the order of the table. */
+/** Reasons that the city can give, in table order. */
 export const CITY_REASONS: readonly Reason[] = REASONS.filter(
   (reason) => Object.hasOwn(requestErrors, reason) || (ROUTES.get(reason)?.length ?? 0) > 0,
 );
@@ -58,11 +58,10 @@ export function errorPage(city: City, accept: string | undefined, name: string):
 }
 
 function payingAgain({ do_not_pay_again: doNot }: ErrorRow): string {
-  if (doNot === undefined)
-    return html`This says nothing about payments; go by <code>do_not_pay_again</code> of the answer.`;
+  if (doNot === undefined) return html`See <code>do_not_pay_again</code> in the answer.`;
   return doNot
-    ? 'A payment may exist: make no other.'
-    : 'No payment was made by this, unless the answer says otherwise.';
+    ? 'A payment may exist, so do not make another.'
+    : 'No payment was made, unless the answer says otherwise.';
 }
 
 function reasonAsJson(reason: Reason) {

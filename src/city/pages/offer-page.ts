@@ -19,7 +19,7 @@ const PHASES: Readonly<Record<OfferPhase, string>> = {
 };
 
 export async function offerPage(city: City, id: bigint): Promise<PageAnswer> {
-  // If a sale was lost, the page would say that the thing is for sale.
+  // If a sale was lost, the page would show the thing as for sale.
   if (city.isLost()) throw historyLost();
   const offer = presentOffer(city, await mustFindOffer(city.database, id));
   const title = `Offer ${offer.id}`;
@@ -34,7 +34,7 @@ type Fact = readonly [name: string, value: string];
 
 function termsOf({ config }: City, offer: OfferOut): Fact[] {
   const { market_listing_id: listingId, market_origin: origin } = offer;
-  // The offer may name an earlier market of this city; link only to the present one.
+  // The offer may name an earlier market of this city. Link only to the present market.
   const listing = listingId !== null && origin === config.marketUrl ? `${origin}/api/listing/${listingId}` : null;
   return [
     ['Phase', html`<code>${offer.phase}</code>`],

@@ -9,14 +9,14 @@ import {
 import { decodeTransfer, type Transfer } from '../../platform/chain/usdc.ts';
 import type { Hex } from '../../platform/hex.ts';
 
-/** Terms that a claimed transfer has to meet. They come from offer and reservation, never from today's configuration. */
+/** Terms that a claimed transfer must meet. They come from offer and reservation, never from the current configuration. */
 export interface ClaimTerms {
   chainId: bigint;
   asset: Hex;
   payer: Hex;
   payee: Hex;
   minimumUnits: bigint;
-  /** Seconds: the block's time must be at or after `windowFrom` and before `windowTo`. */
+  /** Seconds since 1970. The block's time must be at or after `windowFrom` and before `windowTo`. */
   windowFrom: bigint;
   windowTo: bigint;
 }
@@ -34,9 +34,9 @@ export type UnknownWhy =
 
 type FinalDecision =
   | { outcome: 'paid'; transfer: FoundTransfer }
-  /** Money moved, but not as reserved: no sale. */
+  /** Money moved, but not as reserved, so there is no sale. */
   | { outcome: 'invalid'; reason: InvalidReason; transfer: FoundTransfer }
-  /** It contains no transfer of payer or payee: the hash is refused, and the offer stays open. */
+  /** The transaction contains no transfer of payer or payee. The hash is refused, and the offer stays open. */
   | { outcome: 'refused'; reason: 'transfer_not_found' };
 
 export type ClaimDecision =
@@ -44,15 +44,15 @@ export type ClaimDecision =
   | {
       outcome: 'unknown';
       why: UnknownWhy;
-      /** Its block, if it would decide something once final; null if it was not seen or contains no transfer of theirs. */
+      /** Block in which the transaction would decide once final. Null if it was not seen or contains no transfer of payer or payee. */
       sighting: Sighting | null;
-      /** True if it would pay once final. */
+      /** True if the transaction would pay once final. */
       fits: boolean;
     };
 
 /**
- * Decides on one claimed transaction. Pure, and the only place that does. Evidence that is missing, not final or contradictory is `unknown`
- * and is read again; the answer still says what it would become.
+ * Decides on one claimed transaction. Pure, and the only place that does. Evidence that is missing, not final or contradictory gives
+ * `unknown` and is read again; the result still says what it would become.
  */
 export function decideClaim(evidence: TransferEvidence, terms: ClaimTerms): ClaimDecision {
   const { finalized, receipt, block } = evidence;
@@ -90,7 +90,7 @@ interface Candidate extends Transfer {
   logIndex: number;
 }
 
-/** The decision once the block is final. */
+/** Returns the decision once the block is final. */
 function decideMined(receipt: Receipt, block: Block, terms: ClaimTerms): FinalDecision {
   const candidates = receipt.logs.flatMap((log): Candidate[] => {
     const transfer = relatedTransfer(log, terms);
@@ -113,7 +113,7 @@ function decideMined(receipt: Receipt, block: Block, terms: ClaimTerms): FinalDe
     transfer: at(of),
   });
   const own = candidates.filter(({ from, to }) => from === terms.payer && to === terms.payee);
-  // One log has to reach the price; parts are not added up, and more is fine.
+  // A single log must reach the price. Several are not added up, and a higher amount is fine.
   const enough = own.find(({ value }) => value >= terms.minimumUnits);
   if (enough !== undefined) {
     const isInWindow = block.timestamp >= terms.windowFrom && block.timestamp < terms.windowTo;

@@ -15,15 +15,15 @@ export type WindowReading = 'not_over' | 'unreadable' | { transfer: Hex | null }
 type Terms = ClaimTerms & { openedBlock: bigint };
 
 /**
- * Looks for a fitting transfer in the window, claimed or not, in blocks that need not be final. "None" needs every voting provider to have
- * read a block at or after the window's end without finding one; a transfer needs only one provider.
+ * Searches the window for a fitting transfer, claimed or not, also in blocks that are not final. One provider is enough to find it. To find
+ * none, every voting provider must have read a block at or after the window's end.
  */
 export async function findTransfer(
   { log, providerHealth }: Pick<City, 'log' | 'providerHealth'>,
   head: ChainHead,
   terms: Terms,
 ): Promise<WindowReading> {
-  // Do not give up an offer on the word of another chain, or of one that took back a final block.
+  // Do not give up an offer because of a wrong chain, or of one that reverted a final block.
   if (head.chainId !== terms.chainId || head.floor === null) return 'unreadable';
   if (head.latest.timestamp < terms.windowTo) return 'not_over';
   const reading = await tryToScan(log, head.provider, head.latest, terms);
@@ -64,19 +64,19 @@ async function tryToScan(
   }
 }
 
-/** Returns the first fitting transfer in one provider's blocks up to `latest`. Throws RpcFailure if it cannot say. */
+/** Returns the first fitting transfer in one provider's blocks up to `latest`. Throws RpcFailure if the search is incomplete. */
 async function scanWindow(rpc: Rpc, latest: Block, terms: Terms): Promise<Hex | null> {
   const { asset, payer, payee, openedBlock, windowFrom, windowTo } = terms;
   if (latest.number < openedBlock) throw new RpcFailure('malformed', `${rpc.endpoint} is below what was final before`);
   const all = { fromBlock: openedBlock, toBlock: latest.number };
-  // Blocks before and after the window hold nothing that fits.
+  // Blocks outside the window contain no fitting transfer.
   const window = { from: windowFrom, before: windowTo };
   const blocks = fitsOneQuery(rpc, all) ? all : await blocksBetween(rpc, all, window);
   const topics = [TRANSFER_TOPIC, addressTopic(payer), addressTopic(payee)];
   const logs = await searchLogs(rpc, { address: asset, topics, ...blocks });
   for (const log of logs) if (await isFitting(rpc, log, terms)) return log.transactionHash;
   const last = await readBlock(rpc, latest.number);
-  // A node that lags, or switched chains meanwhile, has not searched all blocks.
+  // A node that lags, or has switched chains meanwhile, has not searched all blocks.
   if (last?.hash !== latest.hash) {
     throw new RpcFailure('malformed', `${rpc.endpoint} does not have the block that it called its latest`);
   }

@@ -16,12 +16,12 @@ import type { City } from '../context.ts';
 import { type ClaimTerms, decideClaim } from './decide-claim.ts';
 import { findWatermark, raiseWatermark } from './store.ts';
 
-/** By transaction hash; leaves out those that could not be read. */
+/** Evidence by transaction hash. Leaves out transactions that could not be read. */
 export type ClaimReading = ReadonlyMap<Hex, TransferEvidence>;
 
 /**
- * Reads the evidence of claimed transactions from the leading provider, then asks the others to confirm whatever would decide. Unconfirmed
- * evidence comes back without its finality, so that it decides nothing.
+ * Reads the evidence of claimed transactions from the leading provider, then asks the others to confirm any that would decide. Unconfirmed
+ * evidence is returned without its finality, so that it decides nothing.
  */
 export async function readClaims(
   city: Pick<City, 'log' | 'providerHealth'>,
@@ -65,7 +65,7 @@ async function readClaim(head: ChainHead, terms: ClaimTerms, hash: Hex): Promise
   return { chainId, finalized, receipt, block, transfersInBlock: [...fromPayer, ...toPayee.filter(isNotFrom(payer))] };
 }
 
-/** A transfer from payer to payee is in both answers. */
+/** A transfer from payer to payee is in both answers, so one of them skips it. */
 function isNotFrom(payer: Hex): (log: Log) => boolean {
   return (log) => log.topics[1] !== addressTopic(payer);
 }
@@ -80,8 +80,8 @@ async function isStillFinalOrUnread(head: ChainHead): Promise<boolean> {
 }
 
 /**
- * Asks every other configured provider before a final decision: it has to have the block and show the same in it. A provider that was
- * silent or stood still for a minute does not vote. Unconfirmed evidence keeps its sighting and decides nothing.
+ * Asks every other configured provider before a final decision. Each must have the block and show the same in it. A provider that was
+ * silent or did not advance for a minute does not vote. Unconfirmed evidence keeps its sighting and decides nothing.
  */
 async function corroborateClaims(
   { log, providerHealth }: Pick<City, 'log' | 'providerHealth'>,
@@ -111,7 +111,7 @@ async function corroborateClaims(
 }
 
 const MOST_REPORTED = 1_000;
-/** Objections already logged: the same question is repeated while one lasts. */
+/** Objections already logged, because the same question is repeated while an objection lasts. */
 const reported = new WeakMap<ProviderHealth, Map<Hex, Objection>>();
 
 function noteObjection(log: City['log'], health: ProviderHealth, hash: Hex, why: Objection): void {
@@ -127,15 +127,15 @@ function noteObjection(log: City['log'], health: ProviderHealth, hash: Hex, why:
 }
 
 export interface ChainHead {
-  /** The provider of this head; anything decided with it is read from the same provider. */
+  /** The provider of this head. Everything decided with the head is read from the same provider. */
   provider: Provider;
   chainId: bigint;
   latest: Block;
   /** Null while the provider's finalized head is not accepted. */
   finalized: FinalizedHead | null;
   /**
-   * The highest finalized block ever accepted. Null before the first, on another chain, and while the provider contradicts it: then nothing
-   * may begin or be given up on its word.
+   * Highest finalized block ever accepted. Null before the first one, on a wrong chain, and while the provider contradicts it. Nothing may
+   * then begin or be given up because of this provider.
    */
   floor: FinalizedHead | null;
 }
@@ -143,8 +143,8 @@ export interface ChainHead {
 export type HeadContext = Pick<City, 'database' | 'clock' | 'log' | 'config' | 'providerHealth'>;
 
 /**
- * Reads the heads from the leading provider: the first whose finalized head is accepted. Stores an accepted head as watermark before
- * anybody relies on it. Throws RpcFailure if no provider's head can be read.
+ * Reads the heads from the leading provider, which is the first whose finalized head is accepted. Stores an accepted head as watermark
+ * before anybody relies on it. Throws RpcFailure if no provider's head can be read.
  */
 export async function readHead(city: HeadContext): Promise<ChainHead> {
   const watermark = await findWatermark(city.database, city.config.network.chainId);

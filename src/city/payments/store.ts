@@ -18,7 +18,7 @@ export async function findWatermark(queryable: Queryable, chainId: bigint): Prom
   };
 }
 
-/** Moves forward only: a higher watermark, written by another process meanwhile, stays. */
+/** Raises the watermark, but keeps a higher one that another process wrote meanwhile. */
 export async function raiseWatermark(
   queryable: Queryable,
   chainId: bigint,
@@ -43,7 +43,7 @@ export interface Claim {
   refused: string | null;
 }
 
-/** In the order in which they were named. */
+/** Lists claims in the order in which they were made. */
 export async function listClaims(queryable: Queryable, reservationId: bigint): Promise<Claim[]> {
   const rows = await queryable.rows<{ tx_hash: Buffer; refused: string | null }>(
     sql`select tx_hash, refused from claims where reservation_id = ${reservationId} order by named_at, tx_hash`,
@@ -67,7 +67,7 @@ export async function refuseClaim(tx: Tx, reservationId: bigint, txHash: Hex, wh
   );
 }
 
-/** The offer that a transaction bought; null if it is unused. */
+/** Returns the offer that a transaction bought, or null if it is unused. */
 export async function findProvenOffer(queryable: Queryable, txHash: Hex): Promise<bigint | null> {
   const row = await queryable.maybe<{ offer_id: bigint }>(
     sql`select offer_id from sale_proofs where tx_hash = ${toBytes(txHash)}`,
@@ -75,7 +75,7 @@ export async function findProvenOffer(queryable: Queryable, txHash: Hex): Promis
   return row?.offer_id ?? null;
 }
 
-/** False if the transaction has bought something else already. */
+/** Returns false if the transaction has already bought something else. */
 export async function insertProof(
   tx: Tx,
   { id, offerId }: Pick<Reservation, 'id' | 'offerId'>,

@@ -20,7 +20,7 @@ const hashOf = (digit: string): Hex => `0x${digit.repeat(64)}`;
 let made: (TestDatabase & { drop(): Promise<void> })[] = [];
 let acts: CopiedEvent[];
 
-/** A city with some history. */
+/** Creates a city with some history. */
 beforeAll(async () => {
   const from = await newCity();
   const [one, two] = [await seedResident(from, { handle: 'one' }), await seedResident(from, { handle: 'two' })];
@@ -28,7 +28,7 @@ beforeAll(async () => {
   const kept = await seedThing(from, one.id);
   await setMarketHandle(from, one.id, 'merchant-one');
   await from.transaction((tx) => moveThing(tx, { thingId: given, to: two.id, at: new Date(), offerId: null }));
-  // Offered by its present owner: earlier owners must not matter.
+  // The present owner offers the thing. Earlier owners must not matter.
   await from.transaction((tx) => offer(tx, given, two.id, 1n));
   await from.transaction(async (tx) => {
     const id = await offer(tx, kept, one.id, 2n);
@@ -108,7 +108,7 @@ test('all of it is put back where it was lost, and told again behind a gap', asy
   expect((await seedResident(lost, { handle: 'three' })).id).toBe(2n + 1_000n + 1n);
   expect(await seedThing(lost, 1n)).toBe(2n + 1_000n + 1n);
   expect(await lost.transaction(nextReservationId)).toBe(1n + 1_000n + 1n);
-  // Lost again, with the same backup: each act is put back once, and those left out before stay out.
+  // Lose history again with the same backup. Each act is put back once, and acts left out before stay out.
   const again = await newCity();
   await recoverOn(again, [...acts, ...(await readEventsToCopy(lost, 0n, 500))]);
   expect(await cityBooks(again)).toEqual(await cityBooks(lost));

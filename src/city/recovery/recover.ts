@@ -9,16 +9,16 @@ import { CommandRefused } from '../../platform/run-command.ts';
 import * as store from './store.ts';
 import { ACT_KINDS, type Act, type Numbered } from './store.ts';
 
-/** Ids that may have been shown in the second before they were copied. */
+/** Ids that may have been issued in the second before they were copied. */
 const COPIED_MARGIN = 1_000n;
-/** The margin if there is no copy. */
+/** Margin if there is no copy. */
 const UNKNOWN_MARGIN = 1_000_000n;
 
 export interface RecoverOptions {
   reason: string;
-  /** Events from the copies of all hosts, by id; null: no copy is left. */
+  /** Events from the copies of all hosts, by id. Null if no copy is left. */
   copied: readonly CopiedEvent[] | null;
-  /** Puts nothing back. */
+  /** Puts nothing back if true. */
   asItStands: boolean;
 }
 
@@ -28,13 +28,13 @@ export interface Recovered {
   kept_event_id: number;
   next_event_id: number;
   acts: { lost: number; put_back: number };
-  /** Lost residents that are not put back: nobody else can take their handles. */
+  /** Number of lost residents that are not put back. Nobody else can take their handles. */
   handles_held: number;
 }
 
 /**
- * Ends a loss of history in one transaction: puts back the acts from the copies one by one, under the database's constraints, and never
- * hands out an id again that may have been shown. Undecided offers then continue by the chain as usual.
+ * Ends a loss of history in one transaction. Puts the acts from the copies back one by one, under the database's constraints, and never
+ * reissues an id that may have been shown. Undecided offers then continue by the chain as usual.
  */
 export async function recover(
   { database, clock, log }: { database: Database; clock: Clock; log: Log },
@@ -55,7 +55,7 @@ export async function recover(
       const id = await store.insertRecovery(tx, { reason, keptEventId: kept, eventId, counts, now });
       await raiseFloor(tx, 'events', eventId - 1n);
       await store.endRegistrations(tx, now);
-      // Log this first: it says what became of the lost acts.
+      // Log this first, because it says what became of the lost acts.
       await store.endGroup(tx);
       if (!asItStands) await putBack(tx, acts);
       await raiseIds(tx, acts, margin);
@@ -75,7 +75,7 @@ export async function recover(
   };
 }
 
-/** Puts acts back transaction by transaction, in commit order. All or nothing. */
+/** Puts acts back in commit order, one original transaction after another. All or nothing. */
 async function putBack(tx: Tx, acts: readonly store.Act[]): Promise<void> {
   let group: string | null = null;
   for (const act of acts) {
@@ -136,8 +136,8 @@ function parseAct({ canonical }: Pick<Act, 'canonical'>): LoggedAct {
 }
 
 /**
- * Reads acts from the events. If they contain a recovery, that one has put back under new ids what it had lost, so the lost originals are
- * left out. Refuses unknown events, or only a part would be put back.
+ * Reads acts from the events. An earlier recovery among them has put back under new ids what it had lost, so the lost originals are left
+ * out. Refuses unknown events, because otherwise only a part would be put back.
  */
 function readActs(events: readonly CopiedEvent[]): Act[] {
   let acts: Act[] = [];
@@ -154,12 +154,12 @@ function readActs(events: readonly CopiedEvent[]): Act[] {
 function describeAct(eventId: bigint, logged: LoggedAct): Pick<Act, 'act' | 'kind' | 'group'> {
   const kind = ACT_KINDS.find((name) => name === logged.kind);
   if (kind === undefined || !ACT_VERBS.includes(String(logged.act)) || typeof logged.with !== 'string') {
-    throw new CommandRefused(`Event ${eventId} of the copies is not from a city. Give the copies of this city`);
+    throw new CommandRefused(`Event ${eventId} of the copies is not from a city. Use the copies of this city`);
   }
   return { act: logged.act as Act['act'], kind, group: logged.with };
 }
 
-/** The highest id of the table in these acts, or withheld by a recovery among them; 0: none. */
+/** Returns the highest id of the table in these acts, or withheld by a recovery among them; 0 if there is none. */
 function highestOf(table: Numbered, acts: readonly Act[]): bigint {
   let highest = 0n;
   for (const act of acts) {

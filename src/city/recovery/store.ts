@@ -2,7 +2,7 @@ import sql, { raw } from 'sql-template-tag';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { type Losses, lossColumns } from '../../platform/log-copy/store.ts';
 
-/** Tables in the log of acts: the key of a row, and the columns that may change. */
+/** Tables in the log of acts, with the key of a row and the columns that may change. */
 const TABLES = {
   residents: { key: ['id'], changes: ['market_handle'] },
   things: { key: ['id'], changes: ['owner_id'] },
@@ -32,11 +32,11 @@ export interface Act {
   kind: ActKind;
   /** Shared by the acts of one transaction, which are adjacent in the log. */
   group: string;
-  /** The event's JSON, which contains the row. */
+  /** JSON of the event, which contains the row. */
   canonical: string;
 }
 
-/** Keeps other transactions from committing acts until this one ends. */
+/** Prevents other transactions from committing acts until this one ends. */
 export async function lockActs(tx: Tx): Promise<void> {
   await tx.run(sql`select pg_advisory_xact_lock(hashtextextended('events', 0))`);
 }
@@ -49,13 +49,13 @@ export async function readNewestEventId(queryable: Queryable): Promise<bigint> {
 export interface Recovery {
   reason: string;
   keptEventId: bigint;
-  /** The first id that the log hands out from now on. */
+  /** First id that the log issues from now on. */
   eventId: bigint;
   counts: Readonly<Record<string, unknown>>;
   now: Date;
 }
 
-/** Also ends the loss: from here on the transaction may write. */
+/** Inserts the recovery and ends the loss: from here on the transaction may write. */
 export async function insertRecovery(tx: Tx, recovery: Recovery): Promise<bigint> {
   const { id } = await tx.one<{ id: bigint }>(sql`
     insert into recoveries (reason, kept_event_id, event_id, found, at)
@@ -65,19 +65,19 @@ export async function insertRecovery(tx: Tx, recovery: Recovery): Promise<bigint
   return id;
 }
 
-/** Reservation ids come from a sequence, which ignores floors. */
+/** Raises the sequence of reservation ids, which ignores floors. */
 export async function raiseReservations(tx: Tx, id: bigint): Promise<void> {
   await tx.run(sql`select setval(pg_get_serial_sequence('reservations', 'id'), ${id})`);
 }
 
-/** Cancels pending registrations, which have to start again: they cannot know whether their confirm was lost. */
+/** Cancels pending registrations. They must start again, because nobody can know whether their confirm was lost. */
 export async function endRegistrations(tx: Tx, at: Date): Promise<void> {
   await tx.run(
     sql`update resident_stages set closed_at = ${at}, closed_as = 'canceled' where closed_at is null and created_at <= ${at}`,
   );
 }
 
-/** Reserves the handle of a lost resident: no key matches it, and nobody can take it. False if the handle is taken already. */
+/** Reserves a lost resident's handle: no key matches it, and nobody can take it. Returns false if it is taken already. */
 export async function holdHandle(tx: Tx, { canonical }: Act): Promise<boolean> {
   const touched = await tx.run(sql`
     insert into residents (id, handle, handle_skeleton, model, client_class, key_hash, pepper_version, joined_at)
@@ -99,7 +99,7 @@ export async function endGroup(tx: Tx): Promise<void> {
   await tx.run(sql`set constraints all deferred`);
 }
 
-/** Returns the number of rows touched: one, unless the database holds something else there. */
+/** Returns the number of rows affected: one, unless the database contains something else there. */
 export async function putBack(tx: Tx, { act, kind, canonical }: Act): Promise<number> {
   const { key, changes } = TABLES[kind];
   const table = raw(kind);

@@ -19,7 +19,7 @@ interface StagedResident {
 
 const endpoint = cityEndpoints.registerResident;
 
-/** The registration endpoint as a client sees it. */
+/** Calls the registration endpoint like a client. */
 function cityRegistration(city: City) {
   const post = (given: unknown, from: { bearer?: string; network?: string } = {}) =>
     askCity(city, endpoint, registerResident, { body: endpoint.body.parse(given), ...from });
@@ -247,7 +247,7 @@ test('neither key nor session nor csrf are anywhere in the database, staged or c
   const stored: string[] = [];
   for (const table of ['residents', 'resident_stages', 'rate_counters']) {
     const rows = await db.database.rows<{ row: string }>(sql`select row_to_json(t)::text as row from ${raw(table)} t`);
-    // Bytes are shown as hex there.
+    // Bytes are shown as hex in this text.
     stored.push(...rows.map(({ row }) => row));
   }
   const all = stored.join('\n');

@@ -24,7 +24,7 @@ import {
 
 const KEPT_DAYS = 7;
 
-/** Creates a key and shows it once. No resident exists and no handle is taken before the confirm. */
+/** Creates a key and shows it once. Before the confirm, no resident exists and no handle is taken. */
 export async function startRegistration(city: City, body: StepBody<'stage'>, clientNetwork: string) {
   const { clock, config, database, pepper, random } = city;
   await takeNetworkQuota(city, 'registration_per_ip_hour', clientNetwork);
@@ -36,7 +36,7 @@ export async function startRegistration(city: City, body: StepBody<'stage'>, cli
   const expiresAt = new Date(now + STAGE_MINUTES * 60_000);
   await purgeRegistrations(database, new Date(now - KEPT_DAYS * 86_400_000));
   await insertRegistration(database, {
-    // 256 random bits need no pepper: they cannot be guessed.
+    // 256 random bits cannot be guessed, so they need no pepper.
     sessionHash: sha256(session),
     csrfHash: sha256(csrf),
     keyHash: pepper.hash(key),
@@ -57,13 +57,13 @@ interface ConfirmCall {
   clientNetwork: string;
 }
 
-/** Creates the resident, once, for the client that presents the new key. */
+/** Creates the resident once, for the client that presents the new key. */
 export async function confirmRegistration(city: City, { body, bearer, clientNetwork }: ConfirmCall) {
   const { config, database, clock, pepper } = city;
   await takeNetworkQuota(city, 'confirm_per_ip_hour', clientNetwork);
   const now = clock.now();
-  // Check first without a lock: a request that will be refused delays no other and uses none of the shared quota. Use one snapshot, or a
-  // registration confirmed meanwhile would find its handle taken by itself.
+  // Check without a lock first, so that a refused request delays no other and uses none of the shared quota. Read one snapshot; otherwise a
+  // registration confirmed in between would find its own handle taken.
   await inSnapshot(database, async (snapshot) => {
     const pending = await checkRegistration(snapshot, { body, bearer }, { now, pepper, lock: false });
     await checkHandle(snapshot, body.handle ?? pending.handle, 'confirm');
@@ -95,7 +95,7 @@ export async function confirmRegistration(city: City, { body, bearer, clientNetw
 
 type Confirm = PresentedKey & { body: RegistrationIdentity };
 
-/** Returns the pending registration if it is the caller's and open, and the key is its own. */
+/** Returns the pending registration if it is the caller's and open, and the key belongs to it. */
 async function checkRegistration(
   database: Queryable,
   { body, bearer }: Confirm,
@@ -121,7 +121,7 @@ export interface RegistrationIdentity {
   csrf: string;
 }
 
-/** Finds the pending registration of this session. One of another client, seen by a wrong csrf, is answered as not found. */
+/** Finds the pending registration of this session. A wrong csrf gets the same not_found as an unknown session. */
 export async function findOwnRegistration(
   database: Queryable,
   { session, csrf }: RegistrationIdentity,
@@ -131,7 +131,7 @@ export async function findOwnRegistration(
   if (pending === null || !timingSafeEqual(sha256(csrf), pending.csrfHash))
     throw new Refusal('not_found', {
       detail: 'There is no such registration.',
-      nextStep: 'Send the session and csrf of the stage step, or start again with the action stage.',
+      nextStep: 'Send the session and csrf from the stage step, or start again with the action stage.',
     });
   return pending;
 }

@@ -10,7 +10,7 @@ import type { Resident } from '../context.ts';
 
 const SHOWN_THINGS = 100;
 
-/** An equal or similar handle; null: none. */
+/** Returns an equal or similar handle, or null if there is none. */
 export async function findAlike(database: Queryable, handle: string): Promise<string | null> {
   const row = await database.maybe<{ handle: string }>(
     sql`select handle from residents where fold_handle(handle) = ${foldHandle(handle)} order by id limit 1`,
@@ -73,7 +73,7 @@ export async function insertRegistration(database: Queryable, registration: NewR
       ${registration.pepperVersion}, ${registration.createdAt}, ${registration.expiresAt})`);
 }
 
-/** Deletes a few registrations that ended without a resident. Confirmed ones stay: a later confirm must find them closed. */
+/** Deletes some registrations that ended without a resident. Confirmed ones stay, because a later confirm must find them closed. */
 export async function purgeRegistrations(database: Queryable, expiredBefore: Date): Promise<void> {
   await database.run(sql`
     delete from resident_stages where session_hash = any (array(
@@ -134,7 +134,7 @@ export interface PendingRegistration extends KeyHash {
 
 export async function mustFindResident(database: Queryable, handle: string): Promise<ResidentRow> {
   const row = await findResident(database, handle);
-  if (row === null) throw new Refusal('not_found', { detail: 'There is no resident of that handle.' });
+  if (row === null) throw new Refusal('not_found', { detail: 'There is no resident with that handle.' });
   return row;
 }
 

@@ -4,7 +4,7 @@ import { Refusal } from '../../platform/refusal.ts';
 
 const SHOWN_OWNERS = 100;
 
-/** A new thing belongs to its maker, the first owner in its history. Call under the lock 'things'. */
+/** Inserts a thing that belongs to its maker, the first owner in its history. Call under the lock 'things'. */
 export async function insertThing(
   tx: Tx,
   { name, makerId, at }: { name: string; makerId: bigint; at: Date },
@@ -24,7 +24,7 @@ export interface LockedThing {
   ownerId: bigint;
 }
 
-/** Locks the thing's row. Call it before deciding to offer or move a thing. */
+/** Locks the thing's row. Call before deciding to offer or move a thing. */
 export async function lockThing(tx: Tx, id: bigint): Promise<LockedThing | null> {
   const row = await tx.maybe<{ owner_id: bigint }>(sql`select owner_id from things where id = ${id} for update`);
   return row === null ? null : { id, ownerId: row.owner_id };
@@ -41,7 +41,7 @@ export interface Move {
   thingId: bigint;
   to: bigint;
   at: Date;
-  /** The sale that moves it; null for a gift. */
+  /** The sale that moves the thing; null for a gift. */
   offerId: bigint | null;
 }
 
@@ -82,7 +82,7 @@ export interface OwnerRow {
   offer_id: bigint | null;
 }
 
-/** Newest first. */
+/** Lists owners, newest first. */
 export async function listOwners(database: Queryable, thingId: bigint): Promise<OwnerRow[]> {
   return database.rows<OwnerRow>(sql`
     select residents.handle as owner, thing_owners.owned_from, thing_owners.offer_id
@@ -91,7 +91,7 @@ export async function listOwners(database: Queryable, thingId: bigint): Promise<
     order by thing_owners.nth desc limit ${SHOWN_OWNERS}`);
 }
 
-/** Call with the thing's row locked. */
+/** Throws if the thing is under offer. Call with the thing's row locked. */
 export async function mustBeFree(tx: Tx, thingId: bigint): Promise<void> {
   const offerId = await findOpenOffer(tx, thingId);
   if (offerId !== null) throw new Refusal('thing_locked', { fields: { offer_id: Number(offerId) } });

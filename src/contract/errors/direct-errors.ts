@@ -8,7 +8,7 @@ export const directErrors = {
     title: 'This listing is free',
     retry: 'never',
     do_not_pay_again: true,
-    next_step: 'Collect it with POST /api/buy/:id. No payment is needed.',
+    next_step: 'No payment is needed. Collect the goods with POST /api/buy/:id.',
   },
   purchase_exists: {
     status: 409,
@@ -22,14 +22,14 @@ export const directErrors = {
     title: 'A payment for this is still undecided',
     retry: 'same_request',
     do_not_pay_again: true,
-    next_step: 'Follow the payment named in payment, or claim the intent named in intent_id. Do not pay again.',
+    next_step: 'Follow the payment in `payment`, or claim the intent in `intent_id`. Do not pay again.',
   },
   other_payer_open: {
     status: 409,
-    title: 'An intent with another payer wallet is open',
+    title: 'You already have an open intent for a different wallet',
     retry: 'after_fix',
     do_not_pay_again: false,
-    next_step: 'Use the open intent, name its wallet, or wait until it ends.',
+    next_step: 'Use the open intent, send its wallet as `payer_wallet`, or wait until it ends.',
   },
   fee_not_due: {
     status: 409,
@@ -43,7 +43,7 @@ export const directErrors = {
     title: 'The chain and the market disagree about the time',
     retry: 'same_request',
     do_not_pay_again: false,
-    next_step: 'Nothing was opened. Try again once the chain has new blocks.',
+    next_step: 'Nothing was changed. Try again once the chain has new blocks.',
   },
   // Claims
   intent_not_found: {
@@ -52,33 +52,34 @@ export const directErrors = {
     retry: 'after_fix',
     do_not_pay_again: true,
     next_step:
-      'Check intent_id, and claim with the key that opened it. If you sent a transfer for it, do not send another.',
+      'Check `intent_id`, and claim with the key that opened the intent. If you sent a transfer for it, do not send another.',
   },
   intent_changed: {
     status: 409,
     title: 'That intent was opened for something else',
     retry: 'after_fix',
     do_not_pay_again: true,
-    next_step: 'Claim it at the listing it was opened for. Do not pay again.',
+    next_step: 'Claim it for the listing it was opened for. Do not pay again.',
   },
   transaction_used: {
     status: 409,
     title: 'That transaction belongs to another payment',
     retry: 'never',
     do_not_pay_again: true,
-    next_step: 'One transaction pays for one thing. If another transaction paid for this, claim that one.',
+    next_step: 'A transaction can pay only once. If another transaction paid for this, claim with that one.',
   },
   signature_invalid: {
     status: 422,
     title: 'The signature does not match the challenge',
     retry: 'after_fix',
     do_not_pay_again: true,
-    next_step: 'Sign the exact challenge of the intent with personal_sign and the paying wallet, then claim again.',
+    next_step: 'Sign the exact challenge of the intent with the paying wallet (personal_sign), then claim again.',
     of_proof: {
       status: 402,
       title: 'The payer’s key did not sign this proof',
       do_not_pay_again: false,
-      next_step: 'Nothing was stored or submitted. Sign what accepts asks for with the key of the paying wallet.',
+      next_step:
+        'Nothing was stored or submitted. Sign one of the offers in `accepts` with the key of the paying wallet.',
     },
   },
   wrong_payer: {
@@ -87,69 +88,70 @@ export const directErrors = {
     retry: 'after_fix',
     do_not_pay_again: true,
     next_step:
-      'Sign the challenge with the wallet that sent it, and claim again. A contract wallet signs by ERC-1271. Do not pay again.',
+      'Sign the challenge with the wallet that sent the transfer, then claim again. A contract wallet signs by ERC-1271. Do not pay again.',
   },
   transfer_not_found: {
     status: 422,
-    title: 'That transaction holds no matching transfer',
+    title: 'That transaction contains no matching transfer',
     retry: 'after_fix',
     do_not_pay_again: false,
-    next_step: 'If another transaction paid, claim that one. Otherwise nothing was paid for this intent.',
+    next_step: 'If another transaction paid, claim with that one. Otherwise nothing was paid for this intent.',
   },
   payment_preserved: {
     status: 503,
     title: 'The chain cannot be read right now',
     retry: 'same_request',
     do_not_pay_again: true,
-    next_step: 'Nothing is lost: send the same claim again. Do not pay again.',
+    next_step: 'Nothing is lost. Send the same claim again. Do not pay again.',
   },
-  // The payee has the money and has to decide
+  // Claims that the payee must decide, because the money has arrived
   amount_too_little: {
     status: 422,
-    title: 'The transfer was less than the price',
+    title: 'The transfer was for less than the price',
     retry: 'never',
     do_not_pay_again: true,
-    next_step: 'The payee decides what happens with the transfer. Do not pay again.',
+    next_step: 'The payee decides what happens to the transfer. Do not pay again.',
   },
   outside_window: {
     status: 422,
-    title: 'The transfer was made outside the time of the intent',
+    title: 'The transfer was made outside the time window of the intent',
     retry: 'never',
     do_not_pay_again: true,
-    next_step: 'The payee decides what happens with the transfer. Do not pay again.',
+    next_step: 'The payee decides what happens to the transfer. Do not pay again.',
   },
   authorized_transfer: {
     status: 422,
     title: 'The transfer was made through an authorization',
     retry: 'never',
     do_not_pay_again: true,
-    next_step: 'A direct payment has to be a plain transfer, so the payee decides. Do not pay again.',
+    next_step: 'Only plain transfers are accepted, so the payee decides what happens to this one. Do not pay again.',
   },
   already_bought: {
     status: 422,
     title: 'The goods were already bought when this transfer was claimed',
     retry: 'never',
     do_not_pay_again: true,
-    next_step: 'Collect the goods with POST /api/buy/:id. The payee decides about this transfer. Do not pay again.',
+    next_step:
+      'Collect the goods with POST /api/buy/:id. The payee decides what happens to this transfer. Do not pay again.',
   },
   paid_after_removal: {
     status: 422,
     title: 'The listing was removed before the transfer',
     retry: 'never',
     do_not_pay_again: true,
-    next_step: 'The payee decides what happens with the transfer. Do not pay again.',
+    next_step: 'The payee decides what happens to the transfer. Do not pay again.',
   },
   payer_unproven: {
     status: 422,
-    title: 'The wallet of the intent did not sign, so the payee decides',
+    title: 'The intent’s wallet did not sign, so the payee decides',
     retry: 'never',
     do_not_pay_again: true,
     next_step:
-      'The payee also decides about other claims of this transfer. A claim signed by that wallet ends the review at once. Do not pay again.',
+      'The payee also decides about other claims to this transfer. A claim signed by the intent’s wallet ends the review at once. Do not pay again.',
   },
   too_many_unproven: {
     status: 409,
-    title: 'Too many of your transfers without a signature wait for their payees',
+    title: 'Too many of your unsigned transfers are still awaiting the payee’s decision',
     retry: 'same_request',
     do_not_pay_again: true,
     next_step: 'Send the same claim again once one of them is decided. Do not pay again.',
@@ -165,7 +167,7 @@ export const directErrors = {
     status: 409,
     title: 'This payment cannot be accepted as paid',
     retry: 'after_fix',
-    next_step: 'Choose refunded or declined instead.',
+    next_step: 'Choose `refunded` or `declined` instead.',
   },
   refund_not_final: {
     status: 409,
@@ -177,6 +179,6 @@ export const directErrors = {
     status: 422,
     title: 'That transaction is not a refund of this payment',
     retry: 'after_fix',
-    next_step: 'A refund is a transfer from the payee to the payer, made after the payment, of at least the amount.',
+    next_step: 'Name a transfer from the payee to the payer, made after the payment, of at least its amount.',
   },
 } as const satisfies Record<string, ErrorRow>;

@@ -7,6 +7,6 @@ export interface ErrorRow {
   /** True if a payment may exist. Undefined for reasons that say nothing about payments. */
   do_not_pay_again?: boolean;
   next_step: string;
-  /** Replaces the fields above in a 402, when the reason is about an x402 proof. */
+  /** Replaces the fields above if the reason is about an x402 proof, which is refused with 402. */
   of_proof?: { status: 402; title: string; do_not_pay_again: false; next_step: string };
 }

@@ -1,58 +1,58 @@
 import type { ErrorRow } from './error-row.ts';
 
-/** Errors of identity, listings, comments and flags. */
 export const marketErrors = {
   // Identity
   handle_taken: {
     status: 409,
-    title: 'That handle, or one that looks like it, is taken',
+    title: 'That handle, or a similar-looking one, is taken',
     retry: 'after_fix',
-    next_step: 'Confirm the same stage with another handle.',
+    next_step: 'Choose another handle and confirm again in the same session.',
   },
   handle_reserved: {
     status: 409,
     title: 'That handle is reserved',
     retry: 'after_fix',
-    next_step: 'Choose a handle that resembles no reserved word and has no reserved part. Official facts list both.',
+    next_step: 'Choose a handle that neither resembles nor contains a reserved word. The official facts list them.',
   },
   stage_closed: {
     status: 409,
-    title: 'This stage has ended',
+    title: 'This pending change has ended',
     retry: 'never',
-    next_step: 'If you confirmed it, its key is in force: test it with GET /api/me. Otherwise begin a new stage.',
+    next_step:
+      'If you confirmed it, its key is active: test it with GET /api/me. Otherwise start again with action stage.',
   },
   recovery_code_refused: {
     status: 403,
     title: 'This recovery code is not valid',
     retry: 'after_fix',
     next_step:
-      'Type a code from the newest set in force. Codes that were replaced or burned, or that still wait, do not work.',
+      'Enter a code of your newest active set. Codes that were replaced or used, or that are not active yet, do not work.',
   },
   retired_flow: {
     status: 410,
-    title: 'The one-call flow is retired',
+    title: 'Registration with a single call is no longer supported',
     retry: 'after_fix',
-    next_step: 'Send an object with action, as official facts describe under identity.coding_client_doors.',
+    next_step: 'Send {"action": "stage", ...} instead. GET /api/official shows how under identity.coding_client_doors.',
   },
   door_closed: {
     status: 503,
     title: 'The operator has closed this endpoint',
     retry: 'same_request',
-    next_step: 'Official facts list under identity what is open.',
+    next_step: 'The official facts list under identity which endpoints are open.',
   },
   rate_limited: {
     status: 429,
     title: 'Too many calls',
     retry: 'same_request',
-    next_step: 'Wait as long as Retry-After says, then send the same request.',
+    next_step: 'Wait for the time in Retry-After, then send the same request.',
   },
   // Listings
   world_needs_draft: {
     status: 422,
-    title: 'Things of the world aisle are listed through a draft',
+    title: 'Listings in the world aisle need a draft',
     retry: 'never',
     do_not_pay_again: false,
-    next_step: 'Choose another aisle, or see world in official facts.',
+    next_step: 'Choose another aisle, or follow `world` in the official facts.',
   },
   seller_wallet_refused: {
     status: 422,
@@ -60,14 +60,14 @@ export const marketErrors = {
     retry: 'after_fix',
     do_not_pay_again: false,
     next_step:
-      'Use a wallet of your own that can receive USDC. The zero address, the USDC contract and the treasury are refused.',
+      'Use a wallet of your own that can receive USDC. The zero address, the USDC contract and the treasury are not accepted.',
   },
   wallet_in_use: {
     status: 409,
-    title: 'That wallet already sells goods of the other kind',
+    title: 'That wallet already sells the other kind of goods',
     retry: 'after_fix',
     do_not_pay_again: false,
-    next_step: 'Use another wallet: one wallet sells either digital goods or things of the city.',
+    next_step: 'Use another wallet. A wallet sells either digital goods or things of the city, not both.',
   },
   duplicate_listing: {
     status: 409,
@@ -75,27 +75,27 @@ export const marketErrors = {
     retry: 'after_fix',
     do_not_pay_again: false,
     next_step:
-      'Nothing was taken. Change the goods, or, if this is a newer version of your own listing, name that one in supersedes.',
+      'No money was taken. Change the goods. If this is a newer version of your own listing, send the id of that listing in `supersedes`.',
   },
   too_many_open_fees: {
     status: 409,
     title: 'Too many of your listing fees are undecided',
     retry: 'same_request',
     do_not_pay_again: false,
-    next_step: 'Wait until one of them ends; GET /api/payment shows where each stands.',
+    next_step: 'Wait until one of them is decided. GET /api/payment shows the status of each.',
   },
   not_owner: {
     status: 403,
     title: 'That listing belongs to another merchant',
     retry: 'never',
-    next_step: 'Use the key of the merchant who made it.',
+    next_step: 'This needs the key of the merchant who created the listing.',
   },
   field_fixed: {
     status: 409,
-    title: 'The edit names fields that cannot be changed',
+    title: 'Some of these fields cannot be changed',
     retry: 'after_fix',
     next_step:
-      'Nothing was changed. Leave out the fields named in errors. To change them, withdraw this listing and make another.',
+      'Nothing was changed. Omit the fields listed in `errors`. To change them, withdraw this listing and create another.',
   },
   listing_closed: {
     status: 409,
@@ -105,7 +105,7 @@ export const marketErrors = {
   },
   purchase_pending: {
     status: 409,
-    title: 'A payment for this listing is under way',
+    title: 'A payment for this listing is in progress',
     retry: 'same_request',
     next_step:
       'Nothing was changed. Send the same request again after Retry-After. Once the purchase is complete, the listing can no longer be edited.',
@@ -115,7 +115,7 @@ export const marketErrors = {
     title: 'That listing already has a newer version',
     retry: 'after_fix',
     do_not_pay_again: false,
-    next_step: 'Supersede the newest version instead. detail names the one that follows.',
+    next_step: 'Supersede the newest version instead. `detail` names the next version.',
   },
   not_removed: {
     status: 409,
@@ -139,14 +139,14 @@ export const marketErrors = {
   // Comments, votes and flags
   own_target: {
     status: 403,
-    title: 'You cannot flag what you made yourself',
+    title: 'You cannot flag your own content',
     retry: 'never',
-    next_step: 'Flag what others made.',
+    next_step: 'You can flag only content of others.',
   },
   own_listing: {
     status: 403,
     title: 'You cannot vote for your own listing',
     retry: 'never',
-    next_step: 'Vote for listings of other merchants.',
+    next_step: 'You can vote only for listings of other merchants.',
   },
 } as const satisfies Record<string, ErrorRow>;

@@ -1,21 +1,20 @@
 import type { ErrorRow } from './error-row.ts';
 
-/** Errors of payments: first those before anything is stored, then those once a row exists. */
 export const paymentErrors = {
-  // Payment: before anything is stored
+  // Before anything is stored
   payment_required: {
     status: 402,
     title: 'Payment is required',
     retry: 'same_request',
     do_not_pay_again: false,
-    next_step: 'Sign one of accepts, then send the same request again with the proof.',
+    next_step: 'Sign one of the offers in `accepts`, then send the same request again with the proof.',
   },
   payment_invalid: {
     status: 402,
     title: 'The terms or times of the payment proof are wrong',
     retry: 'after_fix',
     do_not_pay_again: false,
-    next_step: 'Nothing was submitted. Sign what accepts asks for, then send the same request.',
+    next_step: 'Nothing was submitted. Sign one of `accepts`, then send the same request with the new proof.',
   },
   payer_contract_refused: {
     status: 402,
@@ -23,7 +22,7 @@ export const paymentErrors = {
     retry: 'never',
     do_not_pay_again: false,
     next_step:
-      'Nothing was stored or submitted, and this proof will never be accepted. Pay with another wallet, or by a transfer: POST /api/purchase-intent/:id, or POST /api/fee-intent for a fee, with payer_wallet.',
+      'Nothing was stored or submitted, and this proof will never be accepted. Pay from another wallet, or by a transfer: send payer_wallet to POST /api/purchase-intent/:id, or to POST /api/fee-intent for a fee.',
   },
   payer_not_deployed: {
     status: 402,
@@ -31,11 +30,11 @@ export const paymentErrors = {
     retry: 'never',
     do_not_pay_again: false,
     next_step:
-      'Nothing was stored or submitted, and this proof will never be accepted. Deploy the wallet and sign again, or use another one. You can also pay by a transfer: POST /api/purchase-intent/:id, or POST /api/fee-intent for a fee, with payer_wallet.',
+      'Nothing was stored or submitted, and this proof will never be accepted. Deploy the wallet and sign again, or use another wallet. You can also pay by a transfer: send payer_wallet to POST /api/purchase-intent/:id, or to POST /api/fee-intent for a fee.',
   },
   insufficient_funds: {
     status: 402,
-    title: 'The paying wallet holds too little USDC',
+    title: 'The paying wallet does not have enough USDC',
     retry: 'same_proof',
     do_not_pay_again: false,
     next_step:
@@ -47,11 +46,11 @@ export const paymentErrors = {
     retry: 'same_proof',
     do_not_pay_again: true,
     next_step:
-      'Fix what detail names and send the same proof, or wait for Retry-After: by then the attempt has ended unpaid. Do not pay again before that.',
+      'Fix the problem described in `detail` and send the same proof, or wait for Retry-After: by then the attempt has ended unpaid. Do not pay again before then.',
   },
   authorization_lapsed: {
     status: 402,
-    title: 'That payment ended unpaid',
+    title: 'That authorization can no longer be used',
     retry: 'after_fix',
     do_not_pay_again: false,
     next_step: 'No money was taken, and that authorization can no longer take any. Sign a new one to pay.',
@@ -61,15 +60,15 @@ export const paymentErrors = {
     title: 'That authorization was already used or cancelled',
     retry: 'after_fix',
     do_not_pay_again: false,
-    next_step: 'It was not spent on this purchase. Check where you used it before you sign another.',
+    next_step: 'It was not spent on this purchase. Find out where you used it before you sign another.',
   },
   payment_may_be_lost: {
     status: 409,
-    title: 'The chain shows such a transfer, but this market has no record of it',
+    title: 'The chain shows a matching transfer that this market has no record of',
     retry: 'after_fix',
     do_not_pay_again: true,
     next_step:
-      'Nothing was stored or submitted: this market lost some of its records, so check what tx_hash paid for. If it was this purchase, do not pay again: send your recovery slip in X-Recovery-Slip, or {"collect": true, "collect_salt", "tx_hash"} with a collecting signature and your key, and the payee decides. If it was something else, send the same request with {"pay_anew": true}.',
+      'Nothing was stored or submitted. This market lost some of its records, so check what `tx_hash` paid for. If it was this purchase, do not pay again: send your recovery slip in X-Recovery-Slip, or {"collect": true, "collect_salt", "tx_hash"} with a collecting signature and your key, and the payee decides. If it was something else, send the same request with {"pay_anew": true}.',
   },
   listing_lost: {
     status: 409,
@@ -77,14 +76,14 @@ export const paymentErrors = {
     retry: 'never',
     do_not_pay_again: true,
     next_step:
-      'If you paid for it, the payee has the money: do not pay again. Ask the seller for the new id of the goods, and send {"collect": true, "collect_salt", "tx_hash"} to that listing with a collecting signature and your key. The payee decides.',
+      'If you paid for it, the payee has the money, so do not pay again. Ask the seller for the new id of the goods. Send {"collect": true, "collect_salt", "tx_hash"} to that listing with a collecting signature and your key, and the payee decides.',
   },
   payment_bound_elsewhere: {
     status: 409,
     title: 'That proof was already sent for something else',
     retry: 'never',
     do_not_pay_again: true,
-    next_step: 'Send it only for what it was first sent for: that listing, or exactly those fields of a new one.',
+    next_step: 'It is valid only for what it was first sent for: that listing, or exactly those fields of a new one.',
   },
   price_above_limit: {
     status: 409,
@@ -98,21 +97,21 @@ export const paymentErrors = {
     title: 'The payee cannot receive USDC',
     retry: 'never',
     do_not_pay_again: false,
-    next_step: 'No money was taken. The USDC contract blocks this wallet; try again once it no longer does.',
+    next_step: 'No money was taken. The USDC contract blocks the payee’s wallet, so this payment cannot be made.',
   },
   x402_not_offered: {
     status: 409,
-    title: 'x402 is not offered for this payment',
+    title: 'This payment cannot be made by x402',
     retry: 'never',
     do_not_pay_again: false,
-    next_step: 'Open a purchase intent with POST /api/purchase-intent/:id and pay by a transfer.',
+    next_step: 'Pay by a transfer instead: open an intent with POST /api/purchase-intent/:id.',
   },
   settlement_unavailable: {
     status: 503,
     title: 'x402 payments cannot be settled right now',
     retry: 'same_request',
     do_not_pay_again: false,
-    next_step: 'No money was taken. Sign nothing now: try again after Retry-After, or pay by a transfer.',
+    next_step: 'No money was taken. Sign nothing now. Try again after Retry-After, or pay by a transfer.',
   },
   usdc_paused: {
     status: 503,
@@ -128,14 +127,14 @@ export const paymentErrors = {
     do_not_pay_again: false,
     next_step: 'Nothing was stored or submitted. Send the same request again, with the same proof if you sent one.',
   },
-  // Payment: once a row exists
+  // Once the payment is stored
   listing_changed: {
     status: 409,
     title: 'The listing was edited before the payment was submitted',
     retry: 'same_request',
     do_not_pay_again: true,
     next_step:
-      'This payment will not be submitted. Do not pay again before Retry-After; then read the listing and sign a new payment.',
+      'This payment will not be submitted. Do not pay again before Retry-After has passed. Then read the listing and sign a new payment.',
   },
   verification_pending: {
     status: 503,
@@ -153,25 +152,25 @@ export const paymentErrors = {
   },
   facilitator_refused: {
     status: 503,
-    title: 'The facilitator refused the payment, but our own check does not confirm that',
+    title: 'The facilitator refused the payment, but our own check does not confirm the refusal',
     retry: 'same_proof',
     do_not_pay_again: true,
     next_step: 'Wait for Retry-After, then send the same proof again. Do not pay again.',
   },
   sign_to_collect: {
     status: 409,
-    title: 'The goods are paid for, but the payer has to sign to collect them',
+    title: 'The goods are paid for, but the payer must sign to collect them',
     retry: 'after_fix',
     do_not_pay_again: true,
     next_step:
-      'Send {"collect": true}: `collect` in the answer says what to sign. Then send {"collect": true, "collect_salt"} with that authorization of value 0, which moves no money. Do not pay again.',
+      'Send {"collect": true}. The `collect` field of the answer contains a zero-value authorization, which moves no money. Sign it, and send the signature with {"collect": true, "collect_salt"}. Do not pay again.',
   },
   collect_signature_used: {
     status: 409,
     title: 'That collecting signature was already used',
     retry: 'after_fix',
     do_not_pay_again: true,
-    next_step: 'Choose a new collect_salt and sign again: it moves no money. Do not pay again.',
+    next_step: 'Choose a new collect_salt and sign again, which moves no money. Do not pay again.',
   },
   delivery_token_used: {
     status: 409,
@@ -183,7 +182,7 @@ export const paymentErrors = {
   },
   needs_review: {
     status: 422,
-    title: 'The payment arrived and needs a decision by the seller',
+    title: 'The payment arrived, and the seller must decide about it',
     retry: 'never',
     do_not_pay_again: true,
     next_step: 'Do not pay again. GET /api/payment shows the decision once it is made.',

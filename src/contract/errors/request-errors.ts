@@ -1,13 +1,13 @@
 import type { ErrorRow } from './error-row.ts';
 
-/** Errors of the request itself, of its caller, and of the service. */
 export const requestErrors = {
-  // Form of the request
+  // Malformed requests
   malformed_request: {
     status: 400,
-    title: 'The request is not valid HTTP for this address',
+    title: 'The HTTP request is malformed',
     retry: 'after_fix',
-    next_step: 'Send one valid HTTP/1.1 request to an address without #. Send a body only where the route takes one.',
+    next_step:
+      'Send one valid HTTP/1.1 request, without # in the address. Send a body only where the endpoint takes one.',
   },
   malformed_json: {
     status: 400,
@@ -19,25 +19,25 @@ export const requestErrors = {
     status: 400,
     title: 'Some fields are invalid',
     retry: 'after_fix',
-    next_step: 'Correct the fields named in errors, and try again.',
+    next_step: 'Correct the fields listed in `errors`, then try again.',
   },
   unexpected_fields: {
     status: 400,
-    title: 'Some fields are not known here',
+    title: 'Some fields are unknown',
     retry: 'after_fix',
-    next_step: 'Remove the fields named in errors.',
+    next_step: 'Remove the fields listed in `errors`.',
   },
   invalid_query: {
     status: 400,
     title: 'A parameter is invalid',
     retry: 'after_fix',
-    next_step: 'Correct the parameters named in errors. Each may be given once.',
+    next_step: 'Correct the parameters listed in `errors`. Send each parameter at most once.',
   },
   cursor_invalid: {
     status: 400,
     title: 'The cursor does not belong to this list',
     retry: 'after_fix',
-    next_step: 'Start again without a cursor, or send the one from the last page with the same filters.',
+    next_step: 'Start again without a cursor, or send the cursor of the last page with the same filters.',
   },
   cursor_expired: {
     status: 400,
@@ -50,25 +50,25 @@ export const requestErrors = {
     title: 'A secret was sent in the wrong place',
     retry: 'after_fix',
     next_step:
-      'Treat that secret as leaked. Replace a key at /api/rotate, or recovery codes with generate at /api/recovery; a pairing code expires by itself. Send a key in Authorization and nowhere else.',
+      'Treat that secret as leaked. Replace a key at /api/rotate, or recovery codes at /api/recovery with the action generate. A pairing code expires on its own. Send keys only in Authorization.',
   },
   malformed_proof: {
     status: 400,
-    title: 'The payment proof cannot be read',
+    title: 'The payment proof is malformed',
     retry: 'after_fix',
     do_not_pay_again: false,
-    next_step: 'Send base64 of the x402 payload in X-PAYMENT (v1) or PAYMENT-SIGNATURE (v2).',
+    next_step: 'Send the x402 payload as base64 in X-PAYMENT (v1) or PAYMENT-SIGNATURE (v2).',
   },
   two_proofs: {
     status: 400,
     title: 'More than one payment proof was sent',
     retry: 'after_fix',
     do_not_pay_again: false,
-    next_step: 'Send one payment header, once.',
+    next_step: 'Send exactly one payment header.',
   },
   method_not_allowed: {
     status: 405,
-    title: 'This address does not allow that method',
+    title: 'This address does not support that method',
     retry: 'after_fix',
     next_step: 'Use one of the methods in the Allow header.',
   },
@@ -76,19 +76,19 @@ export const requestErrors = {
     status: 408,
     title: 'The request did not arrive in time',
     retry: 'same_request',
-    next_step: 'Send the whole request without pauses, on a new connection.',
+    next_step: 'Send the request again on a new connection, without pauses.',
   },
   body_too_large: {
     status: 413,
-    title: 'The data sent is too large',
+    title: 'Too much data was sent',
     retry: 'after_fix',
-    next_step: 'Send at most 64 KiB. Goods may have up to limits.artifact_bytes of official facts.',
+    next_step: 'Send at most 64 KiB. Goods may be larger: see limits.artifact_bytes in the official facts.',
   },
   unsupported_media_type: {
     status: 415,
     title: 'The body is not JSON',
     retry: 'after_fix',
-    next_step: 'Send content-type application/json without a content encoding.',
+    next_step: 'Set Content-Type to application/json and omit Content-Encoding.',
   },
   headers_too_large: {
     status: 431,
@@ -96,10 +96,10 @@ export const requestErrors = {
     retry: 'after_fix',
     next_step: 'Send at most 16,000 bytes of headers.',
   },
-  // The caller
+  // Callers
   key_required: {
     status: 401,
-    title: 'This needs a merchant key',
+    title: 'A merchant key is required',
     retry: 'after_fix',
     next_step: 'Send your merchant key in Authorization, after the word Bearer. If you have none, open a store first.',
   },
@@ -107,76 +107,75 @@ export const requestErrors = {
     status: 401,
     title: 'The merchant key is not valid here',
     retry: 'after_fix',
-    next_step: 'Use your current key. Official facts say under identity whether a lost key can be recovered here.',
+    next_step: 'Use your current key. The official facts say under identity whether lost keys can be recovered.',
   },
   maintainer_only: {
     status: 403,
     title: 'Only the maintainer may do this',
     retry: 'never',
-    next_step: 'Ask the maintainer named in official facts.',
+    next_step: 'Ask the maintainer named in the official facts.',
   },
   own_goods: {
     status: 403,
     title: 'You cannot buy your own goods',
     retry: 'never',
     do_not_pay_again: false,
-    next_step: 'There is nothing to do: the goods are already yours.',
+    next_step: 'The goods are already yours, so there is nothing to buy.',
   },
   not_found: {
     status: 404,
     title: 'Not found',
     retry: 'never',
-    next_step: 'Check what you asked for; GET / says where to begin.',
+    next_step: 'Check the address and the ids you sent. GET / says where to start.',
   },
   listing_unavailable: {
     status: 404,
     title: 'This listing is not for sale',
     retry: 'never',
     do_not_pay_again: false,
-    next_step: 'Browse /api/shelves for what is for sale.',
+    next_step: 'Browse /api/shelves for listings that are for sale.',
   },
   listing_removed: {
     status: 404,
     title: 'The maintainer removed this listing before the payment was sent',
     retry: 'never',
     do_not_pay_again: false,
-    next_step: 'No money was taken: the authorization is never submitted and expires by itself.',
+    next_step: 'No money was taken. The authorization will not be submitted and expires on its own.',
   },
   nothing_to_collect: {
     status: 404,
-    title: 'That wallet has not bought this listing or started to',
+    title: 'That wallet has neither bought this listing nor started to buy it',
     retry: 'never',
     do_not_pay_again: false,
-    next_step: 'To buy it, send the same request without collect.',
+    next_step: 'To buy it, send the same request without `collect`.',
   },
   payment_not_found: {
     status: 404,
-    title: 'No such payment is known',
+    title: 'No such payment was found',
     retry: 'same_request',
     do_not_pay_again: true,
-    next_step:
-      'This does not prove that nothing was paid, so do not pay again because of it. Check what you asked with.',
+    next_step: 'Check the values you sent, then try again. A payment may exist nevertheless, so do not pay again.',
   },
-  // The service
+  // Service faults
   read_unavailable: {
     status: 503,
-    title: 'This cannot be read right now',
+    title: 'This information cannot be read right now',
     retry: 'same_request',
     do_not_pay_again: true,
-    next_step: 'This shows neither a payment nor its absence, so do not pay because of it. Try again.',
+    next_step: 'Try again. This answer does not show whether a payment exists, so do not pay because of it.',
   },
   search_not_ready: {
     status: 503,
     title: 'Search is still being prepared',
     retry: 'same_request',
-    next_step: 'Shelves without q already work. Send the same request again after the time named.',
+    next_step: 'Browsing without `q` already works. To search, send the same request again after Retry-After.',
   },
   rotation_required: {
     status: 403,
-    title: 'You have to replace this key first',
+    title: 'You must replace this key first',
     retry: 'after_fix',
     next_step:
-      'This market lost part of its history, and with it whether your key was replaced. Rotate it at /rotate or POST /api/rotate, then send the same request.',
+      'This market lost part of its history, so it cannot tell whether your key was replaced. Rotate it at /rotate or POST /api/rotate, then send the same request.',
   },
   history_lost: {
     status: 503,
@@ -184,18 +183,18 @@ export const requestErrors = {
     retry: 'same_request',
     do_not_pay_again: true,
     next_step:
-      'Pay nothing and sign nothing new. Keep what you have. Send the same request again once the operator has recovered the market.',
+      'Do not pay, and sign nothing new. Keep your proofs and receipts. Send the same request again once the operator has recovered the market.',
   },
   unavailable: {
     status: 503,
     title: 'The market cannot answer right now',
     retry: 'same_request',
-    next_step: 'Nothing is known to have changed. Send the same request again.',
+    next_step: 'As far as the market knows, nothing was changed. Send the same request again.',
   },
   internal_error: {
     status: 500,
     title: 'The market failed to answer',
     retry: 'same_request',
-    next_step: 'Send the same request again. If it keeps failing, report request_id to the operator.',
+    next_step: 'Send the same request again. If it keeps failing, report `request_id` to the operator.',
   },
 } as const satisfies Record<string, ErrorRow>;

@@ -1,63 +1,63 @@
 import type { ErrorRow } from './error-row.ts';
 
-/** Errors about things of the world: first the market's, then the city's. */
+/** Errors about things of the world: the market's first, then the city's. */
 export const worldErrors = {
   world_closed: {
     status: 503,
     title: 'This market has no city',
     retry: 'never',
     do_not_pay_again: false,
-    next_step: 'Nothing of the world is sold here: city in official facts is null.',
+    next_step: 'Things of the world are not sold here: `city` in the official facts is null.',
   },
   city_unavailable: {
     status: 503,
     title: 'The city cannot be read right now',
     retry: 'same_request',
     do_not_pay_again: false,
-    next_step: 'Nothing was changed and nothing is lost. Send the same request again.',
+    next_step: 'Nothing was changed or lost. Send the same request again.',
   },
   link_missing: {
     status: 409,
-    title: 'The merchant and the resident are not linked to each other',
+    title: 'The merchant and the resident are not linked',
     retry: 'after_fix',
     do_not_pay_again: false,
     next_step:
-      'Name the resident on the market with POST /api/city-link, and the merchant in the city with POST /api/market-link there. Then send the same request again.',
+      'Send the resident’s handle to POST /api/city-link on the market, and the merchant’s handle to POST /api/market-link in the city. Then send the same request again.',
   },
   draft_pending: {
     status: 409,
     title: 'You already have an open draft',
     retry: 'after_fix',
     do_not_pay_again: false,
-    next_step: 'List the draft named in draft_id, cancel it, or wait until it expires.',
+    next_step: 'List the draft in `draft_id`, cancel it, or wait until it expires.',
   },
   draft_closed: {
     status: 409,
     title: 'This draft has ended',
     retry: 'never',
     do_not_pay_again: false,
-    next_step: 'GET /api/world/draft/:id shows how it ended. Make a new one.',
+    next_step: 'GET /api/world/draft/:id shows how it ended. Create a new draft.',
   },
   draft_fee_pending: {
     status: 409,
-    title: 'The fee for this draft is under way',
+    title: 'The fee payment for this draft is in progress',
     retry: 'same_request',
     do_not_pay_again: true,
-    next_step: 'Do not pay again. Wait until the fee is decided; GET /api/world/draft/:id shows it.',
+    next_step: 'Wait until the payment is decided. GET /api/world/draft/:id shows it. Do not pay again.',
   },
   offer_mismatch: {
     status: 409,
-    title: 'The offer in the city differs from what the market was told',
+    title: 'The offer in the city does not match the market’s record',
     retry: 'after_fix',
     do_not_pay_again: false,
-    next_step: 'The differences are named in errors. Make a draft and an offer that agree.',
+    next_step: '`errors` lists the differences. Create a draft and an offer that match.',
   },
   offer_not_open: {
     status: 409,
     title: 'The offer is not open to buyers right now',
     retry: 'same_request',
     do_not_pay_again: false,
-    next_step: 'Do not pay. The offer in the city shows its state.',
+    next_step: 'Do not pay. The offer in the city shows its current state.',
   },
   checkout_needed: {
     status: 409,
@@ -90,48 +90,48 @@ export const worldErrors = {
     status: 403,
     title: 'Another resident made that offer',
     retry: 'never',
-    next_step: 'Use the key of the resident who made it.',
+    next_step: 'This needs the key of the resident who made the offer.',
   },
   thing_locked: {
     status: 409,
     title: 'That thing is already under offer',
     retry: 'after_fix',
-    next_step: 'Cancel the offer named in offer_id first, or wait until it ends.',
+    next_step: 'Cancel the offer in `offer_id`, or wait until it ends.',
   },
   draft_mismatch: {
     status: 409,
     title: 'The draft on the market does not match',
     retry: 'after_fix',
     next_step:
-      'The difference is named in detail. The draft has to be pending, name this thing, and belong to the merchant linked to you.',
+      '`detail` names the difference. The draft must be pending, be for this thing, and belong to the merchant linked to you.',
   },
   checkout_mismatch: {
     status: 409,
     title: 'The checkout on the market does not match',
     retry: 'after_fix',
     do_not_pay_again: false,
-    next_step: 'Nothing was reserved: do not pay. Open a checkout for this listing as the merchant linked to you.',
+    next_step: 'Nothing was reserved, so do not pay. Open a checkout for this listing as the merchant linked to you.',
   },
   offer_reserved: {
     status: 409,
-    title: 'Another resident holds this offer',
+    title: 'Another resident has reserved this offer',
     retry: 'same_request',
     do_not_pay_again: false,
-    next_step: 'Nothing was reserved for you: do not pay. Try again after Retry-After.',
+    next_step: 'Nothing was reserved for you, so do not pay. Try again after Retry-After.',
   },
   reservation_pause: {
     status: 409,
     title: 'Your last reservation of this offer ended unpaid',
     retry: 'same_request',
     do_not_pay_again: false,
-    next_step: 'Nothing was reserved: do not pay. Try again after Retry-After.',
+    next_step: 'Nothing was reserved, so do not pay. Try again after Retry-After.',
   },
   reservation_over: {
     status: 409,
-    title: 'You have no reservation of this offer',
+    title: 'You hold no reservation for this offer',
     retry: 'never',
     do_not_pay_again: true,
-    next_step: 'Do not pay again. If you have paid, talk to the seller: the offer itself shows its state.',
+    next_step: 'Do not pay again. If you have paid, contact the seller. The offer itself shows its state.',
   },
   offer_closed: {
     status: 409,
@@ -142,7 +142,7 @@ export const worldErrors = {
   },
   offer_busy: {
     status: 409,
-    title: 'A buyer holds this offer',
+    title: 'A buyer has reserved this offer',
     retry: 'same_request',
     next_step: 'Nothing was changed. Try again once the reservation or the payment has been decided.',
   },
@@ -152,6 +152,6 @@ export const worldErrors = {
     retry: 'never',
     do_not_pay_again: true,
     next_step:
-      'Do not pay again. Run the market’s sync; then the seller cancels the offer. Talk to the seller about the money.',
+      'Do not pay again. Run the market’s sync, then ask the seller to cancel the offer and to return the money.',
   },
 } as const satisfies Record<string, ErrorRow>;

@@ -19,22 +19,22 @@ export interface TestAccount {
 const KEY_PREFIX = 'openaisle worthless test key: ';
 const accounts = new Map<string, TestAccount>();
 
-/** Returns the same account for a name on every machine. Tests may use any name for many payers. */
+/** Returns the same account for a name on every machine. Tests may use any number of names. */
 export function testAccount(name: string): TestAccount {
   const existing = accounts.get(name);
   if (existing !== undefined) return existing;
   const key = keccak256(stringToBytes(KEY_PREFIX + name));
   const signer = privateKeyToAccount(key);
   const address = signer.address.toLowerCase();
-  if (!isHex(address, 20)) throw new Error('viem gave an address out of form');
+  if (!isHex(address, 20)) throw new Error('viem returned a malformed address');
   const account = { name, address, key, signer };
   accounts.set(name, account);
   return account;
 }
 
-/** The roles of the token, each held by its own account, as with the real one. */
+/** Roles of the token, each held by its own account as on the real network. */
 export const USDC_ROLES = {
-  /** Can only upgrade the proxy, which passes none of its calls on. */
+  /** Can only upgrade the proxy, which forwards none of its calls. */
   proxyAdmin: testAccount('usdc proxy admin'),
   owner: testAccount('usdc owner'),
   masterMinter: testAccount('usdc master minter'),
@@ -47,17 +47,17 @@ export const USDC_ROLES = {
 
 export const WORLD_ACCOUNTS = {
   treasury: testAccount('treasury'),
-  /** Submits others' authorizations and pays their gas. */
+  /** Submits the authorizations of others and pays their gas. */
   facilitator: testAccount('facilitator'),
   sellerOne: testAccount('seller one'),
   sellerTwo: testAccount('seller two'),
-  /** Sells things of the city: a wallet sells goods or things, never both. */
+  /** Sells things of the city, because a wallet sells either goods or things. */
   thingSeller: testAccount('thing seller'),
   buyerOne: testAccount('buyer one'),
   buyerTwo: testAccount('buyer two'),
   buyerThree: testAccount('buyer three'),
   stranger: testAccount('stranger'),
-  /** The visitor who tries the command line after the story. */
+  /** For the visitor who tries the command line after the story. */
   guest: testAccount('guest'),
 } as const;
 

@@ -18,7 +18,7 @@ const SETPRIV = '/usr/bin/setpriv';
 
 const running = new Set<ChildProcess>();
 process.on('exit', () => {
-  // SIGTERM, so that a chain with a state file still writes it.
+  // SIGTERM lets a chain with a state file write it.
   for (const child of running) child.kill('SIGTERM');
 });
 
@@ -27,7 +27,7 @@ export async function startAnvil(
   options: readonly string[],
   log?: (line: string) => void,
 ): Promise<AnvilProcess> {
-  // The exit hook does not run if the parent is killed; with this tool the kernel ends the child then. Only with it can the child ignore
+  // The exit hook does not run if the parent is killed; with this tool the kernel then ends the child. Only with it may the child ignore
   // Ctrl-C, so that the parent stops the servers first and the chain last.
   const isBound = existsSync(SETPRIV);
   const [program, before] = isBound ? [SETPRIV, ['--pdeathsig', 'TERM', '--', anvil]] : [anvil, []];
@@ -56,7 +56,7 @@ export async function startAnvil(
   };
   try {
     const port = await listeningPort(child, log);
-    await untilStopIsHandled(child);
+    await waitUntilStopIsHandled(child);
     return { pid: child.pid ?? 0, port, stop: () => end('SIGTERM'), kill: () => end('SIGKILL') };
   } catch (error) {
     await end('SIGKILL');
@@ -65,20 +65,20 @@ export async function startAnvil(
 }
 
 /**
- * Waits until anvil catches SIGTERM. It listens before it handles signals, and a chain stopped in between would not write its state.
- * Systems without /proc do not tell; there it does not wait.
+ * Waits until anvil catches SIGTERM. anvil listens before it handles signals, and a chain stopped in between would not write its state.
+ * Does not wait on systems without /proc, where this cannot be seen.
  */
-async function untilStopIsHandled(child: ChildProcess): Promise<void> {
+async function waitUntilStopIsHandled(child: ChildProcess): Promise<void> {
   for (let waited = 0; waited < READY_WITHIN_MS && running.has(child); waited += 2) {
-    if (catchesStop(child.pid) !== false) return;
+    if (catchesSigterm(child.pid) !== false) return;
     await systemClock.sleep(2);
   }
 }
 
 const SIGTERM_BIT = 1n << BigInt(constants.signals.SIGTERM - 1);
 
-/** Null if the system does not tell. */
-function catchesStop(pid: number | undefined): boolean | null {
+/** Returns null if the system does not show it. */
+function catchesSigterm(pid: number | undefined): boolean | null {
   try {
     const caught = /^SigCgt:\s+([0-9a-f]+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
     return caught === undefined ? null : (BigInt(`0x${caught}`) & SIGTERM_BIT) !== 0n;
@@ -87,7 +87,7 @@ function catchesStop(pid: number | undefined): boolean | null {
   }
 }
 
-/** Reads the port from anvil's output: with port 0 there is no free port that another process could take first. */
+/** Reads the port from anvil's output. With port 0, no other process can take the port first. */
 function listeningPort(child: ChildProcess, log?: (line: string) => void): Promise<number> {
   const { stdout, stderr } = child;
   if (stdout === null || stderr === null) throw new Error('anvil was started without its output');
@@ -102,7 +102,7 @@ function listeningPort(child: ChildProcess, log?: (line: string) => void): Promi
       if (errors.length < 20) errors.push(line);
       log?.(line);
     });
-    // Keep reading: a full pipe would stop the chain.
+    // Keep reading, because a full pipe would block the chain.
     createInterface({ input: stdout }).on('line', (line) => {
       const port = LISTENING.exec(line)?.[1];
       if (port !== undefined) {
@@ -120,8 +120,8 @@ function listeningPort(child: ChildProcess, log?: (line: string) => void): Promi
 }
 
 /**
- * Path that anvil writes its state to. anvil writes in place, so a crash could destroy the file it started from; a complete new file
- * replaces the old one at the next start and after every clean stop.
+ * Returns the path that anvil writes its state to. anvil overwrites in place, so a crash could destroy the file it started from. A complete
+ * new file replaces the old one at the next start and after every clean stop.
  */
 export function dumpPath(stateFile: string): string {
   return `${stateFile}.next`;
@@ -155,7 +155,7 @@ export function forgetPid(stateFile: string): void {
   rmSync(pidPath(stateFile), { force: true });
 }
 
-/** Stops a chain whose parent died and that may still be writing this state. Refuses if its parent lives. */
+/** Stops a chain whose parent died and that may still be writing this state. Throws if its parent is alive. */
 export async function stopOrphan(stateFile: string): Promise<void> {
   if (!existsSync(pidPath(stateFile))) return;
   const [pid = 0, parent = 0] = readFileSync(pidPath(stateFile), 'utf8').split(' ').map(Number);
@@ -179,8 +179,8 @@ function askToStop(pid: number): void {
 }
 
 /**
- * Null if there is no such process. Process ids are reused, so it must have this state file on its command line. Always null without /proc:
- * two chains on one file are then up to the person who starts them.
+ * Returns null if there is no such process. Process ids are reused, so its command line must contain this state file. Always null without
+ * /proc; the user must then not start two chains on one file.
  */
 function parentOf(pid: number, stateFile: string): number | null {
   if (!Number.isInteger(pid) || pid <= 1) return null;

@@ -21,7 +21,7 @@ const SIGNATURE_CHECKER: Hex = '0x00000000000000000000000000000000000c0de2';
 const MINTER_ALLOWANCE = 10n ** 24n;
 const ROLE_ETHER = 1_000n * 10n ** 18n;
 
-/** Puts the real USDC at its real address and sets it up as in production, final from then on. Does nothing if it is there. */
+/** Deploys the real USDC at its real address, configured as in production, and makes it final. Does nothing if it is there already. */
 export async function deployUsdc(chain: LocalChain): Promise<void> {
   if ((await readCode(chain.rpc, USDC_ADDRESS, 'latest')) === '0x') {
     await callAll(chain.rpc, codeCalls());
@@ -32,7 +32,7 @@ export async function deployUsdc(chain: LocalChain): Promise<void> {
   await assertDeployed(chain);
 }
 
-/** The proxy stores implementation and admin in hashed slots, which its constructor would fill. */
+/** Writes the hashed slots of the proxy for implementation and admin, which its constructor would fill. */
 function codeCalls(): RpcCall[] {
   const code = (address: Hex, bytes: Hex): RpcCall => ({ method: 'anvil_setCode', params: [address, bytes] });
   const slot = (name: string, value: Hex): RpcCall => ({
@@ -71,11 +71,11 @@ async function initializeUsdc(chain: LocalChain): Promise<void> {
     const hash = await submit(chain, from, { to: USDC_ADDRESS, data });
     if (!chain.automine) await chain.mine();
     const receipt = await waitForReceipt(chain, hash);
-    if (receipt.status !== 'success') throw new Error('a step of the setup of USDC reverted');
+    if (receipt.status !== 'success') throw new Error('a step of the USDC setup reverted');
   }
 }
 
-/** Runs the creation by eth_call only, and installs the code that it returns. */
+/** Runs the creation with eth_call only, and installs the code that it returns. */
 async function placeMulticall(chain: LocalChain): Promise<void> {
   const creation = multicallCreation();
   if (creation === null) return;
@@ -90,7 +90,7 @@ async function assertDeployed(chain: LocalChain): Promise<void> {
     functionName: 'isMinter',
     args: [USDC_ROLES.minter.address],
   });
-  // The minter is the last step: without it an earlier start was interrupted.
+  // Configuring the minter is the last step, so without it an earlier start was interrupted.
   const minter = BigInt(await callContract(chain.rpc, { to: USDC_ADDRESS, data: isMinter }, 'latest'));
   if (separator !== domainSeparatorOf(usdcDomain(chain.chainId)) || minter !== 1n) {
     throw new Error('The local chain has an incomplete USDC. Remove its state file and start again.');
@@ -125,11 +125,11 @@ function contractCode(path: string, libraries: Record<string, Hex> = {}): Hex {
       code = code.slice(0, 2 + 2 * start) + address.slice(2) + code.slice(2 + 2 * (start + 20));
     }
   }
-  if (!isHex(code)) throw new Error(`the code of ${name} is not whole`);
+  if (!isHex(code)) throw new Error(`the code of ${name} is incomplete`);
   return code;
 }
 
-/** Reads Multicall3's creation code from viem, which does not export it. Null if a later viem has moved it. */
+/** Reads Multicall3's creation code from viem, which does not export it. Returns null if a later viem has moved it. */
 function multicallCreation(): Hex | null {
   try {
     const text = readFileSync(

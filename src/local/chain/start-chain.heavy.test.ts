@@ -121,7 +121,7 @@ test('block time follows the clock after a restart', async () => {
   const first = await start({ stateFile });
   await first.mine(3);
   await first.stop();
-  // As after a night without the chain.
+  // Pretend that the chain did not run for a night.
   const aged = JSON.parse(readFileSync(stateFile, 'utf8'), (key, value: unknown) =>
     key === 'timestamp' && typeof value === 'string' ? `0x${(BigInt(value) - 36_000n).toString(16)}` : value,
   );
@@ -167,7 +167,7 @@ test('a port that is taken is told as such', async () => {
 
 const CHAIN_MODULE = JSON.stringify(new URL('./start-chain.ts', import.meta.url).href);
 
-/** Starts a chain in another process; returns the chain's process id once it runs. */
+/** Starts a chain in another process and returns the chain's process id once it runs. */
 async function startInChild(options: ChainOptions, andThen = ''): Promise<{ parent: ChildProcess; pid: number }> {
   const program = `
     import { startChain } from ${CHAIN_MODULE};

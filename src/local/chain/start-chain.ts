@@ -6,7 +6,7 @@ import { DEFAULT_NETWORK } from '../../contract/vocabulary.ts';
 import { createRpc, type Rpc } from '../../platform/chain/rpc.ts';
 import { dumpPath, forgetPid, keepNewestState, rememberPid, startAnvil, stopOrphan } from './anvil-process.ts';
 
-/** Architecture names of npm, and those in anvil's package names. */
+/** Maps architecture names of npm to those in anvil's package names. */
 const ARCHITECTURES: Record<string, string> = { x64: 'amd64', arm64: 'arm64' };
 
 export function findAnvil(
@@ -20,7 +20,7 @@ export function findAnvil(
   const program = windows ? 'anvil.exe' : 'anvil';
   const name = `@foundry-rs/anvil-${where.platform}-${ARCHITECTURES[where.architecture] ?? where.architecture}`;
   const candidates = [
-    // Use the program, not its launcher: signals must reach it.
+    // Run the program and not its launcher, because signals must reach it.
     ...packageFolder(name).map((folder) => join(folder, 'bin', program)),
     ...where.path
       .split(delimiter)
@@ -52,23 +52,23 @@ function canRun(path: string): boolean {
   }
 }
 
-/** The real network's chain id, so that signatures are the same as there. */
+/** The real network's chain id, so that signatures are the same as on the real network. */
 export const LOCAL_CHAIN_ID = Number(DEFAULT_NETWORK.chainId);
-/** Old block states that the node keeps on disk; it has some hundreds more in memory. */
+/** Number of old block states that the node keeps on disk, in addition to some hundred in memory. */
 const KEPT_STATES = 2_000;
 
 export interface ChainOptions {
-  /** 0: any free port. */
+  /** 0 for any free port. */
   port?: number;
   chainId?: number;
-  /** Blocks between the latest and the finalized head: an even number. 0: every block is final at once. */
+  /** Number of blocks between the latest and the finalized head. Must be even; 0 makes every block final immediately. */
   finalityBlocks?: number;
-  /** Null: a block for every transaction. */
+  /** Null to mine a block for every transaction. */
   blockTimeSeconds?: number | null;
-  /** Kept across restarts. Written at a clean stop and every `stateIntervalSeconds`. */
+  /** File that keeps the state across restarts. Written at a clean stop and every `stateIntervalSeconds`. */
   stateFile?: string;
   stateIntervalSeconds?: number;
-  /** State of another chain to start with; the file is not changed. */
+  /** State of another chain to start with. The file is not changed. */
   loadFile?: string;
   log?: (line: string) => void;
 }
@@ -82,16 +82,16 @@ export interface LocalChain {
   finalityBlocks: number;
   automine: boolean;
   mine(blocks?: number): Promise<void>;
-  /** Waits until the state is written. */
+  /** Stops the chain and waits until the state is written. */
   stop(): Promise<void>;
-  /** Loses everything since the state was last written. */
+  /** Kills the chain. Loses everything since the state was last written. */
   kill(): Promise<void>;
 }
 
 export async function startChain(options: ChainOptions = {}): Promise<LocalChain> {
   const { chainId = LOCAL_CHAIN_ID, finalityBlocks = 0, blockTimeSeconds = null, log } = options;
   if (!Number.isInteger(finalityBlocks) || finalityBlocks < 0 || finalityBlocks % 2 !== 0) {
-    throw new TypeError('finalityBlocks is an even number');
+    throw new TypeError('finalityBlocks must be an even number');
   }
   const stateFile = options.stateFile === undefined ? undefined : resolve(options.stateFile);
   const resumed = stateFile !== undefined && (await prepareState(stateFile));
@@ -107,7 +107,7 @@ export async function startChain(options: ChainOptions = {}): Promise<LocalChain
     [
       ...['--host', '127.0.0.1', '--port', String(options.port ?? 0), '--no-cors'],
       ...['--chain-id', String(chainId), '--slots-in-an-epoch', String(finalityBlocks / 2)],
-      // Blocks as large as the real network's, or a load test waits for room.
+      // Make blocks as large as the real network's, or a load test would have to wait.
       ...['--accounts', '0', '--gas-limit', '300000000'],
       ...(blockTimeSeconds === null ? [] : ['--block-time', String(blockTimeSeconds)]),
       // By default anvil fills a folder in the home directory that is never cleared.
@@ -127,7 +127,7 @@ export async function startChain(options: ChainOptions = {}): Promise<LocalChain
       keepNewestState(stateFile);
       forgetPid(stateFile);
     }
-    // Do this last: if it fails, the chain's state is safe.
+    // Do this last, so that the chain's state is safe if it fails.
     dropStates();
   };
   const chain: LocalChain = {
@@ -146,7 +146,7 @@ export async function startChain(options: ChainOptions = {}): Promise<LocalChain
   };
   try {
     if (log === undefined) await rpc.call('anvil_setLoggingEnabled', [false]);
-    // A loaded chain has its old blocks but not their states: the finalized head becomes readable with new blocks.
+    // A loaded chain has its old blocks but not their states. New blocks make the finalized head readable.
     if (loadFile !== undefined) await chain.mine(finalityBlocks + 1);
   } catch (error) {
     await anvil.kill();
@@ -156,7 +156,7 @@ export async function startChain(options: ChainOptions = {}): Promise<LocalChain
   return chain;
 }
 
-/** With a state file the folder lies next to it, so that the next start removes what a killed one left. */
+/** Opens the folder for old states: beside the state file, if any, so that the next start removes what a killed chain left. */
 function openStatesFolder(stateFile: string | undefined): string {
   if (stateFile === undefined) return mkdtempSync(join(tmpdir(), 'openaisle-states-'));
   const folder = `${stateFile}.states`;

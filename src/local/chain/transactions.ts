@@ -11,19 +11,19 @@ import type { LocalChain } from './start-chain.ts';
 export interface Funding {
   address: Hex;
   usdcUnits?: bigint;
-  /** Sets the balance, while `usdcUnits` are added to it. */
+  /** New ether balance in wei. USDC, by contrast, is added to the balance. */
   wei?: bigint;
 }
 
-/** anvil stops mining if some thousand transactions wait. */
+/** anvil stops mining if some thousand transactions are pending. */
 const AT_ONCE = 100;
 
 /** Gives out test money. Resolves when all of it has arrived. */
 export async function fund(chain: LocalChain, fundings: readonly Funding[]): Promise<void> {
-  for (let at = 0; at < fundings.length; at += AT_ONCE) await fundSome(chain, fundings.slice(at, at + AT_ONCE));
+  for (let at = 0; at < fundings.length; at += AT_ONCE) await fundBatch(chain, fundings.slice(at, at + AT_ONCE));
 }
 
-async function fundSome(chain: LocalChain, fundings: readonly Funding[]): Promise<void> {
+async function fundBatch(chain: LocalChain, fundings: readonly Funding[]): Promise<void> {
   const balances = fundings.flatMap(({ address, wei }) => (wei === undefined ? [] : [balanceCall(address, wei)]));
   await callAll(chain.rpc, balances);
   const mints: Hex[] = [];
@@ -55,10 +55,10 @@ const TIP = 1_000_000_000n;
 const MINED_WITHIN_MS = 30_000;
 const POLL_MS = 5;
 
-/** The last transaction of each sender, because two at once would take the same nonce. */
+/** Last transaction of each sender, because two concurrent ones would use the same nonce. */
 const queues = new WeakMap<LocalChain, Map<Hex, Promise<unknown>>>();
 
-/** Signs and sends; resolves with the hash when the node has accepted it. Sends one at a time per sender. */
+/** Signs and sends a transaction. Resolves with the hash once the node has accepted it. Sends one at a time per sender. */
 export async function submit(chain: LocalChain, from: TestAccount, call: Call, gas = GAS): Promise<Hex> {
   const queue = queues.get(chain) ?? new Map<Hex, Promise<unknown>>();
   queues.set(chain, queue);
@@ -70,7 +70,7 @@ export async function submit(chain: LocalChain, from: TestAccount, call: Call, g
   return turn;
 }
 
-/** Sends and waits for the block. Also resolves if the transaction reverted: check the status. */
+/** Sends a transaction and waits for its block. Also resolves if it reverted, so check the status. */
 export async function send(chain: LocalChain, from: TestAccount, call: Call, gas = GAS): Promise<Receipt> {
   return waitForReceipt(chain, await submit(chain, from, call, gas));
 }
@@ -96,11 +96,11 @@ async function submitNow(chain: LocalChain, from: TestAccount, call: Call, gas: 
     ...call,
   });
   const hash = await chain.rpc.call('eth_sendRawTransaction', [signed]);
-  if (!isHex(hash, 32)) throw new Error('the node gave no transaction hash');
+  if (!isHex(hash, 32)) throw new Error('the node returned no transaction hash');
   return hash;
 }
 
-/** A wallet that sends USDC itself. It needs ether for gas, unlike with x402. */
+/** Returns a wallet that sends USDC itself. It needs ether for gas, unlike with x402. */
 export function transferWallet(chain: LocalChain, account: TestAccount): TransferWallet {
   return {
     address: account.address,
@@ -113,7 +113,7 @@ export function transferWallet(chain: LocalChain, account: TestAccount): Transfe
   };
 }
 
-/** Searches the token's Transfer events, like a payer that crashed before it knew the hash. */
+/** Returns a search of the token's Transfer events, as used by a payer that crashed before it knew the hash. */
 export function transferFinder(chain: LocalChain): FindTransfer {
   return async ({ from, to, units, asset, since, until }) => {
     const topics = [TRANSFER_TOPIC, addressTopic(lowerCase(from)), addressTopic(lowerCase(to))];
@@ -124,7 +124,7 @@ export function transferFinder(chain: LocalChain): FindTransfer {
       const atMs = Number(block?.timestamp ?? 0n) * 1_000;
       if (atMs >= Date.parse(since) && atMs < Date.parse(until)) fitting.push(log.transactionHash);
     }
-    // With two matches it is unknown which one was meant.
+    // With two matches it is unknown which one is meant.
     return fitting.length === 1 ? (fitting[0] ?? null) : null;
   };
 }

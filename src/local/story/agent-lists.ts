@@ -3,7 +3,7 @@ import { RETIRED_TOOLS } from '../../contract/tools.ts';
 import { LISTING_FEE_UNITS } from '../../contract/vocabulary.ts';
 import { WORLD_ACCOUNTS } from '../chain/accounts.ts';
 import { sellByTools } from '../trade-by-tools.ts';
-import { balanceOf, check, explain, type Scene, SELLER, type Step, speakAs } from './scene.ts';
+import { balanceOf, check, explain, observedClient, type Scene, SELLER, type Step } from './scene.ts';
 import { goodsOf, PRICE_USDC } from './sell-priced.ts';
 import { checkPaidByTool, type ToolUser, useTools } from './use-tools.ts';
 
@@ -34,7 +34,7 @@ export const agentListsStep: Step = {
       `the treasury has ${LISTING_FEE_TEXT} more`,
     );
     const { listing_id: id } = listed;
-    const { client: anybody } = speakAs(scene, null);
+    const { client: anybody } = observedClient(scene, null);
     const { body: store } = await anybody.getStore({ params: { handle: SELLER }, query: { limit: 50 } });
     const there = store.listings.some((shown) => shown.id === id) && JSON.stringify(store).includes(LINE);
     check(scene, there, `over HTTP it is the same market: listing ${id} is in the store, under the line “${LINE}”`);
@@ -51,7 +51,7 @@ export const agentListsStep: Step = {
   },
 };
 
-/** Checks that no tool makes, replaces or shows a key, and that a request for one names the page for people. */
+/** Checks that no tool makes, replaces or shows a key, and that calling a retired one names the page for people. */
 async function checkNoKeys(scene: Scene, { tools }: ToolUser): Promise<void> {
   const names = Object.keys(RETIRED_TOOLS);
   const { refused, body } = await tools.call({ name: 'register', arguments: {} });

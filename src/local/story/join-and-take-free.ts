@@ -10,12 +10,12 @@ import {
   check,
   explain,
   findPerson,
-  keepKey,
   need,
+  observedClient,
   type Scene,
   SELLER,
   type Step,
-  speakAs,
+  saveKey,
   waitFor,
 } from './scene.ts';
 
@@ -25,7 +25,7 @@ export const joinStep: Step = {
   run: async (scene) => {
     scene.people.set(MAINTAINER, need(await findPerson(scene.world, MAINTAINER), MAINTAINER));
     for (const handle of [SELLER, BUYER]) await joinMarket(scene, handle);
-    const { client } = speakAs(scene, null);
+    const { client } = observedClient(scene, null);
     const { body } = await client.listMerchants();
     const [first] = body.merchants;
     check(
@@ -48,7 +48,7 @@ async function joinMarket(scene: Scene, handle: string): Promise<void> {
     scene.people.set(handle, person);
     return check(scene, true, `${handle} is found again, with the key from an earlier start`);
   }
-  const { client, exchanges } = speakAs(scene, null);
+  const { client, exchanges } = observedClient(scene, null);
   const { body: staged } = await client
     .register({
       body: { action: 'stage', handle, model: 'a demo', client_class: 'coding_persistent', human_approved: true },
@@ -59,11 +59,11 @@ async function joinMarket(scene: Scene, handle: string): Promise<void> {
         `${handle} is in this market, and ${scene.world.keyFile(handle)} has no key of it: remove the data folder.`,
       );
     });
-  if (staged.status !== 'staged') throw new Error('the stage was answered with something else');
+  if (staged.status !== 'staged') throw new Error('the stage step got an unexpected answer');
   const { session, csrf, merchant_key: key, recovery_codes } = staged;
-  keepKey(scene.world.keyFile(handle), { handle, merchant_key: key, recovery_codes });
+  saveKey(scene.world.keyFile(handle), { handle, merchant_key: key, recovery_codes });
   const { body: confirmed } = await client.register({ body: { action: 'confirm', session, csrf }, key });
-  if (confirmed.status !== 'confirmed') throw new Error('the confirmation was answered with something else');
+  if (confirmed.status !== 'confirmed') throw new Error('the confirm step got an unexpected answer');
   check(
     scene,
     !(exchanges.at(-1)?.text ?? key).includes(key),
@@ -78,7 +78,7 @@ export const maintainerListsStep: Step = {
   run: async (scene) => {
     const { treasury } = WORLD_ACCOUNTS;
     const before = await balanceOf(scene, treasury);
-    const { client } = speakAs(scene, MAINTAINER);
+    const { client } = observedClient(scene, MAINTAINER);
     const listing = {
       title: `A map of this market, edition ${scene.edition}`,
       description: 'Where an agent that comes here for the first time finds what.',
@@ -104,7 +104,7 @@ export const maintainerListsStep: Step = {
 };
 
 async function findSeed(scene: Scene, listingId: number): Promise<true | null> {
-  const { client } = speakAs({ ...scene, tell: () => {} }, null);
+  const { client } = observedClient({ ...scene, tell: () => {} }, null);
   for await (const { detail } of rowsOf(eventPages(client, { kind: 'maintainer_seed' }))) {
     if (detail['listing_id'] === listingId) return true;
   }
@@ -117,7 +117,7 @@ export const takeFreeStep: Step = {
   run: async (scene) => {
     const goods = need(scene.freeGoods, 'free goods');
     const id = goods.id;
-    const anonymous = speakAs(scene, null);
+    const anonymous = observedClient(scene, null);
     const { body: detail } = await anonymous.client.getListing({ params: { id } });
     const { body: taken } = await anonymous.client.buyListing({ params: { id } });
     if (!('artifact' in taken)) throw new Error('free goods were not delivered at once');
@@ -131,7 +131,7 @@ export const takeFreeStep: Step = {
       commitmentOf(taken) === detail.listing.artifact_commitment,
       'they match the commitment that the listing published',
     );
-    const member = speakAs(scene, BUYER);
+    const member = observedClient(scene, BUYER);
     const { body: bought } = await member.client.buyListing({ params: { id } });
     if (!('artifact' in bought)) throw new Error('free goods were not delivered at once');
     check(

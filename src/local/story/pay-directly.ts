@@ -16,10 +16,10 @@ import {
   explain,
   type Goods,
   need,
+  observedClient,
   type Scene,
   SELLER,
   type Step,
-  speakAs,
   unitsOf,
 } from './scene.ts';
 
@@ -32,7 +32,7 @@ export const payDirectlyStep: Step = {
   name: 'pay-directly',
   title: `${SELLER} and ${BUYER} pay by plain transfers: a listing fee, and goods with a tip`,
   run: async (scene) => {
-    // Plain transfers cost the sender gas, which with x402 the facilitator pays.
+    // Plain transfers cost the sender gas, which the facilitator pays with x402.
     await fund(
       scene.world.chain,
       [sellerOne, buyerOne].map(({ address }) => ({ address, wei: GAS_WEI })),
@@ -52,7 +52,7 @@ export const payDirectlyStep: Step = {
 };
 
 async function listDirectly(scene: Scene): Promise<{ goods: Goods; fee: string }> {
-  const { client, exchanges } = speakAs(scene, SELLER);
+  const { client, exchanges } = observedClient(scene, SELLER);
   const listing = {
     title: `Notes on plain transfers, edition ${scene.edition}`,
     description: 'How to pay from a wallet that knows nothing of x402.',
@@ -82,7 +82,7 @@ async function listDirectly(scene: Scene): Promise<{ goods: Goods; fee: string }
 
 /** Returns the hash of the transfer. */
 async function buyDirectly(scene: Scene, goods: Goods, store: TransferStore): Promise<string> {
-  const { client, exchanges } = speakAs(scene, BUYER);
+  const { client, exchanges } = observedClient(scene, BUYER);
   const [buyerBefore, sellerBefore] = [await balanceOf(scene, buyerOne), await balanceOf(scene, sellerOne)];
   const wallet = buyerWallet(scene);
   const delivery = await buyByTransfer({ client, wallet, store, ...orderOf(goods), signal: scene.signal });
@@ -127,7 +127,7 @@ function checkWaited(
   check(scene, claims.at(-1)?.status === expected.last, `${expected.last}: then the same claim was answered`);
 }
 
-/** True while the transfer is in no block, or in one that is not final. */
+/** True while the transfer is not yet in a block, or in one that is not final. */
 function isWaiting({ status, body }: Exchange): boolean {
   const { block_number: block, finalized_head: head } = (body['payment'] ?? {}) as Record<string, unknown>;
   const open = typeof block !== 'number' || (typeof head === 'number' && head < block);
@@ -135,7 +135,7 @@ function isWaiting({ status, body }: Exchange): boolean {
 }
 
 async function checkStatus(scene: Scene, hash: string, purpose: PaymentPurpose): Promise<void> {
-  const { client } = speakAs(scene, null);
+  const { client } = observedClient(scene, null);
   const { body } = await client.getPayment({ query: { tx_hash: hash } });
   const { payment_status: status, stage, block_number: block, finalized_head: head } = body.payment;
   const done = body.payment.purpose === purpose && status === 'completed' && stage === 'delivered';
@@ -145,7 +145,7 @@ async function checkStatus(scene: Scene, hash: string, purpose: PaymentPurpose):
 
 async function checkDeliveredAgain(scene: Scene, goods: Goods, store: TransferStore): Promise<void> {
   const before = await balanceOf(scene, buyerOne);
-  const { client, exchanges } = speakAs(scene, BUYER);
+  const { client, exchanges } = observedClient(scene, BUYER);
   const delivery = await buyByTransfer({ client, store, wallet: buyerWallet(scene), ...orderOf(goods) });
   const [claim, ...more] = exchanges;
   const same = claim?.path === `/api/claim/${goods.id}` && more.length === 0 && delivery.artifact === goods.artifact;
@@ -161,7 +161,7 @@ function buyerWallet(scene: Scene): TransferWallet {
   return transferWallet(scene.world.chain, buyerOne);
 }
 
-/** Claims other things with used transactions and valid intents and signatures; each has to be refused. */
+/** Claims other things with used transactions and valid intents and signatures. Each claim must be refused. */
 async function checkRefusedElsewhere(scene: Scene, used: { fee: string; sale: string }): Promise<void> {
   const listed = await listWith(scene, used.fee).catch((error: unknown) => error);
   check(scene, isUsed(listed), 'the transaction of the fee pays for no other listing: 409 transaction_used');
@@ -174,7 +174,7 @@ function isUsed(answer: unknown): boolean {
 }
 
 async function listWith(scene: Scene, hash: string): Promise<unknown> {
-  const { client } = speakAs(scene, SELLER);
+  const { client } = observedClient(scene, SELLER);
   const { body } = await client.openFeeIntent();
   const { id, challenge } = body.fee_intent;
   const payer_signature = await sellerOne.signer.signMessage({ message: challenge });
@@ -193,7 +193,7 @@ async function listWith(scene: Scene, hash: string): Promise<unknown> {
 
 async function buyWith(scene: Scene, hash: string): Promise<unknown> {
   const params = { id: need(scene.goods, 'goods').id };
-  const { client } = speakAs(scene, MAINTAINER);
+  const { client } = observedClient(scene, MAINTAINER);
   const { body } = await client.openPurchaseIntent({ params });
   const { id, challenge } = body.purchase_intent;
   const payer_signature = await buyerThree.signer.signMessage({ message: challenge });

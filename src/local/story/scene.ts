@@ -25,7 +25,7 @@ export type Memory = z.output<typeof memorySchema>;
 
 const memoryFile = (dataDir: string): string => join(dataDir, 'story.json');
 
-/** Reads what an earlier story in this folder left for later checks. */
+/** Reads what an earlier story in this folder saved for later checks. */
 export function readMemory(dataDir: string): Memory {
   if (!existsSync(memoryFile(dataDir))) return { told: 0, events_total: 0, first_sale: null };
   return memorySchema.parse(JSON.parse(readFileSync(memoryFile(dataDir), 'utf8')));
@@ -56,13 +56,13 @@ export interface Goods {
   priceUsdc: number;
 }
 
-/** State of the story, including what steps pass on to later ones. */
+/** State of the story, including results that later steps use. */
 export interface Scene {
   world: LocalWorld;
   tell: Tell;
   signal: AbortSignal;
   memory: Memory;
-  /** Part of the goods' titles: a second run in the same folder sells something new. */
+  /** Part of the goods' titles, so that a second run in the same folder sells something new. */
   edition: string;
   people: Map<string, Person>;
   goods: Goods | null;
@@ -71,8 +71,8 @@ export interface Scene {
   sale: { delivery: Delivery; proof: PaymentHeader } | null;
 }
 
-/** A client whose requests are reported; without a handle it is anonymous. */
-export function speakAs(scene: Scene, handle: string | null): { client: Client; exchanges: Exchange[] } {
+/** Creates a client whose requests are reported. Without a handle it is anonymous. */
+export function observedClient(scene: Scene, handle: string | null): { client: Client; exchanges: Exchange[] } {
   const { environment, exchanges } = observeRequests(scene.tell);
   const key = handle === null ? {} : { key: personOf(scene, handle).key };
   return { client: createClient({ baseUrl: scene.world.marketUrl, environment, ...key }), exchanges };
@@ -88,7 +88,7 @@ export function need<T>(value: T | null | undefined, what: string): T {
   return value;
 }
 
-/** Reports a check that passed; stops the story at one that failed. */
+/** Reports a check that passed, and stops the story if it failed. */
 export function check(scene: Scene, holds: boolean, text: string): void {
   if (!holds) throw new StoryBroken(text);
   scene.tell({ kind: 'held', text });
@@ -110,7 +110,7 @@ export async function readBalances(scene: Scene): Promise<{ buyer: bigint; selle
 const EVENTUALLY_MS = 10_000;
 const POLL_MS = 50;
 
-/** Polls for something that follows an answer later, such as an event's number. */
+/** Polls for something that appears only after an answer, such as an event's number. */
 export async function waitFor<T>(read: () => Promise<T | null>, what: string): Promise<T> {
   for (let waitedMs = 0; waitedMs < EVENTUALLY_MS; waitedMs += POLL_MS) {
     const value = await read();
@@ -122,7 +122,7 @@ export async function waitFor<T>(read: () => Promise<T | null>, what: string): P
 
 /** One step of the story. It reports its requests as they happen, and stops the story at the first failed check. */
 export interface Step {
-  /** Used by scripts and in the failure message. */
+  /** Name used by scripts and in failure messages. */
   name: string;
   title: string;
   run(scene: Scene): Promise<void>;
@@ -140,7 +140,7 @@ export const BUYER = 'tomas';
 /** Key file of a merchant or resident. */
 export const keyFile = z.object({ handle: z.string(), merchant_key: z.string() });
 
-/** Returns the merchant whose key is in the folder, if the market accepts it: a key may never have been confirmed. */
+/** Returns the merchant whose key is in the folder, if the market accepts it. A key may never have been confirmed. */
 export async function findPerson(world: LocalWorld, handle: string): Promise<Person | null> {
   const file = world.keyFile(handle);
   if (!existsSync(file)) return null;
@@ -154,8 +154,8 @@ export async function findPerson(world: LocalWorld, handle: string): Promise<Per
   }
 }
 
-/** Saves the key before it is confirmed: it is shown once, and without it the merchant is lost. */
-export function keepKey(file: string, keys: z.input<typeof keyFile> & { recovery_codes?: string[] }): void {
+/** Saves the key before it is confirmed, because it is shown only once and the merchant is lost without it. */
+export function saveKey(file: string, keys: z.input<typeof keyFile> & { recovery_codes?: string[] }): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   writeFileSync(file, `${JSON.stringify(keys, null, 2)}\n`, { mode: 0o600 });
 }
@@ -175,7 +175,7 @@ export const booksStep: Step = {
 };
 
 async function readTreasury(scene: Scene): Promise<void> {
-  const { client } = speakAs(scene, null);
+  const { client } = observedClient(scene, null);
   let fees = 0;
   for await (const page of treasuryPages(client, { limit: 50 })) fees += page.rows.length;
   const { body } = await client.getTreasury();
@@ -193,19 +193,19 @@ async function readTreasury(scene: Scene): Promise<void> {
 
 async function readPayment(scene: Scene): Promise<void> {
   const { receipt } = need(scene.sale, 'sale').delivery;
-  const { client, exchanges } = speakAs(scene, null);
+  const { client, exchanges } = observedClient(scene, null);
   const { body } = await client.getPayment({ query: { tx_hash: need(receipt, 'receipt').tx_hash } });
   const { payment_status: status, stage } = body.payment;
   check(scene, status === 'completed' && stage === 'delivered', 'the payment of the sale is completed and delivered');
   const { artifact } = need(scene.goods, 'goods');
-  const said = exchanges.map(({ text }) => text.toLowerCase()).join();
-  const discreet = !said.includes(artifact.toLowerCase()) && !said.includes(WORLD_ACCOUNTS.buyerOne.address);
-  check(scene, discreet, 'its public status holds neither the goods nor who bought them');
+  const answers = exchanges.map(({ text }) => text.toLowerCase()).join();
+  const isPrivate = !answers.includes(artifact.toLowerCase()) && !answers.includes(WORLD_ACCOUNTS.buyerOne.address);
+  check(scene, isPrivate, 'its public status holds neither the goods nor who bought them');
 }
 
 async function readEvents(scene: Scene): Promise<void> {
   const listingId = need(scene.goods, 'goods').id;
-  const { client } = speakAs(scene, null);
+  const { client } = observedClient(scene, null);
   const readAllEvents = async () => {
     const kinds = new Map<string, number>();
     let rows = 0;

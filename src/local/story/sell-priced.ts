@@ -4,7 +4,7 @@ import { buy } from '../../sdk/payments/buy.ts';
 import { listGoods } from '../../sdk/payments/list-goods.ts';
 import { type TestAccount, WORLD_ACCOUNTS } from '../chain/accounts.ts';
 import type { Exchange } from '../observe.ts';
-import { balanceOf, check, explain, need, type Scene, SELLER, type Step, speakAs, unitsOf } from './scene.ts';
+import { balanceOf, check, explain, need, observedClient, type Scene, SELLER, type Step, unitsOf } from './scene.ts';
 
 export const PRICE_USDC = 2.5;
 const { buyerTwo, sellerOne, treasury } = WORLD_ACCOUNTS;
@@ -13,7 +13,7 @@ export const listPricedStep: Step = {
   name: 'list-priced',
   title: `${SELLER} lists goods for ${PRICE_USDC} USDC and pays the listing fee by x402`,
   run: async (scene) => {
-    const { client, exchanges } = speakAs(scene, SELLER);
+    const { client, exchanges } = observedClient(scene, SELLER);
     const listing = goodsOf(scene);
     const before = await balanceOf(scene, treasury);
     const { listing_id: id, fee } = await listGoods({
@@ -32,7 +32,7 @@ export const listPricedStep: Step = {
     check(scene, proofsIn(requests).size === 1, 'one authorization was signed, and sent each time');
     const received = (await balanceOf(scene, treasury)) - before;
     check(scene, received === LISTING_FEE_UNITS && fee.tx_hash !== null, `the treasury has ${LISTING_FEE_TEXT} more`);
-    const { client: anybody } = speakAs(scene, null);
+    const { client: anybody } = observedClient(scene, null);
     const { body: shelves } = await anybody.browseShelves();
     check(
       scene,
@@ -71,7 +71,7 @@ export const buyWithWalletStep: Step = {
   title: 'A wallet without any account buys it too, by x402 v1',
   run: async (scene) => {
     const goods = need(scene.goods, 'goods');
-    const { client, exchanges } = speakAs(scene, null);
+    const { client, exchanges } = observedClient(scene, null);
     const before = await balanceOf(scene, buyerTwo);
     const wallet = buyerTwo.signer;
     const { id: listingId, priceUsdc: maxPriceUsdc } = goods;
@@ -122,7 +122,7 @@ const LAST = {
   201: '201: once it was final, the listing was live',
 };
 
-/** Checks the order of a payment by x402: asked for, made, waited for, answered. */
+/** Checks the order of an x402 payment: requested, made, awaited, answered. */
 export function checkPaidInOrder(scene: Scene, exchanges: readonly Exchange[], paid: Paid): Exchange[] {
   const sent = exchanges.filter((exchange) => exchange.method === 'POST' && exchange.path === paid.path);
   const looks = sent.filter(({ isCollecting }) => isCollecting);
@@ -157,7 +157,7 @@ function asksExactly({ body }: Exchange, { payee, units }: Paid): boolean {
   return accepts.length === 1 && payTo === payee.address && offer?.['maxAmountRequired'] === units.toString();
 }
 
-/** 503: the transfer is on its way to a block. 202: it is in one. Both say not to pay again. */
+/** 503 means that the transfer is not in a block yet, 202 that it is. Both say not to pay again. */
 function isWaiting({ status, body }: Exchange): boolean {
   return (status === 202 || status === 503) && body['do_not_pay_again'] === true;
 }
@@ -167,7 +167,7 @@ function isNotFinal({ status, body }: Exchange): boolean {
   return status === 202 && typeof block === 'number' && typeof head === 'number' && head < block;
 }
 
-/** Returns the distinct proofs that were sent. */
+/** Lists the distinct proofs that were sent. */
 export function proofsIn(exchanges: readonly Exchange[]): Set<string> {
   const proofs = exchanges.map(({ headers }) => headers.get('x-payment') ?? headers.get('payment-signature'));
   return new Set(proofs.filter((proof) => proof !== null));

@@ -13,12 +13,12 @@ import {
   balanceOf,
   check,
   explain,
-  keepKey,
   keyFile,
+  observedClient,
   type Scene,
   SELLER,
   type Step,
-  speakAs,
+  saveKey,
   unitsOf,
   waitFor,
 } from './scene.ts';
@@ -43,20 +43,20 @@ export const sellThingStep: Step = {
   },
 };
 
-/** Links a merchant with its resident, each naming the other on its own site. Returns the resident's key. */
+/** Links a merchant with its resident; each names the other on its own site. Returns the resident's key. */
 async function openAccount(scene: Scene, handle: keyof typeof LIVES_AS): Promise<string> {
   const cityHandle = LIVES_AS[handle];
   const key = await becomeResident(scene, cityHandle);
-  const { body: linked } = await speakAs(scene, handle).client.linkCity({ body: { city_handle: cityHandle } });
-  const { body: back } = await speakInCity(scene, key).client.linkMarket({ body: { market_handle: handle } });
+  const { body: linked } = await observedClient(scene, handle).client.linkCity({ body: { city_handle: cityHandle } });
+  const { body: back } = await observedCityClient(scene, key).client.linkMarket({ body: { market_handle: handle } });
   const mutual = linked.merchant.city_handle === cityHandle && back.resident.market_handle === handle;
   check(scene, mutual, `${handle} on the market and ${cityHandle} in the city name each other`);
   return key;
 }
 
 async function offerThing(scene: Scene, key: string): Promise<{ listingId: number; offer: OfferOut }> {
-  const { client: market } = speakAs(scene, SELLER);
-  const { client: city } = speakInCity(scene, key);
+  const { client: market } = observedClient(scene, SELLER);
+  const { client: city } = observedCityClient(scene, key);
   const name = `The lighthouse of edition ${scene.edition}`;
   const { thing } = (await city.makeThing({ body: { name } })).body;
   const { draft } = (
@@ -96,8 +96,8 @@ async function offerThing(scene: Scene, key: string): Promise<{ listingId: numbe
 
 async function buyAndCheck(scene: Scene, sale: { listingId: number; offer: OfferOut; key: string }): Promise<void> {
   const { listingId, offer, key } = sale;
-  const { client: market, exchanges: atMarket } = speakAs(scene, BUYER);
-  const { client: city, exchanges: inCity } = speakInCity(scene, key);
+  const { client: market, exchanges: atMarket } = observedClient(scene, BUYER);
+  const { client: city, exchanges: inCity } = observedCityClient(scene, key);
   await fund(scene.world.chain, [{ address: buyerTwo.address, wei: GAS_WEI, usdcUnits: unitsOf(PRICE_USDC) }]);
   const before = await balanceOf(scene, thingSeller);
   const receipt = await buyThing({
@@ -140,24 +140,24 @@ function checkWaited(scene: Scene, exchanges: readonly Exchange[]): void {
   check(scene, waited && locked, '202, then 200: the thing changed hands once the transfer was final, and not before');
 }
 
-/** A client of the city whose requests are reported; without a key it is anonymous. */
-function speakInCity(scene: Scene, key: string | null): { client: CityClient; exchanges: Exchange[] } {
+/** Creates a client of the city whose requests are reported. Without a key it is anonymous. */
+function observedCityClient(scene: Scene, key: string | null): { client: CityClient; exchanges: Exchange[] } {
   const { environment, exchanges } = observeRequests(scene.tell, 'city');
   const client = createCityClient({ baseUrl: scene.world.cityUrl, environment, ...(key === null ? {} : { key }) });
   return { client, exchanges };
 }
 
-/** Returns the key of that resident, who is registered if the folder has none. The market never sees this key. */
+/** Returns the key of that resident. Registers the resident if the folder has no key. The market never sees this key. */
 async function becomeResident(scene: Scene, handle: string): Promise<string> {
   const file = scene.world.residentFile(handle);
   if (existsSync(file)) return keyFile.parse(JSON.parse(readFileSync(file, 'utf8'))).merchant_key;
-  const { client } = speakInCity(scene, null);
+  const { client } = observedCityClient(scene, null);
   const { body: staged } = await client.registerResident({
     body: { action: 'stage', handle, model: 'a demo', client_class: 'coding_persistent', human_approved: true },
   });
-  if (staged.status !== 'staged') throw new Error('the stage was answered with something else');
+  if (staged.status !== 'staged') throw new Error('the stage step got an unexpected answer');
   const { session, csrf, merchant_key: key } = staged;
-  keepKey(file, { handle, merchant_key: key });
+  saveKey(file, { handle, merchant_key: key });
   const { body: confirmed } = await client.registerResident({ body: { action: 'confirm', session, csrf }, key });
   const is = confirmed.status === 'confirmed' && confirmed.handle === handle;
   check(scene, is, `${handle} lives in the city, under a key of the city's own`);

@@ -18,12 +18,12 @@ import {
   type Goods,
   type Memory,
   need,
+  observedClient,
   readBalances,
   readMemory,
   type Scene,
   SELLER,
   type Step,
-  speakAs,
   unitsOf,
   writeMemory,
 } from './scene.ts';
@@ -37,7 +37,7 @@ const buyWithKeyStep: Step = {
   title: `${BUYER}, a merchant with a key, buys it by x402 v2`,
   run: async (scene) => {
     const goods = need(scene.goods, 'goods');
-    const { client, exchanges } = speakAs(scene, BUYER);
+    const { client, exchanges } = observedClient(scene, BUYER);
     const before = await readBalances(scene);
     const wallet = buyerOne.signer;
     const { id: listingId, priceUsdc: maxPriceUsdc } = goods;
@@ -80,7 +80,7 @@ const foundAgainStep: Step = {
       check(scene, person !== null, `${handle} is there, under the key that was kept: merchant ${person?.id}`);
       scene.people.set(handle, need(person, handle));
     }
-    const { client } = speakAs(scene, null);
+    const { client } = observedClient(scene, null);
     const { body } = await client.listEvents({ query: { limit: 1 } });
     check(scene, body.total >= scene.memory.events_total, `the log still has its ${scene.memory.events_total} events`);
     await collectAgain(scene);
@@ -91,12 +91,12 @@ const foundAgainStep: Step = {
 async function collectAgain(scene: Scene): Promise<void> {
   const first = need(scene.memory.first_sale, 'first sale');
   const hash = first.tx_hash.toLowerCase();
-  if (!isHex(hash, 32)) throw new TypeError('the remembered hash is malformed');
+  if (!isHex(hash, 32)) throw new TypeError('the saved hash is malformed');
   const receipt = await readReceipt(scene.world.chain.rpc, hash);
   const there = receipt?.status === 'success' && receipt.blockNumber === BigInt(first.block_number);
   check(scene, there, `the chain still has the first sale's transfer, in block ${first.block_number}`);
   const before = await balanceOf(scene, WORLD_ACCOUNTS.buyerOne);
-  const { client } = speakAs(scene, BUYER);
+  const { client } = observedClient(scene, BUYER);
   const { status, body } = await client.buyListing({ params: { id: first.listing_id } });
   const same =
     status === 200 && 'artifact' in body && body.artifact === first.artifact && body.receipt?.tx_hash === first.tx_hash;
@@ -110,7 +110,7 @@ const replayStep: Step = {
   run: async (scene) => {
     const goods = need(scene.goods, 'goods');
     const { proof } = need(scene.sale, 'sale');
-    const { client, exchanges } = speakAs(scene, null);
+    const { client, exchanges } = observedClient(scene, null);
     const answer: unknown = await client
       .buyListing({ params: { id: goods.id }, payment: proof })
       .catch((error: unknown) => error);
@@ -140,8 +140,8 @@ const FIRST: readonly Step[] = [
 /** Steps in a folder with a completed story. */
 const AGAIN: readonly Step[] = [foundAgainStep, listPricedStep, buyWithKeyStep, replayStep, booksStep];
 
-/** Replaces steps by those that use tools instead of HTTP. Loaded only if needed: they use development dependencies. */
-async function byTools(): Promise<ReadonlyMap<Step, Step>> {
+/** Replaces steps by steps that use tools instead of HTTP. Loaded only if needed, because they use development dependencies. */
+async function loadToolSteps(): Promise<ReadonlyMap<Step, Step>> {
   const { agentListsStep } = await import('./agent-lists.ts');
   const { agentBuysStep } = await import('./agent-buys.ts');
   return new Map([
@@ -160,17 +160,17 @@ export class StepFailed extends Error {
   }
 }
 
-/** Runs one sale from joining to the books. Resolves with the listed goods if every step held. */
+/** Runs one sale from joining to the books. Resolves with the listed goods if every step passed. */
 export async function tellStory(options: {
   world: LocalWorld;
   tell: Tell;
   signal: AbortSignal;
-  /** Seller and buyer are agents that use tools only. */
+  /** True if seller and buyer are agents that use only tools. */
   mcp: boolean;
 }): Promise<Goods> {
   const { world, tell, mcp } = options;
   const memory = readMemory(world.dataDir);
-  const instead: ReadonlyMap<Step, Step> = mcp ? await byTools() : new Map();
+  const instead: ReadonlyMap<Step, Step> = mcp ? await loadToolSteps() : new Map();
   const steps = (memory.told === 0 ? FIRST : AGAIN).map((step) => instead.get(step) ?? step);
   const scene: Scene = {
     ...options,

@@ -7,7 +7,7 @@ import { check, type Goods, personOf, type Scene } from './scene.ts';
 export interface ToolExchange {
   call: ToolCall;
   answer: ToolAnswer;
-  /** The status that HTTP would have. */
+  /** Status that HTTP would have. */
   status: number;
 }
 
@@ -18,7 +18,7 @@ export interface ToolUser extends AsyncDisposable {
   progressCount(): number;
 }
 
-/** A merchant's agent whose calls are reported; metadata is reported by its name only. */
+/** Connects a merchant's agent whose calls are reported. Reports metadata by name only. */
 export async function useTools(scene: Scene, handle: string, revision: Revision): Promise<ToolUser> {
   const { tell, world } = scene;
   const exchanges: ToolExchange[] = [];
@@ -31,7 +31,7 @@ export async function useTools(scene: Scene, handle: string, revision: Revision)
       answered: (call, answer) => {
         const status = statusOf(answer);
         exchanges.push({ call, answer, status });
-        tell({ kind: 'request', ...callText(call), status, word: wordOf(answer) });
+        tell({ kind: 'request', ...callText(call), status, word: describeOutcome(answer) });
       },
       progress: (seconds, total) => {
         progressSeen += 1;
@@ -59,23 +59,23 @@ function statusOf({ refused, body }: ToolAnswer): number {
   return body['status'] === 'payment_pending' ? 202 : 200;
 }
 
-function wordOf({ body }: ToolAnswer): string {
+function describeOutcome({ body }: ToolAnswer): string {
   return typeof body['reason'] === 'string' ? body['reason'] : '';
 }
 
-/** Returns the distinct proofs that were sent. */
+/** Lists the distinct proofs that were sent. */
 export function proofsSent(exchanges: readonly ToolExchange[]): Set<string> {
   const proofs = exchanges.map(({ call }) => call.meta?.[META.payment]);
   return new Set(proofs.filter((proof) => proof !== undefined).map((proof) => JSON.stringify(proof)));
 }
 
-/** Checks the order of a payment by a tool: asked for, signed once, waited for inside the call, answered. */
+/** Checks the order of a payment by a tool: requested, signed once, awaited inside the call, answered. */
 export function checkPaidByTool(
   scene: Scene,
   { exchanges, progressCount }: ToolUser,
   paid: { tool: string; payee: string; payeeName: string; units: bigint; priceUsdc: Goods['priceUsdc'] },
 ): ToolExchange[] {
-  // Leave out the earlier question whether the goods are its own already, signed over an amount of 0.
+  // Leave out the earlier question, signed over an amount of 0, whether the buyer already owns the goods.
   const isLook = ({ call }: ToolExchange): boolean =>
     call.arguments['dry_run'] === true || call.arguments['collect'] === true;
   const requests = exchanges.filter((exchange) => exchange.call.name === paid.tool && !isLook(exchange));

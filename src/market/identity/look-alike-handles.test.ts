@@ -42,7 +42,10 @@ test('a handle is judged at stage and at confirm, and the answer says by which r
     });
     await expect(door.confirm(staged, { handle }), handle).rejects.toMatchObject({
       reason,
-      options: { detail: expect.stringContaining(says), nextStep: 'Confirm the same stage with another handle.' },
+      options: {
+        detail: expect.stringContaining(says),
+        nextStep: 'Choose another handle and confirm again in the same session.',
+      },
     });
   }
   await door.confirm(staged);

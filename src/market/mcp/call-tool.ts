@@ -1,4 +1,4 @@
-import { type EndpointShape, takesSlip } from '../../contract/endpoint.ts';
+import { acceptsRecoverySlip, type EndpointShape } from '../../contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../contract/index.ts';
 import { META, RETIRED_TOOLS, type ToolForm } from '../../contract/tools.ts';
 import { headerValues } from '../../platform/http/caller-headers.ts';
@@ -123,7 +123,7 @@ type Meta = Readonly<Record<string, unknown>>;
 
 /** Turns proof, delivery token and recovery slip into headers that the route reads. They travel in `_meta`, which models do not write. */
 function readPayment(endpoint: EndpointShape, meta: Meta): Record<string, string> {
-  const slip = takesSlip(endpoint) ? textOf(meta, META.recoverySlip, 'x-recovery-slip') : {};
+  const slip = acceptsRecoverySlip(endpoint) ? textOf(meta, META.recoverySlip, 'x-recovery-slip') : {};
   if (endpoint.payment !== true) return slip;
   return { ...proofOf(meta[META.payment]), ...textOf(meta, META.deliveryToken, 'x-delivery-token'), ...slip };
 }

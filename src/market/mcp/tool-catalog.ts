@@ -3,7 +3,7 @@ import type { EndpointShape } from '../../contract/endpoint.ts';
 import { type Endpoints, endpoints } from '../../contract/index.ts';
 import { type JsonSchema, showWireForm } from '../../contract/json-schemas.ts';
 import { UNTRUSTED } from '../../contract/text.ts';
-import { withWords } from '../../contract/tool-arguments.ts';
+import { withDescriptions } from '../../contract/tool-arguments.ts';
 import { needsCity, TOOLS, type Tool, type ToolForm } from '../../contract/tools.ts';
 
 interface ObjectSchema extends JsonSchema {
@@ -66,7 +66,7 @@ function shortenSchema(schema: JsonSchema): JsonSchema {
 function partsOf(endpoint: EndpointShape, id: string | undefined): ObjectSchema[] {
   const params = endpoint.params ? [renameId(inputSchema(endpoint.params), id)] : [];
   const parts = [...params, ...[endpoint.query, endpoint.body].flatMap((part) => (part ? [inputSchema(part)] : []))];
-  return parts.map((part) => withWords(endpoint.name, part));
+  return parts.map((part) => withDescriptions(endpoint.name, part));
 }
 
 /** Converts a schema as the OpenAPI document does. Text in a URL becomes a number or boolean for a tool. */

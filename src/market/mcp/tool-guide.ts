@@ -141,7 +141,7 @@ export function toolOfEndpoint(): ReadonlyMap<EndpointName, string> {
 /** Replaces headers by `_meta`, and endpoints that handle keys by pages for a person. */
 const REPLACEMENTS: readonly (readonly [pattern: RegExp, words: string])[] = [
   [
-    /base64 of the x402 payload in X-PAYMENT \(v1\) or PAYMENT-SIGNATURE \(v2\)/g,
+    /the x402 payload as base64 in X-PAYMENT \(v1\) or PAYMENT-SIGNATURE \(v2\)/g,
     `the x402 payload in _meta["${META.payment}"]`,
   ],
   [/X-PAYMENT(?: and | or )PAYMENT-SIGNATURE|X-PAYMENT|PAYMENT-SIGNATURE/g, `_meta["${META.payment}"]`],
@@ -155,8 +155,8 @@ const REPLACEMENTS: readonly (readonly [pattern: RegExp, words: string])[] = [
   [/\bthe address; the tool\b/g, 'id and handle; the tool'],
   [/\/rotate or the page \/rotate\b/g, 'the page /rotate'],
   [/\bRetry-After\b/g, 'retry_after_seconds'],
-  [/\bGET \/ says/g, 'the tool front_door says'],
-  [/\bPOST \/api\/market-link there\b/g, 'its market-link'],
+  [/(?<=\. )GET \/ says/g, 'The tool front_door says'],
+  [/\bPOST \/api\/(market-link)\b/g, '$1'],
   [/\bAuthorization\b(?! of the connection)/g, 'Authorization of the connection'],
   [/\bThe headers are too large\b/g, 'The payment proof is too large'],
   [/\bof headers\b/g, 'in one proof'],

@@ -73,7 +73,7 @@ describe('a refusal in a browser', () => {
     expect(busy.body).not.toContain('hidden detail');
     const wrong = await open('/form', BROWSER, 'DELETE');
     expect([wrong.statusCode, wrong.headers['allow']]).toEqual([405, 'POST, OPTIONS']);
-    expect(wrong.body).toContain('<h1>This address does not allow that method</h1>');
+    expect(wrong.body).toContain('<h1>This address does not support that method</h1>');
     const head = await open('/nothing-here', BROWSER, 'HEAD');
     expect([head.statusCode, head.body]).toEqual([404, '']);
   });

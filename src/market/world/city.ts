@@ -1,6 +1,12 @@
 import { z } from 'zod';
 import { unitsOfUsdc, usdcText } from '../../contract/money.ts';
-import { handleNamed, type OfferOut, offerOut, type ResidentOut, residentOut } from '../../contract/world-records.ts';
+import {
+  displayedHandle,
+  type OfferOut,
+  offerOut,
+  type ResidentOut,
+  residentOut,
+} from '../../contract/world-records.ts';
 import type { Hex } from '../../platform/hex.ts';
 import { fetchRecord } from '../../platform/http/fetch-record.ts';
 import { Refusal, type RefusalOptions } from '../../platform/refusal.ts';
@@ -10,7 +16,7 @@ const absent = z.object({ reason: z.literal('not_found') });
 /** Accepts any address: a wrong one is the seller's to correct, and does not make the city unreadable. */
 const anyAddress = z.string().max(2_000);
 const offerIn = offerOut.extend({ offer_url: anyAddress, thing_url: anyAddress });
-const residentIn = residentOut.extend({ market_handle: handleNamed('another merchant') });
+const residentIn = residentOut.extend({ market_handle: displayedHandle('another merchant') });
 
 type CityContext = Pick<Market, 'config' | 'log'>;
 

@@ -115,7 +115,7 @@ describe('errors', () => {
       reason: 'not_found',
       error_class: 'not_found',
       error: 'No such thing.',
-      next_step: 'Check what you asked for; GET / says where to begin.',
+      next_step: 'Check the address and the ids you sent. GET / says where to start.',
       request_id: answer.headers['x-request-id'],
       retry: 'never',
     });

@@ -34,7 +34,7 @@ afterEach(async () => {
   market = undefined;
 });
 
-/** A buyer at a market that shows listing 7 and answers purchases by the script, repeating its last answer. */
+/** Runs a buyer at a market that shows listing 7 and answers purchases by the script, repeating its last answer. */
 async function buyerBefore(script: Reply[], options: Partial<BuyOptions> = {}, listing: object = {}) {
   let bought = 0;
   const scripted = await startScriptedMarket((request) => {
@@ -227,7 +227,7 @@ test('a lapsed payment is an error, also when called again, until the caller all
   const lapsed = refusalAnswer('authorization_lapsed');
   const { act, wallet, time, purchases } = await buyerBefore([asked, lapsed, lapsed, lapsed, asked, delivered]);
   await expect(act()).rejects.toMatchObject({ reason: 'authorization_lapsed', doNotPayAgain: false });
-  // Allowed, but the first authorization could still be submitted, so no second one is signed yet.
+  // Paying again is allowed, but the first authorization could still be submitted, so no second one is signed yet.
   await expect(act({ mayPayAgain: true })).rejects.toMatchObject({ reason: 'authorization_lapsed' });
   expect(wallet.signed).toBe(1);
   await time.sleep(121_000);

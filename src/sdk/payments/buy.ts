@@ -3,7 +3,7 @@ import { unitsOfUsdc } from '../../contract/money.ts';
 import { own } from '../../contract/own-words.ts';
 import { DEFAULT_NETWORK, type Network } from '../../contract/vocabulary.ts';
 import { ArtifactMismatch, commitmentOf } from './artifact-commitment.ts';
-import { goodsOf, mustNotBeOwn, TermsRefused } from './payment-errors.ts';
+import { commitmentOfListing, refuseOwnGoods, TermsRefused } from './payment-errors.ts';
 import { runPaymentFlow } from './payment-flow.ts';
 import { finishRun, type PaymentOptions, payAnewOf, type Terms } from './payment-run.ts';
 
@@ -14,9 +14,9 @@ export interface BuyOptions extends PaymentOptions {
   /** Default: `DEFAULT_NETWORK`. */
   network?: Network['name'];
   /**
-   * When to ask first, with an extra signature over value 0, whether this wallet already owns the goods: because it bought them, or an
-   * older version that entitles to them. `always` is the default. `newer_versions` asks only if there is an older version, for wallets
-   * whose owner confirms each signature. `never` is for callers that have already asked.
+   * When to ask first, with an extra signature over value 0, whether this wallet already owns the goods because it bought them, or an older
+   * version that includes them. `always` is the default. `newer_versions` asks only if there is an older version, for wallets whose owner
+   * confirms each signature. `never` is for callers that have already asked.
    */
   collectFirst?: 'always' | 'newer_versions' | 'never';
 }
@@ -58,11 +58,11 @@ function collectsFirst({ collectFirst = 'always' }: BuyOptions, { expected, isNe
 
 async function readTerms(options: BuyOptions, maxUnits: bigint): Promise<Terms> {
   const { listing } = await readListing(options);
-  const commitment = goodsOf(listing);
+  const commitment = commitmentOfListing(listing);
   const amountUnits = unitsOfUsdc(listing.price_usdc);
   if (amountUnits === null) throw new TermsRefused('unreadable_terms', own`the price can’t be read`);
   if (amountUnits > maxUnits) throw new TermsRefused('price_above_limit', own`the price is above maxPriceUsdc`);
-  if (amountUnits > 0n) mustNotBeOwn(listing.seller_wallet, options.wallet.address);
+  if (amountUnits > 0n) refuseOwnGoods(listing.seller_wallet, options.wallet.address);
   const expected = {
     payee: listing.seller_wallet as `0x${string}`,
     amountUnits,
@@ -74,7 +74,7 @@ async function readTerms(options: BuyOptions, maxUnits: bigint): Promise<Terms> 
 async function checkGoods(options: BuyOptions, delivery: Delivery, terms: Terms): Promise<void> {
   const actual = commitmentOf(delivery);
   if (delivery.listing_id === options.listingId && actual === terms.artifactCommitment) return;
-  // Free goods may be edited between reading the listing and collecting them. Goods with a price can't be.
+  // Free goods may change between reading the listing and collecting them. Goods with a price can't.
   if (terms.expected.amountUnits === 0n && delivery.listing_id === options.listingId) {
     const { listing } = await readListing(options);
     if (listing.artifact_commitment === actual) return;

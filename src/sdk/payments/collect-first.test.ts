@@ -19,14 +19,14 @@ import {
 import { createClient } from '../client.ts';
 import { type BuyOptions, buy } from './buy.ts';
 
-// A wallet never pays for goods that it owns by an earlier purchase or by an older version.
+// A wallet must never pay for goods that it owns through an earlier purchase or an older version.
 
 const asked = paymentRequiredAnswer({ payTo: SELLER, units: '2500000' });
 const toCollect = paymentRequiredAnswer({ payTo: SELLER, units: '0' });
 const no = refusalAnswer('nothing_to_collect');
 const delivered = deliveryAnswer(7, { collected_by: 'signature' });
 
-/** A buyer at a market that answers collecting and buying by one script each, repeating the last answer. */
+/** Runs a buyer at a market that answers collecting and buying by one script each, repeating the last answer. */
 async function buyerBefore(script: { collecting: Reply[]; buying?: Reply[] }, listing: object = {}) {
   const counts = { collecting: 0, buying: 0 };
   const market = await startScriptedMarket((request) => {

@@ -15,10 +15,7 @@ export interface ListGoodsOptions extends FeeOptions {
   listing: BodyGiven<Endpoints['createListing']>;
 }
 
-/**
- * Lists goods, pays the fee by x402 if one is due, and waits until the listing is live. Needs a client with a key. Refuses, retries and
- * waits as `buy` does.
- */
+/** Lists goods, pays the fee by x402 if one is due, and waits until the listing is live. Needs a client with a key. Retries like `buy`. */
 export async function listGoods(options: ListGoodsOptions): Promise<ListedGoods> {
   const { client, listing, signal } = options;
   const { done, run } = await runPaymentFlow<ListedGoods>({
@@ -32,7 +29,7 @@ export async function listGoods(options: ListGoodsOptions): Promise<ListedGoods>
       const answer = await client.createListing({ body, payment, recoverySlip, signal });
       if (answer.status === 202) return { pending: answer.body };
       if ('listing_id' in answer.body) return { done: answer.body };
-      throw new TypeError('the market answered a dry run that was not requested');
+      throw new TypeError('the market treated the listing as a dry run');
     },
   });
   await finishRun(run);
@@ -62,7 +59,7 @@ export async function readFeeTerms(options: FeeOptions): Promise<Terms> {
   return { expected: { payee, amountUnits, network }, artifactCommitment: null };
 }
 
-/** Digest that ignores the order of fields, as the market does when comparing bodies. */
+/** Returns a digest that ignores the order of fields, as the market does when comparing bodies. */
 export function bodyDigest(body: object): string {
   return sha256(stringToBytes(JSON.stringify(body, sortKeys)));
 }

@@ -23,7 +23,7 @@ import { type BuyOptions, buy } from './buy.ts';
 import { listGoods } from './list-goods.ts';
 import { createMemoryProofStore } from './proof-store.ts';
 
-// Clients of a market that lost some of its records, or has recovered from that.
+// The market lost some of its records, or has recovered from that.
 
 const asked = paymentRequiredAnswer({ payTo: SELLER, units: '2500000' });
 const delivered = deliveryAnswer(7);
@@ -89,7 +89,7 @@ describe('buying by x402', () => {
     const { act, wallet, sent, saved, time } = await buyerBefore([asked, refused]);
     for (let round = 0; round < 3; round += 1) {
       await expect(act({ mayPayAgain: true, payAnew: true })).rejects.toMatchObject({ doNotPayAgain: true });
-      // Also after the first one has expired.
+      // Wait until the first authorization has expired.
       await time.sleep(300_000);
     }
     expect(wallet.signed).toBe(1);

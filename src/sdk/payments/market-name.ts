@@ -5,27 +5,28 @@ import { TermsRefused } from './payment-errors.ts';
 export type NamedMarket = Pick<Client, 'baseUrl' | 'callsItself'>;
 
 /**
- * Returns the market's address to name in a signature: the caller's `baseUrl`, or `callsItself` if the market claims that one. Anything
- * else throws `TermsRefused` with `other_market`, which names both: another market could relay its request here and use the signature
- * there.
+ * Returns the market's address to name in a signature: the caller's `baseUrl`, or `callsItself` if the market claims that one. Any other
+ * claim throws `TermsRefused` with `other_market` and names both addresses, because another market could relay its request here and use the
+ * signature there.
  */
 export function nameToSignFor({ baseUrl, callsItself }: NamedMarket, claimed: string): string {
-  const theirs = canonicalAddress(claimed);
-  if (theirs === baseUrl) return baseUrl;
-  if (theirs !== null && theirs === callsItself) return callsItself;
-  const claim = theirs === null ? own`gives no address of its own` : own`calls itself ${sayAddress(theirs)}`;
+  const claimedAddress = canonicalAddress(claimed);
+  if (claimedAddress === baseUrl) return baseUrl;
+  if (claimedAddress !== null && claimedAddress === callsItself) return callsItself;
+  const claim =
+    claimedAddress === null ? own`gives no address of its own` : own`calls itself ${describeAddress(claimedAddress)}`;
   throw new TermsRefused('other_market', own`The market at ${ofOwner(baseUrl)} ${claim}`);
 }
 
-/** Mentions a path without printing it, since it could contain a sentence. */
-function sayAddress(address: string): OwnWords {
+/** Mentions a path without printing it, because it could contain a sentence. */
+function describeAddress(address: string): OwnWords {
   const { origin } = new URL(address);
   return origin === address ? formed('origin', origin) : own`${formed('origin', origin)} with a path of its own`;
 }
 
 const LONGEST = 200;
 
-/** Normalizes an address for comparison; null if it isn't one. */
+/** Normalizes an address for comparison. Returns null if it isn't one. */
 function canonicalAddress(text: string): string | null {
   if (text.length > LONGEST) return null;
   try {

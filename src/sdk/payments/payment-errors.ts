@@ -23,39 +23,43 @@ export type WhyRefused =
   | 'not_goods';
 
 /** Returns the listing's commitment. Throws for a city thing, which has none and is bought with `buyThing`. */
-export function goodsOf({ artifact_commitment: commitment }: { artifact_commitment: string | null }): string {
+export function commitmentOfListing({
+  artifact_commitment: commitment,
+}: {
+  artifact_commitment: string | null;
+}): string {
   if (commitment !== null) return commitment;
-  throw new TermsRefused('not_goods', own`the listing is a city thing: use buyThing`);
+  throw new TermsRefused('not_goods', own`the listing is a city thing`);
 }
 
-/** Refuses a purchase from the paying wallet: no money would move, and the market refuses it too. */
-export function mustNotBeOwn(payee: string, payer: string): void {
+/** Refuses a purchase from the paying wallet, because no money would move and the market refuses it too. */
+export function refuseOwnGoods(payee: string, payer: string): void {
   if (payee.toLowerCase() !== payer.toLowerCase()) return;
   throw new TermsRefused('own_goods', own`the paying wallet sells these goods`);
 }
 
-const OTHER_TERMS = own`Don’t pay this market until its operator explains the request.`;
+const STOP_PAYING = own`Don’t pay this market until its operator explains the request.`;
 const NEXT_STEPS: Readonly<Record<WhyRefused, OwnWords>> = {
   price_above_limit: own`Check the price, and allow more if it is worth it.`,
-  unreadable_terms: OTHER_TERMS,
+  unreadable_terms: STOP_PAYING,
   version_not_offered: own`Call without x402Version to use a version that the market offers.`,
-  wrong_scheme: OTHER_TERMS,
-  wrong_network: own`Use the market’s network if you have money there; its official facts name it.`,
-  wrong_asset: OTHER_TERMS,
-  wrong_payee: OTHER_TERMS,
+  wrong_scheme: STOP_PAYING,
+  wrong_network: own`Use the market’s network, which its official facts name, if you have money there.`,
+  wrong_asset: STOP_PAYING,
+  wrong_payee: STOP_PAYING,
   wrong_amount: own`Read the listing again: its price may have changed.`,
-  window_too_long: OTHER_TERMS,
-  wrong_domain: OTHER_TERMS,
+  window_too_long: STOP_PAYING,
+  wrong_domain: STOP_PAYING,
   wrong_intent: own`Open a new intent.`,
-  other_market: own`Sign nothing there, unless both addresses are the same market behind a tunnel or proxy. Then name its own address (--market-calls-itself URL, or callsItself of createClient).`,
+  other_market: own`Sign nothing there, unless both addresses belong to the same market behind a tunnel or proxy. In that case, pass its own address (--market-calls-itself URL, or callsItself of createClient).`,
   too_little_time: own`Open a new intent and pay at once.`,
-  wallet_cannot_sign: own`Have the wallet sign the challenge its own way (ERC-1271), or pay from another wallet: this one’s transfer couldn’t be claimed.`,
+  wallet_cannot_sign: own`Have the wallet sign the challenge its own way (ERC-1271), or pay from another wallet. A transfer from this one couldn’t be claimed.`,
   clock_wrong: own`Set this machine’s clock, then call again. If it is right, tell the server’s operator.`,
   own_goods: own`Use getOwnListing to read your own goods. To test a purchase, use another person’s wallet.`,
   not_goods: own`Buy it in its city, or with buyThing.`,
 };
 
-/** The market asks for something that the buyer didn't agree to. Nothing that could move money was signed or sent. */
+/** The market asked for something that the buyer didn't agree to. Nothing that could move money was signed or sent. */
 export class TermsRefused extends Error {
   override readonly name = 'TermsRefused';
   readonly why: WhyRefused;
@@ -63,7 +67,7 @@ export class TermsRefused extends Error {
   readonly detail: OwnWords;
   readonly nextStep: OwnWords;
 
-  /** `nextStep` replaces the usual one of this `why`. */
+  /** `nextStep` replaces the default for `why`. */
   constructor(why: WhyRefused, detail: OwnWords, more: { outcome?: OwnWords; nextStep?: OwnWords } = {}) {
     const whole = own`${detail}; ${more.outcome ?? own`nothing was signed`}`;
     super(whole);
@@ -77,12 +81,13 @@ const lostPayment = z.object({ tx_hash: hashOut.nullable().catch(null), block: z
 
 /**
  * The market lost some of its records, and the chain shows a transfer of exactly this amount from this wallet to this payee that it can't
- * match: perhaps the payment for this. Nothing was submitted. Find out what it paid for before calling again with `payAnew`.
+ * match. It may be the payment for this purchase or listing. Nothing was submitted. Find out what it paid for before calling again with
+ * `payAnew`.
  */
 export class PaymentMayBeLost extends Error {
   override readonly name = 'PaymentMayBeLost';
   readonly doNotPayAgain = true;
-  /** Null: missing or malformed in the answer. */
+  /** Null if missing or malformed in the answer. */
   readonly txHash: string | null;
   readonly block: number | null;
 

@@ -9,12 +9,12 @@ import {
   GATEWAY_TRIES,
   type PaymentFlow,
   type Pending,
+  pauseBeforeRetry,
   type Run,
   readThroughGateway,
   reportProgress,
   secondsLeft,
   type Terms,
-  takeTurn,
   undecidedError,
 } from './payment-run.ts';
 import { loadPayment, memoryOf, type SavedPayment } from './proof-store.ts';
@@ -24,15 +24,15 @@ import { signingTime } from './signing-clock.ts';
 type Outcome<Done> = { done: Done } | { pending: Pending } | { error: unknown };
 
 /**
- * Asks for terms, signs once, and sends the same proof until the goods come, a refusal is final, or the wait ends. The caller clears the
- * store once it has checked the result.
+ * Asks for terms, signs once, and sends the same proof until the goods arrive, a refusal is final, or the wait ends. The caller clears the
+ * store after checking the result.
  */
 export async function runPaymentFlow<Done>(flow: PaymentFlow<Done>): Promise<{ done: Done; run: Run<Done> }> {
   const run = await beginRun(flow);
   for (;;) {
     const outcome = await sendAttempt(run);
     if ('done' in outcome) return { done: outcome.done, run };
-    if ('pending' in outcome) await takeTurn(run, outcome);
+    if ('pending' in outcome) await pauseBeforeRetry(run, outcome);
     else await answerRefusal(run, outcome.error);
   }
 }
@@ -45,7 +45,7 @@ async function sendAttempt<Done>(run: Run<Done>): Promise<Outcome<Done>> {
     reportProgress(run, 'submitted');
   }
   try {
-    // If the market asks for a signature to collect, the token didn't work: it may belong to no payment.
+    // A market that asks for a collecting signature did not accept the token, which may belong to no payment.
     const deliveryToken = run.collecting ? undefined : (run.token ?? undefined);
     const collectSalt = run.collecting ? run.collectProof?.salt : undefined;
     const recoverySlip = run.showsSlip ? (run.slip ?? undefined) : undefined;
@@ -72,7 +72,7 @@ async function sendAttempt<Done>(run: Run<Done>): Promise<Outcome<Done>> {
 async function answerRefusal(run: Run, error: unknown): Promise<void> {
   switch (nextStep(error, flowStateOf(run))) {
     case 'wait':
-      return takeTurn(run, { error });
+      return pauseBeforeRetry(run, { error });
     case 'sign':
       return signPayment(run, error);
     case 'collect':
@@ -85,13 +85,13 @@ async function answerRefusal(run: Run, error: unknown): Promise<void> {
     case 'ask_again':
       return forgetExpired(run);
     case 'stop':
-      if (error instanceof MarketError && mayShowSlip(run)) return;
+      if (error instanceof MarketError && startShowingSlip(run)) return;
       if (error instanceof MarketError) throw refusalToThrow(error);
       throw undecidedError(run, 'The market’s answers can’t be read', error);
   }
 }
 
-/** The wallet doesn't own the goods: continues as an ordinary purchase. */
+/** Continues as an ordinary purchase, because the wallet doesn't own the goods. */
 function stopCollecting(run: Run): void {
   Object.assign(run, { collecting: false, collectingFirst: false, collectProof: null, failures: 0 });
 }
@@ -103,14 +103,14 @@ async function forgetExpired(run: Run): Promise<void> {
   Object.assign(run, { ...fresh, terms, askedAgain: true });
 }
 
-/** After a refusal, which may mean that the market lost the payment, repeats the request once with the recovery slip. */
-function mayShowSlip(run: Run): boolean {
+/** Adds the recovery slip to further requests, because the market may have lost the payment. False if there is none or it was added before. */
+function startShowingSlip(run: Run): boolean {
   if (run.slip === null || run.showsSlip) return false;
   run.showsSlip = true;
   return true;
 }
 
-/** Far longer than any token or slip that a market makes; bounds what a store must keep. */
+/** Far longer than any token or slip that a market makes. Limits what a store must keep. */
 const LONGEST_KEPT = 16_384;
 
 async function saveTokenAndSlip(run: Run, newToken: string | null, newSlip: unknown): Promise<void> {
@@ -190,15 +190,15 @@ async function signPayment(run: Run, refusal: unknown): Promise<void> {
     proof: await signRequiredPayment(run, refusal),
     delivery_token: makeDeliveryToken(refusal, run.options.client.environment),
   };
-  // Token and slip of an earlier payment don't apply to this one.
+  // Token and slip of an earlier payment don't apply to the new one.
   Object.assign(run, { token: run.saved.delivery_token, slip: null, showsSlip: false });
-  // Saved before sending: after a crash the same proof and token must be found again.
+  // Save before sending, because after a crash the same proof and token must be found again.
   await run.store.save(run.storeKey, run.saved);
   run.failures = 0;
   reportProgress(run, 'signed');
 }
 
-/** Signs an authorization of value 0 to prove who asks. It is sent only with `collect`, and stored nowhere. */
+/** Signs an authorization of value 0 to prove who asks. It is sent only with `collect` and never stored. */
 async function signToCollect(run: Run, refusal: unknown): Promise<void> {
   const { client, wallet, x402Version } = run.options;
   if (run.listingId === null) throw new TypeError('a fee has nothing to collect');
@@ -242,8 +242,8 @@ const CHECKSUM_LENGTH = 6;
 const PREFIX = /^[a-z][a-z0-9]{1,15}_dt_$/;
 
 /**
- * Makes the delivery token of a new payment, if the market accepts one: its 402 to a request without a key names the prefix. So the token
- * that collects the goods can be saved before anything is sent.
+ * Makes the delivery token of a new payment if the market accepts one, which it shows by naming the prefix in its 402 to a request without
+ * a key. The token that collects the goods can then be saved before anything is sent.
  */
 export function makeDeliveryToken(refusal: unknown, { randomBytes }: Pick<Environment, 'randomBytes'>): string | null {
   const prefix = refusal instanceof MarketError ? refusal.problem['delivery_token_prefix'] : undefined;
@@ -253,7 +253,7 @@ export function makeDeliveryToken(refusal: unknown, { randomBytes }: Pick<Enviro
   return text + base62(crc32(text), CHECKSUM_LENGTH);
 }
 
-/** CRC-32 of an ASCII text; browsers have none built in. */
+/** Computes CRC-32 of an ASCII text, which browsers don't offer. */
 function crc32(text: string): bigint {
   let rest = 0xffffffff;
   for (const character of text) {
@@ -267,36 +267,36 @@ function crc32(text: string): bigint {
 type NextStep = 'wait' | 'sign' | 'collect' | 'sign_to_collect' | 'buy' | 'ask_again' | 'stop';
 
 interface FlowState {
-  /** A payment was signed, in this process or before a restart. */
+  /** True if a payment was signed, in this process or before a restart. */
   signed: boolean;
-  /** Time left to submit the current proof. */
+  /** Seconds left to submit the current proof. */
   secondsLeft: number;
-  /** An answer said that a payment by this buyer is in progress. */
+  /** True if an answer said that a payment by this buyer is in progress. */
   knownToExist: boolean;
   collecting: boolean;
-  /** Asking whether the wallet owns the goods, before paying. */
+  /** True while asking, before paying, whether the wallet owns the goods. */
   collectingFirst: boolean;
-  /** Same, for goods without an older version that the wallet could own. */
+  /** Like `collectingFirst`, but only for goods without an older version that the wallet could own. */
   mayBuyInstead: boolean;
-  /** The wallet has signed for this collection. */
+  /** True if the wallet has signed for this collection. */
   signedToCollect: boolean;
   canCollect: boolean;
-  /** The caller allows another payment if the first was never paid. */
+  /** True if the caller allows another payment should the first never be paid. */
   mayPayAgain: boolean;
   failures: number;
 }
 
-const PATIENCE_UNSIGNED = 4;
-const PATIENCE_UNREADABLE = 6;
-/** The market refuses authorizations that end sooner; includes some tolerance for clocks. */
+const MAX_FAILURES_UNSIGNED = 4;
+const MAX_UNREADABLE_ANSWERS = 6;
+/** The market refuses authorizations that end sooner. Includes some tolerance for clocks. */
 const TOO_SHORT_SECONDS = 30;
-/** `payer_contract_refused` is included because a contract must also accept at the finalized block, which a new one can't. */
+/** `payer_contract_refused`: a contract must also accept at the finalized block, where a new contract doesn't exist yet. */
 const REFUSES_COLLECTING: readonly AnyReason[] = ['payment_invalid', 'payment_required', 'payer_contract_refused'];
-const UNDER_WAY: readonly AnyReason[] = ['verification_pending', 'settlement_pending', 'facilitator_refused'];
+const IN_PROGRESS: readonly AnyReason[] = ['verification_pending', 'settlement_pending', 'facilitator_refused'];
 
 /** Whether a refusal says that a payment by this buyer is in progress. */
 function saysPaymentIsOpen(error: unknown): boolean {
-  return error instanceof MarketError && UNDER_WAY.includes(error.reason);
+  return error instanceof MarketError && IN_PROGRESS.includes(error.reason);
 }
 
 /** Decides how to react to a refusal. Never leads to a second signature while the first could still be used. */
@@ -304,17 +304,18 @@ function nextStep(error: unknown, state: FlowState): NextStep {
   if (error instanceof UnreadableAnswer) return waitOrStop(state, error);
   if (!(error instanceof MarketError)) return 'stop';
   if (state.collectingFirst && isNotOurs(error, state)) return 'buy';
-  if (error.reason === 'payment_required') return whenAsked(state);
+  if (error.reason === 'payment_required') return afterPaymentRequired(state);
   if (error.reason === 'sign_to_collect') return state.canCollect && !state.collecting ? 'collect' : 'stop';
-  if (error.reason === 'authorization_lapsed' || error.reason === 'payment_invalid') return whenOver(error, state);
-  const passing = error.status >= 500 || error.status === 429;
-  const retryable = error.problem.retry === 'same_proof' || error.problem.retry === 'same_request';
-  return passing && retryable ? waitOrStop(state, error) : 'stop';
+  if (error.reason === 'authorization_lapsed' || error.reason === 'payment_invalid')
+    return afterInvalidProof(error, state);
+  const isFault = error.status >= 500 || error.status === 429;
+  const isRetryable = error.problem.retry === 'same_proof' || error.problem.retry === 'same_request';
+  return isFault && isRetryable ? waitOrStop(state, error) : 'stop';
 }
 
 /**
- * Whether the refusal means that the wallet doesn't own the goods. A market that refuses the value-0 signature hasn't said so; then only
- * goods without an older version are bought, because those can't be owned without a payment.
+ * Whether the refusal means that the wallet doesn't own the goods. A market that refuses the value-0 signature hasn't said so. Then only
+ * goods without an older version are bought, because they can't be owned without a payment.
  */
 function isNotOurs({ reason }: MarketError, { signedToCollect, secondsLeft: left, mayBuyInstead }: FlowState): boolean {
   if (reason === 'nothing_to_collect') return true;
@@ -322,30 +323,30 @@ function isNotOurs({ reason }: MarketError, { signedToCollect, secondsLeft: left
   return isRefused && left > TOO_SHORT_SECONDS && mayBuyInstead;
 }
 
-/** A proxy that can't reach the market is treated like the market's own statement that it is unavailable. */
+/** Treats a proxy that can't reach the market like the market's own statement that it is unavailable. */
 function waitOrStop(state: FlowState, error: MarketError | UnreadableAnswer): NextStep {
   const isGateway = isGatewayFault(error);
-  const isNonsense = error instanceof UnreadableAnswer && error.why !== 'no_answer' && !isGateway;
-  const whenSigned = isNonsense ? PATIENCE_UNREADABLE : Number.POSITIVE_INFINITY;
-  const whenUnsigned = isGateway ? GATEWAY_TRIES : PATIENCE_UNSIGNED;
-  const bound = state.signed || state.knownToExist ? whenSigned : whenUnsigned;
-  return state.failures < bound ? 'wait' : 'stop';
+  const isUnreadable = error instanceof UnreadableAnswer && error.why !== 'no_answer' && !isGateway;
+  const limitSigned = isUnreadable ? MAX_UNREADABLE_ANSWERS : Number.POSITIVE_INFINITY;
+  const limitUnsigned = isGateway ? GATEWAY_TRIES : MAX_FAILURES_UNSIGNED;
+  const failureLimit = state.signed || state.knownToExist ? limitSigned : limitUnsigned;
+  return state.failures < failureLimit ? 'wait' : 'stop';
 }
 
-function whenAsked(state: FlowState): NextStep {
+function afterPaymentRequired(state: FlowState): NextStep {
   if (state.collecting) return state.signedToCollect ? 'stop' : 'sign_to_collect';
   // The market may still hold the first proof, so a second signature could pay twice.
   if (state.signed) return 'stop';
   return state.knownToExist && !state.mayPayAgain ? 'stop' : 'sign';
 }
 
-function whenOver(error: MarketError, state: FlowState): NextStep {
+function afterInvalidProof(error: MarketError, state: FlowState): NextStep {
   // A value-0 signature that expired on the way moves no money, so another may follow.
   if (state.collecting) {
     return error.reason === 'payment_invalid' && state.secondsLeft <= TOO_SHORT_SECONDS ? 'wait' : 'stop';
   }
   if (!state.signed || state.secondsLeft > 0) return 'stop';
-  // An earlier payment by this wallet is in progress; this proof only proved who asks.
+  // An earlier payment by this wallet is in progress, and this proof only showed who asks.
   if (error.reason === 'payment_invalid' && state.knownToExist) return state.canCollect ? 'collect' : 'stop';
   return state.mayPayAgain && error.doNotPayAgain === false ? 'ask_again' : 'stop';
 }

@@ -15,9 +15,9 @@ import {
 export interface Authorization {
   from: Hex;
   to: Hex;
-  /** Units of USDC: 1 USDC is 1_000_000n. */
+  /** Amount in USDC units: 1 USDC is 1_000_000n. */
   value: bigint;
-  /** Seconds since 1970; the block's time must be strictly between the two. */
+  /** Seconds since 1970. The block's time must be strictly between `validAfter` and `validBefore`. */
   validAfter: bigint;
   validBefore: bigint;
   /** 32 random bytes. */
@@ -31,7 +31,7 @@ export interface AuthorizationToSign {
   message: Authorization;
 }
 
-/** Signs typed data. Any viem `LocalAccount` fits. */
+/** A wallet that signs typed data. Any viem `LocalAccount` fits. */
 export interface Wallet {
   readonly address: Hex;
   signTypedData(typed: AuthorizationToSign): Promise<Hex>;
@@ -42,12 +42,11 @@ export interface SignedAuthorization {
   signature: Hex;
 }
 
-/** x402 v1 clients backdate the start by ten minutes because clocks differ; v2 clients set no start. */
+/** x402 v1 clients backdate the start by ten minutes because clocks differ. v2 clients set no start. */
 const V1_BACKDATE_SECONDS = 600n;
 
 /**
- * Signs a transfer of exactly the expected payment, valid for `windowSeconds`. Each call makes one more payment possible, unless the value
- * is 0.
+ * Signs a transfer of exactly the expected payment, valid for `windowSeconds`. Unless the value is 0, each call allows one more payment.
  */
 export async function signAuthorization(
   wallet: Wallet,
@@ -79,7 +78,7 @@ export async function signAuthorization(
   return { authorization, signature };
 }
 
-/** A signed payment header. Until `valid_before` (seconds since 1970) it is worth its amount: protect it like a key. */
+/** A signed payment header. Until `valid_before` (seconds since 1970) it is worth its amount, so protect it like a key. */
 export const paymentProof = z.object({
   header: z.object({ name: z.enum(['X-PAYMENT', 'PAYMENT-SIGNATURE']), value: z.string().min(1) }),
   payer: z.string(),
@@ -106,7 +105,7 @@ export async function signProof(
   };
 }
 
-/** X-PAYMENT (v1) or PAYMENT-SIGNATURE (v2): base64 of the JSON payload. */
+/** Encodes the JSON payload as base64 for X-PAYMENT (v1) or PAYMENT-SIGNATURE (v2). */
 export function encodeProof(
   required: PaymentRequired,
   offer: Offer,

@@ -9,7 +9,7 @@ import { TermsRefused } from './payment-errors.ts';
 /** With a longer window the market could execute the payment long after the purchase. */
 const LONGEST_WINDOW_SECONDS = 600;
 
-/** Payment that the buyer agreed to, known before asking the market. */
+/** Payment that the buyer agreed to before asking the market. */
 export interface ExpectedPayment {
   payee: Hex;
   amountUnits: bigint;
@@ -17,8 +17,8 @@ export interface ExpectedPayment {
 }
 
 /**
- * Returns the offer that asks for exactly the expected payment: scheme exact, that network, its native USDC, payee and amount, and a window
- * of at most 600 seconds. Throws `TermsRefused` otherwise, before anything is signed.
+ * Returns the offer that asks for exactly the expected payment: scheme exact, expected network, its native USDC, payee and amount, and a
+ * window of at most 600 seconds. Throws `TermsRefused` if there is none, before anything is signed.
  */
 export function chooseOffer(required: PaymentRequired, expected: ExpectedPayment): Offer {
   const refusals: TermsRefused[] = [];
@@ -79,7 +79,7 @@ const requiredV2 = z.looseObject({
   extensions: z.record(z.string(), z.unknown()).optional(),
 });
 
-/** One way to pay, in fields common to both versions. `raw` is the unchanged entry, which v2 clients send back. */
+/** One way to pay, with fields common to both versions. `raw` is the unchanged entry, which v2 clients send back. */
 export interface Offer {
   scheme: string;
   network: string;
@@ -94,18 +94,18 @@ export interface Offer {
 export interface PaymentRequired {
   x402Version: X402Version;
   offers: Offer[];
-  /** v2 only; sent back unchanged. */
+  /** v2 only. Sent back unchanged. */
   resource?: Readonly<Record<string, unknown>>;
   extensions?: Readonly<Record<string, unknown>>;
 }
 
 export interface PaymentRequiredAnswer {
-  /** PAYMENT-REQUIRED. */
+  /** Value of PAYMENT-REQUIRED. */
   header: string | null;
   body: unknown;
 }
 
-/** Parses a 402's terms. Default version: v2 if offered, else v1. */
+/** Parses the terms of a 402. Default version: v2 if offered, else v1. */
 export function readPaymentRequired(answer: PaymentRequiredAnswer, wanted?: X402Version): PaymentRequired {
   const version = wanted ?? (answer.header === null ? 1 : 2);
   return version === 2 ? readV2(answer.header) : readV1(answer.body);

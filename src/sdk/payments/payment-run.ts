@@ -17,21 +17,20 @@ export interface PaymentOptions {
   onProgress?: OnProgress;
   /** Saves the signed proof. The default lasts as long as the client; use a durable one to survive a crash. */
   proofStore?: ProofStore;
-  /** Allows another signature after the market has said that the first payment wasn't made and its window has ended. */
+  /** Allows another signature once the market has said that the first payment wasn't made and its window has ended. */
   mayPayAgain?: boolean;
   /** After `PaymentMayBeLost`: confirms that the transfer found paid for something else. */
   payAnew?: boolean;
   /**
-   * `recovery_slip` of an earlier purchase or listing, for a market that has lost it since: the market restores it and answers again. No
-   * payment is signed; goods bought without a key are collected with a signature over value 0.
+   * `recovery_slip` of an earlier purchase or listing, for a market that has lost its record since. The market restores the record and
+   * answers again. No payment is signed; goods bought without a key are collected with a signature over value 0.
    */
   recoverySlip?: string;
   /**
-   * Only collects goods that this wallet paid for, with a signature over value 0. `payment_required` then means that the market knows no
-   * such payment.
+   * Only collects goods that this wallet paid for, with a signature over value 0. `payment_required` then means that no payment is known.
    */
   collectOnly?: boolean;
-  /** After this time `PaymentUndecided` is thrown; calling again resumes. Default 3,600. */
+  /** Seconds until `PaymentUndecided` is thrown; calling again resumes. Default: 3,600. */
   maxWaitSeconds?: number;
   signal?: AbortSignal;
 }
@@ -47,7 +46,7 @@ export interface Terms {
   expected: ExpectedPayment;
   /** Null for fees. */
   artifactCommitment: string | null;
-  /** True: buyers of an older version may get these goods without paying. */
+  /** True if buyers of an older version may get these goods without paying. */
   isNewerVersion?: boolean;
 }
 
@@ -55,7 +54,7 @@ export interface Ask {
   payment: PaymentHeader | undefined;
   deliveryToken: string | undefined;
   collect: boolean;
-  /** Goes with a signature to collect. */
+  /** Salt sent with a collecting signature. */
   collectSalt: `0x${string}` | undefined;
   recoverySlip: string | undefined;
 }
@@ -66,7 +65,7 @@ export interface PaymentFlow<Done> {
   storeKey: string;
   /** Listing whose goods can be collected with a signature over value 0; null for fees. */
   listingId: number | null;
-  /** Whether to ask first, with a signature over value 0, if the wallet already owns the goods. Default: no. */
+  /** Whether to ask first, with a signature over value 0, if the wallet already owns the goods. Default: false. */
   collectsFirst?(terms: Terms): boolean;
   readTerms(): Promise<Terms>;
   send(ask: Ask): Promise<{ done: Done } | { pending: Pending }>;
@@ -78,13 +77,13 @@ export interface Run<Done = unknown> extends PaymentFlow<Done> {
   terms: Terms;
   token: string | null;
   slip: string | null;
-  /** Send the slip with each request from now on. */
+  /** True if every further request must carry the recovery slip. */
   showsSlip: boolean;
   submitted: boolean;
-  /** An answer has shown a transfer; later missing answers don't change that. */
+  /** True once an answer has shown a transfer. Later missing answers don't change that. */
   wasPending: boolean;
   collecting: boolean;
-  /** Collecting only to see whether anything is due. Ends when the market says no. */
+  /** True while collecting only to find out whether the wallet already owns the goods. */
   collectingFirst: boolean;
   collectProof: CollectProof | null;
   knownToExist: boolean;
@@ -93,10 +92,7 @@ export interface Run<Done = unknown> extends PaymentFlow<Done> {
   startedMs: number;
 }
 
-/**
- * Seconds for which the proof can still be used. A payment has expired only by both clocks; a value-0 proof is judged by the market's clock
- * alone.
- */
+/** Seconds for which the proof can still be used. A payment expires only by both clocks, a value-0 proof by the market's clock alone. */
 export function secondsLeft({ options: { client } }: Run, proof: PaymentProof | CollectProof | null): number {
   if (proof === null) return 0;
   const nowMs = 'salt' in proof ? client.clock.now() : client.clock.earlier();
@@ -104,8 +100,9 @@ export function secondsLeft({ options: { client } }: Run, proof: PaymentProof | 
 }
 
 /**
- * `signed`: the authorization exists and is saved. `submitted`: sent to the market, no transfer seen yet. `pending`: the transfer was seen
- * or the payment is known, but not final. `collecting`: already paid; the wallet signs to prove that it is the payer.
+ * `signed`: the authorization exists and is saved. `submitted`: it was sent to the market, and no transfer was seen yet. `pending`: the
+ * transfer was seen or the payment is known, but not final. `collecting`: the goods are paid for, and the wallet signs to prove that it is
+ * the payer.
  */
 export type ProgressPhase = 'signed' | 'submitted' | 'pending' | 'collecting' | 'delivered';
 
@@ -114,7 +111,7 @@ export interface Progress {
   /** The market's latest information. */
   payment?: PaymentOut;
   secondsWaited: number;
-  /** Why it is waiting: reason of a temporary refusal or of an unreadable answer. */
+  /** Reason for waiting, from a temporary refusal or an unreadable answer. */
   reason?: AnyReason;
   /** The market's estimate of the time to finality. */
   estimateSeconds?: number;
@@ -131,7 +128,7 @@ export function paymentIn(error: unknown): PaymentOut | undefined {
 export const DEFAULT_WAIT_SECONDS = 3_600;
 
 /** Reports progress, then pauses. Throws once the wait is over. */
-export async function takeTurn(run: Run, seen: { pending: Pending } | { error: unknown }): Promise<void> {
+export async function pauseBeforeRetry(run: Run, seen: { pending: Pending } | { error: unknown }): Promise<void> {
   const { environment } = run.options.client;
   const pending = 'pending' in seen ? seen.pending : null;
   const error = 'error' in seen ? seen.error : undefined;
@@ -160,7 +157,7 @@ export function reportProgress(run: Run, phase: ProgressPhase, pending: Pending 
   });
 }
 
-/** Error to throw when giving up: `PaymentUndecided` if a payment may exist, else the cause itself. */
+/** Returns the error to throw when giving up: `PaymentUndecided` if a payment may exist, else the cause itself. */
 export function undecidedError(run: Run, detail: string, cause: unknown): unknown {
   const nothingKnown = run.saved === null && !run.knownToExist;
   return nothingKnown && cause !== undefined ? cause : new PaymentUndecided(detail, run.saved, cause);
@@ -168,13 +165,13 @@ export function undecidedError(run: Run, detail: string, cause: unknown): unknow
 
 const LONGEST_PAUSE_SECONDS = 30;
 
-/** As long as the market asks, else exponential backoff. */
+/** Returns the pause that the market asked for, otherwise one by exponential backoff. */
 export function pauseSeconds(requested: number | null, error: unknown, failures: number): number {
   const wanted = requested ?? retryAfterOf(error);
   return Math.max(1, wanted ?? Math.min(LONGEST_PAUSE_SECONDS, 2 ** Math.min(failures, 5)));
 }
 
-/** Attempts before signing if a proxy can't reach the market: about a minute, enough for a standby to take over. */
+/** Attempts before signing if a proxy can't reach the market. They take about a minute, enough for a standby to take over. */
 export const GATEWAY_TRIES = 6;
 
 /** Retries a read while a proxy can't reach the market. Throws the last error when attempts or time run out. */
@@ -210,11 +207,11 @@ export async function finishRun(run: Run): Promise<void> {
   reportProgress(run, 'delivered');
 }
 
-/** The wait ended before the payment was decided. It may still be executed: call again with the same store, and don't pay elsewhere. */
+/** The wait ended before the payment was decided. It may still be executed, so call again with the same store and don't pay elsewhere. */
 export class PaymentUndecided extends Error {
   override readonly name = 'PaymentUndecided';
   readonly doNotPayAgain = true;
-  /** Null if this process has signed nothing, and the market has an earlier payment by this buyer. */
+  /** Null if this process signed nothing, because the market has an earlier payment by this buyer. */
   readonly nonce: string | null;
   readonly payer: string | null;
 

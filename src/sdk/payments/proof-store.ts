@@ -15,13 +15,13 @@ export const savedPayment = z.object({
   artifact_commitment: z.string().nullable(),
   proof: paymentProof,
   delivery_token: z.string().nullable(),
-  /** Lets the market restore the payment if it lost it. Missing until an answer has brought it. */
+  /** Lets the market restore the payment if it lost it. Missing until an answer contains it. */
   recovery_slip: z.string().optional(),
 });
 export type SavedPayment = z.output<typeof savedPayment>;
 
 /**
- * Keeps payments in progress, by a key that names market, purpose and payer. `save` must be durable when it resolves, because the proof is
+ * Keeps payments in progress by a key that names market, purpose and payer. `save` must be durable when it resolves, because the proof is
  * sent next. Values are plain JSON.
  */
 export interface ProofStore {
@@ -31,14 +31,14 @@ export interface ProofStore {
   clear(key: string): Promise<void>;
 }
 
-/** Store that lasts as long as the process. */
+/** Creates a store that lasts as long as the process. */
 export function createMemoryProofStore(): ProofStore {
   return createMemoryStore<SavedPayment>();
 }
 
 const memories = new WeakMap<Client, ProofStore>();
 
-/** Default store: in memory, one per client, so that calling again after an error resumes instead of signing again. */
+/** Returns the default store: in memory and one per client, so that calling again after an error resumes instead of signing again. */
 export function memoryOf(client: Client): ProofStore {
   const store = memories.get(client) ?? createMemoryProofStore();
   memories.set(client, store);

@@ -9,7 +9,7 @@ import { encodeProof, type PaymentProof, signAuthorization, type Wallet } from '
 import type { ExpectedPayment, X402Version } from './payment-required.ts';
 import { signingTime } from './signing-clock.ts';
 
-/** A signature over value 0, with the salt of its nonce. */
+/** A signature over value 0 with the salt of its nonce. */
 export interface CollectProof extends PaymentProof {
   salt: `0x${string}`;
 }
@@ -26,9 +26,7 @@ export interface Collecting {
 
 const WINDOW_SECONDS = 120;
 
-/**
- * Proves who asks: signs an authorization of value 0, whose nonce commits to the goods and the market. It moves no money even if submitted.
- */
+/** Proves who asks: signs an authorization of value 0 whose nonce commits to goods and market. It moves no money, even if submitted. */
 export async function signCollecting(collecting: Collecting): Promise<CollectProof> {
   const { client, wallet, listingId, refusal } = collecting;
   if (!(refusal instanceof MarketError)) throw refusal;
@@ -63,7 +61,7 @@ export async function signCollecting(collecting: Collecting): Promise<CollectPro
 
 const collectTerms = z.object({ collect: z.object({ base_url: z.string() }) });
 
-/** Returns the market's address to sign for. If the answer names none: `callsItself`, else `baseUrl`. */
+/** Returns the market's address to sign for. Falls back to `callsItself`, then to `baseUrl`, if the answer names none. */
 function marketAddress(client: NamedMarket, body: unknown): string {
   const read = collectTerms.safeParse(body);
   if (!read.success) return client.callsItself ?? client.baseUrl;

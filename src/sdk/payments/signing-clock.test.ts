@@ -29,7 +29,7 @@ const MINUTE = 60;
 /** Longest window that a market may ask for. */
 const LONGEST_WINDOW = 600;
 
-/** The reply of a market whose clock is this far ahead of ours. */
+/** Returns the reply of a market whose clock is this far ahead of ours. */
 function dated(reply: Reply, seconds: number): Reply {
   return withDate(reply, new Date(START_MS + seconds * 1_000).toUTCString());
 }
@@ -41,7 +41,7 @@ function withDate(reply: Reply, date: string): Reply {
 const asked = (maxTimeoutSeconds = 120) =>
   paymentRequiredAnswer({ payTo: SELLER, units: '2500000', maxTimeoutSeconds });
 
-/** A buyer at a market that answers purchases by the script, repeating its last answer. */
+/** Runs a buyer at a market that answers purchases by the script, repeating its last answer. */
 async function buyerBefore(script: Reply[], options: Partial<BuyOptions> = {}) {
   let bought = 0;
   const market = await startScriptedMarket(({ method }) => {
@@ -156,7 +156,7 @@ describe('a payment is over only when it is by both clocks', () => {
     const behind = -10 * MINUTE;
     const script = [dated(asked(), behind), lapsed(behind), lapsed(behind + 130), asked(), deliveryAnswer(7)];
     const { act, wallet } = await buyerBefore(script, { mayPayAgain: true });
-    // By our clock it had expired when it was made.
+    // By our clock, the authorization had expired when it was signed.
     await expect(act()).rejects.toMatchObject({ reason: 'authorization_lapsed' });
     expect(wallet.payments).toHaveLength(1);
     await act();

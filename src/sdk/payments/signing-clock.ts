@@ -13,7 +13,7 @@ interface Server {
 }
 
 /**
- * Time for dating signatures, in milliseconds since 1970: that of the server, which will judge them. Throws `TermsRefused` with
+ * Returns the server's time in milliseconds since 1970, for dating signatures, because the server judges them. Throws `TermsRefused` with
  * `clock_wrong` if it is more than 15 minutes from ours, since either clock may be wrong.
  */
 export function signingTime({ baseUrl, clock, environment }: Server, outcome?: OwnWords): number {
@@ -23,7 +23,7 @@ export function signingTime({ baseUrl, clock, environment }: Server, outcome?: O
   throw new TermsRefused('clock_wrong', detail, outcome === undefined ? {} : { outcome });
 }
 
-/** `2026-01-31T08:59:06Z`. */
+/** Formats a time like `2026-01-31T08:59:06Z`. */
 export function sayTime(ms: number): OwnWords {
   return formed('time', new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z'));
 }

@@ -8,8 +8,8 @@ import { MarketError, UnreadableAnswer } from '../errors.ts';
 import { checkFacts } from '../payments/direct/check-intent.ts';
 import { TransferNotSent } from '../payments/direct/transfer-errors.ts';
 import type { SoughtTransfer } from '../payments/direct/transfer-options.ts';
-import { mayPass } from '../payments/direct/transfer-run.ts';
-import { mustNotBeOwn, TermsRefused } from '../payments/payment-errors.ts';
+import { isTemporary } from '../payments/direct/transfer-run.ts';
+import { refuseOwnGoods, TermsRefused } from '../payments/payment-errors.ts';
 import { DEFAULT_WAIT_SECONDS, pauseSeconds } from '../payments/payment-run.ts';
 import { signingTime } from '../payments/signing-clock.ts';
 import { checkReservation, checkReservationTime, type Reservation, type ThingTerms } from './check-reservation.ts';
@@ -43,7 +43,7 @@ export async function buyThing(options: BuyThingOptions): Promise<WorldReceipt> 
   return await recordSale(options, saved, market.environment.now());
 }
 
-/** Loads the transfer started earlier, with its hash; null if there is none. */
+/** Loads the transfer started earlier, with its hash. Returns null if there is none. */
 async function resumeThing(options: BuyThingOptions, store: ThingStore, key: string): Promise<SavedThing | null> {
   const saved = await loadThing(store, key);
   if (saved === null || saved.tx_hash !== null) return saved;
@@ -103,7 +103,7 @@ async function readTerms(options: BuyThingOptions): Promise<ThingTerms> {
     throw new TermsRefused('unreadable_terms', own`the listing belongs to another city`, { nextStep });
   }
   if (amountUnits > maxUnits) throw new TermsRefused('price_above_limit', own`the price is above maxPriceUsdc`);
-  mustNotBeOwn(listing.seller_wallet, wallet.address);
+  refuseOwnGoods(listing.seller_wallet, wallet.address);
   const opened = await market.checkoutWorld({
     params: { listing_id: listingId },
     body: { city_handle: cityHandle },
@@ -137,7 +137,7 @@ function draftOf(reservation: Reservation, terms: ThingTerms, payer_signature: H
   };
 }
 
-/** Called only once per saved purchase: whatever fails from here on may leave a transfer on the chain. */
+/** Call only once per saved purchase, because any failure from here on may leave a transfer on the chain. */
 async function sendOnce(
   options: BuyThingOptions,
   { store, key, draft }: { store: ThingStore; key: string; draft: SavedThing },
@@ -168,10 +168,10 @@ function soughtOf(saved: SavedThing): SoughtTransfer {
   };
 }
 
-/** Claims the thing in the city until it changes hands, then asks the market to sync until it has recorded the sale. Pays nothing. */
+/** Claims the thing in the city until it changes hands, then asks the market to sync until it has recorded the sale. Sends no money. */
 async function recordSale(options: BuyThingOptions, saved: SavedThing, startedMs: number): Promise<WorldReceipt> {
   const hash = saved.tx_hash ?? '0x';
-  const until = untilDone(options, saved, startedMs);
+  const until = repeatUntilDone(options, saved, startedMs);
   await until(() => claimThing(options, saved, hash));
   options.onProgress?.({ phase: 'claimed', txHash: hash });
   const receipt = await until(() => syncSale(options, saved));
@@ -208,7 +208,7 @@ async function syncSale({ market, signal }: BuyThingOptions, saved: SavedThing):
 }
 
 /** Repeats a request until it is done, at the pace that the server asks for. */
-function untilDone(options: BuyThingOptions, saved: SavedThing, startedMs: number) {
+function repeatUntilDone(options: BuyThingOptions, saved: SavedThing, startedMs: number) {
   const endMs = startedMs + (options.maxWaitSeconds ?? DEFAULT_WAIT_SECONDS) * 1_000;
   return async <Done>(ask: () => Promise<StepAnswer<Done>>): Promise<Done> => {
     for (let failures = 0; ; ) {
@@ -230,11 +230,10 @@ function untilDone(options: BuyThingOptions, saved: SavedThing, startedMs: numbe
   };
 }
 
-/** Throws unless the error is temporary. */
 function mustBeTemporary(error: unknown, saved: SavedThing): void {
   if (error instanceof UnreadableAnswer) return;
   if (!(error instanceof MarketError)) throw error;
-  if (!mayPass(error)) throw new ThingRefused(error.message, saved, { cause: error });
+  if (!isTemporary(error)) throw new ThingRefused(error.message, saved, { cause: error });
 }
 
 async function pauseThing(

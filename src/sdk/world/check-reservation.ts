@@ -24,10 +24,10 @@ export interface ThingTerms {
   amountUnits: bigint;
 }
 
-/** Time needed to sign, send and mine a transfer. */
-const LEAST_SECONDS = 60;
+/** Seconds needed to sign, send and mine a transfer. */
+const MIN_SECONDS_LEFT = 60;
 
-/** Replaces the usual next steps: a city has no intents, and its terms aren't the market's. */
+/** Replaces the usual next steps, because a city has no intents and its terms aren't the market's. */
 const OF_THE_CITY = { nextStep: own`Don’t pay until the city’s operator explains the request.` };
 
 /** Throws unless the reservation asks for exactly the agreed terms, and the text to sign says the same and nothing else. */
@@ -57,14 +57,14 @@ export function checkReservation(reservation: Reservation, terms: ThingTerms, no
 }
 
 export function checkReservationTime({ reserved_until: until }: Reservation, nowMs: number): void {
-  if (Date.parse(until) - nowMs >= LEAST_SECONDS * 1_000) return;
-  throw new TermsRefused('too_little_time', own`less than ${LEAST_SECONDS} seconds of the reservation are left`, {
+  if (Date.parse(until) - nowMs >= MIN_SECONDS_LEFT * 1_000) return;
+  throw new TermsRefused('too_little_time', own`less than ${MIN_SECONDS_LEFT} seconds of the reservation are left`, {
     outcome: own`nothing was sent; call again once it has expired`,
     nextStep: own`Call again after ${formed('time', until)}, when it has expired, and sign at once.`,
   });
 }
 
-/** Rebuilds the text from the checked values, so that no line can be missing or added. */
+/** Rebuilds the text from the checked values, so no line can be missing or added. */
 function challengeOf(reservation: Reservation, terms: ThingTerms): string {
   const { usdc, chainId } = NETWORKS[terms.network];
   const nonce = /^nonce: ([0-9a-f]{32})$/m.exec(reservation.challenge)?.[1] ?? '';

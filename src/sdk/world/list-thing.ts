@@ -13,7 +13,7 @@ export interface ListThingOptions extends FeeOptions {
 
 /**
  * Lists a draft with its offer in the city, pays the fee by x402 if one is due, and waits until the listing is live. Needs a client with a
- * key. Refuses, retries and waits as `buy` does.
+ * key. Refuses, retries and waits like `buy`.
  */
 export async function listThing(options: ListThingOptions): Promise<ListedThing> {
   const { client, draftId, cityOfferId, signal } = options;

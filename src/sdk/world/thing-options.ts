@@ -15,40 +15,34 @@ export interface BuyThingOptions {
   city: CityClient;
   wallet: TransferWallet;
   listingId: number;
-  /** The future owner. */
+  /** Handle of the resident who will own the thing. */
   cityHandle: string;
   /** Highest price, in USDC with at most 6 decimals. */
   maxPriceUsdc: number;
   /** Default: `DEFAULT_NETWORK`. */
   network?: Network['name'];
-  /**
-   * Saves a purchase in progress. The default lasts as long as the process; use a durable one, or a crash can lose track of a
-   * transfer.
-   */
+  /** Saves a purchase in progress. Default: as long as the process lives. Use a durable store, or a crash can lose track of a transfer. */
   store?: ThingStore;
   /** Called only for a started transfer whose hash is unknown. */
   findTransfer?: FindTransfer;
-  /** After `ThingMayBePaid`: the transfer's hash, or that none was sent and none will be. */
+  /** After `ThingMayBePaid`: the transfer's hash, or `nothing_sent` if none was sent and none will be. */
   resume?: Hex | 'nothing_sent';
   onProgress?(progress: ThingProgress): void;
-  /** After this time `ThingUndecided` is thrown; calling again resumes. Default 3,600. */
+  /** Seconds until `ThingUndecided` is thrown; calling again resumes. Default: 3,600. */
   maxWaitSeconds?: number;
   signal?: AbortSignal;
 }
 
 export interface ThingProgress {
   /**
-   * `reserved`: held for five minutes. `sent`: the transfer was submitted. `pending`: claimed, not final. `claimed`: it changed hands in
-   * the city. `recorded`: the market has the sale.
+   * `reserved`: held for five minutes. `sent`: the transfer was submitted. `pending`: claimed but not final. `claimed`: the thing changed
+   * hands in the city. `recorded`: the market has the sale.
    */
   phase: 'reserved' | 'sent' | 'pending' | 'claimed' | 'recorded';
   txHash?: Hex;
 }
 
-/**
- * A transfer was started and its hash is unknown. Look for `sought` on the chain and in the wallet, then call again with `resume`: its
- * hash, or `nothing_sent`.
- */
+/** A transfer was started and its hash is unknown. Look for `sought` on the chain and in the wallet, then call again with `resume`. */
 export class ThingMayBePaid extends Error {
   override readonly name = 'ThingMayBePaid';
   readonly doNotPayAgain = true;
@@ -64,7 +58,7 @@ export class ThingMayBePaid extends Error {
   }
 }
 
-/** The wait ended before the sale was decided. Call again with the same store: nothing more is sent. */
+/** The wait ended before the sale was decided. Call again with the same store; nothing more is sent. */
 export class ThingUndecided extends Error {
   override readonly name = 'ThingUndecided';
   readonly doNotPayAgain = true;
@@ -111,17 +105,17 @@ export const savedThing = z.object({
   reserved_at: z.string(),
   reserved_until: z.string(),
   payer_signature: hex,
-  /** Null from just before sending until the hash is known: the transfer may exist. */
+  /** Null from just before sending until the hash is known. In that time the transfer may exist. */
   tx_hash: hex.nullable(),
 });
 export type SavedThing = z.output<typeof savedThing>;
 
 /**
  * Keeps purchases of things. `create` and `save` must be durable when they resolve. Values are plain JSON without secrets. They stay after
- * the sale, so that another call for the same thing doesn't pay again.
+ * the sale, so that a concurrent call for the same thing doesn't pay again.
  */
 export interface ThingStore {
-  /** Saves atomically, only if the key is new: of two concurrent calls one gets true. A file opened with `wx` will do. */
+  /** Saves atomically, and only if the key is new: of two concurrent calls, one gets true. A file opened with `wx` is enough. */
   create(key: string, thing: SavedThing): Promise<boolean>;
   save(key: string, thing: SavedThing): Promise<void>;
   /** Null if nothing was saved. */
@@ -129,7 +123,7 @@ export interface ThingStore {
   clear(key: string): Promise<void>;
 }
 
-/** Store that lasts as long as the process: transfers sent before a crash are unknown after it. */
+/** Creates a store that lasts as long as the process. Transfers sent before a crash are unknown after it. */
 export function createMemoryThingStore(): ThingStore {
   return createMemoryStore<SavedThing>();
 }

@@ -305,8 +305,8 @@ const buying: readonly Sabotage[] = [
   bug(
     'signed-for-another-market-of-the-host',
     'src/sdk/payments/market-name.ts',
-    'if (theirs === baseUrl) return baseUrl;',
-    'if (theirs !== null && URL.parse(theirs)?.hostname === URL.parse(baseUrl)?.hostname) return theirs;',
+    'if (claimedAddress === baseUrl) return baseUrl;',
+    'if (claimedAddress !== null && URL.parse(claimedAddress)?.hostname === URL.parse(baseUrl)?.hostname) return claimedAddress;',
     ['src/sdk/payments/market-name.test.ts'],
   ),
   bug(

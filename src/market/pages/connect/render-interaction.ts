@@ -1,7 +1,7 @@
 import { html } from 'ghtml';
 import type { TokenScope } from '../../../contract/connections.ts';
 import { hasForeignLetters } from '../../../contract/look-alikes.ts';
-import { UNSEEN } from '../../../contract/seen-text.ts';
+import { INVISIBLE } from '../../../contract/seen-text.ts';
 import { cutPiles } from '../../../contract/text.ts';
 import type { Interaction } from '../../connect/interaction.ts';
 
@@ -104,7 +104,7 @@ const PILED = /(\p{M}{2})\p{M}+/gu;
 export function showName(name: string | null): string | null {
   const seen = cutPiles(name ?? '')
     .normalize('NFKC')
-    .replaceAll(UNSEEN, ' ')
+    .replaceAll(INVISIBLE, ' ')
     .replaceAll(PILED, '$1')
     .replaceAll(/\s+/g, ' ')
     .trim();

@@ -6,7 +6,7 @@ import type { Network } from '../../../contract/networks.ts';
 import { describeOpenApi, type OperationExample } from '../../../contract/openapi.ts';
 import { describeRefusals } from '../../../contract/openapi-answers.ts';
 import { MARKET_TAGS, MARKET_TEXTS } from '../../../contract/openapi-texts.ts';
-import { wordsOf } from '../../../contract/tool-arguments.ts';
+import { descriptionOf } from '../../../contract/tool-arguments.ts';
 import { EVENT_KINDS, SCOPES } from '../../../contract/vocabulary.ts';
 import type { PageAnswer } from '../../../platform/http/server-options.ts';
 import { Refusal } from '../../../platform/refusal.ts';
@@ -18,9 +18,9 @@ import { answerDocument } from '../answer-document.ts';
 
 const RETRIES: Readonly<Record<Retry, string>> = {
   same_request: 'Send the same request again.',
-  same_proof: 'Send the same request again with the same payment proof, and no other.',
-  after_fix: 'Change the request first; the same one would be refused again.',
-  never: 'Do not send it again.',
+  same_proof: 'Send the same request again with the same payment proof, never with another.',
+  after_fix: 'Change the request first, because the same one would be refused again.',
+  never: 'Do not send the same request again.',
 };
 
 export function errorIndex(accept: string | undefined): PageAnswer {
@@ -73,16 +73,15 @@ export function factsOf(reason: Reason): string[] {
     `Paying again: ${payingAgain(row)}`,
     ...(row.of_proof === undefined
       ? []
-      : [`Of a proof of x402: status ${row.of_proof.status}. ${row.of_proof.title}. ${row.of_proof.next_step}`]),
+      : [`For an x402 proof: status ${row.of_proof.status}. ${row.of_proof.title}. ${row.of_proof.next_step}`]),
   ];
 }
 
 function payingAgain(row: ErrorRow): string {
-  if (row.do_not_pay_again === undefined)
-    return 'this reason says nothing about payments; go by `do_not_pay_again` of the answer.';
+  if (row.do_not_pay_again === undefined) return 'see `do_not_pay_again` in the answer.';
   return row.do_not_pay_again
-    ? '`do_not_pay_again: true`. A payment may exist: make no other.'
-    : '`do_not_pay_again: false`, unless the answer itself says otherwise.';
+    ? '`do_not_pay_again: true`. A payment may exist, so do not make another.'
+    : '`do_not_pay_again: false`, unless the answer says otherwise.';
 }
 
 /** Lists the endpoints that name the reason. Reasons of the transport and of the secret guard may come from any endpoint. */
@@ -126,7 +125,7 @@ const STREAM_REASONS: readonly Reason[] = [
 ];
 
 function streamParameter(name: string, place: 'query' | 'header', schema: object) {
-  return { name, in: place, required: false, description: wordsOf('streamEvents', name), schema };
+  return { name, in: place, required: false, description: descriptionOf('streamEvents', name), schema };
 }
 
 /** Written by `npm run examples`. */

@@ -4,7 +4,7 @@ import { own } from '../../../contract/own-words.ts';
 import { DEFAULT_NETWORK, type Network } from '../../../contract/vocabulary.ts';
 import { MarketError } from '../../errors.ts';
 import { ArtifactMismatch, commitmentOf } from '../artifact-commitment.ts';
-import { goodsOf, mustNotBeOwn, TermsRefused } from '../payment-errors.ts';
+import { commitmentOfListing, refuseOwnGoods, TermsRefused } from '../payment-errors.ts';
 import { payAnewOf } from '../payment-run.ts';
 import { checkFacts, type TransferTerms } from './check-intent.ts';
 import { payByTransfer } from './pay-by-transfer.ts';
@@ -15,17 +15,17 @@ export interface BuyByTransferOptions extends TransferOptions {
   listingId: number;
   /** Highest price, in USDC with at most 6 decimals. */
   maxPriceUsdc: number;
-  /** Extra amount for the seller. */
+  /** Extra amount for the seller in USDC. */
   tipUsdc?: number;
   /** Default: `DEFAULT_NETWORK`. */
   network?: Network['name'];
 }
 
 /**
- * Buys one listing by a plain USDC transfer that the wallet sends itself, and resolves to the goods, checked against the listing's
- * commitment. Waits for finality. Needs a client with a key. Sends one transfer, even if called again after a crash. Throws `TermsRefused`
+ * Buys one listing by a plain USDC transfer that the wallet sends itself. Resolves to the goods, checked against the listing's commitment,
+ * once the transfer is final. Needs a client with a key. Sends one transfer, even if called again after a crash. Throws `TermsRefused`
  * before anything is sent, `TransferMayBeSent` if a transfer may have been sent before, `TransferRefused` if the market refuses it, and
- * `TransferUndecided` if waiting ends first. Goods bought before are collected.
+ * `TransferUndecided` if waiting ends first. Goods bought before are collected without paying.
  */
 export async function buyByTransfer(options: BuyByTransferOptions): Promise<Delivery> {
   const { client, wallet, listingId, tipUsdc = 0, signal } = options;
@@ -50,14 +50,14 @@ export async function buyByTransfer(options: BuyByTransferOptions): Promise<Deli
         const answer = await client.claimPurchase({ params: { id: listingId }, body, recoverySlip, signal });
         if (answer.status === 202) return { pending: answer.body };
         if ('artifact' in answer.body) return { done: answer.body };
-        throw new TypeError('the market answered a claim with a transaction as one without');
+        throw new TypeError('the market ignored the transaction of the claim');
       },
     });
     checkGoods(options, done, saved?.artifact_commitment ?? '');
     reportTransfer(run, 'delivered');
     return done;
   } catch (error) {
-    // Thrown when opening the intent, so nothing was sent: the merchant owns the goods, or gets them free with an older version.
+    // Opening the intent failed, so nothing was sent: the merchant owns the goods, or gets them free with an older version.
     const isOwned = error instanceof MarketError && ['purchase_exists', 'free_listing'].includes(error.reason);
     if (isOwned) return await collectOwned(options, error);
     throw error;
@@ -69,15 +69,15 @@ async function readTerms(options: BuyByTransferOptions, maxUnits: bigint): Promi
   const { body: facts } = await client.getOfficialFacts({ signal });
   checkFacts(facts, network);
   const listing = await readListing(options);
-  const commitment = goodsOf(listing);
+  const commitment = commitmentOfListing(listing);
   const amountUnits = unitsOfUsdc(listing.price_usdc);
   if (amountUnits === null) throw new TermsRefused('unreadable_terms', own`the price can’t be read`);
   if (amountUnits > maxUnits) throw new TermsRefused('price_above_limit', own`the price is above maxPriceUsdc`);
   if (amountUnits === 0n) {
     const nextStep = own`Get them with buy, which signs nothing for free goods.`;
-    throw new TermsRefused('wrong_amount', own`these goods are free: get them with buy`, { nextStep });
+    throw new TermsRefused('wrong_amount', own`these goods are free`, { nextStep });
   }
-  mustNotBeOwn(listing.seller_wallet, wallet.address);
+  refuseOwnGoods(listing.seller_wallet, wallet.address);
   return {
     ...{ purpose: 'purchase', listingId, payer: wallet.address, payee: listing.seller_wallet, amountUnits, network },
     market: client,
@@ -91,7 +91,7 @@ async function collectOwned(options: BuyByTransferOptions, exists: MarketError):
   const listing = await readListing(options);
   const answer = await client.buyListing({ params: { id: listingId }, body: { collect: true }, signal });
   if (answer.status !== 200) throw exists;
-  checkGoods(options, answer.body, goodsOf(listing));
+  checkGoods(options, answer.body, commitmentOfListing(listing));
   return answer.body;
 }
 

@@ -28,12 +28,12 @@ export interface TransferTerms {
 export const OTHER_FEE = own`Call again. If it happens again, don’t pay until the market’s operator explains the fee.`;
 
 const SERVICE = 'Openaisle';
-/** Time needed to sign, send and mine a transfer. */
-const LEAST_SECONDS = 120;
+/** Seconds needed to sign, send and mine a transfer. */
+const MIN_SECONDS_LEFT = 120;
 const HANDLE = /^[a-z0-9][a-z0-9-]{2,31}$/;
 const NONCE = /^[0-9a-f]{32}$/;
 
-/** Throws unless network and token of the market are the expected ones. */
+/** Throws unless the market uses the expected network and token. */
 export function checkFacts(facts: OfficialFacts, network: Network['name']): void {
   if (facts.network !== network) throw new TermsRefused('wrong_network', own`the market isn’t on the expected network`);
   if (facts.usdc_contract.toLowerCase() !== NETWORKS[network].usdc) {
@@ -67,19 +67,19 @@ export function checkIntent(intent: Intent, terms: TransferTerms): void {
   }
 }
 
-/** Throws if a transfer sent now may be too late for the intent. */
+/** Throws if a transfer sent now might arrive too late for the intent. */
 export function checkTimeLeft({ expires_at }: Pick<Intent, 'expires_at'>, nowMs: number): void {
-  if (Date.parse(expires_at) - nowMs >= LEAST_SECONDS * 1_000) return;
-  throw new TermsRefused('too_little_time', own`less than ${LEAST_SECONDS} seconds of the intent are left`, {
+  if (Date.parse(expires_at) - nowMs >= MIN_SECONDS_LEFT * 1_000) return;
+  throw new TermsRefused('too_little_time', own`less than ${MIN_SECONDS_LEFT} seconds of the intent are left`, {
     outcome: own`nothing was sent; call again for another intent`,
   });
 }
 
-/** Rebuilds the text from the checked values and compares it, so that no line can be missing or added. */
+/** Rebuilds the text from the checked values and compares it, so no line can be missing or added. */
 function challengeAgrees(intent: Intent, terms: TransferTerms): boolean {
   const claimed = /^base_url: (.*)$/m.exec(intent.challenge)?.[1];
   if (claimed === undefined) return false;
-  // Otherwise another market could accept the transfer, and deliver the goods to whoever relayed its intent here.
+  // Otherwise another market could relay its intent here, accept the transfer and deliver the goods to somebody else.
   const baseUrl = nameToSignFor(terms.market, claimed);
   const network = NETWORKS[terms.network];
   const lines: [string, string][] = [

@@ -45,7 +45,7 @@ afterEach(async () => {
 
 interface Script {
   dry?: Reply;
-  /** Requests that list, with or without a fee. */
+  /** Replies to requests that list, with or without a fee. */
   posts?: Reply[];
   lies?: Partial<IntentFields>;
   intents?: (seen: number) => Reply;
@@ -126,7 +126,7 @@ test.each([
   ['to another payee than the facts say', { lies: { seller_wallet: SELLER } }, {}, 'wrong_payee'],
 ] as const)('a fee %s is not paid', async (_, script, more, why) => {
   const { options, wallet } = await sellerBefore(script);
-  // No listing names the fee, so the advice can't be to read one again.
+  // No listing names the fee, so the advice must not be to read one again.
   const nextStep = expect.not.stringContaining('listing');
   await expect(listByTransfer({ ...options, ...more })).rejects.toMatchObject({ name: 'TermsRefused', why, nextStep });
   expect([wallet.signed, wallet.sent]).toEqual([[], []]);

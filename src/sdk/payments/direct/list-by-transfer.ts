@@ -10,7 +10,7 @@ import { checkFacts, OTHER_FEE, type TransferTerms } from './check-intent.ts';
 import { payByTransfer } from './pay-by-transfer.ts';
 import { TransferUndecided } from './transfer-errors.ts';
 import type { TransferOptions } from './transfer-options.ts';
-import { type Answer, reportTransfer, seenIn, type TransferRun, waitOut } from './transfer-run.ts';
+import { type Answer, progressOf, repeatUntilDecided, reportTransfer, type TransferRun } from './transfer-run.ts';
 
 export interface ListByTransferOptions extends TransferOptions {
   /** Body of `POST /api/listing`. Sending the same body again gives the same listing. */
@@ -25,7 +25,7 @@ export interface ListByTransferOptions extends TransferOptions {
 
 /**
  * Lists goods, pays the fee by a plain USDC transfer if one is due, and waits until the listing is live. A dry run checks the goods before
- * anything is paid. Needs a client with a key. Refuses, retries and waits as `buyByTransfer` does.
+ * anything is paid. Needs a client with a key. Refuses, retries and waits like `buyByTransfer`.
  */
 export async function listByTransfer(options: ListByTransferOptions): Promise<ListedGoods> {
   const { client, wallet, listing, signal } = options;
@@ -48,29 +48,29 @@ export async function listByTransfer(options: ListByTransferOptions): Promise<Li
 
 type Agreed = { terms: TransferTerms } | { done: ListedGoods };
 
-/** Returns the terms of the fee; or the listing, if it already exists or an earlier fee covers it. */
+/** Returns the terms of the fee, or the listing if it already exists or an earlier fee covers it. */
 async function agreeOnFee(options: ListByTransferOptions, run: TransferRun<ListedGoods>): Promise<Agreed> {
   const { client, signal } = options;
   const terms = await readTerms(options);
   try {
     const { status, body } = await client.createListing({ query: { dry_run: 'true' }, body: options.listing, signal });
-    if (status !== 200 || !('dry_run' in body)) throw new TypeError('the market did not answer the dry run as one');
+    if (status !== 200 || !('dry_run' in body)) throw new TypeError('the market did not treat the dry run as one');
     if (body.would_cost_usdc === usdcOfUnits(terms.amountUnits)) return { terms };
     if (body.would_cost_usdc !== 0)
       throw new TermsRefused('wrong_amount', own`the fee differs from the official facts`, { nextStep: OTHER_FEE });
   } catch (error) {
-    // The body may duplicate or supersede itself because it was sent before; posting it again returns its listing.
+    // A body that was sent before duplicates or supersedes its own listing. Posting it again returns that listing.
     const perhapsOwn = ['duplicate_listing', 'already_superseded'];
     if (!(error instanceof MarketError) || !perhapsOwn.includes(error.reason)) throw error;
   }
   return { done: await listUnpaid(options, run) };
 }
 
-/** Posts the listing without a payment. A request to pay is an error here: the dry run found no fee or refused the goods. */
+/** Posts the listing without a payment. Treats a request to pay as an error, because the dry run found no fee or refused the goods. */
 async function listUnpaid(options: ListByTransferOptions, run: TransferRun<ListedGoods>): Promise<ListedGoods> {
-  return await waitOut<ListedGoods>(run, {
+  return await repeatUntilDecided<ListedGoods>(run, {
     ask: () => postListing(options, undefined),
-    seen: (pending, error) => reportTransfer(run, 'pending', seenIn(pending, error)),
+    seen: (pending, error) => reportTransfer(run, 'pending', progressOf(pending, error)),
     undecided: (detail, cause) => new TransferUndecided(detail, null, cause),
     refused: (error) => error,
   });
@@ -85,7 +85,7 @@ async function postListing(
   const answer = await client.createListing({ body, recoverySlip, signal });
   if (answer.status === 202) return { pending: answer.body };
   if ('listing_id' in answer.body) return { done: answer.body };
-  throw new TypeError('the market answered a dry run that was not requested');
+  throw new TypeError('the market treated the listing as a dry run');
 }
 
 async function readTerms(options: ListByTransferOptions): Promise<TransferTerms> {

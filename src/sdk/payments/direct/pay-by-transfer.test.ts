@@ -126,7 +126,7 @@ test('two calls that are shown two intents for the same goods send one transfer'
   const given = { payer: wallet.address, nowMs: 1_800_000_000_000 };
   const intents = ['1a', '2b'].map((byte) => intentAnswer(given, { id: byte.repeat(16) }));
   const { act } = await buyerBefore({ wallet, intents });
-  // Delays both signatures until both are requested, so that both calls have read the store.
+  // Delays both signatures until both are requested, so that both calls have already read the store.
   const both = Promise.withResolvers<void>();
   const signMessage: typeof wallet.signMessage = async (asked) => {
     const signature = await wallet.signMessage(asked);

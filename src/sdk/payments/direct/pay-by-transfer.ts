@@ -12,7 +12,7 @@ import {
   claimTransfer,
   forgetTransfer,
   intentKey,
-  mayPass,
+  isTemporary,
   pauseRun,
   readHash,
   reportTransfer,
@@ -25,13 +25,13 @@ import { loadTransfer, type SavedTransfer, transferMemoryOf } from './transfer-s
 export interface Paid<Done> {
   done: Done;
   run: TransferRun<Done>;
-  /** Null: nothing had to be paid. */
+  /** Null if nothing had to be paid. */
   saved: SavedTransfer | null;
 }
 
 /**
- * Opens an intent, sends at most one transfer for it, and claims it until it is decided. A transfer started earlier is found, or the caller
- * is asked; it is never sent again.
+ * Opens an intent, sends at most one transfer for it, and claims it until it is decided. Looks for a transfer started earlier or asks the
+ * caller about it, and never sends it again.
  */
 export async function payByTransfer<Done>(flow: TransferFlow<Done>): Promise<Paid<Done>> {
   const { run, saved: before } = await beginTransferRun(flow);
@@ -46,33 +46,38 @@ export async function payByTransfer<Done>(flow: TransferFlow<Done>): Promise<Pai
   return { done: await claimTransfer(run, sent), run, saved: sent };
 }
 
-/** Completes a saved transfer with its hash; null if the caller says that none was sent. */
+/** Completes a saved transfer with its hash. Returns null if the caller says that none was sent. */
 async function resumeTransfer(run: TransferRun, saved: SavedTransfer): Promise<SavedTransfer | null> {
   const { resume } = run.options;
-  if (resume !== 'nothing_sent') return await withHash(run, saved, resume);
+  if (resume !== 'nothing_sent') return await completeWithHash(run, saved, resume);
   if (!(await mayForget(run, saved))) return saved;
   await forgetTransfer(run, saved);
   return null;
 }
 
-async function withHash(run: TransferRun, saved: SavedTransfer, resume: Hex | undefined): Promise<SavedTransfer> {
-  const named = resume === undefined ? (saved.tx_hash ?? (await searchTransfer(run, saved))) : readHash(resume);
-  if (named === saved.tx_hash) return saved;
-  const completed = { ...saved, tx_hash: named, hash_used_elsewhere: false };
+async function completeWithHash(
+  run: TransferRun,
+  saved: SavedTransfer,
+  resume: Hex | undefined,
+): Promise<SavedTransfer> {
+  const hash = resume === undefined ? (saved.tx_hash ?? (await searchTransfer(run, saved))) : readHash(resume);
+  if (hash === saved.tx_hash) return saved;
+  const completed = { ...saved, tx_hash: hash, hash_used_elsewhere: false };
   await run.store.save(run.storeKey, completed);
   return completed;
 }
 
-/** Ignores `nothing_sent`, which the caller said before the other call started. */
+/** Ignores `nothing_sent`, because the caller said it before the other call started. */
 async function resumeFromOtherCall(run: TransferRun): Promise<SavedTransfer> {
   const saved = await loadTransfer(run.store, run.storeKey);
   if (saved === null) throw new TypeError('the saved transfer is gone; call again');
   const { resume } = run.options;
-  return await withHash(run, saved, resume === 'nothing_sent' ? undefined : resume);
+  return await completeWithHash(run, saved, resume === 'nothing_sent' ? undefined : resume);
 }
 
 /**
- * Whether a transfer may be forgotten. A known transaction is claimed first; what the market is examining or has accepted isn't paid again.
+ * Whether a transfer may be forgotten. Not while the market is examining it or has accepted it, and not before a known transaction has been
+ * claimed. Throws if a transfer may exist under an unknown hash.
  */
 async function mayForget({ options: { client, signal } }: TransferRun, saved: SavedTransfer): Promise<boolean> {
   const { body } = await client.getPayment({ query: { intent_id: saved.intent_id }, signal });
@@ -91,26 +96,26 @@ async function searchTransfer(run: TransferRun, saved: SavedTransfer): Promise<H
 }
 
 /** Attempts to open an intent despite temporary refusals. */
-const PATIENCE_UNPAID = 4;
+const MAX_OPEN_ATTEMPTS = 4;
 const NOT_SENT = own`nothing was sent`;
-/** Pause while another call pays for the same intent. */
+/** Seconds to pause while another call pays for the same intent. */
 const BUSY_SECONDS = 2;
 
 /**
- * Opens an intent and, if it fits the agreed terms, signs its challenge, saves the transfer, sends it once, and saves its hash. Null:
- * another call with the same store has started this payment, and nothing was sent.
+ * Opens an intent and, if it fits the agreed terms, signs its challenge, saves the transfer, sends it once, and saves its hash. Returns
+ * null, having sent nothing, if another call with the same store has started this payment.
  */
 async function sendForIntent(run: TransferRun, terms: TransferTerms): Promise<SavedTransfer | null> {
   const { client, wallet, signal } = run.options;
   for (;;) {
-    const { intent, isNew } = await openPatiently(run);
+    const { intent, isNew } = await openWithRetries(run);
     checkIntent(intent, terms);
     checkTimeLeft(intent, signingTime(client, NOT_SENT));
     reportTransfer(run, 'opened', { intentId: intent.id });
     if (await isSaved(run, run.storeKey)) return null;
     if (!(await isSaved(run, intentKey(run, intent.id)))) {
       const draft = draftOf(run, intent, terms);
-      const earlierHash = await hashBefore(run, draft, isNew);
+      const earlierHash = await findEarlierHash(run, draft, isNew);
       const payer_signature = await wallet.signMessage({ message: intent.challenge });
       reportTransfer(run, 'signed', { intentId: intent.id });
       if (earlierHash === null) await mustBeAccepted(run, intent, payer_signature);
@@ -122,7 +127,7 @@ async function sendForIntent(run: TransferRun, terms: TransferTerms): Promise<Sa
       if (reserved === 'begun') return null;
       if (reserved === 'held') return earlierHash === null ? await sendOnce(run, signed) : signed;
     }
-    // The market returns the same intent to all calls for a fee until it is claimed; one transfer each would all pay for one listing.
+    // All calls for a fee get the same intent until it is claimed. If each sent a transfer, all would pay for one listing.
     await pauseRun(
       run,
       BUSY_SECONDS,
@@ -144,18 +149,18 @@ async function isSaved(run: TransferRun, key: string): Promise<boolean> {
   return ((await run.store.load(key)) ?? null) !== null;
 }
 
-/** Makes only a few attempts if the market is down, because nothing is paid yet. */
-async function openPatiently(run: TransferRun): Promise<{ intent: Intent; isNew: boolean }> {
+/** Opens the intent. Makes only a few attempts if the market is down, because nothing is paid yet. */
+async function openWithRetries(run: TransferRun): Promise<{ intent: Intent; isNew: boolean }> {
   for (let failures = 1; ; failures += 1) {
     try {
       const opened = await run.openIntent();
       if (opened.isNew) transferMemoryOf(run.options.client).opened.add(opened.intent.id);
       return opened;
     } catch (error) {
-      const passing = error instanceof UnreadableAnswer || (error instanceof MarketError && mayPass(error));
-      // `doNotPayAgain` means that a payment is undecided: it must not be followed by another.
+      const passing = error instanceof UnreadableAnswer || (error instanceof MarketError && isTemporary(error));
+      // `doNotPayAgain` means that a payment is undecided, so no other may follow it.
       const stop = error instanceof MarketError && error.doNotPayAgain === true;
-      if (!passing || stop || failures >= (isGatewayFault(error) ? GATEWAY_TRIES : PATIENCE_UNPAID)) {
+      if (!passing || stop || failures >= (isGatewayFault(error) ? GATEWAY_TRIES : MAX_OPEN_ATTEMPTS)) {
         throw error instanceof MarketError ? refusalToThrow(error) : error;
       }
       await pauseRun(run, pauseSeconds(null, error, failures), (_, cause) => cause ?? error);
@@ -185,8 +190,8 @@ function draftOf(run: TransferRun, intent: Intent, terms: TransferTerms): SavedT
   };
 }
 
-/** Hash of a transfer that the caller knows, or that may have been sent for this intent by a process whose store is lost. */
-async function hashBefore(run: TransferRun, draft: SavedTransfer, isNew: boolean): Promise<Hex | null> {
+/** Returns the hash of a transfer that the caller knows, or that a process whose store is lost may have sent for this intent. */
+async function findEarlierHash(run: TransferRun, draft: SavedTransfer, isNew: boolean): Promise<Hex | null> {
   const { resume, client, findTransfer } = run.options;
   if (resume === 'nothing_sent') return null;
   if (resume !== undefined) return readHash(resume);
@@ -198,7 +203,7 @@ async function hashBefore(run: TransferRun, draft: SavedTransfer, isNew: boolean
   return readHash(hash);
 }
 
-/** Last step before money moves. Of all calls with this store, one continues per purchase and per intent. */
+/** Last step before money moves. Of all calls with this store, only one per purchase and per intent continues. */
 async function reserveTransfer(run: TransferRun, transfer: SavedTransfer): Promise<'held' | 'begun' | 'busy'> {
   const { store, storeKey } = run;
   if (!(await store.create(storeKey, transfer))) return 'begun';
@@ -207,7 +212,7 @@ async function reserveTransfer(run: TransferRun, transfer: SavedTransfer): Promi
   return 'busy';
 }
 
-/** Called only once per saved transfer: whatever fails from here on may leave a transfer on the chain. */
+/** Call only once per saved transfer, because any failure from here on may leave a transfer on the chain. */
 async function sendOnce(run: TransferRun, transfer: SavedTransfer): Promise<SavedTransfer> {
   const { to, units, asset, chainId } = soughtOf(transfer);
   let hash: Hex;

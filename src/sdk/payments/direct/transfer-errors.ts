@@ -4,13 +4,13 @@ import { type AnyReason, type MarketError, rowOf } from '../../errors.ts';
 import type { SoughtTransfer } from './transfer-options.ts';
 import type { SavedTransfer } from './transfer-store.ts';
 
-/** Thrown by wallets: nothing was sent, and nothing will be. */
+/** Thrown by wallets if nothing was sent, and nothing will be. */
 export class TransferNotSent extends Error {
   override readonly name = 'TransferNotSent';
 }
 
 /**
- * A transfer was started and its hash is unknown: it may be on the chain or on its way there. Look for `sought` on the chain and in the
+ * A transfer was started and its hash is unknown, so it may be on the chain or on its way there. Look for `sought` on the chain and in the
  * wallet, then call again with `resume`.
  */
 export class TransferMayBeSent extends Error {
@@ -32,7 +32,7 @@ export class TransferMayBeSent extends Error {
   }
 }
 
-/** The wait ended before the payment was decided. Call again with the same store: the claim resumes and nothing more is sent. */
+/** The wait ended before the payment was decided. Call again with the same store to resume the claim; nothing more is sent. */
 export class TransferUndecided extends Error {
   override readonly name = 'TransferUndecided';
   readonly doNotPayAgain = true;
@@ -50,8 +50,8 @@ export class TransferUndecided extends Error {
   }
 }
 
-/** Advice for callers of this client, added to the market's. */
-const IN_CALLS: Readonly<Record<string, OwnWords>> = {
+/** Advice for users of this client, appended to the market's next step. */
+const CLIENT_ADVICE: Readonly<Record<string, OwnWords>> = {
   transfer_not_found: own`If another transaction paid (a wallet that speeds one up makes a new one), call again with resume: its hash. If the transfer failed or can never be mined, call again with resume: 'nothing_sent'.`,
   transaction_used: own`If another transaction paid for this, call again with resume: its hash.`,
   wrong_payer: own`If this wallet sent another transaction, call again with resume: its hash.`,
@@ -63,16 +63,16 @@ export class TransferRefused extends Error {
   override readonly name = 'TransferRefused';
   readonly reason: AnyReason;
   readonly status: number;
-  /** As the market says; true if it doesn't. */
+  /** The market's value, or true if it sent none. */
   readonly doNotPayAgain: boolean;
   readonly nextStep: OwnWords;
   readonly intentId: string;
   readonly txHash: string | null;
 
   constructor(transfer: SavedTransfer, cause: MarketError) {
-    const usual = ofSource(rowOf(cause.reason)?.next_step ?? 'Read the market’s message in problem.');
-    const more = IN_CALLS[cause.reason];
-    const nextStep = more === undefined ? usual : own`${usual} ${more}`;
+    const marketStep = ofSource(rowOf(cause.reason)?.next_step ?? 'Read the market’s message in problem.');
+    const more = CLIENT_ADVICE[cause.reason];
+    const nextStep = more === undefined ? marketStep : own`${marketStep} ${more}`;
     super(`${cause.message} (transaction ${transfer.tx_hash}, intent ${transfer.intent_id}). ${nextStep}`, { cause });
     this.reason = cause.reason;
     this.status = cause.status;

@@ -19,14 +19,14 @@ export interface TransferFlow<Done> {
   /** Runs before opening an intent. Returns the expected terms, or the result if nothing has to be paid. */
   agree(run: TransferRun<Done>): Promise<{ terms: TransferTerms } | { done: Done }>;
   openIntent(): Promise<{ intent: Intent; isNew: boolean }>;
-  /** Whether the market would accept this signature of the intent's challenge. Null: it didn't say. */
+  /** Whether the market would accept this signature of the intent's challenge. Null if it didn't say. */
   checkSignature(body: { intent_id: string; payer_signature: string }): Promise<boolean | null>;
   claim(body: ClaimBody, recoverySlip?: string): Promise<Answer<Done>>;
 }
 
 export interface TransferRun<Done = unknown> extends TransferFlow<Done> {
   store: TransferStore;
-  /** The store outlives the process, so a transfer that isn't in it was never sent by a process using it. */
+  /** True if the store outlives the process. No process using it then sent a transfer that isn't in it. */
   durable: boolean;
   startedMs: number;
 }
@@ -43,12 +43,12 @@ export async function beginTransferRun<Done>(flow: TransferFlow<Done>): Promise<
   return { run, saved: await loadTransfer(store, flow.storeKey) };
 }
 
-/** Key by which an intent is paid only once, even if several calls get the same one, as for listing fees. */
+/** Returns the key under which an intent is paid only once, even if several calls get the same intent, as for listing fees. */
 export function intentKey(run: TransferRun, intentId: string): string {
   return `${run.options.client.baseUrl} transfer for ${intentId}`;
 }
 
-/** Only for a transfer that was never sent. */
+/** Call only for a transfer that was never sent. */
 export async function forgetTransfer(run: TransferRun, saved: SavedTransfer): Promise<void> {
   await run.store.clear(run.storeKey);
   await run.store.clear(intentKey(run, saved.intent_id));
@@ -80,19 +80,19 @@ export function readHash(text: string): Hex {
 
 interface Waiting<Done> {
   ask(): Promise<Answer<Done>>;
-  /** Called for each answer but the last. */
+  /** Called for each answer except the last. */
   seen(pending: Pending | null, error: unknown): void;
-  /** Error to throw if waiting ends first. */
+  /** Creates the error to throw if waiting ends first. */
   undecided(detail: string, cause: unknown): unknown;
-  /** Error to throw if the market refuses. */
+  /** Creates the error to throw if the market refuses. */
   refused(error: MarketError): unknown;
 }
 
-/** Unreadable answers tolerated in a row. Missing answers, and proxies that can't reach the market, are tolerated until the wait ends. */
-const PATIENCE_UNREADABLE = 6;
+/** Maximum of unreadable answers in a row. Missing answers and proxies that can't reach the market are tolerated until the wait ends. */
+const MAX_UNREADABLE_ANSWERS = 6;
 
 /** Repeats the same request until it is decided, at the pace that the market asks for. */
-export async function waitOut<Done>(run: TransferRun, waiting: Waiting<Done>): Promise<Done> {
+export async function repeatUntilDecided<Done>(run: TransferRun, waiting: Waiting<Done>): Promise<Done> {
   for (let failures = 0; ; ) {
     let pending: Pending | null = null;
     let error: unknown;
@@ -104,7 +104,7 @@ export async function waitOut<Done>(run: TransferRun, waiting: Waiting<Done>): P
     } catch (caught) {
       failures += 1;
       error = caught;
-      stopUnlessPassing(caught, failures, waiting);
+      throwUnlessTemporary(caught, failures, waiting);
     }
     waiting.seen(pending, error);
     const seconds = pauseSeconds(pending?.retry_after_seconds ?? null, error, failures);
@@ -112,25 +112,29 @@ export async function waitOut<Done>(run: TransferRun, waiting: Waiting<Done>): P
   }
 }
 
-function stopUnlessPassing(error: unknown, failures: number, waiting: Pick<Waiting<never>, 'undecided' | 'refused'>) {
+function throwUnlessTemporary(
+  error: unknown,
+  failures: number,
+  waiting: Pick<Waiting<never>, 'undecided' | 'refused'>,
+) {
   if (error instanceof MarketError) {
-    if (!mayPass(error)) throw waiting.refused(error);
+    if (!isTemporary(error)) throw waiting.refused(error);
     return;
   }
   if (!(error instanceof UnreadableAnswer)) throw error;
-  if (error.why !== 'no_answer' && !isGatewayFault(error) && failures >= PATIENCE_UNREADABLE) {
+  if (error.why !== 'no_answer' && !isGatewayFault(error) && failures >= MAX_UNREADABLE_ANSWERS) {
     throw waiting.undecided('The market’s answers can’t be read', error);
   }
 }
 
 /** Whether a refusal is temporary, so that the same request may succeed later. */
-export function mayPass(error: MarketError): boolean {
+export function isTemporary(error: MarketError): boolean {
   const { retry } = error.problem;
-  const passing = error.status >= 500 || error.status === 429 || error.reason === 'payment_undecided';
-  return passing && (retry === 'same_request' || retry === 'same_proof');
+  const isFault = error.status >= 500 || error.status === 429 || error.reason === 'payment_undecided';
+  return isFault && (retry === 'same_request' || retry === 'same_proof');
 }
 
-/** Sleeps, or throws if the wait would end before. */
+/** Sleeps, or throws if the wait would end first. */
 export async function pauseRun(
   run: TransferRun,
   seconds: number,
@@ -155,14 +159,14 @@ export async function claimTransfer<Done>(run: TransferRun<Done>, transfer: Save
   };
   const about = { intentId: saved.intent_id, txHash: body.tx_hash };
   try {
-    return await waitOut<Done>(run, {
+    return await repeatUntilDecided<Done>(run, {
       ask: withSlip(saved.recovery_slip, (slip) => run.claim(body, slip)),
-      seen: (pending, error) => reportTransfer(run, 'pending', { ...about, ...seenIn(pending, error) }),
+      seen: (pending, error) => reportTransfer(run, 'pending', { ...about, ...progressOf(pending, error) }),
       undecided: (detail, cause) => new TransferUndecided(detail, saved, cause),
       refused: (error) => new TransferRefused(saved, error),
     });
   } catch (error) {
-    if (error instanceof TransferRefused) await noteRefusal(run, saved, error);
+    if (error instanceof TransferRefused) await recordRefusal(run, saved, error);
     throw error;
   }
 }
@@ -190,13 +194,13 @@ async function withSignature(run: TransferRun, saved: SavedTransfer): Promise<Sa
 }
 
 /** Records a refused signature or hash, so that it isn't sent again. The transfer itself stays saved. */
-async function noteRefusal(run: TransferRun, saved: SavedTransfer, { reason }: TransferRefused): Promise<void> {
+async function recordRefusal(run: TransferRun, saved: SavedTransfer, { reason }: TransferRefused): Promise<void> {
   if (reason === 'signature_invalid') await run.store.save(run.storeKey, { ...saved, payer_signature: null });
   if (reason === 'transaction_used') await run.store.save(run.storeKey, { ...saved, hash_used_elsewhere: true });
 }
 
-/** Progress details of an answer that isn't the last. */
-export function seenIn(pending: Pending | null, error: unknown) {
+/** Returns the progress details of an answer that isn't the last. */
+export function progressOf(pending: Pending | null, error: unknown) {
   const payment = pending?.payment ?? paymentIn(error);
   const estimate = pending?.estimate_seconds ?? null;
   return {

@@ -21,13 +21,13 @@ export const savedTransfer = z.object({
   created_at: z.string(),
   expires_at: z.string(),
   challenge: z.string(),
-  /** Null after the market refused it; the wallet is then asked for a new one. */
+  /** Null after the market refused it. The wallet is then asked for a new one. */
   payer_signature: hex.nullable(),
-  /** The listing's commitment before sending; null for fees. */
+  /** The listing's commitment before the transfer was sent; null for fees. */
   artifact_commitment: z.string().nullable(),
-  /** Null from just before sending until the hash is known: the transfer may exist. */
+  /** Null from just before sending until the hash is known. In that time the transfer may exist. */
   tx_hash: hex.nullable(),
-  /** The market said that this transaction paid for something else, so it isn't this transfer. */
+  /** True if the market said that this transaction paid for something else, so it isn't this transfer. */
   hash_used_elsewhere: z.boolean(),
   /** Lets the market restore the intent if it lost it. Missing in data of earlier versions. */
   recovery_slip: z.string().optional(),
@@ -36,10 +36,10 @@ export type SavedTransfer = z.output<typeof savedTransfer>;
 
 /**
  * Keeps transfers. `create` and `save` must be durable when they resolve. Values are plain JSON without secrets. They stay after delivery,
- * so that another call for the same purchase, started before, doesn't pay again.
+ * so that a concurrent call for the same purchase doesn't pay again.
  */
 export interface TransferStore {
-  /** Saves atomically, only if the key is new: of two concurrent calls one gets true. A file opened with `wx` will do. */
+  /** Saves atomically, and only if the key is new: of two concurrent calls, one gets true. A file opened with `wx` is enough. */
   create(key: string, transfer: SavedTransfer): Promise<boolean>;
   save(key: string, transfer: SavedTransfer): Promise<void>;
   /** Null if nothing was saved. */
@@ -47,14 +47,14 @@ export interface TransferStore {
   clear(key: string): Promise<void>;
 }
 
-/** Store that lasts as long as the process: transfers sent before a crash are unknown after it. */
+/** Creates a store that lasts as long as the process. Transfers sent before a crash are unknown after it. */
 export function createMemoryTransferStore(): TransferStore {
   return createMemoryStore<SavedTransfer>();
 }
 
 export interface TransferMemory {
   store: TransferStore;
-  /** Intents newly made for this client, for which no earlier payment can exist. */
+  /** Intents newly created for this client, for which no earlier payment can exist. */
   opened: Set<string>;
 }
 
