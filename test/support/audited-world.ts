@@ -4,10 +4,10 @@ import { claim, payDirectly } from './direct.ts';
 import { BASE_URL, type Member, signProof, startWorld, type World, type WorldOptions } from './market-world.ts';
 import { fundedWallet, listPaid, newGoods, PRICE } from './trade.ts';
 
-/** A market's tables in which any row can be changed and restored. */
+/** Access to a market's tables that can change any row and restore all of them. */
 export interface LyingBooks {
   plant(lie: string): Promise<void>;
-  /** Restores the state of the last `keep`, or of the opening. */
+  /** Restores the state at the last `keep`, or at opening if there was none. */
   putBack(): Promise<void>;
   keep(): Promise<void>;
   end(): Promise<void>;
@@ -53,9 +53,9 @@ export interface AuditedWorld {
   keeper: Member;
   seller: Member;
   buyers: readonly [Member, Member];
-  /** Bought by x402 and by direct transfer. */
+  /** Listing that was bought both by x402 and by direct transfer. */
   goods: bigint;
-  /** Free goods, taken once. */
+  /** Free listing that was taken once. */
   gift: bigint;
   list(changes?: Record<string, unknown>): Promise<bigint>;
   buyByX402(listing: bigint, buyer: Member, payer: TestAccount): Promise<void>;

@@ -25,7 +25,7 @@ import {
 
 /** An account's settlements on the chain. */
 interface OnChain {
-  /** Hashes of its mined transactions for each authorization, including failed ones. */
+  /** Hashes of the account's mined transactions for each authorization, including failed ones. */
   onChain: ReadonlyMap<Hex, readonly Hex[]>;
   failed: readonly Hex[];
 }
@@ -39,7 +39,7 @@ export interface KillRig {
   settle(count: number, callers: number): Promise<void>;
   /** Stops mining until the running process has verified that many payments, so broadcast transactions stay unmined. */
   holdBlocks(): Promise<(verified: number) => Promise<void>>;
-  /** Kills the process. With a point, the next one kills itself there and a normal one follows. */
+  /** Kills the process. With a point, the next process kills itself there and a normal one follows. */
   killAt(point: string | null, meanwhile?: () => Promise<void>): Promise<void>;
   readChain(fromBlock?: number): Promise<OnChain>;
   stop(): Promise<void>;
@@ -83,7 +83,7 @@ export async function openKillRig(options: { settlements: number; finalityBlocks
       acknowledged,
       settle: async (count, callers) => {
         const payments = await signAll(chain, payers, count);
-        // All processes listen on the same port.
+        // Every restarted process listens on the same port, so `serving.url` stays valid.
         await Promise.all(Array.from({ length: callers }, () => call(serving, payments, acknowledged)));
       },
       holdBlocks: async () => {
@@ -107,7 +107,7 @@ export async function openKillRig(options: { settlements: number; finalityBlocks
   }
 }
 
-/** Mines the blocks here, so that mining can be paused. */
+/** Mines blocks from this process instead of anvil, so that mining can be paused. */
 function createBeat(chain: LocalChain) {
   let stopping = new AbortController();
   let running = Promise.resolve();
@@ -186,7 +186,7 @@ async function readChain(chain: LocalChain, sender: Hex, fromBlock: number): Pro
   return { onChain, failed };
 }
 
-/** Ether taken out of the account by the operator; see takeEtherOut. */
+/** Whether the operator took ether out of the account here; see `takeEtherOut`. */
 function isTakenOut(to: string | null, input: string): boolean {
   return input === '0x' && to?.toLowerCase() === WORLD_ACCOUNTS.stranger.address;
 }

@@ -36,7 +36,10 @@ async function fillCart(scene: KillWorld): Promise<Cart & { payer: TestAccount }
 const checkCart = (scene: KillWorld, { goods, proof }: Cart): Promise<void> =>
   checkSale(scene, { listingId: goods.id, from: payerOf(proof), to: goods.terms.payTo, units: goods.terms.units });
 
-/** With a key, in both x402 versions, sending the proof each time or only until the payment is pending. The last run has no key. */
+/**
+ * Buys with a key in both x402 versions, and sends the proof either each time or only until the payment is pending. Every fourth run has no
+ * key.
+ */
 export const buyByX402: Flow = async (scene, run) => {
   if (run % 4 === 3) return await buyWithoutKey(scene, run);
   const cart = await fillCart(scene);
@@ -82,7 +85,7 @@ async function buyWithoutKey(scene: KillWorld, run: number): Promise<KillFlow> {
   };
 }
 
-/** Waits until the payment is seen but not final; the background pass must then deliver without further requests. */
+/** Waits until the payment is seen but not final. The background job must then deliver without further requests. */
 export const deliverUnasked: Flow = async (scene, run) => {
   const cart = await fillCart(scene);
   const { key } = await scene.member();
@@ -174,7 +177,7 @@ export async function countFeesAndListings(world: KillWorld['world'], member: Me
         and (convert_from(canonical, 'UTF8')::jsonb -> 'detail' ->> 'listing_id')::bigint in (select id from listed)) as events`);
 }
 
-/** Counts paid fees without a listing; no flow here leaves one. */
+/** Counts paid fees that bought no listing. The flows here leave none. */
 export async function countUnspentFees({ db }: KillWorld['world']): Promise<bigint> {
   const { unspent } = await db.database.one<{ unspent: bigint }>(
     sql`select count(*) as unspent from fees f where not exists (select from listings l where l.fee_id = f.id)`,

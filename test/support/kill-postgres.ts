@@ -16,9 +16,9 @@ export interface Trap {
 /** Decides whether a message springs the trap. */
 export interface KillSwitch {
   arm(trap: Trap, kill: () => void): void;
-  /** Returns when to kill if this is the armed message, else null. */
+  /** Returns when to kill if this is the armed message. Null otherwise. */
   meets(wire: Wire, text: string): Trap['when'] | null;
-  /** Kills on the first call. False: another call already did, so continue. */
+  /** Kills on the first call. Returns false if an earlier call already did. */
   spring(): boolean;
 }
 
@@ -46,9 +46,9 @@ export function createKillSwitch(): KillSwitch {
 export interface Message {
   /** Type letter; empty for the client's first message, which has none. */
   type: string;
-  /** Complete bytes. */
+  /** Complete message as received. */
   raw: Buffer;
-  /** Without type and length. */
+  /** Payload without type letter and length. */
   body: Buffer;
 }
 
@@ -72,7 +72,7 @@ export function createCutter(from: 'client' | 'server'): (chunk: Buffer) => Mess
   };
 }
 
-/** Returns the statement that a message runs, using earlier prepared texts; null for all other messages. */
+/** Reads the statement that a message runs, looking up texts prepared earlier. Null for all other messages. */
 function createStatementReader(): (message: Message) => string | null {
   const prepared = new Map<string, string>();
   return ({ type, body }) => {
@@ -154,14 +154,14 @@ export async function startKillPostgres(target: string, trap: KillSwitch): Promi
 }
 
 /**
- * Watches one connection. A client sends its next batch only after the last one was answered, so the next ReadyForQuery belongs to the
+ * Watches one connection. A client sends its next batch only after the previous one was answered, so the next ReadyForQuery belongs to the
  * marked statement.
  */
 function watch(near: Socket, far: Socket, trap: KillSwitch, cut: () => void): void {
   const cutClient = createCutter('client');
   const cutServer = createCutter('server');
   const statementOf = createStatementReader();
-  /** Messages of the server since the mark, until its transaction ends. */
+  /** Messages that the server sent since the mark, kept until its transaction ends. */
   let held: Message[] | null = null;
 
   near.on('data', (chunk) => {

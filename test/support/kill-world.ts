@@ -22,13 +22,13 @@ interface Ack {
   said: Record<string, unknown>;
 }
 
-/** Everything acknowledged, for later comparison with the database. */
+/** All acknowledged requests, for later comparison with the database. */
 interface AckBook {
   note(method: string, path: string, body: unknown, answer: Answer): void;
   size(): number;
-  /** Counts by kind. */
+  /** Number of acknowledgements by method, endpoint and status. */
   counts(): Record<string, number>;
-  /** Describes acknowledgements that no longer hold, from that index on. */
+  /** Describes the acknowledgements from index `from` on that no longer hold. */
   broken(database: Database, from?: number): Promise<string[]>;
 }
 
@@ -60,7 +60,7 @@ function createAckBook(): AckBook {
 const record = (value: unknown): Record<string, unknown> | null =>
   value !== null && typeof value === 'object' ? (value as Record<string, unknown>) : null;
 
-/** Returns a query for each statement in the answer; it finds exactly one row while the statement holds. */
+/** Returns a query for each claim in the answer. It finds exactly one row as long as the claim is true. */
 function proofsOf({ path, body, said, method }: Ack): Sql[] {
   const proofs: Sql[] = [];
   const payment = record(said['payment']);
@@ -86,7 +86,7 @@ function proofsOf({ path, body, said, method }: Ack): Sql[] {
   if (said['status'] === 'confirmed') {
     proofs.push(sql`select from merchants where id = ${said['merchant_id']} and handle = ${said['handle']}`);
   }
-  // A stage shows a key that belongs to no merchant yet; it only promises that it can be confirmed.
+  // A staged change shows a key that belongs to no merchant yet; it promises only that it can be confirmed.
   if (proofs.length === 0 && said['status'] !== 'staged')
     throw new Error(`what does ${path} say? ${JSON.stringify(said)}`);
   return proofs;
@@ -154,11 +154,11 @@ export interface KillWorld {
   wallet(): Promise<TestAccount>;
   /** Lists goods as the maintainer, who pays no fee. */
   goods(): Promise<KillGoods>;
-  /** Sets the point at which the market dies: on a connection, or by itself. */
+  /** Sets the point at which the market dies: on a connection, or in its own code. */
   arm(point: Trap | CrashPoint): Promise<void>;
   /** Resolves once all earlier events are numbered. */
   rested(): Promise<void>;
-  /** Waits until nothing is pending. Returns differences from acknowledgements and chain. */
+  /** Waits until nothing is pending. Returns how the database differs from acknowledgements and chain. */
   finish(): Promise<string[]>;
   /** Describes a stuck test: open requests, last answers, and database sessions. */
   tell(): Promise<string>;
@@ -258,7 +258,7 @@ async function openWires(trap: KillSwitch) {
   };
 }
 
-/** Makes new wallets, so that payments can be counted, and funds many at once. */
+/** Returns a function that hands out a new wallet each time, so that payments can be counted. Wallets are funded in batches. */
 function createPurse(world: ProcessWorld): () => Promise<TestAccount> {
   let made = 0;
   let ready: TestAccount[] = [];
@@ -299,7 +299,7 @@ async function listGoods(ask: KillWorld['ask'], keeper: Member): Promise<KillGoo
   return { id, artifact: body.artifact, terms: { payTo, units: PRICE, resource: `${BASE_URL}/api/buy/${id}` } };
 }
 
-/** Finalizes everything and waits until the market has ended every payment by itself. */
+/** Finalizes everything and waits until the market's background jobs have ended every payment. */
 async function settleDown(world: ProcessWorld): Promise<void> {
   await world.finalize();
   const open = sql`select id from payments where status in ('verifying', 'settling')`;

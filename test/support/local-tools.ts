@@ -29,7 +29,7 @@ export type Person = (question: string) => ElicitResult;
 
 export interface ToolAnswer {
   text: string;
-  /** Without the mark before it. */
+  /** Answer without `mark`. */
   data: Record<string, unknown>;
   /** Warning at the start of data that contains other people's texts. */
   mark: unknown;
@@ -145,7 +145,7 @@ export function ownerHomes() {
 
 const TICK_MS = 3_000;
 
-/** Waiting for the chain mines its blocks, so finality comes at once. Progress ticks never fire. */
+/** Replaces waits: a wait for the chain finalizes its blocks and ends at once; progress ticks never fire. */
 export function quickWaits({ finalize }: Pick<World, 'finalize'>): Pick<Environment, 'sleep'> {
   return {
     sleep: (ms, signal) =>
@@ -162,7 +162,7 @@ export interface HostHereOptions {
   era: Era;
   person?: Person;
   options?: Options;
-  /** Replaces the machine's environment. */
+  /** Overrides parts of the machine's environment. */
   environment?: Partial<Environment>;
   change?: Partial<ToolContext>;
 }
@@ -202,7 +202,7 @@ export async function startHostHere(given: HostHereOptions): Promise<Host & { lo
 }
 
 export interface SpawnedHost extends Host {
-  /** Kills it with SIGKILL. */
+  /** Kills the process with SIGKILL. */
   kill(): void;
   ended: Promise<unknown>;
   stderr(): string;

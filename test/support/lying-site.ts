@@ -5,7 +5,7 @@ import { ERRORS, REASONS } from '../../src/contract/errors.ts';
 /** A recorded answer of a real site. */
 export interface TapedAnswer {
   method: string;
-  /** Without the query. */
+  /** Path without the query. */
   path: string;
   status: number;
   headers: Readonly<Record<string, string>>;
@@ -17,11 +17,11 @@ export interface Place {
   answer: number;
   header: string | null;
   at: readonly (string | number)[];
-  /** `value`: a text or null at that position. `name`: an added member. */
+  /** `value` is an existing text or null, `name` an added member. */
   kind: 'value' | 'name';
 }
 
-/** Puts the words at that position; null: unchanged. */
+/** Puts `words` at `place`. Null leaves all answers unchanged. */
 export type Lie = { place: Place; words: string } | null;
 
 export interface LyingSite {
@@ -214,7 +214,7 @@ function placesIn(value: unknown, at: readonly (string | number)[] = []): Pick<P
   return [{ at, kind: 'name' }, ...inside];
 }
 
-/** Returns the recording with every write refused for that reason, and with `words` as every text of the refusal. */
+/** Returns the recording with every write refused for that reason. Every text of the refusal is `words`. */
 export function refusing(
   tape: readonly TapedAnswer[],
   { reason, status, retry }: Refused,

@@ -11,7 +11,7 @@ import { compileCache } from './compile-cache.ts';
 import { freePort } from './free-port.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/market/main.ts', import.meta.url));
-/** A closed port. The market starts anyway, since reads work without the chain. */
+/** URL of a closed port. The market starts anyway, since reads work without the chain. */
 const CLOSED_PORT_URL = 'http://127.0.0.1:1';
 
 export type Environment = Record<string, string>;
@@ -20,7 +20,7 @@ export type Line = Record<string, unknown>;
 export interface MainProcess {
   child: ChildProcess;
   exited: Promise<number | null>;
-  /** Lines of both outputs. */
+  /** Lines of stdout and stderr. */
   said: string[];
   /** Returns all log lines with that event so far. */
   lines(event: string): Line[];
@@ -51,7 +51,7 @@ export function mainProcesses(db: { readonly url: string }, lasting: 'test' | 'd
     await rm(folder, { recursive: true, force: true });
   });
 
-  /** Leaves out this process's environment: a developer may have a market configured in it. */
+  /** Excludes this process's environment, because a developer may have configured a market in it. */
   const environment = async (changed: Environment = {}): Promise<Environment> => ({
     PATH: process.env['PATH'] ?? '',
     ...compileCache(),

@@ -17,7 +17,7 @@ interface Browser {
 interface Stop {
   /** URL of the page, or of the redirect out of the site. */
   url: string;
-  /** Null: the browser left the site. */
+  /** Null if the browser left the site. */
   page: { status: number; headers: Headers; text: string } | null;
 }
 
@@ -80,7 +80,7 @@ function readCookie(line: string): { cookie: Cookie; isGone: boolean } {
   return { cookie: { name: pair.slice(0, mark), value: pair.slice(mark + 1), path: attribute('path') ?? '/' }, isGone };
 }
 
-/** A client of the hosted connector that follows the specification step by step and knows nothing but its address. */
+/** A client of the hosted connector that follows the specification step by step and knows only the server's address. */
 
 export interface ServerFacts {
   issuer: string;
@@ -158,7 +158,7 @@ export async function learnClientId(server: ServerFacts, { document, registratio
   return String(body['client_id']);
 }
 
-/** `changed` overrides parameters; null omits one. */
+/** Builds an authorization URL. `changed` overrides parameters; null omits one. */
 export function beginAuthorization(
   server: ServerFacts,
   { clientId, shape }: { clientId: string; shape: ClientShape },
@@ -198,7 +198,7 @@ export async function openConsent(begun: Begun, browser: Browser = openBrowser()
   return { browser, url: stop.url, uid, status: stop.page.status, text: stop.page.text };
 }
 
-/** Goes from the page's redirect back to the client, which checks state and issuer. Returns the parameters it received. */
+/** Follows the redirect back to the client, checks state and issuer, and returns the parameters received. */
 export async function comeBack(
   server: ServerFacts,
   { state, redirectUri }: Pick<Begun, 'state' | 'redirectUri'>,
@@ -213,7 +213,7 @@ export async function comeBack(
   return sent;
 }
 
-/** Requests tokens; `changed` as above. */
+/** Exchanges the code for tokens. `changed` overrides parameters; null omits one. */
 export async function redeem(
   server: ServerFacts,
   begun: Begun,
@@ -272,7 +272,7 @@ export async function connectClient(
   return await authorizeClient(server, { clientId, shape }, decide);
 }
 
-/** Goes from the authorization to the tokens; `changed` as above. */
+/** Runs the flow from authorization to tokens. `changed` overrides parameters; null omits one. */
 export async function authorizeClient(
   server: ServerFacts,
   { clientId, shape }: { clientId: string; shape: ClientShape },

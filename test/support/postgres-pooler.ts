@@ -4,11 +4,11 @@ import { Client } from 'pg';
 import { createCutter, type Message } from './kill-postgres.ts';
 
 export interface PoolerOptions {
-  /** Unit for which a client keeps a server session. */
+  /** Whether a client keeps its server session for a transaction or for its whole connection. */
   mode: 'transaction' | 'session';
-  /** Number of sessions. */
+  /** Number of server sessions. */
   size: number;
-  /** Lends the session that was returned last or first. */
+  /** Which free session is lent next: the one returned last or first. */
   lends?: 'last' | 'first';
 }
 
@@ -39,7 +39,7 @@ const STARTUP_PARAMETERS = new Set([
   ...['DateStyle', 'TimeZone', 'standard_conforming_strings'],
 ]);
 
-/** Assigns sessions to clients. */
+/** Tracks which client has which server session. */
 function createExchange({ mode, lends }: PoolerOptions) {
   const free: Session[] = [];
   const waiting: PoolerClient[] = [];
@@ -154,7 +154,7 @@ async function connectSession(target: string): Promise<Socket> {
 }
 
 function welcome(socket: Socket, { body }: Message): void {
-  // After the protocol version come names and values in turn.
+  // The protocol version is followed by alternating names and values.
   const names = body
     .toString('utf8', 4)
     .split('\0')

@@ -58,13 +58,13 @@ export function resultIs(result: unknown): (response: ServerResponse, body: unkn
   };
 }
 
-/** Answer to a call: a text, or a cut of the whole connection. */
+/** Ways to answer a call: send a text, or cut the whole connection. */
 export interface CallAnswer {
   end(text: string): unknown;
   destroy(): unknown;
 }
 
-/** Answers each call separately, also within a batch. */
+/** Answers each call separately, even within a batch. */
 export function eachCall(
   reply: (answer: CallAnswer, call: unknown) => void,
 ): (response: ServerResponse, body: unknown) => void {

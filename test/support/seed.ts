@@ -92,7 +92,7 @@ export async function withdrawListing(database: Database, id: bigint): Promise<v
     where id = ${id} and state = 'live'`);
 }
 
-/** Removes as merchant 1, the maintainer. Listings that are removed or have ended stay unchanged. */
+/** Removes as merchant 1, the maintainer. Skips listings that are removed or have ended. */
 export async function removeListing(database: Database, id: bigint): Promise<void> {
   await database.run(sql`
     with gone as (
@@ -193,7 +193,7 @@ export async function seedPaidPurchase(
   return { id, txHash: toHex(paid.txHash) };
 }
 
-/** Takes free goods with a key. */
+/** Records that a merchant took free goods with its key. */
 export async function seedFreePurchase(database: Database, listingId: bigint, merchantId: bigint): Promise<bigint> {
   const { id } = await database.one<{ id: bigint }>(sql`
     insert into purchases (listing_id, merchant_id, price_units, paid_units, verified_via, created_at)
@@ -299,7 +299,7 @@ export async function seedStock(
   });
 }
 
-/** Changes a listing as an edit does. Omitted fields stay, and so does the license of a listing that was bought. */
+/** Changes a listing as an edit does. Omitted fields stay the same, and so does the license of a listing that was bought. */
 export async function editListing(
   database: Database,
   id: bigint,
@@ -316,7 +316,7 @@ export async function editListing(
     where id = ${id} and not exists (select from purchases where listing_id = ${id})`);
 }
 
-/** Inserts a vote; a second one of the same merchant changes no row. */
+/** Inserts a vote. A second vote of the same merchant changes no row. */
 export async function seedVote(database: Database, listingId: bigint, merchantId: bigint): Promise<void> {
   await database.run(sql`
     insert into votes (listing_id, merchant_id, created_at) values (${listingId}, ${merchantId}, ${later()})

@@ -37,7 +37,7 @@ afterAll(async () => {
   await rm(home, { recursive: true, force: true });
 });
 
-/** Sleeping mines blocks, so finality comes at once. */
+/** Creates a client whose sleep mines blocks, so that finality comes at once. */
 function clientOf(key?: string) {
   const environment = { sleep: () => world.finalize() };
   return createClient({
@@ -54,7 +54,7 @@ async function list(priceUnits: bigint, artifact: string): Promise<number> {
   return Number(id);
 }
 
-/** Records the value of every signature that could move money. */
+/** Wraps a wallet and records the value of every signature that could move money. */
 function counting(wallet: Wallet): Wallet & { signed: bigint[] } {
   const signed: bigint[] = [];
   return {

@@ -19,7 +19,7 @@ type Headers = Record<string, string | string[]>;
 export interface BadProof {
   what: string;
   reason: Reason;
-  /** Makes the headers of one or more requests; each must be refused with `reason`. */
+  /** Builds the headers of one or more requests, each of which must be refused with `reason`. */
   make(at: PayAt): Promise<Headers[]>;
 }
 
@@ -33,7 +33,7 @@ const inEither = (value: string): Headers[] => [{ 'x-payment': value }, { 'payme
 
 const good = (at: PayAt): Promise<SignedProof> => signProof(at.chain, payer, at.terms);
 
-/** A valid signature of the payer over terms other than the requested ones. */
+/** Signs terms that differ from the requested ones. The payer's signature is valid. */
 function signedFor(what: string, signed: (at: PayAt) => Partial<Authorization>): BadProof {
   const make = async (at: PayAt) => both(await signProof(at.chain, payer, { ...at.terms, signed: signed(at) }));
   return { what, reason: 'payment_invalid', make };
@@ -58,7 +58,7 @@ const otherTerms: BadProof[] = [
 
 type Json = { [field: string]: Json } & Record<string, unknown>;
 
-/** A valid proof with an unsigned field changed. */
+/** Changes an unsigned field of a valid proof. */
 function changed(what: string, reason: Reason, version: 'v1' | 'v2' | 'both', change: (proof: Json) => void): BadProof {
   const make = async (at: PayAt) => {
     const proof = await good(at);
@@ -144,7 +144,7 @@ const shapes: BadProof[] = [
   }),
 ];
 
-/** The same terms with a different kind of signature. */
+/** Replaces the signature of a proof with one of a different kind. The terms stay the same. */
 function resigned(what: string, reason: Reason, sign: (at: PayAt, proof: SignedProof) => Hex | Promise<Hex>): BadProof {
   const make = async (at: PayAt) => {
     const proof = await good(at);
@@ -252,5 +252,5 @@ const headerForms: BadProof[] = [
   ),
 ];
 
-/** All defects of a proof that do not depend on the state of the chain. */
+/** All bad proofs that do not depend on the state of the chain. */
 export const BAD_PROOFS: readonly BadProof[] = [...otherTerms, ...otherWords, ...shapes, ...signatures, ...headerForms];

@@ -37,7 +37,7 @@ const bookOf = async ({ id }: OpenedOffer) =>
   );
 const ownerOf = async ({ thingId }: OpenedOffer): Promise<bigint> =>
   (await sale.db.database.one<{ owner_id: bigint }>(sql`select owner_id from things where id = ${thingId}`)).owner_id;
-/** A city process whose chain providers do not answer. */
+/** Returns the city process with chain providers that do not answer. */
 const blind = (): City => {
   const providers = createProviders(['http://127.0.0.1:1'], sale.clock);
   return { ...sale.city, providers, providerHealth: createProviderHealth(providers, sale.clock) };
@@ -134,7 +134,7 @@ describe('one transaction proves one sale', () => {
   it('claimed for two at once it buys one of them, and the other goes on', async () => {
     const seller = await sale.offer();
     const [one, other] = [await holdOffer(), await holdOffer()];
-    // Give both offers the same seller wallet and the same payer wallet.
+    // Both offers get the same seller wallet and the same payer wallet.
     const wallet = seller.seller.wallet.address;
     await sale.db.database.transaction(async (tx) => {
       await tx.run(sql`set local session_replication_role = replica`);
@@ -231,7 +231,7 @@ describe('two hours', () => {
 describe('a reorganisation', () => {
   it('that brings the transfer back in another block makes no difference', async () => {
     const one = await holdOffer();
-    // Mine one block below the transfer, so the reorg does not undo earlier state.
+    // Mine an empty block below the transfer, so that the reorg does not undo earlier state.
     await pass(1);
     const txHash = await payFor(one);
     const raw = await rawTransaction(sale.chain, txHash);

@@ -34,7 +34,7 @@ const claim = ({ offer, buyer, reservation }: Held, txHash: Hex) =>
   sale.claim(offer, buyer, txHash, reservation.challenge);
 const look = async ({ offer, buyer }: Held) => (await sale.reconcile(offer, buyer)).phase;
 const pass = async (seconds: number): Promise<void> => sale.mineAt((await sale.time()) + seconds);
-/** Waits long enough for earlier provider faults to be forgotten, then records a good answer and a head for each. */
+/** Waits until earlier provider faults are forgotten, then records a good answer and a head for each provider. */
 async function calm(): Promise<void> {
   primary.heal();
   spare.heal();
@@ -45,7 +45,7 @@ async function calm(): Promise<void> {
   }
 }
 
-/** Changes the amount in the receipt and logs of that transaction. */
+/** Lowers the amount in the receipt and logs of that transaction. */
 const lessIn =
   (txHash: Hex) =>
   (result: unknown): unknown => {

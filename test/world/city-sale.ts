@@ -50,13 +50,13 @@ export interface CitySale {
   db: TestDatabase;
   clock: SettableClock;
   logLines: LogLine[];
-  /** Sets the market's answers below that path. */
+  /** Sets the market's answer for all paths below that one. */
   show(path: string, reply: Reply): void;
   /** Returns the time of the latest block, in seconds. */
   time(): Promise<number>;
   /** Mines a block at that time and sets the city's clock to it. */
   mineAt(second: number): Promise<void>;
-  /** Makes everything mined so far final; time advances a few seconds. */
+  /** Makes everything mined so far final, which takes a few seconds of chain time. */
   finalize(): Promise<void>;
   person(): Promise<Person>;
   draft(seller: Person, thingId: bigint, changes?: Partial<DraftOut>): bigint;

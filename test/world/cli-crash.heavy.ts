@@ -22,7 +22,7 @@ describe('the command line, interrupted', () => {
   });
   afterAll(() => gate.close());
 
-  /** Returns the status of the market's answer to that key. */
+  /** Returns the status with which the market answers this key. */
   const standing = async (key: string | null | undefined): Promise<number> =>
     (await fetch(`${market}/api/me`, { headers: { authorization: `Bearer ${key}` } })).status;
   const resume = (command: string, file: string): Promise<CliRun> =>
@@ -35,7 +35,7 @@ describe('the command line, interrupted', () => {
     return { file, stored: await readStored(file) };
   };
 
-  /** Kills the command while its confirm waits at the gate: the key is saved but not confirmed. */
+  /** Kills the command while its confirmation waits at the gate: the key is saved but not confirmed. */
   const killedAtConfirm = async (args: readonly string[], market: string): Promise<void> => {
     gate.set('confirm', 'hold');
     const { child, ended } = cli.start(args, { market });
@@ -83,7 +83,7 @@ describe('the command line, interrupted', () => {
     });
   });
 
-  /** Either forwards the held confirm of the dead client and waits until the key is active, or drops it. */
+  /** Either forwards the held confirmation of the killed client and waits until the key is active, or drops it. */
   async function letArrive(arrives: boolean, key: string | undefined): Promise<void> {
     gate.set('confirm', 'pass');
     if (!arrives) return gate.drop();

@@ -32,7 +32,7 @@ describe('the command line on a market', () => {
   });
   afterAll(() => world?.stop());
 
-  /** Runs a command as that merchant, who pays from the wallet of that name. Waiting mines blocks. */
+  /** Runs a command as that merchant, who pays from the wallet of the same name. Waiting mines blocks. */
   const as = (handle: string, args: readonly string[], more: CliOptions = {}): Promise<CliRun> =>
     cli.run([...args, '--handle', handle], {
       market: world.url,
@@ -315,7 +315,7 @@ function endedAfter(response: Response, events: number): Response {
   const ending = new TransformStream<string, string>({
     transform: (chunk, controller) => {
       text += chunk;
-      // The first block only sets the retry delay and is not an event.
+      // The first block only sets the retry delay, so it does not count as an event.
       const blocks = text.split('\n\n').filter((block) => block.includes('event: '));
       if (blocks.length < events) return;
       controller.enqueue(

@@ -152,7 +152,7 @@ describe('at once', () => {
     if (settled.length === 0) {
       expect(late.map(({ status }) => status)).toEqual([200, 200]);
     } else {
-      // The transfer was made anyway, so a person decides on it.
+      // The transfer was made anyway, so a person must decide on it.
       expect(late).toMatchObject([{ status: 422, body: { reason: 'already_bought' } }, { status: 200 }]);
     }
   });

@@ -43,13 +43,13 @@ describe('a withdrawal', () => {
     const early = await pay(pending);
     expect((await name(pending, early)).status).toBe(202);
     expect((await withdraw(before.id)).status).toBe(200);
-    // Pays and claims only now, after the listing ended.
+    // Payment and claim come only after the listing ended.
     const late = await pay(before);
     expect((await name(before, late)).status).toBe(202);
     await finalize();
     expect(await name(before, late)).toMatchObject({ status: 200, body: { artifact: before.artifact } });
     expect(await name(pending, early)).toMatchObject({ status: 200, body: { artifact: before.artifact } });
-    // Long afterwards every way of asking still delivers.
+    // Much later, every way of asking still delivers.
     expect((await name(before, late)).status).toBe(200);
     expect((await world.buy(before.id, { key: buyer.key })).status).toBe(200);
     const other = await world.join('buyer-too-late');
@@ -286,7 +286,7 @@ it('a storm of claims, passes, edits, a withdrawal and a removal ends with every
 });
 
 describe('a reorganisation before finality', () => {
-  /** Claimed and mined but not final, with enough blocks below that a reorg never undoes the wallet's funding. */
+  /** Pays and claims in a block that is not final. Enough blocks lie below it that no reorg undoes the wallet's funding. */
   async function claimed(): Promise<{ given: DirectCase; txHash: Hex }> {
     const given = await begin();
     await world.chain.mine(3);

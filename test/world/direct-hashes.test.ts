@@ -32,7 +32,7 @@ describe('the transactions that a claim names', () => {
     const sixth = someHash();
     expect((await name(given, sixth)).status).toBe(202);
     expect(await hashesOf(given)).toEqual([seen, ...names.slice(2), sixth]);
-    // A hash that was pushed out counts as new when named again, and pushes out the next one.
+    // A hash that was displaced counts as new when claimed again, and displaces the next one.
     expect((await name(given, names[1] as Hex)).status).toBe(202);
     expect(await hashesOf(given)).toEqual([seen, ...names.slice(3), sixth, names[1]]);
   });
@@ -51,7 +51,7 @@ describe('the transactions that a claim names', () => {
     expect((await name(given, fitting)).status).toBe(202);
     expect(await name(given, someHash())).toMatchObject(refused(409, 'payment_undecided'));
     expect(await hashesOf(given)).toEqual([tooLittle, ...later, fitting]);
-    // A transfer that fits wins over earlier ones that do not.
+    // A transfer that fits takes precedence over earlier ones that do not.
     await finalize();
     expect(await name(given, fitting)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
   });
@@ -152,7 +152,7 @@ describe('the wallet of a claim', () => {
     const txHash = await transfer(world, other, intent.seller_wallet, PRICE);
     expect((await name(given, txHash, byOther)).status).toBe(202);
     await finalize();
-    // The first wallet signs again, but too late: the other one has paid.
+    // The first wallet signs again, but too late, because the other wallet has paid.
     expect(await name(given, pending)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
     const bought = await world.db.database.one(sql`select payer from purchases where listing_id = ${given.id}`);
     expect(bought).toEqual({ payer: toBytes(other.address) });
@@ -178,7 +178,7 @@ describe('the wallet of a claim', () => {
     const bought = await pay(owner);
     await finalize();
     expect((await name(owner, bought)).status).toBe(200);
-    // Goods that this merchant has not bought, claimed with a new wallet.
+    // Claim goods that this merchant has not bought, with a new wallet.
     const given = await begin({ goods });
     const pending = someHash();
     expect((await name(given, pending)).status).toBe(202);

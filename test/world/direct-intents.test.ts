@@ -133,7 +133,7 @@ describe('an intent', () => {
   it('is one for five requests at once, and blocks neither another buyer nor another path', async () => {
     const { id, terms } = await trade.goods();
     await time.moveOn(world, 0);
-    // The table lock holds all five requests after their reads and before the first write.
+    // The table lock stops all five requests after their reads and before the first write.
     const { database } = world.db;
     const held = await holdTransactionOpen(database, (tx) => tx.run(sql`lock table payment_intents in share mode`));
     const asked = Promise.all(Array.from({ length: 5 }, () => ask(id)));
@@ -182,7 +182,7 @@ describe('no intent opens', () => {
     const other = await world.join('buyer-with-that-wallet');
     const foreign = await ask(id, { payer_wallet: payer.address }, other.key);
     expect(foreign).toMatchObject(undecided);
-    // A caller that only names the wallet must not learn about its payment or the buyer.
+    // A caller that only names the wallet must not learn about its payment or its buyer.
     expect(foreign.body).not.toHaveProperty('payment');
     expect((await ask(id)).body).toHaveProperty('payment');
     expect((await ask(id, {}, other.key)).status).toBe(201);
@@ -216,7 +216,7 @@ describe('no intent opens', () => {
     });
     const { id } = await trade.goods();
     expect(await ask(id, {}, seller.key)).toMatchObject({ status: 403, body: { reason: 'own_goods' } });
-    // The same seller's wallet of another listing.
+    // This wallet belongs to another listing of the same seller.
     await trade.goods({ payTo: sellerTwo.address });
     expect(await ask(id, { payer_wallet: sellerTwo.address })).toMatchObject({
       status: 403,
@@ -235,7 +235,8 @@ describe('no intent opens', () => {
     const { id } = await trade.goods();
     const second = await time.moveOn(world, 0);
     time.slip(25);
-    // The chain is behind, so the window starts at the chain's time: a transfer made after this answer is never before the window.
+    // The chain is behind, so the window starts at the chain's time. A transfer made after this answer is therefore never before the
+    // window.
     const behind = await ask(id);
     expect([behind.status, secondOf(shown(behind).created_at)]).toEqual([201, second]);
     const { id: other } = await trade.goods();
@@ -259,7 +260,7 @@ describe('no intent opens', () => {
   it('while the token is paused, or the payee may not receive', async () => {
     const admin = usdcAdmin(world.chain);
     const { id } = await trade.goods();
-    // Readings are cached for a minute.
+    // The market caches what it reads for a minute.
     await time.moveOn(world, 61);
     await admin.pause();
     await time.moveOn(world, 0);

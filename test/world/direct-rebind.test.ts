@@ -11,7 +11,7 @@ const { begin, name, statusOf, hashesOf } = directCases(trade);
 
 const finalize = (): Promise<void> => world.chain.mine(18);
 
-/** Claims with the wrong wallet's signature: the right wallet's transfer is refused, and another transaction keeps the claim open. */
+/** Claims with the wrong wallet's signature. The right wallet's transfer is refused, and another transaction keeps the claim open. */
 async function wronglySigned(units: bigint) {
   const given = await begin();
   const right = await trade.wallet(8n * PRICE, GAS_WEI);
@@ -63,7 +63,7 @@ describe('a claim that another wallet takes over', () => {
     for (let n = 0; n < 4; n += 1) sent.push(await transfer(world, right, given.intent.seller_wallet, 1n + BigInt(n)));
     await finalize();
     for (const hash of sent) expect(await name(given, hash)).toMatchObject(refused('transfer_not_found'));
-    // Two of the five slots stay taken, so there is room for the newest two and the one that is named now.
+    // Two of the five slots stay taken, which leaves room for the newest two and the one claimed now.
     const fitting = await transfer(world, right, given.intent.seller_wallet, PRICE);
     expect((await name(given, fitting, await signChallenge(right, given.intent))).status).toBe(202);
     expect(await hashesOf(given)).toEqual([...open, ...sent.slice(2), fitting]);

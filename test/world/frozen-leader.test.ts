@@ -9,7 +9,7 @@ import { seedListing } from '../support/seed.ts';
 
 const { buyerOne, sellerOne } = WORLD_ACCOUNTS;
 const PRICE = 2_500_000n;
-/** Shortens a follower's minute between passes to less than a second. */
+/** Shortens a follower's minute between attempts to less than a second. */
 const quick: Clock = { now: systemClock.now, sleep: (ms, signal) => systemClock.sleep(ms / 100, signal) };
 
 const thawed = Promise.withResolvers<void>();

@@ -58,7 +58,7 @@ async function startTwo(processes: Processes, limits: object): Promise<[Identity
   return [await start(), await start()];
 }
 
-/** Replaces a key through one process while both are queried with it. Returns the number of queries. */
+/** Replaces a key through one process while both processes are queried with it. Returns the number of queries. */
 async function replaceUnderWatch(
   clients: readonly [IdentityClient, IdentityClient],
   owner: Owner,
@@ -104,7 +104,7 @@ describe('with two market processes that had no request yet', () => {
       clients[index % 2 === 0 ? 0 : 1].post('recovery', { action: 'begin', recovery_code: 'x' });
     const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => begin(index)));
     const passed = answers.filter(({ status }) => status === 403);
-    // If the hour turned meanwhile, the count started again.
+    // If a new hour began meanwhile, the count started again.
     expect([4, 8]).toContain(passed.length);
     const refused = [await begin(0), await begin(1)];
     const waits = refused.map(({ body }) => Number(body['retry_after_seconds']));

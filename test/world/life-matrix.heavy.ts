@@ -15,7 +15,7 @@ import { newGoods } from '../support/trade.ts';
 const CALLERS = ['none', 'rotated', 'owner', 'other', 'buyer', 'maintainer'] as const;
 type Caller = (typeof CALLERS)[number];
 
-/** From `bought` on there is a buyer. `ended`: withdrawn, then removed. `again`: restored, then removed once more. */
+/** From `bought` on there is a buyer. `ended` was withdrawn, then removed. `again` was restored, then removed once more. */
 const STATES = [
   'live',
   'pending',
@@ -31,8 +31,8 @@ const STATES = [
 type State = (typeof STATES)[number];
 
 /**
- * One line per route and group of callers: a status, or the reason of a refusal. A single cell covers all states. `=` means that the
- * request changes no row: it only reads, or the change was made before.
+ * One line per route and group of callers: a status, or the reason for a refusal. A single cell covers all states. `=` means that the
+ * request changes no row, because it only reads or the change was made before.
  */
 const EXPECTED = `
 route     callers                      live             pending          bought           withdrawn           removed             appealed            restored         ended               upheld              again
@@ -166,10 +166,11 @@ beforeAll(async () => {
   members = { maintainer, owner, rotated, other, buyer };
 });
 afterAll(() => world?.stop());
-// This chain mines only on request, and an intent opens only if its clock is close to the market's, which a busy machine would miss.
+// This chain mines only on request, and an intent opens only if the latest block is close to the market's time, which a busy machine would
+// miss.
 beforeEach(() => world.chain.mine());
 
-/** Makes a listing in that state, with a comment by an otherwise inactive merchant. */
+/** Creates a listing in that state, with a comment by an otherwise inactive merchant. */
 async function placeListing(state: State): Promise<Placed> {
   const { database } = world.db;
   const { id } = await seedListing(database, members.owner.id, { wallet: WORLD_ACCOUNTS.sellerOne.address });
@@ -270,7 +271,7 @@ it.each(Object.keys(ROUTES))(
   },
 );
 
-/** Returns everything stored about a listing as text. Payments are included, since a 402 opens none. */
+/** Returns everything stored about a listing as text, including payments, since a 402 must open none. */
 async function standOf(id: bigint): Promise<string> {
   const row = await world.db.database.one<{ stand: unknown }>(sql`
     select json_build_array(

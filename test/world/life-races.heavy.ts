@@ -31,7 +31,7 @@ const time = { timeout: 3_600_000 };
 /** Delay of each race's first operation. Adjusted after every round, so that each side wins some rounds. */
 const leans = new Map<string, number>();
 
-/** Runs both at about the same time; `lean` records which came first. The same seed and outcomes give the same delays. */
+/** Runs both at about the same time; call `lean` to record which came first. The same seed and outcomes give the same delays. */
 async function raceBoth<A, B>(
   name: string,
   round: number,
@@ -72,7 +72,7 @@ const edit = (id: bigint, body: object) => world.ask('PATCH', `/api/listing/${id
 const withdraw = (id: bigint) => world.ask('DELETE', `/api/listing/${id}`, { key: seller.key });
 
 let payerMade = 0;
-/** Makes a wallet with enough money for a whole test. */
+/** Creates a wallet with enough money for a whole test. */
 async function richWallet() {
   payerMade += 1;
   const account = testAccount(`racer ${payerMade}`);
@@ -163,7 +163,7 @@ test('edit against a purchase: no buyer pays for what was changed under way', ti
     'edit against a purchase',
     (id) => edit(id, { description: 'Edited words' }),
     async ({ id, goods, other, bought }, end) => {
-      // The edit came between opening and submitting the payment: no money moved, and none will.
+      // The edit came between opening and submitting the payment, so no money moved, and none will.
       if (said(bought) === '409 listing_changed') {
         expect([said(other), end]).toEqual(['200', { purchases: 0n, statuses: ['verifying'] }]);
         expect(said(await world.buy(id, { key: buyer.key }))).toBe('409 listing_changed');
@@ -249,7 +249,7 @@ test('withdraw against claim: a transfer for an intent that was opened before is
   printOutcomes('withdraw against claim', counts);
 });
 
-/** Makes a merchant with a paid, unspent fee. */
+/** Creates a merchant with a paid, unspent fee. */
 async function withCredit(name: string): Promise<Member> {
   const member = await world.join(name);
   await seedFee(world.db.database, member.id);
@@ -264,7 +264,7 @@ test.each([
 ])('two copies at once, %s: one is listed, the other keeps its fee', time, async (name, artifact) => {
   const counts = new Map<string, number>();
   for (let round = 0; round < ROUNDS; round += 1) {
-    // Each round uses its own words, because goods of an earlier round would count as copies.
+    // Each round uses its own words, because goods would otherwise count as copies of an earlier round's.
     const own = (which: number) => artifact(round, which).replaceAll('word', `w${name.length}r${round}n`);
     const members = [await withCredit(`one-${name.length}-${round}`), await withCredit(`two-${name.length}-${round}`)];
     const list = (which: number) => () =>

@@ -13,7 +13,7 @@ const payments = () => world.running.payments;
 const readyz = async () => (await world.ask('GET', '/readyz')).body;
 const NOBODY_LEFT_OUT = { payments: 'open', providers: [{ left_out: null }, { left_out: null }] };
 
-/** Two seconds per block, as on Base. */
+/** Mines blocks two seconds apart, as on Base. */
 async function mine(blocks: number): Promise<void> {
   await world.chain.rpc.call('anvil_mine', [`0x${blocks.toString(16)}`, '0x2']);
   await pair.catchUp();
@@ -93,7 +93,7 @@ it('the first shows receipts and no logs: direct claims that it bears out do not
       pair.advance(20_500);
       await mine(1);
     }
-    // Both providers show the receipt, so the claim is decided whichever one leads.
+    // Both providers show the receipt, so the claim is decided whichever of them leads.
     expect((await claim(world, buyer, id, direct)).status).toBe(200);
     await payments().reconcileOnce();
     stands.push(await stand(paid));

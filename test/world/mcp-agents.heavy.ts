@@ -37,7 +37,7 @@ interface Wire {
   received(): Promise<string[]>;
 }
 
-/** `cut` may drop an answer by throwing after the market has started on it. */
+/** Records an agent's traffic. `cut` may drop an answer by throwing after the market has started on it. */
 function listenIn(cut: (sent: Sent) => Promise<void> = async () => {}): Wire {
   const sent: Sent[] = [];
   const answers: Promise<string>[] = [];
@@ -61,7 +61,7 @@ function listenIn(cut: (sent: Sent) => Promise<void> = async () => {}): Wire {
   };
 }
 
-/** Returns the distinct nonces of all proofs over money that were sent. */
+/** Returns the distinct nonces of all sent proofs that move money. */
 function noncesSent({ sent }: Pick<Wire, 'sent'>): Set<unknown> {
   return new Set(sent.filter(carriesProof).map(({ body }) => proofIn(body)?.payload?.authorization?.nonce));
 }
@@ -108,13 +108,13 @@ interface Agent {
   revision: Revision;
   key?: string;
   wire?: Wire;
-  /** Receives the messages while the agent follows a payment. */
+  /** Receives progress messages while the agent follows a payment. */
   onProgress?: (message: string) => void;
   /** Runs whenever the agent pauses. */
   sleep?: () => Promise<void>;
 }
 
-/** Makes an agent that counts how often its wallet signs over money. */
+/** Creates an agent and counts how often its wallet signs for money. */
 async function agentOf({ wallet, revision, key, wire = listenIn(), onProgress, sleep }: Agent) {
   const tools = await connectTools({
     ...{ baseUrl: world.url, revision, environment: wire },
@@ -138,7 +138,7 @@ async function agentOf({ wallet, revision, key, wire = listenIn(), onProgress, s
   return { tools, client, wallet: signer, wire, [Symbol.asyncDispose]: () => tools[Symbol.asyncDispose]() };
 }
 
-/** Finalizes when the agent is first told that its payment is not final, so only that message can have ended its wait. */
+/** Finalizes when the agent is first told that its payment is not final, so nothing else can end its wait. */
 function finalizeWhenTold() {
   const told: string[] = [];
   const moves: Promise<void>[] = [];
@@ -168,7 +168,7 @@ function holdKeptKey({ sent }: Wire, key: string | null): void {
   }
 }
 
-/** The buyer has a key in the older protocol revision and only a wallet in the newer one. */
+/** Returns the buyer's parts: with a key in the older protocol revision, with only a wallet in the newer one. */
 function partsOf(revision: Revision) {
   const isMember = revision === '2025-11-25';
   const name = isMember ? 'lamp' : 'mirror';
@@ -269,7 +269,7 @@ it.concurrent.each(REVISIONS)(
 const root = resolve(import.meta.dirname, '../..');
 const page = readFileSync(join(root, 'docs/mcp.md'), 'utf8');
 
-/** Writes the page's script to a temporary folder; `run` returns its output. */
+/** Writes the page's script to a temporary folder. `run` runs the script and returns its output. */
 async function withScript(id: bigint, env: Record<string, string>, use: (run: () => Promise<string>) => Promise<void>) {
   const folder = mkdtempSync(join(tmpdir(), 'openaisle-script-'));
   try {
@@ -318,7 +318,7 @@ it.concurrent('the script of docs/mcp.md gets what is free, and what its merchan
   ]);
   await seedPaidPurchase(world.db.database, bought.id, { merchantId: taker.id });
   await world.running.eventsSettled();
-  // The script could not sign with this key.
+  // This is not a valid key, so the script could not sign with it.
   const env = { WALLET_KEY: 'none' };
   await withScript(gift.id, env, async (run) => expect([await run(), await run()]).toEqual(['a gift', 'a gift']));
   await withScript(largeGift.id, env, async (run) => expect(await run()).toBe(artifact));

@@ -23,7 +23,7 @@ const db = testDatabase();
 const shape = CLIENT_SHAPES.claudeWeb;
 const clientId = shape.document.client_id;
 const published = publishDocuments();
-/** Responses of one host, by path. */
+/** Odd responses of one host, by path. */
 const ODD: Readonly<Record<string, () => Response>> = {
   '/other.json': () => Response.json({ ...shape.document, client_id: clientId }),
   '/case.json': () => Response.json({ ...shape.document, client_id: 'https://ODD.example/case.json' }),
@@ -69,7 +69,7 @@ const leadsToPage = async (of: ClientShape, id: string, redirectUri: string): Pr
   const response = await ask(beginAuthorization(server, { clientId: id, shape: { ...of, redirectUri } }));
   const location = response.headers.get('location') ?? '';
   if (location.startsWith(`${stage.url}/oauth/interaction/`)) return true;
-  // It redirects nowhere else either.
+  // The server redirects nowhere else either.
   expect([response.status, location]).toEqual([400, '']);
   return false;
 };
@@ -305,7 +305,7 @@ test('a client that begins again and again without a consent has to wait', async
 
 describe('a client that makes us ask for documents', () => {
   test('asks ten times as often at a host of the configuration, and not for ever', async () => {
-    // Uses its own hour, since the other tests also count against the limit.
+    // Uses an hour of its own, since the other tests count against the same limit.
     const clock = settableClock(Date.parse('2090-01-01T00:00:00Z'));
     const narrow = await startOauthStage(db, { limits: { oauth_clients_per_ip_hour: 2 }, changes: { clock } });
     try {

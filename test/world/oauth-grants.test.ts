@@ -124,7 +124,7 @@ describe('a connection', () => {
     expect((await seen(await connect(CLIENT_SHAPES.opencode))).proven).toBe(false);
     const hosts = await db.database.rows(sql`select host from hosted_proven_hosts`);
     expect(hosts).toEqual([{ host: 'claude.ai' }]);
-    // Without its host in the configuration, only the grant that was proven itself counts as proven.
+    // If the configuration does not name its host, a grant counts as proven only if it was proven itself.
     const without = await startOauthStage(db, { baseUrl: stage.url, changes: { clock }, hostedHosts: [] });
     try {
       const ask = ({ tokens }: Connected) => without.connector.authenticate(tokens.access_token);

@@ -56,7 +56,7 @@ test('an authorization goes on at whichever process its steps come to', async ()
       merchant: { id: owner.id },
     });
   }
-  // Another site does not accept it, although the rows are there.
+  // Another site does not accept the token, although it shares the database.
   expect(await secure.connector.authenticate(String(body['access_token']))).toBeNull();
 });
 

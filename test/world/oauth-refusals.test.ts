@@ -47,7 +47,7 @@ beforeAll(async () => {
 beforeEach(() => clock.set(Date.now()));
 afterAll(async () => {
   await stage.stop();
-  // The library's messages must go through our log or be dropped.
+  // The library's messages must either go to our log or be dropped.
   for (const method of printed) expect(method).not.toHaveBeenCalled();
 });
 

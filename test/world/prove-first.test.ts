@@ -30,7 +30,7 @@ const atIntent = (id: bigint, shown: Shown, { key } = buyer): Promise<Answer> =>
 const atClaim = (id: bigint, shown: Shown, { key } = buyer): Promise<Answer> =>
   world.ask('POST', `/api/claim/${id}`, { key, body: bodyOf(shown) });
 
-/** Checks the signature at both endpoints and expects that no row was written. */
+/** Checks the signature at both endpoints and verifies that no row was written. */
 async function checked(id: bigint, shown: Shown): Promise<unknown> {
   const before = await countRows(world.db.database);
   const intent = await atIntent(id, shown);

@@ -5,11 +5,11 @@ import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { signProof } from '../support/market-world.ts';
 import { testTrade } from '../support/trade.ts';
 
-// Repeats the purchase in the README and compares the real answers with the ones shown.
+// Repeats the purchase in the README and compares the real answers with those in the text.
 
 const { world, goods } = testTrade();
 
-/** Fields that differ from run to run. */
+/** Fields that differ between runs. */
 const VARYING = new Set(['block_number', 'finalized_head', 'retry_after_seconds']);
 const REST = '…';
 

@@ -12,10 +12,10 @@ import {
   type PaymentUnderTest,
 } from './reorg-payments.ts';
 
-/** Distance from the latest to the finalized block: a reorg of this depth replaces exactly the blocks that are not final. */
+/** Distance from the latest to the finalized block. A reorg of this depth replaces exactly the blocks that are not final. */
 export const FINALITY_BLOCKS = 40;
 const IN_FLIGHT = 9;
-/** Longer than any authorization or intent is valid. */
+/** Exceeds the validity of any authorization or intent. */
 const LONG_SECONDS = 700;
 
 export interface Scene {
@@ -37,7 +37,7 @@ export class ReorgRun {
     this.#scene = scene;
   }
 
-  /** Plays one reorganization and the steps before it. */
+  /** Runs the steps before one reorganization, then the reorganization. */
   async round(): Promise<void> {
     const { dice } = this.#scene;
     await this.moment();
@@ -58,7 +58,7 @@ export class ReorgRun {
     for (const flight of this.#flights.filter(({ isSubmitted, isX402 }) => !isSubmitted && !isX402))
       await this.#handOn(flight);
     await this.mine(FINALITY_BLOCKS + 1);
-    // Transfers not in the chain now never will be, so let their time run out.
+    // Let the time of transfers run out that are not in the chain now, since they never will be.
     for (const isX402 of [true, false]) await this.#runOut(isX402);
     const { chain } = this.#scene.hangar.chain;
     await chain.rpc.call('evm_setNextBlockTimestamp', [this.#sight.latest.time + LONG_SECONDS]);
@@ -72,7 +72,7 @@ export class ReorgRun {
     await this.compareBooks();
   }
 
-  /** Opens a payment and mines to the block whose finality ends it as unpaid, and checks that it does not end earlier. */
+  /** Opens a payment and mines to the block whose finality ends it as unpaid. Checks that it does not end earlier. */
   async #runOut(isX402: boolean): Promise<void> {
     const { dice, hangar } = this.#scene;
     const { chain } = hangar.chain;
@@ -114,7 +114,7 @@ export class ReorgRun {
     expect(flight.place, `${flight.name} was sent`).not.toBeNull();
   }
 
-  /** Sends, submits or claims a random part of the payments. */
+  /** Sends, submits or claims a random share of the payments. */
   async #goOn(part: number): Promise<void> {
     const { dice } = this.#scene;
     for (const flight of [...this.#flights]) {
@@ -128,7 +128,7 @@ export class ReorgRun {
     await this.#judge(flight, answer);
   }
 
-  /** Lets buyers ask or a background pass run, or neither. */
+  /** Lets buyers ask, the background job run, or neither. */
   async #observe(): Promise<void> {
     const { dice, hangar } = this.#scene;
     if (dice.chance(0.3)) {
@@ -148,17 +148,17 @@ export class ReorgRun {
     const ask = isAnew ? (flight.askWithNewProof ?? flight.ask) : flight.ask;
     const settled = hangar.facilitator.calls.settle;
     await this.#judge(flight, await ask());
-    // A client that signs again gets the answer of the payment in flight.
+    // A client that signs again gets the answer about the payment in flight.
     expect(hangar.facilitator.calls.settle).toBe(settled);
   }
 
-  /** Compares an answer with the state of the chain. */
+  /** Checks that an answer matches the state of the chain. */
   async #judge(flight: PaymentUnderTest, answer: Answer): Promise<void> {
     const due = endingOf(flight, this.#sight);
     const said = wordOf(flight, answer);
     const wanted = due ?? (flight.place === null ? 'unseen' : 'seen');
     this.#scene.count(`answers: ${said}`);
-    // For a fee or a claim the answer may be 202 before its transfer was seen, since the market goes on by itself.
+    // For a fee or a claim the answer may be 202 before its transfer was seen, because the market continues in the background.
     const isAsWanted =
       said === wanted || (said === 'seen' && wanted === 'unseen' && flight.kind !== 'purchase by x402');
     const what = `${flight.name} is ${wanted} at ${JSON.stringify({ ...this.#sight, places: flight.place })}`;
@@ -176,7 +176,7 @@ export class ReorgRun {
     if (ending !== 'unpaid') await checkPublic(this.#scene.hangar, flight);
   }
 
-  /** Reads the chain. A payment whose outcome is due must get it in its next answer. */
+  /** Reads the chain. A payment with a due outcome must report it in its next answer. */
   async moment(): Promise<void> {
     const { hangar, setTime } = this.#scene;
     this.#sight = await hangar.chain.look(this.#flights);
@@ -190,7 +190,7 @@ export class ReorgRun {
     await Promise.all(due.map((flight) => this.#ask(flight)));
   }
 
-  /** Mines, stopping one block before each outcome and at it. */
+  /** Mines, stopping at each outcome and one block before it. */
   async mine(blocks: number): Promise<void> {
     const { dice } = this.#scene;
     await this.moment();
@@ -201,7 +201,7 @@ export class ReorgRun {
       if (next > left) return await this.#mineBlind(left);
       const nearest = this.#flights.filter((_, at) => steps[at] === next);
       if (next > 1) await this.#mineBlind(next - 1);
-      // In half of the cases ask one block early, which lets the market see the transfer.
+      // In half of the cases, ask one block early, so that the market sees the transfer.
       if (dice.chance(0.5)) await Promise.all(nearest.map((flight) => this.#ask(flight)));
       const open = this.#flights.length;
       await this.#mineBlind(1);
@@ -223,7 +223,7 @@ export class ReorgRun {
     return Math.max(0, dice.pick(placed).block - this.#sight.finalized.number - 1 - dice.number(2));
   }
 
-  /** Draws a depth, usually enough to reach one of the payments. */
+  /** Chooses a random depth, usually enough to reach one of the payments. */
   #depth(): number {
     const { dice } = this.#scene;
     const { latest } = this.#sight;
@@ -268,7 +268,7 @@ function placeOf({ hashes }: PaymentUnderTest, { places }: Sight): Place | null 
   return hashes.map((hash) => places.get(hash)).find((place) => place !== undefined) ?? null;
 }
 
-/** Null: not known yet. */
+/** Returns the final outcome. Null while it is unknown. */
 function endingOf(flight: PaymentUnderTest, { latest, finalized }: Sight): Ending | null {
   const { place, begin, end, isX402, isSubmitted } = flight;
   if (place !== null) {
@@ -279,7 +279,7 @@ function endingOf(flight: PaymentUnderTest, { latest, finalized }: Sight): Endin
   return finalized.time >= end ? 'unpaid' : null;
 }
 
-/** Blocks until the outcome, if nothing changes. */
+/** Returns the number of blocks until the outcome, if nothing changes. */
 function stepsToEnd(flight: PaymentUnderTest, { latest, finalized }: Sight): number {
   const { place, end, isSubmitted, isOpened } = flight;
   if (!isOpened) return Infinity;
@@ -287,7 +287,7 @@ function stepsToEnd(flight: PaymentUnderTest, { latest, finalized }: Sight): num
   return isSubmitted ? end - finalized.time : end + 1 - latest.time;
 }
 
-/** Progress of the payment when the reorg happens. */
+/** Returns how far the payment has come when the reorg happens. */
 function stepOf(
   { kind, isX402, isSubmitted, isOpened, place, isSeen }: PaymentUnderTest,
   { finalized }: Sight,

@@ -9,7 +9,7 @@ import { testTrade } from '../support/trade.ts';
 // The facilitator is silent until the market has started.
 let isMute = true;
 
-/** A proxy in front of the real facilitator whose /supported can be silenced. */
+/** A proxy in front of the real facilitator that can withhold /supported. */
 const front = createServer(async (request, response) => {
   if (isMute && request.url === '/supported') return void response.writeHead(503).end('{}');
   const chunks: Buffer[] = [];

@@ -20,7 +20,7 @@ async function walletIn(world: World, name: string): Promise<{ wallet: TestAccou
   return { wallet, env: { OPENAISLE_WALLET_KEY: wallet.key } };
 }
 
-/** The store `ink` on one market and its empty account on a second market. Readable only while tests run. */
+/** Creates the store `ink` on one market and its empty account on a second market. Readable only while tests run. */
 export function storeStage() {
   const cli = cliRuns();
   let old: World;
@@ -49,7 +49,7 @@ export function storeStage() {
     await fresh?.stop();
   });
 
-  /** Runs a command as the store. Waiting mines blocks. */
+  /** Runs a command as the store. Its waits mine blocks. */
   const at = (world: World, args: readonly string[], more: CliOptions = {}): Promise<CliRun> =>
     cli.run([...args, '--handle', 'ink'], {
       market: world.url,

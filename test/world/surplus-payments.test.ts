@@ -39,7 +39,7 @@ async function giveBack(given: DirectCase, units: bigint): Promise<Hex> {
   return txHash;
 }
 
-/** Pays and is delivered, then pays a second time. */
+/** Pays and gets the goods, then pays a second time. */
 async function paidTwice(): Promise<{ given: DirectCase; first: Hex; second: Hex }> {
   const given = await begin();
   const first = await pay(given);
@@ -98,11 +98,11 @@ describe('transactions that are named for an intent that is paid', () => {
     for (let index = 0; index < 10; index += 1) {
       // An invalid key signature may be a contract's, which can be checked only once the transfer is final.
       expect((await name(given, someHash(), `0x${'11'.repeat(65)}`)).status).toBe(202);
-      // Anyone can sign with some key. For a wallet that did not pay, no row is stored and the goods stay the buyer's.
+      // Anyone can sign with some key. If that wallet did not pay, no row is stored and the goods stay the buyer's.
       expect((await name(given, someHash(), forged)).status).toBe(200);
     }
     expect(await named(given)).toBe(1n);
-    // A decided transaction is answered regardless of the signature, even while no wallet can be asked.
+    // A decided transaction gets its answer whatever the signature, even while no wallet can be asked.
     expect((await name(given, first, `0x${'11'.repeat(65)}`)).status).toBe(200);
   });
 
@@ -163,7 +163,7 @@ describe('a second transfer for an intent that is paid', () => {
     await world.chain.mine(8);
     const second = await pay(given);
     for (const hash of [second, first]) expect((await name(given, hash)).status).toBe(202);
-    // Only the first is final.
+    // Only the first transfer is final.
     await world.chain.mine(8);
     await pass();
     expect(await statusOf(given)).toMatchObject({ payment_status: 'completed', tx_hash: first });
@@ -223,7 +223,7 @@ describe('a second transfer for an intent that is paid', () => {
       given.payer,
       [PRICE, PRICE].map((units) => ({ to, units })),
     );
-    // Claim it for the listing that is already paid, then for the one it pays.
+    // Claim the transaction for the listing that is already paid, then for the other one, which it pays.
     expect((await name(given, both)).status).toBe(200);
     expect((await name(other, both)).status).toBe(202);
     expect(await hashesOf(given)).toEqual([first, both]);

@@ -22,7 +22,7 @@ const PENDING = [202, 'payment_pending'];
 const HOUR_SECONDS = 3_600;
 const marked = (answer: Answer): unknown[] => [...statusAndReason(answer), answer.body['do_not_pay_again']];
 
-/** Mines one block per second and moves the clock along, because blocks newer than the clock are not trusted. */
+/** Mines one block per second and moves the clock along, because the market distrusts blocks newer than its clock. */
 async function finalize(): Promise<void> {
   await stage.finalize();
   await time.moveOn(stage.world, 1);
@@ -33,7 +33,7 @@ beforeEach(async () => {
   await time.moveOn(stage.world, 1);
 });
 
-/** Starts an x402 fee that its payer cancels, so it never reaches the chain. It ends with the next `finalize`. */
+/** Starts an x402 fee whose authorization the payer cancels, so it never reaches the chain. The fee ends with the next `finalize`. */
 async function unpayable(thing: Meant): Promise<void> {
   const payer = await wallet();
   const admin = usdcAdmin(stage.world.chain);
@@ -131,7 +131,7 @@ it('a fee that goes to review gives draft and wallet free; taken as paid it is a
 });
 
 describe('a fee whose thing cannot be listed any more', () => {
-  /** The city attributes one offer to two merchants, and one of them is late. */
+  /** Creates a fee that comes too late, because the city attributes one offer to two merchants. */
   async function lateFee(): Promise<{ thing: Meant; claim: Awaited<ReturnType<typeof payFee>> }> {
     const first = await meant();
     const claims = [await payFee(first.seller)];

@@ -13,10 +13,10 @@ import { type Meant, thingFeeStage } from './thing-fee-stage.ts';
 
 const ROUNDS = 50;
 const HOUR = 3_600;
-/** A transaction that does not exist keeps a fee undecided until its window ends. */
+/** Hash of a transaction that does not exist, which keeps a fee undecided until its window ends. */
 const NOWHERE = `0x${'9'.repeat(64)}`;
 
-// Gives no usable answer, so an x402 fee stays undecided until its authorization expires.
+// The facilitator gives no usable answer, so an x402 fee stays undecided until its authorization expires.
 const facilitator = await startScriptedFacilitator();
 facilitator.script({ verify: 'garbage', settle: 'garbage' });
 afterAll(() => facilitator.close());
@@ -33,7 +33,7 @@ beforeAll(async () => {
 
 const database = () => stage.world.db.database;
 
-/** Moves only the market's clock; `chainFollows` moves the chain. */
+/** Moves only the market's clock; `chainFollows` then moves the chain. */
 function jump(seconds: number): void {
   aheadMs += seconds * 1_000;
 }
@@ -42,7 +42,7 @@ async function chainFollows(seconds: number): Promise<void> {
   await stage.world.chain.mine(1);
 }
 
-/** Prepares a request that opens a fee, in either way. */
+/** Prepares a request that opens a fee by x402 or by transfer. */
 async function feeOf(thing: Meant, round: number): Promise<Act> {
   if (round % 2 === 0) {
     const { v2: proof } = await sign(payer);
@@ -56,8 +56,8 @@ async function feeOf(thing: Meant, round: number): Promise<Act> {
 type Act = () => Promise<Answer>;
 
 /**
- * Runs both at once. In half of the rounds a lock on the draft makes both wait, so that each comes first in some rounds; in the others they
- * run free. `meanwhile` runs once both are in flight and have checked the draft.
+ * Runs both at once. In half of the rounds a lock on the draft makes both wait, so that each comes first in some rounds; in the others
+ * neither waits. `meanwhile` runs once both are in flight and have checked the draft.
  */
 async function raceActs(thing: Meant, round: number, acts: [Act, Act], meanwhile = (): void => {}): Promise<Answer[]> {
   const [first, second] = round % 4 < 2 ? acts : [acts[1], acts[0]];
@@ -96,7 +96,7 @@ async function runFree(thing: Meant, first: Act, second: Act, meanwhile: () => v
   return await all;
 }
 
-/** Returns drafts and wallets that are held by no open fee, and open fees that hold nothing. */
+/** Returns drafts and wallets that are held but belong to no open fee, and open fees that hold nothing. */
 async function findFaults(): Promise<unknown[]> {
   return await database().rows(sql`
     select 'a fee that is over holds the draft' as fault, d.id::text as what from world_drafts d
@@ -160,7 +160,7 @@ describe(`${ROUNDS} times at once`, () => {
       const thing = await meant();
       const open = await feeOf(thing, round);
       const another = () => draft(thing.seller, { seller_wallet: thing.wallet });
-      // In some rounds the hour ends only after both are done, so the fee was in time.
+      // In some rounds the hour ends only after both requests, so the fee was in time.
       const isInTime = round % 16 >= 12;
       const [drafted, opened] = await raceActs(thing, round, [another, open], () => jump(isInTime ? 0 : HOUR));
       if (isInTime) jump(HOUR);
@@ -169,7 +169,7 @@ describe(`${ROUNDS} times at once`, () => {
         expect([round, told(drafted), await stateOf(thing)]).toEqual([round, [409, 'draft_pending'], 'fee_pending']);
       } else {
         seen.over += 1;
-        // An authorization does not last an hour either.
+        // An authorization is not valid for an hour either.
         expect([round, told(opened)[1]]).toEqual([round, expect.stringMatching(/^(draft_closed|payment_invalid)$/)]);
         expect(await stateOf(thing)).toBe('expired');
         expect([201, 409]).toContain(drafted?.status);

@@ -17,14 +17,14 @@ import { offerRecord, type ScriptedCity, startScriptedCity } from '../support/sc
 import { FEE_TERMS } from '../support/trade.ts';
 import { type FeeStage, feeStage } from './fee-stage.ts';
 
-/** A thing to be listed: the draft, and the city's offer for it. */
+/** A thing to be listed: its draft, and the city's offer for it. */
 export interface Meant {
   seller: Member;
   resident: string;
   draftId: number;
   offerId: bigint;
   wallet: Hex;
-  /** Request body that lists it. */
+  /** Body of the request that lists the thing. */
   body: { draft_id: number; city_offer_id: number };
 }
 
@@ -39,17 +39,17 @@ export interface ThingFeeStage {
   meant(given?: { seller?: Member; wallet?: Hex; offerId?: bigint; offer?: Partial<OfferOut> }): Promise<Meant>;
   show(meant: Meant, changes?: Partial<OfferOut>): void;
   list(meant: Meant, asked?: { proof?: SignedProof['v1'] | undefined; claim?: Claiming }): Promise<Answer>;
-  /** Signs an authorization of the fee by the market's clock. `path` defaults to the one for things. */
+  /** Signs an authorization of the fee by the market's clock. Default `path`: the one for things. */
   sign(payer: TestAccount, path?: '/api/listing'): Promise<SignedProof>;
   cancel(meant: Meant): Promise<Answer>;
   stateOf(meant: Meant): Promise<unknown>;
-  /** Kind of sale the wallet is held for; null: none. */
+  /** Returns the kind of sale for which the wallet is held. Null if it is free. */
   kindOf(wallet: Hex): Promise<string | null>;
 }
 
 let made = 0;
 
-/** A market on a real chain with a scripted city. */
+/** Starts a market on a real chain with a scripted city. */
 export async function thingFeeStage(options: WorldOptions = {}): Promise<ThingFeeStage> {
   const city = await startScriptedCity();
   afterAll(() => city.close());

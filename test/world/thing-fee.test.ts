@@ -75,7 +75,7 @@ describe('a thing is listed for the fee of any listing', () => {
     await finalize();
     await stage.world.running.payments.reconcileOnce();
     expect(await stateOf(thing)).toBe('listed');
-    // A paid fee is answered regardless of the city's current state.
+    // A paid fee gets its answer whatever the city says now.
     city.answer(offerPath(thing.offerId), null);
     const answers = await times(6, () => list(thing, { claim }));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 200, 200, 200, 201]);
@@ -92,7 +92,7 @@ describe('a thing is listed for the fee of any listing', () => {
     const answers = await times(20, (n) => list(thing, { proof: proofs[n % 4]?.v1 }));
     const said = answers.map((answer) => statusAndReason(answer)[1]);
     expect(said).toContain('payment_pending');
-    // Requests before the transfer was in a block say so. In a problem, `status` is the HTTP status.
+    // Requests before the transfer was in a block say that it is pending. In a problem, `status` is the HTTP status.
     for (const one of said) expect(['payment_pending', 'verification_pending', 'settlement_pending']).toContain(one);
     for (const { body } of answers) expect(body['do_not_pay_again']).toBe(true);
     await finalize();
@@ -127,7 +127,7 @@ describe('a thing is listed for the fee of any listing', () => {
 });
 
 describe('no payment is asked for', () => {
-  /** Also sends an authorization: it must not be used. */
+  /** Expects a refusal even with an authorization, which must not be used. */
   async function expectRefused(thing: Meant, expected: [number, string]): Promise<Answer> {
     const before = await countRows(stage.world.db.database);
     const refused = await list(thing);

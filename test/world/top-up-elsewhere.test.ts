@@ -34,7 +34,10 @@ const claimedOf = async (given: DirectCase): Promise<Hex[]> =>
     further.filter(({ claimed }) => claimed).map((one) => one.tx_hash),
   );
 
-/** One wallet and two goods of one seller: the first has too little and is in review; the price, equal for both, was sent as well. */
+/**
+ * One wallet buys two goods of one seller at the same price. It paid too little for the first, which is in review, and then sent the full
+ * price.
+ */
 async function twoGoods() {
   const one = await begin();
   const two = await begin({ payer: one.payer });
@@ -74,7 +77,7 @@ describe('a transfer that the seller of one thing sees as claimed', () => {
     expect(await reviewsOf(one)).toMatchObject([{ tx_hash: more }]);
     expect(await name(one, little)).toMatchObject({ status: 200, body: { artifact: one.artifact } });
     expect(await countOf(two.id)).toEqual({ payments: 0n, purchases: 0n });
-    // It did not pay for the second goods, which can be bought with another transfer.
+    // That transfer did not pay for the second goods, so another transfer can buy them.
     const own = await pay(two);
     await finalize();
     expect(await name(two, own)).toMatchObject({ status: 200, body: { artifact: two.artifact } });

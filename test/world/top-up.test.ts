@@ -58,7 +58,7 @@ const waitingOf = async ({ intent }: DirectCase): Promise<bigint> =>
         and refused_reason = 'payment_undecided'`)
   ).count;
 
-/** Checks the answer to a further transaction: it names that hash and the payment that the seller must decide first. */
+/** Checks the answer to a further transaction: it names its hash and the payment that the seller must decide first. */
 function expectKept(answer: Answer, txHash: Hex, review: { id: number; tx_hash: Hex }): void {
   expect(answer).toMatchObject({
     status: 422,
@@ -80,7 +80,7 @@ async function tooLittle(units = MOST) {
   return { given, review: { id: idOf(answer), tx_hash: txHash } };
 }
 
-/** Pays less, then sends more; the second transfer is final and claimed. */
+/** Pays too little, then sends more. The second transfer is final and claimed. */
 async function toppedUp(units = REST) {
   const { given, review } = await tooLittle();
   const more = await pay(given, units);
@@ -109,7 +109,7 @@ describe('a second transfer that is claimed while the seller decides on the firs
         further_transfers: [{ tx_hash: more, amount_usdc: 0.2, claimed: true }],
       },
     ]);
-    // The intent's payment and its claim are unchanged.
+    // The intent's payment and its claim have not changed.
     expect(await statusOf(given)).toMatchObject({ payment_status: 'needs_review', tx_hash: review.tx_hash });
     expect(await name(given, review.tx_hash)).toMatchObject({ status: 422, body: { payment: { id: review.id } } });
     await pass();
@@ -194,7 +194,7 @@ describe('a second transfer that is claimed while the seller decides on the firs
       expect([200, 422]).toContain(answer.status);
       await pass();
       const after = await name(given, more);
-      // If the seller delivered, it is surplus. If the seller declined, it pays.
+      // The further transfer is surplus if the seller delivered, and pays if the seller declined.
       expect([after.status, after.body['reason']]).toEqual(
         outcome === 'deliver' ? [422, 'already_bought'] : [200, undefined],
       );
@@ -213,7 +213,7 @@ describe('what is kept while the seller decides', () => {
     expect(await name(given, more, `0x${'11'.repeat(65)}`)).toMatchObject({ body: { reason: 'signature_invalid' } });
     expect(await waitingOf(given)).toBe(0n);
     expect(await statusBy(world, { tx_hash: more })).toMatchObject({ status: 404 });
-    // The intent's payment is answered regardless of the signature.
+    // The intent's payment gets its answer whatever the signature.
     expect(await name(given, review.tx_hash, byOther)).toMatchObject({
       status: 422,
       body: { payment: { id: review.id } },
@@ -264,7 +264,7 @@ describe('what is kept while the seller decides', () => {
       stage: 'mined',
       payment_status: 'payment_pending',
     });
-    // Replace the block that held it.
+    // Replace the block that held the further transfer.
     await world.chain.rpc.call('evm_revert', [before]);
     await world.chain.mine(2);
     await name(given, more);
@@ -304,7 +304,7 @@ describe('what the chain shows of the window', () => {
     expect(await statusBy(world, { tx_hash: unclaimed })).toMatchObject({ status: 404 });
     expect(await name(other, forOther)).toMatchObject({ status: 200, body: { artifact: other.artifact } });
     expect(await furtherOf(given)).toEqual([[unclaimed, 0.2, false]]);
-    // Claim it as well: it is listed once.
+    // Claiming it as well must not list it twice.
     await name(given, unclaimed);
     expect(await furtherOf(given)).toEqual([[unclaimed, 0.2, true]]);
   });
@@ -322,7 +322,7 @@ describe('what the chain shows of the window', () => {
     expect((await furtherOf(given)).toSorted()).toEqual(
       [[inTime, 0.000003, false] as const, [late, 0.000004, true] as const].toSorted(),
     );
-    // The whole window was read, so its transactions are not queried again.
+    // The whole window was read, so its logs are not queried again.
     const asked = proxy.calls('eth_getLogs');
     await look();
     expect(proxy.calls('eth_getLogs')).toBe(asked);

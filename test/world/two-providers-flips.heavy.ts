@@ -21,7 +21,7 @@ async function latestBlock(): Promise<bigint> {
   return BigInt(String(await world.chain.rpc.call('eth_blockNumber', [])));
 }
 
-/** Returns the finalized head in use and the provider that leads. */
+/** Returns the finalized head in use and the leading provider. Null if there is none. */
 async function headNow(): Promise<{ final: bigint; leader: string } | null> {
   try {
     const { finalized, rpc } = await payments().readHead();
@@ -36,7 +36,7 @@ async function countDeliveries(): Promise<number> {
   return (await world.db.database.rows(sql`select id from purchases`)).length;
 }
 
-/** Sets the latest block that each provider shows and returns them; -1: silent. */
+/** Sets the latest block that each provider shows and returns these blocks. -1 makes a provider silent. */
 function showDifferently(dice: Dice, head: bigint): bigint[] {
   // Either provider may be the one that is far behind.
   const slower = dice.pick([primary, spare]);

@@ -23,7 +23,7 @@ import { tradeOnPair } from '../support/rpc-pair.ts';
 import { startScriptedFacilitator } from '../support/scripted-facilitator.ts';
 import { GAS_WEI, PRICE } from '../support/trade.ts';
 
-// One common past, copied to two files, from which the two chains diverge.
+// Save one common past to two files, from which the two chains diverge.
 const folder = await mkdtemp(join(tmpdir(), 'openaisle-two-chains-'));
 const [here, there] = [join(folder, 'here.json'), join(folder, 'there.json')];
 afterAll(() => rm(folder, { recursive: true, force: true }));
@@ -39,7 +39,7 @@ let other: LocalChain;
 beforeAll(async () => {
   facilitator.script({ verify: 'forward', settle: 'forward', to: world.facilitator.url });
   other = await startChain({ finalityBlocks: 4, stateFile: there });
-  // Mine with another coinbase, so the blocks differ, and go beyond the first chain's height.
+  // Another coinbase makes the blocks differ. Go beyond the first chain's height.
   await other.rpc.call('anvil_setCoinbase', [`0x${'0e'.repeat(20)}`]);
   await other.mine(200);
 });
@@ -277,7 +277,7 @@ describe('the watermark', () => {
   });
 });
 
-/** A separate process, from the database's point of view. */
+/** Starts a second market, which the database sees as a separate process. */
 async function startSecond(): Promise<{
   running: RunningMarket;
   url: string;

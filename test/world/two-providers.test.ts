@@ -104,7 +104,7 @@ describe('a second provider that does not bear the payment out holds it up, and 
     ],
   ];
 
-  // One payment for all these tests; it stays undecided until the last one.
+  // All these tests share one payment, which stays undecided until the last of them.
   let waiting: PaidGoods | null = null;
   it.each(faults)('%s', async (_, why, break_) => {
     const paid = waiting ?? (await pay());
@@ -274,7 +274,7 @@ async function headNumber(): Promise<bigint> {
   return BigInt(String(await world.chain.rpc.call('eth_blockNumber', [])));
 }
 
-// From here on the market's clock is ahead of the chain's.
+// From here on, the market's clock is ahead of the chain's.
 
 describe('a provider that has not been of use for a minute is left out of the vote', () => {
   it('when it is silent: the payment waits that long, and no longer', async () => {
@@ -282,7 +282,7 @@ describe('a provider that has not been of use for a minute is left out of the vo
     await world.finalize();
     spare.silence(true);
     await pass();
-    // Real time counts too; the rest of the minute is slack for a slow machine.
+    // Real time counts too, so half of the minute is slack for a slow machine.
     await pair.idle(30);
     expect(await stand(paid)).toBe('payment_pending');
     await pair.idle(31);
@@ -323,11 +323,11 @@ describe('a provider that has not been of use for a minute is left out of the vo
     expect(await stand(paid)).toBe('payment_pending');
     await pair.idle(61);
     expect(await stand(paid)).toBe('completed');
-    // It is still asked, and counts as soon as it answers.
+    // The provider is still asked, and counts again as soon as it answers.
     await heal();
     const next = await pay();
     await world.finalize();
-    // If the scheduled pass is running, this one does nothing, so repeat it.
+    // This call does nothing while the scheduled job is running, so repeat it.
     await expect
       .poll(async () => {
         await pass();
@@ -360,7 +360,7 @@ it('an authorization that only the primary calls unused is not called expired', 
   await pass();
   expect(await stand(paid)).toBe('payment_pending');
   await heal();
-  // If the scheduled pass is running, this one does nothing, so repeat it.
+  // This call does nothing while the scheduled job is running, so repeat it.
   await expect
     .poll(async () => {
       await pass();
@@ -373,7 +373,7 @@ it('an authorization that both call unused has expired', async () => {
   await pair.catchUp();
   const { id, terms } = await pair.goods();
   const payer = await pair.wallet();
-  // Log searches for its payer find no entry, as if it had never been submitted.
+  // Log searches for its payer find nothing, as if the authorization had never been submitted.
   const hide: Twist = (result, { method, params }) => {
     const topics = JSON.stringify((params[0] as RpcAnswer | undefined)?.['topics'] ?? '');
     if (isLogs(method) && topics.includes(addressTopic(payer.address))) return [];

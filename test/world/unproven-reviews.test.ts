@@ -57,7 +57,7 @@ it('a claim that no wallet signed waits a day, then the payee decides, and nobod
   });
   expect((await own()).body['payment']).toEqual(first.body['payment']);
   expect(await statusBy(world, { intent_id: intent.id })).toMatchObject({ payment_status: 'needs_review' });
-  // The transaction itself is assigned to nobody yet.
+  // The transaction itself belongs to nobody yet.
   expect(await statusBy(world, { tx_hash: txHash })).toMatchObject({ reason: 'payment_not_found' });
   const path = `/api/purchase-intent/${subject.id}`;
   await world.chain.mine();
@@ -69,7 +69,7 @@ it('a claim that no wallet signed waits a day, then the payee decides, and nobod
     reason: 'needs_review',
     do_not_pay_again: true,
   });
-  // It does not block the wallet: another merchant may open an intent for it.
+  // The review does not block the wallet, so another merchant may open an intent for it.
   const other = await join();
   await openIntent(world, other, subject.id, { payer_wallet: intent.payer_wallet });
 });

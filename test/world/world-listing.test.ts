@@ -23,7 +23,7 @@ let deadly: CrashPoint | null = null;
 const { stage, city, seller, meant, list, sign, cancel, stateOf, kindOf } = await thingFeeStage({
   facilitatorUrl: facilitator.url,
   clock: { now: () => systemClock.now() + aheadMs, sleep: systemClock.sleep },
-  // Throws an unexpected error, which ends a request or pass as a crash would.
+  // An unexpected error ends a request or background job as a crash would.
   crashPoint: (point) => {
     if (point !== deadly) return;
     deadly = null;
@@ -51,7 +51,7 @@ async function moveTime(seconds: number): Promise<void> {
   await stage.world.chain.mine(1);
 }
 
-/** Claims a transfer that cannot pay. `again` makes a valid one for the same intent. */
+/** Claims a transfer that cannot pay. `again` makes a valid transfer for the same intent. */
 async function claimOf(thing: Meant, txHash?: string): Promise<Claiming & { again(): Promise<string> }> {
   const payer = await wallet();
   const intent = await openFeeIntent(stage.world, thing.seller);
@@ -61,12 +61,12 @@ async function claimOf(thing: Meant, txHash?: string): Promise<Claiming & { agai
   return { intent, signature, txHash: elsewhere, again };
 }
 
-/** Returns the answer to a merchant who lists goods with that wallet. */
+/** Returns the answer to a merchant who lists goods with this wallet. */
 async function goodsWith(to: string): Promise<unknown[]> {
   return statusAndReason(await listGoods(stage.world, await stage.merchant(), newGoods({ seller_wallet: to })));
 }
 
-/** Goods of another merchant with the thing's wallet, paid by a transfer that is not final. */
+/** Starts goods of another merchant with the thing's wallet. Their fee is paid by a transfer that is not final. */
 async function goodsUnderWay(thing: Meant): Promise<{ member: Member; body: ReturnType<typeof newGoods> }> {
   const member = await stage.merchant();
   const body = newGoods({ seller_wallet: thing.wallet });
@@ -244,7 +244,7 @@ describe('of goods and a thing with one wallet', () => {
     const goods = await goodsUnderWay(thing);
     await finalize();
     const claim = await payFee(thing.seller);
-    // By then the goods hold the wallet and wait for the guard.
+    // By then, the goods hold the wallet and wait for the guard.
     const place = sql`select from artifact_guards where merchant_id = ${goods.member.id} for update`;
     const held = await holdTransactionOpen(database(), (tx) => tx.run(place));
     const passing = reconcile();

@@ -16,7 +16,7 @@ import type { Use } from './world-uses.ts';
 interface FunctionSize {
   name: string;
   line: number;
-  /** Number of lines, from its first word to its closing brace. */
+  /** Number of lines from the first word to the closing brace. */
   lines: number;
 }
 

@@ -46,7 +46,7 @@ export interface SigningWallet {
 }
 
 export interface SafeWallet extends SigningWallet {
-  /** Its address is known before it has code. */
+  /** Deploys the wallet. Its address is known before. */
   deploy(): Promise<void>;
   /** Wraps a signature for use before the wallet is deployed (ERC-6492). */
   wrap(signature: Hex): Hex;
@@ -54,7 +54,7 @@ export interface SafeWallet extends SigningWallet {
 
 let made = 0;
 
-/** Makes a Safe with the handler for EIP-1271. Not deployed yet. */
+/** Prepares a Safe with the handler for EIP-1271, but does not deploy it. */
 export async function createSafe(
   chain: LocalChain,
   { owners: count, threshold, usdcUnits }: { owners: number; threshold: number; usdcUnits: bigint },
