@@ -1,4 +1,4 @@
-/** Controls, bidirectional marks, invisible characters, unusual spaces, and combining marks piled on one letter. */
+/** Matches control characters, bidirectional marks, invisible characters, unusual spaces, and combining marks piled on one letter. */
 const UNSEEN =
   /[\p{Cc}\p{Cf}\p{Cn}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}|(?<=\p{M}{3})\p{M}/gu;
 

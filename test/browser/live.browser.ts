@@ -30,7 +30,7 @@ async function open(visitor: Visitor, path = '/window'): Promise<Page> {
   return page;
 }
 
-/** Layout shift of the page since it was opened. */
+/** Returns the page's layout shift since it was opened. */
 const SHIFTED = `(() => {
   const observer = new PerformanceObserver(() => {});
   observer.observe({ type: 'layout-shift', buffered: true });
@@ -39,7 +39,7 @@ const SHIFTED = `(() => {
 
 const POLL_MS = 10_000;
 
-/** Advances a page's clock by one poll interval. Its timers fire. The clock must be installed. */
+/** Advances a page's clock by one poll interval, so that its timers fire. The clock must be installed. */
 const skipWait = (page: Page) => page.clock.fastForward(POLL_MS);
 
 /** Checks that the page shows every event of the log once, newest first. `look` runs before each check. */
@@ -94,7 +94,7 @@ it('what is withdrawn, removed or restored is marked, and a removed one loses it
   await settle();
   const visitor = await browser.visitor();
   const page = await open(visitor);
-  // It must also work where the page cannot fetch more about the event.
+  // This must also work where the page cannot fetch more about the event.
   await page.route('**/api/listing/*', (route) => route.abort());
   await ask(`/api/listing/${gone}/withdraw`, { reason: 'enough' }, keys.get('ink-and-paper'));
   const removal = { listing_id: taken, reason_code: 'spam', reason: 'Listed twice' };
@@ -127,7 +127,7 @@ it.each([
   await visitor.page.clock.install();
   await visitor.page.route('**/api/events/stream*', (route) => route.fulfill({ status, body: '{}' }));
   await visitor.page.goto(`${url}/window`);
-  // Immediately, without waiting for the timeout of a cut connection.
+  // This must happen at once, before a cut connection would time out.
   await until(() => stateOf(visitor.page), 'Checked every 10 seconds', 6_000);
   await comment(1);
   await settle();
@@ -214,7 +214,7 @@ it('paused or scrolled down nothing moves; what is new is counted, and comes whe
   await page.click('#live-news');
   await mustBeWhole(page);
   await until(() => page.evaluate<number>('scrollY'), 0);
-  // The page also waits while a row has the keyboard focus, and continues by itself afterwards.
+  // The page also waits while a row has the keyboard focus, and continues afterwards without a click.
   await visitor.tabTo('#event-rows li:nth-child(2) a >> nth=0');
   await comment(1);
   await settle();
@@ -241,7 +241,7 @@ it('after more than fits on the page it is rendered again, with a hundred rows a
   await page.click('#live-pause');
   await mustBeWhole(page);
   expect(await idsOn(page)).toHaveLength(100);
-  // Rows dropped from the page are still known.
+  // The page still knows rows that it has dropped.
   expect([await rowOf(page, gone).count(), await rowOf(page, kept).count()]).toEqual([0, 1]);
   await comment(1);
   await settle();
@@ -257,7 +257,7 @@ it('a hidden tab listens to nothing, and catches up by the last number when it i
   const asked: string[] = [];
   page.on('request', (request) => {
     const path = request.url().slice(url.length);
-    // The browser fetches the icon by itself at any time.
+    // The browser may fetch the icon at any time.
     if (path !== icon) asked.push(path);
   });
   const setHidden = (hidden: boolean) =>
@@ -268,7 +268,7 @@ it('a hidden tab listens to nothing, and catches up by the last number when it i
   await comment(1);
   await comment(2);
   await settle();
-  // Another page shows the event, and this one does not.
+  // Another page shows the event, but this one does not.
   const other = await browser.visitor();
   await mustBeWhole(await open(other));
   expect(await idsOn(page)).toEqual(before);
@@ -330,7 +330,7 @@ it('hostile titles that come in while the page is open run nothing, and read as 
   await visitor.close();
 });
 
-/** Removes goods, appeals, and upholds the removal. */
+/** Removes goods, files the appeal, and upholds the removal. */
 async function makeAppealed(title: string): Promise<void> {
   const [maintainer, merchant] = [keys.get('hall-keeper'), keys.get('ink-and-paper')];
   const id = await list({ title });

@@ -12,15 +12,15 @@ import {
 } from '../support/oauth-client.ts';
 import type { ClientShape } from '../support/oauth-shapes.ts';
 
-/** A local program that wants to connect. It listens for its user to return and knows only the market's address. */
+/** A local program that asks to connect. It listens for its user to return and knows only the market's URL. */
 export interface StubClient {
   redirectUri: string;
-  /** Starts an authorization and returns the address to open. The client registers itself or is known by its document. */
+  /** Starts an authorization and returns the URL to open. The client registers itself or is known by its metadata document. */
   begin(
     marketUrl: string,
     asked?: { scope?: string; name?: string; document?: ClientShape['document'] },
   ): Promise<Begun>;
-  /** The parameters with which its user returned last. */
+  /** Returns the parameters with which its user last returned. */
   brought(): URLSearchParams;
   redeem(marketUrl: string, begun: Begun): Promise<Tokens>;
   /** Asks for fresh tokens and returns the status. */
@@ -28,7 +28,7 @@ export interface StubClient {
   call(marketUrl: string, token: string, tool: string): Promise<McpAnswer>;
 }
 
-/** One for all tests of a file. */
+/** Creates one client for all tests of a file. */
 export function stubClient(): StubClient {
   let last: URLSearchParams | null = null;
   let redirectUri = '';

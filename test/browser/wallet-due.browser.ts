@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { seedVersion } from '../world/version-stage.ts';
 import { beyondRefusals, type Shopper, walletStage } from './wallet-stage.ts';
 
-// The page asks for a signature only when it is due, by a clock that follows the market's.
+// The page asks for a signature only when a payment is due, by a clock that follows the market's.
 
 const { world, goods, shopper } = await walletStage();
 

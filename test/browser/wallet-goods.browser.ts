@@ -4,7 +4,7 @@ import { HOSTILE_TEXTS } from '../support/hostile-texts.ts';
 import { withdrawListing } from '../support/seed.ts';
 import { beyondRefusals, type Shopper, walletStage } from './wallet-stage.ts';
 
-// Bought goods are shown again, saved and forgotten. Hostile goods stay plain text.
+// The page shows bought goods again, saves them and forgets them. Hostile goods stay plain text.
 
 const { world, goods, shopper, browser } = await walletStage();
 

@@ -2,7 +2,7 @@ import { afterAll, expect, it } from 'vitest';
 import { loseTo, openHistoryWorld, recoverHistory } from '../support/history-world.ts';
 import { beyondRefusals, type Goods, type Shopper, walletStage } from './wallet-stage.ts';
 
-// A restore removed purchases, and the page brings them back with the slips it stored.
+// A restore removed purchases, and the page restores them with the proofs it stored.
 
 const history = await openHistoryWorld();
 afterAll(() => history.stop());

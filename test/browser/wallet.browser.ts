@@ -4,13 +4,13 @@ import { describe, expect, it } from 'vitest';
 import { overhear } from './overhear.ts';
 import { beyondRefusals, type Shopper, walletStage } from './wallet-stage.ts';
 
-// A person buys with a wallet in a real browser: real chain, real USDC, real facilitator. One payment, whatever happens to the page.
+// A person buys with a wallet in a real browser, with real chain, USDC and facilitator. There is one payment, whatever happens to the page.
 
 const { world, goods, shopper } = await walletStage();
 
 const proofOf = (route: Route): string | undefined => route.request().headers()['payment-signature'];
 
-/** Blocks requests that carry a proof until released. */
+/** Holds back requests that carry a proof until released. */
 async function holdProofs({ page }: Shopper): Promise<{ sent: Promise<string>; release(): Promise<void> }> {
   let heard = (_proof: string): void => {};
   const sent = new Promise<string>((resolve) => {
@@ -151,7 +151,7 @@ describe('a reload pays nothing twice', () => {
       if (proofOf(route) === undefined) return await route.continue();
       await route.fetch();
       answered();
-      // Stop all messages to this tab.
+      // Block all messages to this tab.
     });
     await person.toMessage(listed);
     await page.click('#sign');
@@ -211,7 +211,7 @@ describe('two tabs', () => {
     await other.page.goto(person.page.url());
     await other.page.locator('#wallet-0').waitFor();
     const tabs = [person.page, other.page];
-    // Click without Playwright's wait for a stable button, because the second tab loses it.
+    // Click without waiting for a stable button as Playwright does, because the second tab loses the button.
     await Promise.all(tabs.map((page) => page.evaluate(`document.getElementById('wallet-0')?.click()`)));
     const elsewhere = (page: (typeof tabs)[number]) => page.locator('[data-kind=elsewhere]');
     await expect

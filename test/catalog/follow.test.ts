@@ -17,7 +17,7 @@ import { processOn, ROOMY_BYTES } from './stage.ts';
 const db = testDatabase();
 let ids: bigint[];
 let voter: bigint;
-/** One connection, so that the cost of a step can be read on the same one. */
+/** A single connection, so that the cost of a step can be read on the connection that ran it. */
 let own: Database;
 let elsewhere: Client;
 
@@ -45,7 +45,7 @@ const committed = (count: number): Promise<number> =>
     ]),
   );
 
-/** Counts the noted changes that were scanned, including dead and invisible rows. */
+/** Returns the number of recorded changes that were scanned, including dead and invisible rows. */
 async function lookedAt(): Promise<bigint> {
   await own.rows(sql`select pg_stat_force_next_flush()`);
   const { looked } = await db.database.one<{ looked: bigint }>(sql`

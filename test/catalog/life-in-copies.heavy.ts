@@ -21,7 +21,7 @@ import { fromMemory, memoryAnswer } from './ask.ts';
 import { addressesOf, expectSame } from './same-bytes.ts';
 import { openStage, processOn } from './stage.ts';
 
-// Comments, sales and endings of listings: a copy that followed every change answers like a copy that loads now.
+// Comments, sales and endings of listings. A copy that followed every change must answer like a copy that loads now.
 
 const db = testDatabase();
 const clock = settableClock(Date.UTC(2026, 0, 6));
@@ -77,7 +77,7 @@ const decide = (database: Database, id: bigint) =>
     update appeals set outcome = 'removal_upheld', outcome_reason = ${STATEMENT}, decided_at = now()
     where listing_id = ${id} and outcome is null`);
 
-/** Lists a version after the newest one, with new texts. */
+/** Adds a version of the newest version, with new texts. */
 async function version(database: Database, id: bigint): Promise<bigint[]> {
   const made = await database.rows<{ id: bigint }>(sql`
     insert into listings (id, merchant_id, title, description, preview, price_units, seller_wallet, tags, aisle, created_at,
@@ -90,7 +90,7 @@ async function version(database: Database, id: bigint): Promise<bigint[]> {
   return made.map((row) => row.id);
 }
 
-/** Runs one random step in a thing's life. A step that its state does not allow is refused. */
+/** Runs one random step in a thing's life. The database refuses a step that the thing's state does not allow. */
 async function thing(database: Database, id: bigint, which: number, by: bigint): Promise<void> {
   const steps = [
     () => seedWorldSale(database, id, { merchantId: by }),

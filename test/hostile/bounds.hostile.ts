@@ -22,14 +22,14 @@ beforeAll(async () => {
   return stop;
 });
 
-/** Sends every hostile request to an endpoint and returns the slow ones. Returns none where goods are compared. */
+/** Sends every hostile request to an endpoint and returns the slow ones. Returns none for endpoints that compare goods. */
 async function tooDear(site: string, name: string): Promise<Measured[]> {
   const target = bounds.targets.find((one) => one.site === site && one.name === name);
   if (target === undefined) throw new Error(`${site} has no ${name}`);
   const measured: Measured[] = [];
   for (const request of target.requests) measured.push(await measureWell(bounds, target, request));
   expect(measured.length).toBeGreaterThan(0);
-  // A 500 is a bug, and an `overloaded` refusal would make the time meaningless.
+  // A 500 is a bug, and an `overloaded` refusal would make the measured time meaningless.
   expect(measured.filter(({ status, reason }) => status === 500 || reason === 'overloaded')).toEqual([]);
   return target.exempt === null ? measured.filter(({ ms }) => ms > MOST_MS) : [];
 }

@@ -11,7 +11,7 @@ const ROUNDS = 6;
 /** CPU limit for one request, in milliseconds. */
 const MOST_MS = 50;
 
-/** A letter followed by combining marks of two classes in turn, up to that many bytes. */
+/** Returns a letter followed by combining marks, alternating between two classes, of at most that many bytes. */
 const marks = (bytes: number): string => `a${'\u0301\u0316'.repeat(Math.floor(bytes / 4))}`;
 const lineEnds = (bytes: number): string => `${'\n'.repeat(Math.floor(bytes / 2))}!`;
 
@@ -33,7 +33,7 @@ describe('a market that is sent texts of nothing but marks, or line ends', () =>
     await client.register({ key, body: { action: 'confirm', session: body.session, csrf: body.csrf } });
   });
 
-  /** Attacks repeatedly while honest clients ask. Returns the statuses of the attacks. */
+  /** Attacks repeatedly while honest clients send requests. Returns the statuses of the attacks. */
   async function besideHonest(attack: () => Promise<number>): Promise<number[]> {
     const honest = startHonest(market.port, READS);
     const statuses: number[] = [];

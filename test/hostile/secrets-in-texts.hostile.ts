@@ -8,9 +8,9 @@ import { askMcp, callTool, unfenced } from '../support/mcp-ask.ts';
 import { seedFreePurchase, seedListing, seedMerchant } from '../support/seed.ts';
 import { newGoods } from '../support/trade.ts';
 
-// A rival writes text that becomes a code only after NFC. None may be stored, and old rows with such text must not break any tool.
+// A rival writes text that becomes a code only after NFC. It must not be stored, and old rows with such text must not break any tool.
 
-// A prefix that the suite's watch for secrets does not know, because HTTP shows old rows unchanged.
+// The suite's watch for secrets does not know this prefix, because HTTP shows old rows unchanged.
 const PREFIX = 'book';
 const SECRET = pairingCodeOf(PREFIX);
 const DRESSED = SECRET.replaceAll('K', KELVIN);
@@ -149,7 +149,7 @@ describe('a code that an older version has stored', () => {
     );
   });
 
-  /** Calls a tool that masks only the text of its answer. */
+  /** Calls a tool that must succeed, and checks that text and body are equal and contain no secret. */
   async function masked(name: string, given: object, key?: string) {
     const answer = await callTool(world, name, { ...given }, key === undefined ? {} : { key });
     expect([name, answer.isError, answer.body['reason']]).toEqual([name, false, undefined]);

@@ -16,7 +16,7 @@ import { startScriptedFacilitator } from '../support/scripted-facilitator.ts';
 import { fundedWallet, newGoods } from '../support/trade.ts';
 import { sendBatch } from '../world/batch-transaction.ts';
 
-// One transaction uses several nonces: each authorization pays with its own transfer and no other.
+// One transaction uses several nonces. Each authorization pays with its own transfer and no other.
 
 const { sellerOne, stranger } = WORLD_ACCOUNTS;
 const PRICE = 2_500_000n;
@@ -27,9 +27,9 @@ let names = 0;
 
 beforeAll(async () => {
   world = await startWorld({ facilitatorUrl: facilitator.url });
-  // The facilitator accepts every proof and submits none, so the signer can still use the nonce elsewhere.
+  // The facilitator accepts every proof but submits none, so the signer can still use the nonce elsewhere.
   facilitator.script({ verify: 'valid', settle: 'garbage' });
-  // The maintainer lists without a fee.
+  // Merchant 1 is the maintainer, who lists without a fee.
   seller = await world.join('the-keeper');
 });
 afterAll(async () => {
@@ -55,7 +55,7 @@ async function openPurchase(payer: TestAccount): Promise<Opened> {
   return { id, buyer, proof };
 }
 
-/** The same nonce, used by its owner for a transfer of zero. */
+/** Uses the nonce as its owner, for a transfer of zero. Returns the transaction hash. */
 async function spentOnNothing(payer: TestAccount, { authorization }: SignedProof): Promise<Hex> {
   const nothing = { ...authorization, to: payer.address, value: 0n };
   return settleData(nothing, await signAuthorization(world.chain, payer, nothing));

@@ -42,7 +42,7 @@ function drawRules(dice: Dice, units: bigint, time: number): Rules {
   };
 }
 
-/** Draws a payment: complete, in parts, too little, too much, or none. */
+/** Generates a payment: complete, in parts, too little, too much, or none. */
 function drawPaid(dice: Dice, cast: Cast) {
   const { units } = cast;
   const way = dice.number(10);
@@ -59,7 +59,7 @@ export function drawClaim(dice: Dice): Case<ClaimRules> {
   const place = dice.chance(0.25) ? dice.pick([-1, 0, 1, 599, 600, 601]) : 1 + dice.number(WINDOW_SECONDS - 1);
   const [from, until] = [TIME - place, TIME - place + WINDOW_SECONDS];
   const scene = spoil(dice, trueScene(drawLogs(dice, cast, drawPaid(dice, cast)), TIME));
-  // Without a receipt the time of the head decides.
+  // Without a receipt, the head's time decides.
   const late = until + dice.pick([-1, 0, 1, -WINDOW_SECONDS, WINDOW_SECONDS]);
   const isMissing = scene.receipt === null || scene.faults.includes('receipt without a block');
   const finalized = scene.finalized && isMissing ? blockOf(HEIGHT + 10, late) : scene.finalized;
@@ -69,12 +69,12 @@ export function drawClaim(dice: Dice): Case<ClaimRules> {
 }
 
 export interface AttemptCase extends Case<AttemptRules> {
-  /** The log of the nonce in the node's index, or null. */
+  /** Log of the nonce in the node's index. Null if there is none. */
   use: Json | null;
   nonceUsed: boolean | null;
 }
 
-/** Draws the use and its transfer, mostly in consecutive places as the token emits them, with more of the same after them. */
+/** Generates the use and its transfer, mostly with consecutive log indexes as the token emits them, followed by more of the same kind. */
 function drawUse(dice: Dice, cast: Cast, mark: Sketch): (Sketch | Sketch[])[] {
   const paid = drawPaid(dice, cast);
   const way = dice.number(10);

@@ -6,7 +6,7 @@ const WRONG_HASH = `0x${'e5'.repeat(32)}`;
 
 type Fault = (dice: Dice, scene: Scene) => Partial<Scene>;
 
-/** Changes one random log of the receipt, if there is any. */
+/** Changes one random log of the receipt, if it has any. */
 function exchange(dice: Dice, logs: readonly Json[], change: (log: Json) => Json[]): Json[] {
   const at = dice.number(Math.max(logs.length, 1));
   return logs.flatMap((log, place) => (place === at ? change(log) : [log]));
@@ -121,7 +121,7 @@ function upperCasedValue(value: unknown): unknown {
 const FAULT_NAMES = Object.keys(FAULTS);
 const HARMLESS_NAMES = Object.keys(HARMLESS);
 
-/** Puts one fault into two fifths of the scenes, and two faults into some. */
+/** Puts one fault into two fifths of the scenes, and a second one into some of these. */
 export function spoil(dice: Dice, scene: Scene): Scene {
   const names = dice.chance(0.4) ? [dice.pick(FAULT_NAMES)] : [];
   if (names.length > 0 && dice.chance(0.15)) names.push(dice.pick(FAULT_NAMES));

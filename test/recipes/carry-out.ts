@@ -7,27 +7,27 @@ import { rotated } from '../suite/rotation.ts';
 import { listFiles } from '../support/source/open-sources.ts';
 import { patternOf, readRecipes } from './read-recipes.ts';
 
-// Carries out a recipe of CONTRIBUTING in a copy of the checkout. The types and the recipe's tests have to pass, exactly the named files
-// may change by hand, and the addition has to appear in an answer.
+// Carries out a recipe of CONTRIBUTING in a copy of the checkout. The types and the recipe's tests must pass, exactly the named files may
+// change by hand, and the addition must appear in an answer.
 
 const run = promisify(execFile);
 const SAMPLES = join(import.meta.dirname, 'samples');
-/** Output limit of a script. It prints all texts, including the API description. */
+/** Output limit of a script in bytes. It prints all texts, including the API description. */
 const MOST_BYTES = 64 * 1024 * 1024;
 
-/** Files written by a command, or not counted. */
+/** Matches files that a command writes or that are not counted. */
 const NOT_BY_HAND =
   /^(?:docs\/reference\/|docs\/world-states\.md$|src\/market\/pages\/shell\/files\/wallet-flow\.js$|migrations\/|test\/|.*\.test\.ts$|.*tsconfig\.recipe\.json$|recipe\.tsbuildinfo$)/;
 
 type Step = (copy: Copy) => Promise<void>;
 
 export interface Play {
-  /** Largest number of files. */
+  /** Largest number of files that change by hand. */
   most: number;
   steps: readonly Step[];
-  /** The step left out first. The compiler or a test has to report it. */
+  /** Step that is first left out. The compiler or a test must report this. */
   forgotten: { step: Step; by: 'types' | string; says: RegExp };
-  /** Looks for the addition in an answer of the copy. A test named by the recipe may do that instead. */
+  /** Looks for the addition in an answer of the copy. A test named by the recipe may do this instead. */
   shows?: Step;
 }
 
@@ -54,7 +54,7 @@ export const writeMade: Step = async ({ node }) => {
     await node(script);
 };
 
-/** Checks that a default market contains these texts. Prints only the missing ones, since all are long. */
+/** Checks that a default market contains these texts. Prints only the missing ones, because together they are long. */
 export const says =
   (...wanted: readonly string[]): Step =>
   async ({ say }) => {
@@ -66,7 +66,7 @@ export type Recipe = Play & { name: string };
 
 export const recipe = (name: string, play: Play): Recipe => ({ name, ...play });
 
-/** Makes a test for each recipe of a file that this build plays. */
+/** Defines a test for each recipe of a file that this build runs. */
 export function carryOut(file: string, recipes: readonly Recipe[]): void {
   for (const played of rotated(file, recipes)) testRecipe(played);
 }
@@ -103,7 +103,7 @@ function testRecipe({ name, most, steps, forgotten, shows }: Recipe): void {
   });
 }
 
-/** Returns changed files that are not named, and named files that are unchanged. */
+/** Returns changed files that the recipe does not name, and named files that are unchanged. */
 function compareChanges(
   changed: readonly string[],
   named: readonly string[],
@@ -135,7 +135,7 @@ async function compile(root: string): Promise<string> {
   return objections === '' ? await said('--noEmit', '-p', 'src/wallet/tsconfig.recipe.json') : objections;
 }
 
-/** Returns the output of failing tests, or an empty text if all pass. They share the running database server. */
+/** Returns the output of failing tests. Empty if all pass. The tests share the running database server. */
 async function failuresOf(root: string, tests: readonly string[]): Promise<string> {
   const env = { ...process.env, NO_COLOR: '1', DATABASE_URL: inject('testPostgres').adminUrl };
   const given = [

@@ -32,7 +32,7 @@ const eventKind = recipe('An event kind', {
   });`,
         ],
       ),
-    // The books check each event, so a migration recreates that function with the fields of the new kind.
+    // The books check each event, so a migration recreates their function with the fields of the new kind.
     async (copy) => {
       const [made = ''] = /create function is_in_the_books[\s\S]*?\nend \$\$;/.exec(await copy.read(BEFORE)) ?? [];
       const [head = '', ...rest] = made
@@ -100,7 +100,8 @@ create trigger attributes_are_fixed before update on listings for each row
 const PAYMENTS = 'src/market/payments';
 const MIGRATION = readFileSync(join(import.meta.dirname, 'samples/voucher.sql.txt'), 'utf8');
 
-// A payment that is opened and never submitted, for a transfer that was made before. Its test runs a market and a chain.
+// Adds a payment path on which a payment is opened but never submitted, because its transfer was made before. Its test runs a market and a
+// chain.
 const paymentPath = recipe('A payment path', {
   most: 5,
   steps: [

@@ -16,7 +16,7 @@ import { openPostgresGround, type PostgresGround, type PostgresServer } from '..
 const LONG_MS = 600_000;
 const patiently = { timeout: 180_000, interval: 20 };
 const MAX_CONNECTIONS = 30;
-/** Connections that two hosts share. PostgreSQL reserves 3 more and the test uses one. */
+/** Connections of each host. Of the server's 30, PostgreSQL reserves 3 and the test uses one. */
 const BUDGET = 13;
 const WORKERS = 3;
 const CLIENTS = 16;

@@ -20,7 +20,7 @@ export class Reconcile extends Act<{ lot: number; who: number }> {
   }
 }
 
-/** The city's own sweep. */
+/** The city runs its own sweep. */
 export class Sweep extends Act<object> {
   async run(run: Run): Promise<void> {
     await run.happen(
@@ -31,7 +31,7 @@ export class Sweep extends Act<object> {
   }
 }
 
-/** The market's own background pass. */
+/** The market runs its own background job. */
 export class WorldPass extends Act<object> {
   async run(run: Run): Promise<void> {
     const { market, payments } = run.stage.sites.market.running;

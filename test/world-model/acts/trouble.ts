@@ -2,7 +2,7 @@ import { type Reorganisation, reorganise } from '../chain.ts';
 import type { Run } from '../run.ts';
 import { Act } from './act.ts';
 
-/** Mines blocks. Everything before the last four is final. */
+/** Mines blocks. All blocks before the last four are final. */
 export class Mine extends Act<{ blocks: number }> {
   async run(run: Run): Promise<void> {
     await run.happen('mine', () => run.stage.sites.market.chain.mine(this.given.blocks));
@@ -15,7 +15,7 @@ export class Reorg extends Act<Reorganisation> {
   }
 }
 
-/** Mines one block that much later. */
+/** Mines one block that many seconds later. */
 export class Wait extends Act<{ seconds: number }> {
   async run(run: Run): Promise<void> {
     const { time, sites } = run.stage;
