@@ -34,7 +34,6 @@ export interface Chain {
   token: string;
   /** Finalized head at the last refresh. */
   final: { number: number; hash: string };
-  /** Reads the finalized head again. */
   refresh(): Promise<void>;
   receipt(hash: string): Promise<ChainReceipt | null>;
   /** Reads a block of the canonical chain by number. */
@@ -117,7 +116,6 @@ export function movedBy(log: ChainLog): Moved {
   return { from: walletOf(from), to: walletOf(to), units: BigInt(log.data), logIndex: Number(log.logIndex) };
 }
 
-/** Returns the token's transfers in a receipt. */
 export function movesOf(receipt: ChainReceipt, token: string): Moved[] {
   return receipt.logs
     .filter((log) => log.address.toLowerCase() === token && log.topics[0] === TRANSFER && log.topics.length === 3)

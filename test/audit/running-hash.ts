@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 
-/** Running hash before the first event. */
 export const NO_HASH: Buffer = Buffer.alloc(0);
 
 /** Returns SHA-256 of the previous hash, the id as eight bytes, and the event's bytes. */

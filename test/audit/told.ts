@@ -30,7 +30,6 @@ export interface ToldEvent {
 /** Compares events in the log with rows in the books. Each must have its counterpart. */
 export interface Told {
   take(name: string, event: ToldEvent): void;
-  /** Returns the number of sales recorded for that payment. */
   salesOf(paymentId: string): number;
   /** Matches a row of the books with an event, which can match only once. */
   find(line: string): boolean;

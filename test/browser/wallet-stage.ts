@@ -20,7 +20,6 @@ export interface TestWallet {
   /** RPC methods that the page called. */
   asked: string[];
   chainId: string;
-  /** True if the wallet can switch networks. */
   changesNetwork: boolean;
   /** Balance that the wallet reports. Null if it does not answer. */
   balance: bigint | null;

@@ -76,7 +76,6 @@ interface Act {
 
 interface Scene {
   ids: readonly bigint[];
-  /** Clients with an open transaction. */
   open: Set<Client>;
   one: TestMarket;
   other: TestMarket;

@@ -10,9 +10,9 @@ import { seedMerchant, seedStock } from '../support/seed.ts';
 import { addressesOf, expectSame } from './same-bytes.ts';
 import { processOn } from './stage.ts';
 
-/** Enough for eight batches of a step. */
+/** Fills eight batches of a step. */
 const MANY = 2_000;
-/** Exceeds one batch. */
+/** Fills more than one batch. */
 const MERCHANTS = 300;
 
 const db = testDatabase();

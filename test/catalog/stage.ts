@@ -62,7 +62,6 @@ export interface Stage {
   database: Database;
   sellers: readonly bigint[];
   voters: readonly bigint[];
-  /** Number of free takers by listing. */
   takers: Map<bigint, number>;
   /** Listings that can be restored. `pinned` holds those that can be unpinned. */
   removed: Set<bigint>;

@@ -36,7 +36,6 @@ export function blocksOf(markdown: string): Block[] {
   });
 }
 
-/** Returns the packages that the document installs from npm. */
 export function installedBy(blocks: readonly Block[]): string[] {
   const lines = blocks.flatMap(({ language, code }) => (language === 'sh' ? [...code.matchAll(INSTALL)] : []));
   const words = lines.flatMap(([, given = '']) => given.split(' '));
@@ -86,7 +85,6 @@ export interface Setting {
   env: Record<string, string>;
   /** Replacements for the document's addresses in this run. */
   here: Record<string, string>;
-  /** Standard input for blocks that read it. */
   input?: string;
   /** Does the person's part before a block runs. */
   before?(code: string): Promise<void>;

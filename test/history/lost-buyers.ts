@@ -59,7 +59,6 @@ export async function openByX402({ world }: Shop, listing: bigint, key: string |
   };
 }
 
-/** Collects the goods once the transfer is final. */
 export async function collect({ world }: Shop, made: LostPurchase): Promise<LostPurchase> {
   const { listing, key, token, claim } = made;
   const byToken = token === null ? {} : { headers: { 'x-delivery-token': token } };

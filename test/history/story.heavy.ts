@@ -52,7 +52,6 @@ beforeEach(async () => {
 });
 afterEach(() => history.stop());
 
-/** Limit on undecided fees per merchant. */
 const OPEN_FEES = 3;
 
 async function list(count: number): Promise<bigint[]> {

@@ -128,7 +128,6 @@ export interface Lie {
   answer?(asked: { path: string; json: Record<string, unknown> }): SiteAnswer | null;
 }
 
-/** Makes the market lie from now on. */
 export function lie({ proxy, log }: BusyMarket, { log: tell, shelf, answer }: Lie): void {
   let asked = 0;
   proxy.twist(({ path, status, json }) => {

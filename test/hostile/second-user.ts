@@ -12,7 +12,6 @@ export interface SecondUser {
   names(): Promise<string[]>;
   /** Returns the lock name that the previous version used for a folder. */
   nameOf(folder: string): Promise<string>;
-  /** Returns the number of connections it received. */
   asked(): Promise<number>;
   makeFolder(path: string): Promise<void>;
   /** Connects to a path and returns the kernel's answer. */

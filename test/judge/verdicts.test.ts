@@ -22,7 +22,6 @@ interface Compared<Drawn extends Case<Rules>> {
   draw(dice: Dice): Drawn;
   judge(drawn: Drawn): Ruling;
   market(drawn: Drawn): Promise<Verdict>;
-  /** Outcomes that must occur. */
   outcomes: string[];
   whys: string[];
 }

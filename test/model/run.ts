@@ -44,7 +44,6 @@ export interface Step {
   path: string;
   asked: AskOptions;
   expect(): string;
-  /** Crash point to set for this request. */
   crashAt?: CrashPoint | undefined;
   /** True to send the same request twice at the same time. */
   twice?: boolean;
@@ -97,7 +96,6 @@ export class Run {
     return run;
   }
 
-  /** Updates the reference's view of the chain. */
   async sync(): Promise<void> {
     this.reference.view = await this.stage.view(this.#firstBlock, this.sent);
     this.reference.now = this.stage.now();
@@ -289,7 +287,6 @@ export class Run {
     await this.#comparePublic();
   }
 
-  /** Compares each payment's public status with the reference. */
   async #comparePublic(): Promise<void> {
     for (const payment of this.reference.payments) {
       const { intent, proof, isSurplusRecord, transfer } = payment;

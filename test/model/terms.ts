@@ -106,7 +106,6 @@ export interface Buying {
   who: string | null;
   listing: Listing;
   proof: Proof | null;
-  /** True if the proof names its listing. */
   isNamed: boolean;
   /** Payment whose delivery token is sent. */
   token: Payment | null;
@@ -116,7 +115,6 @@ export interface Buying {
 /** The fields of a request that decide the answer about one payment. */
 export type Asking = Pick<Buying, 'who' | 'proof' | 'token' | 'collect'>;
 
-/** A claim that a transaction paid for an intent. */
 export interface Claiming {
   who: string;
   subject: string;
@@ -134,7 +132,6 @@ export interface Listed {
 }
 
 export const isUndecided = ({ status }: Payment): boolean => status === 'open' || status === 'review';
-/** Whether the payment is completed or in review. */
 export const isDecided = (one: Payment | undefined): boolean => one?.status === 'completed' || one?.status === 'review';
 /** Whether the payment forbids its buyer to pay for the same goods again. */
 export const isHolding = (one: Payment): boolean => !one.surplus && (isUndecided(one) || isSale(one));

@@ -13,7 +13,6 @@ export type RecordedExamples = Partial<Record<EndpointName, RecordedExample>>;
 type Ask = (method: string, path: string, options?: AskOptions) => Promise<Answer>;
 
 export interface ExampleRecorder {
-  /** Wraps `ask` and records its answers. */
   listen(ask: Ask): Ask;
   /** Returns all examples, with each key of `places` replaced by its value. */
   examples(places: Readonly<Record<string, string>>): RecordedExamples;

@@ -55,7 +55,6 @@ export async function recordExamples(): Promise<RecordedExamples & { streamEvent
   return { ...recorder.examples(places), streamEvents: { answers: { 200: stream } } };
 }
 
-/** Returns the first message of a new stream. */
 async function firstMessage({ url }: World): Promise<string> {
   const response = await fetch(`${url}/api/events/stream?last_event_id=0`);
   let told = '';

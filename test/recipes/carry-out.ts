@@ -36,7 +36,6 @@ export interface Copy {
   replace(path: string, ...pairs: readonly [found: string | RegExp, put: string][]): Promise<void>;
   /** Adds a file from test/recipes/samples. */
   add(path: string, sample: string): Promise<void>;
-  /** Adds a migration with the next number. */
   migrate(name: string, text: string): Promise<void>;
   read(path: string): Promise<string>;
   node(...given: string[]): Promise<string>;

@@ -15,7 +15,6 @@ export interface Copies {
   dropAll(): Promise<void>;
 }
 
-/** Makes disposable copies of the checkout. */
 export async function makeCopies(root: string): Promise<Copies> {
   const folder = await mkdtemp(join(tmpdir(), 'openaisle-sabotage-'));
   const drop = (path: string): Promise<void> => rm(path, { recursive: true, force: true });

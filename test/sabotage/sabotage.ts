@@ -1,4 +1,3 @@
-/** One change to one file of the money core. */
 export interface Edit {
   /** Path relative to the root of the checkout. */
   file: string;

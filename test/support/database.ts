@@ -77,7 +77,6 @@ const BEGINNINGS = [
 const CITY_MIGRATIONS = fileURLToPath(new URL('../../migrations/city', import.meta.url));
 
 export interface TestDatabase {
-  /** Connection URL, for example for a child process. */
   readonly url: string;
   readonly database: Database;
 }

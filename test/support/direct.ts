@@ -136,7 +136,6 @@ export async function nextBlockAt(world: DirectWorld, second: number): Promise<v
 /** Returns the Unix time in seconds of an ISO time. */
 export const secondOf = (time: string): number => Date.parse(time) / 1000;
 
-/** Returns a payment's public status. */
 export async function statusBy(
   world: DirectWorld,
   by: { intent_id: string } | { tx_hash: string },

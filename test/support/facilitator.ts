@@ -138,7 +138,6 @@ export async function usesOf(chain: LocalChain, payer: Hex, nonce: Hex | null = 
   return logs.map(({ transactionHash }) => transactionHash);
 }
 
-/** Returns the number of the account's mined transactions. */
 export async function minedBy(chain: LocalChain, address: Hex): Promise<number> {
   return Number(await chain.rpc.call('eth_getTransactionCount', [address, 'latest']));
 }

@@ -30,7 +30,6 @@ export function startHonest(port: number, paths: readonly string[], clients = 6)
   };
   const running = Array.from({ length: clients }, (_, index) => run(index + 1));
   return {
-    /** Results so far. */
     seen,
     end: async (): Promise<Honest> => {
       isOver = true;

@@ -66,7 +66,6 @@ export async function checkSale(
   expect(await eventsAbout(world, 'sale', listingId)).toBe(1);
 }
 
-/** Counts the events of that kind about that listing. */
 export async function eventsAbout({ db }: KillWorld['world'], kind: string, listingId: bigint): Promise<number> {
   const rows = await db.database.rows<{ canonical: Buffer }>(sql`select canonical from events where kind = ${kind}
     and (convert_from(canonical, 'UTF8')::jsonb -> 'detail' ->> 'listing_id')::bigint = ${listingId}`);

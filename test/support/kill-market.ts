@@ -70,7 +70,6 @@ const MOST_DEATHS_OF_A_REQUEST = 1_000;
 export interface LivingMarket {
   /** Repeats the same request until a market lives long enough to answer, as a client would. */
   ask(method: string, path: string, asked?: AskOptions): Promise<Answer>;
-  /** Resolves with the serving process. */
   current(): Promise<MarketProcess>;
   deaths(): number;
   /** Resolves after that many kills; rejects after `limitMs`. */

@@ -42,7 +42,6 @@ export function createKillSwitch(): KillSwitch {
   };
 }
 
-/** A message of PostgreSQL's protocol. */
 export interface Message {
   /** Type letter; empty for the client's first message, which has none. */
   type: string;
@@ -86,7 +85,6 @@ function createStatementReader(): (message: Message) => string | null {
   };
 }
 
-/** Reads the command tag of a completed statement. */
 const commandOf = ({ body }: Message): string => textAt(body, 0).text;
 
 const oneLine = (text: string): string => text.replaceAll(/\s+/g, ' ').trim();
@@ -101,7 +99,6 @@ export interface KillPostgres {
   url: string;
   /** Sends new connections to that server. */
   leadTo(url: string): void;
-  /** Ends the existing connections. */
   cut(): void;
   close(): Promise<void>;
 }

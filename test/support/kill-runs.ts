@@ -22,7 +22,7 @@ type KillPoint = { name: string; flow: Flow; at: Trap | CrashPoint };
 /** A kill on a connection: before the marked message is forwarded, or after it took effect but before the market learns of it. */
 export const at = (wire: Wire, when: Trap['when'], mark: string): Trap => ({ wire, when, mark });
 
-/** Rounds per point. */
+/** Number of rounds per kill point. */
 const ROUNDS = Number(process.env['OPENAISLE_KILLS'] ?? 1);
 /** Generous, because the machine may be busy. */
 const OPENING_MS = 600_000;

@@ -118,7 +118,6 @@ function ofListing(said: Record<string, unknown>, body: Record<string, unknown>)
     and l.title = ${body['title']} and f.tx_hash is not distinct from ${hash}`;
 }
 
-/** Wallet for the maintainer's sales. */
 export const SELLER = testAccount('seller under fire');
 const WALLETS_AT_ONCE = 40;
 const RETRY_MS = 100;
@@ -132,7 +131,6 @@ const LIMITS = {
   open_fee_attempts_per_merchant: 1_000,
 };
 
-/** A request and its answer. */
 type Asked = Answer & { method: string; path: string };
 
 export interface KillGoods {

@@ -38,7 +38,6 @@ interface ListingDesk {
   clock: SettableClock;
   /** Returns the answer, whatever its status. */
   ask(caller: SeededMerchant, body: GoodsBody, dryRun?: 'true'): Promise<ResultOf<typeof endpoints.createListing>>;
-  /** Lists and returns the new listing. */
   list(caller: SeededMerchant, changes?: Record<string, unknown>): Promise<Made['listing']>;
 }
 

@@ -37,7 +37,6 @@ export interface ToolAnswer {
   untrusted: boolean;
 }
 
-/** A host with the local tools. */
 export interface Host {
   client: Client;
   /** All output of the tools, as text. */
@@ -202,7 +201,6 @@ export async function startHostHere(given: HostHereOptions): Promise<Host & { lo
 }
 
 export interface SpawnedHost extends Host {
-  /** Kills the process with SIGKILL. */
   kill(): void;
   ended: Promise<unknown>;
   stderr(): string;

@@ -2,10 +2,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { ERRORS, REASONS } from '../../src/contract/errors.ts';
 
-/** A recorded answer of a real site. */
 export interface TapedAnswer {
   method: string;
-  /** Path without the query. */
+  /** Path without the query. For the chain's node it includes the method. */
   path: string;
   status: number;
   headers: Readonly<Record<string, string>>;

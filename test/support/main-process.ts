@@ -22,7 +22,6 @@ export interface MainProcess {
   exited: Promise<number | null>;
   /** Lines of stdout and stderr. */
   said: string[];
-  /** Returns all log lines with that event so far. */
   lines(event: string): Line[];
   /** Resolves with the first log line with that event, as written. */
   logged(event: string): Promise<string>;
@@ -65,7 +64,6 @@ export function mainProcesses(db: { readonly url: string }, lasting: 'test' | 'd
   return {
     folder: () => folder,
     environment,
-    /** Stops all processes before the end of the test. */
     stop,
     onGivenDatabase: async (changed: Environment = {}): Promise<Environment> => {
       const pepperFile = join(folder, 'pepper');

@@ -22,9 +22,7 @@ export interface MarketProcess {
   /** Resolves with the signal that ended the process, or null after an orderly exit. */
   ended: Promise<NodeJS.Signals | null>;
   ask(method: string, path: string, asked?: AskOptions): Promise<Answer>;
-  /** Log lines so far. */
   output: readonly string[];
-  /** Kills the process with SIGKILL at once. */
   kill(): void;
   stop(): Promise<void>;
 }
@@ -32,7 +30,6 @@ export interface MarketProcess {
 /** Thrown when the market was killed while starting; background jobs run before the first answer. */
 export class KilledAtStart extends Error {}
 
-/** Addresses of a market's services. */
 export interface ServiceUrls {
   databaseUrl: string;
   rpcUrl: string;
@@ -43,7 +40,6 @@ export interface ProcessWorldOptions {
   /** Replaces the services' URLs with those of the test's proxies. */
   serviceUrls?: (straight: ServiceUrls) => Promise<ServiceUrls>;
   limits?: Partial<Limits>;
-  /** Additional environment variables. */
   environment?: Readonly<Record<string, string>>;
   /** Replaces a database on the shared server. */
   openDatabase?: () => Promise<TestDatabase & { drop(): Promise<void> }>;

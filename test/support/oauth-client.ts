@@ -5,7 +5,6 @@ import type { ClientShape } from './oauth-shapes.ts';
 /** A browser for one site: keeps cookies by name and path; redirects are followed explicitly. */
 interface Browser {
   get(url: string): Promise<Response>;
-  /** The Cookie header for that URL. */
   cookiesFor(url: string): string;
   /** All cookie values it ever received. */
   readonly seen: ReadonlySet<string>;
@@ -114,7 +113,6 @@ export interface Begun {
   url: string;
 }
 
-/** The page that asks for consent. */
 export interface ConsentPage {
   browser: Browser;
   url: string;
@@ -150,7 +148,6 @@ export async function post(url: string, body: URLSearchParams | object): Promise
   return { status: response.status, body: text === '' ? {} : JSON.parse(text) };
 }
 
-/** Returns the client's id at this server. */
 export async function learnClientId(server: ServerFacts, { document, registration }: ClientShape): Promise<string> {
   if (document !== undefined) return document.client_id;
   const { status, body } = await post(server.registration_endpoint, registration ?? {});

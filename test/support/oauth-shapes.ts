@@ -6,7 +6,6 @@ export interface ClientShape {
   document?: Readonly<Record<string, unknown>> & { client_id: string };
   registration?: Readonly<Record<string, unknown>>;
   redirectUri: string;
-  /** Requested scope, if any. */
   scope?: string;
   /** True if the client omits the resource parameter, as some versions do. */
   withoutResource?: true;

@@ -110,7 +110,6 @@ export async function refuseSpan(ask: Ask, { method, params }: Call, most: numbe
   return { code: -32_600, message: `You can make eth_getLogs requests with up to a ${most} block range.` };
 }
 
-/** Changes a node's result. */
 export type Twist = (result: unknown, call: Call) => unknown;
 
 /** A defect of one call to a provider. */

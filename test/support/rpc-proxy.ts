@@ -21,7 +21,7 @@ export type { Twist } from './rpc-faults.ts';
 /** A proxy in front of a real node that shows faults on demand. */
 export interface RpcProxy {
   url: string;
-  /** Forwards to that node from now on. */
+  /** Forwards all later calls to that node. */
   leadTo(url: string): void;
   /** Like `leadTo`, but returns the proxy's URL for the market. */
   at(chain: { url: string }): string;
@@ -41,7 +41,6 @@ export interface RpcProxy {
   play(name: RpcFaultName, how: FaultPlay): void;
   /** Holds the next request whose text contains `mark`; all others pass. */
   holdNext(mark: string): { held: Promise<void>; release(): void };
-  /** Clears all faults. */
   heal(): void;
   /** Number of calls answered or cut so far, in total or of one method. */
   calls(method?: string): number;

@@ -6,7 +6,7 @@ export interface RpcServer {
   /** Received bodies, in order. */
   received: unknown[];
   requests: IncomingMessage[];
-  /** Sets the answer to the next requests. */
+  /** Sets the answer to all later requests. */
   answer(with_: (response: ServerResponse, body: unknown) => void): void;
   close(): Promise<void>;
 }
@@ -45,12 +45,10 @@ export async function startRpcServer(): Promise<RpcServer> {
   };
 }
 
-/** Returns the id of a single request. */
 export function idOf(body: unknown): unknown {
   return typeof body === 'object' && body !== null && 'id' in body ? body.id : null;
 }
 
-/** Answers every call with this result. */
 export function resultIs(result: unknown): (response: ServerResponse, body: unknown) => void {
   const answerTo = (call: unknown) => ({ jsonrpc: '2.0', id: idOf(call), result });
   return (response, body) => {

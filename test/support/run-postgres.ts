@@ -25,7 +25,6 @@ import type { ServerUser } from '../../src/platform/database/embedded/server-use
 interface PostgresRun {
   launch: Launch;
   cluster: string;
-  /** Folder of the server's socket. */
   sockets: string;
   /** URL of a database that exists from the start. */
   url: string;

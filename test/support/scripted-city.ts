@@ -13,7 +13,6 @@ export type CityReply = object | ((response: ServerResponse) => void);
 
 export interface ScriptedCity {
   url: string;
-  /** Paths of all requests. */
   asked: string[];
   /** Sets the answer for a path. Null answers not found. */
   answer(path: string, reply: CityReply | null): void;

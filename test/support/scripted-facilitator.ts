@@ -27,7 +27,6 @@ export interface Script {
   transaction?: string;
   /** Replaces the usual reason for a refusal. */
   reason?: string;
-  /** Delay of the slow answer. */
   afterMs?: number;
 }
 

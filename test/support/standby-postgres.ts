@@ -15,7 +15,6 @@ const POLL_MS = 10;
 export interface PostgresServer {
   /** URL of the database `openaisle`, as superuser over its Unix socket. It stays the same across restarts. */
   readonly url: string;
-  /** The server's data folder. */
   readonly cluster: string;
   /** Returns its log since the last start. */
   said(): Promise<string>;
@@ -50,7 +49,6 @@ export interface PostgresServer {
 }
 
 export interface PrimaryOptions {
-  /** Settings for postgresql.conf. */
   settings?: Readonly<Record<string, string>>;
   /** Empty folder for the data, for example on a separate disk. */
   cluster?: string;
@@ -63,7 +61,6 @@ export interface PostgresGround {
   folder: string;
   /** Starts a new server with the market's durability settings and an empty database `openaisle`. */
   startPrimary(options?: PrimaryOptions): Promise<PostgresServer>;
-  /** Stops every server and removes all files. */
   drop(): Promise<void>;
 }
 

@@ -23,7 +23,6 @@ import {
 import { type ScriptedFacilitator, startScriptedFacilitator } from './scripted-facilitator.ts';
 import { seedListing } from './seed.ts';
 
-/** Default price of goods. */
 export const PRICE = 2_500_000n;
 
 /** Gas for a payer that sends its own transactions. Buying by x402 needs none. */
@@ -51,7 +50,6 @@ export interface Trade {
   goods(given?: GoodsOptions): Promise<Goods>;
   /** Creates a new account, so that its payments can be counted. */
   wallet(usdcUnits?: bigint, wei?: bigint): Promise<TestAccount>;
-  /** Returns the public status of that proof's payment. */
   statusOf(proof: SignedProof): Promise<Record<string, unknown>>;
 }
 

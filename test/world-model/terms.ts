@@ -51,7 +51,6 @@ export interface Reservation {
   lostAt: number | null;
 }
 
-/** A row that proves a sale, on either site. */
 export interface Proof {
   hash: string;
   block: number;

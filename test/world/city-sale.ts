@@ -52,7 +52,7 @@ export interface CitySale {
   logLines: LogLine[];
   /** Sets the market's answer for all paths below that one. */
   show(path: string, reply: Reply): void;
-  /** Returns the time of the latest block, in seconds. */
+  /** Returns the time of the latest block as Unix time in seconds. */
   time(): Promise<number>;
   /** Mines a block at that time and sets the city's clock to it. */
   mineAt(second: number): Promise<void>;
@@ -163,7 +163,6 @@ function chainMoves({ chain, clock, time }: Parts, finalityBlocks: number) {
 let people = 0;
 let lastId = 0;
 
-/** Builds the answers of the scripted market. */
 function marketRecords({ clock, show }: Pick<Parts, 'clock' | 'show'>) {
   const draft = (seller: Person, thingId: bigint, changes: Partial<DraftOut> = {}): bigint => {
     lastId += 1;

@@ -44,7 +44,6 @@ type Places = Record<'loop' | 'call' | 'fail' | 'check', string>;
 
 export interface ContractWallet {
   address: Hex;
-  /** Account that signs for the wallet. */
   owner: TestAccount;
   deploy(): Promise<void>;
   /** Makes all transfers in one transaction. Resolves with its hash once it is mined. */

@@ -27,7 +27,6 @@ export interface DirectCases {
   begin(given?: { member?: Member; payer?: TestAccount; goods?: Goods }): Promise<DirectCase>;
   /** Transfers from payer to seller. Resolves with the hash once it is mined. */
   pay(given: DirectCase, units?: bigint): Promise<Hex>;
-  /** Signs the payer's first transfer without sending it. */
   signTransfer(given: Pick<DirectCase, 'payer'>, to: string, units: bigint, tip?: bigint): Promise<Hex>;
   /** Claims the goods with that transaction. */
   name(given: DirectCase, txHash: Hex, signature?: Hex): Promise<Answer>;
@@ -39,7 +38,6 @@ export interface DirectCases {
 
 const FEE_LIMIT = 200_000_000_000n;
 
-/** Returns a random hash that belongs to no transaction. */
 export const someHash = (): Hex => toHex(systemRandom.bytes(32));
 
 export function directCases({ world, buyer, goods: newGoods, wallet }: Trade): DirectCases {

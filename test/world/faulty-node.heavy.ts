@@ -129,7 +129,7 @@ const FINALITY_BLOCKS = 4;
 const ASK_MS = 100;
 const BUSY_MS = 180_000;
 const WAIT = { timeout: 60_000, interval: 250 };
-/** Exceeds the validity of any authorization in this file. */
+/** Longer than any authorization in this file is valid, in seconds. */
 const LONG_SECONDS = 700;
 
 const node = await startFaultyNode();

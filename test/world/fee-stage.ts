@@ -31,7 +31,6 @@ export interface FeeStage {
   wallet(usdcUnits?: bigint): Promise<TestAccount>;
   /** Opens an intent, signs and transfers, without claiming. With `named`, the intent names that wallet as its payer. */
   payFee(member: Member, given?: { units?: bigint; payer?: TestAccount; named?: TestAccount }): Promise<PaidFee>;
-  /** Lists the goods and claims the fee's transfer for them. */
   list(member: Member, body: GoodsBody, claiming: Claiming): Promise<Answer>;
   countOf(
     table: 'payments' | 'listings' | 'fees' | 'pending_listings' | 'artifact_guards',

@@ -249,7 +249,6 @@ test('withdraw against claim: a transfer for an intent that was opened before is
   printOutcomes('withdraw against claim', counts);
 });
 
-/** Creates a merchant with a paid, unspent fee. */
 async function withCredit(name: string): Promise<Member> {
   const member = await world.join(name);
   await seedFee(world.db.database, member.id);

@@ -26,7 +26,6 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-/** Returns one field of each object in a list. */
 const namesIn = (list: unknown, field: string): unknown[] =>
   (list as Record<string, unknown>[]).map((one) => one[field]);
 

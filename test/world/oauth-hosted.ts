@@ -77,7 +77,6 @@ async function readServer(issuer: string, names: readonly string[]): Promise<Ser
   throw new Error('no authorization server');
 }
 
-/** Parses the parameters of a Bearer challenge. */
 export function readChallenge(headers: Headers): Record<string, string> {
   const text = headers.get('www-authenticate') ?? '';
   if (!text.startsWith('Bearer ')) throw new Error(`no challenge: ${text}`);
@@ -159,7 +158,6 @@ export function spellings(secret: string): string[] {
   ];
 }
 
-/** Describes how a client behaves. */
 export interface Manner {
   shape: ClientShape;
   era: Era;

@@ -21,7 +21,6 @@ const multicall = parseAbi([
   'function aggregate3(Call3[] calls) payable',
 ]);
 
-/** A signed transaction and its hash. */
 export interface Signed {
   raw: Hex;
   hash: Hex;

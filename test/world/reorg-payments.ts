@@ -20,7 +20,6 @@ export const KINDS = ['purchase by x402', 'fee by x402', 'purchase by transfer',
 export type Kind = (typeof KINDS)[number];
 const PRICE = 2_500_000n;
 
-/** Final outcome of a payment. */
 export type Ending = 'paid' | 'unpaid' | 'review';
 
 /** A payment from opening to outcome. */

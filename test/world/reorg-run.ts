@@ -15,7 +15,7 @@ import {
 /** Distance from the latest to the finalized block. A reorg of this depth replaces exactly the blocks that are not final. */
 export const FINALITY_BLOCKS = 40;
 const IN_FLIGHT = 9;
-/** Exceeds the validity of any authorization or intent. */
+/** Longer than any authorization or intent is valid, in seconds. */
 const LONG_SECONDS = 700;
 
 export interface Scene {

@@ -19,7 +19,6 @@ export interface Reviewed {
   received: bigint;
   /** Query string of the payment's public status. */
   query: string;
-  /** Repeats the buyer's request. */
   again(): Promise<Answer>;
   /** Status and reason that this request must get while the review is undecided. */
   undecided: unknown[];

@@ -48,7 +48,6 @@ export interface ReviewStage {
   decide(by: Member, id: number, body: object): Promise<Answer>;
   reviewsOf(member: Member): Promise<Record<string, unknown>[]>;
   newestEvents(count: number): Promise<Record<string, unknown>[]>;
-  /** Sends USDC from the seller's wallet and makes it final. */
   payBack(to: TestAccount, units: bigint): Promise<Hex>;
   remove(goods: Goods): Promise<void>;
   /** Buys by x402, from the first request to the delivery. */

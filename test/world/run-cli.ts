@@ -149,7 +149,6 @@ export function joining(handle: string): string[] {
 
 interface TerminalRun {
   code: number | null;
-  /** Everything printed to the screen. */
   screen: string;
 }
 

@@ -10,7 +10,6 @@ import { type CliOptions, type CliRun, cliRuns } from './run-cli.ts';
 
 const { sellerOne, treasury } = WORLD_ACCOUNTS;
 
-/** Returns the fees paid by a wallet. */
 const paidIn = (world: World, { address }: TestAccount): Promise<bigint[]> =>
   paidUnits(world.chain, address, treasury.address);
 

@@ -24,7 +24,6 @@ export interface Meant {
   draftId: number;
   offerId: bigint;
   wallet: Hex;
-  /** Body of the request that lists the thing. */
   body: { draft_id: number; city_offer_id: number };
 }
 

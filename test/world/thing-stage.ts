@@ -43,9 +43,7 @@ export interface Reservation {
 export interface Sites {
   market: World;
   city: CityWorld;
-  /** The market's connection to the city. */
   toCity: SiteProxy;
-  /** The city's connection to the market. */
   toMarket: SiteProxy;
   time: WorldTime;
   /** The maintainer, who may remove listings. */

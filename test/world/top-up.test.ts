@@ -70,7 +70,7 @@ function expectKept(answer: Answer, txHash: Hex, review: { id: number; tx_hash: 
   });
 }
 
-/** Pays less than the price, so the seller has to decide. */
+/** Pays less than the price, so the seller must decide. */
 async function tooLittle(units = MOST) {
   const given = await begin();
   const txHash = await pay(given, units);

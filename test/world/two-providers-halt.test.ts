@@ -51,7 +51,6 @@ const readyz = async () => (await world.ask('GET', '/readyz')).body;
 const commands = (): CommandMarket => world.running.market;
 const events = (name: string) => world.logLines.filter(({ event }) => event === name);
 
-/** Moves a provider to the other chain. */
 function splitOff(): void {
   spare.leadTo(other.url);
 }

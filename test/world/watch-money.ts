@@ -26,7 +26,6 @@ export interface Course {
   ask(): Promise<Answer>;
   /** Asks with only the key, like a client that lost its proof. */
   askWithoutProof(): Promise<Answer>;
-  /** Whether the answer delivers what was paid for. */
   delivers(answer: Answer): boolean;
 }
 

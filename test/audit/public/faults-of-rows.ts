@@ -12,7 +12,6 @@ export interface Shown extends Goods {
 const STATES = { removed: 'removed', withdrew: 'withdrawn', sold: 'sold', canceled: 'canceled' } as const;
 export type ListedState = 'live' | (typeof STATES)[keyof typeof STATES];
 
-/** Returns the listing's state according to the log. */
 export const stateOf = ({ ending }: Promised): ListedState => (ending === null ? 'live' : STATES[ending.act]);
 
 /** Returns the faults of a row on the shelves. `later` contains events since the log was read. */

@@ -24,7 +24,6 @@ export interface Fields {
   object(name: string): Fields;
   /** Returns at most `most` rows. */
   rows(name: string, most: number): Fields[];
-  /** Returns the value as received. */
   raw(name: string): unknown;
   names(): string[];
 }

@@ -28,7 +28,6 @@ export interface Measured {
   /** Size of head and body in bytes. */
   bytes: number;
   status: number;
-  /** Refusal reason. Null if the answer has none. */
   reason: string | null;
   /** CPU milliseconds used by the server. */
   ms: number;

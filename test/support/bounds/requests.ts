@@ -67,7 +67,6 @@ export function requestsTo(endpoint: EndpointShape): HostileRequest[] {
 interface Form {
   /** A body that passes as many checks as possible. */
   base: Record<string, unknown>;
-  /** Paths of texts in the body. */
   texts: Path[];
 }
 

@@ -18,12 +18,10 @@ import {
 import { lineOf, nodesOf, type Source } from './open-sources.ts';
 
 export interface Import {
-  /** Path of the importing file. */
   from: string;
   /** Path of a project file, or the specifier of an external module. */
   to: string;
   line: number;
-  /** Whether `to` is a project file. */
   inside: boolean;
 }
 

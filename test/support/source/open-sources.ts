@@ -16,7 +16,6 @@ export function listFiles(root: string, folder = ''): string[] {
     });
 }
 
-/** A source file, parsed by the compiler. */
 export interface Source {
   /** Path relative to the project root, with forward slashes. */
   path: string;

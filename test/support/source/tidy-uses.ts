@@ -84,7 +84,6 @@ export function isBarrel(source: Source): boolean {
   );
 }
 
-/** Returns the names of exported functions and constants. */
 export function exportedValues(source: Source): string[] {
   return source.tree.statements.flatMap((one) => {
     if (!one.getText(source.tree).startsWith('export ')) return [];

@@ -39,7 +39,6 @@ const SAFE_TX = [
 /** A contract wallet that accepts its owners' signatures (EIP-1271). */
 export interface SigningWallet {
   address: Hex;
-  /** Signs in the form that the wallet accepts. */
   sign(digest: Hex): Promise<Hex>;
   /** Resolves with the transaction's hash once it is mined. */
   transfer(to: string, units: bigint): Promise<Hex>;

@@ -15,7 +15,6 @@ export class Reorg extends Act<Reorganisation> {
   }
 }
 
-/** Mines one block that many seconds later. */
 export class Wait extends Act<{ seconds: number }> {
   async run(run: Run): Promise<void> {
     const { time, sites } = run.stage;
