@@ -54,7 +54,7 @@ it('wrong tries are told at their field, five end the attempt, and cancel tells 
   await page.fill('#pairing-code', store.key);
   await page.click('#by-code button');
   expect(await fault('pairing-code').innerText()).toContain('A key goes into the field of the key');
-  expect(heard.said()).toBe('');
+  expect(heard.readAllSent()).toBe('');
   for (let tries = 0; tries < 5; tries += 1) {
     await page.fill('#merchant-key', `wrong-${tries}`);
     await page.keyboard.press('Enter');
@@ -70,7 +70,7 @@ it('wrong tries are told at their field, five end the attempt, and cancel tells 
   expect(await visitor.findings()).toEqual([]);
   await visitor.shoot('consent-over');
   await Promise.all([backIn(visitor), page.click('#cancel')]);
-  expect(client.brought().get('error')).toBe('access_denied');
+  expect(client.returnedParameters().get('error')).toBe('access_denied');
   await visitor.close();
 });
 
@@ -98,7 +98,7 @@ it('a key that is replaced after the proof has to be shown again', async () => {
   await page.fill('#merchant-key', String(key));
   await page.locator('#proven').waitFor();
   await Promise.all([backIn(visitor), page.click('#allow')]);
-  expect(client.brought().get('code')).not.toBeNull();
+  expect(client.returnedParameters().get('code')).not.toBeNull();
   await visitor.close();
 });
 

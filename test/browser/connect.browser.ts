@@ -36,7 +36,7 @@ async function collectRemains(
 ): Promise<Record<'rows' | 'log' | 'said' | 'kept' | 'cookies' | 'page', string>> {
   const { cookies } = await visitor.page.context().storageState();
   return {
-    ...{ rows: await everyRow(market), log: market.logged(), said: heard.said(), kept: await visitor.kept() },
+    ...{ rows: await everyRow(market), log: market.logged(), said: heard.readAllSent(), kept: await visitor.kept() },
     ...{ cookies: JSON.stringify(cookies), page: await visitor.page.content() },
   };
 }
@@ -79,7 +79,7 @@ describe.each([
     expect(JSON.stringify(answered.message)).toContain(store.handle);
     expect(visitor.complaints).toEqual([]);
     expect(await heard.placesOf(store.key)).toEqual([PROVE]);
-    const [url = ''] = heard.said().match(/\/oauth\/interaction\/[\w-]+/) ?? [];
+    const [url = ''] = heard.readAllSent().match(/\/oauth\/interaction\/[\w-]+/) ?? [];
     const uid = url.split('/').at(-1) ?? '';
     expect(uid).not.toBe('');
     // Go back to a page of the market, to see its storage and history.
@@ -89,7 +89,7 @@ describe.each([
     expect(formsIn(store.key, places)).toEqual([]);
     const secrets = {
       ...{ uid, access: tokens.access_token, refresh: tokens.refresh_token ?? '' },
-      code: client.brought().get('code') ?? '',
+      code: client.returnedParameters().get('code') ?? '',
     };
     for (const [name, secret] of Object.entries(secrets)) {
       expect(secret.length, name).toBeGreaterThan(20);
@@ -183,7 +183,7 @@ async function refusalOf(token: string, tool: string): Promise<unknown> {
 }
 
 /** Opens a store through the link on the page, in a new tab. */
-async function openOnTheWay(visitor: Visitor, handle: string): Promise<{ key: string; codes: string[] }> {
+async function openStoreInNewTab(visitor: Visitor, handle: string): Promise<{ key: string; codes: string[] }> {
   const tab = await visitor.opened('#proof a[href="/join"]');
   await fillJoin(tab, handle);
   await send(tab, 'form[data-begin] button[type=submit]');
@@ -208,7 +208,7 @@ it('who has no store opens one on the way; the program proves its host by readin
   expect(asked).toContain('A program on this device (127.0.0.1)');
   expect(asked).toContain('Read what is yours');
   expect(asked).not.toContain('Act for you');
-  const shown = await openOnTheWay(visitor, 'opened-on-the-way');
+  const shown = await openStoreInNewTab(visitor, 'opened-on-the-way');
   await page.fill('#merchant-key', shown.key);
   await page.locator('#proven').waitFor();
   expect(await page.locator('#handle').innerText()).toBe('opened-on-the-way');

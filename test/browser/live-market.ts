@@ -21,7 +21,7 @@ let drop: () => Promise<void>;
 export let url = '';
 export let wire: Wire;
 /** The market's own URL for the test, which does not go through the wire. */
-let own = '';
+let directUrl = '';
 export const keys = new Map<string, string>();
 
 /** Starts a market whose log grows on command, one for all tests of a file. */
@@ -44,7 +44,7 @@ async function start(): Promise<void> {
     ...{ database: test.database, clock, log: recordingLog().log, pepper, random },
   });
   const served = await running.http.listen({ host: '127.0.0.1', port: 0 });
-  own = served.url;
+  directUrl = served.url;
   wire = await openWire(served.port);
   url = `http://127.0.0.1:${wire.port}`;
   await appointMaintainer();
@@ -124,7 +124,7 @@ interface Answer {
 
 export async function ask(path: string, body: unknown, key?: string): Promise<Answer> {
   const authorization = key === undefined ? {} : { authorization: `Bearer ${key}` };
-  const answer = await fetch(`${own}${path}`, {
+  const answer = await fetch(`${directUrl}${path}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...authorization },
     body: JSON.stringify(body),
@@ -176,7 +176,7 @@ export async function list(goods: SeedListing, handle = 'ink-and-paper'): Promis
 }
 
 /** Waits until all events are numbered, because only numbered ones are shown. */
-export const settle = (): Promise<void> => running.eventsSettled();
+export const waitForNumbers = (): Promise<void> => running.eventsSettled();
 let said = 0;
 export async function comment(listing: number, handle = 'tidewater'): Promise<number> {
   said += 1;
@@ -191,4 +191,4 @@ interface LogPage {
   total: number;
 }
 export const log = async (): Promise<LogPage> =>
-  (await fetch(`${own}/api/events?scope=window&limit=100`)).json() as Promise<LogPage>;
+  (await fetch(`${directUrl}/api/events?scope=window&limit=100`)).json() as Promise<LogPage>;

@@ -7,7 +7,7 @@ import type { BrowserMarket } from './market.ts';
 /** Records every request of a browser from all of its tabs. */
 export interface Overheard {
   /** Returns all URLs and bodies sent, without headers. */
-  said(): string;
+  readAllSent(): string;
   /** Lists where a secret was sent: in a URL, in a body, or in which header. */
   placesOf(secret: string): Promise<string[]>;
 }
@@ -20,7 +20,7 @@ export function overhear({ page }: Visitor): Overheard {
   });
   const bodyOf = (request: Request): string => request.postDataBuffer()?.toString('utf8') ?? '';
   return {
-    said: () => sent.map(({ request }) => `${request.method()} ${request.url()} ${bodyOf(request)}`).join('\n'),
+    readAllSent: () => sent.map(({ request }) => `${request.method()} ${request.url()} ${bodyOf(request)}`).join('\n'),
     placesOf: async (secret) => {
       const places = sent.map(async ({ request, headers }) => {
         const parts = { address: request.url(), body: bodyOf(request), ...(await headers) };

@@ -21,7 +21,7 @@ export interface StubClient {
     asked?: { scope?: string; name?: string; document?: ClientShape['document'] },
   ): Promise<Begun>;
   /** Returns the parameters with which its user last returned. */
-  brought(): URLSearchParams;
+  returnedParameters(): URLSearchParams;
   redeem(marketUrl: string, begun: Begun): Promise<Tokens>;
   /** Asks for fresh tokens and returns the status. */
   refresh(marketUrl: string, begun: Begun, refreshToken: string): Promise<number>;
@@ -49,7 +49,7 @@ export function stubClient(): StubClient {
     server.closeAllConnections();
     server.close();
   });
-  const brought = (): URLSearchParams => {
+  const returnedParameters = (): URLSearchParams => {
     if (last === null) throw new Error('no browser came back');
     return last;
   };
@@ -67,9 +67,9 @@ export function stubClient(): StubClient {
       const shape = { ...(document === undefined ? { registration } : { document }), redirectUri, scope };
       return beginAuthorization(facts, { clientId: await learnClientId(facts, shape), shape });
     },
-    brought,
+    returnedParameters,
     redeem: async (marketUrl, begun) => {
-      const sent = brought();
+      const sent = returnedParameters();
       if (sent.get('state') !== begun.state) throw new Error('another state');
       const { status, body } = await redeem(await discover(marketUrl), begun, sent.get('code') ?? '');
       if (status !== 200) throw new Error(`no tokens: ${status} ${JSON.stringify(body)}`);

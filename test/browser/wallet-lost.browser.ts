@@ -59,7 +59,7 @@ it('while the books are lost the page says so, keeps what was signed, and goes o
   await page.locator('.money', { hasText: 'You have signed.' }).waitFor();
   await lose();
   await page.locator('#stage-title', { hasText: 'The market has lost some of its books' }).waitFor();
-  expect(await person.said()).toContain('Do not pay again.');
+  expect(await person.readPage()).toContain('Do not pay again.');
   expect(await person.visitor.findings()).toEqual([]);
   await person.visitor.shoot('wallet-books-lost');
   // A returning visitor sees the same.
@@ -83,7 +83,7 @@ it('who may have paid already is told so, and pays again only by a button that s
   await person.toMessage(listed);
   await page.click('#sign');
   await page.locator('#stage-title', { hasText: 'You may have paid for this already' }).waitFor();
-  expect(await person.said()).toContain(hash);
+  expect(await person.readPage()).toContain(hash);
   expect(await page.locator('.moved').innerText()).toContain('A payment may exist. Do not pay again.');
   expect(await person.visitor.findings()).toEqual([]);
   await person.visitor.shoot('wallet-may-be-lost');

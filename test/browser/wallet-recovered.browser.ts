@@ -47,7 +47,7 @@ it('a page that waited goes on, and those that had their goods show them again, 
 
   for (const [index, person] of [byToken, bySignature, waits].entries()) {
     const { artifact, price } = listed[index] as Goods;
-    expect(await person.said()).toContain(artifact);
+    expect(await person.readPage()).toContain(artifact);
     expect(await person.paid()).toEqual([price]);
     expect(beyondRefusals(person.visitor)).toEqual([]);
     await person.visitor.close();

@@ -158,7 +158,7 @@ describe('the browser', () => {
     await person.page.goto(`${world.url}/listing/${listed.id}/buy`);
     await person.page.locator('#stage-title', { hasText: 'cannot be read' }).waitFor();
     expect(await person.page.locator('#flow button').count()).toBe(0);
-    expect(await person.said()).toContain(UNKNOWN);
+    expect(await person.readPage()).toContain(UNKNOWN);
     expect(await person.visitor.findings()).toEqual([]);
     await person.visitor.shoot('wallet-unreadable');
   });
@@ -182,12 +182,12 @@ describe('the browser', () => {
     await person.toSettled(listed);
     await page.context().setOffline(true);
     await page.locator('.stage', { hasText: 'No answer from the market since' }).waitFor();
-    expect(await person.said()).toContain('You have paid. Do not pay again.');
+    expect(await person.readPage()).toContain('You have paid. Do not pay again.');
     expect(await person.visitor.findings()).toEqual([]);
     await person.visitor.shoot('wallet-offline');
     await page.context().setOffline(false);
     await expectBought(person, listed.price, 1);
-    expect(await person.said()).not.toContain('No answer');
+    expect(await person.readPage()).not.toContain('No answer');
   });
 });
 
@@ -265,11 +265,11 @@ describe('the market', () => {
     await person.toMessage(listed);
     await person.page.click('#sign');
     await person.page.locator('.moved').waitFor();
-    expect(await person.said()).not.toContain('You have paid');
+    expect(await person.readPage()).not.toContain('You have paid');
     expect(await person.page.locator('button:enabled', { hasText: 'Pay again' }).count()).toBe(0);
     expect(await person.visitor.findings()).toEqual([]);
     await person.visitor.shoot('wallet-too-little');
-    expect(await person.said()).toContain('No money moved: the wallet holds less than the price.');
+    expect(await person.readPage()).toContain('No money moved: the wallet holds less than the price.');
     expect(await person.paid()).toEqual([]);
     await fund(world.chain, [{ address: person.payer.address, usdcUnits: listed.price }]);
     await person.page.click('button >> text=Try again');
@@ -283,7 +283,7 @@ describe('the market', () => {
     await person.open(listed);
     await person.page.click('#wallet-0');
     await expectTrouble(person, 'Too little USDC', NOTHING, 'little-before');
-    expect(await person.said()).toContain('holds 100.00 USDC, and the price is 500.00 USDC');
+    expect(await person.readPage()).toContain('holds 100.00 USDC, and the price is 500.00 USDC');
     expect(person.wallet.signed).toEqual([]);
     await expectNothingPaid(person);
   });

@@ -155,7 +155,7 @@ export interface Shopper {
   /** Returns the transfers that the wallet paid so far. */
   paid(): Promise<bigint[]>;
   /** Returns the text of the whole page. */
-  said(): Promise<string>;
+  readPage(): Promise<string>;
 }
 
 /** Creates one world and one browser for all tests of a file. The facilitator behaves normally until a test scripts it. */
@@ -209,7 +209,7 @@ export async function walletStage(options: Omit<WorldOptions, 'facilitatorUrl'> 
         await page.locator('.money.paid').waitFor();
       },
       paid: () => paidUnits(world.chain, payer.address, SELLER),
-      said: () => page.locator('main').innerText(),
+      readPage: () => page.locator('main').innerText(),
     };
   };
   return { ...trade, goods, shopper, browser };

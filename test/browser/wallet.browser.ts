@@ -65,7 +65,7 @@ it('by keyboard alone: found on the shelves, read, bought, waited for, read; sec
   await page.keyboard.press('Enter');
   await page.locator('.money.paid').waitFor();
   expect(wallet.signed).toEqual([shown]);
-  const said = await person.said();
+  const said = await person.readPage();
   expect(said).toContain('You have paid. Do not pay again.');
   expect(said).toMatch(/0 of \d+ blocks to final/);
   expect(await visitor.findings()).toEqual([]);
@@ -73,7 +73,7 @@ it('by keyboard alone: found on the shelves, read, bought, waited for, read; sec
   const saved = JSON.parse(String(await page.evaluate(`localStorage['openaisle:proof:${listed.id}']`)));
   await world.finalize();
   await expectBoughtOnce(person, listed.artifact, listed.price);
-  expect(await person.said()).toContain('You have paid. Do not pay again.');
+  expect(await person.readPage()).toContain('You have paid. Do not pay again.');
   expect(await visitor.findings()).toEqual([]);
   await visitor.shoot('wallet-goods');
 
@@ -88,7 +88,7 @@ it('by keyboard alone: found on the shelves, read, bought, waited for, read; sec
   expect(log).toContain('/api/buy/:id');
   for (const secret of [proof.header.value, token, signature]) expect(log.includes(secret)).toBe(false);
   expect(await visitor.kept()).not.toContain(signature);
-  const origins = heard.said().match(/https?:\/\/[^/\s]+/g) ?? [];
+  const origins = heard.readAllSent().match(/https?:\/\/[^/\s]+/g) ?? [];
   expect(new Set(origins)).toEqual(new Set([world.url]));
   expect(beyondRefusals(visitor)).toEqual([]);
   await visitor.close();
@@ -104,7 +104,7 @@ describe('a reload pays nothing twice', () => {
     await page.click('#sign');
     const first = await held.sent;
     await page.locator('.money', { hasText: 'You have signed.' }).waitFor();
-    expect(await person.said()).not.toContain('You have paid');
+    expect(await person.readPage()).not.toContain('You have paid');
     expect(await person.visitor.findings()).toEqual([]);
     await person.visitor.shoot('wallet-signed');
     await held.release();
@@ -180,7 +180,7 @@ describe('a reload pays nothing twice', () => {
     await world.chain.mine(2);
     await page.reload();
     await page.locator('.steps .now', { hasText: /^[1-9] of \d+ blocks/ }).waitFor();
-    expect(await person.said()).toContain('You have paid. Do not pay again.');
+    expect(await person.readPage()).toContain('You have paid. Do not pay again.');
     await world.finalize();
     await expectBoughtOnce(person, listed.artifact, listed.price);
     for (let times = 0; times < 2; times += 1) {

@@ -50,7 +50,7 @@ it('every page is painted with no more than four answers, while everything else 
 });
 
 /** Loads a page until the network is idle. Returns all requested URLs, and the size of scripts and styles on the wire. */
-async function loads(page: Page, address: string): Promise<{ urls: string[]; script: number; style: number }> {
+async function loadPage(page: Page, address: string): Promise<{ urls: string[]; script: number; style: number }> {
   const urls: string[] = [];
   const sizes: Promise<[kind: string, bytes: number]>[] = [];
   const note = (request: Request): void => {
@@ -72,7 +72,7 @@ it('everything comes from the market itself, and scripts and styles stay light',
   for (const [path] of [...pagesOf(ground.ids), ...REFUSED_PAGES]) {
     // Use a new visitor, so that nothing is cached.
     const visitor = await browser.visitor();
-    const { urls, script, style } = await loads(visitor.page, `${ground.url}${path}`);
+    const { urls, script, style } = await loadPage(visitor.page, `${ground.url}${path}`);
     expect(urls.length).toBeGreaterThan(2);
     expect([path, urls.filter((one) => !one.startsWith(`${ground.url}/`))]).toEqual([path, []]);
     expect([path, script <= 14 * KB, style <= 14 * KB, style > 0]).toEqual([path, true, true, true]);

@@ -119,7 +119,7 @@ const CRASHES: Readonly<Record<string, () => Promise<void>>> = {
 };
 
 const startsOf = async (server: PostgresServer): Promise<number> =>
-  (await server.said()).split('ready to accept connections').length - 1;
+  (await server.readLog()).split('ready to accept connections').length - 1;
 
 it.for(Object.entries(CRASHES))(
   'after a crash of %s, which makes it give ids once more that left no trace, a copy is the same as a new one',

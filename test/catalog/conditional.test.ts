@@ -94,7 +94,7 @@ async function all(): Promise<string[]> {
 }
 
 /** Returns the headers that must be equal for equal bytes, without request id and date. */
-function standing({ headers }: Got): IncomingHttpHeaders {
+function stableHeaders({ headers }: Got): IncomingHttpHeaders {
   const { 'x-request-id': _id, date: _date, ...rest } = headers;
   return rest;
 }
@@ -140,8 +140,8 @@ it('HEAD says what GET says, without the body, plain and in gzip', async () => {
       const head = await get(path, headers, 'HEAD');
       expect(head.status, path).toBe(200);
       expect(head.body.length, path).toBe(0);
-      const { 'transfer-encoding': _sent, ...expected } = standing(got);
-      const { 'transfer-encoding': _none, ...said } = standing(head);
+      const { 'transfer-encoding': _sent, ...expected } = stableHeaders(got);
+      const { 'transfer-encoding': _none, ...said } = stableHeaders(head);
       expect(said, path).toEqual(expected);
     }
   }

@@ -41,7 +41,7 @@ const seller = (): bigint => stage.sellers[0] ?? 0n;
 const stockOf = (count: number) => Array.from({ length: count }, (_, at) => ({ title: `Lamp ${at} map` }));
 
 /** Changes rows that only this connection changes, so that no connection waits for another one's commit. */
-async function write(client: Client, at: number, ids: readonly bigint[], which: number): Promise<void> {
+async function changeRows(client: Client, at: number, ids: readonly bigint[], which: number): Promise<void> {
   const id = ids[which % ids.length];
   if (at === 0) {
     // This update takes an edit number, which only one transaction at a time can do.
@@ -93,7 +93,7 @@ async function play({ at, act, which }: Act, { ids, open, one, other }: Scene): 
   if (!open.has(client)) await client.query('begin');
   open.add(client);
   if (act === 'undone write') await client.query('savepoint s');
-  await write(client, at, ids, which);
+  await changeRows(client, at, ids, which);
   if (act === 'undone write') await client.query('rollback to savepoint s');
 }
 
@@ -121,10 +121,10 @@ it('a transaction that began first and commits last, after many others and many 
   const [slow, quick] = clients;
   if (slow === undefined || quick === undefined) throw new Error('two connections');
   await slow.query('begin');
-  await write(slow, 2, ids, 0);
+  await changeRows(slow, 2, ids, 0);
   for (let which = 0; which < 20; which += 1) {
     await quick.query('begin');
-    await write(quick, 3, ids, which);
+    await changeRows(quick, 3, ids, which);
     await quick.query('commit');
     await market.catalog.fresh();
   }

@@ -78,7 +78,7 @@ const decide = (database: Database, id: bigint) =>
     where listing_id = ${id} and outcome is null`);
 
 /** Adds a version of the newest version, with new texts. */
-async function version(database: Database, id: bigint): Promise<bigint[]> {
+async function addVersion(database: Database, id: bigint): Promise<bigint[]> {
   const made = await database.rows<{ id: bigint }>(sql`
     insert into listings (id, merchant_id, title, description, preview, price_units, seller_wallet, tags, aisle, created_at,
       artifact_commitment, artifact_bytes, artifact_encoding, artifact_media_type, body_hash, supersedes, text_flags)
@@ -91,7 +91,7 @@ async function version(database: Database, id: bigint): Promise<bigint[]> {
 }
 
 /** Runs one random step in a thing's life. The database refuses a step that the thing's state does not allow. */
-async function thing(database: Database, id: bigint, which: number, by: bigint): Promise<void> {
+async function runThingStep(database: Database, id: bigint, which: number, by: bigint): Promise<void> {
   const steps = [
     () => seedWorldSale(database, id, { merchantId: by }),
     () => endWorldListing(database, id, 'canceled'),
@@ -123,12 +123,12 @@ async function perform(
   else if (kind === 'restore') for (const one of ids) await restoreListing(database, one);
   else if (kind === 'appeal') for (const one of ids) await appeal(database, one);
   else if (kind === 'decide') await decide(database, id);
-  else if (kind === 'version') ids.push(...(await version(database, id)));
+  else if (kind === 'version') ids.push(...(await addVersion(database, id)));
   else if (kind === 'flags')
     await database.run(sql`update listings set text_flags = '{tool_call,encoded}' where id = ${id}`);
   else if (kind === 'buy')
     await seedPaidPurchase(database, id, { payer: `0x${which.toString(16).padStart(40, '0')}` }).catch(() => {});
-  else if (kind === 'thing') await thing(database, things[which % things.length] ?? 0n, which >> 3, by);
+  else if (kind === 'thing') await runThingStep(database, things[which % things.length] ?? 0n, which >> 3, by);
   else if (kind === 'link') await link(database, by, which);
   else if (kind === 'edit') await editListing(database, id, { title: `Lamp ${which}` });
   else await withdrawListing(database, id);

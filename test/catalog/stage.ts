@@ -106,7 +106,7 @@ export async function perform(stage: Stage, ids: bigint[], change: Change): Prom
   async function sell(kind: 'free sale' | 'paid sale'): Promise<void> {
     if (id === undefined) return;
     if (kind === 'paid sale') {
-      await seedPaidPurchase(database, id).catch(passOverFree);
+      await seedPaidPurchase(database, id).catch(ignoreFreeError);
       return;
     }
     const before = takers.get(id) ?? 0;
@@ -118,7 +118,7 @@ export async function perform(stage: Stage, ids: bigint[], change: Change): Prom
 }
 
 /** Ignores the error that free goods cannot be paid for, and rethrows others. */
-function passOverFree(error: unknown): void {
+function ignoreFreeError(error: unknown): void {
   if (error instanceof Error && error.message.includes('value_units')) return;
   throw error;
 }

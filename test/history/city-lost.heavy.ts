@@ -35,7 +35,7 @@ const ready = (query = ''): Promise<Answer> => sites.city.ask('GET', `/readyz${q
 const standing = async (): Promise<unknown> => (await ready()).body['history'];
 
 /** Waits until the copy contains everything that was acknowledged. */
-async function copied(): Promise<void> {
+async function waitForCopy(): Promise<void> {
   await until(async () => {
     const newest = await readNewestEventId(history.db.database);
     return ((await readLogEnd(place.folder))?.id ?? 0n) >= newest;
@@ -43,7 +43,7 @@ async function copied(): Promise<void> {
 }
 
 async function loseTo(backup: PostgresServer): Promise<void> {
-  await copied();
+  await waitForCopy();
   await history.primary.kill();
   await backup.start();
   history.leadTo(backup);
@@ -144,7 +144,7 @@ test('the books may be taken as they stand: handles stay reserved, ids are not g
 test('what was written after the loss is not overwritten: the operator is told, and nothing is changed', async () => {
   const backup = await history.primary.copyWhileRunning();
   const lost = await sites.city.join('was-here-before');
-  await copied();
+  await waitForCopy();
   await sites.city.running.stop({ drainMs: 0 });
   const copies = await readCopies(await filesAt([place.folder]));
   await history.primary.kill();
@@ -172,7 +172,7 @@ test('no false alarm: a crash of the database, a restart of the city, a failover
   await history.primary.start();
   await until(async () => (await ready()).status === 200);
   // The copy lacks events that another process wrote meanwhile.
-  await copied();
+  await waitForCopy();
   await sites.city.running.stop({ drainMs: 0 });
   await seedResident(history.db.database, { handle: 'came-meanwhile' });
   await sites.restartCity();
@@ -180,7 +180,7 @@ test('no false alarm: a crash of the database, a restart of the city, a failover
   const standby = await history.startStandby();
   await sites.thing(seller);
   await standby.waitForReplay(history.primary);
-  await copied();
+  await waitForCopy();
   await history.primary.kill();
   await standby.promote();
   history.leadTo(standby);

@@ -187,7 +187,7 @@ describe('the disk of the write-ahead log fills and empties under load', () => {
         }, patiently)
         .toBe(503);
       await load.answered(REFUSED, BACK_MS, isRefused);
-      expect(await stage.postgres.said()).toMatch(/PANIC: .*No space left on device/);
+      expect(await stage.postgres.readLog()).toMatch(/PANIC: .*No space left on device/);
       await stage.disk.empty();
       // The server may restart on its own, exit, or hang during startup.
       await stage.postgres.restart();

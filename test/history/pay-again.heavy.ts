@@ -69,7 +69,7 @@ const send = (listing: number, proof: SignedProof, body?: object): Promise<Answe
   world.buy(BigInt(listing), { proof: proof.v2, ...(body === undefined ? {} : { body }) });
 
 /** Pays and waits until the transfer is final. Only collecting is left. */
-async function bought(listing: number, by = payer): Promise<SignedProof> {
+async function payUntilFinal(listing: number, by = payer): Promise<SignedProof> {
   const proof = await sign(listing, by);
   await send(listing, proof);
   await world.finalize();
@@ -92,9 +92,9 @@ const isOpened = ({ status, body }: Answer): void => expect([status, body['reaso
 test('a buyer who paid in what was lost is told so before paying again, and no other buyer is delayed', async () => {
   const [listing, dearer, twin] = [await list(), await list({ price_usdc: 3 }), await list()];
   const keeps = await wallet();
-  await bought(twin, keeps);
+  await payUntilFinal(twin, keeps);
   const backup = await history.primary.copyWhileRunning();
-  const old = await bought(listing);
+  const old = await payUntilFinal(listing);
   await loseTo(backup, { history, world, place });
   for (const body of [undefined, { pay_anew: true }]) {
     expect(await send(listing, await sign(listing), body)).toMatchObject({
@@ -205,7 +205,7 @@ test('who asks to pay for a listing that was lost is told who has the money, whe
   const kept = await list();
   const backup = await history.primary.copyWhileRunning();
   const lost = await list();
-  const proof = await bought(lost);
+  const proof = await payUntilFinal(lost);
   await loseTo(backup, { history, world, place });
   await recoverHistory(world, place);
   const payee = checksummed(sellerOne.address);

@@ -87,7 +87,7 @@ interface Kind {
   spent?: bigint;
 }
 
-async function review(made: LostPurchase, key: string): Promise<number> {
+async function openReview(made: LostPurchase, key: string): Promise<number> {
   const asked = await signToCollect(shop, made, { key }, made.txHash);
   expect(said(asked)).toEqual(REVIEW);
   // The market delivers nothing until the payee has decided.
@@ -156,7 +156,7 @@ const KINDS: Record<string, Kind> = {
     collects: true,
     pay: async (listing, { key }) => ({ ...(await openByX402(shop, listing, key)), slip: null }),
     makeWhole: async (made) => {
-      await decide(await review(made, keyOf(made)), { outcome: 'deliver' });
+      await decide(await openReview(made, keyOf(made)), { outcome: 'deliver' });
       isDelivered(await world.buy(made.listing, { key: keyOf(made) }), 'key');
     },
   },
@@ -164,7 +164,7 @@ const KINDS: Record<string, Kind> = {
     collects: true,
     pay: async (listing, buyer) => ({ ...(await payByTransfer(shop, listing, buyer)), slip: null }),
     makeWhole: async (made) => {
-      const payment = await review(made, keyOf(made));
+      const payment = await openReview(made, keyOf(made));
       const back = await transfer(world, sellerOne, made.payer.address, PRICE);
       await world.finalize();
       await decide(payment, { outcome: 'refunded', tx_hash: back });
@@ -178,7 +178,7 @@ const KINDS: Record<string, Kind> = {
       const asked = await world.buy(made.listing, withSlip(made, { key: keyOf(made) }));
       expect(said(asked)).toEqual([409, 'listing_lost', true]);
       const [relisted] = (await list(1)) as [bigint];
-      await decide(await review({ ...made, listing: relisted }, keyOf(made)), { outcome: 'deliver' });
+      await decide(await openReview({ ...made, listing: relisted }, keyOf(made)), { outcome: 'deliver' });
       isDelivered(await world.buy(relisted, { key: keyOf(made) }), 'key');
     },
   },
@@ -277,30 +277,35 @@ async function expectNothing(all: readonly LostPurchase[]): Promise<void> {
   const [one] = all as [LostPurchase];
   const other = all.find(({ listing, slip }) => listing !== one.listing && slip !== null) as LostPurchase;
   const bare = all.find(({ slip }) => slip === null) as LostPurchase;
-  const gets = async (asked: Promise<Answer>, ...refused: unknown[]): Promise<void> => {
+  const expectAnswer = async (asked: Promise<Answer>, ...refused: unknown[]): Promise<void> => {
     const answer = await asked;
     expect(said(answer)).toEqual(refused);
     expect(answer.body).not.toHaveProperty('artifact');
   };
   // Try another buyer's proof, with and without its slip, and the slip for other goods.
-  await gets(
+  await expectAnswer(
     world.buy(one.listing, { key: thief, proof: one.proof?.v2 } as never),
     409,
     'authorization_used_elsewhere',
     true,
   );
-  await gets(world.buy(one.listing, withSlip(one, { key: thief })), 402, 'payment_required', false);
-  await gets(world.buy(other.listing, withSlip(one, { key: thief })), 402, 'payment_required', false);
+  await expectAnswer(world.buy(one.listing, withSlip(one, { key: thief })), 402, 'payment_required', false);
+  await expectAnswer(world.buy(other.listing, withSlip(one, { key: thief })), 402, 'payment_required', false);
   // Try a slip of another market.
   const foreign = { ...one, slip: `${one.slip?.slice(0, -4)}AAAA` };
-  await gets(world.buy(one.listing, withSlip(foreign, { key: thief })), 400, 'invalid_fields', true);
+  await expectAnswer(world.buy(one.listing, withSlip(foreign, { key: thief })), 400, 'invalid_fields', true);
   // A plain transfer to the same seller, with any signature, opens at most a review, and only for the lost period.
   const payer = await fundedWallet(world, FUNDS);
   await fund(world.chain, [{ address: payer.address, usdcUnits: 0n, wei: GAS_WEI }]);
   const txHash = await transfer(world, payer, sellerOne.address, PRICE);
   await world.finalize();
-  await gets(signToCollect(shop, { ...one, payer }, { key: thief }, txHash), 422, 'transfer_not_found', true);
-  await gets(signToCollect(shop, { ...bare, payer }, { key: thief }, bare.txHash), 422, 'transfer_not_found', true);
+  await expectAnswer(signToCollect(shop, { ...one, payer }, { key: thief }, txHash), 422, 'transfer_not_found', true);
+  await expectAnswer(
+    signToCollect(shop, { ...bare, payer }, { key: thief }, bare.txHash),
+    422,
+    'transfer_not_found',
+    true,
+  );
 }
 
 /** Checks that no id shown before the loss means something else now. */

@@ -147,7 +147,7 @@ it(
     await stage.primary.makeSynchronous(null);
     await stage.standby.pauseStreaming();
     await scene.goods();
-    await scene.rested();
+    await scene.waitForNumbers();
     const { id } = await scene.world.db.database.one<{ id: bigint }>(sql`select max(id) as id from events`);
     await expect.poll(async () => (await readLogEnd(stage.copy))?.id, patiently).toBe(id);
     await failOver();

@@ -99,7 +99,7 @@ interface Ended {
 }
 
 /** Module that prints peak memory at exit. */
-const TELL_MEMORY =
+const PRINT_MEMORY =
   'data:text/javascript,process.on("exit",()=>process.stderr.write("KB "+process.resourceUsage().maxRSS+"\\n"))';
 
 /** Runs the audit with so little memory that it would crash if it kept what it reads. */
@@ -107,7 +107,7 @@ async function runProgram(...more: string[]): Promise<Ended> {
   const program = join(import.meta.dirname, '../audit/main.ts');
   const args = [
     `--max-old-space-size=${HEAP_MB}`,
-    `--import=${TELL_MEMORY}`,
+    `--import=${PRINT_MEMORY}`,
     program,
     '--market',
     url,

@@ -247,7 +247,7 @@ test('a payer whose money went elsewhere has one settlement in flight again, how
     const payments = await Promise.all(Array.from({ length: 6 }, () => signPayment(chain, { payer })));
     await Promise.all(payments.map((payment) => settle(facilitator, payment)));
     const balance = await usdcBalance(payer.address);
-    await moveAway(payer, balance);
+    await submitTransfer(payer, balance);
     await automine(true);
     await Promise.all(payments.map((payment) => waitForEnd(facilitator, payment)));
     await usdcAdmin(chain).mint(payer.address, 10_000_000n);
@@ -263,7 +263,7 @@ async function usdcBalance(address: Hex): Promise<bigint> {
 }
 
 /** Submits a transfer that waits for the next block. */
-async function moveAway(payer: TestAccount, units: bigint): Promise<void> {
+async function submitTransfer(payer: TestAccount, units: bigint): Promise<void> {
   const word = (value: string): string => value.padStart(64, '0');
   const data: Hex = `0xa9059cbb${word(stranger.address.slice(2))}${word(units.toString(16))}`;
   await submitFirst(chain, payer, { to: USDC_ADDRESS, data });

@@ -34,7 +34,7 @@ describe('a market that is sent texts of nothing but marks, or line ends', () =>
   });
 
   /** Attacks repeatedly while honest clients send requests. Returns the statuses of the attacks. */
-  async function besideHonest(attack: () => Promise<number>): Promise<number[]> {
+  async function attackBesideClients(attack: () => Promise<number>): Promise<number[]> {
     const honest = startHonest(market.port, READS);
     const statuses: number[] = [];
     for (let round = 0; round < ROUNDS; round += 1) statuses.push(await attack());
@@ -59,7 +59,7 @@ describe('a market that is sent texts of nothing but marks, or line ends', () =>
       alone.push(processorMsOf(market.pid) - before);
     }
     expect(Math.min(...alone)).toBeLessThan(MOST_MS);
-    const statuses = await besideHonest(attack);
+    const statuses = await attackBesideClients(attack);
     expect(new Set(statuses)).toEqual(new Set([400]));
   });
 
@@ -69,7 +69,7 @@ describe('a market that is sent texts of nothing but marks, or line ends', () =>
   ])('refuses %s with a mebibyte of marks from a merchant of a minute ago', async (_, method, path) => {
     for (const field of ['title', 'description', 'preview', 'artifact_filename']) {
       const body = JSON.stringify({ [field]: marks(ARTIFACT_BODY_LIMIT_BYTES - 1_000) });
-      const statuses = await besideHonest(() => send(market.port, method, path, { body, key }));
+      const statuses = await attackBesideClients(() => send(market.port, method, path, { body, key }));
       expect(new Set(statuses)).toEqual(new Set([400]));
     }
   });

@@ -56,7 +56,7 @@ async function openPurchase(payer: TestAccount): Promise<Opened> {
 }
 
 /** Uses the nonce as its owner, for a transfer of zero. Returns the transaction hash. */
-async function spentOnNothing(payer: TestAccount, { authorization }: SignedProof): Promise<Hex> {
+async function spendOnZeroTransfer(payer: TestAccount, { authorization }: SignedProof): Promise<Hex> {
   const nothing = { ...authorization, to: payer.address, value: 0n };
   return settleData(nothing, await signAuthorization(world.chain, payer, nothing));
 }
@@ -80,7 +80,7 @@ describe('one transaction with several nonces', () => {
   it('three nonces spent on nothing and one transfer to the seller buy nothing, and ask the seller for nothing', async () => {
     const payer = await fundedWallet(world);
     const opened = [await openPurchase(payer), await openPurchase(payer), await openPurchase(payer)];
-    const calls = await Promise.all(opened.map(({ proof }) => spentOnNothing(payer, proof)));
+    const calls = await Promise.all(opened.map(({ proof }) => spendOnZeroTransfer(payer, proof)));
     await sendBatch(world, stranger, [...calls, await paysSeller(payer)]);
     await world.finalize();
     await world.running.payments.reconcileOnce();
@@ -95,9 +95,9 @@ describe('one transaction with several nonces', () => {
     const opened = [await openPurchase(payer), await openPurchase(payer), await openPurchase(payer)];
     const [first, paid, last] = opened as [Opened, Opened, Opened];
     await sendBatch(world, stranger, [
-      await spentOnNothing(payer, first.proof),
+      await spendOnZeroTransfer(payer, first.proof),
       settleData(paid.proof.authorization, paid.proof.signature),
-      await spentOnNothing(payer, last.proof),
+      await spendOnZeroTransfer(payer, last.proof),
     ]);
     await world.finalize();
     await world.running.payments.reconcileOnce();

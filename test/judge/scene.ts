@@ -67,8 +67,8 @@ const NEAR_MISSES: readonly ((dice: Dice, cast: Cast) => Sketch)[] = [
   (_, cast) => transfer(cast, { address: OTHER_TOKEN }),
   (_, { from, to, units }) => transfer({ from, to, units }, { topics: [TRANSFER, topicOf(from)] }),
   (_, cast) => transfer(cast, { topics: [...transfer(cast).topics, topicOf(cast.to)] }),
-  (_, cast) => transfer(cast, { topics: [TRANSFER, dirty(cast.from), topicOf(cast.to)] }),
-  (_, cast) => transfer(cast, { topics: [TRANSFER, topicOf(cast.from), dirty(cast.to)] }),
+  (_, cast) => transfer(cast, { topics: [TRANSFER, dirtyTopic(cast.from), topicOf(cast.to)] }),
+  (_, cast) => transfer(cast, { topics: [TRANSFER, topicOf(cast.from), dirtyTopic(cast.to)] }),
   (_, cast) => transfer(cast, { data: `${word(cast.units)}00` }),
   (_, cast) => transfer(cast, { data: `${word(cast.units)}${word(cast.units).slice(2)}` }),
   (_, cast) => transfer(cast, { data: word(cast.units).slice(0, -2) }),
@@ -78,7 +78,7 @@ const NEAR_MISSES: readonly ((dice: Dice, cast: Cast) => Sketch)[] = [
 ];
 
 /** Returns a topic whose last 20 bytes are the address, but whose first 12 are not all zero. */
-function dirty(party: string): string {
+function dirtyTopic(party: string): string {
   return `0x${'0'.repeat(23)}1${party.slice(2)}`;
 }
 
@@ -91,7 +91,7 @@ const AUTHORIZATIONS: readonly ((cast: Cast) => Sketch)[] = [
   ({ from }) => canceled(from, OTHER_NONCE),
   ({ from }) => authorization(USED, from, OTHER_NONCE, { address: OTHER_TOKEN }),
   ({ from }) => authorization(USED, from, OTHER_NONCE, { data: '0x00' }),
-  ({ from }) => authorization(USED, from, OTHER_NONCE, { topics: [USED, dirty(from), OTHER_NONCE] }),
+  ({ from }) => authorization(USED, from, OTHER_NONCE, { topics: [USED, dirtyTopic(from), OTHER_NONCE] }),
   ({ from }) => authorization(USED, from, OTHER_NONCE, { topics: [USED, topicOf(from)] }),
 ];
 /** Entries of the ledger in scenes that have one. */

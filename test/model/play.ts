@@ -18,7 +18,7 @@ export async function play(stage: Stage, game: Game): Promise<{ runs: number }> 
   let runs = 0;
   let told = false;
   // Report the first failure too, because the shrunk run may fail for another reason.
-  const tellFirst = (failure: Error | null): void => {
+  const reportFirst = (failure: Error | null): void => {
     if (!told) process.stdout.write(`model: run ${runs} failed first: ${failure?.stack}\n`);
     told = true;
   };
@@ -29,7 +29,7 @@ export async function play(stage: Stage, game: Game): Promise<{ runs: number }> 
     // Close everything even after a failure, so that the next run, perhaps a shorter version of this one, finds nothing open.
     const second = await failureOf(() => run.quiesce());
     if (failure !== null || second !== null) {
-      tellFirst(failure ?? second);
+      reportFirst(failure ?? second);
       throw failure ?? second;
     }
     await run.compareBooks();

@@ -4,6 +4,7 @@ import {
   BLANK,
   type Buying,
   type Claiming,
+  changeSigner,
   endReview,
   type Intent,
   isDecided,
@@ -12,15 +13,14 @@ import {
   isOpen,
   isPurchaseOf,
   isSale,
+  keepForReview,
   type Listed,
   type Listing,
   type Named,
   type Payment,
   type Proof,
   type Transfer,
-  takeOver,
   type View,
-  waitFor,
 } from './terms.ts';
 import { faultOfProof, faultOfRefund, judgeClaim, paidBy } from './verdicts.ts';
 
@@ -72,7 +72,7 @@ export class Reference {
     const lapsed = known ? proof : null;
     const fault = lapsed ? null : faultOfProof(this, proof, listing, buying.isNamed ? listing.name : null);
     const signedBy = lapsed || fault ? null : (proof?.payer ?? null);
-    const holding = this.#held(listing.name, who, lapsed?.payer ?? signedBy);
+    const holding = this.#heldPayments(listing.name, who, lapsed?.payer ?? signedBy);
     // Sales come first, the signer's own before others: its signature collects that one. Undecided payments come last.
     const rank = (held: Payment): number => (isSale(held) ? Number(held.payer !== signedBy) : 2);
     for (const held of holding.sort((a, b) => rank(a) - rank(b))) {
@@ -92,7 +92,7 @@ export class Reference {
   }
 
   /** Returns payments held by the merchant, then those held by the wallet. */
-  #held(subject: string, who: string | null, payer: string | null): Payment[] {
+  #heldPayments(subject: string, who: string | null, payer: string | null): Payment[] {
     const holding = this.payments.filter((one) => one.subject === subject && isHolding(one));
     const ofMerchant = holding.filter(({ merchant }) => who !== null && merchant === who);
     return [...ofMerchant, ...holding.filter((one) => one.payer === payer)];
@@ -108,15 +108,16 @@ export class Reference {
     const isRemoved = !payment.submitted && this.removedAt(payment.subject) < Infinity;
     const stopped = isRemoved ? 'listing_removed' : payment.stopped ? 'listing_changed' : null;
     const unseen = stopped ?? (collect ? 'pending' : 'settlement_pending|facilitator_refused');
-    const said = this.#goOn(payment, collect ? null : proof, unseen);
+    const said = this.#continuePayment(payment, collect ? null : proof, unseen);
     const isOpener = (who !== null && who === payment.merchant) || token === payment;
     const mayCollect = signedBy === payment.payer || (isOpener && !payment.payerOnly);
     return said === 'delivered' && !mayCollect ? 'sign_to_collect' : said;
   }
 
   /** Continues an earlier payment. Returns null if it ended unpaid. */
-  #goOn(payment: Payment, proof: Proof | null, unseen = 'pending|facilitator_refused'): string | null {
-    if (proof !== null && proof === payment.proof && isOpen(payment) && !this.isFirstDark) this.#drive(payment, proof);
+  #continuePayment(payment: Payment, proof: Proof | null, unseen = 'pending|facilitator_refused'): string | null {
+    if (proof !== null && proof === payment.proof && isOpen(payment) && !this.isFirstDark)
+      this.#submitProof(payment, proof);
     this.settle(payment);
     if (payment.status === 'review') return 'needs_review';
     if (payment.status === 'completed') return this.#deliver(payment, payment.subject);
@@ -128,7 +129,7 @@ export class Reference {
   }
 
   /** Submits a proof, but only for the payment that it opened. */
-  #drive(payment: Payment, proof: Proof): void {
+  #submitProof(payment: Payment, proof: Proof): void {
     if (this.now >= proof.validBefore * 1000) return;
     const isUsed = this.before.some(({ authorization }) => authorization === proof.authorization);
     if (!payment.submitted) {
@@ -146,7 +147,7 @@ export class Reference {
 
   openIntent(terms: Omit<Intent, 'from' | 'to'>, listing: Listing | null): Intent | string {
     const { who, subject, payer, isFee } = terms;
-    const [held] = this.#held(subject, who, payer);
+    const [held] = this.#heldPayments(subject, who, payer);
     if (held) return held.status === 'completed' ? 'purchase_exists' : 'payment_undecided';
     if (listing !== null && listing.state !== 'live') return 'listing_unavailable';
     if (isFee && this.credits > 0) return 'fee_not_due';
@@ -176,7 +177,7 @@ export class Reference {
     if (intent.payer !== null && signer !== intent.payer) return unsigned;
     if (standing?.status === 'completed') return this.#claimPaid(standing, claiming);
     if (this.proven.has(hash)) return 'transaction_used';
-    if (standing?.status === 'review') return waitFor(standing, claiming, this.payments);
+    if (standing?.status === 'review') return keepForReview(standing, claiming, this.payments);
     if (standing !== undefined && standing.payer !== signer) this.settle(standing);
     if (isDecided(standing)) return this.claim(claiming);
     const claim = this.#openOrJoin(claiming, standing?.status === 'open' ? standing : null);
@@ -221,7 +222,7 @@ export class Reference {
 
   /** Returns null while another payment is undecided. */
   #openOrJoin({ who, subject, intent, hash, signer }: Claiming, standing: Payment | null): Payment | null {
-    const others = this.#held(subject, who, signer).filter((one) => one !== standing);
+    const others = this.#heldPayments(subject, who, signer).filter((one) => one !== standing);
     const surplus = others.some(isSale);
     if (isHeld(this.payments, { hash, signer }, standing) || (standing && standing.subject !== subject)) return null;
     if (standing?.payer === signer) return standing;
@@ -229,7 +230,7 @@ export class Reference {
     if (standing === null) return this.#open({ ...intent, subject, merchant: who, payer: signer, intent, surplus });
     const isBound = standing.named.some(({ refused, seen }) => refused === null && seen !== null && this.isFinal(seen));
     if (isBound || surplus !== standing.surplus) return null;
-    return takeOver(this.payments, standing, signer);
+    return changeSigner(this.payments, standing, signer);
   }
 
   #deliver(payment: Payment, subject: string): string {
@@ -248,14 +249,16 @@ export class Reference {
     if (known && known.subject !== body) return 'payment_bound_elsewhere';
     const claims = (): string | null => claim && this.claim({ ...claim, who, subject: body });
     const other = open ?? known;
-    const going = open && open.intent === claim?.intent ? claims() : other && this.#goOn(other, proof);
+    const going = open && open.intent === claim?.intent ? claims() : other && this.#continuePayment(other, proof);
     if (going) return going;
     if (this.isFirstDark) return 'payment_check_unavailable';
     if (this.credits > 0) return this.goLive(body, 1);
     if (known) return known.status === 'completed' ? 'payment_bound_elsewhere' : 'authorization_lapsed';
     const refused = claims() ?? faultOfProof(this, proof, fee, null);
     if (proof === null || refused !== null) return refused ?? '';
-    return this.#goOn(this.#open({ ...proof, subject: body, isFee: true, merchant: who, proof }), proof) ?? '';
+    return (
+      this.#continuePayment(this.#open({ ...proof, subject: body, isFee: true, merchant: who, proof }), proof) ?? ''
+    );
   }
 
   // Acts of seller and maintainer
@@ -284,7 +287,7 @@ export class Reference {
   review(payment: Payment, outcome: 'deliver' | 'declined' | 'refunded', refund: string): string {
     if (payment.status !== 'review') return 'already_decided';
     const { transfer, payer, subject, merchant, isFee, surplus } = payment;
-    const isBought = this.#held(subject, merchant, payer).some(isSale);
+    const isBought = this.#heldPayments(subject, merchant, payer).some(isSale);
     if (outcome === 'deliver' && surplus && !isFee && !isBought) return 'not_deliverable';
     if (outcome === 'deliver' && isFee && payment.reason === 'transaction_used') return 'not_deliverable';
     if (outcome === 'refunded' && transfer !== null) {
@@ -368,11 +371,11 @@ export class Reference {
       else if (isOpen(payment) && (isAll || verdict === 'fits')) this.#prove(payment, one, verdict);
     }
     if (isOpen(payment) && isAll) Object.assign(payment, { status: 'unpaid', reason: inTurn.at(-1)?.[0].refused });
-    if (!isOpen(payment)) for (const [one, verdict] of known) this.#standBeside(payment, one, verdict);
+    if (!isOpen(payment)) for (const [one, verdict] of known) this.#recordSurplus(payment, one, verdict);
   }
 
   /** Records a further transfer as surplus, unless it may pay for another claim of that wallet. */
-  #standBeside(payment: Payment, one: Named, verdict: string): void {
+  #recordSurplus(payment: Payment, one: Named, verdict: string): void {
     const isNaming = ({ hash, refused }: Named): boolean => hash === one.hash && refused === null;
     const ofWallet = this.payments.filter((other) => isOpen(other) && other.payer === payment.payer);
     if (!isNaming(one) || ofWallet.some((other) => other.named.some(isNaming))) return;

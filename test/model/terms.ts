@@ -159,7 +159,7 @@ export function isHeld(
 }
 
 /** Keeps a transaction that the wallet of a claim in review claims meanwhile, unless it counts for another claim. Returns the review. */
-export function waitFor(claim: Payment, claiming: Claiming, payments: readonly Payment[]): string {
+export function keepForReview(claim: Payment, claiming: Claiming, payments: readonly Payment[]): string {
   const { hash, signer } = claiming;
   const isElsewhere = claim.payer === signer && isHeld(payments, claiming, claim, true);
   if (isElsewhere) return 'payment_undecided';
@@ -180,7 +180,7 @@ export function endReview(claim: Payment, outcome: 'deliver' | 'declined' | 'ref
  * Transfers the claim to another signing wallet. Transactions refused as foreign may now belong to it, unless they count for another claim
  * of that wallet.
  */
-export function takeOver(payments: readonly Payment[], claim: Payment, signer: string): Payment {
+export function changeSigner(payments: readonly Payment[], claim: Payment, signer: string): Payment {
   for (const one of claim.named) {
     const isElsewhere = isHeld(payments, { hash: one.hash, signer }, claim);
     if (one.refused !== 'transaction_used') one.refused = isElsewhere ? 'transaction_used' : null;

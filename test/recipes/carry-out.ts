@@ -26,7 +26,7 @@ export interface Play {
   most: number;
   steps: readonly Step[];
   /** Step that is first left out. The compiler or a test must report this. */
-  forgotten: { step: Step; by: 'types' | string; says: RegExp };
+  forgotten: { step: Step; by: 'types' | string; error: RegExp };
   /** Looks for the addition in an answer of the copy. A test named by the recipe may do this instead. */
   shows?: Step;
 }
@@ -44,7 +44,7 @@ export interface Copy {
 }
 
 /** Runs `npm run docs` and `npm run bundle`. */
-export const writeMade: Step = async ({ node }) => {
+export const writeGenerated: Step = async ({ node }) => {
   for (const script of [
     'src/market/pages/write-reference.ts',
     'src/local/write-states.ts',
@@ -54,7 +54,7 @@ export const writeMade: Step = async ({ node }) => {
 };
 
 /** Checks that a default market contains these texts. Prints only the missing ones, because together they are long. */
-export const says =
+export const expectTexts =
   (...wanted: readonly string[]): Step =>
   async ({ say }) => {
     const said = await say();
@@ -81,9 +81,9 @@ function testRecipe({ name, most, steps, forgotten, shows }: Recipe): void {
     const copy = openCopy(root);
     for (const step of steps) await step(copy);
     const noticed = forgotten.by === 'types' ? await compile(root) : await failuresOf(root, [forgotten.by]);
-    expect(noticed).toMatch(forgotten.says);
+    expect(noticed).toMatch(forgotten.error);
     await forgotten.step(copy);
-    await writeMade(copy);
+    await writeGenerated(copy);
 
     const changed = await changedIn(root, base);
     const byHand = changed.filter((path) => !NOT_BY_HAND.test(path));

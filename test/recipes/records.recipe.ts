@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { carryOut, recipe, says } from './carry-out.ts';
+import { carryOut, expectTexts, recipe } from './carry-out.ts';
 
 const WORDS = 'src/market/pages/live/event-words.ts';
 const OPERATION = 'src/market/merchants/set-store-line.ts';
@@ -59,7 +59,7 @@ const eventKind = recipe('An event kind', {
         "  store_line: { name: 'Lines of stores', says: 'wrote a new line above the store' },\n  recovery: { name",
       ]),
     by: 'types',
-    says: /event-words\.ts.*'store_line' is missing/,
+    error: /event-words\.ts.*'store_line' is missing/,
   },
 });
 
@@ -92,9 +92,9 @@ create trigger attributes_are_fixed before update on listings for each row
     step: (copy) =>
       copy.replace('deploy/app-role.sql', ['artifact_filename, license)', 'artifact_filename, license, spoken)']),
     by: 'test/world/app-role.test.ts',
-    says: /spoken/,
+    error: /spoken/,
   },
-  shows: says('\\"spoken\\"', 'only this language'),
+  shows: expectTexts('\\"spoken\\"', 'only this language'),
 });
 
 const PAYMENTS = 'src/market/payments';
@@ -149,7 +149,7 @@ export type Payment = X402Payment | DirectPayment | VoucherPayment;`,
         ],
       ),
     by: 'types',
-    says: /payment-paths\.ts.*'voucher' is missing/,
+    error: /payment-paths\.ts.*'voucher' is missing/,
   },
 });
 

@@ -1,9 +1,9 @@
 import { expect } from 'vitest';
-import { carryOut, recipe, says, writeMade } from './carry-out.ts';
+import { carryOut, expectTexts, recipe, writeGenerated } from './carry-out.ts';
 
 const VOCABULARY = 'src/contract/vocabulary.ts';
 /** Step that leaves generated files out of date if it is forgotten, which a test reports. */
-const STALE = { step: writeMade, by: 'test/reference.test.ts', says: /npm run docs/ } as const;
+const STALE = { step: writeGenerated, by: 'test/reference.test.ts', error: /npm run docs/ } as const;
 
 const aisle = recipe('An aisle', {
   most: 1,
@@ -15,7 +15,7 @@ const aisle = recipe('An aisle', {
       ]),
   ],
   forgotten: STALE,
-  shows: says('\\"games\\"'),
+  shows: expectTexts('\\"games\\"'),
 });
 
 const sort = recipe('A sort', {
@@ -28,9 +28,9 @@ const sort = recipe('A sort', {
         "  talk: { key: 'comments', direction: 'descending', pinnedFirst: true, rises: true },\n  price_asc: {",
       ]),
     by: 'types',
-    says: /catalog\/model\/sorts\.ts.*'talk'/,
+    error: /catalog\/model\/sorts\.ts.*'talk'/,
   },
-  shows: says('\\"talk\\"'),
+  shows: expectTexts('\\"talk\\"'),
 });
 
 const listingFee = recipe('Another listing fee', {

@@ -97,7 +97,7 @@ export interface WorldTime {
   /** Moves `seconds` ahead of the latest block. Returns the new timestamp. */
   moveOn(world: DirectWorld, seconds: number): Promise<number>;
   /** Moves only the market's clock forward. */
-  slip(seconds: number): void;
+  shiftMarketClock(seconds: number): void;
 }
 
 /** Keeps the market's clock ahead, because block times have no fractions and the chain may start a second early. */
@@ -118,7 +118,7 @@ export function createWorldTime(): WorldTime {
       await moveTo(world, second);
       return second;
     },
-    slip: (seconds) => {
+    shiftMarketClock: (seconds) => {
       offsetMs += seconds * 1000;
     },
   };

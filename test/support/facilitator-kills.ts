@@ -61,7 +61,7 @@ const fullBlock = z.object({ transactions: z.array(minedTransaction) });
 export async function openKillRig(options: { settlements: number; finalityBlocks: number }): Promise<KillRig> {
   const dataDir = await mkdtemp(join(tmpdir(), 'openaisle-kills-'));
   const chain = await startChain({ finalityBlocks: options.finalityBlocks });
-  const beat = createBeat(chain);
+  const beat = createMiner(chain);
   const acknowledged = new Map<Hex, Hex>();
   const payers = Array.from({ length: PAYERS }, (_, n) => testAccount(`payer among kills ${n}`));
   const { facilitator } = WORLD_ACCOUNTS;
@@ -84,7 +84,7 @@ export async function openKillRig(options: { settlements: number; finalityBlocks
       settle: async (count, callers) => {
         const payments = await signAll(chain, payers, count);
         // Every restarted process listens on the same port, so `serving.url` stays valid.
-        await Promise.all(Array.from({ length: callers }, () => call(serving, payments, acknowledged)));
+        await Promise.all(Array.from({ length: callers }, () => settlePayments(serving, payments, acknowledged)));
       },
       holdBlocks: async () => {
         await beat.stop();
@@ -108,7 +108,7 @@ export async function openKillRig(options: { settlements: number; finalityBlocks
 }
 
 /** Mines blocks from this process instead of anvil, so that mining can be paused. */
-function createBeat(chain: LocalChain) {
+function createMiner(chain: LocalChain) {
   let stopping = new AbortController();
   let running = Promise.resolve();
   const run = async (signal: AbortSignal): Promise<void> => {
@@ -147,7 +147,7 @@ async function signAll(chain: LocalChain, payers: readonly TestAccount[], count:
 }
 
 /** Settles payments one after the other, repeating each until it is acknowledged, across restarts of the process. */
-async function call(
+async function settlePayments(
   { url }: FacilitatorProcess,
   payments: SignedPayment[],
   acknowledged: Map<Hex, Hex>,
@@ -216,7 +216,7 @@ export function testRandomKills(name: string, usual: Omit<KillsGame, 'seed'>): v
     const rig = await openKillRig({ settlements, finalityBlocks: FINALITY_BLOCKS });
     try {
       const all = rig.settle(settlements, CALLERS);
-      await killThem(rig, createDice(seed), game);
+      await killRepeatedly(rig, createDice(seed), game);
       await all;
       expect(rig.acknowledged.size).toBe(settlements);
       mustBeSettledOnce(rig, await rig.readChain());
@@ -227,7 +227,7 @@ export function testRandomKills(name: string, usual: Omit<KillsGame, 'seed'>): v
 }
 
 /** Kills after some answers and a random delay, and starts the next process in the same folder. */
-async function killThem(rig: KillRig, dice: Dice, { settlements, kills }: KillsGame): Promise<void> {
+async function killRepeatedly(rig: KillRig, dice: Dice, { settlements, kills }: KillsGame): Promise<void> {
   const spacing = settlements / (kills + 1);
   for (let kill = 1; kill <= kills; kill += 1) {
     const from = Math.floor(kill * spacing - dice.next() * spacing);

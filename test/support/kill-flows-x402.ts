@@ -90,7 +90,7 @@ export const deliverUnasked: Flow = async (scene, run) => {
   const cart = await fillCart(scene);
   const { key } = await scene.member();
   const proof = inVersion(cart.proof, run);
-  const first = await pursueUnderWay(() => scene.ask('POST', cart.path, { key, proof }));
+  const first = await askUntilMined(() => scene.ask('POST', cart.path, { key, proof }));
   expect(first.status).toBe(202);
   return {
     act: async () => {
@@ -106,7 +106,7 @@ export const deliverUnasked: Flow = async (scene, run) => {
 export const listUnasked: Flow = async (scene) => {
   const stall = await openStall(scene);
   const { member, body, proof } = stall;
-  await pursueUnderWay(() => scene.ask('POST', '/api/listing', { key: member.key, body, proof: proof.v2 }));
+  await askUntilMined(() => scene.ask('POST', '/api/listing', { key: member.key, body, proof: proof.v2 }));
   return {
     act: async () => {
       await scene.world.finalize();
@@ -118,7 +118,7 @@ export const listUnasked: Flow = async (scene) => {
 };
 
 /** Repeats until the payment is seen in a block; the local chain mines at once. */
-async function pursueUnderWay(ask: () => Promise<Answer>): Promise<Answer> {
+async function askUntilMined(ask: () => Promise<Answer>): Promise<Answer> {
   for (let round = 0; round < 20; round += 1) {
     const answer = await ask();
     if (answer.status === 202) return answer;

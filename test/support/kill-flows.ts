@@ -40,7 +40,7 @@ export async function retryUntilDone(
 }
 
 /** Runs `count` copies of a flow at once, so that a kill hits all of them in flight. */
-export function together(flow: Flow, count: number): Flow {
+export function runTogether(flow: Flow, count: number): Flow {
   return async (scene, run) => {
     const errands = await Promise.all(Array.from({ length: count }, (_, nth) => flow(scene, run + nth)));
     const all = async (part: (errand: KillFlow) => Promise<void>): Promise<void> =>

@@ -46,7 +46,7 @@ export function testKillPoints(file: string, title: string, allPoints: readonly 
         async ({ run }) => {
           const from = scene.acks.size();
           const { act, check } = await flow(scene, run);
-          await scene.rested();
+          await scene.waitForNumbers();
           // With a crash point, `arm` first kills the running market, which counts as well; the new one may die at once.
           const before = scene.market.deaths() + Number(typeof point === 'string');
           await scene.arm(point);
@@ -124,7 +124,7 @@ export async function startLoad(scene: KillWorld, seed: number): Promise<Load> {
     const wanted = size() + more;
     const reached = expect.poll(size, { timeout: limitMs, interval: 10 }).toBeGreaterThanOrEqual(wanted);
     await Promise.race([reached, complaint]).catch(async (error: unknown) => {
-      throw new Error(`${size()} of ${wanted}; ${await scene.tell()}`, { cause: error });
+      throw new Error(`${size()} of ${wanted}; ${await scene.describeState()}`, { cause: error });
     });
   };
   return {

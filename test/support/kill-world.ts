@@ -155,11 +155,11 @@ export interface KillWorld {
   /** Sets the point at which the market dies: on a connection, or in its own code. */
   arm(point: Trap | CrashPoint): Promise<void>;
   /** Resolves once all earlier events are numbered. */
-  rested(): Promise<void>;
+  waitForNumbers(): Promise<void>;
   /** Waits until nothing is pending. Returns how the database differs from acknowledgements and chain. */
   finish(): Promise<string[]>;
   /** Describes a stuck test: open requests, last answers, and database sessions. */
-  tell(): Promise<string>;
+  describeState(): Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -196,16 +196,16 @@ export async function openKillWorld(
       made += 1;
       return world.join(`person-${made}`);
     },
-    wallet: createPurse(world),
+    wallet: createWalletSupply(world),
     goods: () => listGoods(ask, keeper),
     arm: async (point) => {
       if (typeof point === 'string') return await market.replaceBy(point);
       const { kill } = await market.current();
       trap.arm(point, kill);
     },
-    rested: () => untilNumbered(world),
+    waitForNumbers: () => untilNumbered(world),
     finish: async () => {
-      await settleDown(world);
+      await endAllPayments(world);
       const { faults } = await audit({
         databaseUrl: world.db.url,
         rpcUrl: world.chain.url,
@@ -214,7 +214,7 @@ export async function openKillWorld(
       });
       return [...faults, ...(await acks.broken(world.db.database))];
     },
-    tell: async () => {
+    describeState: async () => {
       const unanswered = [...open].map(({ method, path, at }) => `${at} ${method} ${path}`);
       const last = answers.slice(-ANSWERS_TOLD);
       const answered = last.map(
@@ -257,7 +257,7 @@ async function openWires(trap: KillSwitch) {
 }
 
 /** Returns a function that hands out a new wallet each time, so that payments can be counted. Wallets are funded in batches. */
-function createPurse(world: ProcessWorld): () => Promise<TestAccount> {
+function createWalletSupply(world: ProcessWorld): () => Promise<TestAccount> {
   let made = 0;
   let ready: TestAccount[] = [];
   let filling: Promise<void> | null = null;
@@ -298,7 +298,7 @@ async function listGoods(ask: KillWorld['ask'], keeper: Member): Promise<KillGoo
 }
 
 /** Finalizes everything and waits until the market's background jobs have ended every payment. */
-async function settleDown(world: ProcessWorld): Promise<void> {
+async function endAllPayments(world: ProcessWorld): Promise<void> {
   await world.finalize();
   const open = sql`select id from payments where status in ('verifying', 'settling')`;
   await expect.poll(() => world.db.database.rows(open), { timeout: 20_000, interval: 50 }).toEqual([]);

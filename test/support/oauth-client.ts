@@ -196,7 +196,7 @@ export async function openConsent(begun: Begun, browser: Browser = openBrowser()
 }
 
 /** Follows the redirect back to the client, checks state and issuer, and returns the parameters received. */
-export async function comeBack(
+export async function followRedirectBack(
   server: ServerFacts,
   { state, redirectUri }: Pick<Begun, 'state' | 'redirectUri'>,
   { browser, location }: { browser: Browser; location: string },
@@ -279,7 +279,7 @@ export async function authorizeClient(
   const begun = beginAuthorization(server, { clientId, shape }, changed);
   const page = await openConsent(begun);
   const { browser } = page;
-  const sent = await comeBack(server, begun, { browser, location: await decide(page) });
+  const sent = await followRedirectBack(server, begun, { browser, location: await decide(page) });
   const code = sent.get('code');
   if (code === null) throw new Error(`no code: ${sent.get('error')}`);
   const { status, body } = await redeem(server, begun, code);

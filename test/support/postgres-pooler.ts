@@ -120,7 +120,7 @@ export async function startPostgresPooler(target: string, options: PoolerOptions
     const cut = createCutter('client');
     socket.on('data', (chunk: Buffer) => {
       for (const message of cut(chunk)) {
-        if (message.type === '') welcome(socket, message);
+        if (message.type === '') answerStartup(socket, message);
         else if (message.type !== 'X') client.pending.push(message);
       }
       if (client.pending.length > 0) exchange.forward(client);
@@ -153,7 +153,7 @@ async function connectSession(target: string): Promise<Socket> {
   return stream;
 }
 
-function welcome(socket: Socket, { body }: Message): void {
+function answerStartup(socket: Socket, { body }: Message): void {
   // The protocol version is followed by alternating names and values.
   const names = body
     .toString('utf8', 4)

@@ -113,7 +113,7 @@ export async function refuseSpan(ask: Ask, { method, params }: Call, most: numbe
 export type Twist = (result: unknown, call: Call) => unknown;
 
 /** A defect of one call to a provider. */
-type Deed =
+type Defect =
   | { kind: 'delay'; ms(dice: Dice): number }
   | { kind: 'behind'; blocks(dice: Dice): number }
   | { kind: 'twist'; twist: Twist }
@@ -121,7 +121,7 @@ type Deed =
   | { kind: 'cut' }
   | { kind: 'reply'; status: number; headers: Record<string, string>; body(answer: string): string };
 
-export type RpcFault = Deed & {
+export type RpcFault = Defect & {
   /** True if the lie is consistent in all answers, so that only another provider can expose it. */
   needsWitness?: true;
   /** True if the node names a wrong final block, which may halt payments until an operator has checked. */

@@ -29,7 +29,7 @@ export interface PairTrade extends Trade {
   /** Checks all providers, then all open payments. */
   pass(): Promise<void>;
   /** Returns the public status of that payment. */
-  stand(paid: PaidGoods): Promise<unknown>;
+  readStatus(paid: PaidGoods): Promise<unknown>;
 }
 
 /** Upper bound of the blocks that a payment needs to become final. */
@@ -100,6 +100,6 @@ export async function tradeOnPair(options: Omit<WorldOptions, 'rpcUrl' | 'clock'
     catchUp,
     heal,
     pass,
-    stand: async ({ proof }) => (await trade.statusOf(proof))['payment_status'],
+    readStatus: async ({ proof }) => (await trade.statusOf(proof))['payment_status'],
   };
 }

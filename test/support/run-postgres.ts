@@ -34,7 +34,7 @@ export interface RunningPostgres {
   exited: Promise<void>;
   isRunning(): boolean;
   /** Returns the server's log since this start. */
-  said(): Promise<string>;
+  readLog(): Promise<string>;
   /** Shuts down in fast mode, which rolls back open transactions. */
   stop(): Promise<void>;
 }
@@ -70,7 +70,7 @@ export async function runPostgres(run: PostgresRun): Promise<RunningPostgres> {
       return {
         exited,
         isRunning: () => !hasEnded,
-        said: () => readFile(logFile, 'utf8'),
+        readLog: () => readFile(logFile, 'utf8'),
         stop: async () => {
           child.kill('SIGINT');
           await exited;

@@ -17,7 +17,7 @@ export interface PostgresServer {
   readonly url: string;
   readonly cluster: string;
   /** Returns its log since the last start. */
-  said(): Promise<string>;
+  readLog(): Promise<string>;
   /** Starts the server with its folder as it is: a primary, a standby, or a fresh copy as a restored server on the backup's timeline. */
   start(): Promise<void>;
   /** Starts a fresh copy the way a point-in-time recovery ends: on a new timeline. */
@@ -211,7 +211,7 @@ function createServer(
     ...createActs(desk),
     url,
     cluster,
-    said: async () => (await running?.said()) ?? '',
+    readLog: async () => (await running?.readLog()) ?? '',
     start,
     startOnNewTimeline: async () => {
       await put('recovery.signal', '');

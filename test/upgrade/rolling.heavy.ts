@@ -39,7 +39,7 @@ let places: Place[] = [];
 let load: Load;
 
 /** Runs that version's role script statement by statement, as psql does. */
-async function tighten(tree: string): Promise<void> {
+async function runRoleScript(tree: string): Promise<void> {
   const script = await readFile(join(tree, 'deploy/app-role.sql'), 'utf8');
   const client = await connectClient({ url: stage.db.url, statementTimeoutMs: 0 });
   for (const statement of splitStatements(script.replaceAll('openaisle_app', ROLE))) await client.query(statement);
@@ -58,7 +58,7 @@ beforeAll(async () => {
   [before, next, stage] = await Promise.all([openOldTree(ROLLING_FROM), openNextTree(), openUpgradeStage()]);
   await migrate(stage.db.url, join(before.folder, 'migrations/market'));
   await onServer(stage.db.url, `create role ${ROLE} login password '${PASSWORD}'`);
-  await tighten(before.folder);
+  await runRoleScript(before.folder);
   const keeper = await joinMarket(stage.db, 'the-keeper');
   const markets = await Promise.all([0, 1].map((nth) => startAt(nth, before.folder)));
   places = markets.map((market) => ({ market, takesPart: true, killed: false, inFlight: 0 }));
@@ -150,7 +150,7 @@ test('and forward again; then what only the version before needed is taken from 
   await replace(0, next.folder, 'stopped');
   await replace(1, next.folder, 'stopped');
   await expectProgress();
-  await tighten(next.folder);
+  await runRoleScript(next.folder);
   await expectProgress();
 });
 

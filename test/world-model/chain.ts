@@ -54,7 +54,7 @@ export function createModelTime(): ModelTime {
       await moveTo(world, second);
       return second;
     },
-    slip: (seconds) => {
+    shiftMarketClock: (seconds) => {
       now += seconds * 1_000;
     },
   };

@@ -33,7 +33,7 @@ async function playOne(stage: Stage, no: number, { things, acts }: Plan): Promis
     await act.run(run);
   }
   await endRun(run);
-  run.leave();
+  run.keepTransfers();
 }
 
 /** Makes everything final and expired and lets both sites check. After that, each thing is sold, or its offer and listing are canceled. */

@@ -93,7 +93,7 @@ export class Run {
   }
 
   /** Runs an act that sends no request. `check` applies to each thing. */
-  async happen(what: string, act: () => Promise<unknown>, check?: (lot: Lot, before: Seen) => void): Promise<void> {
+  async runAct(what: string, act: () => Promise<unknown>, check?: (lot: Lot, before: Seen) => void): Promise<void> {
     const before = this.lots.map(({ seen }) => seen);
     await act();
     this.#count(what);
@@ -147,7 +147,7 @@ export class Run {
   }
 
   /** Keeps transfers that later runs may try to reuse. */
-  leave(): void {
+  keepTransfers(): void {
     const { stage } = this;
     for (const { seen, thing } of this.lots) {
       const { tx_hash: hash, phase } = seen.offer;

@@ -29,7 +29,7 @@ export interface DirectCases {
   pay(given: DirectCase, units?: bigint): Promise<Hex>;
   signTransfer(given: Pick<DirectCase, 'payer'>, to: string, units: bigint, tip?: bigint): Promise<Hex>;
   /** Claims the goods with that transaction. */
-  name(given: DirectCase, txHash: Hex, signature?: Hex): Promise<Answer>;
+  claimWith(given: DirectCase, txHash: Hex, signature?: Hex): Promise<Answer>;
   statusOf(given: DirectCase): Promise<Record<string, unknown>>;
   /** Undecided transactions of a claim, in the order they were submitted. */
   hashesOf(given: DirectCase): Promise<Hex[]>;
@@ -59,7 +59,7 @@ export function directCases({ world, buyer, goods: newGoods, wallet }: Trade): D
         maxPriorityFeePerGas: tip,
         ...transferData(to, units),
       }),
-    name: (given, txHash, signature = given.signature) =>
+    claimWith: (given, txHash, signature = given.signature) =>
       claim(world, given.member, given.id, { intent: given.intent, txHash, signature }),
     statusOf: ({ intent }) => statusBy(world, { intent_id: intent.id }),
     hashesOf: async ({ intent }) => {

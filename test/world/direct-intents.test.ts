@@ -234,24 +234,24 @@ describe('no intent opens', () => {
   it('while chain and clock are more than 30 seconds apart, either way', async () => {
     const { id } = await trade.goods();
     const second = await time.moveOn(world, 0);
-    time.slip(25);
+    time.shiftMarketClock(25);
     // The chain is behind, so the window starts at the chain's time. A transfer made after this answer is therefore never before the
     // window.
     const behind = await ask(id);
     expect([behind.status, secondOf(shown(behind).created_at)]).toEqual([201, second]);
     const { id: other } = await trade.goods();
-    time.slip(10);
+    time.shiftMarketClock(10);
     expect(await ask(other)).toMatchObject({
       status: 503,
       body: { reason: 'chain_clock', do_not_pay_again: false, retry: 'same_request' },
     });
-    time.slip(-60);
+    time.shiftMarketClock(-60);
     const before = Math.floor(time.clock.now() / 1000);
     const ahead = await ask(other);
     expect(ahead.status).toBe(201);
     expect(secondOf(shown(ahead).created_at) - before).toBeLessThanOrEqual(1);
     const { id: third } = await trade.goods();
-    time.slip(-20);
+    time.shiftMarketClock(-20);
     expect(await ask(third)).toMatchObject({ status: 503, body: { reason: 'chain_clock' } });
     await time.moveOn(world, 1);
     expect((await ask(third)).status).toBe(201);

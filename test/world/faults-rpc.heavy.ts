@@ -80,7 +80,7 @@ function isCorroborated({ name, faulty }: Ordeal, course: Course): boolean {
 }
 
 /** Runs one payment of each kind with the fault active only at that moment. */
-async function playFaultAt(ordeal: Ordeal, moment: Moment): Promise<void> {
+async function runFaultAt(ordeal: Ordeal, moment: Moment): Promise<void> {
   const { stage, name } = ordeal;
   const courses = await openAll(stage);
   const spared = new Set<Course>();
@@ -138,7 +138,7 @@ for (const providers of [1, 2]) {
           async (name) => {
             for (const moment of momentsFor(arrangement, name)) {
               try {
-                await playFaultAt({ ...arrangement, stage, name }, moment);
+                await runFaultAt({ ...arrangement, stage, name }, moment);
               } catch (error) {
                 throw new Error(`${moment}: ${error instanceof Error ? error.message : error}`, { cause: error });
               }

@@ -1,4 +1,4 @@
-import { together } from '../support/kill-flows.ts';
+import { runTogether } from '../support/kill-flows.ts';
 import { buyByX402, deliverUnasked } from '../support/kill-flows-x402.ts';
 import { at, testKillPoints } from '../support/kill-runs.ts';
 
@@ -26,8 +26,8 @@ const PURCHASE = [
 ] as const;
 
 /** One chain read serves all pending payments, so several must be pending when the market is killed there. */
-const buyMany = together(buyByX402, 4);
-const deliverMany = together(deliverUnasked, 4);
+const buyMany = runTogether(buyByX402, 4);
+const deliverMany = runTogether(deliverUnasked, 4);
 const READING = [
   { name: 'with a head and nothing else read, by itself', flow: buyMany, at: 'after_head_read' },
   { name: 'with all evidence and nothing noted, by itself', flow: buyMany, at: 'after_evidence_gathered' },

@@ -252,7 +252,7 @@ it.each(Object.keys(ROUTES))(
     for (const { caller, state, expected } of mine) {
       const placed = await placeListing(state);
       if (route === 'detail') await world.running.eventsSettled();
-      const before = await standOf(placed.id);
+      const before = await storedState(placed.id);
       const [method, path, body] = (ROUTES[route] as (placed: Placed) => Request)(placed);
       const key = caller === 'none' ? {} : { key: members[caller].key };
       const answer = await world.ask(method, path, { ...key, ...(body === undefined ? {} : { body }) });
@@ -264,7 +264,7 @@ it.each(Object.keys(ROUTES))(
         wrong.push(`${cell} with status ${answer.status}`);
       // A refused request changes no row.
       const isStill = refused || expected.endsWith('=');
-      const changed = (await standOf(placed.id)) !== before;
+      const changed = (await storedState(placed.id)) !== before;
       if (changed === isStill) wrong.push(`${cell}, and ${changed ? 'something' : 'nothing'} has changed`);
     }
     expect(wrong).toEqual([]);
@@ -272,7 +272,7 @@ it.each(Object.keys(ROUTES))(
 );
 
 /** Returns everything stored about a listing as text, including payments, since a 402 must open none. */
-async function standOf(id: bigint): Promise<string> {
+async function storedState(id: bigint): Promise<string> {
   const row = await world.db.database.one<{ stand: unknown }>(sql`
     select json_build_array(
       (select to_json(l) from listings l where id = ${id}), (select json_agg(c) from comments c where listing_id = ${id}),

@@ -29,9 +29,9 @@ const { world, seller, buyer } = trade;
 const time = { timeout: 3_600_000 };
 
 /** Delay of each race's first operation. Adjusted after every round, so that each side wins some rounds. */
-const leans = new Map<string, number>();
+const delays = new Map<string, number>();
 
-/** Runs both at about the same time; call `lean` to record which came first. The same seed and outcomes give the same delays. */
+/** Runs both at about the same time; call `adjustDelay` to record which came first. The same seed and outcomes give the same delays. */
 async function raceBoth<A, B>(
   name: string,
   round: number,
@@ -39,14 +39,14 @@ async function raceBoth<A, B>(
   other: () => Promise<B>,
 ): Promise<[A, B]> {
   const [a = 0, b = 0] = sha256(`${SEED} ${name} ${round}`);
-  const lean = leans.get(name) ?? 0;
-  const before = Math.max(0, lean) + (a / 255) * MOST_APART_MS;
-  const after = Math.max(0, -lean) + (b / 255) * MOST_APART_MS;
+  const adjustDelay = delays.get(name) ?? 0;
+  const before = Math.max(0, adjustDelay) + (a / 255) * MOST_APART_MS;
+  const after = Math.max(0, -adjustDelay) + (b / 255) * MOST_APART_MS;
   return await Promise.all([pause(before).then(one), pause(after).then(other)]);
 }
 
 function lean(name: string, isOneFirst: boolean): void {
-  leans.set(name, (leans.get(name) ?? 0) + (isOneFirst ? STEP_MS : -STEP_MS));
+  delays.set(name, (delays.get(name) ?? 0) + (isOneFirst ? STEP_MS : -STEP_MS));
 }
 
 const said = ({ status, body }: Answer): string => (status < 400 ? String(status) : `${status} ${body['reason']}`);

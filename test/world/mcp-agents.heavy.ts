@@ -38,7 +38,7 @@ interface Wire {
 }
 
 /** Records an agent's traffic. `cut` may drop an answer by throwing after the market has started on it. */
-function listenIn(cut: (sent: Sent) => Promise<void> = async () => {}): Wire {
+function recordWire(cut: (sent: Sent) => Promise<void> = async () => {}): Wire {
   const sent: Sent[] = [];
   const answers: Promise<string>[] = [];
   return {
@@ -115,7 +115,7 @@ interface Agent {
 }
 
 /** Creates an agent and counts how often its wallet signs for money. */
-async function agentOf({ wallet, revision, key, wire = listenIn(), onProgress, sleep }: Agent) {
+async function agentOf({ wallet, revision, key, wire = recordWire(), onProgress, sleep }: Agent) {
   const tools = await connectTools({
     ...{ baseUrl: world.url, revision, environment: wire },
     ...(key === undefined ? {} : { key }),
@@ -156,7 +156,7 @@ async function finalizeWhenPaid(from: Hex, to: Hex): Promise<void> {
 const balanceOf = ({ address }: TestAccount): Promise<bigint> => readBalance(world.chain.rpc, USDC_ADDRESS, address);
 
 /** Checks that all requests went to one address and that the key was only in its header. */
-function holdKeptKey({ sent }: Wire, key: string | null): void {
+function expectKeyKept({ sent }: Wire, key: string | null): void {
   expect(sent.length).toBeGreaterThan(3);
   for (const { url, headers, body } of sent) {
     expect(url).toBe(`${world.url}/mcp`);
@@ -213,8 +213,8 @@ describe.each(REVISIONS)('two agents that speak %s', (revision) => {
     if (buyerKey !== null) expect(price.told.join()).not.toContain(buyerKey);
     expect([price.told.join().includes('_dt_'), delivery.delivery_token]).toEqual([false, undefined]);
     for (const { wallet, wire } of [one, two]) expect([wallet.signed, noncesSent(wire).size]).toEqual([1, 1]);
-    holdKeptKey(one.wire, sellerKey);
-    holdKeptKey(two.wire, buyerKey);
+    expectKeyKept(one.wire, sellerKey);
+    expectKeyKept(two.wire, buyerKey);
     const answers = [...(await one.wire.received()), ...(await two.wire.received())];
     expect(answers.filter(holdsSecret)).toEqual([]);
     expect(answers.filter((text) => text.includes(`opens the ${name}`))).toHaveLength(1);
@@ -242,7 +242,7 @@ it.concurrent.each(REVISIONS)(
     const agent: Agent = { wallet: buyer, revision, ...(isMember ? { key: await openStore(`${name}-loser`) } : {}) };
     const order = { words: `${name} found`, maxPriceUsdc: PRICE_USDC, proofStore: createMemoryProofStore() };
     const paid = (): Promise<bigint[]> => paidUnits(world.chain, buyer.address, payee);
-    const torn = listenIn(async (sent) => {
+    const torn = recordWire(async (sent) => {
       if (!carriesProof(sent)) return;
       await expect.poll(paid, { interval: 20 }).toEqual([PRICE_UNITS]);
       throw new TypeError('the line went dead');

@@ -7,8 +7,8 @@ import { settableClock } from '../support/market-context.ts';
 import {
   type Begun,
   beginAuthorization,
-  comeBack,
   discover,
+  followRedirectBack,
   learnClientId,
   openBrowser,
   openConsent,
@@ -139,7 +139,9 @@ describe('what a client sends with its user', () => {
     // This client checks the state.
     const page = await openConsent(beginAuthorization(server, { clientId, shape }));
     const location = await stage.allow(page, owner.proof);
-    await expect(comeBack(server, yours, { browser: page.browser, location })).rejects.toThrow('another state');
+    await expect(followRedirectBack(server, yours, { browser: page.browser, location })).rejects.toThrow(
+      'another state',
+    );
     // A client that does not check the state still fails: its verifier belongs to another code.
     expect((await redeem(server, mine, codes[1] ?? '')).body).toMatchObject({ error: 'invalid_grant' });
     expect((await redeem(server, yours, codes[0] ?? '')).body).toMatchObject({ error: 'invalid_grant' });
@@ -151,7 +153,7 @@ describe('what a client sends with its user', () => {
     ['a request of its own', { request: 'eyJhbGciOiJub25lIn0.e30.' }, 'request_not_supported'],
   ])('is not %s', async (_name, changed, error) => {
     const begun = beginAuthorization(server, { clientId, shape }, changed);
-    const sent = await comeBack(server, begun, { browser: openBrowser(), location: begun.url });
+    const sent = await followRedirectBack(server, begun, { browser: openBrowser(), location: begun.url });
     expect(sent.get('error')).toBe(error);
     expect(sent.get('code')).toBeNull();
   });

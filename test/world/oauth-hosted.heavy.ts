@@ -7,7 +7,7 @@ import type { Hex } from '../../src/platform/hex.ts';
 import { freePort } from '../support/free-port.ts';
 import { type Member, signProof, startWorld, type World } from '../support/market-world.ts';
 import { askMcp } from '../support/mcp-ask.ts';
-import { beginAuthorization, comeBack, openConsent, post, redeem, refresh } from '../support/oauth-client.ts';
+import { beginAuthorization, followRedirectBack, openConsent, post, redeem, refresh } from '../support/oauth-client.ts';
 import { CLIENT_SHAPES, publishDocuments } from '../support/oauth-shapes.ts';
 import { seedListing } from '../support/seed.ts';
 import {
@@ -201,7 +201,7 @@ test('nothing that opens anything stands in a table or in the log, after all of 
   if (first === undefined || second === undefined) throw new Error('two');
   const [shownPage, page] = [await openConsent(first), await openConsent(second)];
   const location = await allowOnPage(page, { key: owner.key });
-  const sent = await comeBack(server, second, { browser: page.browser, location });
+  const sent = await followRedirectBack(server, second, { browser: page.browser, location });
   const registered = await post(server.registration_endpoint, CLIENT_SHAPES.cursor.registration);
   const given = [
     ...[...client.secrets, next.body['access_token'], next.body['refresh_token']],

@@ -40,21 +40,21 @@ export class ReorgRun {
   /** Runs the steps before one reorganization, then the reorganization. */
   async round(): Promise<void> {
     const { dice } = this.#scene;
-    await this.moment();
+    await this.readChain();
     while (this.#flights.length < IN_FLIGHT) await this.#open();
-    if (dice.chance(0.6)) await this.#goOn(0.3);
-    await this.mine(dice.chance(0.4) ? this.#toTheBrink() : dice.number(14));
-    await this.#goOn(0.25);
+    if (dice.chance(0.6)) await this.#advancePayments(0.3);
+    await this.mine(dice.chance(0.4) ? this.#blocksToOutcome() : dice.number(14));
+    await this.#advancePayments(0.25);
     await this.#observe();
     await this.#reorg();
-    await this.moment();
+    await this.readChain();
     await this.#observe();
     await this.compareBooks();
   }
 
   /** Brings every payment in flight to its outcome. */
-  async land(): Promise<void> {
-    await this.moment();
+  async finishPayments(): Promise<void> {
+    await this.readChain();
     for (const flight of this.#flights.filter(({ isSubmitted, isX402 }) => !isSubmitted && !isX402))
       await this.#handOn(flight);
     await this.mine(FINALITY_BLOCKS + 1);
@@ -79,7 +79,7 @@ export class ReorgRun {
     const kind = dice.pick(isX402 ? KINDS.slice(0, 2) : KINDS.slice(2));
     const opened = await openPaymentUnderTest(hangar, kind, 60 + dice.number(300), true);
     this.#flights.push(opened);
-    await this.moment();
+    await this.readChain();
     if (!isX402) await this.#handOn(opened);
     const { time } = this.#sight.latest;
     const ending = this.#flights.filter(
@@ -107,15 +107,15 @@ export class ReorgRun {
 
   async #send(flight: PaymentUnderTest): Promise<void> {
     const { dice, hangar } = this.#scene;
-    await this.moment();
+    await this.readChain();
     if (flight.place !== null || flight.ending !== null || this.#sight.latest.time + 1 >= flight.end) return;
     await hangar.chain.send(dice.pick(flight.transfers));
-    await this.moment();
+    await this.readChain();
     expect(flight.place, `${flight.name} was sent`).not.toBeNull();
   }
 
   /** Sends, submits or claims a random share of the payments. */
-  async #goOn(part: number): Promise<void> {
+  async #advancePayments(part: number): Promise<void> {
     const { dice } = this.#scene;
     for (const flight of [...this.#flights]) {
       if (flight.ending === null && flight.place === null && dice.chance(part)) await this.#send(flight);
@@ -177,7 +177,7 @@ export class ReorgRun {
   }
 
   /** Reads the chain. A payment with a due outcome must report it in its next answer. */
-  async moment(): Promise<void> {
+  async readChain(): Promise<void> {
     const { hangar, setTime } = this.#scene;
     this.#sight = await hangar.chain.look(this.#flights);
     setTime(this.#sight.latest.time);
@@ -193,7 +193,7 @@ export class ReorgRun {
   /** Mines, stopping at each outcome and one block before it. */
   async mine(blocks: number): Promise<void> {
     const { dice } = this.#scene;
-    await this.moment();
+    await this.readChain();
     let left = blocks;
     while (left > 0) {
       const steps = this.#flights.map((flight) => stepsToEnd(flight, this.#sight));
@@ -212,11 +212,11 @@ export class ReorgRun {
 
   async #mineBlind(blocks: number): Promise<void> {
     if (blocks > 0) await this.#scene.hangar.world.chain.mine(blocks);
-    await this.moment();
+    await this.readChain();
   }
 
   /** Number of blocks until just before the finality of one payment. */
-  #toTheBrink(): number {
+  #blocksToOutcome(): number {
     const { dice } = this.#scene;
     const placed = this.#flights.flatMap(({ place }) => (place === null ? [] : place));
     if (placed.length === 0) return 0;
@@ -236,7 +236,7 @@ export class ReorgRun {
   }
 
   async #reorg(): Promise<void> {
-    await this.moment();
+    await this.readChain();
     const { dice, hangar } = this.#scene;
     const { latest, finalized } = this.#sight;
     const depth = this.#depth();

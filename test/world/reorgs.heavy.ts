@@ -75,7 +75,7 @@ async function playChain(seed: number, reorgs: number, tally: Map<string, number
       count: (what) => tally.set(what, (tally.get(what) ?? 0) + 1),
     });
     for (let reorg = 0; reorg < reorgs; reorg += 1) await run.round();
-    await run.land();
+    await run.finishPayments();
     await mustAgree(world);
   } catch (error) {
     const logged = world.logLines.filter(({ level }) => level === 'error').map((line) => inspect(line, { depth: 6 }));

@@ -49,7 +49,7 @@ export function storeStage() {
   });
 
   /** Runs a command as the store. Its waits mine blocks. */
-  const at = (world: World, args: readonly string[], more: CliOptions = {}): Promise<CliRun> =>
+  const runAt = (world: World, args: readonly string[], more: CliOptions = {}): Promise<CliRun> =>
     cli.run([...args, '--handle', 'ink'], {
       market: world.url,
       environment: { sleep: () => world.finalize() },
@@ -60,7 +60,7 @@ export function storeStage() {
     return join(cli.folder(), `${name}-${made}`);
   };
   return {
-    ...{ cli, at, dirNamed, identify },
+    ...{ cli, at: runAt, dirNamed, identify },
     old: () => old,
     fresh: () => fresh,
     seller: () => seller,
@@ -72,7 +72,7 @@ export function storeStage() {
     /** Exports the whole store of the old market to a new folder. */
     exported: async (): Promise<string> => {
       const dir = dirNamed('store');
-      const { code, stderr } = await at(old, ['export', dir]);
+      const { code, stderr } = await runAt(old, ['export', dir]);
       expect(code, stderr).toBe(0);
       return dir;
     },

@@ -9,7 +9,7 @@ import { offerPath } from '../support/scripted-city.ts';
 import { startScriptedFacilitator } from '../support/scripted-facilitator.ts';
 import { fundedWallet } from '../support/trade.ts';
 import { statusAndReason } from './fee-stage.ts';
-import { type Meant, thingFeeStage } from './thing-fee-stage.ts';
+import { type DraftedThing, thingFeeStage } from './thing-fee-stage.ts';
 
 const ROUNDS = 50;
 const HOUR = 3_600;
@@ -22,7 +22,7 @@ facilitator.script({ verify: 'garbage', settle: 'garbage' });
 afterAll(() => facilitator.close());
 let aheadMs = 0;
 const clock = { now: () => systemClock.now() + aheadMs, sleep: systemClock.sleep };
-const { stage, city, meant, list, sign, draft, cancel, stateOf } = await thingFeeStage({
+const { stage, city, draftThing, list, sign, draft, cancel, stateOf } = await thingFeeStage({
   facilitatorUrl: facilitator.url,
   clock,
 });
@@ -34,7 +34,7 @@ beforeAll(async () => {
 const database = () => stage.world.db.database;
 
 /** Moves only the market's clock; `chainFollows` then moves the chain. */
-function jump(seconds: number): void {
+function moveClock(seconds: number): void {
   aheadMs += seconds * 1_000;
 }
 async function chainFollows(seconds: number): Promise<void> {
@@ -43,7 +43,7 @@ async function chainFollows(seconds: number): Promise<void> {
 }
 
 /** Prepares a request that opens a fee by x402 or by transfer. */
-async function feeOf(thing: Meant, round: number): Promise<Act> {
+async function feeOf(thing: DraftedThing, round: number): Promise<Act> {
   if (round % 2 === 0) {
     const { v2: proof } = await sign(payer);
     return () => list(thing, { proof });
@@ -59,14 +59,19 @@ type Act = () => Promise<Answer>;
  * Runs both at once. In half of the rounds a lock on the draft makes both wait, so that each comes first in some rounds; in the others
  * neither waits. `meanwhile` runs once both are in flight and have checked the draft.
  */
-async function raceActs(thing: Meant, round: number, acts: [Act, Act], meanwhile = (): void => {}): Promise<Answer[]> {
+async function raceActs(
+  thing: DraftedThing,
+  round: number,
+  acts: [Act, Act],
+  meanwhile = (): void => {},
+): Promise<Answer[]> {
   const [first, second] = round % 4 < 2 ? acts : [acts[1], acts[0]];
   const answers =
     round % 8 < 4 ? await oneByOne(thing, first, second, meanwhile) : await runFree(thing, first, second, meanwhile);
   return acts[0] === first ? answers : answers.toReversed();
 }
 
-async function oneByOne(thing: Meant, first: Act, second: Act, meanwhile: () => void): Promise<Answer[]> {
+async function oneByOne(thing: DraftedThing, first: Act, second: Act, meanwhile: () => void): Promise<Answer[]> {
   const row = sql`select id from world_drafts where id = ${thing.draftId} for update`;
   const held = await holdTransactionOpen(database(), (tx) => tx.one(row));
   const asked: Promise<Answer>[] = [];
@@ -82,7 +87,7 @@ async function oneByOne(thing: Meant, first: Act, second: Act, meanwhile: () => 
   return await Promise.all(asked);
 }
 
-async function runFree(thing: Meant, first: Act, second: Act, meanwhile: () => void): Promise<Answer[]> {
+async function runFree(thing: DraftedThing, first: Act, second: Act, meanwhile: () => void): Promise<Answer[]> {
   const before = city.asked.length;
   const asked = [first(), second()];
   let isOver = false;
@@ -116,7 +121,7 @@ async function findFaults(): Promise<unknown[]> {
 
 /** Checks that these fees are decided and every draft is closed or free. */
 async function expectAllFree(): Promise<void> {
-  jump(HOUR);
+  moveClock(HOUR);
   await chainFollows(HOUR);
   await stage.finalize();
   await stage.world.running.payments.reconcileOnce();
@@ -133,7 +138,7 @@ describe(`${ROUNDS} times at once`, () => {
   it('cancel and the fee: one of them comes through, and nothing is left behind', async () => {
     const seen = { canceled: 0, held: 0 };
     for (let round = 0; round < ROUNDS; round += 1) {
-      const thing = await meant();
+      const thing = await draftThing();
       const open = await feeOf(thing, round);
       const [canceled, opened] = await raceActs(thing, round, [() => cancel(thing), open]);
       if (isFeeOpen(opened ?? expect.fail())) {
@@ -157,13 +162,13 @@ describe(`${ROUNDS} times at once`, () => {
   it('the end of its hour, another draft and the fee: the draft is paid for, or over', async () => {
     const seen = { over: 0, held: 0 };
     for (let round = 0; round < ROUNDS; round += 1) {
-      const thing = await meant();
+      const thing = await draftThing();
       const open = await feeOf(thing, round);
       const another = () => draft(thing.seller, { seller_wallet: thing.wallet });
       // In some rounds the hour ends only after both requests, so the fee was in time.
       const isInTime = round % 16 >= 12;
-      const [drafted, opened] = await raceActs(thing, round, [another, open], () => jump(isInTime ? 0 : HOUR));
-      if (isInTime) jump(HOUR);
+      const [drafted, opened] = await raceActs(thing, round, [another, open], () => moveClock(isInTime ? 0 : HOUR));
+      if (isInTime) moveClock(HOUR);
       if (isFeeOpen(opened ?? expect.fail())) {
         seen.held += 1;
         expect([round, told(drafted), await stateOf(thing)]).toEqual([round, [409, 'draft_pending'], 'fee_pending']);

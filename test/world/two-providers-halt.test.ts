@@ -34,7 +34,7 @@ await copyFile(here, there);
 const facilitator = await startScriptedFacilitator();
 afterAll(() => facilitator.close());
 const pair = await tradeOnPair({ chain: { finalityBlocks: 4, stateFile: here }, facilitatorUrl: facilitator.url });
-const { world, buyer, primary, spare, pay, pass, stand } = pair;
+const { world, buyer, primary, spare, pay, pass, readStatus } = pair;
 let other: LocalChain;
 beforeAll(async () => {
   facilitator.script({ verify: 'forward', settle: 'forward', to: world.facilitator.url });
@@ -62,7 +62,7 @@ async function rejoin(): Promise<void> {
 
 async function byProof() {
   const paid = await pay();
-  return { id: paid.id, status: () => stand(paid) };
+  return { id: paid.id, status: () => readStatus(paid) };
 }
 
 async function byTransfer() {
@@ -83,7 +83,7 @@ describe('two providers that call different blocks final', () => {
     await world.finalize();
     splitOff();
     await payments().reconcileOnce();
-    expect(await stand(paid)).toBe('payment_pending');
+    expect(await readStatus(paid)).toBe('payment_pending');
     expect(await readyz()).toMatchObject({
       status: 'ready',
       payments: 'halted',
@@ -94,11 +94,11 @@ describe('two providers that call different blocks final', () => {
 
     await rejoin();
     await pass();
-    expect(await stand(paid)).toBe('payment_pending');
+    expect(await readStatus(paid)).toBe('payment_pending');
     const second = await startSecond();
     await second.running.payments.watch.check();
     await second.running.payments.reconcileOnce();
-    expect(await stand(paid)).toBe('payment_pending');
+    expect(await readStatus(paid)).toBe('payment_pending');
     expect((await askMarket(second.url, 'GET', '/readyz')).body).toMatchObject({
       payments: 'halted',
       why: 'finalized_conflict',
@@ -109,7 +109,7 @@ describe('two providers that call different blocks final', () => {
     expect(resumed).toMatchObject({ status: 'resumed', chain_id: 8453 });
     await watch().check();
     await second.running.payments.reconcileOnce();
-    expect(await stand(paid)).toBe('completed');
+    expect(await readStatus(paid)).toBe('completed');
     expect(await readyz()).toMatchObject({ payments: 'open' });
     expect(events('payments_resumed')).toHaveLength(1);
     await second.stop();
@@ -208,12 +208,12 @@ it('providers that contradict the watermark are not believed, and heal by themse
   spare.leadTo(other.url);
   await pass();
   expect(await readyz()).toMatchObject({ payments: 'halted', why: 'watermark_contradicted' });
-  expect(await stand(paid)).toBe('payment_pending');
+  expect(await readStatus(paid)).toBe('payment_pending');
   const halts = await world.db.database.rows(sql`select id from chain_halts where resumed_at is null`);
   expect(halts).toEqual([]);
   await rejoin();
   await pass();
-  expect(await stand(paid)).toBe('completed');
+  expect(await readStatus(paid)).toBe('completed');
 });
 
 describe('the watermark', () => {

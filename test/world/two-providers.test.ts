@@ -11,7 +11,7 @@ import type { Twist } from '../support/rpc-proxy.ts';
 import { GAS_WEI, PRICE } from '../support/trade.ts';
 
 const pair = await tradeOnPair();
-const { world, buyer, primary, spare, pay, pass, stand, heal } = pair;
+const { world, buyer, primary, spare, pay, pass, readStatus, heal } = pair;
 const payments = () => world.running.payments;
 const ZERO_WORD = `0x${'0'.repeat(64)}`;
 /** Selector of authorizationState. */
@@ -37,7 +37,7 @@ describe('two providers that say the same', () => {
     const before = spare.calls();
     await world.finalize();
     await payments().reconcileOnce();
-    expect(await stand(paid)).toBe('completed');
+    expect(await readStatus(paid)).toBe('completed');
     expect(spare.calls()).toBeGreaterThan(before);
     expect(await deliveredTo(paid)).toEqual([200, paid.artifact]);
   });
@@ -116,7 +116,7 @@ describe('a second provider that does not bear the payment out holds it up, and 
     waiting = paid;
     break_(paid);
     await payments().reconcileOnce();
-    expect(await stand(paid)).toBe('payment_pending');
+    expect(await readStatus(paid)).toBe('payment_pending');
     expect(await deliveredTo(paid)).toEqual([202, 'payment_pending']);
     expect(payments().withheld.counts()).toEqual({
       silent: 0,
@@ -150,7 +150,7 @@ describe('a second provider that does not bear the payment out holds it up, and 
     expect(told).toMatchObject([{ level: 'error', fields: { why: 'disagrees' } }]);
     await heal();
     await payments().reconcileOnce();
-    expect(await stand(paid)).toBe('completed');
+    expect(await readStatus(paid)).toBe('completed');
   });
 });
 
@@ -234,7 +234,7 @@ it('counts what is undecided, for who has the duty to tell', async () => {
   await world.finalize();
   await payments().reconcileOnce();
   await payments().facts.count();
-  expect([await stand(paid), payments().facts.facts()?.open]).toEqual(['completed', []]);
+  expect([await readStatus(paid), payments().facts.facts()?.open]).toEqual(['completed', []]);
 });
 
 it('says in metrics and in /readyz how each provider stands, without credentials or hosts in public', async () => {
@@ -284,9 +284,9 @@ describe('a provider that has not been of use for a minute is left out of the vo
     await pass();
     // Real time counts too, so half of the minute is slack for a slow machine.
     await pair.idle(30);
-    expect(await stand(paid)).toBe('payment_pending');
+    expect(await readStatus(paid)).toBe('payment_pending');
     await pair.idle(31);
-    expect(await stand(paid)).toBe('completed');
+    expect(await readStatus(paid)).toBe('completed');
     expect((await world.ask('GET', '/readyz')).body['providers']).toMatchObject([{}, { left_out: 'silent' }]);
     expect(chainFacts(payments(), pair.clock).providers[1]?.excluded).toBe(true);
     await heal();
@@ -300,7 +300,7 @@ describe('a provider that has not been of use for a minute is left out of the vo
     await world.finalize();
     await pass();
     await pair.idle(61);
-    expect(await stand(paid)).toBe('completed');
+    expect(await readStatus(paid)).toBe('completed');
     expect(payments().providerHealth.all[1]?.exclusionReason(payments().providerHealth.best())).toBe('stuck');
   });
 
@@ -310,7 +310,10 @@ describe('a provider that has not been of use for a minute is left out of the vo
     pair.advance(61_000);
     spare.lag(8);
     await payments().reconcileOnce();
-    expect([await stand(paid), chainFacts(payments(), pair.clock).providers[1]?.excluded]).toEqual(['completed', true]);
+    expect([await readStatus(paid), chainFacts(payments(), pair.clock).providers[1]?.excluded]).toEqual([
+      'completed',
+      true,
+    ]);
     pair.advance(60_000);
     expect(chainFacts(payments(), pair.clock).providers[1]?.excluded).toBe(false);
   });
@@ -320,9 +323,9 @@ describe('a provider that has not been of use for a minute is left out of the vo
     await world.finalize();
     spare.twist((result, { method }) => (isLogs(method) ? 'limit exceeded' : result));
     await pass();
-    expect(await stand(paid)).toBe('payment_pending');
+    expect(await readStatus(paid)).toBe('payment_pending');
     await pair.idle(61);
-    expect(await stand(paid)).toBe('completed');
+    expect(await readStatus(paid)).toBe('completed');
     // The provider is still asked, and counts again as soon as it answers.
     await heal();
     const next = await pay();
@@ -331,7 +334,7 @@ describe('a provider that has not been of use for a minute is left out of the vo
     await expect
       .poll(async () => {
         await pass();
-        return [await stand(next), chainFacts(payments(), pair.clock).providers[1]?.excluded];
+        return [await readStatus(next), chainFacts(payments(), pair.clock).providers[1]?.excluded];
       })
       .toEqual(['completed', false]);
   });
@@ -341,9 +344,9 @@ describe('a provider that has not been of use for a minute is left out of the vo
     await world.finalize();
     primary.silence(true);
     await pass();
-    expect(await stand(paid)).toBe('payment_pending');
+    expect(await readStatus(paid)).toBe('payment_pending');
     await pair.idle(61);
-    expect(await stand(paid)).toBe('completed');
+    expect(await readStatus(paid)).toBe('completed');
   });
 });
 
@@ -358,13 +361,13 @@ it('an authorization that only the primary calls unused is not called expired', 
     return method === 'eth_call' && String(asked).startsWith(NONCE_STATE) ? ZERO_WORD : result;
   });
   await pass();
-  expect(await stand(paid)).toBe('payment_pending');
+  expect(await readStatus(paid)).toBe('payment_pending');
   await heal();
   // This call does nothing while the scheduled job is running, so repeat it.
   await expect
     .poll(async () => {
       await pass();
-      return await stand(paid);
+      return await readStatus(paid);
     })
     .toBe('completed');
 });

@@ -147,7 +147,7 @@ describe('what the city calls claimed and the chain does not bear out', () => {
     const nonce = toHex(systemRandom.bytes(32));
     const validBefore = BigInt(Math.floor(trade.clock.now() / 1_000) + 600);
     const terms = { from: payer.address, to: lamp.wallet, value: lamp.priceUnits, validAfter: 0n, validBefore, nonce };
-    await ledgerRow(payer.address, nonce, validBefore);
+    await insertPayment(payer.address, nonce, validBefore);
     const { settleAuthorization } = usdcAdmin(world.chain);
     const { transactionHash } = await settleAuthorization(
       payer,
@@ -196,7 +196,7 @@ async function latestTime(): Promise<number> {
 }
 
 /** Inserts a payment row, as if a buyer had started to buy goods with that authorization. */
-async function ledgerRow(payer: `0x${string}`, nonce: `0x${string}`, validBefore: bigint): Promise<void> {
+async function insertPayment(payer: `0x${string}`, nonce: `0x${string}`, validBefore: bigint): Promise<void> {
   const goods = await seedListing(database(), seller.id);
   await database().transaction(async (tx) => {
     const row = await openAttempt(

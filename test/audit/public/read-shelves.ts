@@ -129,15 +129,15 @@ export type WrongRows = Map<number, Shown | null>;
 /** Reads listings that are not on the shelves, each from its own URL. */
 export async function readSingle(order: SingleOrder): Promise<{ read: number; wrong: WrongRows }> {
   const ids = order.ids.slice(0, MOST_SINGLE);
-  const first = await lookAt(order, ids);
+  const first = await findWrong(order, ids);
   if (first.size === 0) return { read: ids.length, wrong: first };
   // A cache may return an old answer.
   await order.market.outlastCaches();
-  return { read: ids.length, wrong: await lookAt(order, [...first.keys()]) };
+  return { read: ids.length, wrong: await findWrong(order, [...first.keys()]) };
 }
 
 /** Returns the listings that have faults. */
-async function lookAt({ market, promises, wallets, say }: SingleOrder, ids: readonly number[]): Promise<WrongRows> {
+async function findWrong({ market, promises, wallets, say }: SingleOrder, ids: readonly number[]): Promise<WrongRows> {
   const wrong: WrongRows = new Map();
   for (let at = 0; at < ids.length; at += AT_ONCE) {
     const some = ids.slice(at, at + AT_ONCE);

@@ -119,4 +119,4 @@ export class Hold extends Act<Opening> {
 }
 
 /** Returns a reservation by age, newest first. */
-export const toldOf = (lot: Lot, nth: number): Lot['told'][number] | undefined => recent(lot.told, nth);
+export const reservationOf = (lot: Lot, nth: number): Lot['told'][number] | undefined => recent(lot.told, nth);

@@ -23,7 +23,7 @@ export class Reconcile extends Act<{ lot: number; who: number }> {
 /** The city runs its own sweep. */
 export class Sweep extends Act<object> {
   async run(run: Run): Promise<void> {
-    await run.happen(
+    await run.runAct(
       'sweep',
       () => run.stage.sites.city.running.sweep.sweepOnce(),
       ({ reference, seen }, before) => reference.judgeLook(before, seen),
@@ -35,7 +35,7 @@ export class Sweep extends Act<object> {
 export class WorldPass extends Act<object> {
   async run(run: Run): Promise<void> {
     const { market, payments } = run.stage.sites.market.running;
-    await run.happen('world pass', () => createWorldSyncJob(market, payments, NEVER_MS).syncOnce());
+    await run.runAct('world pass', () => createWorldSyncJob(market, payments, NEVER_MS).syncOnce());
   }
 }
 

@@ -6,7 +6,7 @@ import { secondOf } from '../reference.ts';
 import type { Lot, Run, Step } from '../run.ts';
 import type { Transfer } from '../terms.ts';
 import { Act, otherThan, recent } from './act.ts';
-import { toldOf } from './buy.ts';
+import { reservationOf } from './buy.ts';
 import { Mine } from './trouble.ts';
 
 const AMOUNTS = { exact: PRICE, tip: PRICE + 1n, little: PRICE - 1n } as const;
@@ -28,13 +28,13 @@ export class Pay extends Act<Paying> {
 }
 
 async function pay(run: Run, lot: Lot, { amount, wallet, when }: Omit<Paying, 'lot'>): Promise<void> {
-  const told = toldOf(lot, 0);
+  const told = reservationOf(lot, 0);
   const holder = told?.who ?? run.buyer(0);
   const payer = wallet === 'own' ? holder : otherThan(run, holder);
   const { market } = run.stage.sites;
   const until = told === undefined ? 0 : secondOf(told.reservation.reserved_until);
   const second = when === 'now' ? 0 : until + SECONDS[when];
-  await run.happen(`pay ${amount}`, async () => {
+  await run.runAct(`pay ${amount}`, async () => {
     if (second > run.view.latest.time) await nextBlockAt(market, second);
     await usdcAdmin(market.chain).transfer(payer.wallet, lot.thing.seller.wallet.address, AMOUNTS[amount]);
   });
@@ -61,7 +61,7 @@ export class Claim extends Act<Claiming> {
 /** Builds the step that claims. Null if there is nothing to sign. */
 export function claimOf(run: Run, lot: Lot, given: Omit<Claiming, 'lot'>): Step | null {
   const { reference, thing, seen } = lot;
-  const told = toldOf(lot, given.told);
+  const told = reservationOf(lot, given.told);
   if (told === undefined) return null;
   const who = given.by === 'holder' ? told.who : otherThan(run, told.who);
   const { wallet } = given.signer === 'right' ? told.who : otherThan(run, told.who);
