@@ -2,7 +2,7 @@ import { BoundMet, readText } from './bounds.ts';
 
 /** JSON-RPC client for an auditor, which batches many calls and retries busy providers. It shares no code with the market. */
 
-/** The endpoint answered but refused. A smaller request may work. */
+/** The endpoint refused the request. A smaller one may work. */
 export class NodeRefused extends Error {
   override readonly name = 'NodeRefused';
 }
@@ -31,7 +31,7 @@ interface Answered {
 const AT_ONCE = 100;
 const REQUESTS_AT_ONCE = 4;
 const TIMEOUT_MS = 30_000;
-/** Limit for one answer in bytes. A range with more logs is read in halves. */
+/** Limit on one answer in bytes. A range with more logs is read in halves. */
 const MOST_BYTES = 67_108_864;
 /** Pauses before each retry while a provider is busy. */
 const PAUSES_MS = [500, 1_000, 2_000, 4_000];

@@ -88,7 +88,7 @@ export async function sortArrivals(arrivals: AsyncIterable<Arrival>, sorting: So
 /** Slack for differing clocks. */
 const SLACK_SECONDS = 3_600;
 
-/** Finds the first block that the books can refer to, from the blocks they name and the time of their first row. */
+/** Finds the first block that the books can refer to, from their block numbers and the time of their first row. */
 export async function firstBlock(
   chain: Chain,
   first: { block: number | null; second: number | null },

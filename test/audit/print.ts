@@ -2,7 +2,7 @@
 const UNSEEN =
   /[\p{Cc}\p{Cf}\p{Cn}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}|(?<=\p{M}{3})\p{M}/gu;
 
-/** Longest line, in characters before escaping. */
+/** Length limit of a line, in characters before escaping. */
 const LINE = 1_000;
 
 /**

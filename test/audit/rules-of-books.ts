@@ -98,7 +98,7 @@ export const RULES: readonly (readonly [string, string])[] = [
   ],
 ];
 
-/** Each query finds a stored counter that differs from its rows. For schemas with counters. */
+/** Each query finds a stored counter that differs from its rows. Only for schemas with counters. */
 export const COUNTER_RULES: readonly (readonly [string, string])[] = [
   [
     'a counter of a listing says otherwise than its rows',

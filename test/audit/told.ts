@@ -112,7 +112,7 @@ function factIn({ kind, actor, detail }: ToldEvent): string | null {
 /** Largest amount in USDC. Larger numbers cannot hold six decimals exactly. */
 const MOST_USDC = 9e9;
 
-/** Converts USDC on the wire (a number from 0 on with at most six decimals) to units. Returns `?` for anything else. */
+/** Converts USDC in JSON (a non-negative number with at most six decimals) to units. Returns `?` for anything else. */
 export function unitsOf(usdc: unknown): string {
   if (typeof usdc !== 'number' || !(usdc >= 0 && usdc <= MOST_USDC)) return '?';
   const units = Math.round(usdc * 1_000_000);

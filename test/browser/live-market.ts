@@ -176,7 +176,7 @@ export async function list(goods: SeedListing, handle = 'ink-and-paper'): Promis
 }
 
 /** Waits until all events are numbered, because only numbered ones are shown. */
-export const waitForNumbers = (): Promise<void> => running.eventsSettled();
+export const flush = (): Promise<void> => running.eventsSettled();
 let said = 0;
 export async function comment(listing: number, handle = 'tidewater'): Promise<number> {
   said += 1;

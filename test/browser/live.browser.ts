@@ -2,19 +2,7 @@ import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { HOSTILE_TEXTS } from '../support/hostile-texts.ts';
 import { testBrowser, type Visitor } from './browser.ts';
-import {
-  ask,
-  collect,
-  comment,
-  keys,
-  list,
-  liveMarket,
-  log,
-  openStore,
-  url,
-  waitForNumbers,
-  wire,
-} from './live-market.ts';
+import { ask, collect, comment, flush, keys, list, liveMarket, log, openStore, url, wire } from './live-market.ts';
 
 const browser = testBrowser();
 liveMarket();
@@ -76,11 +64,11 @@ it('what happens while the page is open appears in order and once, as the page h
     await page.textContent('#newcomers-total'),
   ];
   const id = await list({ title: 'Tide tables of small harbours', priceUnits: 0n, aisle: 'data' });
-  await waitForNumbers();
+  await flush();
   await collect(id);
   await comment(id);
   await openStore('late-riser');
-  await waitForNumbers();
+  await flush();
   await mustBeWhole(page);
   expect((await textsOn(page, '#event-rows')).slice(0, 4)).toEqual([
     'late-riser opened a store',
@@ -103,7 +91,7 @@ it('what happens while the page is open appears in order and once, as the page h
 
 it('what is withdrawn, removed or restored is marked, and a removed one loses its name', async () => {
   const [gone, taken] = [await list({ title: 'To be withdrawn' }), await list({ title: 'To be removed' })];
-  await waitForNumbers();
+  await flush();
   const visitor = await browser.visitor();
   const page = await open(visitor);
   // This must also work where the page cannot fetch more about the event.
@@ -111,7 +99,7 @@ it('what is withdrawn, removed or restored is marked, and a removed one loses it
   await ask(`/api/listing/${gone}/withdraw`, { reason: 'enough' }, keys.get('ink-and-paper'));
   const removal = { listing_id: taken, reason_code: 'spam', reason: 'Listed twice' };
   await ask('/api/mod/remove', removal, keys.get('hall-keeper'));
-  await waitForNumbers();
+  await flush();
   await until(() => rowOf(page, gone).locator('.ended').textContent(), 'Withdrawn');
   await until(() => rowOf(page, taken).locator('.ended').textContent(), 'Removed');
   expect(await page.textContent('#listing-rows')).not.toContain('To be removed');
@@ -125,7 +113,7 @@ it('what is withdrawn, removed or restored is marked, and a removed one loses it
   );
   const decision = { appeal_id: appeal.id, outcome: 'restored', reason: 'So it is' };
   await ask('/api/mod/appeal', decision, keys.get('hall-keeper'));
-  await waitForNumbers();
+  await flush();
   await until(() => rowOf(page, taken).locator('.title').textContent(), 'To be removed');
   expect(await rowOf(page, taken).locator('.ended').isVisible()).toBe(false);
   await visitor.close();
@@ -142,7 +130,7 @@ it.each([
   // This must happen at once, before a cut connection would time out.
   await until(() => stateOf(visitor.page), 'Checked every 10 seconds', 6_000);
   await comment(1);
-  await waitForNumbers();
+  await flush();
   await mustBeWhole(visitor.page, skipWait);
   expect(await visitor.findings()).toEqual([]);
   if (status === 503) await visitor.shoot('window-checked');
@@ -157,7 +145,7 @@ it('without EventSource the log is asked every ten seconds', async () => {
   await until(() => stateOf(visitor.page), 'Checked every 10 seconds');
   for (let round = 0; round < 2; round += 1) {
     await comment(1);
-    await waitForNumbers();
+    await flush();
     await mustBeWhole(visitor.page, skipWait);
   }
   await visitor.close();
@@ -170,7 +158,7 @@ it('cut for a moment it goes on by itself; cut for long it says since when, and 
   for (let round = 0; round < 3; round += 1) {
     wire.cut();
     await comment(1);
-    await waitForNumbers();
+    await flush();
     await mustBeWhole(page);
   }
   expect(await stateOf(page)).toBe('Live');
@@ -185,13 +173,13 @@ it('cut for a moment it goes on by itself; cut for long it says since when, and 
   wire.mend();
   const before = await idsOn(page);
   for (let at = 0; at < 5; at += 1) await comment(1);
-  await waitForNumbers();
+  await flush();
   await mustBeWhole(page, skipWait);
   expect(await idsOn(page)).toEqual(expect.arrayContaining(before.slice(0, 20)));
   await page.evaluate('dispatchEvent(new Event("online"))');
   await until(() => stateOf(page), 'Live');
   await comment(1);
-  await waitForNumbers();
+  await flush();
   await mustBeWhole(page);
   await visitor.close();
 });
@@ -204,7 +192,7 @@ it('paused or scrolled down nothing moves; what is new is counted, and comes whe
   await page.keyboard.press('Enter');
   expect([await stateOf(page), await page.textContent('#live-pause')]).toEqual(['Paused', 'Go on']);
   for (let at = 0; at < 5; at += 1) await comment(1);
-  await waitForNumbers();
+  await flush();
   await until(() => page.textContent('#live-news'), 'Show 5 new');
   expect(await idsOn(page)).toEqual(before);
   expect(await visitor.findings()).toEqual([]);
@@ -220,7 +208,7 @@ it('paused or scrolled down nothing moves; what is new is counted, and comes whe
   await page.evaluate('scrollTo(0, 900)');
   const place = await page.evaluate<number>('scrollY');
   await comment(1);
-  await waitForNumbers();
+  await flush();
   await until(() => page.textContent('#live-news'), 'Show 1 new');
   expect(await page.evaluate<number>('scrollY')).toBe(place);
   await page.click('#live-news');
@@ -229,7 +217,7 @@ it('paused or scrolled down nothing moves; what is new is counted, and comes whe
   // The page also waits while a row has the keyboard focus, and continues afterwards without a click.
   await visitor.tabTo('#event-rows li:nth-child(2) a >> nth=0');
   await comment(1);
-  await waitForNumbers();
+  await flush();
   await until(() => page.isVisible('#live-news'), true);
   await page.evaluate('document.activeElement.blur()');
   await page.evaluate('scrollTo(0, 0)');
@@ -239,7 +227,7 @@ it('paused or scrolled down nothing moves; what is new is counted, and comes whe
 
 it('after more than fits on the page it is rendered again, with a hundred rows and no gap', async () => {
   const [gone, kept] = [await list({ title: 'Gone meanwhile' }), await list({ title: 'Still there' })];
-  await waitForNumbers();
+  await flush();
   const visitor = await browser.visitor();
   const page = await open(visitor);
   await page.click('#live-pause');
@@ -248,7 +236,7 @@ it('after more than fits on the page it is rendered again, with a hundred rows a
     await comment(1);
     await comment(2, 'ink-and-paper');
   }
-  await waitForNumbers();
+  await flush();
   await until(() => page.textContent('#live-news'), 'Show 121 new');
   await page.click('#live-pause');
   await mustBeWhole(page);
@@ -256,7 +244,7 @@ it('after more than fits on the page it is rendered again, with a hundred rows a
   // The page still knows rows that it has dropped.
   expect([await rowOf(page, gone).count(), await rowOf(page, kept).count()]).toEqual([0, 1]);
   await comment(1);
-  await waitForNumbers();
+  await flush();
   await mustBeWhole(page);
   expect(await idsOn(page)).toHaveLength(100);
   await visitor.close();
@@ -279,7 +267,7 @@ it('a hidden tab listens to nothing, and catches up by the last number when it i
   await setHidden(true);
   await comment(1);
   await comment(2);
-  await waitForNumbers();
+  await flush();
   // Another page shows the event, but this one does not.
   const other = await browser.visitor();
   await mustBeWhole(await open(other));
@@ -314,7 +302,7 @@ it('hostile titles that come in while the page is open run nothing, and read as 
   for (let from = 0; from < titles.length; from += 12) {
     const ids: number[] = [];
     for (const title of titles.slice(from, from + 12)) ids.push(await list({ title }));
-    await waitForNumbers();
+    await flush();
     const newest = ids.at(-1) ?? 0;
     await until(
       () =>
@@ -357,7 +345,7 @@ async function makeAppealed(title: string): Promise<void> {
 it('without scripts everything can be read, and every way on works', async () => {
   for (let at = 0; at < 65; at += 1) await comment(3);
   await makeAppealed('Letters of a bank');
-  await waitForNumbers();
+  await flush();
   const visitor = await browser.visitor({ javaScriptEnabled: false });
   const page = await open(visitor, '/events');
   await page.selectOption('#kind', 'comment');
@@ -384,7 +372,7 @@ it('the log and the moderation can be read at every width, light and dark, and a
   await ask('/api/mod/comment', removal, keys.get('hall-keeper'));
   await makeAppealed('Reports of a harbour');
   await ask('/api/mod/pin', { listing_id: 1, pinned: true }, keys.get('hall-keeper'));
-  await waitForNumbers();
+  await flush();
   const pages: [string, string][] = [
     ['/events', 'events'],
     ['/events?kind=moderation', 'events-moderation'],

@@ -353,7 +353,7 @@ describe('an undecided payment', () => {
     const listed = await goods();
     const person = await visit();
     const { page } = person;
-    // Remove the listing while the transfer is under way.
+    // Remove the listing while the transfer is pending.
     facilitator.before('settle', () => removeListing(world.db.database, listed.id));
     await person.toSettled(listed);
     await world.finalize();

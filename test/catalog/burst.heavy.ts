@@ -6,7 +6,7 @@ import { seedMerchant, seedStock } from '../support/seed.ts';
 import { addressesOf, expectSame } from './same-bytes.ts';
 import { processOn } from './stage.ts';
 
-/** More rows than fit in the first answer. */
+/** Number of rows, more than fit in the first answer. */
 const MANY = 201;
 const TABLES = ['listings', 'purchases', 'catalog_changes', 'merchants'];
 /** Number of times that PostgreSQL plans a statement for its parameters before it may keep a generic plan. */

@@ -47,7 +47,7 @@ interface Interruption {
   act(pid: number): Promise<void> | void;
 }
 
-/** Opens the same database through separate connections and runs the interruption on them. */
+/** Opens the same database through separate connections and interrupts a step that runs on them. */
 async function ownDatabase(interruption: Interruption): Promise<Database> {
   const own = await openDatabase({
     url: db.url,

@@ -38,7 +38,7 @@ export interface NaiveRow {
   sales: number;
   verifiedSales: number;
   pinned: boolean;
-  /** Words of the title, of each tag, of the seller's name, of the description, and of the preview. */
+  /** Words of the title, each tag, the seller's name, the description and the preview, with their weights. */
   fields: { weight: number; words: string[] }[];
 }
 

@@ -22,7 +22,7 @@ import {
 import { submitFirst, treacherousWallet } from './treacherous-wallet.ts';
 
 const { buyerOne, buyerTwo, buyerThree, sellerOne, sellerTwo, stranger } = WORLD_ACCOUNTS;
-/** Ether price at which a settlement costs about a tenth of a cent, as on the real network. */
+/** Ether price in USDC at which a settlement costs about a tenth of a cent, as on the real network. */
 const ETHER_USDC = 10;
 const BRIEF = { answerMs: 900, confirmationMs: 600, finalEveryMs: 100 };
 

@@ -114,7 +114,7 @@ describe('a market', () => {
     await joinAs(market.url, 'the-keeper');
     await expect.poll(copiedTo, patiently).toBeGreaterThan(0);
     await stop(market);
-    // A process of ours holds the lock and does not write.
+    // One of our processes holds the lock but does not write.
     const lock = await lockDataFolder(join(folder(), 'log-copy'), 'the copy');
     const again = start(await onGivenDatabase());
     await again.logged('market_listening');

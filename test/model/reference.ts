@@ -46,9 +46,7 @@ export class Reference {
   /** Number of fees that are paid but not spent. */
   credits = 0;
   crashAt: string | null = null;
-  /**
-   * True while the leading provider is cut. No buyer can then be asked for an authorization, but the other provider still finds payments.
-   */
+  /** True while the leading provider is cut. No buyer can then be asked for an authorization; the other still finds payments. */
   isFirstDark = false;
 
   point(name: string): void {
@@ -73,7 +71,7 @@ export class Reference {
     const fault = lapsed ? null : faultOfProof(this, proof, listing, buying.isNamed ? listing.name : null);
     const signedBy = lapsed || fault ? null : (proof?.payer ?? null);
     const holding = this.#heldPayments(listing.name, who, lapsed?.payer ?? signedBy);
-    // Sales come first, the signer's own before others: its signature collects that one. Undecided payments come last.
+    // Sales come first, and the signer's own before others, because its signature collects that one. Undecided payments come last.
     const rank = (held: Payment): number => (isSale(held) ? Number(held.payer !== signedBy) : 2);
     for (const held of holding.sort((a, b) => rank(a) - rank(b))) {
       const answer = this.#answer(held, buying, signedBy);
@@ -108,16 +106,15 @@ export class Reference {
     const isRemoved = !payment.submitted && this.removedAt(payment.subject) < Infinity;
     const stopped = isRemoved ? 'listing_removed' : payment.stopped ? 'listing_changed' : null;
     const unseen = stopped ?? (collect ? 'pending' : 'settlement_pending|facilitator_refused');
-    const said = this.#continuePayment(payment, collect ? null : proof, unseen);
+    const said = this.#resume(payment, collect ? null : proof, unseen);
     const isOpener = (who !== null && who === payment.merchant) || token === payment;
     const mayCollect = signedBy === payment.payer || (isOpener && !payment.payerOnly);
     return said === 'delivered' && !mayCollect ? 'sign_to_collect' : said;
   }
 
   /** Continues an earlier payment. Returns null if it ended unpaid. */
-  #continuePayment(payment: Payment, proof: Proof | null, unseen = 'pending|facilitator_refused'): string | null {
-    if (proof !== null && proof === payment.proof && isOpen(payment) && !this.isFirstDark)
-      this.#submitProof(payment, proof);
+  #resume(payment: Payment, proof: Proof | null, unseen = 'pending|facilitator_refused'): string | null {
+    if (proof !== null && proof === payment.proof && isOpen(payment) && !this.isFirstDark) this.#submit(payment, proof);
     this.settle(payment);
     if (payment.status === 'review') return 'needs_review';
     if (payment.status === 'completed') return this.#deliver(payment, payment.subject);
@@ -129,7 +126,7 @@ export class Reference {
   }
 
   /** Submits a proof, but only for the payment that it opened. */
-  #submitProof(payment: Payment, proof: Proof): void {
+  #submit(payment: Payment, proof: Proof): void {
     if (this.now >= proof.validBefore * 1000) return;
     const isUsed = this.before.some(({ authorization }) => authorization === proof.authorization);
     if (!payment.submitted) {
@@ -249,16 +246,14 @@ export class Reference {
     if (known && known.subject !== body) return 'payment_bound_elsewhere';
     const claims = (): string | null => claim && this.claim({ ...claim, who, subject: body });
     const other = open ?? known;
-    const going = open && open.intent === claim?.intent ? claims() : other && this.#continuePayment(other, proof);
+    const going = open && open.intent === claim?.intent ? claims() : other && this.#resume(other, proof);
     if (going) return going;
     if (this.isFirstDark) return 'payment_check_unavailable';
     if (this.credits > 0) return this.goLive(body, 1);
     if (known) return known.status === 'completed' ? 'payment_bound_elsewhere' : 'authorization_lapsed';
     const refused = claims() ?? faultOfProof(this, proof, fee, null);
     if (proof === null || refused !== null) return refused ?? '';
-    return (
-      this.#continuePayment(this.#open({ ...proof, subject: body, isFee: true, merchant: who, proof }), proof) ?? ''
-    );
+    return this.#resume(this.#open({ ...proof, subject: body, isFee: true, merchant: who, proof }), proof) ?? '';
   }
 
   // Acts of seller and maintainer
@@ -346,10 +341,7 @@ export class Reference {
     Object.assign(payment, { status: 'review', reason: 'transaction_used', transfer: use });
   }
 
-  /**
-   * Ends a claim by its first fitting transaction. A review waits until all its transactions are decided. A second payment is recorded as
-   * surplus.
-   */
+  /** Ends a claim by its first fitting transaction. A review waits until all are decided. A second payment is recorded as surplus. */
   #settleClaim(payment: Payment): void {
     const named = payment.named.filter(({ refused }) => refused === null);
     const known = new Map<Named, string>();

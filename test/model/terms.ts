@@ -136,7 +136,7 @@ export const isDecided = (one: Payment | undefined): boolean => one?.status === 
 /** Whether the payment forbids its buyer to pay for the same goods again. */
 export const isHolding = (one: Payment): boolean => !one.surplus && (isUndecided(one) || isSale(one));
 export const isOpen = ({ status }: Payment): boolean => status === 'open';
-/** Excludes fees, whose subject is the listing that they paid for. */
+/** Whether the payment bought this listing. Excludes fees, whose subject is the listing that they paid for. */
 export const isPurchaseOf = (one: Payment, { name }: Listing): boolean => !one.isFee && one.subject === name;
 export const isSale = (one: Payment): boolean => one.status === 'completed' && !one.isFee && !one.surplus;
 

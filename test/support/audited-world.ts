@@ -37,7 +37,7 @@ export async function openLyingBooks(url: string): Promise<LyingBooks> {
     putBack: async () => {
       const names = await tables();
       const back = names.map((name) => `insert into public.${name} overriding system value select * from kept.${name}`);
-      // Deletes instead of truncating: the market keeps reading these tables in another order, and a truncate could deadlock.
+      // Deletes instead of truncating, because the market keeps reading these tables in another order and a truncate could deadlock.
       const emptied = names.map((name) => `delete from public.${name}`);
       await client.query(['begin', ...emptied, ...back, 'commit'].join(';'));
     },
@@ -47,7 +47,7 @@ export async function openLyingBooks(url: string): Promise<LyingBooks> {
 
 const { sellerOne, buyerOne, buyerTwo } = WORLD_ACCOUNTS;
 
-/** A market in which everything an auditor checks has happened through regular requests. */
+/** A market in which everything that an auditor checks has happened through regular requests. */
 export interface AuditedWorld {
   world: World;
   keeper: Member;

@@ -10,10 +10,10 @@ export const CANARY_PREFIXES = ['aisle', 'city'] as const;
 const guard = createSecretGuard(CANARY_PREFIXES);
 const BASE64_RUN = /[A-Za-z0-9+/_-]{24,}={0,2}/g;
 
-/** Places where a secret leaked. Never holds the secrets themselves. */
+/** Places where a secret leaked, without the secrets themselves. */
 const leaks: string[] = [];
 
-/** Whether the text contains a key or code: plain, percent-encoded or in base64. */
+/** Whether the text contains a key or code, plain, percent-encoded or in base64. */
 export function holdsSecret(text: string): boolean {
   if (text.length < guard.shortest) return false;
   if (guard.inText(text)) return true;

@@ -14,7 +14,7 @@ import { systemRandom } from '../../src/platform/random.ts';
 import { watchText } from './canary.ts';
 import { recordingLog } from './recording-log.ts';
 
-/** Differs from the market's pepper in tests: a key of one site must be invalid at the other. */
+/** Differs from the market's pepper, because a key of one site must be invalid at the other. */
 export const CITY_PEPPER = createPepperFrom(new Map([[1, Buffer.alloc(32, 9)]]));
 const CITY_URL = 'http://127.0.0.1:4022';
 
@@ -142,7 +142,7 @@ export async function seedOffer(tx: Tx | Database, thingId: bigint, given: { dra
   return id;
 }
 
-/** Returns all table contents that a city's event log describes. */
+/** Returns the contents of all tables that a city's event log describes. */
 export async function cityBooks(database: Database): Promise<Record<string, unknown>> {
   const books: Record<string, unknown> = {};
   for (const kind of ACT_KINDS.filter((name) => name !== 'id_floors')) {

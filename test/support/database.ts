@@ -63,7 +63,7 @@ function asText({ column, type }: Column): string {
 function inBase64(text: string): string[] {
   return [0, 1, 2].map((shift) => {
     const spelled = Buffer.from('\0'.repeat(shift) + text).toString('base64');
-    // The first and last characters also hold bits of neighbouring text.
+    // The first and last characters also encode bits of neighboring text.
     const whole = spelled.slice(Math.ceil((4 * shift) / 3), Math.floor((4 * (shift + text.length)) / 3));
     return whole.replaceAll('+', '\\+');
   });
@@ -109,7 +109,7 @@ export async function createTestDatabase(
   const database = await openDatabase({
     url: address.href,
     poolSize: options.poolSize ?? 8,
-    // A server given from outside may be tuned for speed; test data may be lost.
+    // An external server may be tuned for speed, since test data may be lost.
     allowUnsafe: true,
     // Tests insert dozens of rows at once, so a statement may wait longer for a connection than in a market.
     connectTimeoutMs: 60_000,

@@ -160,7 +160,7 @@ async function settlePayments(
         .then(() => post(`${url}/settle`, body))
         .catch(() => null);
       if (answer?.body['success'] === true) acknowledged.set(nonce, answer.body['transaction'] as Hex);
-      // The process is down or starting: the port refuses at once.
+      // The process is down or starting, so the port refuses at once.
       else await systemClock.sleep(answer === null ? 20 : 5);
     }
   }

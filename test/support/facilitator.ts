@@ -88,7 +88,7 @@ export async function signPayment(
   return { authorization, signature: await signAuthorization(chain, payer, authorization) };
 }
 
-/** Makes the body for /verify and /settle, in version 2 or 1, with requirements that match the payment. */
+/** Builds the body for /verify and /settle, in version 2 or 1, with requirements that match the payment. */
 export function paymentBody(payment: SignedPayment, version: 1 | 2 = 2, changed: Record<string, unknown> = {}) {
   const { name, caip2, usdc, domainName, domainVersion } = NETWORKS.base;
   const { value, validAfter, validBefore, ...rest } = payment.authorization;

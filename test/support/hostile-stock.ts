@@ -3,7 +3,7 @@ import type { Database } from '../../src/platform/database/database.ts';
 import { seedFee, seedMerchant, seedStock } from './seed.ts';
 
 /**
- * Places each text in every field that a merchant or the maintainer can write. The API would refuse many of them; pages must be safe
+ * Rows with each text in every field that a merchant or the maintainer can write. The API would refuse many of them; pages must be safe
  * anyway.
  */
 export interface HostileStock {

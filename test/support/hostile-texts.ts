@@ -26,7 +26,7 @@ const SCHEMES: readonly string[] = [
   'file:///etc/passwd',
 ];
 
-/** Each URL plain, in HTML and in Markdown. */
+/** Each URL as plain text, in HTML and in Markdown. */
 const SCRIPT_LINKS: readonly string[] = SCHEMES.flatMap((address) => [
   `see ${address} now`,
   `<a href="${address}">click</a>`,

@@ -117,7 +117,7 @@ export const listByTransfer: Flow = async (scene, run) => {
 
 const TOO_LITTLE = PRICE - 1n;
 
-/** Pays too little: the seller delivers anyway or refunds it. */
+/** Pays too little. The seller then delivers anyway or refunds the payment. */
 export const decideReview: Flow = async (scene, run) => {
   const { goods, payer, open, claim } = await openTrade(scene, run);
   const paid = await pay(scene, payer, await open(), TOO_LITTLE);

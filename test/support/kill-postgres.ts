@@ -9,7 +9,7 @@ export interface Trap {
   wire: Wire;
   /** Part of a statement, name of a JSON-RPC method, or path of a facilitator. */
   mark: string;
-  /** `before`: before it is forwarded. `after`: done (for a statement: committed), but not reported to the market. */
+  /** `before` kills before the message is forwarded, `after` once it took effect (a statement: committed) but is not reported. */
   when: 'before' | 'after';
 }
 
@@ -43,7 +43,7 @@ export function createKillSwitch(): KillSwitch {
 }
 
 export interface Message {
-  /** Type letter; empty for the client's first message, which has none. */
+  /** Type letter. Empty for the client's first message, which has none. */
   type: string;
   /** Complete message as received. */
   raw: Buffer;

@@ -104,7 +104,7 @@ export interface Owner {
   writePolicy(limits: Record<string, unknown>): Promise<void>;
 }
 
-/** Makes home folders that are removed after the file's tests. */
+/** Creates home folders that are removed after the file's tests. */
 export function ownerHomes() {
   let folder = '';
   let count = 0;

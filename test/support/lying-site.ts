@@ -113,7 +113,7 @@ async function passOn(
   response.end();
 }
 
-/** Returns the path without its query; for the chain's node, with the method. */
+/** Returns the path without its query. For the chain's node, adds the method. */
 function pathOf(url: string, body: Buffer): string {
   const path = url.split('?')[0] ?? url;
   const method = path === '/rpc' ? /"method":"(\w+)"/.exec(body.toString())?.[1] : undefined;
@@ -145,7 +145,7 @@ function lying(kept: TapedAnswer, { place, words }: NonNullable<Lie>): TapedAnsw
   return { ...kept, headers: { ...kept.headers, [header]: Buffer.from(text).toString('base64') } };
 }
 
-/** Matches the first JSON event of a stream; otherwise the whole body is JSON. */
+/** Matches the first JSON event of a stream. Other bodies are JSON as a whole. */
 const EVENT = /^data: (\{.*\})$/m;
 
 function withJson(text: string, change: (json: unknown) => unknown): string {
@@ -166,7 +166,7 @@ function planted(json: unknown, { at, kind }: Place, words: string): unknown {
   if (kind === 'value') parent[last] = words;
   else {
     const members = parent[last] as Record<string, unknown>;
-    // Reuses an existing value, so that only the new name matters.
+    // Reuse an existing value, so that only the new name matters.
     members[words] = Object.values(members)[0] ?? words;
   }
   return whole.json;
@@ -206,7 +206,7 @@ function jsonOf({ headers, text }: TapedAnswer): unknown {
 
 function placesIn(value: unknown, at: readonly (string | number)[] = []): Pick<Place, 'at' | 'kind'>[] {
   if (typeof value === 'string' || value === null) return at.length === 0 ? [] : [{ at, kind: 'value' }];
-  // All rows have the positions of the first.
+  // All rows have the same positions as the first.
   if (Array.isArray(value)) return value.length === 0 ? [] : placesIn(value[0], [...at, 0]);
   if (typeof value !== 'object') return [];
   const inside = Object.entries(value).flatMap(([name, one]) => placesIn(one, [...at, name]));

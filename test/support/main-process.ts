@@ -40,7 +40,7 @@ export function mainProcesses(db: { readonly url: string }, lasting: 'test' | 'd
   const stop = async (): Promise<void> => {
     for (const child of started.splice(0)) {
       if (child.exitCode !== null || child.signalCode !== null) continue;
-      // Not SIGKILL, which would leave an embedded database running.
+      // SIGKILL would leave an embedded database running.
       child.kill('SIGTERM');
       await once(child, 'exit');
     }

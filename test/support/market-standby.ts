@@ -8,7 +8,7 @@ import { flushCompileCache } from 'node:module';
 await import('../../src/market/start.ts');
 await import('../../src/market/supervisor.ts');
 await import('../../src/market/supervisor.ts');
-// Flush now: a killed process would leave nothing for the next one.
+// Flush now, because a killed process would leave nothing for the next one.
 flushCompileCache();
 // A worker waits for no line, because it inherits its supervisor's environment.
 if (process.send === undefined) {

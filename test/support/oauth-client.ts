@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto';
 import { systemRandom } from '../../src/platform/random.ts';
 import type { ClientShape } from './oauth-shapes.ts';
 
-/** A browser for one site: keeps cookies by name and path; redirects are followed explicitly. */
+/** A browser for one site. Keeps cookies by name and path, and follows redirects only on request. */
 interface Browser {
   get(url: string): Promise<Response>;
   cookiesFor(url: string): string;
-  /** All cookie values it ever received. */
+  /** All cookie values that the browser ever received. */
   readonly seen: ReadonlySet<string>;
   /** Follows redirects within the site. Ends at a page, or at a redirect to another site. */
   follow(url: string): Promise<Stop>;

@@ -27,7 +27,7 @@ interface Session {
 interface PoolerClient {
   socket: Socket;
   session: Session | null;
-  /** Requests that wait for a session. */
+  /** Messages that wait for a session. */
   pending: Message[];
   /** Number of outstanding responses. */
   unanswered: number;
@@ -39,7 +39,7 @@ const STARTUP_PARAMETERS = new Set([
   ...['DateStyle', 'TimeZone', 'standard_conforming_strings'],
 ]);
 
-/** Tracks which client has which server session. */
+/** Lends server sessions to clients and takes them back. */
 function createExchange({ mode, lends }: PoolerOptions) {
   const free: Session[] = [];
   const waiting: PoolerClient[] = [];
@@ -49,7 +49,7 @@ function createExchange({ mode, lends }: PoolerOptions) {
     client.session = session;
     forward(client);
   };
-  /** Adds a new or returned session. */
+  /** Makes a new or returned session available. */
   const take = (session: Session): void => {
     if (session.client !== null) session.client.session = null;
     session.client = null;

@@ -241,7 +241,7 @@ export interface Strike {
   dice: Dice;
 }
 
-/** Decides for each call whether it is struck. The nth call of a method always gets the same result, regardless of other calls. */
+/** Decides for each call whether it fails. The nth call of a method always gets the same decision, regardless of other calls. */
 export function playFault(fault: RpcFault, { seed, chance = 1 }: FaultPlay): (method: string) => Strike | null {
   const counts = new Map<string, number>();
   return (method) => {

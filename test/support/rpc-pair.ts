@@ -32,7 +32,7 @@ export interface PairTrade extends Trade {
   readStatus(paid: PaidGoods): Promise<unknown>;
 }
 
-/** Upper bound of the blocks that a payment needs to become final. */
+/** Upper bound for the seconds (one block each) that a payment needs to become final. */
 const BEHIND_SECONDS = 15;
 
 export async function tradeOnPair(options: Omit<WorldOptions, 'rpcUrl' | 'clock'> = {}): Promise<PairTrade> {
@@ -70,7 +70,7 @@ export async function tradeOnPair(options: Omit<WorldOptions, 'rpcUrl' | 'clock'
     if (behind < 20) return;
     await world.chain.rpc.call('evm_increaseTime', [behind - BEHIND_SECONDS]);
     await world.chain.mine(1);
-    // Without this check one provider's reading would be a minute older than the other's.
+    // Without this check, one provider's reading would be a minute older than the other's.
     await world.running.payments.watch.check();
   };
   return {

@@ -139,7 +139,7 @@ async function copyFolder(
     if (entry.isDirectory()) await copyFolder(from, to, user, isLeftOut, inner);
     else await copyEntry(from + inner, to + inner, user).catch(passWhenGone);
   };
-  // Copy all at once: in a busy process, each of the thousand files would otherwise wait for its turn.
+  // Copy all at once, because each of the thousand files would otherwise wait for its turn in a busy process.
   await Promise.all((await readdir(from + path, { withFileTypes: true })).map(copy));
 }
 
@@ -154,7 +154,7 @@ function passWhenGone(error: unknown): void {
   if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
 }
 
-/** Makes a folder that the server accepts as its own. */
+/** Creates a folder that the server accepts as its own. */
 export async function makeOwn(user: ServerUser | null, path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });
   if (user !== null) await chown(path, user.uid, user.gid);
@@ -166,7 +166,7 @@ export async function killServer(cluster: string): Promise<void> {
   // Stop the postmaster first, or it could start a child that the list below misses.
   process.kill(postmaster, 'SIGSTOP');
   const children = await childrenOf(postmaster);
-  // Kill the postmaster last: while it lives, an exited child remains a zombie, so its pid is not reused.
+  // Kill the postmaster last, because an exited child stays a zombie while it lives, so its pid is not reused.
   for (const pid of [...children, postmaster]) process.kill(pid, 'SIGKILL');
 }
 

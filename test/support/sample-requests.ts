@@ -20,7 +20,7 @@ export interface Sample {
   path: string;
   /** One body for each form the endpoint accepts. */
   bodies: SampleBody[];
-  /** Caller whose key reaches the operation: any merchant, the listing's owner, or the maintainer. */
+  /** Caller who is allowed to reach the operation: any merchant, the listing's owner, or the maintainer. */
   by: 'member' | 'owner' | 'maintainer';
 }
 

@@ -85,7 +85,7 @@ async function putLicenses(
     if (license) await tx.run(sql`update listings set license = ${license} where id = ${ids[at]}`);
 }
 
-/** Changes live listings only, as the market does. */
+/** Withdraws live listings only, as the market does. */
 export async function withdrawListing(database: Database, id: bigint): Promise<void> {
   await database.run(sql`
     update listings set state = 'withdrawn', withdrawn_at = ${later()}, withdrawn_reason = 'enough'
@@ -113,7 +113,7 @@ export async function moveListing(database: Database, id: bigint, aisle: Aisle):
   await database.run(sql`update listings set aisle = ${aisle} where id = ${id}`);
 }
 
-/** Reverses a removal as a granted appeal does: a listing withdrawn earlier is withdrawn again. */
+/** Reverses a removal as a granted appeal does. A listing that was withdrawn before is withdrawn again. */
 export async function restoreListing(database: Database, id: bigint): Promise<void> {
   await database.run(sql`
     with back as (

@@ -42,7 +42,7 @@ export interface PostgresServer {
   ask<T extends object>(text: string): Promise<T[]>;
   /** Kills all processes of the server with SIGKILL. `start` continues from its files. */
   kill(): Promise<void>;
-  /** Acts as a supervisor: kills remaining processes and starts the server. */
+  /** Kills remaining processes and starts the server, as a supervisor would. */
   restart(): Promise<void>;
   /** Stops cleanly, after standbys received everything. */
   stop(): Promise<void>;
@@ -115,7 +115,7 @@ async function initialize(
     ...[`--pgdata=${cluster}`, '--username=openaisle', `--pwfile=${password}`, '--encoding=UTF8', '--data-checksums'],
     ...['--auth-local=scram-sha-256', '--auth-host=reject', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'],
     ...['--locale=C', '--no-instructions', ...(wal === undefined ? [] : [`--waldir=${wal}`])],
-    // Keeps enough log for a standby that resumes streaming, and for the time of a base backup.
+    // Keep enough log for a standby that resumes streaming, and for a base backup.
     ...Object.entries({ wal_keep_size: '1GB', ...settings }).map(([name, value]) => `--set=${name}=${value}`),
   ]);
 }
@@ -123,7 +123,7 @@ async function initialize(
 interface Desk {
   ask: PostgresServer['ask'];
   until(condition: string): Promise<void>;
-  /** Applies to new connections; existing processes follow soon. */
+  /** Changes a setting. New connections see it at once, existing processes soon. */
   configure(name: string, value: string): Promise<void>;
 }
 

@@ -31,7 +31,7 @@ export const GAS_WEI = 10n ** 18n;
 export interface Goods {
   id: bigint;
   artifact: string;
-  /** Terms of a proof for these goods; `now` reads the market's time. */
+  /** Terms of a proof for these goods. `now` returns the market's time. */
   terms: Required<Pick<ProofTerms, 'payTo' | 'units' | 'resource' | 'now'>>;
 }
 

@@ -24,7 +24,7 @@ export interface UpgradedMarket {
   kill(): Promise<void>;
 }
 
-/** Start command: a program, or `npm start`, which does not forward signals. */
+/** Command that starts a market: a program, or `npm start`, which does not forward signals. */
 export interface StartCommand {
   command: string;
   args: readonly string[];

@@ -41,7 +41,7 @@ export class Reference {
     this.terms = terms;
   }
 
-  // The chain
+  // Reads of the chain
 
   fits = ({ from, to, units, time }: Transfer, held: Reservation): boolean =>
     from === held.payer && to === held.payee && units >= held.units && time >= held.from && time < held.until;
@@ -96,7 +96,7 @@ export class Reference {
     this.fitting(held).length === 0 &&
     !this.named(held).some((one) => this.concerns(one, held));
 
-  // One step
+  // Checks of one step
 
   /** Compares the states before and after an act, with the chain as of now. */
   judge(before: Seen, after: Seen): void {
@@ -154,7 +154,7 @@ export class Reference {
     for (const [holds, what] of rules[to] ?? []) if (!holds) fault(what);
   }
 
-  // The sale
+  // Checks of the sale
 
   #judgeSale(after: Seen, holds: Reservation | null): void {
     const { offer, owner, history, cityProofs, locked } = after;

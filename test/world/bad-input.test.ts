@@ -69,7 +69,7 @@ function pathsIn(problem: Record<string, unknown>): string[] {
 
 const OPEN_QUERIES = new Set(['q', 'tag', 'seller', 'max_price_usdc', 'verified_sales_min', 'license']);
 
-/** Fields where null is valid: it removes the value. */
+/** Fields where null is valid and removes the value. */
 const MAY_BE_NULL = new Set(['linkCity.city_handle', 'editListing.license']);
 
 /**

@@ -8,7 +8,7 @@ import { systemClock } from '../../src/platform/clock.ts';
 import { type Hex, isHex } from '../../src/platform/hex.ts';
 import { type ProofTerms, type SignedProof, signProof, wrapProof } from '../support/market-world.ts';
 
-/** Terms of a request for payment. */
+/** The terms that a request for payment states. */
 export interface PayAt {
   chain: LocalChain;
   terms: ProofTerms & { resource: string };

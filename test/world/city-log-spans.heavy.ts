@@ -60,7 +60,7 @@ describe.each(CAPS)('with providers that take %i blocks in one log query', (most
     const txHash = await pay(one);
     expect(await claim(one, txHash)).toBe('payment_pending');
     claimed.push({ one, txHash });
-    // One block per second.
+    // There is one block per second.
     await mine(WINDOW_SECONDS);
     const before = proxies.map(logsOf);
     const over = [await untilOver(unpaid), await untilOver(paid)];

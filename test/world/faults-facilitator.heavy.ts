@@ -83,7 +83,7 @@ interface Case {
 const isPaid = ({ fault, client }: Case): boolean => SETTLES.has(fault) || CLIENTS[client] === 'proof';
 
 const MOST_TRIES = 10;
-/** Limits concurrency: each case waits for its own deadline, and a machine with two cores must keep up. */
+/** Limit on concurrent cases, because each waits for its own deadline and a machine with two cores must keep up. */
 const AT_ONCE = 14;
 
 async function openCases(): Promise<Case[]> {

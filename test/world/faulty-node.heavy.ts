@@ -140,7 +140,7 @@ node.leadTo(`http://127.0.0.1:${port}`);
 let aheadMs = 0;
 const clock: Clock = { now: () => systemClock.now() + aheadMs, sleep: systemClock.sleep };
 
-/** Market and facilitator share one provider; its chain keeps mining. */
+/** Market and facilitator share one provider, whose chain keeps mining. */
 const trade = testTrade({
   chain: { port, blockTimeSeconds: 1, finalityBlocks: FINALITY_BLOCKS },
   clock,

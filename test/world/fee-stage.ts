@@ -25,7 +25,7 @@ export interface FeeStage {
   keeper: Member;
   /** Makes everything mined so far final. */
   finalize(): Promise<void>;
-  /** Creates a merchant, who has an own daily limit of guard runs. */
+  /** Creates a merchant with its own daily limit of guard runs. */
   merchant(): Promise<Member>;
   /** Creates a wallet with gas for its own transactions. */
   wallet(usdcUnits?: bigint): Promise<TestAccount>;

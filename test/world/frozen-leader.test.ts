@@ -19,7 +19,7 @@ let world: World;
 beforeAll(async () => {
   const db = await createTestDatabase();
   ends.push(() => db.drop());
-  // Stands for a dead process whose session still holds the lock.
+  // This pool represents a dead process whose session still holds the lock.
   const frozen = await openDatabase({ url: db.url, poolSize: 1, allowUnsafe: true });
   ends.push(() => frozen.close());
   const taken = Promise.withResolvers<void>();

@@ -8,7 +8,7 @@ import { codeOf, type Doors, type IdentityClient, identityClient, startDoors } f
 import { type SettableClock, settableClock } from '../support/market-context.ts';
 import type { Answer } from '../support/market-world.ts';
 
-// The identity endpoints over HTTP, one test for each rule.
+// Tests the identity endpoints over HTTP, with one test for each rule.
 
 const NOON = Date.parse('2030-01-01T12:00:00.000Z');
 const MINUTE = 60_000;

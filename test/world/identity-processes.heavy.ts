@@ -4,7 +4,7 @@ import { codeOf, type IdentityClient, identityClient, type Owner, ROOMY } from '
 import { mainProcesses } from '../support/main-process.ts';
 import { askMarket } from '../support/market-world.ts';
 
-// Two processes on one database: a key that was replaced through one process stops working on the other.
+// Two processes share a database. A key that was replaced through one process must stop working on the other.
 
 const ROUNDS = 30;
 
@@ -51,7 +51,7 @@ async function startTwo(processes: Processes, limits: object): Promise<[Identity
   const changed = { OPENAISLE_LIMITS: JSON.stringify(limits) };
   const start = async (): Promise<IdentityClient> => {
     const market = processes.start(await processes.onGivenDatabase(changed));
-    // Starting may take long while many tests run.
+    // A start may take long while many tests run.
     await expect.poll(() => market.lines('market_listening').length, { timeout: 120_000 }).toBe(1);
     return identityClient((method, path, asked) => askMarket(market.url, method, path, asked));
   };

@@ -10,7 +10,7 @@ import { type Member, startWorld, TEST_PEPPER, type World } from '../support/mar
 import { SEED_TIME, seedListing, seedPaidPurchase, withdrawListing } from '../support/seed.ts';
 import { newGoods } from '../support/trade.ts';
 
-/** Answers of every route that reads or changes a listing, for every kind of caller, in every state. */
+/** Checks the answers of every route that reads or changes a listing, for every kind of caller, in every state. */
 
 const CALLERS = ['none', 'rotated', 'owner', 'other', 'buyer', 'maintainer'] as const;
 type Caller = (typeof CALLERS)[number];

@@ -39,13 +39,13 @@ async function raceBoth<A, B>(
   other: () => Promise<B>,
 ): Promise<[A, B]> {
   const [a = 0, b = 0] = sha256(`${SEED} ${name} ${round}`);
-  const adjustDelay = delays.get(name) ?? 0;
-  const before = Math.max(0, adjustDelay) + (a / 255) * MOST_APART_MS;
-  const after = Math.max(0, -adjustDelay) + (b / 255) * MOST_APART_MS;
+  const delay = delays.get(name) ?? 0;
+  const before = Math.max(0, delay) + (a / 255) * MOST_APART_MS;
+  const after = Math.max(0, -delay) + (b / 255) * MOST_APART_MS;
   return await Promise.all([pause(before).then(one), pause(after).then(other)]);
 }
 
-function lean(name: string, isOneFirst: boolean): void {
+function adjustDelay(name: string, isOneFirst: boolean): void {
   delays.set(name, (delays.get(name) ?? 0) + (isOneFirst ? STEP_MS : -STEP_MS));
 }
 
@@ -112,7 +112,7 @@ test('edit against taking free goods: a taker has what the commitment says', tim
     expect(taken.body['artifact']).toBe(isEdited ? `after ${round}` : `before ${round}`);
     expect(await kindsOf(id)).toEqual(isEdited ? ['listing_edit', 'sale'] : ['sale']);
     countOutcome(counts, said(edited));
-    lean('free edit', isEdited);
+    adjustDelay('free edit', isEdited);
   }
   printOutcomes('edit against taking free goods', counts);
 });
@@ -124,7 +124,7 @@ interface Bought {
   bought: Answer;
 }
 
-/** Plays rounds of one x402 purchase against another operation and returns the final state of both. */
+/** Races an x402 purchase against another operation for some rounds and returns the final state of both. */
 async function raceAgainstPurchases(
   name: string,
   act: (id: bigint) => Promise<Answer>,
@@ -144,7 +144,7 @@ async function raceAgainstPurchases(
         () => world.buy(goods.id, { key: buyer.key, proof: proof.v2 }),
       );
       // A refused edit, or a purchase accepted despite the removal, came second.
-      lean(name, name.startsWith('remove') ? isRefused(bought) : other.status === 200);
+      adjustDelay(name, name.startsWith('remove') ? isRefused(bought) : other.status === 200);
       rounds.push({ id: goods.id, goods, other, bought });
     }
     await settleAll();
@@ -197,7 +197,7 @@ test('remove against a purchase: what was paid before is delivered, what was not
       expect(said(other)).toBe('200');
       const kinds = await kindsOf(id);
       expect(kinds).toEqual(purchases === 1n ? ['moderation', 'sale'] : ['moderation']);
-      // If money moved, there is a purchase or a review; otherwise no payment stays open.
+      // If money moved, there must be a purchase or a review. Otherwise no payment may stay open.
       if (isRefused(bought)) {
         expect({ purchases, statuses }).toEqual({ purchases: 0n, statuses: [] });
       } else if (purchases === 1n) expect(statuses).toEqual(['completed']);
@@ -243,7 +243,7 @@ test('withdraw against claim: a transfer for an intent that was opened before is
       expect(await kindsOf(goods.id)).toEqual(['sale', 'withdrawal']);
       const events = await eventsOf(world.db.database, goods.id);
       countOutcome(counts, `${events[0]?.kind} first`);
-      lean('withdraw claim', events[0]?.kind === 'withdrawal');
+      adjustDelay('withdraw claim', events[0]?.kind === 'withdrawal');
     }
   }
   printOutcomes('withdraw against claim', counts);

@@ -29,7 +29,7 @@ interface Sent {
   body: string;
 }
 
-/** Requests and answers of an agent, as they go over the wire. */
+/** An agent's requests and answers as sent over the network. */
 interface Wire {
   fetch: Environment['fetch'];
   sent: Sent[];

@@ -13,7 +13,7 @@ const { world, goods } = testTrade();
 const VARYING = new Set(['block_number', 'finalized_head', 'retry_after_seconds']);
 const REST = '…';
 
-/** Answers in the README, in order: status and body. `…` marks omitted parts. */
+/** Returns status and body of the answers in the README, in order. `…` marks omitted parts. */
 function answersOfReadme(): { status: number; body: unknown }[] {
   const text = readFileSync(resolve(import.meta.dirname, '../../README.md'), 'utf8');
   return [...text.matchAll(/```json (\d+)\n([^`]+)```/g)].map(([, status = '', shown = '']) => ({

@@ -44,7 +44,7 @@ export interface PaymentUnderTest extends Sought {
   ending: Ending | null;
   /** Requests settlement again, or claims. */
   submit(): Promise<Answer>;
-  /** Retries as a buyer without anything new. */
+  /** Retries as a buyer who has nothing new to send. */
   ask(): Promise<Answer>;
   /**
    * Retries with a newly signed proof. Null if the payment needs no proof. Call only while the payment is undecided, since a new proof

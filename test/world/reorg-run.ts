@@ -215,7 +215,7 @@ export class ReorgRun {
     await this.readChain();
   }
 
-  /** Number of blocks until just before the finality of one payment. */
+  /** Returns the number of blocks until just before one payment becomes final. */
   #blocksToOutcome(): number {
     const { dice } = this.#scene;
     const placed = this.#flights.flatMap(({ place }) => (place === null ? [] : place));
@@ -229,7 +229,7 @@ export class ReorgRun {
     const { latest } = this.#sight;
     const placed = this.#flights.flatMap(({ place }) => (place === null ? [] : place));
     if (placed.length === 0 || dice.chance(0.15)) return 1 + dice.number(FINALITY_BLOCKS);
-    // Half the time pick the deepest payment, which is closest to its outcome.
+    // In half of the cases pick the deepest payment, which is closest to its outcome.
     const block = dice.chance(0.5) ? dice.pick(placed).block : Math.min(...placed.map((place) => place.block));
     const least = latest.number - block + 1;
     return Math.min(FINALITY_BLOCKS, least + (dice.chance(0.5) ? 0 : dice.number(FINALITY_BLOCKS)));

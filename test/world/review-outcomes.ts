@@ -113,7 +113,7 @@ export async function expectDecided(stage: ReviewStage, made: Reviewed, outcome:
   if (outcome === 'deliver' || made.isBought) await expectDelivered(stage, made);
   else await expectFree(stage, made, outcome);
   if (!made.isBought) return;
-  // The other payment delivers the goods, whatever happened to this one.
+  // The other payment delivers the goods, whatever happens to this one.
   const again = await made.again();
   const said = [again.status, again.body['do_not_pay_again']];
   expect(said).toEqual(outcome === 'deliver' ? [200, true] : [409, true]);
@@ -150,7 +150,7 @@ async function expectListed({ world }: ReviewStage, { goods, buyer, received, qu
   });
 }
 
-/** Checks that the buyer can start over and is delivered once after paying again. */
+/** Checks that the buyer can start over, and gets the goods once after paying again. */
 async function expectFree(stage: ReviewStage, made: Reviewed, outcome: Outcome): Promise<void> {
   const { world } = stage;
   const { goods, buyer } = made;

@@ -165,7 +165,6 @@ function inReceipt(change: (receipt: RpcAnswer) => RpcAnswer): Twist {
 }
 
 describe('a primary that lies about money', () => {
-  /** Makes every answer about transfers show the payment. */
   const asIfPaid =
     (units: bigint): Twist =>
     (result, { method }) => {

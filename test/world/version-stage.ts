@@ -83,7 +83,7 @@ async function booksOf(database: Database): Promise<Record<string, bigint>> {
       (select count(*) from payment_intents) as intents, (select count(*) from events) as events`);
 }
 
-/** Formats an answer in one line: status, reason, and whether it contained the goods. */
+/** Formats an answer in one line with status, reason, and whether it contained the goods. */
 export function said({ status, body }: Answer): string {
   const reason = body['reason'] ?? body['status'];
   return `${status} ${reason ?? ('artifact' in body ? 'delivered' : 'nothing')}`;

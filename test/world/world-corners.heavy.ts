@@ -13,7 +13,7 @@ import { GAS_WEI } from '../support/trade.ts';
 import type { SeededWorldListing } from '../support/world-listing.ts';
 import { type ThingPaid, thingTrade } from './thing-trade.ts';
 
-// Further cases of world-sync and world-sale.
+// Tests further cases of world-sync and world-sale.
 
 const trade = await thingTrade();
 const { world, city, seller, spare, thing, show, checkout, pay, claim, bought, sync, rowOf, checkoutState } = trade;

@@ -192,7 +192,7 @@ async function holdShelves({ market, log, maintainer, mostEvents, say }: Shelves
     await market.pause(CATCH_UP_MS);
     shelves = await readShelves({ ...order, pageSize: SHELF_PAGE - 1 });
   }
-  // A listing that was sold and has ended is read once, by the audit that reads its sale.
+  // A listing that was sold and has ended is read only once, by the audit that reads its sale.
   const sold = [...new Set(log.sales.map(({ listingId }) => listingId))];
   const off = sold.filter((id) => (promises.get(id)?.ending ?? null) !== null);
   const { wallets } = shelves;

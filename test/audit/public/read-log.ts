@@ -19,7 +19,7 @@ export interface PublicLog {
   firstAt: number | null;
   promises: Promises;
   sales: PublicSale[];
-  /** Payments below the price that a person accepted. */
+  /** Ids of payments below the price that a person accepted. */
   reviewed: ReadonlySet<number>;
   /** Number of fees among `reviewed`. */
   reviewedFees: number;

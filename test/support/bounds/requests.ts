@@ -126,7 +126,7 @@ function textsIn(schema: JsonSchema, path: Path): Path[] {
     );
   }
   if (items !== undefined) return textsIn(items as JsonSchema, [...path, 0]);
-  // Put a text into fields of other types as well: refusing it must be as quick.
+  // Put text into fields of other types too, because refusing it must be just as fast.
   return type === 'null' ? [] : [path];
 }
 

@@ -112,7 +112,7 @@ function featureOf(path: string): string | null {
 const isTop = (feature: string): boolean => feature.startsWith('src/');
 const isDoor = (feature: string): boolean => DOORS.includes(feature);
 
-/** Checks the layers inside the market: endpoints over operations over features over base features. Ignores tests. */
+/** Checks that the market's layers import only downward: endpoints, operations, features, base features. Ignores tests. */
 export function marketFaults(imports: readonly Import[]): string[] {
   const edges = imports.flatMap((one) => {
     const [from, to] = [featureOf(one.from), featureOf(one.to)];
