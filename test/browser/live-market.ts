@@ -17,10 +17,10 @@ import { type SeedListing, seedListing } from '../support/seed.ts';
 const clock = settableClock(Date.now() - 60_000);
 let running: RunningMarket;
 let drop: () => Promise<void>;
-/** URL of the market for the browser, through the wire. */
+/** URL of the market for the browser, through the proxy `wire`. */
 export let url = '';
 export let wire: Wire;
-/** The market's own URL for the test, which does not go through the wire. */
+/** The market's own URL for the test, which bypasses `wire`. */
 let directUrl = '';
 export const keys = new Map<string, string>();
 

@@ -19,7 +19,7 @@ import {
 
 interface SmallDisk {
   folder: string;
-  /** Fills all free space, to the last block. */
+  /** Fills all free space, down to the last block. */
   fill(): Promise<void>;
   empty(): Promise<void>;
   /** Unmounts the disk. Call this once no process has a file open there. */

@@ -101,7 +101,7 @@ async function readChecks(folder: string): Promise<Check[]> {
 
 const REQUIREMENTS = new URL('../../node_modules/@modelcontextprotocol/conformance/requirements/', import.meta.url);
 
-/** Returns the scenarios that a server must pass for a revision, by the suite's own frozen list. */
+/** Returns the scenarios that a server must pass for a revision, according to the suite's own frozen list. */
 export async function scoredScenarios(revision: Revision): Promise<string[]> {
   const text = await readFile(new URL(`${revision}.yaml`, REQUIREMENTS), 'utf8');
   const [, list = ''] = /^server:\n((?: {2}- .+\n)+)/m.exec(text) ?? [];

@@ -35,7 +35,7 @@ function startChild(): Child {
     exited,
     tell: (order) =>
       new Promise((resolve, reject) => {
-        // The exit may be known before the channel closes.
+        // The exit may be noticed before the channel closes.
         if (ended || !child.connected) return resolve(null);
         last += 1;
         waiting.set(last, { resolve, reject });

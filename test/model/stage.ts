@@ -105,7 +105,7 @@ async function auditStage(db: TestDatabase, rpcUrl: string): Promise<string[]> {
 /** Interval of the facilitator's own checks, so long that only the test triggers them. */
 const TEND_MS = 79_000_000;
 const POLL_MS = 2;
-/** Speedup of polls for a receipt that will not come, so that a dropped transaction costs no seconds. */
+/** Factor by which polls for a receipt that will not come are faster, so that a dropped transaction costs no seconds. */
 const HASTE = 200;
 const PAST_ANSWER_MS = 10_000;
 

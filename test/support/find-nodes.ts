@@ -27,7 +27,7 @@ export function findNodes(): FoundNode[] {
   return found.filter(({ version }, index) => found.findIndex((one) => one.version === version) === index);
 }
 
-/** Variables that a machine may need to reach its package registry. */
+/** Matches environment variables that a machine may need to reach its package registry. */
 const REACH = /^(?:NODE_EXTRA_CA_CERTS|SSL_CERT_(?:FILE|DIR)|(?:https?|no)_proxy)$/i;
 
 /** Returns the environment in which a program and its children run on that Node. */

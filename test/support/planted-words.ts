@@ -10,7 +10,7 @@ export const PLANTS = {
 } as const;
 
 const PLANT = /zplant/;
-/** Characters that control a terminal or change the text direction. */
+/** Matches characters that control a terminal or change the text direction. */
 const STEERING = /(?!\n)[\p{Cc}\p{Cf}\u2028\u2029]/u;
 const OWN_VOICE = /^(?:next|refused|not done|outcome unknown|warning):/;
 export const COLUMNS = 60;

@@ -15,7 +15,7 @@ interface RpcNode {
   /** Distance of its finalized head from its latest block. */
   finality(): Promise<bigint>;
   leadTo(url: string): void;
-  /** Caches answers about blocks by number; only for chains without reorgs. */
+  /** Caches answers about blocks by number. Use only on chains without reorgs. */
   remember(): void;
 }
 

@@ -33,7 +33,7 @@ export interface RpcProxy {
   freezeAt(block: bigint | null): void;
   /** Cuts every connection while true. */
   silence(isSilent: boolean): void;
-  /** Caches answers about blocks by number; only for chains without reorgs. */
+  /** Caches answers about blocks by number. Use only on chains without reorgs. */
   remember(): void;
   /** Sets a change to all results. Null makes the node honest. */
   twist(twist: Twist | null): void;

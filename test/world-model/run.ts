@@ -24,7 +24,7 @@ export interface Lot {
 }
 
 export interface Step {
-  /** One word by which answers are counted. */
+  /** Short name under which answers are counted. */
   what: string;
   lot: Lot;
   who: Person | null;

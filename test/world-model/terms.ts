@@ -83,6 +83,6 @@ export interface Checkout {
   until: number;
 }
 
-/** Connections between market and city: what the market gets when it reads the offer. */
+/** Kinds of answers that the market gets when it reads the offer from the city. */
 export const WIRES = ['honest', 'hang_up', 'price', 'nothing', 'claimed'] as const;
 export type Wire = (typeof WIRES)[number];

@@ -172,7 +172,7 @@ function hexOf(text: string): Hex {
   return text;
 }
 
-/** Returns the high-s twin of a signature; it recovers to the same address. */
+/** Returns the high-s twin of a signature, which recovers to the same address. */
 function highS(signature: Hex): Hex {
   const s = CURVE_ORDER - BigInt(`0x${signature.slice(66, 130)}`);
   const v = signature.endsWith('1b') ? '1c' : '1b';

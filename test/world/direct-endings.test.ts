@@ -49,7 +49,7 @@ describe('a withdrawal', () => {
     await finalize();
     expect(await claimWith(before, late)).toMatchObject({ status: 200, body: { artifact: before.artifact } });
     expect(await claimWith(pending, early)).toMatchObject({ status: 200, body: { artifact: before.artifact } });
-    // Much later, every way of asking still delivers.
+    // Much later, every kind of request still delivers the goods.
     expect((await claimWith(before, late)).status).toBe(200);
     expect((await world.buy(before.id, { key: buyer.key })).status).toBe(200);
     const other = await world.join('buyer-too-late');
