@@ -7,7 +7,7 @@ import { COMPUTED, importsOf } from './support/source/imports-of.ts';
 import { openSources } from './support/source/open-sources.ts';
 import { comparisons, processUses, signingUses, sqlUses, type Use, worldUses } from './support/source/world-uses.ts';
 
-// These rules have no exceptions. Move code that breaks one, or pass it what it needs.
+// These rules have no exceptions. If code breaks one, move it, or pass it what it needs.
 
 const root = resolve(import.meta.dirname, '..');
 const all = openSources(root);
@@ -80,7 +80,7 @@ test('finished responses have one cache, and one path stands before the framewor
     'src/platform/http/create-http-server.ts',
     'src/platform/http/from-memory.ts',
   ]);
-  // Answers sent without the framework: from memory, open streams, requests beyond capacity, and metrics on their own port.
+  // These answers bypass the framework: from memory, open streams, requests beyond capacity, and metrics on their own port.
   expect(made('.writeHead')).toEqual([
     'src/platform/http/admission/admit-requests.ts',
     'src/platform/http/from-memory.ts',

@@ -9,14 +9,14 @@ import { readMarkup, rowsOf, skeletonOf, strangeTags, type Tag } from './support
 import { recordingLog } from './support/recording-log.ts';
 import { seedEvent } from './support/seed.ts';
 
-// Every hostile text in every field on every page stays text, and the page is built as with a harmless one.
+// Every hostile text in every field must stay text on every page, and the page must have the same structure as with a harmless text.
 
 const NOON = Date.UTC(2026, 0, 6, 12, 0, 0);
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
 const HARMLESS = 'Plain words';
 const TEXTS = [HARMLESS, ...EVERY_HOSTILE_TEXT];
 const UNSEEN = /(?![\n\t])[\p{Cc}\p{Cf}]/u;
-/** Pages besides single goods and stores. Shelves and merchants are read to their last page. */
+/** Pages other than single goods and stores. Shelves and merchants are read to their last page. */
 const SINGLE_PAGES = [
   ...['/', '/window', '/events', '/events?kind=register', '/events?kind=moderation', '/treasury'],
   ...['/moderation', '/moderation?show=removals', '/moderation?show=appeals', '/moderation?show=comments'],
@@ -58,7 +58,7 @@ async function open(path: string) {
   return { status, body, tags, text };
 }
 
-/** Checks that a page has only our own elements, attributes and addresses, one heading, and no invisible characters. */
+/** Checks that a page has only our own elements, attributes and URLs, one heading, and no invisible characters. */
 async function mustBeOurs(path: string, status = 200): Promise<Awaited<ReturnType<typeof open>>> {
   const page = await open(path);
   expect([path, page.status]).toEqual([path, status]);
@@ -99,7 +99,7 @@ it('so are goods that were withdrawn, removed and appealed for', async () => {
   for (const [at, id] of stock.ended.entries()) {
     const { tags, text } = await mustBeOurs(`/listing/${id}`);
     expect([TEXTS[at], skeletonOf(tags)]).toEqual([TEXTS[at], wanted]);
-    // The reason of the removal, the statement of the appeal, and the reason of its outcome.
+    // The page shows the reason for the removal, the statement of the appeal, and the reason for its outcome.
     const parts = text.split(cleanText(TEXTS[at] ?? ''));
     expect([TEXTS[at], parts.length]).toEqual([TEXTS[at], expect.toSatisfy((count: number) => count > 3)]);
   }

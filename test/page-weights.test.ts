@@ -10,7 +10,7 @@ import { readMarkup, type Tag } from './support/read-markup.ts';
 import { recordingLog } from './support/recording-log.ts';
 import { seedEvent, seedMerchant, seedStock } from './support/seed.ts';
 
-// Page weights as counts that are equal on every machine. Measured in a browser: test/browser/weights.browser.ts.
+// Checks page weights as numbers that are equal on every machine. test/browser/weights.browser.ts measures them in a browser.
 
 const NOON = Date.UTC(2026, 0, 6, 12, 0, 0);
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
@@ -21,9 +21,9 @@ const MOST_LISTING = 30 * KB;
 const MOST_BEFORE_PAINT = 4;
 const MOST_PRELOADED = 2;
 const COMMENTS = 20;
-/** The market accepts no longer text. */
+/** Longest text that the market accepts. */
 const LONGEST_TEXT = 4_000;
-/** Compression level of pages packed on request: larger than with the default level. */
+/** Compression options of pages packed on request, which come out larger than at the default level. */
 const QUICK = { level: 4 };
 const PAGES = [
   ...['/', '/shelves', '/shelves/data', '/shelves?q=goods', '/listing/1', '/store/ink', '/merchants', '/listing/999'],
@@ -31,7 +31,7 @@ const PAGES = [
   ...['/about', '/terms', '/privacy', '/support', '/changelog', '/city-bridge', '/docs', '/docs/errors', '/help'],
   ...['/join', '/rotate', '/recovery', '/nowhere'],
 ];
-/** Has a limit of its own, because its script contains a wallet's whole payment logic. */
+/** This page has its own limit, because its script contains a wallet's whole payment logic. */
 const WALLET_PAGE = '/listing/1/buy';
 
 let running: RunningMarket;
@@ -63,7 +63,7 @@ afterAll(async () => {
   await drop();
 });
 
-/** Realistic prose in pieces as long as the longest text, taken from our own documents. */
+/** Returns realistic prose from our own documents, in pieces as long as the longest text. */
 function piecesOfProse(): string[] {
   const folder = fileURLToPath(new URL('../docs/decisions/', import.meta.url));
   const names = readdirSync(folder)
@@ -82,7 +82,7 @@ async function tagsOf(path: string): Promise<Tag[]> {
 const isStyle = ({ name, attributes }: Tag): boolean => name === 'link' && attributes.get('rel') === 'stylesheet';
 const isScript = ({ name }: Tag): boolean => name === 'script';
 
-/** Total compressed size of the files that these tags name. */
+/** Returns the total compressed size of the files that these tags refer to. */
 async function weightOf(tags: readonly Tag[]): Promise<number> {
   const paths = new Set(tags.map(({ attributes }) => attributes.get('src') ?? attributes.get('href') ?? ''));
   let weight = 0;

@@ -1,8 +1,8 @@
 import { BoundMet, readText } from './bounds.ts';
 
-/** JSON-RPC for an auditor: batches many questions and retries busy providers. Shares no code with the market. */
+/** JSON-RPC client for an auditor, which batches many calls and retries busy providers. It shares no code with the market. */
 
-/** The endpoint answered but refused. A smaller request may work. */
+/** The endpoint refused the request. A smaller one may work. */
 export class NodeRefused extends Error {
   override readonly name = 'NodeRefused';
 }
@@ -27,16 +27,16 @@ interface Answered {
   error?: { code?: number; message?: string };
 }
 
-/** Questions per batch. Halved for good when a provider refuses that many. */
+/** Calls per batch. Halved permanently when a provider refuses that many. */
 const AT_ONCE = 100;
 const REQUESTS_AT_ONCE = 4;
 const TIMEOUT_MS = 30_000;
-/** Limit for one answer in bytes. A range with more logs is read in halves. */
+/** Limit on one answer in bytes. A range with more logs is read in halves. */
 const MOST_BYTES = 67_108_864;
 /** Pauses before each retry while a provider is busy. */
 const PAUSES_MS = [500, 1_000, 2_000, 4_000];
 
-/** Batches questions that are asked at the same time, since an audit checks many payments. */
+/** Batches calls made at the same time, since an audit checks many payments. */
 export function createAsking(url: string): Asking {
   let waiting: PendingCall[] = [];
   let atOnce = AT_ONCE;
@@ -82,7 +82,7 @@ function withMethod(method: string, error: unknown): Error {
   return error instanceof NodeRefused ? new NodeRefused(text) : new NodeSilent(text);
 }
 
-/** Returns the answers by their place in the request. Retries while the provider is busy or unreachable. */
+/** Returns the answers by index of their call. Retries while the provider is busy or unreachable. */
 async function post(url: string, asked: readonly PendingCall[]): Promise<Map<number, Answered>> {
   for (let round = 0; ; round += 1) {
     const answered = await tryOnce(url, asked);
@@ -108,7 +108,7 @@ async function tryOnce(url: string, asked: readonly PendingCall[]): Promise<Map<
     text = await readText(answer, MOST_BYTES, 'the endpoint');
   } catch (error) {
     if (error instanceof BoundMet) throw new NodeRefused(error.message);
-    // A range that takes longer than this is too large. An unreachable node fails in another way.
+    // A log range that takes longer than this is too large. An unreachable node fails in another way.
     if (error instanceof DOMException) throw new NodeRefused(`no answer within ${TIMEOUT_MS / 1000} s`);
     return new NodeSilent(reasonOf(error));
   }
@@ -132,7 +132,7 @@ function parse(text: string, count: number): Answered[] | null {
 const isBusy = ({ error }: Answered): boolean =>
   error?.code === 429 || /rate limit|too many requests|compute units/i.test(error?.message ?? '');
 
-/** Returns the cause, since the message `fetch failed` says nothing. */
+/** Returns the cause, because the message `fetch failed` says nothing. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause instanceof Error ? error.cause.message : error.message;

@@ -22,7 +22,7 @@ let direct: DirectPurchase;
 let lies: LyingBooks;
 /** A transfer that fits the direct purchase and is not final yet. */
 let young: { hash: string; block: string; number: bigint };
-/** A final transaction in which a nonce of the payer moved nothing, and another call moved the price. */
+/** A final transaction in which a nonce of the payer moved nothing, but another call moved the price. */
 let batch: { hash: string; block: string; number: bigint; log: number; nonce: string };
 /** A final transaction unrelated to any payment. */
 let stray: string;
@@ -62,7 +62,7 @@ async function buyByX402(listingId: bigint, buyer: Member): Promise<void> {
   expect((await world.buy(listingId, { key: buyer.key })).status).toBe(200);
 }
 
-/** The payment is reviewed and refunded. A top-up named meanwhile is never claimed again. */
+/** Pays too little. The payment is reviewed and refunded; a top-up named meanwhile is never claimed again. */
 async function payTooLittle(listingId: bigint, buyer: Member, seller: Member): Promise<void> {
   const paid = await payDirectly(world, { buyer, listingId, payer: buyerThree, units: PRICE - 1n });
   await world.finalize();
@@ -89,7 +89,7 @@ async function spendNonceOnNothing(): Promise<typeof batch> {
   return { hash, block: receipt.blockHash, number: receipt.blockNumber, log, nonce: nothing.authorization.nonce };
 }
 
-/** Records a sale as a sync does, on a real transfer of the chain. */
+/** Records a sale as a sync does, for a real transfer on the chain. */
 async function sellThing(keeper: Member, buyer: Member): Promise<void> {
   const { database } = world.db;
   const { id, wallet, priceUnits, offerId } = await seedWorldListing(database, keeper.id);
@@ -97,7 +97,7 @@ async function sellThing(keeper: Member, buyer: Member): Promise<void> {
   await world.finalize();
   const transfer = { txHash, ...mined, logIndex: mined.logs[0]?.logIndex ?? -1 };
   await seedWorldSale(database, id, { merchantId: buyer.id, payer: buyerOne.address, transfer });
-  // These rows come from no request, so no event tells of them.
+  // These rows come from no request, so no event records them.
   await database.run(sql`alter table events disable trigger events_tell_of_the_books`);
   const told = { listing_id: Number(id), merchant_id: Number(keeper.id) };
   const paid_usdc = usdcOfUnits(priceUnits);
@@ -358,7 +358,7 @@ it('finds nothing where no row was changed', async () => {
   expect(await auditNow()).toMatchObject({
     ...{ payments: 4, checked: 4, proofs: 5, fees: 1, purchases: 3, listings: 3, faults: [] },
     artifacts: { count: 2 },
-    // The balance minted at the start of the chain is in no book.
+    // The books do not contain the balance minted at the start of the chain.
     to_treasury: { wallets: 1, transfers: 2, booked: 1, unbooked: [{ sender: `0x${'0'.repeat(40)}` }] },
   });
 });

@@ -15,15 +15,15 @@ import { openChain } from './read-chain.ts';
 export interface AuditOrder {
   databaseUrl: string;
   rpcUrl: string;
-  /** The address of USDC, if it differs from the known one of the chain. */
+  /** Address of USDC, if it differs from the chain's known one. */
   token?: string | undefined;
-  /** Another wallet that receives fees, in addition to those that the books name. */
+  /** Further wallet that receives fees, besides those in the books. */
   treasury?: string | undefined;
-  /** True when every payment has had time to end: then an open one is a fault. */
+  /** True if every payment has had time to end, so that an open one is a fault. */
   quiet?: boolean;
-  /** The first block to check transfers from. Omitted: derived from the books. */
+  /** First block to check transfers from. Default: derived from the books. */
   fromBlock?: number | undefined;
-  /** A file that stores how far the last clean audit came. */
+  /** File that stores how far the last clean audit came. */
   statePath?: string | undefined;
   say?(progress: string): void;
 }
@@ -34,13 +34,13 @@ export interface Audit {
   fees: number;
   purchases: number;
   listings: number;
-  /** Listings for which the log promises only the price, as older events did. */
+  /** Number of listings for which the log promises only the price, as older events did. */
   price_only: number;
-  /** Payments on other chains than the endpoint's. They are not checked. */
+  /** Number of payments on other chains than the endpoint's. They are not checked. */
   elsewhere: number;
-  /** Payments checked against the chain now. The others are unchanged since their last check. */
+  /** Number of payments checked against the chain now. The others are unchanged since their last check. */
   checked: number;
-  /** The blocks in which transfers were checked, both included. Null: there was nothing to check. */
+  /** Blocks in which transfers were checked, both included. Null if there was nothing to check. */
   blocks: { chain_id: string; from: number; to: number } | null;
   log: {
     events: number;
@@ -50,20 +50,20 @@ export interface Audit {
     hashed_from: string | null;
   };
   artifacts: { count: number; bytes: number };
-  /** The wallets of the treasury. Empty when no fee was ever requested. */
+  /** Wallets of the treasury. Empty if no fee was ever requested. */
   treasuries: string[];
   to_treasury: Incoming;
   to_sellers: Incoming;
-  /** Sentences. Empty when books and chain agree. */
+  /** Faults as sentences. Empty if books and chain agree. */
   faults: string[];
 }
 
-/** Payments checked in one batch. Their data is dropped after each batch. */
+/** Number of payments checked in one batch. Their data is dropped after each batch. */
 const AT_ONCE = 200;
 
 /**
  * Checks the books against the chain and the chain against the books: every delivery has its final transfer, no transaction pays for two
- * things, and every final transfer that pays for something here has a delivery, a payment under way or a review. Also lists what else came
+ * things, and every final transfer that pays for something here has a delivery, a pending payment or a review. Also lists other transfers
  * to the treasury and to sellers, by sender, and checks log and artifacts against their hashes. Reads SQL and logs, and shares no code with
  * the market.
  */
@@ -73,7 +73,7 @@ export async function audit(order: AuditOrder): Promise<Audit> {
   const chain = await openChain(order.rpcUrl, order.token);
   const { token } = chain;
   const refused = before === null ? [] : await faultsOfState(before, chain, token);
-  // Check transfers up to the head that was final before the books were read. Later ones may not be in the books yet.
+  // Check transfers up to the head that was final before the books were read, because the books may lack later ones.
   const seen = chain.final;
   const rememberedId = before?.event?.id ?? null;
   const books = await readBooks({ databaseUrl: order.databaseUrl, chainId: chain.id, rememberedId, say });
@@ -143,7 +143,7 @@ async function rangeOf({ books, chain }: Scene, fromBlock: number | undefined, s
 interface Wanted {
   treasury: string | undefined;
   range: Range;
-  /** Transfers that were in no book at the last audit. */
+  /** Transfers that were not in the books at the last audit. */
   unbooked: State['unbooked'];
 }
 

@@ -170,7 +170,7 @@ it('holds everything against the chain again where what had ended is not as it w
     const found = await auditNow({ statePath });
     expect(found.checked).toBe(found.payments);
     expect(found.faults.join('\n')).toMatch(/which the chain does not have/);
-    // An audit with a fault does not advance the state, so the fault is named again until it is fixed.
+    // An audit with a fault does not advance the state, so the fault is reported again until it is fixed.
     expect(readFileSync(statePath, 'utf8')).toBe(before);
   } finally {
     await lies.putBack();
@@ -187,7 +187,7 @@ it('names a log that is shorter or other than the one that it remembers', async 
       /the log has no event \d+, which the state remembers: history was lost/,
     );
     await lies.putBack();
-    // A superuser can fix the hashes too. Only the state kept outside the database shows the change.
+    // A superuser can fix the hashes too, so only the state kept outside the database shows the change.
     await lies.plant(`update events set canonical = convert_to(replace(convert_from(canonical, 'UTF8'),
         '"actor":"seller-one"', '"actor":"seller-two"'), 'UTF8') where kind = 'listing';
       update events set running_hash = mended.hash from (select e.id as of, running_hash(null, e.id, e.canonical) over (order by e.id)

@@ -1,6 +1,6 @@
 import { getHeapStatistics } from 'node:v8';
 
-/** The audit met one of its own limits and so has shown nothing. The message names the limit and what to do. */
+/** The audit reached one of its own limits, so it has shown nothing. The message names the limit and what to do. */
 export class BoundMet extends Error {
   override readonly name = 'BoundMet';
 }
@@ -8,13 +8,13 @@ export class BoundMet extends Error {
 /** Default limit for events, fees and listings. */
 export const MOST_ROWS = 1_000_000;
 
-/** Faults that are named one by one. The rest are only counted. */
+/** Number of faults listed one by one. The rest are only counted. */
 const MOST_FAULTS = 500;
 
 /** Collects faults: keeps the first ones and counts the others. */
 export interface Faults {
   add(found: readonly string[]): void;
-  /** All faults, including those that were not kept. */
+  /** Returns the number of all faults, including those that were not kept. */
   count(): number;
   list(): string[];
 }
@@ -34,7 +34,7 @@ export function createFaults(): Faults {
 
 const FULL = 0.9;
 
-/** Called after each part, because a process that runs out of memory dies without a message. */
+/** Throws if memory is nearly full. Called after each part, because a process that runs out of memory dies without a message. */
 export function mustHaveMemory(): void {
   const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics();
   if (used < FULL * limit) return;
@@ -51,7 +51,7 @@ export function mustHaveMemory(): void {
 export async function readText(answer: Response, most: number, name: string): Promise<string> {
   const chunks: Uint8Array[] = [];
   let size = 0;
-  // Leaving the loop cancels the answer.
+  // Leaving the loop cancels the response.
   for await (const chunk of answer.body ?? []) {
     size += chunk.byteLength;
     if (size > most)

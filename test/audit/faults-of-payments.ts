@@ -18,12 +18,12 @@ export interface Scene {
 
 const nameOf = (line: PaymentLine): string => `payment ${line.id} (${line.path} ${line.purpose}, ${line.status})`;
 const isOpen = (line: PaymentLine): boolean => line.status === 'verifying' || line.status === 'settling';
-/** The payee has the money, whichever way the payment ended. */
+/** Whether the payee has the money, however the payment ended. */
 const isBooked = (line: PaymentLine): boolean => ['completed', 'needs_review', 'rejected'].includes(line.status);
-/** The second of two payments in one transaction has no proof of its own. */
+/** Whether this is the second of two payments in one transaction, which has no proof of its own. */
 const isSecond = (line: PaymentLine): boolean => line.end_reason === 'transaction_used';
 
-/** Checks that sales, proof and end of a payment fit its state. */
+/** Checks that sales, proof and end of a payment match its status. */
 export function faultsOfLine(line: PaymentLine, sales: number, quiet: boolean): string[] {
   const name = nameOf(line);
   const faults: string[] = [];
@@ -53,7 +53,7 @@ export async function faultsOfPayment(scene: Scene, line: PaymentLine): Promise<
   ];
 }
 
-/** The proof is a final transfer that fits the payment. After a review by a person it may differ in some ways. */
+/** Checks that the proof is a final transfer that fits the payment. After a review by a person it may differ in some ways. */
 async function faultsOfProof({ chain, token }: Scene, line: PaymentLine, hash: string): Promise<string[]> {
   const name = nameOf(line);
   const receipt = await chain.receipt(hash);
@@ -80,7 +80,9 @@ async function faultsOfProof({ chain, token }: Scene, line: PaymentLine, hash: s
   return [...faults, ...faultsOfTransfer(line, { units: moved.units, uses, made, time })];
 }
 
-/** The second payment in a transaction has no proof. It may be delivered only if its authorization made a transfer of its own. */
+/**
+ * Checks the second payment in a transaction, which has no proof. It may be delivered only if its authorization made a transfer of its own.
+ */
 async function faultsOfSecond({ books, chain, token }: Scene, line: PaymentLine): Promise<string[]> {
   if (line.status !== 'completed' || !isSecond(line) || line.tx_hash === null) return [];
   const receipt = await chain.receipt(line.tx_hash);
@@ -100,7 +102,7 @@ interface Paid {
   time: number;
 }
 
-/** Compares the transfer with the request. After a review only payer and payee have to fit. */
+/** Compares the transfer with the request. After a review only payer and payee must match. */
 function faultsOfTransfer(line: PaymentLine, paid: Paid): string[] {
   const name = nameOf(line);
   const { units, uses, made, time } = paid;
@@ -136,7 +138,7 @@ async function faultsOfRefund({ chain, token }: Scene, line: PaymentLine, hash: 
   return faults;
 }
 
-/** An authorization of the ledger that was used for good and moved its money is booked or under way. */
+/** Checks that an authorization that was used in a final block and moved its money is booked or pending. */
 async function faultsOfSpent({ chain, token }: Scene, line: PaymentLine): Promise<string[]> {
   if (line.nonce === null || isOpen(line) || isBooked(line) || !(await chain.isSpent(line.payer, line.nonce)))
     return [];
@@ -150,7 +152,7 @@ async function faultsOfSpent({ chain, token }: Scene, line: PaymentLine): Promis
   return [];
 }
 
-/** The proof is a final transfer of at least the price, from the paying wallet to the one that the listing names. */
+/** Checks that the proof is a final transfer of at least the price, from the paying wallet to the one in the listing. */
 export async function faultsOfThing(
   { chain, token }: { chain: Chain; token: string },
   line: ThingLine,
@@ -174,23 +176,23 @@ export async function faultsOfThing(
   return moved.units < BigInt(line.price_units) ? [...faults, `${name}: too little was paid`] : faults;
 }
 
-/** Largest difference between the market's clock and the time of the chain. */
+/** Largest allowed difference between the market's clock and the chain's time. */
 const SKEW_MS = 30_000;
 
-/** The transaction was mined after the window and the claim had ended. It can be claimed again, so it is no fault. */
+/** Whether the transaction was mined after the window and the claim had ended. It can be claimed again, so it is not a fault. */
 async function cameAfterAll(chain: Chain, line: PaymentLine, height: number): Promise<boolean> {
   const second = Number((await chain.block(height))?.timestamp ?? 0);
   return second >= (line.window_to ?? Infinity) && second * 1000 >= (line.ended_at ?? Infinity) - SKEW_MS;
 }
 
-/** Every final transaction that was claimed and moved the payer's money to the payee proves something. */
+/** Checks that every final transaction that was claimed and moved the payer's money to the payee is the proof of something. */
 export function createClaimsCheck({ books, chain, token }: Scene): (claim: ClaimedHash) => Promise<string[]> {
   const lines = new Map(books.payments.map((line) => [line.id, line]));
   const proven = new Set(books.payments.flatMap((line) => [line.proof_hash, line.refund_hash]));
   const ledger = new Set(books.payments.map((line) => `${line.payer} ${line.nonce}`));
   return async ({ payment_id, tx_hash, refused_reason }) => {
     const line = lines.get(payment_id);
-    // It was named while the payee decided. It is claimed again later, or followed where the payee has delivered.
+    // The hash was submitted while the payee was deciding. It is claimed again later, or followed if the payee has delivered.
     if (refused_reason === 'payment_undecided' && line?.status !== 'completed') return [];
     const receipt = await chain.receipt(tx_hash);
     if (line === undefined || receipt === null || Number(receipt.blockNumber) > chain.final.number) return [];
@@ -198,14 +200,14 @@ export function createClaimsCheck({ books, chain, token }: Scene): (claim: Claim
       ({ from, to, units }) => from === line.payer && to === line.payee && units > 0n,
     );
     const isOther = authorizationsIn(receipt.logs, token).some((use) => ledger.has(use));
-    // A surplus next to the transfer that ended the claim also has a record of its own.
+    // A surplus next to the transfer that ended the claim has a record of its own as well.
     if (!pays || isOther || proven.has(tx_hash) || isOpen(line)) return [];
     if (await cameAfterAll(chain, line, Number(receipt.blockNumber))) return [];
     return [`${nameOf(line)} ended ${line.status}, and ${tx_hash} paid for it`];
   };
 }
 
-/** Tells whether the books know a transfer: as a proof, as a refund, as seen by a payment, or as under way. */
+/** Returns a check whether the books know a transfer: as a proof, as a refund, as seen by a payment, or as pending. */
 export function createBookedBy({ books, chain, token }: Scene): (arrival: Arrival) => Promise<boolean> {
   const proven = new Set(books.proofs.map(({ tx_hash, log_index }) => `${tx_hash} ${log_index ?? 'all'}`));
   const living = new Set(books.payments.filter((line) => isOpen(line) || isBooked(line)).map(({ id }) => id));
@@ -215,7 +217,7 @@ export function createBookedBy({ books, chain, token }: Scene): (arrival: Arriva
   const nonces = new Set(open.map(({ payer, nonce }) => `${payer} ${nonce}`));
   return async ({ txHash, logIndex, from, to }) => {
     if (proven.has(`${txHash} ${logIndex}`) || proven.has(`${txHash} all`) || claimed.has(txHash)) return true;
-    // The chain has it already and the market may not have seen it yet.
+    // The chain already has the transfer, but the market may not have seen it yet.
     if (!expected.has(`${from} ${to}`)) return false;
     const receipt = await chain.receipt(txHash);
     return authorizationsIn(receipt?.logs ?? [], token).some((use) => nonces.has(use));

@@ -11,21 +11,23 @@ export interface Arrival {
   units: bigint;
 }
 
-/** Transfers to some wallets in a range of blocks, and those of them in no book. Amounts are units as text. */
+/** Transfers to some wallets in a range of blocks, and which of them are not in the books. Amounts are units as text. */
 export interface Incoming {
   wallets: number;
   transfers: number;
   booked: number;
-  /** By sender, largest first. */
+  /** Transfers that pay for nothing here, by sender, largest first. */
   surplus: { sender: string; transfers: number; units: string }[];
-  /** Every transfer in no book, if the caller asked for them. */
+  /** Transfers that are not in the books, if the caller asked for them. */
   unbooked: { tx_hash: string; log_index: number; block: number; sender: string; wallet: string; units: string }[];
 }
 
-/** Wallets per question. Fewer once a provider refuses it. */
+/** Wallets per log query. Lowered once a provider refuses that many. */
 const WALLETS_AT_ONCE = 200;
 
-/** Yields earlier unbooked transfers first. Skips transfers of zero, which anybody can make in anybody's name. */
+/**
+ * Yields transfers to these wallets, first the earlier unbooked ones. Skips transfers of zero, which anybody can make in anybody's name.
+ */
 export async function* arrivalsAt(
   chain: Chain,
   wallets: readonly string[],
@@ -47,11 +49,11 @@ export async function* arrivalsAt(
 export interface Sorting {
   wallets: readonly string[];
   isBooked(arrival: Arrival): boolean | Promise<boolean>;
-  /** True: keep every transfer that is in no book. False: only count them. */
+  /** True to list every transfer that is not in the books, false to count them only. */
   named: boolean;
 }
 
-/** A market may name any wallet as a seller's, even one that receives payments from everywhere. */
+/** Limit on transfers. A market may name any wallet as a seller's, even one that receives payments from everywhere. */
 const MOST_ARRIVALS = 1_000_000;
 
 /** Counts unbooked transfers by sender. */
@@ -83,10 +85,10 @@ export async function sortArrivals(arrivals: AsyncIterable<Arrival>, sorting: So
   return found;
 }
 
-/** Allows for clocks that differ. */
+/** Slack for differing clocks. */
 const SLACK_SECONDS = 3_600;
 
-/** Finds the first block that the books can refer to, from the blocks they name and the time of their first row. */
+/** Finds the first block that the books can refer to, from their block numbers and the time of their first row. */
 export async function firstBlock(
   chain: Chain,
   first: { block: number | null; second: number | null },

@@ -3,28 +3,28 @@ import { createPromises, type Promised } from './promises.ts';
 import { canonicalOf, NO_HASH, nextHash, sha256 } from './running-hash.ts';
 import { createTold, type EventDetail, type Told } from './told.ts';
 
-/** A row of the log as SQL returns it. Numbers are text, and null until the row is numbered. */
+/** A row of the log as SQL returns it. Numbers are text, and null until the row has a number. */
 export interface LogRow {
   queue_id: string;
   id: string | null;
   kind: string;
-  /** ISO 8601 with microseconds. */
+  /** ISO 8601 time with microseconds. */
   at: string;
   listing_id: string | null;
   canonical: Buffer;
   in_door: boolean;
   in_window: boolean;
-  /** Position in the whole log. Null in rows from before this count existed; there it equals the id. */
+  /** Position in the whole log. Null in rows older than this column, whose position is their id. */
   nth: string | null;
   nth_of_kind: string | null;
   nth_of_door: string | null;
   nth_of_window: string | null;
   running_hash: Buffer | null;
-  /** Seconds since the epoch. */
+  /** Unix time in seconds. */
   numbered_at: number | null;
 }
 
-/** Covers all rows up to its own, which were numbered before rows had hashes. */
+/** A hash of all rows up to `last_id`, which were numbered before rows had hashes. */
 export interface Baseline {
   last_id: string;
   running_hash: Buffer;
@@ -34,27 +34,27 @@ export interface LogFound {
   events: number;
   firstId: string | null;
   lastId: string | null;
-  /** Hash of the last event, and the running hash up to it. */
+  /** Hash of the last event. `hash` is the running hash up to it. */
   lastHash: string;
   hash: Buffer;
-  /** Hash of the event that the state remembers, or null without one. */
+  /** Hash of the event that the state remembers. Null without a state. */
   remembered: Buffer | null;
-  /** The first event whose row carries its hash. Null: no row does. */
+  /** First event whose row has its hash. Null if no row has one. */
   hashedFrom: string | null;
   faults: string[];
   told: Told;
   promises: ReadonlyMap<number, Promised>;
-  /** Listings for which the log promises only the price, as older events did. */
+  /** Number of listings for which the log promises only the price, as older events did. */
   priceOnly: number;
 }
 
 export interface LogJudge {
-  /** Takes numbered rows in order of their ids, then those that wait for a number. */
+  /** Takes numbered rows in order of their ids, then those that still wait for a number. */
   take(row: LogRow): void;
   end(): LogFound;
 }
 
-/** Checks every row by itself, against the row before, and against counts and hashes. Baselines of null mean that rows have no hashes. */
+/** Checks every row on its own, against the previous row, and against counts and hashes. If `baselines` is null, rows have no hashes. */
 export function createLogJudge(baselines: readonly Baseline[] | null, rememberedId: string | null = null): LogJudge {
   const faults = createFaults();
   const told = createTold();
@@ -103,7 +103,10 @@ export function createLogJudge(baselines: readonly Baseline[] | null, remembered
   };
 }
 
-/** A market that had hashes from its first event promised wallet and goods from then on. An upgraded one began at a later event. */
+/**
+ * Returns the first event that must promise wallet and goods. A market with hashes from its first event always promised them; an upgraded
+ * one began at a later, unknown event (null).
+ */
 function firstFullEvent(baselines: readonly Baseline[] | null): number | null {
   if (baselines === null) return Infinity;
   return baselines.length === 0 ? 1 : null;
@@ -115,7 +118,7 @@ interface ReadRecord {
   faults: string[];
 }
 
-/** The bytes say the same as the columns, in canonical JSON. */
+/** Checks that the bytes say the same as the columns, in canonical JSON. */
 function readRecord(row: LogRow): ReadRecord {
   const text = row.canonical.toString('utf8');
   let record: { actor?: unknown; at?: unknown; detail?: unknown; kind?: unknown };
@@ -137,7 +140,9 @@ function readRecord(row: LogRow): ReadRecord {
   return { actor: String(record.actor), detail, faults };
 }
 
-/** Finds gaps between ids. A recovery skips past the highest id ever shown, and its event comes after those that repeat what it ended. */
+/**
+ * Finds gaps between ids. A recovery skips past the highest id ever shown, and its event comes after the events that repeat what it ended.
+ */
 function createGaps() {
   const gaps: { before: bigint; after: bigint }[] = [];
   const explained: { kept: unknown; next: unknown }[] = [];
@@ -165,7 +170,7 @@ function faultsOfTimes(previous: LogRow | null, row: LogRow): string[] {
   return faults;
 }
 
-/** Checks the counts of each kind and view up to each row. Views consist of kinds, so rows of one kind are in the same views. */
+/** Checks the counts of each kind and view up to each row. A view consists of kinds, so rows of one kind are in the same views. */
 function createCounts(): { take(row: LogRow): string[] } {
   const ofKind = new Map<string, bigint>();
   let ofLog = 0n;
@@ -189,7 +194,7 @@ function createCounts(): { take(row: LogRow): string[] } {
       if (row.nth_of_door !== String(door)) faults.push(`is counted ${row.nth_of_door} of the door, and is ${door}`);
       if (row.nth_of_window !== String(window))
         faults.push(`is counted ${row.nth_of_window} of the window, and is ${window}`);
-      // Continue from the row's own count, so that one wrong row is one fault.
+      // Continue from the row's own count, so that one wrong row counts as one fault.
       ofKind.set(row.kind, BigInt(row.nth_of_kind ?? nth));
       ofLog = BigInt(row.nth ?? ofLog);
       door = BigInt(row.nth_of_door ?? door);
@@ -205,14 +210,17 @@ interface HashChain {
   hashedFrom(): string | null;
 }
 
-/** From the last baseline on, each row has its own hash. A wrong one is named once: later rows continue from its value. */
+/**
+ * Checks hashes. After the last baseline, each row has its own hash. A wrong hash is reported once, because later rows continue from its
+ * value.
+ */
 function createHashChain(baselines: readonly Baseline[] | null): HashChain {
   const waiting = [...(baselines ?? [])].sort((a, b) => (BigInt(a.last_id) < BigInt(b.last_id) ? -1 : 1));
   const hashedAfter = BigInt(waiting.at(-1)?.last_id ?? 0);
   let hash = NO_HASH;
   let hashedFrom: string | null = null;
   let from = '1';
-  /** All rows up to this one, because the changed one among them cannot be told apart. */
+  /** Reports all rows up to the baseline, because it cannot tell which of them was changed. */
   const reach = (): string[] => {
     const baseline = waiting.shift();
     if (baseline === undefined) return [];

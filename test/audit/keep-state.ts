@@ -6,20 +6,20 @@ import type { Promised } from './promises.ts';
 import type { PaymentLine, ThingLine } from './read-books.ts';
 import type { Chain } from './read-chain.ts';
 
-/** How far an audit came, so that the next one can continue there. Ids and amounts are text, hashes hex. */
+/** How far an audit came, so that the next one can continue there. Ids and amounts are text, hashes are hex. */
 export interface State {
   version: 1;
-  /** `books`: the operator's audit. `market`: the public one. */
+  /** `books` is the operator's audit, `market` the public one. */
   of: 'books' | 'market';
-  /** The market's address. Null for the operator's audit. */
+  /** URL of the market. Null for the operator's audit. */
   market: string | null;
   chain_id: string;
   token: string;
-  /** The finalized block up to which transfers were checked. */
+  /** Finalized block up to which transfers were checked. */
   block: { number: number; hash: string };
-  /** The last event with its own hash and the running hash. Null: the log was empty. */
+  /** Last event with its own hash and the running hash. Null if the log was empty. */
   event: { id: string; hash: string; running_hash: string } | null;
-  /** Transfers to the treasury in no book. They are named until they are booked. */
+  /** Transfers to the treasury that are not in the books. They are reported until they are booked. */
   unbooked: Incoming['unbooked'];
   books: SettledBooks | null;
   public: PublicBooks | null;
@@ -29,7 +29,7 @@ export interface State {
 interface SettledBooks {
   payments_through: string;
   things_through: string;
-  /** Payments up to that id that had not ended. */
+  /** Ids of payments up to `payments_through` that had not ended. */
   open: string[];
   digest: string;
 }
@@ -39,11 +39,11 @@ export interface PublicBooks {
   fees_units: string;
   /** Booked transfers whose block is after the remembered one. */
   ahead: string[];
-  /** The first event from which listings promise more than a price. Null: none did. Absent in states of older programs. */
+  /** First event from which listings promise more than a price. Null if none did. Absent in states of older programs. */
   promises_from?: number | null;
-  /** Promises of the log by listing id, including later changes. Absent in states of older programs. */
+  /** Promises in the log by listing id, including later changes. Absent in states of older programs. */
   listings?: [number, Promised][];
-  /** The handle that the market named as its maintainer's. Null: it named none. Absent in states of older programs. */
+  /** Handle that the market named as its maintainer's. Null if it named none. Absent in states of older programs. */
   maintainer?: string | null;
 }
 
@@ -52,7 +52,7 @@ export class StateRefused extends Error {
   override readonly name = 'StateRefused';
 }
 
-/** Returns null if the file does not exist. Throws if its folder does not. */
+/** Returns null if the file does not exist. Throws if its folder does not exist. */
 export function readState(path: string, expected: Pick<State, 'of' | 'market'>): State | null {
   let text: string;
   try {
@@ -111,7 +111,7 @@ const isPublic = (books: PublicBooks | null): boolean =>
   books.ahead.every(isText) &&
   (books.listings === undefined || books.listings.every(([id, one]) => Number.isSafeInteger(id) && isText(one.units)));
 
-/** Writes atomically: to a temporary file that is synced and renamed. */
+/** Writes atomically: writes a temporary file, syncs it and renames it. */
 export function writeState(path: string, state: State): void {
   const temporary = join(dirname(path), `.${basename(path)}.${process.pid}`);
   const file = openSync(temporary, 'w', 0o600);
@@ -132,11 +132,11 @@ export function writeState(path: string, state: State): void {
 
 type Line = PaymentLine | ThingLine;
 
-/** Payments that ended for good. One that ended unpaid is checked every time, because its money may still arrive. */
+/** Whether a payment has ended for good. One that ended unpaid is checked every time, because its money may still arrive. */
 const isOver = (line: Line): boolean =>
   !('status' in line) || line.status === 'completed' || line.status === 'rejected';
 
-/** Ignores `removed_at`: a later removal of the goods does not change the payment. */
+/** Ignores `removed_at`, because a later removal of the goods does not change the payment. */
 const textOf = (line: Line): string => JSON.stringify({ ...line, removed_at: null });
 
 function digestOf(lines: readonly Line[]): string {

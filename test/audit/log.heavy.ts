@@ -33,7 +33,7 @@ afterAll(async () => {
 
 const auditNow = () => audit({ databaseUrl: world.db.url, rpcUrl: world.chain.url, token: USDC_ADDRESS, quiet: true });
 
-/** Replaces a text in an event's bytes, and optionally sets other columns. */
+/** Returns SQL that replaces a text in an event's bytes and optionally sets other columns. */
 const rewrite = (from: string, to: string, where: string, more = ''): string =>
   `update events set canonical = convert_to(replace(convert_from(canonical, 'UTF8'), '${from}', '${to}'), 'UTF8') ${more} where ${where}`;
 
@@ -140,7 +140,7 @@ const LIES: readonly (readonly [lie: string, found: RegExp, plant: string])[] = 
   ],
   [
     'a sale is queued that was not made',
-    // The market may number it before the audit reads it.
+    // The market may number the event before the audit reads it.
     /(?:the event in place \d+ of the queue|event 6) tells of what the books do not have: sale of listing 1/,
     `insert into events (kind, at, canonical, in_door, in_window, listing_id)
      select kind, at, convert_to(replace(convert_from(canonical, 'UTF8'), '"listing_id":4', '"listing_id":1'), 'UTF8'), true, true, 1

@@ -1,8 +1,8 @@
-/** Controls, bidirectional marks, invisible characters, unusual spaces, and combining marks piled on one letter. */
+/** Matches control characters, bidirectional marks, invisible characters, unusual spaces, and combining marks piled on one letter. */
 const UNSEEN =
   /[\p{Cc}\p{Cf}\p{Cn}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}|(?<=\p{M}{3})\p{M}/gu;
 
-/** Longest line, in characters before escaping. */
+/** Length limit of a line, in characters before escaping. */
 const LINE = 1_000;
 
 /**

@@ -21,13 +21,13 @@ const removes = act('moderation', { action: 'remove' });
 const restores = act('moderation', { action: 'decide_appeal', outcome: 'restored' });
 const free = (id: number): Told => lists(id, { price_usdc: 0 });
 const thing = (id: number): Told => lists(id, { aisle: 'world', artifact_commitment: undefined });
-/** Events in the older form, which promise only the price. */
+/** Builds an event in the older form, which promises only the price. */
 const vague = (id: number): Told => ['listing', { listing_id: id, price_usdc: 2.5, aisle: 'data' }];
 
 const BEGUN = Date.parse('2026-01-05T12:00:00.000Z');
 const HOUR = 3_600_000;
 
-/** Judges events that are an hour apart by default. */
+/** Checks events that are an hour apart by default. */
 function judge(events: readonly Told[], since: number | null = null, apartMs = HOUR) {
   const promises = createPromises({ since });
   const faults = events.flatMap(([kind, detail], place) => {
@@ -170,7 +170,7 @@ it('lets an upgrade take a day in which both programs list, and no longer', () =
   const slow = judge(upgrade, null, 13 * HOUR);
   expect(slow.faults).toEqual([expect.stringMatching(/^event 5 lists listing 5 without/)]);
   expect(slow.promises.since()).toBe(4);
-  // Without an earlier event that promises less there was no upgrade.
+  // There was no upgrade unless an earlier event promises less.
   expect(judge(upgrade.slice(1)).faults).toHaveLength(2);
 });
 
@@ -212,7 +212,7 @@ it('keeps a removal whatever else ends the listing, until it is taken back', () 
   const removed = (events: readonly Told[]) => judge(events).promises.of.get(1)?.removed;
   expect(removed([lists(1), removes(1), act('world_canceled')(1), withdraws(1)])).toMatchObject({ name: 'event 2' });
   expect(removed([lists(1), removes(1), restores(1)])).toBeNull();
-  // An appeal does not restore a thing that is gone.
+  // An appeal does not restore a thing that was canceled.
   const gone = [thing(1), removes(1), act('world_canceled')(1), restores(1)];
   expect(judge(gone).promises.of.get(1)?.ending?.act).toBe('canceled');
 });

@@ -4,17 +4,17 @@ import { type EventDetail, type ToldEvent, unitsOf } from './told.ts';
 /** An act after which a listing cannot be edited. */
 export interface Ending {
   act: 'removed' | 'withdrew' | 'sold' | 'canceled';
-  /** The event that recorded it. */
+  /** Name of the event that recorded it, for messages. */
   name: string;
-  /** Milliseconds since the epoch. */
+  /** Unix time in milliseconds. */
   at: number;
 }
 
-/** A listing's promise in the log, with later changes. Lower case, amounts in units. Null fields: the log does not say. */
+/** A listing's promise in the log, with later changes. Hex is lower case, amounts are in units. A field is null if the log does not say. */
 export interface Promised {
-  /** The event that listed it, for messages. */
+  /** Name of the event that listed it, for messages. */
   name: string;
-  /** Milliseconds: the time that the event names. */
+  /** Time in the event, as Unix time in milliseconds. */
   at: number;
   merchant: string;
   isPaid: boolean;
@@ -24,39 +24,39 @@ export interface Promised {
   wallet: string | null;
   commitment: string | null;
   supersedes: number | null;
-  /** The first event that recorded a sale. */
+  /** Name of the first event that recorded a sale. */
   sold: string | null;
   ending: Ending | null;
-  /** A removal that was not reversed, even if the listing ended in another way since. */
+  /** Removal that was not reversed, even if the listing ended in another way since. */
   removed: Ending | null;
-  /** Kept when a removal is reversed. */
+  /** Withdrawal, which stays when a removal is reversed. */
   withdrawn: Ending | null;
 }
 
-/** An event with its number, or null while it waits for one. */
+/** An event with its number. The number is null while the event waits for one. */
 export interface LoggedEvent extends ToldEvent {
   id: number | null;
 }
 
 export interface PromisesOrder {
-  /** The first event from which each listing has to promise wallet and goods. Null: derived from the log. */
+  /** First event from which each listing must promise wallet and goods. Null: derived from the log. */
   since: number | null;
-  /** The only handle that lists without a fee and moderates. Null: the market names none. Omitted: the books know it. */
+  /** Only handle that may list without a fee and moderate. Null if the market names none, omitted if the books know it. */
   maintainer?: string | null;
   earlier?: Iterable<readonly [number, Promised]>;
-  /** Read-only promises. Events change copies of them, in `of`. */
+  /** Read-only promises of an earlier reading. Events change copies of them, in `of`. */
   before?: ReadonlyMap<number, Promised>;
 }
 
 export interface Promises {
   of: ReadonlyMap<number, Promised>;
-  /** Takes events in order of the log. Returns the faults of this one. */
+  /** Takes the next event in log order. Returns its faults. */
   take(name: string, event: LoggedEvent): string[];
-  /** Counts listings for which the log promises only the price. */
+  /** Returns the number of listings for which the log promises only the price. */
   priceOnly(): number;
-  /** The first event from which each listing has to promise more than a price. Null: not known. */
+  /** Returns the first event from which each listing must promise more than a price. Null if it is unknown. */
   since(): number | null;
-  /** Faults that show only after the last event. */
+  /** Returns the faults that show only after the last event. */
   left(): string[];
 }
 
@@ -66,7 +66,7 @@ const HASH = /^0x[0-9a-f]{64}$/i;
 /** Collects the promises of each listing and checks each event by the rules of a market. */
 export function createPromises({ since, maintainer, earlier = [], before: base }: PromisesOrder): Promises {
   const of = new Map<number, Promised>(earlier);
-  /** Listings named by an event before the one that lists them. */
+  /** Names of events by listing id, for listings that an event names before the one that lists them. */
   const early = new Map<number, string>();
   const line = createLine(since, of.values());
   const vague = (): number => [...of.values()].filter(isVague).length;
@@ -127,16 +127,16 @@ export function createPromises({ since, maintainer, earlier = [], before: base }
   };
 }
 
-/** Upgrades take at most this long. Meanwhile older and newer processes may list side by side. */
+/** Longest duration of an upgrade, during which older and newer processes may list side by side. */
 const UPGRADE_MS = 24 * 3_600_000;
 
 const isFull = ({ wallet, commitment }: Promised): boolean => wallet !== null || commitment !== null;
 const isVague = (promised: Promised): boolean => missingIn(promised).length > 0;
 
 /**
- * Decides from which event on promises have to be complete. If the log began with complete ones, from the first of them. If it began with
- * prices alone, a day after the first complete one, by the latest time that any event has named, since a log may not turn back. An event
- * that turns back by more than a day, or is that far ahead of the auditor's clock, ends that day at once.
+ * Decides from which event on promises must be complete. If the log began with complete ones, that is the first of them. If it began with
+ * prices alone, it is a day after the first complete one, by the latest time in any event so far, since a log may not go back in time. An
+ * event that goes back more than a day, or is that far ahead of the auditor's clock, ends that day at once.
  */
 function createLine(since: number | null, earlier: Iterable<Promised>) {
   const known = [...earlier];
@@ -155,7 +155,7 @@ function createLine(since: number | null, earlier: Iterable<Promised>) {
       latest = Math.max(latest, timeOf(event) || 0);
     },
     isBehind,
-    /** Tells whether this listing has to promise everything. */
+    /** Returns whether this listing must promise everything. */
     take: (event: LoggedEvent, promised: Promised): boolean => {
       if (from === null && isFull(promised) && !hasVague) from = event.id;
       if (isFull(promised)) until = Math.min(until, latest + UPGRADE_MS);
@@ -165,7 +165,7 @@ function createLine(since: number | null, earlier: Iterable<Promised>) {
       return isBehind(event);
     },
     from: () => from,
-    /** Tells whether the start of complete promises is known. */
+    /** Returns whether the start of complete promises is known. */
     isDrawn: () => since !== null || hasFull,
   };
 }
@@ -202,7 +202,7 @@ function missingIn({ units, wallet, commitment, isThing }: Promised): string[] {
   ];
 }
 
-/** Finds fields that are present and cannot be read. No older program wrote those. */
+/** Returns faults for fields that are present but malformed. No older program wrote such fields. */
 function malformedIn(name: string, detail: EventDetail): string[] {
   const { seller_wallet: wallet, artifact_commitment: commitment, price_usdc: price } = detail;
   return [
@@ -219,11 +219,14 @@ interface Act {
   id: number;
   promised: Promised;
   event: LoggedEvent;
-  /** True: its promises have to be complete. */
+  /** True if the promises must be complete. */
   isDue: boolean;
 }
 
-/** Checks per kind of event that acts on a listing. Sales, edits and endings of one listing are in the log in the order they happened. */
+/**
+ * Checks for each kind of event that acts on a listing. The log has sales, edits and endings of one listing in the order in which they
+ * happened.
+ */
 const ACTS = {
   sale: sell,
   world_sale: sellThing,
@@ -234,12 +237,12 @@ const ACTS = {
 } as const;
 type ActKind = keyof typeof ACTS;
 
-/** Excludes the maintainer's acts on comments, fees and merchants. */
+/** Whether the event acts on a listing. The maintainer's acts on comments, fees and merchants do not. */
 function actsOnListing({ kind, detail }: LoggedEvent): boolean {
   return kind !== 'moderation' || detail.action === 'remove' || detail.action === 'decide_appeal';
 }
 
-/** Only the maintainer lists without a fee and moderates. */
+/** Returns a fault if anyone but the maintainer lists without a fee or moderates. */
 function foreignIn(name: string, { kind, actor }: LoggedEvent, maintainer: string | null | undefined): string[] {
   if (maintainer === undefined || actor === maintainer) return [];
   if (kind !== 'maintainer_seed' && kind !== 'moderation') return [];
@@ -249,7 +252,7 @@ function foreignIn(name: string, { kind, actor }: LoggedEvent, maintainer: strin
   ];
 }
 
-/** Acts that this kind of listing does not allow, or that came from another merchant. */
+/** Returns faults for acts that this kind of listing does not allow, or that another merchant made. */
 function unfitIn({ name, id, promised, event }: Act): string[] {
   const { kind, actor } = event;
   const isOfThings = kind === 'world_sale' || kind === 'world_canceled';
@@ -268,7 +271,7 @@ function unfitIn({ name, id, promised, event }: Act): string[] {
 function sell({ name, id, promised, event }: Act): string[] {
   const { ending } = promised;
   promised.sold ??= name;
-  // Paid goods are delivered even if the payment preceded the ending. Free goods are not.
+  // Paid goods are delivered even if the listing ended after the payment. Free goods are not.
   if (event.detail.verified_via !== 'free' || ending === null) return [];
   return [`${name} gives listing ${id} away, which ${ending.name} ${ending.act}`];
 }
@@ -280,7 +283,7 @@ function sellThing({ name, id, promised, event }: Act): string[] {
   return before === null ? [] : [`${name} sells the thing of listing ${id}, which ${before} sold`];
 }
 
-/** An edit comes before the first sale and keeps price and wallet. It also keeps the goods unless the listing is free. */
+/** Checks an edit. It must precede the first sale and keep price and wallet, and also the goods unless the listing is free. */
 function edit({ name, id, promised, event, isDue }: Act): string[] {
   const { detail } = event;
   const fields = Array.isArray(detail.fields) ? detail.fields : [];
@@ -323,7 +326,7 @@ function moderate(act: Act): string[] {
   const { action, outcome } = event.detail;
   if (action === 'remove') return end(act, 'removed');
   if (action !== 'decide_appeal' || outcome !== 'restored') return [];
-  // A thing that was sold or canceled stays so.
+  // A thing that was sold or canceled stays sold or canceled.
   if (promised.ending?.act === 'removed') promised.ending = promised.withdrawn;
   promised.removed = null;
   return [];
@@ -339,7 +342,7 @@ export interface Goods {
   commitment: string | null;
 }
 
-/** Checks that the listing still is what was promised. */
+/** Checks that the listing still matches its promise. */
 export function faultsOfPromise(promised: Promised, goods: Goods): string[] {
   const name = `listing ${goods.id}`;
   const faults: string[] = [];

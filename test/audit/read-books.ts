@@ -6,7 +6,7 @@ import { faultsOfPromise, type Goods } from './promises.ts';
 import { COUNTER_RULES, RULES, VOTE_RULES } from './rules-of-books.ts';
 import { factOf } from './told.ts';
 
-/** The books as SQL returns them: lower-case hex, amounts in units as text. */
+/** A row of the books as SQL returns it: lower-case hex, amounts in units as text. */
 export interface PaymentLine {
   id: string;
   path: 'x402' | 'direct';
@@ -23,7 +23,7 @@ export interface PaymentLine {
   surplus: boolean;
   end_reason: string | null;
   review_outcome: string | null;
-  /** Milliseconds, like `removed_at`. */
+  /** Unix time in milliseconds, like `removed_at`. */
   ended_at: number | null;
   removed_at: number | null;
   tx_hash: string | null;
@@ -72,20 +72,20 @@ export interface Books {
   fees: number;
   purchases: number;
   listings: number;
-  /** Payments on other chains, since a market may have moved. */
+  /** Number of payments on other chains, since a market may have moved. */
   elsewhere: number;
   log: LogFound;
   artifacts: ArtifactsFound;
-  /** Recipients of fees, in lower case. */
+  /** Wallets that received fees, in lower case. */
   treasuries: string[];
   sellers: string[];
-  /** The first block and second that the books can refer to. Null: they are empty. */
+  /** First block and second that the books can refer to. Null if the books are empty. */
   first: { block: number | null; second: number | null };
-  /** Rules broken within the books, as sentences. */
+  /** Broken rules within the books, as sentences. */
   broken: string[];
 }
 
-// Newer columns are read from the row as JSON, so that older schemas can be audited too.
+// Reads newer columns from the row as JSON, so that older schemas can be audited too.
 const PAYMENTS = `
   select p.id, p.path, p.purpose, p.status, p.listing_id, p.merchant_id, '0x' || encode(p.payer, 'hex') as payer,
     '0x' || encode(p.payee, 'hex') as payee, p.value_units, '0x' || encode(p.nonce, 'hex') as nonce,
@@ -114,7 +114,7 @@ const THINGS = `
 const CLAIMED = `
   select payment_id, '0x' || encode(tx_hash, 'hex') as tx_hash, refused_reason from claim_hashes order by place`;
 
-/** Facts that the log has to record, in the form of `factOf`. */
+/** Selects the facts that the log must record, in the form of `factOf`. */
 const FACTS = `
   select 'purchase ' || b.id as name, 'sale of listing' as what,
     array[b.listing_id::text, 'by merchant', l.merchant_id::text, 'to', coalesce(m.handle, 'system'), 'for', b.paid_units::text,
@@ -158,7 +158,7 @@ const TREASURIES = `
 const SELLERS = `
   select distinct '0x' || encode(seller_wallet, 'hex') as wallet from listings order by 1`;
 
-/** Older schemas have no hashes. */
+/** Selects the log. Older schemas have no hashes. */
 const LOG = (isHashed: boolean): string => `
   select queue_id, id, kind, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at, listing_id, canonical, in_door,
     in_window, nth_of_kind, nth_of_door, nth_of_window, ${
@@ -175,7 +175,7 @@ export interface BooksOrder {
   say(progress: string): void;
 }
 
-/** Reads one consistent snapshot. Log and artifacts are checked while they stream, and not kept. */
+/** Reads one consistent snapshot. Log and artifacts are checked while they stream, and are not kept. */
 export async function readBooks({ databaseUrl, chainId, rememberedId, say }: BooksOrder): Promise<Books> {
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
@@ -214,7 +214,7 @@ export async function readBooks({ databaseUrl, chainId, rememberedId, say }: Boo
   }
 }
 
-/** Rows of the log in memory at once. */
+/** Number of log rows in memory at once. */
 const LOG_ROWS = 2_000;
 
 async function hasHashes(client: pg.Client): Promise<boolean> {
@@ -265,13 +265,13 @@ async function faultsOfTold(client: pg.Client, query: string, { told, promises }
   return faults.list();
 }
 
-/** Older schemas lack some tables. */
+/** Whether the schema has this table, which older ones may lack. */
 async function hasTable(client: pg.Client, name: string): Promise<boolean> {
   const { rows } = await client.query<{ has: boolean }>('select to_regclass($1) is not null as has', [name]);
   return rows[0]?.has === true;
 }
 
-/** Yields the rows of a query in batches, within the open transaction. Only one reader at a time. */
+/** Yields the rows of a query in batches, within the open transaction. Only one reader may run at a time. */
 async function* batchesOf<Row extends pg.QueryResultRow>(
   client: pg.Client,
   query: string,
@@ -300,7 +300,7 @@ interface ArtifactLine {
   artifact_bytes: number | null;
 }
 
-/** An artifact has at most 256 KiB by default, so only a few are in memory at once. */
+/** Small, because an artifact may have 256 KiB by default and these are in memory at once. */
 const AT_ONCE = 16;
 
 const ARTIFACTS = `

@@ -30,16 +30,15 @@ export interface ChainBlock {
 
 export interface Chain {
   id: bigint;
-  /** The address of USDC on this chain, in lower case. */
+  /** Address of USDC on this chain, in lower case. */
   token: string;
-  /** The finalized head at the last refresh. */
+  /** Finalized head at the last refresh. */
   final: { number: number; hash: string };
-  /** Reads the finalized head again. */
   refresh(): Promise<void>;
   receipt(hash: string): Promise<ChainReceipt | null>;
   /** Reads a block of the canonical chain by number. */
   block(number: number): Promise<ChainBlock | null>;
-  /** Tells whether the authorization was used or canceled, as of the finalized head. */
+  /** Returns whether the authorization was used or canceled, as of the finalized head. */
   isSpent(payer: string, nonce: string): Promise<boolean>;
   /** Yields the token's logs between two blocks, both included, in ranges that the provider accepts. */
   logs(topics: Topics, from: number, to: number): AsyncGenerator<ChainLog, void, undefined>;
@@ -47,13 +46,13 @@ export interface Chain {
   forget(): void;
 }
 
-/** Null matches anything, a list any of its members. */
+/** Log filter. Null matches anything, and a list matches any of its members. */
 type Topics = readonly (string | null | readonly string[])[];
 
-/** `authorizationState(address,bytes32)` */
+/** Selector of `authorizationState(address,bytes32)`. */
 const AUTHORIZATION_STATE = '0xe94a0102';
 
-/** Native USDC by chain. The market's own answer is not trusted for this. */
+/** Address of native USDC by chain. The market's own answer is not trusted for this. */
 const USDC: Readonly<Record<string, string>> = {
   8453: '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913',
   84532: '0x036cbd53842c5426634e7929541ec2318f3dcf7e',
@@ -102,7 +101,7 @@ const hexOf = (number: number): string => `0x${number.toString(16)}`;
 
 export const topicOf = (wallet: string): string => `0x${wallet.slice(2).toLowerCase().padStart(64, '0')}`;
 
-/** Decodes the wallet in the last twenty bytes of a topic. */
+/** Returns the wallet in the last twenty bytes of a topic. */
 export const walletOf = (topic: string | undefined): string => `0x${(topic ?? '').slice(-40).toLowerCase()}`;
 
 export interface Moved {
@@ -117,21 +116,20 @@ export function movedBy(log: ChainLog): Moved {
   return { from: walletOf(from), to: walletOf(to), units: BigInt(log.data), logIndex: Number(log.logIndex) };
 }
 
-/** Returns the token's transfers in a receipt. */
 export function movesOf(receipt: ChainReceipt, token: string): Moved[] {
   return receipt.logs
     .filter((log) => log.address.toLowerCase() === token && log.topics[0] === TRANSFER && log.topics.length === 3)
     .map(movedBy);
 }
 
-/** Payer and nonce of every used authorization, joined into one text each. */
+/** Returns payer and nonce of every used authorization, joined into one text each. */
 export function authorizationsIn(logs: readonly ChainLog[], token: string): string[] {
   return logs
     .filter(({ address, topics }) => address.toLowerCase() === token && topics[0] === AUTHORIZATION_USED)
     .map(({ topics }) => `${walletOf(topics[1])} ${topics[2]}`);
 }
 
-/** Returns the transfer that an authorization made: the token emits it directly after the use. Later logs belong to other calls. */
+/** Returns the transfer that an authorization made, which the token emits directly after the use. Later logs belong to other calls. */
 export function madeBy(
   receipt: ChainReceipt,
   token: string,
@@ -144,10 +142,10 @@ export function madeBy(
   return movesOf(receipt, token).find(({ logIndex, from }) => logIndex === next && from === by.payer) ?? null;
 }
 
-/** Blocks per request at first. Halved until the provider accepts it, and grown up to a maximum. */
+/** Blocks per request at the start. Halved until the provider accepts the range, and raised up to a maximum. */
 const FIRST_BLOCKS = 2_000;
 const MOST_BLOCKS = 50_000;
-/** An answer with this many logs stops the range from growing. */
+/** Number of logs in an answer at which the range stops growing. */
 const MANY_LOGS = 1_000;
 
 /** Reads logs in ranges that grow and shrink with what the provider accepts. The size is kept between calls. */
@@ -176,7 +174,7 @@ function createLogReader(ask: Asking, token: string): Chain['logs'] {
     }
   };
 
-  /** Splits the wallets when a single block is refused, because then there are too many wallets in the question. */
+  /** Splits the wallets if a single block is refused, because the query then has too many wallets. */
   async function* oneBlock(
     topics: Topics,
     at: number,

@@ -8,10 +8,10 @@ function usdc(units: string | bigint): string {
   return `${value / 1_000_000n}${fraction === '' ? '' : `.${fraction}`} USDC`;
 }
 
-/** Senders named in the text report. The JSON has all. */
+/** Number of senders listed in the text report. The JSON has all of them. */
 const SENDERS = 20;
 
-/** Lists transfers in no book. */
+/** Lists transfers that are not in the books. */
 function linesOfIncoming(name: string, found: Incoming): string[] {
   const { wallets, transfers, booked, surplus, unbooked } = found;
   const total = surplus.reduce((sum, { units }) => sum + BigInt(units), 0n);

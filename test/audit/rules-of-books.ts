@@ -72,7 +72,7 @@ export const RULES: readonly (readonly [string, string])[] = [
     `select l.id from listings l left join artifacts a on a.listing_id = l.id where (l.aisle = 'world') = (a.listing_id is not null)`,
   ],
   [
-    // A recovery skips past the highest id ever shown, once each.
+    // Each recovery may skip ids past the highest id ever shown.
     'a gap in the fees',
     `select id from (select id, lag(id, 1, 0::bigint) over (order by id) as before from fees) f
      where id <> before + 1 order by id offset (select count(*) from events where kind = 'recovery')`,
@@ -98,7 +98,7 @@ export const RULES: readonly (readonly [string, string])[] = [
   ],
 ];
 
-/** Each query finds a stored counter that differs from its rows. For schemas with counters. */
+/** Each query finds a stored counter that differs from its rows. Only for schemas with counters. */
 export const COUNTER_RULES: readonly (readonly [string, string])[] = [
   [
     'a counter of a listing says otherwise than its rows',
@@ -155,7 +155,7 @@ export const COUNTER_RULES: readonly (readonly [string, string])[] = [
   ],
 ];
 
-/** The same, for schemas that mark votes of buyers. */
+/** Like `COUNTER_RULES`, for schemas that mark votes of buyers. */
 export const VOTE_RULES: readonly (readonly [string, string])[] = [
   [
     'the votes of buyers are others than were cast and paid for',

@@ -31,7 +31,7 @@ export interface Output {
   note(text: string): void;
 }
 
-/** Reports progress only after a while, and not too often. */
+/** Reports progress, starting only after a while and not too often. */
 function createProgress({ note }: Output): (progress: string) => void {
   let last = Date.now();
   return (progress) => {

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 
-/** The running hash before the first event. */
 export const NO_HASH: Buffer = Buffer.alloc(0);
 
-/** SHA-256 over the hash of the event before, the id as eight bytes and the event's bytes. */
+/** Returns SHA-256 of the previous hash, the id as eight bytes, and the event's bytes. */
 export function nextHash(previous: Buffer, id: bigint, canonical: Uint8Array): Buffer {
   const number = Buffer.alloc(8);
   number.writeBigUInt64BE(id);
@@ -14,7 +13,7 @@ export function sha256(bytes: Uint8Array | string): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
-/** RFC 8785, for values that JSON can hold. Throws on anything else. */
+/** Returns canonical JSON (RFC 8785). Throws on anything that JSON cannot hold. */
 export function canonicalOf(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalOf).join(',')}]`;
   if (value === null || typeof value !== 'object') return JSON.stringify(value);

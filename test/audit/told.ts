@@ -27,14 +27,13 @@ export interface ToldEvent {
   detail: EventDetail;
 }
 
-/** Compares events in the log with rows in the books: each must have its counterpart. */
+/** Compares events in the log with rows in the books. Each must have its counterpart. */
 export interface Told {
   take(name: string, event: ToldEvent): void;
-  /** Counts the sales recorded for that payment. */
   salesOf(paymentId: string): number;
-  /** Matches a row of the books with an event. Each event matches once. */
+  /** Matches a row of the books with an event, which can match only once. */
   find(line: string): boolean;
-  /** Events without a row in the books. */
+  /** Returns events without a row in the books. */
   left(): string[];
 }
 
@@ -110,10 +109,10 @@ function factIn({ kind, actor, detail }: ToldEvent): string | null {
   }
 }
 
-/** Larger numbers cannot hold six decimals exactly. */
+/** Largest amount in USDC. Larger numbers cannot hold six decimals exactly. */
 const MOST_USDC = 9e9;
 
-/** Converts USDC on the wire (a number from 0 on with at most six decimals) to units. Returns `?` for anything else. */
+/** Converts USDC in JSON (a non-negative number with at most six decimals) to units. Returns `?` for anything else. */
 export function unitsOf(usdc: unknown): string {
   if (typeof usdc !== 'number' || !(usdc >= 0 && usdc <= MOST_USDC)) return '?';
   const units = Math.round(usdc * 1_000_000);

@@ -65,7 +65,7 @@ describe('from another site', () => {
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
     const address = other.address();
     if (address === null || typeof address === 'string') throw new Error('no port');
-    // To a browser, another name of the same machine is another site.
+    // To a browser, another host name of the same machine is another site.
     otherUrl = `http://localhost:${address.port}/`;
   });
   afterAll(() => other.close());
@@ -132,7 +132,7 @@ describe('from another site', () => {
 
 describe('cookies that another site has set', () => {
   const cookie = (name: string, value: string) => ({
-    // Set as if over https where the prefix allows it, because cookies ignore scheme and port.
+    // Set the cookie as if over https where its prefix requires that, because cookies ignore scheme and port.
     ...{ name, value, url: market.url.replace('http:', 'https:') },
     ...{ secure: true, httpOnly: true, sameSite: 'Strict' as const },
   });
@@ -198,12 +198,12 @@ describe('cookies that another site has set', () => {
 });
 
 describe('never a second showing', () => {
-  // Without a script, a reload resends the first form. With it, a reload only reads.
+  // Without a script, a reload resends the first form. With the script, it only reads.
   it.each([true, false])('after a reload or by the back button, with script: %s', async (javaScriptEnabled) => {
     const visitor = await browser.visitor({ javaScriptEnabled });
     const { page } = visitor;
     const goBack = async (): Promise<void> => {
-      // Without a script, Chromium asks whether to resend the form and shows no page before that.
+      // Without a script, Chromium first asks whether to resend the form and shows no page until then.
       const back = page.goBack();
       if (javaScriptEnabled) await back;
       else await expect(back).rejects.toThrow('ERR_CACHE_MISS');

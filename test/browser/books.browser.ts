@@ -50,7 +50,7 @@ async function checkLook(visitor: Visitor, name: string, address = `${url}/treas
   await visitor.shoot(name);
 }
 
-/** Waits until the page compares the newest books with the chain. A page requested too early shows the books before. */
+/** Waits until the page compares the newest books with the chain. A page that is requested too early shows older books. */
 async function expectNotice({ page }: Visitor, text: string): Promise<void> {
   const notice = async (): Promise<string | null> => {
     await page.reload();
@@ -63,7 +63,7 @@ async function openAll({ page }: Visitor): Promise<void> {
   for (const summary of await page.locator('details.figures > summary').all()) await summary.click();
 }
 
-/** Lists chart labels that overflow the page or overlap. */
+/** Lists chart labels that overflow the page or overlap each other. */
 const CROWDED = `[...document.querySelectorAll('svg.chart')].flatMap((chart) => {
   const boxes = [...chart.querySelectorAll('text')].map((text) => [text.textContent, text.getBoundingClientRect()]);
   const over = boxes.filter(([, { left, right }]) => left < 0 || right > document.documentElement.clientWidth);
@@ -148,7 +148,7 @@ it('by keyboard alone the address is copied, a table opened and a fee followed',
   await page.goto(`${url}/treasury`);
   await visitor.tabTo('button[data-copy=address]');
   await page.keyboard.press('Enter');
-  // Uses a locator, because waitForFunction evaluates code in the page from its second poll on, and the policy refuses that.
+  // Use a locator, because from its second poll on waitForFunction evaluates code in the page, which the policy forbids.
   await page.locator('#said', { hasText: /^Copied\.$/ }).waitFor({ state: 'attached' });
   expect((await page.evaluate<string>('navigator.clipboard.readText()')).toLowerCase()).toBe(TREASURY);
   await visitor.tabTo('details.figures >> nth=0 >> summary');

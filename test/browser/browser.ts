@@ -17,9 +17,9 @@ const ARGUMENTS = [
   '--disable-sync',
 ];
 const SHOTS = join(import.meta.dirname, 'shots');
-/** Screenshots are for people and slow. OPENAISLE_SHOTS=1 turns them on. */
+/** Whether to take screenshots, which are for people and slow. OPENAISLE_SHOTS=1 enables them. */
 export const TAKES_SHOTS = process.env['OPENAISLE_SHOTS'] === '1';
-/** JPEG quality. A PNG of a long page takes too long. */
+/** JPEG quality in percent. A PNG of a long page takes too long. */
 const QUALITY = 85;
 const [NARROWEST, MIDDLE, WIDEST] = [390, 820, 1440];
 const WIDTHS = [NARROWEST, MIDDLE, WIDEST];
@@ -28,7 +28,7 @@ const COLOUR_RULES = ['color-contrast', 'link-in-text-block'];
 const HEIGHT = 900;
 export const SCHEMES = ['light', 'dark'] as const;
 
-/** One browser for all tests of a file. Each visitor has its own cookies. */
+/** Creates one browser for all tests of a file. Each visitor has its own cookies. */
 export function testBrowser(): { visitor(options?: BrowserContextOptions): Promise<Visitor> } {
   let browser: Browser | null = null;
   let looks = 0;
@@ -53,21 +53,24 @@ export function testBrowser(): { visitor(options?: BrowserContextOptions): Promi
 
 export interface Visitor {
   page: Page;
-  /** Errors that the browser reported so far: of scripts, of loading, of the policy. */
+  /** Errors that the browser reported so far: from scripts, loading, or the policy. */
   complaints: string[];
   /** Opens another tab with the same cookies. */
   tab(): Promise<Visitor>;
   /** Returns the tab that this link opens. */
   opened(selector: string): Promise<Visitor>;
-  /** Presses Tab until the element has the focus. Fails when the focus is invisible or never arrives. */
+  /** Presses Tab until the element has the focus. Fails if the focus is invisible or never arrives. */
   tabTo(selector: string): Promise<void>;
   /** Returns data that a page can store beyond its lifetime: both kinds of storage, and the state of the history. */
   kept(): Promise<string>;
   /** Lists axe findings by WCAG 2.2 A and AA and by best practice, light and dark, on a phone and on a wide screen. */
   allFindings(): Promise<string[]>;
-  /** The same, if this build plays this check of the page. Otherwise returns no findings. */
+  /** Like `allFindings`, but returns no findings if this build skips this check of the page. */
   findings(): Promise<string[]>;
-  /** Checks that no width overflows and that no target is small at the narrowest. OPENAISLE_SHOTS takes light and dark pictures. */
+  /**
+   * Checks that no width overflows and that no target is too small at the narrowest width. OPENAISLE_SHOTS=1 also takes light and dark
+   * pictures.
+   */
   shoot(name: string): Promise<void>;
   close(): Promise<void>;
 }
@@ -121,7 +124,7 @@ function createVisitor(page: Page, isLookPlayed: () => boolean): Visitor {
 }
 
 async function findingsOf(page: Page): Promise<string[]> {
-  // Finish animations: colours in transition belong to neither scheme.
+  // Finish animations, because colors in transition belong to neither scheme.
   await page.evaluate('Promise.allSettled(document.getAnimations().map(({ finished }) => finished))');
   const before = page.viewportSize();
   const found = new Map<string, string>();
@@ -129,9 +132,9 @@ async function findingsOf(page: Page): Promise<string[]> {
     await page.setViewportSize({ width, height: HEIGHT });
     for (const colorScheme of SCHEMES) {
       await page.emulateMedia({ colorScheme });
-      // Legacy mode: pages have no frames, so axe needs no extra page to merge results.
+      // In legacy mode axe needs no extra page to merge results, which only pages with frames require.
       const axe = new AxeBuilder({ page }).setLegacyMode(true);
-      // Only colours depend on the scheme, so the second run checks only those.
+      // Only colors depend on the scheme, so the second run checks only colors.
       if (colorScheme === 'light') axe.withTags(RULES);
       else axe.withRules(COLOUR_RULES);
       const { violations } = await axe.analyze();

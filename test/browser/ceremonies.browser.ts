@@ -108,7 +108,7 @@ describe('saving', () => {
     ] as const) {
       await visitor.tabTo(`button[data-copy=${what}]`);
       await page.keyboard.press('Enter');
-      // Wait for this button's message, since an earlier button's may still be shown.
+      // Wait for the message of this button, because an earlier button's may still be shown.
       await page.locator(`button[data-copy=${what}]`, { hasText: /^Copied$/ }).waitFor();
       expect(await page.locator('#said').innerText()).toContain('Copied');
       expect(await page.evaluate<string>('navigator.clipboard.readText()')).toBe(expected);

@@ -6,7 +6,7 @@ import { overhear } from './overhear.ts';
 import { stubClient } from './stub-client.ts';
 import { heading } from './walk.ts';
 
-// Pages of the hosted connector in error states, and screenshots of all of them.
+// Pages of the hosted connector in error states, with screenshots of all of them.
 
 const browser = testBrowser();
 const market = browserMarket();
@@ -49,12 +49,12 @@ it('wrong tries are told at their field, five end the attempt, and cancel tells 
   const fault = (id: string) => page.locator(`#${id}-fault`);
   await page.click('#by-key button');
   expect(await fault('merchant-key').innerText()).toBe('Type or paste the key.');
-  // A key typed into the wrong field is never sent, not even to be refused.
+  // A key typed into the wrong field must never be sent, not even to be refused.
   const heard = overhear(visitor);
   await page.fill('#pairing-code', store.key);
   await page.click('#by-code button');
   expect(await fault('pairing-code').innerText()).toContain('A key goes into the field of the key');
-  expect(heard.said()).toBe('');
+  expect(heard.readAllSent()).toBe('');
   for (let tries = 0; tries < 5; tries += 1) {
     await page.fill('#merchant-key', `wrong-${tries}`);
     await page.keyboard.press('Enter');
@@ -70,7 +70,7 @@ it('wrong tries are told at their field, five end the attempt, and cancel tells 
   expect(await visitor.findings()).toEqual([]);
   await visitor.shoot('consent-over');
   await Promise.all([backIn(visitor), page.click('#cancel')]);
-  expect(client.brought().get('error')).toBe('access_denied');
+  expect(client.returnedParameters().get('error')).toBe('access_denied');
   await visitor.close();
 });
 
@@ -98,7 +98,7 @@ it('a key that is replaced after the proof has to be shown again', async () => {
   await page.fill('#merchant-key', String(key));
   await page.locator('#proven').waitFor();
   await Promise.all([backIn(visitor), page.click('#allow')]);
-  expect(client.brought().get('code')).not.toBeNull();
+  expect(client.returnedParameters().get('code')).not.toBeNull();
   await visitor.close();
 });
 
@@ -171,7 +171,7 @@ it('an attempt belongs to its browser, and another site can neither frame it nor
   await other.close();
   const before = await decisions();
   const tab = await visitor.tab();
-  // To a browser, another name of the same machine is another site.
+  // To a browser, another host name of the same machine is another site.
   await tab.page.goto(client.redirectUri.replace('127.0.0.1', 'localhost').replace('callback', 'elsewhere'));
   const told = await tab.page.evaluate<string>(`fetch('${address}/decide', {
     method: 'POST', mode: 'no-cors', credentials: 'include', body: '{"decision":"allow"}',

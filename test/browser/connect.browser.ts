@@ -6,7 +6,7 @@ import { everyRow, formsIn, type Overheard, overhear } from './overhear.ts';
 import { stubClient } from './stub-client.ts';
 import { CONFIRM, fillBack, fillJoin, heading, readShown, send } from './walk.ts';
 
-// A person connects a program to a store in a real browser, uses it, lists it and revokes it. The key appears in headers only.
+// A person connects a program to a store in a real browser, uses it, lists the connection and revokes it. The key appears only in headers.
 
 const browser = testBrowser();
 const market = browserMarket();
@@ -36,7 +36,7 @@ async function collectRemains(
 ): Promise<Record<'rows' | 'log' | 'said' | 'kept' | 'cookies' | 'page', string>> {
   const { cookies } = await visitor.page.context().storageState();
   return {
-    ...{ rows: await everyRow(market), log: market.logged(), said: heard.said(), kept: await visitor.kept() },
+    ...{ rows: await everyRow(market), log: market.logged(), said: heard.readAllSent(), kept: await visitor.kept() },
     ...{ cookies: JSON.stringify(cookies), page: await visitor.page.content() },
   };
 }
@@ -59,7 +59,7 @@ describe.each([
     expect(await heading(visitor)).toBe(CONSENT);
     expect(await visitor.findings()).toEqual([]);
     await visitor.tabTo('#merchant-key');
-    // Insert the text at once, as from the clipboard. The page checks a whole key by itself.
+    // Insert the text at once, as from the clipboard. The page checks a complete key without a click.
     await page.keyboard.insertText(store.key);
     await page.locator('#proven').waitFor();
     expect(await page.locator('#handle').innerText()).toBe(store.handle);
@@ -79,7 +79,7 @@ describe.each([
     expect(JSON.stringify(answered.message)).toContain(store.handle);
     expect(visitor.complaints).toEqual([]);
     expect(await heard.placesOf(store.key)).toEqual([PROVE]);
-    const [url = ''] = heard.said().match(/\/oauth\/interaction\/[\w-]+/) ?? [];
+    const [url = ''] = heard.readAllSent().match(/\/oauth\/interaction\/[\w-]+/) ?? [];
     const uid = url.split('/').at(-1) ?? '';
     expect(uid).not.toBe('');
     // Go back to a page of the market, to see its storage and history.
@@ -89,7 +89,7 @@ describe.each([
     expect(formsIn(store.key, places)).toEqual([]);
     const secrets = {
       ...{ uid, access: tokens.access_token, refresh: tokens.refresh_token ?? '' },
-      code: client.brought().get('code') ?? '',
+      code: client.returnedParameters().get('code') ?? '',
     };
     for (const [name, secret] of Object.entries(secrets)) {
       expect(secret.length, name).toBeGreaterThan(20);
@@ -121,7 +121,7 @@ describe.each([
     const { said: _said, ...places } = await collectRemains(visitor, heard);
     for (const spelled of [code, code.toLowerCase(), code.toUpperCase()]) expect(formsIn(spelled, places)).toEqual([]);
     expect(formsIn(store.key, places)).toEqual([]);
-    // The link works once.
+    // The link works only once.
     await page.goto((await client.begin(market.url)).url);
     await page.fill('#pairing-code', code);
     await page.locator('#pairing-code-fault', { hasText: 'This code opens nothing' }).waitFor();
@@ -175,7 +175,7 @@ const provenHosts = async (): Promise<unknown> => {
   return identity?.['hosted_proven_hosts'];
 };
 
-/** Returns the reason of a tool's refusal, or null. */
+/** Returns the reason with which a tool refuses. Null if it does not refuse. */
 async function refusalOf(token: string, tool: string): Promise<unknown> {
   const { result } = (await client.call(market.url, token, tool)).message;
   const { reason } = (result?.['structuredContent'] ?? {}) as { reason?: unknown };
@@ -183,7 +183,7 @@ async function refusalOf(token: string, tool: string): Promise<unknown> {
 }
 
 /** Opens a store through the link on the page, in a new tab. */
-async function openOnTheWay(visitor: Visitor, handle: string): Promise<{ key: string; codes: string[] }> {
+async function openStoreInNewTab(visitor: Visitor, handle: string): Promise<{ key: string; codes: string[] }> {
   const tab = await visitor.opened('#proof a[href="/join"]');
   await fillJoin(tab, handle);
   await send(tab, 'form[data-begin] button[type=submit]');
@@ -208,7 +208,7 @@ it('who has no store opens one on the way; the program proves its host by readin
   expect(asked).toContain('A program on this device (127.0.0.1)');
   expect(asked).toContain('Read what is yours');
   expect(asked).not.toContain('Act for you');
-  const shown = await openOnTheWay(visitor, 'opened-on-the-way');
+  const shown = await openStoreInNewTab(visitor, 'opened-on-the-way');
   await page.fill('#merchant-key', shown.key);
   await page.locator('#proven').waitFor();
   expect(await page.locator('#handle').innerText()).toBe('opened-on-the-way');
@@ -232,7 +232,7 @@ it('who has no store opens one on the way; the program proves its host by readin
   await page.locator('#said', { hasText: 'Revoked' }).waitFor();
   expect((await client.call(market.url, token, 'me')).status).toBe(401);
   expect(await client.refresh(market.url, begun, refreshing)).toBe(400);
-  // A host shown as proven stays so.
+  // A host that was shown as proven stays proven.
   expect(await provenHosts()).toEqual(['claude.ai']);
 
   expect(visitor.complaints).toEqual([]);

@@ -1,6 +1,6 @@
 import { findChromium } from './find-chromium.ts';
 
-/** Finds or installs Chromium in one process, because workers that install it in parallel collide. */
+/** Finds or installs Chromium in one process, because parallel installations by workers would collide. */
 export default function setup(): void {
   findChromium();
 }

@@ -9,19 +9,19 @@ import { recordingLog } from '../support/recording-log.ts';
 import { seedEvent } from '../support/seed.ts';
 import { testBrowser, type Visitor } from './browser.ts';
 
-// Hostile texts in a real browser: none of their scripts runs, no dialog opens, no other host is contacted. Runs with and without the
-// pages' policy, since the pages must hold by themselves. test/hostile-pages.heavy.ts checks the markup of each text.
+// Hostile texts in a real browser: no script of theirs runs, no dialog opens, and no other host is contacted. Runs with and without the
+// pages' policy, since pages must be safe even without it. test/hostile-pages.heavy.ts checks the markup of each text.
 
 const NOON = Date.UTC(2026, 0, 8, 12, 5, 0);
-/** Hostile texts per field of one listing. */
+/** Number of hostile texts per field of one listing. */
 const TOGETHER = 15;
 const LONGEST_QUERY = 100;
-/** Pages besides goods, stores, and the lists of both. */
+/** Pages other than goods, stores, and the lists of both. */
 const SINGLE_PAGES = [
   ...['/', '/window', '/events', '/treasury', '/nowhere/%3Cscript%3Ealert(1)%3C%2Fscript%3E'],
   ...['/moderation', '/moderation?show=appeals', '/moderation?show=comments'],
 ];
-/** Finds markup that our pages never contain: handlers, frames, loaders, inline styles, foreign scripts, links that run code. */
+/** Finds markup that our pages never contain: event handlers, frames, loaders, inline styles, foreign scripts, links that run code. */
 const STRANGERS = `[...document.querySelectorAll('*')].filter((element) =>
   element.getAttributeNames().some((name) => name.startsWith('on') || name === 'style' || name === 'srcdoc' || name === 'ping') ||
   element.matches('iframe, frame, object, embed, base, style, math, video, audio, image, foreignObject, animate, set, use, template, noscript, plaintext, xmp, dialog[open], [contenteditable], [popover]') ||
@@ -64,7 +64,7 @@ interface Suspicion {
   seen: string;
 }
 
-/** Records events that prove a text was treated as more than text. */
+/** Records events which prove that a text was treated as more than text. */
 function watchVisitor(visitor: Visitor): Suspicion[] {
   const { page } = visitor;
   const suspicions: Suspicion[] = [];

@@ -17,14 +17,14 @@ import { type SeedListing, seedListing } from '../support/seed.ts';
 const clock = settableClock(Date.now() - 60_000);
 let running: RunningMarket;
 let drop: () => Promise<void>;
-/** The market's address for the browser, through the wire. */
+/** URL of the market for the browser, through the proxy `wire`. */
 export let url = '';
 export let wire: Wire;
-/** The market's own address for the test, independent of the wire. */
-let own = '';
+/** The market's own URL for the test, which bypasses `wire`. */
+let directUrl = '';
 export const keys = new Map<string, string>();
 
-/** A market whose log grows on command. One for all tests of a file. */
+/** Starts a market whose log grows on command, one for all tests of a file. */
 export function liveMarket(): void {
   beforeAll(start);
   afterAll(stop);
@@ -44,7 +44,7 @@ async function start(): Promise<void> {
     ...{ database: test.database, clock, log: recordingLog().log, pepper, random },
   });
   const served = await running.http.listen({ host: '127.0.0.1', port: 0 });
-  own = served.url;
+  directUrl = served.url;
   wire = await openWire(served.port);
   url = `http://127.0.0.1:${wire.port}`;
   await appointMaintainer();
@@ -70,13 +70,13 @@ const TITLES = [
 
 export interface Wire {
   port: number;
-  /** Breaks every connection. With `refuse`, new ones too, until `mend`. */
+  /** Breaks every connection. `refuse` also refuses new ones until `mend`. */
   cut(how?: 'refuse'): void;
   mend(): void;
   close(): Promise<void>;
 }
 
-/** A proxy between browser and market, so that the network can fail. */
+/** Opens a proxy between browser and market, so that the network can fail. */
 async function openWire(to: number): Promise<Wire> {
   const sockets = new Set<Socket>();
   let isCut = false;
@@ -124,7 +124,7 @@ interface Answer {
 
 export async function ask(path: string, body: unknown, key?: string): Promise<Answer> {
   const authorization = key === undefined ? {} : { authorization: `Bearer ${key}` };
-  const answer = await fetch(`${own}${path}`, {
+  const answer = await fetch(`${directUrl}${path}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...authorization },
     body: JSON.stringify(body),
@@ -154,7 +154,7 @@ async function appointMaintainer(): Promise<void> {
   await rm(folder, { recursive: true });
 }
 
-/** Lists goods like the market, but without the fee and the checks on the chain. */
+/** Lists goods as the market does, but without the fee and the checks on the chain. */
 export async function list(goods: SeedListing, handle = 'ink-and-paper'): Promise<number> {
   const { market } = running;
   const { database } = market;
@@ -175,8 +175,8 @@ export async function list(goods: SeedListing, handle = 'ink-and-paper'): Promis
   return Number(id);
 }
 
-/** Waits until all events are numbered, since only those are shown. */
-export const settle = (): Promise<void> => running.eventsSettled();
+/** Waits until all events are numbered, because only numbered ones are shown. */
+export const flush = (): Promise<void> => running.eventsSettled();
 let said = 0;
 export async function comment(listing: number, handle = 'tidewater'): Promise<number> {
   said += 1;
@@ -191,4 +191,4 @@ interface LogPage {
   total: number;
 }
 export const log = async (): Promise<LogPage> =>
-  (await fetch(`${own}/api/events?scope=window&limit=100`)).json() as Promise<LogPage>;
+  (await fetch(`${directUrl}/api/events?scope=window&limit=100`)).json() as Promise<LogPage>;

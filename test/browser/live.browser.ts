@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { HOSTILE_TEXTS } from '../support/hostile-texts.ts';
 import { testBrowser, type Visitor } from './browser.ts';
-import { ask, collect, comment, keys, list, liveMarket, log, openStore, settle, url, wire } from './live-market.ts';
+import { ask, collect, comment, flush, keys, list, liveMarket, log, openStore, url, wire } from './live-market.ts';
 
 const browser = testBrowser();
 liveMarket();
@@ -30,7 +30,7 @@ async function open(visitor: Visitor, path = '/window'): Promise<Page> {
   return page;
 }
 
-/** Layout shift of the page since it was opened. */
+/** Returns the page's layout shift since it was opened. */
 const SHIFTED = `(() => {
   const observer = new PerformanceObserver(() => {});
   observer.observe({ type: 'layout-shift', buffered: true });
@@ -39,7 +39,7 @@ const SHIFTED = `(() => {
 
 const POLL_MS = 10_000;
 
-/** Advances a page's clock by one poll interval. Its timers fire. The clock must be installed. */
+/** Advances a page's clock by one poll interval, so that its timers fire. The clock must be installed. */
 const skipWait = (page: Page) => page.clock.fastForward(POLL_MS);
 
 /** Checks that the page shows every event of the log once, newest first. `look` runs before each check. */
@@ -64,11 +64,11 @@ it('what happens while the page is open appears in order and once, as the page h
     await page.textContent('#newcomers-total'),
   ];
   const id = await list({ title: 'Tide tables of small harbours', priceUnits: 0n, aisle: 'data' });
-  await settle();
+  await flush();
   await collect(id);
   await comment(id);
   await openStore('late-riser');
-  await settle();
+  await flush();
   await mustBeWhole(page);
   expect((await textsOn(page, '#event-rows')).slice(0, 4)).toEqual([
     'late-riser opened a store',
@@ -91,15 +91,15 @@ it('what happens while the page is open appears in order and once, as the page h
 
 it('what is withdrawn, removed or restored is marked, and a removed one loses its name', async () => {
   const [gone, taken] = [await list({ title: 'To be withdrawn' }), await list({ title: 'To be removed' })];
-  await settle();
+  await flush();
   const visitor = await browser.visitor();
   const page = await open(visitor);
-  // It must also work where the page cannot fetch more about the event.
+  // This must also work where the page cannot fetch more about the event.
   await page.route('**/api/listing/*', (route) => route.abort());
   await ask(`/api/listing/${gone}/withdraw`, { reason: 'enough' }, keys.get('ink-and-paper'));
   const removal = { listing_id: taken, reason_code: 'spam', reason: 'Listed twice' };
   await ask('/api/mod/remove', removal, keys.get('hall-keeper'));
-  await settle();
+  await flush();
   await until(() => rowOf(page, gone).locator('.ended').textContent(), 'Withdrawn');
   await until(() => rowOf(page, taken).locator('.ended').textContent(), 'Removed');
   expect(await page.textContent('#listing-rows')).not.toContain('To be removed');
@@ -113,7 +113,7 @@ it('what is withdrawn, removed or restored is marked, and a removed one loses it
   );
   const decision = { appeal_id: appeal.id, outcome: 'restored', reason: 'So it is' };
   await ask('/api/mod/appeal', decision, keys.get('hall-keeper'));
-  await settle();
+  await flush();
   await until(() => rowOf(page, taken).locator('.title').textContent(), 'To be removed');
   expect(await rowOf(page, taken).locator('.ended').isVisible()).toBe(false);
   await visitor.close();
@@ -127,10 +127,10 @@ it.each([
   await visitor.page.clock.install();
   await visitor.page.route('**/api/events/stream*', (route) => route.fulfill({ status, body: '{}' }));
   await visitor.page.goto(`${url}/window`);
-  // Immediately, without waiting for the timeout of a cut connection.
+  // This must happen at once, before a cut connection would time out.
   await until(() => stateOf(visitor.page), 'Checked every 10 seconds', 6_000);
   await comment(1);
-  await settle();
+  await flush();
   await mustBeWhole(visitor.page, skipWait);
   expect(await visitor.findings()).toEqual([]);
   if (status === 503) await visitor.shoot('window-checked');
@@ -145,7 +145,7 @@ it('without EventSource the log is asked every ten seconds', async () => {
   await until(() => stateOf(visitor.page), 'Checked every 10 seconds');
   for (let round = 0; round < 2; round += 1) {
     await comment(1);
-    await settle();
+    await flush();
     await mustBeWhole(visitor.page, skipWait);
   }
   await visitor.close();
@@ -158,7 +158,7 @@ it('cut for a moment it goes on by itself; cut for long it says since when, and 
   for (let round = 0; round < 3; round += 1) {
     wire.cut();
     await comment(1);
-    await settle();
+    await flush();
     await mustBeWhole(page);
   }
   expect(await stateOf(page)).toBe('Live');
@@ -173,13 +173,13 @@ it('cut for a moment it goes on by itself; cut for long it says since when, and 
   wire.mend();
   const before = await idsOn(page);
   for (let at = 0; at < 5; at += 1) await comment(1);
-  await settle();
+  await flush();
   await mustBeWhole(page, skipWait);
   expect(await idsOn(page)).toEqual(expect.arrayContaining(before.slice(0, 20)));
   await page.evaluate('dispatchEvent(new Event("online"))');
   await until(() => stateOf(page), 'Live');
   await comment(1);
-  await settle();
+  await flush();
   await mustBeWhole(page);
   await visitor.close();
 });
@@ -192,7 +192,7 @@ it('paused or scrolled down nothing moves; what is new is counted, and comes whe
   await page.keyboard.press('Enter');
   expect([await stateOf(page), await page.textContent('#live-pause')]).toEqual(['Paused', 'Go on']);
   for (let at = 0; at < 5; at += 1) await comment(1);
-  await settle();
+  await flush();
   await until(() => page.textContent('#live-news'), 'Show 5 new');
   expect(await idsOn(page)).toEqual(before);
   expect(await visitor.findings()).toEqual([]);
@@ -208,16 +208,16 @@ it('paused or scrolled down nothing moves; what is new is counted, and comes whe
   await page.evaluate('scrollTo(0, 900)');
   const place = await page.evaluate<number>('scrollY');
   await comment(1);
-  await settle();
+  await flush();
   await until(() => page.textContent('#live-news'), 'Show 1 new');
   expect(await page.evaluate<number>('scrollY')).toBe(place);
   await page.click('#live-news');
   await mustBeWhole(page);
   await until(() => page.evaluate<number>('scrollY'), 0);
-  // The page also waits while a row has the keyboard focus, and continues by itself afterwards.
+  // The page also waits while a row has the keyboard focus, and continues afterwards without a click.
   await visitor.tabTo('#event-rows li:nth-child(2) a >> nth=0');
   await comment(1);
-  await settle();
+  await flush();
   await until(() => page.isVisible('#live-news'), true);
   await page.evaluate('document.activeElement.blur()');
   await page.evaluate('scrollTo(0, 0)');
@@ -227,7 +227,7 @@ it('paused or scrolled down nothing moves; what is new is counted, and comes whe
 
 it('after more than fits on the page it is rendered again, with a hundred rows and no gap', async () => {
   const [gone, kept] = [await list({ title: 'Gone meanwhile' }), await list({ title: 'Still there' })];
-  await settle();
+  await flush();
   const visitor = await browser.visitor();
   const page = await open(visitor);
   await page.click('#live-pause');
@@ -236,15 +236,15 @@ it('after more than fits on the page it is rendered again, with a hundred rows a
     await comment(1);
     await comment(2, 'ink-and-paper');
   }
-  await settle();
+  await flush();
   await until(() => page.textContent('#live-news'), 'Show 121 new');
   await page.click('#live-pause');
   await mustBeWhole(page);
   expect(await idsOn(page)).toHaveLength(100);
-  // Rows dropped from the page are still known.
+  // The page still knows rows that it has dropped.
   expect([await rowOf(page, gone).count(), await rowOf(page, kept).count()]).toEqual([0, 1]);
   await comment(1);
-  await settle();
+  await flush();
   await mustBeWhole(page);
   expect(await idsOn(page)).toHaveLength(100);
   await visitor.close();
@@ -257,7 +257,7 @@ it('a hidden tab listens to nothing, and catches up by the last number when it i
   const asked: string[] = [];
   page.on('request', (request) => {
     const path = request.url().slice(url.length);
-    // The browser fetches the icon by itself at any time.
+    // The browser may fetch the icon at any time.
     if (path !== icon) asked.push(path);
   });
   const setHidden = (hidden: boolean) =>
@@ -267,8 +267,8 @@ it('a hidden tab listens to nothing, and catches up by the last number when it i
   await setHidden(true);
   await comment(1);
   await comment(2);
-  await settle();
-  // Another page shows the event, and this one does not.
+  await flush();
+  // Another page shows the event, but this one does not.
   const other = await browser.visitor();
   await mustBeWhole(await open(other));
   expect(await idsOn(page)).toEqual(before);
@@ -302,7 +302,7 @@ it('hostile titles that come in while the page is open run nothing, and read as 
   for (let from = 0; from < titles.length; from += 12) {
     const ids: number[] = [];
     for (const title of titles.slice(from, from + 12)) ids.push(await list({ title }));
-    await settle();
+    await flush();
     const newest = ids.at(-1) ?? 0;
     await until(
       () =>
@@ -330,7 +330,7 @@ it('hostile titles that come in while the page is open run nothing, and read as 
   await visitor.close();
 });
 
-/** Removes goods, appeals, and upholds the removal. */
+/** Removes goods, files the appeal, and upholds the removal. */
 async function makeAppealed(title: string): Promise<void> {
   const [maintainer, merchant] = [keys.get('hall-keeper'), keys.get('ink-and-paper')];
   const id = await list({ title });
@@ -345,7 +345,7 @@ async function makeAppealed(title: string): Promise<void> {
 it('without scripts everything can be read, and every way on works', async () => {
   for (let at = 0; at < 65; at += 1) await comment(3);
   await makeAppealed('Letters of a bank');
-  await settle();
+  await flush();
   const visitor = await browser.visitor({ javaScriptEnabled: false });
   const page = await open(visitor, '/events');
   await page.selectOption('#kind', 'comment');
@@ -372,7 +372,7 @@ it('the log and the moderation can be read at every width, light and dark, and a
   await ask('/api/mod/comment', removal, keys.get('hall-keeper'));
   await makeAppealed('Reports of a harbour');
   await ask('/api/mod/pin', { listing_id: 1, pinned: true }, keys.get('hall-keeper'));
-  await settle();
+  await flush();
   const pages: [string, string][] = [
     ['/events', 'events'],
     ['/events?kind=moderation', 'events-moderation'],

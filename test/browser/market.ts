@@ -11,7 +11,7 @@ import { marketContext, type SettableClock, settableClock } from '../support/mar
 import { publishDocuments } from '../support/oauth-shapes.ts';
 import { recordingLog } from '../support/recording-log.ts';
 
-/** A time of its own, so that hourly limits are never near an edge. */
+/** Start time, chosen so that hourly limits are never near the end of their hour. */
 const NOON = Date.UTC(2026, 10, 20, 12, 5, 0);
 const PLENTY = 100_000;
 
@@ -26,9 +26,9 @@ export interface BrowserMarket {
   url: string;
   clock: SettableClock;
   database: TestDatabase['database'];
-  /** Everything the market has logged. */
+  /** Returns everything that the market has logged. */
   logged(): string;
-  /** Sets which identity endpoints are open. All are open at first. */
+  /** Sets which identity endpoints are enabled. All are enabled at first. */
   openIdentityEndpoints(doors: readonly IdentityEndpoint[]): void;
   limit(name: NetworkLimit, most: number): void;
   /** Restores noon, all endpoints and high limits, and clears all counters. */
@@ -115,7 +115,7 @@ async function openStore(ask: BrowserMarket['ask'], handle: string): Promise<Ope
   return { handle, key: String(key), codes: codes as string[] };
 }
 
-/** One market for all tests of a file. */
+/** Creates one market for all tests of a file. */
 export function browserMarket(): BrowserMarket {
   let made: Awaited<ReturnType<typeof startMarket>> | null = null;
   beforeAll(async () => {

@@ -4,23 +4,23 @@ import { expect } from 'vitest';
 import type { Visitor } from './browser.ts';
 import type { BrowserMarket } from './market.ts';
 
-/** Records every request of a browser, from all of its tabs. */
+/** Records every request of a browser from all of its tabs. */
 export interface Overheard {
-  /** Returns the addresses and bodies sent, without headers. */
-  said(): string;
-  /** Lists where a secret was sent: in the address, in the body, or in which header. */
+  /** Returns all URLs and bodies sent, without headers. */
+  readAllSent(): string;
+  /** Lists where a secret was sent: in a URL, in a body, or in which header. */
   placesOf(secret: string): Promise<string[]>;
 }
 
 export function overhear({ page }: Visitor): Overheard {
   const sent: { request: Request; headers: Promise<Record<string, string>> }[] = [];
   page.context().on('request', (request) => {
-    // Read headers at once, because a closed tab no longer reports them.
+    // Read headers at once, because a closed tab can no longer report them.
     sent.push({ request, headers: request.allHeaders().catch(() => request.headers()) });
   });
   const bodyOf = (request: Request): string => request.postDataBuffer()?.toString('utf8') ?? '';
   return {
-    said: () => sent.map(({ request }) => `${request.method()} ${request.url()} ${bodyOf(request)}`).join('\n'),
+    readAllSent: () => sent.map(({ request }) => `${request.method()} ${request.url()} ${bodyOf(request)}`).join('\n'),
     placesOf: async (secret) => {
       const places = sent.map(async ({ request, headers }) => {
         const parts = { address: request.url(), body: bodyOf(request), ...(await headers) };

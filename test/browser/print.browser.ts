@@ -4,12 +4,12 @@ import { expect, it } from 'vitest';
 import { TAKES_SHOTS, testBrowser } from './browser.ts';
 import { pagesOf, storefrontGround } from './storefront-ground.ts';
 
-// Printed pages: black on white, without controls, with the addresses of links. Also pages in forced colours.
+// Printed pages must be black on white, without controls, and show the URLs of links. Also checks pages in forced colors.
 
 const browser = testBrowser();
 const ground = storefrontGround();
 const SHOTS = join(import.meta.dirname, 'shots');
-/** A4 without margins, in CSS pixels. */
+/** Size of A4 without margins, in CSS pixels. */
 const PAPER = { width: 674, height: 986 };
 
 /** Finds visible controls, clipped elements, and text that is not dark on white. */
@@ -33,7 +33,7 @@ it('every page can be printed, whatever theme was chosen', async () => {
     await page.evaluate(`document.documentElement.dataset.theme = 'dark'`);
     await page.emulateMedia({ media: 'print' });
     const faults = await page.evaluate<string[]>(OUT_OF_PLACE);
-    // Forms are filled in on screen and not made for print.
+    // Forms are filled in on screen and are not made for print.
     expect([path, /^\/(?:join|rotate|recovery)/.test(path) ? [] : faults]).toEqual([path, []]);
     expect([path, await page.evaluate<number>(WIDER_THAN_PAPER)]).toEqual([path, 0]);
     if (TAKES_SHOTS) await page.screenshot({ path: join(SHOTS, `${name}-print.png`), fullPage: true });
@@ -58,7 +58,7 @@ it('links say on paper where they lead', async () => {
   await page.emulateMedia({ media: 'print' });
   await page.goto(`${ground.url}/listing/${ground.ids[2]}`);
   expect(await after('.facts a[href^="https://explorer.example"]')).toContain('explorer.example/address/0x');
-  // The link's text already is its address.
+  // The link's text is already its URL.
   expect(await after('.written a')).toBe('none');
   await page.goto(`${ground.url}/shelves`);
   expect(await after('.title')).toContain('/listing/');

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { testBrowser } from './browser.ts';
 import { pagesOf, REFUSED_PAGES, storefrontGround } from './storefront-ground.ts';
 
-// Keyboard only: Tab reaches every control in page order, each is visible with the focus, and Tab leaves the page at the end.
+// Keyboard only: Tab must reach every control in page order, each must be visible with the focus, and Tab must leave the page at the end.
 
 const browser = testBrowser();
 const ground = storefrontGround();
@@ -16,19 +16,19 @@ const NUMBER_STOPS = `(() => {
   const usable = 'a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex]';
   const stops = [...document.querySelectorAll(usable)].filter((element) =>
     element.tabIndex >= 0 && !element.disabled && element.checkVisibility({ visibilityProperty: true }) &&
-    // One radio button per group is a tab stop. Arrow keys reach the others.
+    // Only one radio button of a group is a tab stop. Arrow keys reach the others.
     (element.type !== 'radio' || element.checked || element === document.querySelector('[name="' + element.name + '"]')));
   stops.forEach((element, at) => { element.dataset.stop = String(at); });
   return stops.map((element) => element.outerHTML.slice(0, 120));
 })()`;
 
 interface Stop {
-  /** Null: the focus has left the page. */
+  /** Index of the focused control. Null if the focus has left the page. */
   at: number | null;
   fault: string | null;
 }
 
-/** Describes the focused element and what is wrong with its look. */
+/** Describes the focused element and what is wrong with its appearance. */
 const LOOK = `(() => {
   const element = document.activeElement;
   if (element === null || element === document.body || element === document.documentElement) return { at: null, fault: null };
@@ -69,7 +69,7 @@ for (const [name, viewport] of Object.entries({ phone: PHONE, 'wide screen': WID
     const visitor = await browser.visitor({ viewport });
     const { page } = visitor;
     const faults: string[] = [];
-    // On a wide screen the order could differ only where columns stand side by side.
+    // On a wide screen the order could only differ where columns stand side by side.
     const pages = viewport === PHONE ? [...pagesOf(ground.ids), ...REFUSED_PAGES] : pagesOf(ground.ids).slice(0, 7);
     for (const [path] of pages) {
       await page.goto(`${ground.url}${path}`);

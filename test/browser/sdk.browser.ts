@@ -86,7 +86,7 @@ test('a page of another site buys with the packed SDK, once, and is given the go
     expect(bought).toMatchObject({ artifact: 'high at noon', globals: 'undefinedundefined' });
     expect(bought).toMatchObject({ phases: expect.arrayContaining(['signed', 'delivered']) });
     expect(await paidUnits(world.chain, wallet.address, sellerOne.address)).toEqual([2_500_000n]);
-    // The browser reports the 402, and the 404 for goods the caller does not own, as failed requests. It must report nothing else.
+    // The browser reports the 402, and the 404 for goods that the caller does not own, as failed requests. It must report nothing else.
     expect(visitor.complaints.filter((one) => !/40[24]/.test(one))).toEqual([]);
   } finally {
     await visitor.close();

@@ -3,7 +3,7 @@ import { testBrowser, type Visitor } from './browser.ts';
 import { browserMarket } from './market.ts';
 import { CANCEL, CONFIRM, fillBack, fillJoin, heading, quickJoin, quickRecover, readShown, send } from './walk.ts';
 
-// Every page in every state: no serious axe findings, no overflow, and pictures for people.
+// Every page in every state must have no serious axe findings and no overflow. Also takes pictures for people.
 
 const browser = testBrowser();
 const market = browserMarket();
@@ -20,7 +20,7 @@ async function checkLook(visitor: Visitor, name: string, title: string): Promise
   await visitor.shoot(name);
 }
 
-/** Drops the browser's own complaints about pages that are refusals. */
+/** Drops the browser's own errors about pages that are refusals. */
 function realComplaints({ complaints }: Visitor): string[] {
   return complaints.filter(
     (text) => !/Failed to load resource: the server responded with a status of 4|503/.test(text),

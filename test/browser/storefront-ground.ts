@@ -135,7 +135,7 @@ export const REFUSED_PAGES: [path: string, name: string][] = [
   ['/nowhere', 'nowhere'],
 ];
 
-/** One for all tests of a file. */
+/** Creates one market for all tests of a file. */
 export function storefrontGround(): StorefrontGround {
   let made: (StorefrontGround & { close(): Promise<void> }) | null = null;
   beforeAll(async () => {

@@ -12,23 +12,23 @@ import {
 } from '../support/oauth-client.ts';
 import type { ClientShape } from '../support/oauth-shapes.ts';
 
-/** A local program that wants to connect. It listens for its user to return and knows only the market's address. */
+/** A local program that asks to connect. It listens for its user to return and knows only the market's URL. */
 export interface StubClient {
   redirectUri: string;
-  /** Starts an authorization and returns the address to open. The client registers itself or is known by its document. */
+  /** Starts an authorization and returns the URL to open. The client registers itself or is known by its metadata document. */
   begin(
     marketUrl: string,
     asked?: { scope?: string; name?: string; document?: ClientShape['document'] },
   ): Promise<Begun>;
-  /** The parameters with which its user returned last. */
-  brought(): URLSearchParams;
+  /** Returns the parameters with which its user last returned. */
+  returnedParameters(): URLSearchParams;
   redeem(marketUrl: string, begun: Begun): Promise<Tokens>;
   /** Asks for fresh tokens and returns the status. */
   refresh(marketUrl: string, begun: Begun, refreshToken: string): Promise<number>;
   call(marketUrl: string, token: string, tool: string): Promise<McpAnswer>;
 }
 
-/** One for all tests of a file. */
+/** Creates one client for all tests of a file. */
 export function stubClient(): StubClient {
   let last: URLSearchParams | null = null;
   let redirectUri = '';
@@ -49,7 +49,7 @@ export function stubClient(): StubClient {
     server.closeAllConnections();
     server.close();
   });
-  const brought = (): URLSearchParams => {
+  const returnedParameters = (): URLSearchParams => {
     if (last === null) throw new Error('no browser came back');
     return last;
   };
@@ -67,9 +67,9 @@ export function stubClient(): StubClient {
       const shape = { ...(document === undefined ? { registration } : { document }), redirectUri, scope };
       return beginAuthorization(facts, { clientId: await learnClientId(facts, shape), shape });
     },
-    brought,
+    returnedParameters,
     redeem: async (marketUrl, begun) => {
-      const sent = brought();
+      const sent = returnedParameters();
       if (sent.get('state') !== begun.state) throw new Error('another state');
       const { status, body } = await redeem(await discover(marketUrl), begun, sent.get('code') ?? '');
       if (status !== 200) throw new Error(`no tokens: ${status} ${JSON.stringify(body)}`);

@@ -4,7 +4,7 @@ import { editListing } from '../support/seed.ts';
 import { testBrowser, type Visitor } from './browser.ts';
 import { storefrontGround } from './storefront-ground.ts';
 
-// Suggests titles while the user types: a combobox for keyboard and pointer that stays silent when it has no suggestion.
+// The page suggests titles while the user types. The combobox works by keyboard and pointer, and stays silent without a suggestion.
 
 const browser = testBrowser();
 const ground = storefrontGround();

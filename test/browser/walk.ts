@@ -9,7 +9,7 @@ export async function readShown({ page }: Visitor): Promise<{ key: string; codes
   return { key: key.trim(), codes: codes.map((code) => code.trim()) };
 }
 
-/** Types the requested secrets back by keyboard. Takes the numbers of the codes from the labels. */
+/** Types the requested secrets back by keyboard. The labels say which codes are requested. */
 export async function typeBack(visitor: Visitor, { key, codes }: { key: string; codes: string[] }): Promise<void> {
   const { page } = visitor;
   await visitor.tabTo('#merchant_key');
@@ -33,7 +33,7 @@ export async function press(visitor: Visitor, selector: string, key = 'Enter'): 
   await Promise.all([visitor.page.waitForEvent('load'), visitor.page.keyboard.press(key)]);
 }
 
-/** Does the first step of /join by keyboard, up to the page that shows the secrets once. */
+/** Completes the first step of /join by keyboard, up to the page that shows the secrets once. */
 export async function beginJoin(visitor: Visitor, market: BrowserMarket, handle: string): Promise<void> {
   const { page } = visitor;
   await page.goto(`${market.url}/join`);
@@ -64,7 +64,7 @@ export async function beginRecover(visitor: Visitor, market: BrowserMarket, code
 
 export const CONFIRM = 'form[data-typed-back] button[type=submit]';
 
-/** Confirms: the button is disabled until all is typed back, then it works. */
+/** Confirms. The button must be disabled until everything is typed back, and then work. */
 export async function confirm(visitor: Visitor, shown: { key: string; codes: string[] }): Promise<void> {
   const button = visitor.page.locator(CONFIRM);
   expect(await button.isDisabled()).toBe(true);

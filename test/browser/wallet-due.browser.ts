@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { seedVersion } from '../world/version-stage.ts';
 import { beyondRefusals, type Shopper, walletStage } from './wallet-stage.ts';
 
-// The page asks for a signature only when it is due, by a clock that follows the market's.
+// The page asks for a signature only when a payment is due, by a clock that follows the market's.
 
 const { world, goods, shopper } = await walletStage();
 
@@ -31,10 +31,10 @@ it('a newer version for the wallet that bought the older one, over nothing; for 
   const title = person.page.locator('#stage-title');
   await person.toMessage(newer);
   expect(await title.innerText()).toBe('Sign to show whose wallet it is');
-  expect(await person.said()).toContain('No money moves.');
+  expect(await person.readPage()).toContain('No money moves.');
   await person.page.click('#sign');
   await matches(person);
-  expect(await person.said()).not.toContain('You have paid');
+  expect(await person.readPage()).not.toContain('You have paid');
   expect(person.wallet.signed.map(({ message }) => message['value'])).toEqual([older.price.toString(), '0']);
   expect(await person.paid()).toEqual([older.price]);
 
@@ -64,7 +64,7 @@ describe('the clock of the browser', () => {
     const person = await shopper();
     await person.page.context().addInitScript(movedTime(minutes * MINUTE_MS));
     await person.toMessage(listed);
-    expect(await person.said()).toMatch(/(?:1 min \d+ s|2 min) from now/);
+    expect(await person.readPage()).toMatch(/(?:1 min \d+ s|2 min) from now/);
     await person.page.click('#sign');
     await person.page.locator('.money.paid').waitFor();
     await world.finalize();
@@ -79,7 +79,7 @@ describe('the clock of the browser', () => {
     await person.open(await goods());
     await person.page.click('#wallet-0');
     await expectNothingSigned(person, 'Two clocks do not agree');
-    expect(await person.said()).toMatch(/T.*Z.*T.*Z/s);
+    expect(await person.readPage()).toMatch(/T.*Z.*T.*Z/s);
     await person.visitor.close();
   });
 });

@@ -4,7 +4,7 @@ import { HOSTILE_TEXTS } from '../support/hostile-texts.ts';
 import { withdrawListing } from '../support/seed.ts';
 import { beyondRefusals, type Shopper, walletStage } from './wallet-stage.ts';
 
-// Bought goods are shown again, saved and forgotten. Hostile goods stay plain text.
+// The page shows bought goods again, saves them and forgets them. Hostile goods stay plain text.
 
 const { world, goods, shopper, browser } = await walletStage();
 
@@ -127,7 +127,7 @@ describe('the goods again', () => {
     })()`);
     await page.reload();
     await page.locator('#stage-title', { hasText: 'Sign to read it again' }).waitFor();
-    expect(await person.said()).toContain('it moves no money');
+    expect(await person.readPage()).toContain('it moves no money');
     expect(await person.visitor.findings()).toEqual([]);
     await person.visitor.shoot('wallet-sign-to-read');
     const { account } = wallet;
@@ -140,7 +140,7 @@ describe('the goods again', () => {
     await page.click('#collect');
     await page.click('#wallet-0');
     await page.locator('#stage-title', { hasText: 'Sign to show whose wallet it is' }).waitFor();
-    expect(await person.said()).toContain('No money moves.');
+    expect(await person.readPage()).toContain('No money moves.');
     expect(await person.visitor.findings()).toEqual([]);
     await person.visitor.shoot('wallet-collect');
     await page.click('#sign');
@@ -180,11 +180,11 @@ describe('the goods again', () => {
     await person.page.click('text=I have bought it already');
     await person.page.click('#wallet-0');
     await person.page.locator('#sign').waitFor();
-    expect(await person.said()).not.toContain('are paid for');
+    expect(await person.readPage()).not.toContain('are paid for');
     await person.page.click('#sign');
     await person.page.locator('.stage', { hasText: 'nothing_to_collect' }).waitFor();
     expect(person.wallet.signed.map(({ message }) => message['value'])).toEqual(['0']);
-    expect(await person.said()).toContain('No money moved');
+    expect(await person.readPage()).toContain('No money moved');
     expect(await person.paid()).toEqual([]);
     expect(beyondRefusals(person.visitor)).toEqual([]);
     await person.visitor.close();
@@ -217,7 +217,7 @@ it('goods that are not the promised ones are called so, and kept', async () => {
   await world.finalize();
   await page.locator('#matches', { hasText: 'does not match' }).waitFor();
   expect(await page.locator('#promised').innerText()).not.toBe(await page.locator('#computed').innerText());
-  expect(await person.said()).toContain('You have paid. Do not pay again.');
+  expect(await person.readPage()).toContain('You have paid. Do not pay again.');
   expect(await person.visitor.findings()).toEqual([]);
   await person.visitor.shoot('wallet-mismatch');
   await page.unroute('**/api/buy/*');

@@ -5,7 +5,7 @@ import { usdcAdmin } from '../support/chain.ts';
 import { latestNumber, signProof } from '../support/market-world.ts';
 import { beyondRefusals, SELLER, type Shopper, walletStage } from './wallet-stage.ts';
 
-// A market lost part of its books and recovered: the page explains it, and no buyer pays twice without being asked.
+// A market lost part of its books and recovered. The page explains this, and no buyer pays twice without being asked.
 
 const { world, goods, shopper, facilitator, forward } = await walletStage();
 
@@ -42,7 +42,7 @@ async function recover(): Promise<void> {
   await vi.waitUntil(() => market.hasRecentRecovery(), { timeout: 10_000, interval: 50 });
 }
 
-/** Pays as if the payment had been opened here and its books lost. */
+/** Pays as if the payment had been opened here and its books then lost. */
 async function payUnbooked(person: Shopper, units: bigint): Promise<string> {
   const { authorization, signature } = await signProof(world.chain, person.payer, { payTo: SELLER, units });
   const paid = await usdcAdmin(world.chain).settleAuthorization(WORLD_ACCOUNTS.stranger, authorization, signature);
@@ -59,10 +59,10 @@ it('while the books are lost the page says so, keeps what was signed, and goes o
   await page.locator('.money', { hasText: 'You have signed.' }).waitFor();
   await lose();
   await page.locator('#stage-title', { hasText: 'The market has lost some of its books' }).waitFor();
-  expect(await person.said()).toContain('Do not pay again.');
+  expect(await person.readPage()).toContain('Do not pay again.');
   expect(await person.visitor.findings()).toEqual([]);
   await person.visitor.shoot('wallet-books-lost');
-  // A visitor who returns sees the same.
+  // A returning visitor sees the same.
   await page.reload();
   await page.locator('#stage-title', { hasText: 'The market has lost some of its books' }).waitFor();
   await recover();
@@ -83,7 +83,7 @@ it('who may have paid already is told so, and pays again only by a button that s
   await person.toMessage(listed);
   await page.click('#sign');
   await page.locator('#stage-title', { hasText: 'You may have paid for this already' }).waitFor();
-  expect(await person.said()).toContain(hash);
+  expect(await person.readPage()).toContain(hash);
   expect(await page.locator('.moved').innerText()).toContain('A payment may exist. Do not pay again.');
   expect(await person.visitor.findings()).toEqual([]);
   await person.visitor.shoot('wallet-may-be-lost');

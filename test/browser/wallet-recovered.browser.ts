@@ -2,7 +2,7 @@ import { afterAll, expect, it } from 'vitest';
 import { loseTo, openHistoryWorld, recoverHistory } from '../support/history-world.ts';
 import { beyondRefusals, type Goods, type Shopper, walletStage } from './wallet-stage.ts';
 
-// A restore removed purchases, and the page brings them back with the slips it stored.
+// A restore removed purchases, and the page restores them with the proofs it stored.
 
 const history = await openHistoryWorld();
 afterAll(() => history.stop());
@@ -47,7 +47,7 @@ it('a page that waited goes on, and those that had their goods show them again, 
 
   for (const [index, person] of [byToken, bySignature, waits].entries()) {
     const { artifact, price } = listed[index] as Goods;
-    expect(await person.said()).toContain(artifact);
+    expect(await person.readPage()).toContain(artifact);
     expect(await person.paid()).toEqual([price]);
     expect(beyondRefusals(person.visitor)).toEqual([]);
     await person.visitor.close();

@@ -6,9 +6,10 @@ import { usdcAdmin } from '../support/chain.ts';
 import { removeListing } from '../support/seed.ts';
 import { beyondRefusals, richAccount, type Shopper, walletStage } from './wallet-stage.ts';
 
-// Everything that can fail while a person buys with a wallet: the page says it, and no buyer pays twice or for nothing.
+// Covers everything that can fail while a person buys with a wallet. The page must explain it, and no buyer pays twice or gets nothing for
+// a payment.
 
-/** Offset of the market's and the chain's time. It only grows. */
+/** Offset of the market's and the chain's time from real time. It only grows. */
 let offsetMs = 0;
 const clock = { now: () => systemClock.now() + offsetMs, sleep: systemClock.sleep };
 const { world, goods, shopper, browser, facilitator, forward } = await walletStage({ clock });
@@ -19,7 +20,7 @@ afterEach(async () => {
   people = [];
 });
 
-/** Opens a visitor without the storage of earlier tests, on the market's time. */
+/** Opens a visitor without the storage of earlier tests, at the market's time. */
 async function visit(): Promise<Shopper> {
   const person = await shopper();
   people.push(person);
@@ -35,7 +36,7 @@ async function moveTime(seconds: number): Promise<void> {
   await world.chain.mine(1);
 }
 
-/** Expects this message on the page, the statement about the money, and a good look. */
+/** Expects this message on the page, the statement about the money, and a page without visual faults. */
 async function expectTrouble(person: Shopper, title: string | RegExp, money: string, shot: string): Promise<void> {
   const { page, visitor } = person;
   await page.locator('#stage-title', { hasText: title }).waitFor();
@@ -157,7 +158,7 @@ describe('the browser', () => {
     await person.page.goto(`${world.url}/listing/${listed.id}/buy`);
     await person.page.locator('#stage-title', { hasText: 'cannot be read' }).waitFor();
     expect(await person.page.locator('#flow button').count()).toBe(0);
-    expect(await person.said()).toContain(UNKNOWN);
+    expect(await person.readPage()).toContain(UNKNOWN);
     expect(await person.visitor.findings()).toEqual([]);
     await person.visitor.shoot('wallet-unreadable');
   });
@@ -167,7 +168,7 @@ describe('the browser', () => {
     const visitor = await browser.visitor({ javaScriptEnabled: false });
     await visitor.page.goto(`${world.url}/listing/${listed.id}/buy`);
     expect(await visitor.page.locator('noscript').innerText()).toContain('This page needs its script');
-    // No axe here: it is a script, and scripts are off.
+    // Axe cannot run here, because scripts are disabled.
     await visitor.shoot('wallet-no-script');
     await visitor.page.click('noscript a');
     expect(await visitor.page.locator('#how').innerText()).toBe('How to buy');
@@ -181,12 +182,12 @@ describe('the browser', () => {
     await person.toSettled(listed);
     await page.context().setOffline(true);
     await page.locator('.stage', { hasText: 'No answer from the market since' }).waitFor();
-    expect(await person.said()).toContain('You have paid. Do not pay again.');
+    expect(await person.readPage()).toContain('You have paid. Do not pay again.');
     expect(await person.visitor.findings()).toEqual([]);
     await person.visitor.shoot('wallet-offline');
     await page.context().setOffline(false);
     await expectBought(person, listed.price, 1);
-    expect(await person.said()).not.toContain('No answer');
+    expect(await person.readPage()).not.toContain('No answer');
   });
 });
 
@@ -264,11 +265,11 @@ describe('the market', () => {
     await person.toMessage(listed);
     await person.page.click('#sign');
     await person.page.locator('.moved').waitFor();
-    expect(await person.said()).not.toContain('You have paid');
+    expect(await person.readPage()).not.toContain('You have paid');
     expect(await person.page.locator('button:enabled', { hasText: 'Pay again' }).count()).toBe(0);
     expect(await person.visitor.findings()).toEqual([]);
     await person.visitor.shoot('wallet-too-little');
-    expect(await person.said()).toContain('No money moved: the wallet holds less than the price.');
+    expect(await person.readPage()).toContain('No money moved: the wallet holds less than the price.');
     expect(await person.paid()).toEqual([]);
     await fund(world.chain, [{ address: person.payer.address, usdcUnits: listed.price }]);
     await person.page.click('button >> text=Try again');
@@ -282,7 +283,7 @@ describe('the market', () => {
     await person.open(listed);
     await person.page.click('#wallet-0');
     await expectTrouble(person, 'Too little USDC', NOTHING, 'little-before');
-    expect(await person.said()).toContain('holds 100.00 USDC, and the price is 500.00 USDC');
+    expect(await person.readPage()).toContain('holds 100.00 USDC, and the price is 500.00 USDC');
     expect(person.wallet.signed).toEqual([]);
     await expectNothingPaid(person);
   });
@@ -301,7 +302,7 @@ describe('an undecided payment', () => {
     });
     facilitator.script({ verify: 'invalid', settle: 'garbage' });
     await person.toMessage(listed);
-    // Read each body at once, because the browser does not keep one that a script streamed.
+    // Read each body at once, because the browser does not keep a body that a script streamed.
     const refusals: Record<string, unknown>[] = [];
     await page.route('**/api/buy/*', async (route) => {
       const response = await route.fetch();
@@ -357,7 +358,7 @@ describe('an undecided payment', () => {
     const listed = await goods();
     const person = await visit();
     const { page } = person;
-    // Remove the listing while the transfer is under way.
+    // Remove the listing while the transfer is pending.
     facilitator.before('settle', () => removeListing(world.db.database, listed.id));
     await person.toSettled(listed);
     await world.finalize();

@@ -13,18 +13,17 @@ import { testBrowser, type Visitor } from './browser.ts';
 const ICON =
   'data:image/svg+xml,%3Csvg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"%3E%3Crect width="8" height="8" fill="teal"/%3E%3C/svg%3E';
 
-/** Acts like a browser extension wallet: has a key, shows an account, and signs when its owner agrees. */
+/** Acts like a browser extension wallet: it has a key, shows an account, and signs if its owner agrees. */
 export interface TestWallet {
   account: TestAccount;
   signed: TypedData[];
-  /** Methods it was called with. */
+  /** RPC methods that the page called. */
   asked: string[];
   chainId: string;
-  /** True if it can switch networks. */
   changesNetwork: boolean;
-  /** The balance it reports. Null: it does not answer. */
+  /** Balance that the wallet reports. Null if it does not answer. */
   balance: bigint | null;
-  /** Methods that its owner refuses from now on. */
+  /** RPC methods that the owner refuses from now on. */
   refuses: Set<string>;
   beforeSigning: (() => Promise<void>) | null;
   choose(page: Page, account: TestAccount): Promise<void>;
@@ -126,7 +125,7 @@ async function sign(wallet: TestWallet, [address, text]: readonly unknown[]): Pr
 
 let payers = 0;
 
-/** A new account with 100 USDC and no gas, so that its payments can be counted. */
+/** Creates an account with 100 USDC and no gas, so that its payments can be counted. */
 export async function richAccount(world: World): Promise<TestAccount> {
   payers += 1;
   const account = testAccount(`person ${payers}`);
@@ -148,20 +147,20 @@ export interface Shopper {
   page: Page;
   wallet: TestWallet;
   payer: TestAccount;
-  /** Opens the purchase page with the wallets shown. */
+  /** Opens the purchase page and shows the wallets. */
   open(goods: Goods): Promise<void>;
   toMessage(goods: Goods): Promise<void>;
-  /** Proceeds until a transfer is seen. */
+  /** Continues until a transfer is seen. */
   toSettled(goods: Goods): Promise<void>;
-  /** Transfers that the wallet paid so far. */
+  /** Returns the transfers that the wallet paid so far. */
   paid(): Promise<bigint[]>;
-  /** The text of the whole page. */
-  said(): Promise<string>;
+  /** Returns the text of the whole page. */
+  readPage(): Promise<string>;
 }
 
-/** One world and one browser for all tests of a file. The facilitator behaves normally until a test scripts it. */
+/** Creates one world and one browser for all tests of a file. The facilitator behaves normally until a test scripts it. */
 export async function walletStage(options: Omit<WorldOptions, 'facilitatorUrl'> = {}) {
-  // The page signs for the address it is served from, so the port must be known first.
+  // The page signs for its own origin, so the port must be known in advance.
   const trade = await scriptedTrade({ port: await freePort(), ...options });
   const browser = testBrowser();
   let made = 0;
@@ -210,7 +209,7 @@ export async function walletStage(options: Omit<WorldOptions, 'facilitatorUrl'> 
         await page.locator('.money.paid').waitFor();
       },
       paid: () => paidUnits(world.chain, payer.address, SELLER),
-      said: () => page.locator('main').innerText(),
+      readPage: () => page.locator('main').innerText(),
     };
   };
   return { ...trade, goods, shopper, browser };

@@ -4,13 +4,13 @@ import { describe, expect, it } from 'vitest';
 import { overhear } from './overhear.ts';
 import { beyondRefusals, type Shopper, walletStage } from './wallet-stage.ts';
 
-// A person buys with a wallet in a real browser: real chain, real USDC, real facilitator. One payment, whatever happens to the page.
+// A person buys with a wallet in a real browser, with real chain, USDC and facilitator. There is one payment, whatever happens to the page.
 
 const { world, goods, shopper } = await walletStage();
 
 const proofOf = (route: Route): string | undefined => route.request().headers()['payment-signature'];
 
-/** Blocks requests that carry a proof until released. */
+/** Holds back requests that carry a proof until released. */
 async function holdProofs({ page }: Shopper): Promise<{ sent: Promise<string>; release(): Promise<void> }> {
   let heard = (_proof: string): void => {};
   const sent = new Promise<string>((resolve) => {
@@ -65,7 +65,7 @@ it('by keyboard alone: found on the shelves, read, bought, waited for, read; sec
   await page.keyboard.press('Enter');
   await page.locator('.money.paid').waitFor();
   expect(wallet.signed).toEqual([shown]);
-  const said = await person.said();
+  const said = await person.readPage();
   expect(said).toContain('You have paid. Do not pay again.');
   expect(said).toMatch(/0 of \d+ blocks to final/);
   expect(await visitor.findings()).toEqual([]);
@@ -73,7 +73,7 @@ it('by keyboard alone: found on the shelves, read, bought, waited for, read; sec
   const saved = JSON.parse(String(await page.evaluate(`localStorage['openaisle:proof:${listed.id}']`)));
   await world.finalize();
   await expectBoughtOnce(person, listed.artifact, listed.price);
-  expect(await person.said()).toContain('You have paid. Do not pay again.');
+  expect(await person.readPage()).toContain('You have paid. Do not pay again.');
   expect(await visitor.findings()).toEqual([]);
   await visitor.shoot('wallet-goods');
 
@@ -88,7 +88,7 @@ it('by keyboard alone: found on the shelves, read, bought, waited for, read; sec
   expect(log).toContain('/api/buy/:id');
   for (const secret of [proof.header.value, token, signature]) expect(log.includes(secret)).toBe(false);
   expect(await visitor.kept()).not.toContain(signature);
-  const origins = heard.said().match(/https?:\/\/[^/\s]+/g) ?? [];
+  const origins = heard.readAllSent().match(/https?:\/\/[^/\s]+/g) ?? [];
   expect(new Set(origins)).toEqual(new Set([world.url]));
   expect(beyondRefusals(visitor)).toEqual([]);
   await visitor.close();
@@ -104,7 +104,7 @@ describe('a reload pays nothing twice', () => {
     await page.click('#sign');
     const first = await held.sent;
     await page.locator('.money', { hasText: 'You have signed.' }).waitFor();
-    expect(await person.said()).not.toContain('You have paid');
+    expect(await person.readPage()).not.toContain('You have paid');
     expect(await person.visitor.findings()).toEqual([]);
     await person.visitor.shoot('wallet-signed');
     await held.release();
@@ -151,7 +151,7 @@ describe('a reload pays nothing twice', () => {
       if (proofOf(route) === undefined) return await route.continue();
       await route.fetch();
       answered();
-      // Stop all messages to this tab.
+      // Block all messages to this tab.
     });
     await person.toMessage(listed);
     await page.click('#sign');
@@ -180,7 +180,7 @@ describe('a reload pays nothing twice', () => {
     await world.chain.mine(2);
     await page.reload();
     await page.locator('.steps .now', { hasText: /^[1-9] of \d+ blocks/ }).waitFor();
-    expect(await person.said()).toContain('You have paid. Do not pay again.');
+    expect(await person.readPage()).toContain('You have paid. Do not pay again.');
     await world.finalize();
     await expectBoughtOnce(person, listed.artifact, listed.price);
     for (let times = 0; times < 2; times += 1) {
@@ -211,7 +211,7 @@ describe('two tabs', () => {
     await other.page.goto(person.page.url());
     await other.page.locator('#wallet-0').waitFor();
     const tabs = [person.page, other.page];
-    // Click without Playwright's wait for a stable button, because the second tab loses it.
+    // Click without waiting for a stable button as Playwright does, because the second tab loses the button.
     await Promise.all(tabs.map((page) => page.evaluate(`document.getElementById('wallet-0')?.click()`)));
     const elsewhere = (page: (typeof tabs)[number]) => page.locator('[data-kind=elsewhere]');
     await expect

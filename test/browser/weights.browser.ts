@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { testBrowser } from './browser.ts';
 import { pagesOf, REFUSED_PAGES, storefrontGround } from './storefront-ground.ts';
 
-// Checks the counts of test/page-weights.test.ts in a real browser.
+// Checks in a real browser the numbers of test/page-weights.test.ts.
 
 const browser = testBrowser();
 const ground = storefrontGround();
@@ -49,8 +49,8 @@ it('every page is painted with no more than four answers, while everything else 
   }
 });
 
-/** Loads a page until it is quiet. Returns every request, and the size of scripts and styles on the wire. */
-async function loads(page: Page, address: string): Promise<{ urls: string[]; script: number; style: number }> {
+/** Loads a page until the network is idle. Returns all requested URLs, and the size of scripts and styles on the wire. */
+async function loadPage(page: Page, address: string): Promise<{ urls: string[]; script: number; style: number }> {
   const urls: string[] = [];
   const sizes: Promise<[kind: string, bytes: number]>[] = [];
   const note = (request: Request): void => {
@@ -70,9 +70,9 @@ async function loads(page: Page, address: string): Promise<{ urls: string[]; scr
 
 it('everything comes from the market itself, and scripts and styles stay light', async () => {
   for (const [path] of [...pagesOf(ground.ids), ...REFUSED_PAGES]) {
-    // A new visitor, so that nothing is cached.
+    // Use a new visitor, so that nothing is cached.
     const visitor = await browser.visitor();
-    const { urls, script, style } = await loads(visitor.page, `${ground.url}${path}`);
+    const { urls, script, style } = await loadPage(visitor.page, `${ground.url}${path}`);
     expect(urls.length).toBeGreaterThan(2);
     expect([path, urls.filter((one) => !one.startsWith(`${ground.url}/`))]).toEqual([path, []]);
     expect([path, script <= 14 * KB, style <= 14 * KB, style > 0]).toEqual([path, true, true, true]);
@@ -80,7 +80,7 @@ it('everything comes from the market itself, and scripts and styles stay light',
   }
 });
 
-/** Fonts for text. The monospaced font is requested during layout, so it may come after the first paint. */
+/** Loads the fonts for text. The monospaced font is requested during layout, so it may come after the first paint. */
 const TEXT_FONTS = `Promise.all(['Inter', 'Source Serif'].map((name) => document.fonts.load('1em "' + name + '"'))).then(() => true)`;
 
 it('nothing moves when scripts and the font of machine facts come late', async () => {
@@ -102,7 +102,7 @@ it('nothing moves when scripts and the font of machine facts come late', async (
     await page.waitForLoadState('load');
     await page.evaluate('document.fonts.ready.then(() => true)');
     await page.evaluate(TWO_FRAMES);
-    // Allows a word that changes in place, and no shift of its neighbours.
+    // A word may change in place, but its neighbors must not shift.
     const shift = await page.evaluate<number>('window.shift');
     expect([path, shift]).toEqual([path, expect.toSatisfy((n: number) => n < MOST_SHIFT)]);
     await visitor.close();

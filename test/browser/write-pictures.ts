@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { chromium } from 'playwright-core';
 import { findChromium } from './find-chromium.ts';
 
-// Makes the small pictures of README and docs from the screenshots of `OPENAISLE_SHOTS=1 npm run test:browser` in `shots`.
+// Makes the small pictures of README and docs from the screenshots that `OPENAISLE_SHOTS=1 npm run test:browser` writes to `shots`.
 
 /** Name in docs/pictures, screenshot, and the size of the visible part in CSS pixels. */
 const PICTURES: readonly [name: string, shot: string, width: number, height: number][] = [

@@ -13,13 +13,13 @@ import type { MemoryAnswer, ReadFromMemory } from '../../src/platform/http/opera
 import { Refusal } from '../../src/platform/refusal.ts';
 import type { TestMarket } from '../support/market-context.ts';
 
-/** The parts of an answer that must be equal in every process. */
+/** Parts of an answer that must be equal in every process. */
 export interface Said {
   etag: string | null;
   text: string;
 }
 
-/** Calls the operation behind an address as the server does. It can read everything. */
+/** Calls the operation behind a URL as the server does. It can read everything. */
 export async function askOperation(market: TestMarket, target: string): Promise<Said> {
   const { catalog, events } = market;
   const [path = '', query = ''] = target.split('?');
@@ -50,7 +50,7 @@ export async function askOperation(market: TestMarket, target: string): Promise<
   throw new Error(`nothing is known of ${target}`);
 }
 
-/** The same, with a refusal as a normal answer. */
+/** Like `askOperation`, but returns a refusal as a normal answer. */
 export async function askOrReason(market: TestMarket, target: string): Promise<Said> {
   try {
     return await askOperation(market, target);
@@ -61,17 +61,17 @@ export async function askOrReason(market: TestMarket, target: string): Promise<S
 }
 
 const readers = new WeakMap<TestMarket, ReadFromMemory>();
-/** Answers as for a client that has just written: no cached page may be older than the model. */
+/** Makes readers answer as for a client that has just written, so that no cached page is older than the model. */
 const EXACT = { leastVersion: () => Number.POSITIVE_INFINITY };
 
-/** Answers from memory. Null: left to the operation. The caller has to release the bytes. */
+/** Answers from memory. Null if only the operation can answer. The caller must release the bytes. */
 export function memoryAnswer(market: TestMarket, target: string, gzip = false): MemoryAnswer | null {
   const read = readers.get(market) ?? createReadFromMemory(market, EXACT);
   readers.set(market, read);
   return read({ target, accept: undefined, acceptsGzip: gzip, hasKey: false, network: () => '' });
 }
 
-/** Copies the bytes at once, because released ones may be overwritten. */
+/** Answers from memory and copies the bytes at once, because released ones may be overwritten. */
 export function fromMemory(market: TestMarket, target: string, gzip = false): Said | null {
   const answer = memoryAnswer(market, target, gzip);
   if (answer === null) return null;

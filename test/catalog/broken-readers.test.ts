@@ -30,7 +30,7 @@ it('pages that clients never read to their end give their memory back', async ()
     return `GET ${target} HTTP/1.1\r\nHost: x\r\n\r\n`;
   });
   const answered = (): number => server.readCounts().reduce((sum, count) => sum + count.answered, 0);
-  /** The buffers of both ends are full: the page that is being sent waits, look after look. */
+  /** Whether the buffers at both ends are full, so that the page being sent waits for ten checks in a row. */
   const isStuck = async (): Promise<boolean> => {
     for (let looks = 0; looks < 10; looks += 1) {
       if (server.admission().slotsTaken === 0) return false;
@@ -42,7 +42,7 @@ it('pages that clients never read to their end give their memory back', async ()
     const { socket } = await openSocket(port);
     socket.pause();
     let stuck = false;
-    // One after the other: a client that sends three at once loses its connection.
+    // Send them one after the other, because a client that sends three at once loses its connection.
     for (const request of asked) {
       const before = answered();
       socket.write(request);

@@ -6,13 +6,13 @@ import { seedMerchant, seedStock } from '../support/seed.ts';
 import { addressesOf, expectSame } from './same-bytes.ts';
 import { processOn } from './stage.ts';
 
-/** More rows than fit in the first answer. */
+/** Number of rows, more than fit in the first answer. */
 const MANY = 201;
 const TABLES = ['listings', 'purchases', 'catalog_changes', 'merchants'];
-/** PostgreSQL plans a statement for its parameters this many times before it may keep a generic plan. */
+/** Number of times that PostgreSQL plans a statement for its parameters before it may keep a generic plan. */
 const PLANNED_ANEW = 6;
 
-// One connection, so that it plans all steps.
+// A single connection plans all steps.
 const db = testDatabase({ poolSize: 1 });
 
 it('thousands of listings at once do not wait for a plan that was made while the tables were empty', async () => {
@@ -38,7 +38,7 @@ it('thousands of listings at once do not wait for a plan that was made while the
     await process.catalog.fresh();
   }
   const [first] = await list(4_000);
-  // Within the five seconds of the statement timeout.
+  // This must be done within the five seconds of the statement timeout.
   await process.catalog.fresh();
   await expectSame(process, processOn(database), addressesOf([first ?? 0n], ['/api/shelves?limit=50']));
 }, 60_000);

@@ -10,9 +10,9 @@ import { openPostgresGround, type PostgresServer } from '../support/standby-post
 import { addressesOf, expectSame } from './same-bytes.ts';
 import { openStage, processOn, type Stage } from './stage.ts';
 
-/** Transactions that are lost, or leave nothing on disk. */
+/** Number of transactions that are lost or leave nothing on disk. */
 const LOST = 300;
-/** Retries of a round. The server flushes every ten seconds, and a flush saves what it should lose. */
+/** Limit on retries of a round. The server flushes every ten seconds, and a flush saves what it should lose. */
 const ROUNDS = 10;
 
 let begun: AsyncDisposableStack;
@@ -60,7 +60,7 @@ async function vote(on: Database, at: number, voter: number): Promise<bigint> {
 const loads = (market: ReturnType<typeof processOn>): number =>
   market.lines.filter(({ event }) => event === 'catalog_loaded').length;
 
-/** Makes the server refuse to tell new connections its position in the log, and so its timeline. */
+/** Makes the server hide its position in the log, and so its timeline, from new connections. */
 async function hideTimeline(): Promise<void> {
   await database.run(sql`
     create function public.pg_current_wal_lsn() returns pg_lsn language plpgsql as
@@ -89,7 +89,7 @@ it.for(['tells', 'does not tell'])(
     wire.leadTo(standby.url);
     wire.cut();
     const other = begun.adopt(await openDatabase({ url: standby.url, poolSize: 1 }), (one) => one.close());
-    // A host may be slow to reconnect: then the new server has already passed all of the ids.
+    // A host may be slow to reconnect, and the new server has then already passed all of the ids.
     expect(await vote(other, 0, 0)).toBeLessThan(before);
     await takeIds(other, 'commit', 2 * LOST);
     expect(await nextIdOf(other)).toBeGreaterThan(before);
@@ -97,7 +97,7 @@ it.for(['tells', 'does not tell'])(
     expect(market.catalog.model().columns.votes[Number(idAt(0))]).toBe(1);
     expect(market.catalog.model().columns.votes[Number(idAt(1))]).toBe(0);
     expect(loads(market)).toBe(2);
-    // One change of server causes one load.
+    // One change of server must cause only one load.
     await seedVote(other, idAt(3), voterAt(0));
     await expectSame(market, processOn(database), addressesOf(ids));
     expect(loads(market)).toBe(2);
@@ -109,7 +109,7 @@ const CRASHES: Readonly<Record<string, () => Promise<void>>> = {
     await primary.kill();
     await primary.start();
   },
-  // The postmaster ends all other sessions, recovers and continues. Its own start time stays the same.
+  // The postmaster ends all other sessions, recovers and continues, but its own start time stays the same.
   'one of its sessions': async () => {
     const starts = await startsOf(primary);
     const { pid } = await database.one<{ pid: number }>(sql`select pg_backend_pid() as pid`);
@@ -119,7 +119,7 @@ const CRASHES: Readonly<Record<string, () => Promise<void>>> = {
 };
 
 const startsOf = async (server: PostgresServer): Promise<number> =>
-  (await server.said()).split('ready to accept connections').length - 1;
+  (await server.readLog()).split('ready to accept connections').length - 1;
 
 it.for(Object.entries(CRASHES))(
   'after a crash of %s, which makes it give ids once more that left no trace, a copy is the same as a new one',
@@ -137,7 +137,7 @@ it.for(Object.entries(CRASHES))(
       await takeIds(other, 'commit', 2 * LOST);
       await other.close();
       await expectSame(market, processOn(database), addressesOf(ids));
-      // The server lost no commit, so only the noted changes are read.
+      // The server lost no commit, so only the recorded changes are read.
       expect(loads(market)).toBe(1);
       if (reused) return;
     }

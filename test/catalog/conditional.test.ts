@@ -11,7 +11,7 @@ import { editListing, seedEvent, seedStock, seedVote, withdrawListing } from '..
 import { memoryAnswer } from './ask.ts';
 import { openStage, processOn, type Stage } from './stage.ts';
 
-/** A whole market behind its socket, without chain and facilitator, since reads need neither. */
+/** A whole market behind its socket, but without chain and facilitator, since reads need neither. */
 const db = testDatabase({ inventedEvents: true });
 // Cursors contain the minute, which must not change in the middle of a test.
 const clock = settableClock(Date.UTC(2026, 0, 6, 0, 0, 10));
@@ -55,7 +55,7 @@ interface Got {
   body: Buffer;
 }
 
-/** Returns the bytes as sent, still compressed. */
+/** Returns the response with its bytes as sent, still compressed. */
 function get(path: string, headers: Record<string, string> = {}, method = 'GET'): Promise<Got> {
   return new Promise((resolve, reject) => {
     const asked = request({ host: '127.0.0.1', port, path, method, headers }, (response) => {
@@ -93,8 +93,8 @@ async function all(): Promise<string[]> {
   return [...QUICK, detail(), cursor, ...long];
 }
 
-/** Returns the headers that differ between two answers with the same bytes. */
-function standing({ headers }: Got): IncomingHttpHeaders {
+/** Returns the headers that must be equal for equal bytes, without request id and date. */
+function stableHeaders({ headers }: Got): IncomingHttpHeaders {
   const { 'x-request-id': _id, date: _date, ...rest } = headers;
   return rest;
 }
@@ -140,19 +140,19 @@ it('HEAD says what GET says, without the body, plain and in gzip', async () => {
       const head = await get(path, headers, 'HEAD');
       expect(head.status, path).toBe(200);
       expect(head.body.length, path).toBe(0);
-      const { 'transfer-encoding': _sent, ...expected } = standing(got);
-      const { 'transfer-encoding': _none, ...said } = standing(head);
+      const { 'transfer-encoding': _sent, ...expected } = stableHeaders(got);
+      const { 'transfer-encoding': _none, ...said } = stableHeaders(head);
       expect(said, path).toEqual(expected);
     }
   }
 });
 
-/** Tells whether the page changed, and checks that it did exactly where it shows the listing. */
+/** Returns whether the page changed, and checks that it changed exactly where it shows the listing. */
 async function checkChange(path: string, id: bigint, old: Got, now: Got): Promise<boolean> {
   const isSame = old.body.equals(now.body);
   expect(old.headers.etag === now.headers.etag, path).toBe(isSame);
   const holds = [`"id":${id},"title":"Lamp`, `/api/buy/${id} `].some((text) => now.body.includes(text));
-  // Outlines show only titles, which stay. A cursor by relevance contains the last edit of any listing.
+  // Outlines show only titles, which stay the same. A cursor by relevance contains the last edit of any listing.
   const shows = holds && !path.includes('outline');
   if (!path.includes('q=lamp')) expect(isSame, `${path} after a change of ${id}`).toBe(!shows);
   const conditional = await get(path, { 'if-none-match': old.headers.etag ?? '' });
@@ -175,7 +175,7 @@ it('a changed listing changes the tags of the pages it is on and of no other pag
     const before = await look();
     await change();
     await running.eventsSettled();
-    // After this time no cached page of the shelves is older than the change.
+    // After this time, no cached shelf page is older than the change.
     clock.set(clock.now() + 100);
     const after = await look();
     let moved = 0;

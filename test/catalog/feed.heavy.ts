@@ -40,11 +40,11 @@ afterAll(async () => {
 const seller = (): bigint => stage.sellers[0] ?? 0n;
 const stockOf = (count: number) => Array.from({ length: count }, (_, at) => ({ title: `Lamp ${at} map` }));
 
-/** Writes rows that only this connection writes, so that no connection waits for another one's commit. */
-async function write(client: Client, at: number, ids: readonly bigint[], which: number): Promise<void> {
+/** Changes rows that only this connection changes, so that no connection waits for another one's commit. */
+async function changeRows(client: Client, at: number, ids: readonly bigint[], which: number): Promise<void> {
   const id = ids[which % ids.length];
   if (at === 0) {
-    // This update takes a number for the act, and only one transaction at a time can.
+    // This update takes an edit number, which only one transaction at a time can do.
     await client.query('update listings set title = $1, pinned = not pinned where id = $2', [`brass ${which}`, id]);
   } else if (at === 1) {
     await client.query('update merchants set store_line = $1 where id = $2', [
@@ -76,7 +76,6 @@ interface Act {
 
 interface Scene {
   ids: readonly bigint[];
-  /** Clients with an open transaction. */
   open: Set<Client>;
   one: TestMarket;
   other: TestMarket;
@@ -94,7 +93,7 @@ async function play({ at, act, which }: Act, { ids, open, one, other }: Scene): 
   if (!open.has(client)) await client.query('begin');
   open.add(client);
   if (act === 'undone write') await client.query('savepoint s');
-  await write(client, at, ids, which);
+  await changeRows(client, at, ids, which);
   if (act === 'undone write') await client.query('rollback to savepoint s');
 }
 
@@ -122,10 +121,10 @@ it('a transaction that began first and commits last, after many others and many 
   const [slow, quick] = clients;
   if (slow === undefined || quick === undefined) throw new Error('two connections');
   await slow.query('begin');
-  await write(slow, 2, ids, 0);
+  await changeRows(slow, 2, ids, 0);
   for (let which = 0; which < 20; which += 1) {
     await quick.query('begin');
-    await write(quick, 3, ids, which);
+    await changeRows(quick, 3, ids, which);
     await quick.query('commit');
     await market.catalog.fresh();
   }
@@ -141,7 +140,7 @@ it('a purchase and a listing of the same wallet by the same seller, committed si
   await market.catalog.fresh();
   const listed = Promise.withResolvers<void>();
   const bought = Promise.withResolvers<void>();
-  // The listing is written before the purchase, which waits for its commit.
+  // The listing is written before the purchase, which waits for the listing's commit.
   const listing = db.database.transaction(async (tx) => {
     await tx.run(sql`insert into wallet_uses (wallet, kind) values (${Buffer.alloc(20, 0x5a)}, 'ordinary')`);
     await tx.run(sql`
@@ -174,11 +173,11 @@ it('a follower whose changes were deleted before it read them reads everything a
   await market.catalog.fresh();
   await editListing(db.database, ids[0] ?? 0n, { title: 'A change without a notice' });
   await seedVote(db.database, ids[1] ?? 0n, stage.voters[0] ?? 0n);
-  // Another transaction on the server, even of another database, may delay pruning of the oldest changes for a moment.
+  // Another transaction on the server, even in another database, may briefly delay pruning of the oldest changes.
   while ((await db.database.rows(sql`select from catalog_changes`)).length > 0) await pruneChanges(db.database, 0);
   await expectSame(market, processOn(db.database, { clock }), addressesOf(ids));
   expect(market.lines.map(({ event }) => event)).toContain('catalog_feed_reset');
-  // One vote is enough.
+  // A single vote is enough.
   await seedVote(db.database, ids[2] ?? 0n, stage.voters[0] ?? 0n);
   await market.catalog.fresh();
   expect(market.lines.filter(({ event }) => event === 'catalog_loaded')).toHaveLength(2);

@@ -10,9 +10,9 @@ import { seedMerchant, seedStock } from '../support/seed.ts';
 import { addressesOf, expectSame } from './same-bytes.ts';
 import { processOn } from './stage.ts';
 
-/** Eight batches of a step. */
+/** Fills eight batches of a step. */
 const MANY = 2_000;
-/** More than one batch. */
+/** Fills more than one batch. */
 const MERCHANTS = 300;
 
 const db = testDatabase();
@@ -26,7 +26,7 @@ beforeAll(async () => {
 const newestRevision = async (): Promise<number> =>
   Number((await db.database.one<{ revision: bigint }>(sql`select last_act as revision from catalog_state`)).revision);
 
-/** Edits every listing once, not in order of ids, and adds merchants, which are read first. */
+/** Edits every listing once, out of id order, and adds merchants, which are read first. */
 async function flood(word: string): Promise<void> {
   await onServer(
     db.url,
@@ -41,13 +41,13 @@ async function flood(word: string): Promise<void> {
   );
 }
 
-/** Runs in the middle of a step, before a given batch of listings is read. */
+/** Something that happens in the middle of a step, before a given batch of listings is read. */
 interface Interruption {
   after: number;
   act(pid: number): Promise<void> | void;
 }
 
-/** Opens the same database through separate connections. */
+/** Opens the same database through separate connections and interrupts a step that runs on them. */
 async function ownDatabase(interruption: Interruption): Promise<Database> {
   const own = await openDatabase({
     url: db.url,
@@ -92,7 +92,7 @@ it('a flood is taken in by portions that give way to requests, edits in the orde
   const seen = new Set<number>();
   while (!isDone) {
     const known = ids.filter((id) => (columns.editedRevision[Number(id)] ?? 0) > before).length;
-    // Each edit is one act. The model knows as many as the newest number says, so none before it is missing.
+    // Each edit has a number. The model must contain every edit up to its newest number.
     expect(model.editRevision === 0 ? 0 : model.editRevision - before).toBe(known);
     if (known > 0) expect(model.merchantCount).toBeGreaterThan(MERCHANTS);
     seen.add(known);

@@ -17,7 +17,7 @@ import { processOn, ROOMY_BYTES } from './stage.ts';
 const db = testDatabase();
 let ids: bigint[];
 let voter: bigint;
-/** One connection, so that the cost of a step can be read on the same one. */
+/** A single connection, so that the cost of a step can be read on the connection that ran it. */
 let own: Database;
 let elsewhere: Client;
 
@@ -45,8 +45,8 @@ const committed = (count: number): Promise<number> =>
     ]),
   );
 
-/** Counts the noted changes that were scanned, including dead and invisible rows. */
-async function lookedAt(): Promise<bigint> {
+/** Returns the number of recorded changes that were scanned, including dead and invisible rows. */
+async function countScannedChanges(): Promise<bigint> {
   await own.rows(sql`select pg_stat_force_next_flush()`);
   const { looked } = await db.database.one<{ looked: bigint }>(sql`
     select seq_tup_read + (select sum(idx_tup_read)::int8 from pg_stat_user_indexes where relname = 'catalog_changes') as looked
@@ -59,9 +59,9 @@ it('a transaction that is open elsewhere adds nothing to what a step looks at, a
   const votesOf = (at: number): number | undefined => catalog.model().columns.votes[Number(idAt(at))];
   const workOfStep = async (): Promise<bigint> => {
     await committed(2);
-    const before = await lookedAt();
+    const before = await countScannedChanges();
     await catalog.fresh();
-    return (await lookedAt()) - before;
+    return (await countScannedChanges()) - before;
   };
   await committed(20);
   await catalog.fresh();

@@ -43,7 +43,7 @@ it.each([
     await market.catalog.stop();
     await own.close();
   }
-  // All within two or three seconds: enough pages to simulate a crowd.
+  // All of this happens within two or three seconds: enough pages to simulate a crowd.
   expect(market.catalog.answers.pagesMade()).toBeGreaterThanOrEqual(pages * CHANGES * 0.8);
   const sorted = waits.toSorted((a, b) => a - b);
   expect(sorted[Math.floor(CHANGES * 0.8)], `waited ${sorted.join(', ')} ms`).toBeLessThanOrEqual(PROMISED_MS);
@@ -91,7 +91,7 @@ it('the process that committed has it in its own copy as soon as it asks for wha
   const stage = market.catalog.model().merchantOfHandle.get('red-atlas');
   for (let count = 0; count < 20; count += 1) {
     const [id] = await seedStock(db.database, BigInt(stage?.id ?? 0), [{ title: `Own ${count}` }]);
-    // Request a pass while another one is running, which may have begun before the commit.
+    // Request another pass, because one that is already running may have begun before the commit.
     void market.catalog.fresh();
     await market.catalog.fresh();
     expect(fromMemory(market, `/api/listing/${id}`)?.text).toContain(`"Own ${count}"`);

@@ -21,7 +21,7 @@ import { fromMemory, memoryAnswer } from './ask.ts';
 import { addressesOf, expectSame } from './same-bytes.ts';
 import { openStage, processOn } from './stage.ts';
 
-// Comments, sales and endings of listings: a copy that followed every change answers like a copy that loads now.
+// Comments, sales and endings of listings. A copy that followed every change must answer like a copy that loads now.
 
 const db = testDatabase();
 const clock = settableClock(Date.UTC(2026, 0, 6));
@@ -77,8 +77,8 @@ const decide = (database: Database, id: bigint) =>
     update appeals set outcome = 'removal_upheld', outcome_reason = ${STATEMENT}, decided_at = now()
     where listing_id = ${id} and outcome is null`);
 
-/** Lists a version after the newest one, with new texts. */
-async function version(database: Database, id: bigint): Promise<bigint[]> {
+/** Adds a version of the newest version, with new texts. */
+async function addVersion(database: Database, id: bigint): Promise<bigint[]> {
   const made = await database.rows<{ id: bigint }>(sql`
     insert into listings (id, merchant_id, title, description, preview, price_units, seller_wallet, tags, aisle, created_at,
       artifact_commitment, artifact_bytes, artifact_encoding, artifact_media_type, body_hash, supersedes, text_flags)
@@ -90,8 +90,8 @@ async function version(database: Database, id: bigint): Promise<bigint[]> {
   return made.map((row) => row.id);
 }
 
-/** Runs one random step in a thing's life. A step that its state does not allow is refused. */
-async function thing(database: Database, id: bigint, which: number, by: bigint): Promise<void> {
+/** Runs one random step in a thing's life. The database refuses a step that the thing's state does not allow. */
+async function runThingStep(database: Database, id: bigint, which: number, by: bigint): Promise<void> {
   const steps = [
     () => seedWorldSale(database, id, { merchantId: by }),
     () => endWorldListing(database, id, 'canceled'),
@@ -123,12 +123,12 @@ async function perform(
   else if (kind === 'restore') for (const one of ids) await restoreListing(database, one);
   else if (kind === 'appeal') for (const one of ids) await appeal(database, one);
   else if (kind === 'decide') await decide(database, id);
-  else if (kind === 'version') ids.push(...(await version(database, id)));
+  else if (kind === 'version') ids.push(...(await addVersion(database, id)));
   else if (kind === 'flags')
     await database.run(sql`update listings set text_flags = '{tool_call,encoded}' where id = ${id}`);
   else if (kind === 'buy')
     await seedPaidPurchase(database, id, { payer: `0x${which.toString(16).padStart(40, '0')}` }).catch(() => {});
-  else if (kind === 'thing') await thing(database, things[which % things.length] ?? 0n, which >> 3, by);
+  else if (kind === 'thing') await runThingStep(database, things[which % things.length] ?? 0n, which >> 3, by);
   else if (kind === 'link') await link(database, by, which);
   else if (kind === 'edit') await editListing(database, id, { title: `Lamp ${which}` });
   else await withdrawListing(database, id);

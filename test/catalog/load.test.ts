@@ -78,7 +78,7 @@ it('listings read in ranges are those read by id, to the last column', async () 
   await removeListing(database, idAt(2));
   await seedVote(database, idAt(3), stage.voters[0] ?? 0n);
   await seedPaidPurchase(database, idAt(4));
-  // Disable the market's own rules: the load must take every row that the tables allow.
+  // Disable the market's own rules, because the load must accept every row that the tables allow.
   await database.run(sql`alter table listings disable trigger user`);
   await database.run(sql`
     update listings set created_at = '2026-01-06 10:11:12.289999+00', tags = array['with space', 'a"b', ''] where id = ${idAt(5)}`);
@@ -110,7 +110,7 @@ it('what changes while a thread finds words is in the index as it became', async
     ...indexing(),
     giveWay: async () => {
       pauses += 1;
-      // The thread already has the first questions, so its answers will be outdated.
+      // The thread already has the first requests, so its answers will be outdated.
       if (pauses === 1) {
         for (const part of [0, 400, 1_200]) {
           await editListing(database, idAt(part + 11), { title: 'Atlas of before' });

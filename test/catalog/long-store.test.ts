@@ -107,11 +107,11 @@ for (const [name, memoryBytes] of [
     const gone: bigint[] = [];
     let count = 0;
     for (let piece = await pieces.next(); piece.done !== true; piece = await pieces.next()) {
-      // Keep the pieces themselves, since a copy would hide that one is overwritten later.
+      // Keep the chunks themselves, because copies would hide that a chunk is overwritten later.
       parts.push(piece.value);
       count += 1;
       if (count !== 3) continue;
-      // Change one row that was sent, one that comes next, and one at the end. All between them stay.
+      // Change one row that was sent, one that comes next, and one at the end. All rows between them stay.
       for (const at of [SIZE - 10, SIZE - 250, 20]) {
         const id = ids[at] ?? 0n;
         await withdrawListing(db.database, id);

@@ -34,7 +34,7 @@ it.each([
     insert into votes (listing_id, merchant_id, created_at) select id, ${voter}, now() from unnest(${ids}::int8[]) as id`);
   await seedEvent(database, 'listing', { listing_id: Number(ids[0]) });
   await process.catalog.fresh();
-  // One version for the merchant, one for all the rest.
+  // The merchant causes one version, and everything else together causes one more.
   expect(process.catalog.model().version).toBe(before + 2);
   await expectSame(process, processOn(database, { clock }), addressesOf(ids.slice(0, 3), ['/api/shelves?sort=karma']));
 });

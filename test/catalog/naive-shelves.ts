@@ -5,7 +5,7 @@ import { FIELD_WEIGHTS, rarityWeight, termLevel } from '../../src/market/catalog
 import { tokenize } from '../../src/market/catalog/text/tokenize.ts';
 import type { Queryable } from '../../src/platform/database/database.ts';
 
-/** A second implementation of the shelves, as simple as possible: rows from the tables and loops over them. */
+/** A second implementation of the shelves, as simple as possible, with rows from the tables and loops over them. */
 
 export interface NaiveTerm {
   kind: 'word' | 'beginning' | 'phrase';
@@ -14,7 +14,7 @@ export interface NaiveTerm {
 }
 
 export interface NaiveQuery {
-  /** Only the last term may be a prefix. */
+  /** Search terms. Only the last may be a prefix. */
   terms: readonly NaiveTerm[] | null;
   tag: string | null;
   aisle: Aisle | null;
@@ -38,7 +38,7 @@ export interface NaiveRow {
   sales: number;
   verifiedSales: number;
   pinned: boolean;
-  /** Words of the title, of each tag, of the seller's name, of the description, and of the preview. */
+  /** Words of the title, each tag, the seller's name, the description and the preview, with their weights. */
   fields: { weight: number; words: string[] }[];
 }
 
@@ -104,7 +104,7 @@ export function matchesNaively(row: NaiveRow, query: NaiveQuery): boolean {
   );
 }
 
-/** Scores a stem in a listing by its text alone. */
+/** Scores a stem in a listing from the listing's text alone. */
 function levelOfStem(row: NaiveRow, stem: string): number {
   let weighted = 0;
   let length = 0;
@@ -123,7 +123,7 @@ function levelOfBeginning(row: NaiveRow, beginning: string): number {
   return Math.max(...[...stems].map((stem) => levelOfStem(row, stem)));
 }
 
-/** Weights each term of the query over all live rows. A word that occurs twice counts once. */
+/** Returns the weight of each query term over all live rows. A word that occurs twice counts once. */
 export function weightsOf(rows: readonly NaiveRow[], terms: readonly NaiveTerm[]) {
   const parts = new Map<string, (row: NaiveRow) => number>();
   for (const { kind, words, excluded } of terms) {
@@ -140,7 +140,7 @@ export function weightsOf(rows: readonly NaiveRow[], terms: readonly NaiveTerm[]
 
 export type Keys = (row: NaiveRow) => number;
 
-/** Returns the sort keys, highest first. Word weights come from the given rows. */
+/** Returns the sort keys of a row, highest first. Word weights come from the given rows. */
 export function keysOf(rows: readonly NaiveRow[], { sort, terms }: NaiveQuery): Keys {
   if (sort === 'karma') return (row) => row.votes;
   if (sort === 'sales') return (row) => row.sales;
@@ -161,7 +161,7 @@ const LEADS_PINNED: Readonly<Record<NaiveQuery['sort'], boolean>> = {
   relevance: false,
 };
 
-/** Tells whether the maintainer's pins come first in this order. */
+/** Whether the maintainer's pins come first in this order. */
 export function leadsPinned({ sort }: Pick<NaiveQuery, 'sort'>): boolean {
   return LEADS_PINNED[sort];
 }

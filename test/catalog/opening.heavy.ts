@@ -44,7 +44,7 @@ interface Held {
   /** Resolves with the connection that is about to read JSON while requests are served. */
   reading: Promise<number>;
   letGo(): void;
-  /** Batches of listings read while requests are served. */
+  /** Returns the number of listing batches that were read while requests are served. */
   portions(): number;
 }
 
@@ -63,7 +63,7 @@ function holdBack(): Held {
             rows: async (query) => {
               if (!query.sql.includes('appealed as')) return tx.rows(query);
               portions += 1;
-              // The newest are read before the shelves open.
+              // The newest listings are read before the shelves open.
               if (portions > 1) {
                 if (portions === 2)
                   reading.resolve((await tx.one<{ pid: number }>(sql`select pg_backend_pid() as pid`)).pid);
@@ -97,7 +97,7 @@ async function complete() {
   return market;
 }
 
-/** Addresses of old listings, and of old and new ones together. None searches for words. */
+/** Returns URLs of old listings, and of old and new ones together, without a text search. */
 function withoutWords(): string[] {
   const oldest = `/api/listing/${ids[0]}`;
   const details = [3, 4, 5, 6, 8, 11, 2_500].map((at) => `/api/listing/${idAt(at)}`);

@@ -4,7 +4,7 @@ import type { ShelfGiven } from '../support/ask.ts';
 import type { SeedGoods } from '../support/seed.ts';
 import type { NaiveQuery, NaiveTerm } from './naive-shelves.ts';
 
-/** Few words, some frequent, so that queries match. Some are prefixes of others, some share a stem. */
+/** Few words, some of them frequent, so that queries match. Some are prefixes of others, and some share a stem. */
 const OFTEN = ['lamp', 'lamp', 'lamp', 'lamp', 'map', 'map', 'map', 'brass', 'brass'];
 const SELDOM = ['lamps', 'lamplight', 'mapper', 'atlas', 'brassy', 'seven7', 'caf\u00e9', '\u5730', '\u56f3'];
 const WORDS = [...OFTEN, ...SELDOM];
@@ -125,7 +125,7 @@ const withoutQ: fc.Arbitrary<Pick<NaiveQuery, 'terms' | 'sort'>> = fc.record({
   sort: fc.constantFrom<Sort>('new', 'karma', 'sales', 'price_asc', 'price_desc'),
 });
 
-/** Mostly null, because strict filters seldom leave enough rows for several pages. */
+/** Generates mostly null, because strict filters rarely leave enough rows for several pages. */
 const seldom = <T>(...values: T[]): fc.Arbitrary<T | null> =>
   fc.oneof({ weight: 8, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: fc.constantFrom(...values) });
 
@@ -144,7 +144,7 @@ export const query: fc.Arbitrary<NaiveQuery> = fc
   )
   .map(([words, filters]) => ({ ...words, ...filters }));
 
-/** As a client sends it. */
+/** Formats a query as a client sends it. */
 export function asSent(given: NaiveQuery): ShelfGiven {
   const { terms: all, tag, aisle: inAisle, license: under, seller, free, mostUnits, verifiedMin, sort } = given;
   return {
@@ -169,7 +169,7 @@ function writeTerms(all: readonly NaiveTerm[]): string {
     const bare = kind === 'phrase' ? `"${words.join(' ')}"` : words.join(' ');
     return excluded ? `-${bare}` : bare;
   });
-  // A completed word is followed by a space.
+  // A space after the last word marks it as complete.
   return `${texts.join(' ')}${all.at(-1)?.kind === 'beginning' ? '' : ' '}`;
 }
 

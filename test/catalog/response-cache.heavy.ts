@@ -37,7 +37,7 @@ const plan = fc.record({
   deeds: fc.array(deed, { minLength: 40, maxLength: 80, size: 'max' }),
 });
 
-/** True: the page had to be built. False: it was cached. Null: not answered from memory. */
+/** Returns true if the page was built, false if it was cached, and null if it is not answered from memory. */
 function isMade(market: TestMarket, address: string): boolean | null {
   const { pagesMade } = market.catalog.answers;
   const before = pagesMade();
@@ -47,7 +47,7 @@ function isMade(market: TestMarket, address: string): boolean | null {
   return pagesMade() > before;
 }
 
-/** Checks both encodings where the page is answered from memory. */
+/** Checks both encodings if the page is answered from memory. */
 function expectGiven(market: TestMarket, address: string, expected: Said): void {
   const plain = fromMemory(market, address);
   if (plain !== null) expectEqual(plain, expected, address);
@@ -100,7 +100,7 @@ it('whatever changes, a page from the cache is the one that a copy which was jus
     }),
     { numRuns: Number(process.env['KEPT_RUNS'] ?? 15), seed: Number(process.env['KEPT_SEED'] ?? 20_260_109) },
   );
-  // Both must happen often, or the test proves nothing.
+  // Both must happen often, because the test would otherwise prove nothing.
   expect(counted.kept).toBeGreaterThan(100);
   expect(counted.remade).toBeGreaterThan(100);
 }, 120_000);
@@ -127,7 +127,7 @@ it('listings and finished responses together stay within the budget, and pages m
         expect(taken().all).toBeLessThanOrEqual(memoryBytes);
       }
     }
-    // No memory leaks: every buffer taken for pages is still in use by a cached page.
+    // Every buffer taken for pages must still belong to a cached page, or memory has leaked.
     expect(old.catalog.model().pages.buffers.usedBytes()).toBeLessThanOrEqual(taken().pages);
   };
   readAll();

@@ -40,7 +40,7 @@ export function expectEqual(one: Said | null, other: Said | null, address: strin
   expect(short(one, text)).toEqual(short(other, expected));
 }
 
-/** Expects two copies that have followed all changes to answer every way with equal bytes and tags. */
+/** Lets two copies follow all changes and expects the same bytes and tags from both, from memory and from the operation. */
 export async function expectSame(one: TestMarket, other: TestMarket, addresses: readonly string[]): Promise<void> {
   for (const { catalog } of [one, other]) {
     await catalog.fresh();
@@ -59,7 +59,7 @@ export async function expectSame(one: TestMarket, other: TestMarket, addresses: 
   }
 }
 
-/** Reads of every kind, including these listings. */
+/** Returns URLs of reads of every kind, including these listings. */
 export function addressesOf(ids: readonly bigint[], more: readonly string[] = []): string[] {
   const details = [...ids.slice(-12), 999_999n].map((id) => `/api/listing/${id}`);
   return [...FIXED, ...more, ...details, `/api/store/${SELLERS[0]}?before_id=${ids[0]}`, '/api/store/no-such-merchant'];

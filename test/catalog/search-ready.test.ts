@@ -68,7 +68,7 @@ it('until the text index is complete words are refused with a time to come back,
   expect(JSON.parse(fromMemory(market, '/api/shelves?q=map&limit=1')?.text ?? '').total).toBe(175);
 });
 
-/** Changes listings that are indexed and listings that are not yet. */
+/** Changes listings that are already indexed and listings that are not yet. */
 async function changeAll(): Promise<void> {
   const { database } = db;
   for (const half of [0, 1]) {
@@ -115,7 +115,7 @@ it('what changes between the question to the database and its answer is in the i
   const { model, moment } = await read(100_000);
   const market = marketOf(db.database, model);
   let asked = 0;
-  // Delays the read row until it was changed and followed, so that the row is outdated.
+  // Delay the row that was read until a later change was followed, so that the row is outdated.
   const slow: Database = {
     ...db.database,
     rows: async (query) => {

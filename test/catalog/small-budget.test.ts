@@ -61,7 +61,7 @@ it('with memory for a few listings every answer is byte for byte what it is with
     quickly += 1;
     expectEqual(plain, expected, address);
   }
-  // Requests for rows outside memory go to the database, and are never answered in part.
+  // Requests for rows that are not in memory go to the database and are never answered partially.
   expect(quickly).toBeGreaterThan(3);
   expect(fromMemory(little, `/api/listing/${ids[0]}`)).toBeNull();
 });
@@ -77,7 +77,7 @@ it('a listing that changes while absent ones of its page are read is on the page
   await loadModel(model, { database, followers: [], reportProgress: () => {}, stopped: () => false });
   let taken = Promise.withResolvers<void>();
   const market = marketOf(database, model, { changed: { fresh: () => taken.promise } });
-  // Each page contains one row in memory and some that are not.
+  // Each page contains one row that is in memory and some that are not.
   const newest = ids.at(-1) ?? 0n;
   const oldest = ids[1] ?? 0n;
   await editListing(database, newest, { tags: ['mixed'] });
@@ -103,7 +103,7 @@ it('a listing that changes while absent ones of its page are read is on the page
     const row = await rowOf(changed);
     taken = Promise.withResolvers();
     const reads = lookAll();
-    // Change later and later during the reads, beginning with the very next turn.
+    // Make the change later and later during the reads, starting with the very next turn.
     for (let turn = 0; turn < round; turn += 1) await (turn < 15 ? Promise.resolve() : yieldToEventLoop());
     take(row);
     taken.resolve();

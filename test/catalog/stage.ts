@@ -23,7 +23,7 @@ import { type Change, SELLERS } from './random-shelves.ts';
 
 export const ROOMY_BYTES = 64 * 1_048_576;
 
-/** The catalog of another process: its own copy, with the same secrets. Looks for changes only when told. */
+/** Creates the catalog of another process: its own copy with the same secrets. It looks for changes only on request. */
 export function processOn(
   database: Database,
   options: { memoryBytes?: number; clock?: Clock } = {},
@@ -43,7 +43,7 @@ export function processOn(
   return { ...marketContext({ database, clock }), ...logged, catalog, events };
 }
 
-/** A market over a model that does not follow by itself. `catalog` overrides parts. */
+/** Creates a market over a model that does not follow on its own. `catalog` overrides parts. */
 export function marketOf(
   database: Database,
   model: Model,
@@ -62,9 +62,8 @@ export interface Stage {
   database: Database;
   sellers: readonly bigint[];
   voters: readonly bigint[];
-  /** Free takers per listing. */
   takers: Map<bigint, number>;
-  /** Listings that can be restored, and ones that can be unpinned. */
+  /** Listings that can be restored. `pinned` holds those that can be unpinned. */
   removed: Set<bigint>;
   pinned: Set<bigint>;
 }
@@ -107,7 +106,7 @@ export async function perform(stage: Stage, ids: bigint[], change: Change): Prom
   async function sell(kind: 'free sale' | 'paid sale'): Promise<void> {
     if (id === undefined) return;
     if (kind === 'paid sale') {
-      await seedPaidPurchase(database, id).catch(passOverFree);
+      await seedPaidPurchase(database, id).catch(ignoreFreeError);
       return;
     }
     const before = takers.get(id) ?? 0;
@@ -118,8 +117,8 @@ export async function perform(stage: Stage, ids: bigint[], change: Change): Prom
   }
 }
 
-/** Ignores the error that free goods cannot be paid for. */
-function passOverFree(error: unknown): void {
+/** Ignores the error that free goods cannot be paid for, and rethrows others. */
+function ignoreFreeError(error: unknown): void {
   if (error instanceof Error && error.message.includes('value_units')) return;
   throw error;
 }

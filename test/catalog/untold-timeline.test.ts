@@ -25,7 +25,7 @@ const SILENCES: Readonly<Record<string, readonly string[]>> = {
 
 let begun: AsyncDisposableStack;
 let admin: Database;
-/** Connects as the owner of the database, who is no superuser. */
+/** URL for the owner of the database, who is not a superuser. */
 let url: string;
 
 beforeEach(async () => {
@@ -36,7 +36,7 @@ beforeEach(async () => {
   const name = new URL(made.url).pathname.slice(1);
   await admin.run(raw(`create role ${role} login password 'only-for-a-test'`));
   await admin.run(raw(`alter database ${name} owner to ${role}`));
-  // Let a function in the database shadow the server's own.
+  // A function in the database now shadows the server's own.
   await admin.run(raw(`alter role ${role} in database ${name} set search_path = public, pg_catalog`));
   begun.defer(async () => {
     await admin.run(raw(`reassign owned by ${role} to current_user`));

@@ -34,7 +34,7 @@ interface Seen {
   matching: NaiveRow[];
 }
 
-/** Checks that no row comes twice or beyond the total, that all totals are right, and that the first page equals the naive sort. */
+/** Checks that no row comes twice or beyond the total, that all totals are right, and that the first page matches the naive sort. */
 function checkCounts(seen: readonly Seen[], given: NaiveQuery, limit: number): void {
   const [first] = seen;
   if (first === undefined) throw new Error('a walk has a page');
@@ -53,7 +53,7 @@ function checkCounts(seen: readonly Seen[], given: NaiveQuery, limit: number): v
   }
 }
 
-/** Checks that each row sorts after the one before, both as shown. Pins and rarities are those of the beginning. */
+/** Checks that each row sorts after the previous one, both as shown. Pins and word weights are those at the start. */
 function checkOrder(seen: readonly Seen[], given: NaiveQuery): void {
   const begun = seen[0]?.rows ?? new Map<number, NaiveRow>();
   const keyOf = keysOf([...begun.values()], given);
@@ -72,7 +72,7 @@ function checkOrder(seen: readonly Seen[], given: NaiveQuery): void {
   expect(places).toEqual(sorted);
 }
 
-/** Checks that a listing on the shelf at every page, which did not move, was shown, unless a newcomer took its place. */
+/** Checks that every listing that was on the shelf at every page without moving was shown, unless a new listing took its place. */
 function checkComplete(seen: readonly Seen[], given: NaiveQuery): void {
   const [first] = seen;
   if (first === undefined) return;

@@ -1,10 +1,10 @@
-/** Plays the other half of the runs, so that two cores share them, and the runs with a market in a child process. */
+/** Runs the other half of the games, so that two cores share them, and the games with a market in a child process. */
 import { expect, it } from 'vitest';
 import { hostInChild } from '../model/host-in-child.ts';
 import { hostHere } from '../model/market-host.ts';
 import { playMany, RUNS } from './play-many.ts';
 
-/** Starting a process takes a hundred times longer than starting a market in this one. */
+/** Number of runs in this process for each run in a child, because starting a process takes a hundred times longer. */
 const RUNS_PER_RUN_IN_A_CHILD = 50;
 const APART = 1_000_000;
 

@@ -2,13 +2,13 @@ import type { OpenHost } from '../model/market-host.ts';
 import { play, readGame } from '../model/play.ts';
 import { openStage } from '../model/stage.ts';
 
-/** Anvil keeps every state it ever had, so a stage is replaced after this many runs. */
+/** Number of runs after which a stage is replaced, because anvil keeps every state it ever had. */
 const RUNS_PER_STAGE = 500;
 
-/** Total runs of `npm run test:deep`. */
+/** Total number of runs of `npm run test:deep`. */
 export const RUNS = Number(process.env['OPENAISLE_MODEL_RUNS'] ?? 10_000);
 
-/** Plays many runs, stage after stage, each with a printed seed of its own. `apart` separates the seeds of two files. */
+/** Runs many games, stage after stage, each with its own printed seed. `apart` separates the seeds of two files. */
 export async function playMany(openHost: OpenHost, runs: number, apart = 0): Promise<number> {
   const game = readGame(process.env, { runs, auditEvery: 100 });
   let played = 0;
@@ -24,7 +24,7 @@ export async function playMany(openHost: OpenHost, runs: number, apart = 0): Pro
     } finally {
       await stage.stop();
     }
-    // Play a named run once.
+    // Replay a given run only once.
     if (game.path !== null) break;
   }
   const lines = [...tally].sort().map(([said, times]) => `${times} ${said}`);

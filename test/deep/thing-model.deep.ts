@@ -4,7 +4,7 @@ import { play, readGame } from '../world-model/play.ts';
 import { openStage } from '../world-model/stage.ts';
 
 const RUNS = 5_000;
-/** Anvil keeps every state it ever had, so a stage is replaced after this many runs. */
+/** Number of runs after which a stage is replaced, because anvil keeps every state it ever had. */
 const RUNS_PER_STAGE = 500;
 
 it('a thing is sold once, by a final transfer, on both sites or on none', async () => {
@@ -21,7 +21,7 @@ it('a thing is sold once, by a final transfer, on both sites or on none', async 
     } finally {
       await stage.stop();
     }
-    // Play a named run once.
+    // Replay a given run only once.
     if (game.path !== null) break;
   }
   const lines = [...tally].sort().map(([said, times]) => `${times} ${said}`);

@@ -14,7 +14,7 @@ import { type Member, paidUnits, startWorld, type World, type WorldOptions } fro
 import { fundedWallet, listGoods, listPaid, newGoods } from '../support/trade.ts';
 import { type Block, blocksOf, installedBy, lackingIn, missingFrom, runGuide } from './run-guide.ts';
 
-// Follows each guide to the letter, with a reader that has an empty home and a market of its own.
+// Follows each guide to the letter, as a reader with an empty home folder and a market of its own.
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const SLOW_MS = 300_000;
@@ -24,7 +24,10 @@ const OURS = { sdk: 'openaisle-sdk', cli: 'openaisle' } as const;
 const COMMAND = 'openaisle/dist/cli/main.js';
 const PATH = `${dirname(process.execPath)}:${process.env['PATH'] ?? ''}`;
 
-/** `goods` and `fees` are the reader's payments at the end. One-second blocks are soon final, except where a guide shows a purchase that is not. */
+/**
+ * Guides to run. `goods` and `fees` are the reader's payments at the end. One-second blocks are soon final, except where a guide shows a
+ * purchase that is not.
+ */
 const GUIDES = [
   { name: 'buy', finalityBlocks: 2, goods: [2_500_000n], fees: [] },
   { name: 'sell', finalityBlocks: 2, goods: [], fees: [1_000_000n, 1_000_000n] },
@@ -47,7 +50,9 @@ beforeAll(async () => {
 }, SLOW_MS);
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** node_modules of a reader, or of `packages`, which holds ours as published. test/packages installs them from tarballs. */
+/**
+ * Returns node_modules of a reader, or of `packages`, which has our own packages as published. test/packages installs them from tarballs.
+ */
 function modulesIn(place: string): string {
   return join(folder, place, 'node_modules');
 }
@@ -78,7 +83,7 @@ interface StageOptions extends Pick<WorldOptions, 'port'> {
   finalityBlocks?: number;
 }
 
-/** Starts a market with seven listings of its maintainer, and an empty home. */
+/** Starts a market with seven listings of its maintainer, for a reader with an empty home folder. */
 async function openStage(name: string, { finalityBlocks = 2, ...options }: StageOptions): Promise<Stage> {
   const world = await startWorld({ ...options, chain: { blockTimeSeconds: 1, finalityBlocks } });
   const keeper = await world.join('keeper');
@@ -169,7 +174,7 @@ describe('a guide', () => {
       env: { PATH, DATABASE_URL: world.db.url },
       here: { 'https://market.example': world.url, 'https://rpc.example': world.chain.url },
     });
-    // Both programs have read the same log.
+    // Both programs must have read the same log.
     const hashes = outputs.flatMap((text) =>
       [...text.matchAll(/running hash ([0-9a-f]{64})/g)].map(([, hash]) => hash),
     );

@@ -17,9 +17,9 @@ type Language = (typeof LANGUAGES)[number];
 export interface Block {
   language: Language;
   code: string;
-  /** Line of the fence in its document. */
+  /** Line number of the fence in its document. */
   line: number;
-  /** Name of a program's file, or null for other blocks. */
+  /** Name of a program's file. Null for other blocks. */
   file: string | null;
 }
 
@@ -36,7 +36,6 @@ export function blocksOf(markdown: string): Block[] {
   });
 }
 
-/** Packages that the document installs from npm. */
 export function installedBy(blocks: readonly Block[]): string[] {
   const lines = blocks.flatMap(({ language, code }) => (language === 'sh' ? [...code.matchAll(INSTALL)] : []));
   const words = lines.flatMap(([, given = '']) => given.split(' '));
@@ -62,7 +61,10 @@ export function lackingIn(blocks: readonly Block[]): string[] {
   return [...[...imported, ...called].filter((name) => !installed.includes(name)), ...idle];
 }
 
-/** Returns the first shown part that is missing from the output in its place, or null. `…` matches anything. White space is ignored. */
+/**
+ * Returns the first shown part that is missing from the output in this order. Null if none is. `…` matches anything; white space is
+ * ignored.
+ */
 export function missingFrom(output: string, shown: string): string | null {
   const squeezed = output.replaceAll(/\s/g, '');
   let at = 0;
@@ -77,21 +79,20 @@ export function missingFrom(output: string, shown: string): string | null {
 }
 
 export interface Setting {
-  /** The reader's home. Commands run in its folder `project` unless `cwd` is given. */
+  /** Home folder of the reader. Commands run in its folder `project` unless `cwd` is given. */
   home: string;
   cwd?: string;
   env: Record<string, string>;
-  /** Replaces addresses of the document by those of this run. */
+  /** Replacements for the document's addresses in this run. */
   here: Record<string, string>;
-  /** Standard input for blocks that read it. */
   input?: string;
-  /** Plays the person's part before a block runs. */
+  /** Does the person's part before a block runs. */
   before?(code: string): Promise<void>;
   after?(code: string): Promise<void>;
   check?(path: string): Promise<void>;
 }
 
-/** Runs a document in order as one reader. Throws when a block does not do what is shown. Returns the output of command blocks. */
+/** Runs a document in order as one reader and returns the output of command blocks. Throws if a block does not do what is shown. */
 export async function runGuide(blocks: readonly Block[], setting: Setting): Promise<string[]> {
   const cwd = setting.cwd ?? join(setting.home, 'project');
   await mkdir(cwd, { recursive: true });
@@ -115,12 +116,12 @@ export async function runGuide(blocks: readonly Block[], setting: Setting): Prom
   return outputs;
 }
 
-/** Runs a block in a shell that keeps exports of earlier blocks. Returns its output, including errors. */
+/** Runs a block in a shell that keeps variables exported by earlier blocks. Returns its output, including errors. */
 async function runShell(code: string, { home, cwd, env, input = '' }: Setting, line: number): Promise<string> {
   const kept = join(home, '.exported');
   const script = `exec 2>&1\nset -eo pipefail\nif [ -f '${kept}' ]; then . '${kept}'; fi\n${code}\nexport -p > '${kept}'\n`;
   const running = exec('bash', ['-c', script], { cwd, env: { ...env, HOME: home }, timeout: BLOCK_MS });
-  // A block that reads nothing may have exited by then.
+  // A block that does not read its input may have exited by then.
   running.child.stdin?.on('error', () => {});
   running.child.stdin?.end(input);
   try {

@@ -34,8 +34,8 @@ const said = ({ status, body }: Answer): unknown[] => [status, body['reason'], b
 const ready = (query = ''): Promise<Answer> => sites.city.ask('GET', `/readyz${query}`);
 const standing = async (): Promise<unknown> => (await ready()).body['history'];
 
-/** Waits until the copy holds everything that was acknowledged. */
-async function copied(): Promise<void> {
+/** Waits until the copy contains everything that was acknowledged. */
+async function waitForCopy(): Promise<void> {
   await until(async () => {
     const newest = await readNewestEventId(history.db.database);
     return ((await readLogEnd(place.folder))?.id ?? 0n) >= newest;
@@ -43,7 +43,7 @@ async function copied(): Promise<void> {
 }
 
 async function loseTo(backup: PostgresServer): Promise<void> {
-  await copied();
+  await waitForCopy();
   await history.primary.kill();
   await backup.start();
   history.leadTo(backup);
@@ -96,7 +96,7 @@ test('a city that lost a sale stops, asks no buyer to pay, and has all of it aga
   }
   const page = await fetch(`${sites.city.url}/offer/${sold.offerId}`);
   expect([page.status, (await page.text()).includes('Open to buyers')]).toEqual([503, false]);
-  // Public pages continue from the data that is left.
+  // Public pages continue from the data that remains.
   expect(await sites.owner(sold)).toBe(seller.resident.handle);
   // The market does not trust the restored city.
   expect(said(await sites.sync(sold))).toEqual([503, 'city_unavailable', true]);
@@ -110,7 +110,7 @@ test('a city that lost a sale stops, asks no buyer to pay, and has all of it aga
   expect(await sites.owner(sold)).toBe(buyer.resident.handle);
   expect((await claim(sale)).status).toBe(200);
   expect((await sites.sync(sold)).body).toMatchObject({ status: 'completed' });
-  // The chain decides claims that were undecided, asked or not.
+  // The chain decides the undecided claims, whether or not anyone asks.
   await sites.finalize();
   await until(async () => (await sites.owner(pending)) === buyer.resident.handle);
   expect((await claim(later)).status).toBe(200);
@@ -144,13 +144,13 @@ test('the books may be taken as they stand: handles stay reserved, ids are not g
 test('what was written after the loss is not overwritten: the operator is told, and nothing is changed', async () => {
   const backup = await history.primary.copyWhileRunning();
   const lost = await sites.city.join('was-here-before');
-  await copied();
+  await waitForCopy();
   await sites.city.running.stop({ drainMs: 0 });
   const copies = await readCopies(await filesAt([place.folder]));
   await history.primary.kill();
   await backup.start();
   history.leadTo(backup);
-  // Recovery without a copy: by the time the loss is noticed, another thing has the id.
+  // Recovery without a copy: when the loss is noticed, another thing already has the id.
   const { database } = history.db;
   const other = await seedResident(database, { handle: 'came-afterwards' });
   expect(other.id).toBe(lost.id);
@@ -171,8 +171,8 @@ test('no false alarm: a crash of the database, a restart of the city, a failover
   await history.primary.kill();
   await history.primary.start();
   await until(async () => (await ready()).status === 200);
-  // Events that another process wrote meanwhile are in no copy here.
-  await copied();
+  // The copy lacks events that another process wrote meanwhile.
+  await waitForCopy();
   await sites.city.running.stop({ drainMs: 0 });
   await seedResident(history.db.database, { handle: 'came-meanwhile' });
   await sites.restartCity();
@@ -180,7 +180,7 @@ test('no false alarm: a crash of the database, a restart of the city, a failover
   const standby = await history.startStandby();
   await sites.thing(seller);
   await standby.waitForReplay(history.primary);
-  await copied();
+  await waitForCopy();
   await history.primary.kill();
   await standby.promote();
   history.leadTo(standby);

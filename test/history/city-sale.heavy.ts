@@ -36,7 +36,7 @@ interface Sale {
   txHash: string;
 }
 
-/** Sells a thing, up to the claim in the city. The market has recorded the sale. */
+/** Sells a thing, up to the claim in the city. The market has then recorded the sale. */
 async function sell(thing: Thing): Promise<Sale> {
   const reservation = await sites.hold(buyer, thing);
   const txHash = await sites.pay(buyer, reservation);
@@ -55,7 +55,7 @@ async function loseAndRecover(backup: PostgresServer, meanwhile: () => Promise<v
 
 const readMarket = (path: string): Promise<Answer> => sites.market.ask('GET', path);
 
-/** The buyer owns the thing in the city, and no payment was made since. */
+/** Checks that the buyer owns the thing in the city and that no payment was made since. */
 async function expectSoldInTheCity({ thing, txHash }: Sale, paid: bigint): Promise<void> {
   expect(await sites.offer(thing)).toMatchObject({ phase: 'claimed', locked: false, tx_hash: txHash });
   expect(await sites.owner(thing)).toBe(buyer.resident.handle);
@@ -76,7 +76,7 @@ test('a sale whose checkout was lost is recorded again by what city and chain sh
     expect(said(await sites.sync(thing))).toEqual([503, 'history_lost', true]);
   });
 
-  // No request: after a recovery the market checks its things by itself.
+  // Nothing is requested here, because the market checks its things on its own after a recovery.
   await until(async () => (await sites.listing(thing))['state'] === 'sold');
   expect(await sites.listing(thing)).toMatchObject({
     state: 'sold',
@@ -89,7 +89,7 @@ test('a sale whose checkout was lost is recorded again by what city and chain sh
   const { body } = await sites.market.ask('GET', '/api/purchases', { key: buyer.merchant.key });
   expect(body['purchases']).toMatchObject([{ verified_via: 'city', world_receipt: receipt }]);
   await expectSoldInTheCity(sale, paid);
-  // A lost checkout reserves nothing. A new one has another id and sells as usual.
+  // A lost checkout reserves nothing. A new one has a different id and sells as usual.
   expect(said(await sites.reserve(buyer, next, unused))).toEqual([409, 'checkout_mismatch', false]);
   const later = await sites.hold(buyer, next);
   expect(later.checkoutId).toBeGreaterThan(1_000_000);
@@ -145,7 +145,7 @@ test('a sale whose draft was lost stays a sale in the city, and the market asks 
   const listed = await sites.market.ask('POST', '/api/world/listing', { key: seller.merchant.key, body });
   expect(said(listed)).toEqual([409, 'listing_lost', true]);
   await expectSoldInTheCity(sale, paid);
-  // A lost draft makes no offer.
+  // A lost draft cannot become an offer.
   const { key } = seller.resident;
   const made = await sites.city.ask('POST', '/api/thing', { key, body: { name: 'Another one' } });
   const offer = { market_draft_id: thing.draftId + 1, thing_id: (made.body['thing'] as { id: number }).id };

@@ -54,7 +54,7 @@ test('after a recovery the slips of an export bring the fees back, and the store
 
   expect((await as(['listings'])).json()).toMatchObject({ total: 0 });
   let done = await as(['import', dir, '--yes']);
-  // The command does not advance time here, so the market may not have searched for the fees yet: "run it later" is right.
+  // The command does not advance time here, so the market may not have found the fees yet and rightly answers "run it later".
   while (done.json()['reason'] === 'fee_not_back') done = await as(['import', dir, '--yes']);
   expect(done.code, done.stdout).toBe(0);
   expect(done.json()).toMatchObject({ paid_usdc: 0, listings: [{ outcome: 'listed' }, { outcome: 'listed' }] });

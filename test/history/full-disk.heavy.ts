@@ -19,10 +19,10 @@ import {
 
 interface SmallDisk {
   folder: string;
-  /** Takes all free space, to the last block. */
+  /** Fills all free space, down to the last block. */
   fill(): Promise<void>;
   empty(): Promise<void>;
-  /** Call it once no process has a file open there. */
+  /** Unmounts the disk. Call this once no process has a file open there. */
   remove(): Promise<void>;
 }
 
@@ -76,7 +76,7 @@ const OPENING_MS = 600_000;
 const BACK_MS = 120_000;
 const patiently = { timeout: BACK_MS, interval: 50 };
 const ROUNDS = 2;
-/** Refused answers to wait for per round, and acknowledged ones to wait for once there is space again. */
+/** Number of refusals to wait for in each round. `ACKNOWLEDGED` is the number to wait for once there is space again. */
 const REFUSED = 30;
 const ACKNOWLEDGED = 20;
 
@@ -87,7 +87,7 @@ interface Stage {
   close(): Promise<void>;
 }
 
-/** A market under load whose database is on a small disk. */
+/** Starts a market under load whose database is on a small disk. */
 async function openStage(
   megabytes: number,
   options: (disk: SmallDisk, ground: PostgresGround) => PrimaryOptions,
@@ -109,7 +109,7 @@ const readyz = ({ scene }: Stage): Promise<Answer> => scene.market.ask('GET', '/
 const isReady = async (stage: Stage): Promise<unknown> => (await readyz(stage)).body['status'];
 const isRefused = ({ status }: Answer): boolean => status === 503;
 
-/** Every refusal has a Retry-After, and none is an internal error. */
+/** Checks that every refusal has a Retry-After and none is an internal error. */
 function checkAnswers({ scene: { answers } }: Stage): void {
   expect(answers.filter(({ status }) => status >= 500 && status !== 503)).toEqual([]);
   for (const { status, headers, body } of answers) {
@@ -130,7 +130,7 @@ describe('the disk of the tables fills and empties under load', () => {
   beforeAll(async () => {
     stage = await openStage(160, (disk, ground) => ({
       cluster: `${disk.folder}/cluster`,
-      // A full disk stops the server when the log needs another file or a checkpoint is due. The other test covers that.
+      // A full disk stops the server when the log needs another file or a checkpoint is due, which the other test covers.
       wal: `${ground.folder}/wal`,
       settings: { checkpoint_timeout: '1h', max_wal_size: '2GB' },
     }));
@@ -179,7 +179,7 @@ describe('the disk of the write-ahead log fills and empties under load', () => {
       expect(await isReady(stage)).toBe('ready');
       const load = await startLoad(stage.scene, 11);
       await stage.disk.fill();
-      // Writes go on as far as the current log file reaches. The next file cannot be created.
+      // Writes continue until the current log file is full. The next file cannot be created.
       await expect
         .poll(async () => {
           await stage.postgres.ask('select pg_switch_wal()').catch(() => {});
@@ -187,9 +187,9 @@ describe('the disk of the write-ahead log fills and empties under load', () => {
         }, patiently)
         .toBe(503);
       await load.answered(REFUSED, BACK_MS, isRefused);
-      expect(await stage.postgres.said()).toMatch(/PANIC: .*No space left on device/);
+      expect(await stage.postgres.readLog()).toMatch(/PANIC: .*No space left on device/);
       await stage.disk.empty();
-      // The server may restart by itself, exit, or hang during startup.
+      // The server may restart on its own, exit, or hang during startup.
       await stage.postgres.restart();
       await expect.poll(() => isReady(stage), patiently).toBe('ready');
       await load.acknowledged(ACKNOWLEDGED, BACK_MS);

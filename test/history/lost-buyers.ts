@@ -14,7 +14,7 @@ import { fundedWallet, GAS_WEI, PRICE, signCollecting } from '../support/trade.t
 
 export const FUNDS = 100_000_000n;
 
-/** A purchase whose books are lost, with all its buyer has of it. */
+/** A purchase whose books are lost, with everything that its buyer has of it. */
 export interface LostPurchase {
   listing: bigint;
   payer: TestAccount;
@@ -24,7 +24,7 @@ export interface LostPurchase {
   slip: string | null;
   claim: { intent_id: string; tx_hash: string; payer_signature: string } | null;
   txHash: string | null;
-  /** The payment id before the loss. Null: it was never shown. */
+  /** Payment id before the loss. Null if it was never shown. */
   paymentId: number | null;
 }
 
@@ -44,7 +44,7 @@ export const withSlip = ({ slip }: LostPurchase, asked: AskOptions = {}): AskOpt
   headers: { ...asked.headers, ...(slip === null ? {} : { 'x-recovery-slip': slip }) },
 });
 
-/** Opens an x402 purchase whose transfer is under way. */
+/** Opens an x402 purchase whose transfer is pending. */
 export async function openByX402({ world }: Shop, listing: bigint, key: string | null): Promise<LostPurchase> {
   const payer = await fundedWallet(world, FUNDS);
   const proof = await signProof(world.chain, payer, termsOf(listing));
@@ -59,7 +59,6 @@ export async function openByX402({ world }: Shop, listing: bigint, key: string |
   };
 }
 
-/** Collects the goods once the transfer is final. */
 export async function collect({ world }: Shop, made: LostPurchase): Promise<LostPurchase> {
   const { listing, key, token, claim } = made;
   const byToken = token === null ? {} : { headers: { 'x-delivery-token': token } };
@@ -72,7 +71,7 @@ export async function collect({ world }: Shop, made: LostPurchase): Promise<Lost
   return { ...made, txHash: receipt.tx_hash, paymentId: receipt.payment_id };
 }
 
-/** Opens an intent, transfers and signs, but claims nothing yet. */
+/** Opens an intent, transfers and signs, but does not claim yet. */
 export async function payByTransfer({ world }: Shop, listing: bigint, buyer: Member): Promise<LostPurchase> {
   const payer = await fundedWallet(world, FUNDS);
   await fund(world.chain, [{ address: payer.address, usdcUnits: 0n, wei: GAS_WEI }]);
@@ -83,7 +82,7 @@ export async function payByTransfer({ world }: Shop, listing: bigint, buyer: Mem
   return { listing, payer, key: buyer.key, proof: null, token: null, slip, claim, txHash, paymentId: null };
 }
 
-/** Proves by a signature of the wallet that it has paid. Without a slip it also names the transaction. */
+/** Collects with a signature of the wallet that paid. Without a recovery slip, it also names the transaction. */
 export async function signToCollect(
   { world }: Shop,
   { listing, payer }: Pick<LostPurchase, 'listing' | 'payer'>,

@@ -71,7 +71,7 @@ async function expectStopped(): Promise<void> {
     await world.ask('GET', '/api/me', { key: buyer.key }),
     await world.ask('GET', '/api/purchases', { key: buyer.key }),
     await world.ask('GET', `/api/payment?payer=${proof.authorization.from}&nonce=${proof.authorization.nonce}`),
-    // A key of a merchant who joined in the lost period.
+    // This key belongs to a merchant who joined in the lost period.
     await world.ask('GET', '/api/me', { key: `aisle_sk_${'0'.repeat(43)}` }),
   ];
   for (const answer of asked) expect(answer).toMatchObject(refused);
@@ -153,7 +153,7 @@ test('other content under the ids of before is noticed as well, though the log i
   await history.primary.kill();
   await backup.start();
   history.leadTo(backup);
-  // A market without a memory of the ids reuses them.
+  // A market that does not remember the ids reuses them.
   world = await history.startMarket();
   expect((await ready()).body).toMatchObject({ history: 'whole' });
   await comment(listing);
@@ -182,7 +182,7 @@ test('no false alarm: a crash, a failover without loss, a standby that lags in s
   await history.primary.kill();
   await history.primary.start();
   await whole(remembering);
-  // A standby takes over that has all data and has not replayed all of it yet.
+  // A standby takes over that has all data but has not replayed all of it yet.
   const standby = await history.startStandby();
   await history.primary.makeSynchronous('second');
   await standby.pauseReplay();

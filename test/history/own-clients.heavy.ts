@@ -16,12 +16,12 @@ import { type HistoryWorld, loseTo, openHistoryWorld, recoverHistory } from '../
 import { BASE_URL, type Member, paidUnits, type World } from '../support/market-world.ts';
 import { listPaid, newGoods } from '../support/trade.ts';
 
-// Our own clients keep the slips, so calling again restores goods and listings without a second payment.
+// Our own clients keep the recovery slips, so calling again restores goods and listings without a second payment.
 
 const { sellerOne, treasury } = WORLD_ACCOUNTS;
 const PRICE = 2_500_000n;
 const WEI = 10n ** 18n;
-/** Ends the call while the payment is under way, as if its process had been killed. */
+/** Ends the call while the payment is pending, as if its process had been killed. */
 const CUT_OFF = { maxWaitSeconds: 0 };
 const UNDECIDED = { doNotPayAgain: true, name: expect.stringMatching(/Undecided$/) };
 
@@ -59,7 +59,7 @@ async function list(): Promise<number> {
   return (body['listing'] as { id: number }).id;
 }
 
-/** A client whose waits mine blocks, so that finality takes no real time. Each starts without memory, like a new process. */
+/** Creates a client whose waits mine blocks, so that finality takes no real time. Each client starts without memory, like a new process. */
 function newClient(member?: Member) {
   const key = member === undefined ? {} : { key: member.key };
   const named = { baseUrl: world.url, callsItself: BASE_URL };
@@ -78,7 +78,7 @@ async function loseAndRecover(backup: Parameters<typeof loseTo>[0]): Promise<voi
 test('who buys by x402 and calls again has the goods after the market has lost and recovered its books', async () => {
   const [one, two, three, four] = [await list(), await list(), await list(), await list()];
   const backup = await history.primary.copyWhileRunning();
-  // Interrupted while the payment was under way, with and without a key.
+  // The client is interrupted while the payment is pending, with and without a key.
   const [bare, keyed, done] = [await payerWallet(), await payerWallet(), await payerWallet()];
   const proofStore = createMemoryProofStore();
   const order = { maxPriceUsdc: 3, proofStore };
@@ -86,7 +86,7 @@ test('who buys by x402 and calls again has the goods after the market has lost a
   const byKey = { ...order, listingId: two, wallet: keyed.wallet };
   await expect(buy({ ...byToken, ...CUT_OFF, client: newClient() })).rejects.toMatchObject(UNDECIDED);
   await expect(buy({ ...byKey, ...CUT_OFF, client: newClient(buyer) })).rejects.toMatchObject(UNDECIDED);
-  // Bought and read, then forgotten except for the delivery and its slip.
+  // The goods are bought and read. The client then forgets all but the delivery and its slip.
   const own = { ...order, listingId: four, wallet: keyed.wallet };
   const ownSlip = (await buy({ ...own, client: newClient(buyer) })).recovery_slip as string;
   const finished = { ...order, listingId: three, wallet: done.wallet };
@@ -100,7 +100,7 @@ test('who buys by x402 and calls again has the goods after the market has lost a
   expect(kept).toMatchObject({ listing_id: four, collected_by: 'key' });
   const again = await buy({ ...finished, client: newClient(), recoverySlip });
   expect(again).toMatchObject({ artifact: bought.artifact, collected_by: 'signature' });
-  // One payment per thing. A buyer with neither key nor token signs over zero to collect.
+  // Each thing has one payment. A buyer with neither key nor token signs for 0 USDC to collect.
   expect([bare.signed, keyed.signed, done.signed]).toEqual([
     [0n, PRICE],
     [0n, PRICE, 0n, PRICE],
@@ -108,7 +108,7 @@ test('who buys by x402 and calls again has the goods after the market has lost a
   ]);
   for (const { account } of [bare, done]) expect(await paid(account)).toEqual([PRICE]);
   expect(await paid(keyed.account)).toEqual([PRICE, PRICE]);
-  // Collecting by slip never pays: a wallet that has bought nothing signs only over zero.
+  // Collecting by slip never pays, so a wallet that has bought nothing signs only for 0 USDC.
   const other = await payerWallet();
   const elsewhere = { ...finished, wallet: other.wallet, client: newClient(), recoverySlip, mayPayAgain: true };
   await expect(buy(elsewhere)).rejects.toMatchObject({ reason: 'nothing_to_collect' });

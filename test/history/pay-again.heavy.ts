@@ -68,8 +68,8 @@ const sign = (listing: number, by = payer, units = PRICE): Promise<SignedProof> 
 const send = (listing: number, proof: SignedProof, body?: object): Promise<Answer> =>
   world.buy(BigInt(listing), { proof: proof.v2, ...(body === undefined ? {} : { body }) });
 
-/** Pays until the transfer is final. Only collecting is left. */
-async function bought(listing: number, by = payer): Promise<SignedProof> {
+/** Pays and waits until the transfer is final. Only collecting is left. */
+async function payUntilFinal(listing: number, by = payer): Promise<SignedProof> {
   const proof = await sign(listing, by);
   await send(listing, proof);
   await world.finalize();
@@ -80,7 +80,7 @@ async function bought(listing: number, by = payer): Promise<SignedProof> {
 const paid = (by: TestAccount, to: Hex = sellerOne.address): Promise<bigint[]> =>
   paidUnits(world.chain, by.address, to);
 
-/** A client whose waits mine blocks, so that finality takes no real time. */
+/** Creates a client whose waits mine blocks, so that finality takes no real time. */
 function clientOf(member: Member) {
   const named = { baseUrl: world.url, callsItself: BASE_URL };
   return createClient({ ...named, environment: { sleep: () => world.finalize() }, key: member.key });
@@ -92,9 +92,9 @@ const isOpened = ({ status, body }: Answer): void => expect([status, body['reaso
 test('a buyer who paid in what was lost is told so before paying again, and no other buyer is delayed', async () => {
   const [listing, dearer, twin] = [await list(), await list({ price_usdc: 3 }), await list()];
   const keeps = await wallet();
-  await bought(twin, keeps);
+  await payUntilFinal(twin, keeps);
   const backup = await history.primary.copyWhileRunning();
-  const old = await bought(listing);
+  const old = await payUntilFinal(listing);
   await loseTo(backup, { history, world, place });
   for (const body of [undefined, { pay_anew: true }]) {
     expect(await send(listing, await sign(listing), body)).toMatchObject({
@@ -121,23 +121,23 @@ test('a buyer who paid in what was lost is told so before paying again, and no o
   const intent = (body: object): Promise<Answer> =>
     world.ask('POST', `/api/purchase-intent/${listing}`, { key: buyer.key, body });
   expect(await intent({ payer_wallet: payer.address })).toMatchObject(MAY_BE_LOST);
-  // Without a named wallet the market cannot search.
+  // The market cannot search without a named wallet.
   await world.chain.mine();
   expect((await intent({})).status).toBe(201);
   expect((await intent({ payer_wallet: payer.address, pay_anew: true })).status).toBe(201);
   expect(world.facilitator.lines.length).toBe(settled);
   expect(await paid(payer)).toEqual([PRICE]);
 
-  // Another payer, another price, and a transfer that is in the books.
+  // These payments open: another payer, another price, and a transfer that is in the books.
   isOpened(await send(listing, await sign(listing, await wallet())));
   isOpened(await send(dearer, await sign(dearer, payer, 3_000_000n)));
   isOpened(await send(listing, await sign(listing, keeps)));
-  // The buyer was told and confirms: the same proof is accepted.
+  // The buyer was told and confirms, so the same proof is accepted.
   isOpened(await send(listing, fresh, { pay_anew: true }));
   await world.finalize();
   expect(await send(listing, fresh)).toMatchObject({ body: { reason: 'sign_to_collect' } });
   expect(await paid(payer)).toEqual([PRICE, 3_000_000n, PRICE]);
-  // The second payment is booked, and the lost one still is not.
+  // The second payment is booked, while the lost one still is not.
   expect(await send(twin, await sign(twin))).toMatchObject({ ...MAY_BE_LOST, body: { tx_hash, block } });
 });
 
@@ -149,7 +149,7 @@ test('our client with an empty store, and with what an earlier version has kept,
     createClient({ baseUrl: world.url, callsItself: BASE_URL, environment: clientOf(buyer).environment }),
   ];
   const kept = createMemoryProofStore();
-  // Drop the slip, with which the buyer would have its goods.
+  // Drop the slip, because it would give the buyer its goods.
   const saves: ProofStore = {
     ...kept,
     save: (key, { recovery_slip: _, ...payment }) => kept.save(key, payment),
@@ -188,7 +188,7 @@ test('our client with an empty store, and with what an earlier version has kept,
     [PRICE],
     [LISTING_FEE_UNITS],
   ]);
-  // Pay anew only when told to. For a fee that needs the very same body.
+  // Pay again only on request. For a fee, this requires exactly the same body.
   const delivery = await buy({ ...order, client: keyless, proofStore: again, payAnew: true });
   expect(delivery.listing_id).toBe(one);
   await listBySdk({ ...lists, client: clientOf(seller), payAnew: true });
@@ -196,7 +196,7 @@ test('our client with an empty store, and with what an earlier version has kept,
     [PRICE, PRICE],
     [LISTING_FEE_UNITS, LISTING_FEE_UNITS],
   ]);
-  // The same body without `pay_anew` is the same listing.
+  // The same body without `pay_anew` returns the same listing.
   const same = await world.ask('POST', '/api/listing', { key: seller.key, body: goods });
   expect(same.status).toBe(200);
 });
@@ -205,7 +205,7 @@ test('who asks to pay for a listing that was lost is told who has the money, whe
   const kept = await list();
   const backup = await history.primary.copyWhileRunning();
   const lost = await list();
-  const proof = await bought(lost);
+  const proof = await payUntilFinal(lost);
   await loseTo(backup, { history, world, place });
   await recoverHistory(world, place);
   const payee = checksummed(sellerOne.address);
@@ -220,7 +220,7 @@ test('who asks to pay for a listing that was lost is told who has the money, whe
     await world.ask('POST', `/api/claim/${id}`, { key: buyer.key, body: claim }),
   ];
   for (const answer of await ask(lost)) expect(answer).toMatchObject({ ...is, body: { ...is.body, payee } });
-  // Within the margin an id may have been shown, and its payer is unknown.
+  // Within the margin, an id may have been shown, but its payer is unknown.
   for (const answer of await ask(lost + 7)) {
     expect(answer).toMatchObject(is);
     expect(answer.body).not.toHaveProperty('payee');
@@ -228,7 +228,7 @@ test('who asks to pay for a listing that was lost is told who has the money, whe
   expect(await world.buy(1_000_000n)).toMatchObject({ status: 404, body: { reason: 'listing_unavailable' } });
   expect((await world.ask('GET', `/api/listing/${lost}`)).status).toBe(404);
   expect((await world.buy(BigInt(kept))).status).toBe(402);
-  // A plain transfer to the seller after the window is no lost payment.
+  // A plain transfer to the seller after the window is not a lost payment.
   const late = await wallet();
   await transfer(world, late, sellerOne.address, PRICE);
   isOpened(await send(kept, await sign(kept, late)));

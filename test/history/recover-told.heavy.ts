@@ -31,7 +31,7 @@ beforeEach(async () => {
 });
 afterEach(() => history.stop());
 
-/** Runs the operator's own command, with the rights of the owner. */
+/** Runs the operator's own command with the owner's rights. */
 async function runRecover(...args: string[]) {
   const child = spawn(process.execPath, [COMMAND, 'recover', '--reason', 'the disk failed', ...args], {
     env: {
@@ -55,7 +55,7 @@ async function list(price: number): Promise<bigint> {
   return BigInt((body['listing'] as { id: number }).id);
 }
 
-/** Buys by a transfer, up to the goods. Returns the transaction. */
+/** Buys by a transfer and collects the goods. Returns the transaction hash. */
 async function buy(listingId: bigint): Promise<string> {
   const payer = await fundedWallet(world);
   await fund(world.chain, [{ address: payer.address, usdcUnits: 0n, wei: GAS_WEI }]);
@@ -71,7 +71,7 @@ async function comment(listing: bigint, words: string): Promise<number> {
   return (answer.body['comment'] as { id: number }).id;
 }
 
-/** Scans for the first block at or after that second. */
+/** Returns the first block at or after that second. */
 async function firstAt(second: number): Promise<{ number: number; second: number }> {
   for (let number = 0n; ; number += 1n) {
     const block = await readBlock(world.chain.rpc, number);
@@ -80,14 +80,14 @@ async function firstAt(second: number): Promise<{ number: number; second: number
   }
 }
 
-/** Makes a paid sale, a free one and a comment that the restored books lack. */
+/** Makes a paid sale, a free one and a comment, which the restored books lack. */
 async function loseTrade() {
   const [paid, free] = [await list(2.5), await list(0)];
   await comment(paid, 'A remark that is kept');
   const backup = await history.primary.copyWhileRunning();
   const at = await readBlock(world.chain.rpc, 'latest');
   if (at === null) throw new Error('the chain has no block');
-  // Blocks may share a second, and the command takes the second after this one.
+  // Blocks may share a second, and the command starts at the second after this one.
   const latestSecond = async (): Promise<number> => {
     await world.chain.mine(1);
     return Number((await readBlock(world.chain.rpc, 'latest'))?.timestamp ?? 0n);
@@ -118,7 +118,7 @@ test('the command counts lost sales and comments, names each, and finds the firs
   expect(zoneless.stderr).toContain('--from-time must be a time with its zone');
   expect(later.stderr).toContain('yet: the newest is block');
 
-  // PostgreSQL's format, one second after the backup.
+  // The time is in PostgreSQL's format, one second after the backup.
   const time = new Date((backup.second + 1) * 1000);
   const first = await firstAt(backup.second + 1);
   const asked = `${time.toISOString().slice(0, 19).replace('T', ' ')}+00`;

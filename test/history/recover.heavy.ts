@@ -49,7 +49,7 @@ const run = async (copied: 'copied' | null) =>
     copied: copied === null ? null : await readCopies(await filesAt([place.folder])),
   });
 
-/** A merchant who replaced a key in the lost period has no valid key, and gets one with an unused recovery code. */
+/** Checks that a merchant who replaced a key in the lost period has no valid key, and gets one with an unused recovery code. */
 async function expectKeys({
   rotates,
   recovers,
@@ -100,7 +100,7 @@ async function expectKeys({
   ).toBe('handle_taken');
 }
 
-/** New ids were never shown before, and counts match the rows. */
+/** Checks that new ids were never shown before and that counts match the rows. */
 async function expectFreshIds({
   lost,
   newcomer,
@@ -127,7 +127,7 @@ async function expectFreshIds({
   expect(treasury.recent_fees[0]?.id).toBeGreaterThan(5);
 }
 
-/** The copy continues, and the loss has ended for every process that starts with it. */
+/** Checks that the copy continues and that the loss has ended for every process that starts with it. */
 async function expectCopied(): Promise<void> {
   const end = (await events())[0]?.id ?? 0;
   await until(async () => Number((await readLogEnd(place.folder))?.id ?? 0n) === end);
@@ -193,7 +193,7 @@ test('a recovery gives no id out again, ends again what was ended, and locks mer
   expect(outcome.next_event_id).toBeGreaterThan(newest);
   await until(async () => (await world.ask('GET', '/readyz?strict')).status === 200);
 
-  // Listings that had ended are ended again, with events.
+  // Listings that had ended are ended again, and the log records this.
   const stateOf = async (id: number) =>
     ((await world.ask('GET', `/api/listing/${id}`)).body['listing'] as { state: string }).state;
   await until(async () => (await stateOf(removed)) === 'removed');

@@ -69,7 +69,7 @@ async function loseAndRecover(backup: PostgresServer, ...also: Record<string, st
   });
 }
 
-/** The event of a seller's decision in a review. */
+/** Builds the next event of the log, which records a seller's decision in a review. */
 function nextEvent(before: CopiedEvent, detail: Record<string, string | number>): CopiedEvent {
   const told = { actor: seller.handle, at: new Date().toISOString(), detail, kind: 'review' };
   const next = { id: before.id + 1n, canonical: Buffer.from(canonicalJson(told)) };
@@ -85,7 +85,7 @@ interface Bought {
   artifact: unknown;
 }
 
-/** Buys, up to the goods or only until the transfer is under way. */
+/** Buys until the goods are delivered, or only until the transfer is pending. */
 async function buy(listing: bigint, key: string | null, upTo: 'delivered' | 'pending' = 'delivered'): Promise<Bought> {
   const payer = await fundedWallet(world, FUNDS);
   const proof = await signFor(payer, listing);
@@ -118,11 +118,11 @@ test('a buyer who paid in what was lost gets the goods by the slip, by what coll
   await world.finalize();
   await loseAndRecover(backup);
 
-  // Without the slip, the market tells the old proof that it has paid.
+  // Without the slip, the market answers that the old proof has already paid.
   const bare = await world.buy(byKey.listing, { key: buyer.key, proof: byKey.proof.v2 });
   expect(codesOf(bare)).toEqual([409, 'authorization_used_elsewhere', true]);
 
-  // With the slip each buyer gets the goods by the same right as before.
+  // With the slip, each buyer gets the goods by the same right as before.
   const key = await world.buy(byKey.listing, withSlip(byKey.slip, { key: buyer.key, proof: byKey.proof.v2 }));
   expect([key.status, key.body['artifact'], key.body['collected_by']]).toEqual([200, byKey.artifact, 'key']);
   const token = await world.buy(
@@ -132,7 +132,7 @@ test('a buyer who paid in what was lost gets the goods by the slip, by what coll
   expect([token.status, token.body['artifact'], token.body['collected_by']]).toEqual([200, byToken.artifact, 'token']);
   const late = await world.buy(pending.listing, withSlip(pending.slip, { key: buyer.key }));
   expect([late.status, late.body['collected_by']]).toEqual([200, 'key']);
-  // A proof alone is public by now and delivers nothing.
+  // The proof alone is public by now and delivers nothing.
   const public_ = await world.buy(bySignature.listing, withSlip(bySignature.slip, { proof: bySignature.proof.v2 }));
   expect(public_.status).not.toBe(200);
   expect(public_.body['do_not_pay_again']).toBe(true);
@@ -144,10 +144,10 @@ test('a buyer who paid in what was lost gets the goods by the slip, by what coll
     'signature',
   ]);
 
-  // A slip does not work for another merchant.
+  // The slip does not work for another merchant.
   const stranger = await world.buy(byKey.listing, withSlip(byKey.slip, { key: other.key }));
   expect(stranger.status).toBe(402);
-  // A repeated request is the same purchase, and the log records each sale once.
+  // A repeated request returns the same purchase, and the log records each sale once.
   expect((await world.buy(byKey.listing, withSlip(byKey.slip, { key: buyer.key }))).status).toBe(200);
   for (const { payer } of [byKey, byToken, pending, bySignature]) expect(await balanceOf(payer)).toBe(FUNDS - PRICE);
   await world.running.eventsSettled();
@@ -163,12 +163,12 @@ test('what a slip says is believed only where this market lost it, and a changed
   const backup = await history.primary.copyWhileRunning();
   const lost = await buy(lapsed, buyer.key);
   const changed = `${lost.slip.slice(0, -2)}AA`;
-  // Before any recovery a slip changes nothing.
+  // Before any recovery, a slip changes nothing.
   expect((await world.buy(sold, withSlip(made.slip, { key: buyer.key }))).status).toBe(200);
   await loseAndRecover(backup);
   const refused = await world.buy(lapsed, withSlip(changed, { key: buyer.key }));
   expect(codesOf(refused).slice(0, 2)).toEqual([400, 'invalid_fields']);
-  // Sent for other goods, the slip delivers only what it was made for.
+  // A slip sent for other goods delivers only the goods it was made for.
   const elsewhere = await world.buy(sold, withSlip(lost.slip, { key: other.key }));
   expect(elsewhere.status).toBe(402);
   expect((await world.buy(lapsed, { key: buyer.key })).status).toBe(200);
@@ -214,7 +214,7 @@ test('what was paid at another market, or after a removal, is reviewed at most',
   await world.finalize();
   await loseAndRecover(backup);
 
-  // The authorization has paid this payee this price. The chain shows no more than that.
+  // The authorization has paid this price to this payee. The chain shows no more than that.
   const brought = await world.buy(sold, { key: other.key, proof: elsewhere.v2 });
   expect(codesOf(brought)).toEqual([409, 'authorization_used_elsewhere', true]);
   expect(brought.body['tx_hash']).toBe(transactionHash);

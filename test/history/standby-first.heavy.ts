@@ -9,14 +9,14 @@ import { endLoad, startLoad } from '../support/kill-runs.ts';
 import { type KillWorld, openKillWorld } from '../support/kill-world.ts';
 import { openPostgresGround, type PostgresServer } from '../support/standby-postgres.ts';
 
-/** Seed of the clients' actions. Printed, and read from the environment for a replay. */
+/** Seed of the clients' actions. The test prints it; set it in the environment to replay a run. */
 const SEED = Number(process.env['OPENAISLE_KILLS_SEED'] ?? systemRandom.bytes(4).readUInt32BE());
 const OPENING_MS = 300_000;
 const patiently = { timeout: 60_000, interval: 100 };
 const SAMPLE_EVERY_MS = 100;
 const ACKS = 40;
 const SAMPLES_AT_REST = 50;
-/** Connections of the host: two workers take eight, and each needs one more to check the database hosts. */
+/** Connections of the host. Two workers take eight, and each needs one more to check the database hosts. */
 const BUDGET = 12;
 
 let scene: KillWorld;

@@ -79,7 +79,7 @@ test('with a synchronous standby nothing is acknowledged that it lacks, and noth
     () => 'acknowledged',
     () => 'not acknowledged',
   );
-  // Wait until the commit waits for the standby.
+  // Wait until the commit is blocked on the standby.
   while ((await primary.ask("select from pg_stat_activity where wait_event = 'SyncRep'")).length === 0);
   await primary.kill();
   expect(await unacknowledged).toBe('not acknowledged');

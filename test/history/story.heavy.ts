@@ -31,7 +31,7 @@ import {
   withSlip,
 } from './lost-buyers.ts';
 
-/** A hundred purchases each way take half a minute on two idle cores, and several times that beside other tests. */
+/** Time limit. A hundred purchases of each kind take half a minute on two idle cores, and several times that beside other tests. */
 const STORY_MS = 240_000;
 const EACH = rotatedRounds(import.meta.filename, 10);
 const { sellerOne } = WORLD_ACCOUNTS;
@@ -45,14 +45,13 @@ let shop: Shop;
 beforeEach(async () => {
   history = await openHistoryWorld();
   place = await history.newHost();
-  // No background pass: a payment stays under way until a request asks.
+  // The background job does not run, so a payment stays pending until a request asks.
   world = await history.startMarket({ logCopy: place, reconcileEveryMs: 3_600_000 });
   keeper = await world.join('the-keeper');
   shop = { world, seller: await world.join('seller-one') };
 });
 afterEach(() => history.stop());
 
-/** Limit of undecided fees per merchant. */
 const OPEN_FEES = 3;
 
 async function list(count: number): Promise<bigint[]> {
@@ -78,20 +77,20 @@ const isDelivered = ({ status, body }: Answer, by: string): void =>
 const REVIEW = [422, 'needs_review', true];
 const keyOf = ({ key }: LostPurchase): string => key ?? '';
 
-/** A way to pay before the loss, and a way to be restored after it. */
+/** A way to pay before the loss, and a way to restore the purchase after it. */
 interface Kind {
   pay(listing: bigint, buyer: Member): Promise<LostPurchase>;
-  /** True: waits for the goods before the loss. */
+  /** True to wait for the goods before the loss. */
   collects: boolean;
   makeWhole(made: LostPurchase, buyer: Member): Promise<void>;
-  /** Total paid at the end. */
+  /** Total paid at the end, in units. */
   spent?: bigint;
 }
 
-async function review(made: LostPurchase, key: string): Promise<number> {
+async function openReview(made: LostPurchase, key: string): Promise<number> {
   const asked = await signToCollect(shop, made, { key }, made.txHash);
   expect(said(asked)).toEqual(REVIEW);
-  // The market delivers nothing before the payee has decided.
+  // The market delivers nothing until the payee has decided.
   expect(said(await world.buy(made.listing, { key }))).toEqual(REVIEW);
   return (asked.body['payment'] as { id: number }).id;
 }
@@ -157,7 +156,7 @@ const KINDS: Record<string, Kind> = {
     collects: true,
     pay: async (listing, { key }) => ({ ...(await openByX402(shop, listing, key)), slip: null }),
     makeWhole: async (made) => {
-      await decide(await review(made, keyOf(made)), { outcome: 'deliver' });
+      await decide(await openReview(made, keyOf(made)), { outcome: 'deliver' });
       isDelivered(await world.buy(made.listing, { key: keyOf(made) }), 'key');
     },
   },
@@ -165,7 +164,7 @@ const KINDS: Record<string, Kind> = {
     collects: true,
     pay: async (listing, buyer) => ({ ...(await payByTransfer(shop, listing, buyer)), slip: null }),
     makeWhole: async (made) => {
-      const payment = await review(made, keyOf(made));
+      const payment = await openReview(made, keyOf(made));
       const back = await transfer(world, sellerOne, made.payer.address, PRICE);
       await world.finalize();
       await decide(payment, { outcome: 'refunded', tx_hash: back });
@@ -179,7 +178,7 @@ const KINDS: Record<string, Kind> = {
       const asked = await world.buy(made.listing, withSlip(made, { key: keyOf(made) }));
       expect(said(asked)).toEqual([409, 'listing_lost', true]);
       const [relisted] = (await list(1)) as [bigint];
-      await decide(await review({ ...made, listing: relisted }, keyOf(made)), { outcome: 'deliver' });
+      await decide(await openReview({ ...made, listing: relisted }, keyOf(made)), { outcome: 'deliver' });
       isDelivered(await world.buy(relisted, { key: keyOf(made) }), 'key');
     },
   },
@@ -272,51 +271,56 @@ test.each(['a restore', 'the promotion of a standby that lagged'])(
   STORY_MS,
 );
 
-/** Before any buyer is restored, proofs and slips of others or of other goods deliver nothing. */
+/** Checks that before any buyer is restored, proofs and slips of others or for other goods deliver nothing. */
 async function expectNothing(all: readonly LostPurchase[]): Promise<void> {
   const thief = keeper.key;
   const [one] = all as [LostPurchase];
   const other = all.find(({ listing, slip }) => listing !== one.listing && slip !== null) as LostPurchase;
   const bare = all.find(({ slip }) => slip === null) as LostPurchase;
-  const gets = async (asked: Promise<Answer>, ...refused: unknown[]): Promise<void> => {
+  const expectAnswer = async (asked: Promise<Answer>, ...refused: unknown[]): Promise<void> => {
     const answer = await asked;
     expect(said(answer)).toEqual(refused);
     expect(answer.body).not.toHaveProperty('artifact');
   };
-  // Another buyer's proof, with and without its slip, and the slip for other goods.
-  await gets(
+  // Try another buyer's proof, with and without its slip, and the slip for other goods.
+  await expectAnswer(
     world.buy(one.listing, { key: thief, proof: one.proof?.v2 } as never),
     409,
     'authorization_used_elsewhere',
     true,
   );
-  await gets(world.buy(one.listing, withSlip(one, { key: thief })), 402, 'payment_required', false);
-  await gets(world.buy(other.listing, withSlip(one, { key: thief })), 402, 'payment_required', false);
-  // A slip of another market.
+  await expectAnswer(world.buy(one.listing, withSlip(one, { key: thief })), 402, 'payment_required', false);
+  await expectAnswer(world.buy(other.listing, withSlip(one, { key: thief })), 402, 'payment_required', false);
+  // Try a slip of another market.
   const foreign = { ...one, slip: `${one.slip?.slice(0, -4)}AAAA` };
-  await gets(world.buy(one.listing, withSlip(foreign, { key: thief })), 400, 'invalid_fields', true);
+  await expectAnswer(world.buy(one.listing, withSlip(foreign, { key: thief })), 400, 'invalid_fields', true);
   // A plain transfer to the same seller, with any signature, opens at most a review, and only for the lost period.
   const payer = await fundedWallet(world, FUNDS);
   await fund(world.chain, [{ address: payer.address, usdcUnits: 0n, wei: GAS_WEI }]);
   const txHash = await transfer(world, payer, sellerOne.address, PRICE);
   await world.finalize();
-  await gets(signToCollect(shop, { ...one, payer }, { key: thief }, txHash), 422, 'transfer_not_found', true);
-  await gets(signToCollect(shop, { ...bare, payer }, { key: thief }, bare.txHash), 422, 'transfer_not_found', true);
+  await expectAnswer(signToCollect(shop, { ...one, payer }, { key: thief }, txHash), 422, 'transfer_not_found', true);
+  await expectAnswer(
+    signToCollect(shop, { ...bare, payer }, { key: thief }, bare.txHash),
+    422,
+    'transfer_not_found',
+    true,
+  );
 }
 
-/** No id that was shown before means something else now. */
+/** Checks that no id shown before the loss means something else now. */
 async function expectOneMeaning(all: readonly LostPurchase[], before: Map<number, string>): Promise<void> {
   await world.running.eventsSettled();
   const after = await readLog();
   for (const [id, event] of after) if (before.has(id)) expect(event).toBe(before.get(id));
   expect([...before.keys()].filter((id) => !after.has(id)).length).toBeGreaterThan(EACH);
-  // Public events are in the copy, also after the gap.
+  // Public events are in the copy, even after the gap.
   await waitForCopy(world, place);
   const copied = await readCopies(await filesAt([place.folder]));
   expect(copied.map(({ id }) => Number(id))).toEqual(expect.arrayContaining([...after.keys()]));
   const { database } = history.db;
   const { purchases } = await database.one<{ purchases: bigint }>(sql`select count(*) as purchases from purchases`);
-  // One sale for each purchase that was not refunded.
+  // Each purchase that was not refunded has one sale.
   expect(purchases).toBe(BigInt(all.length - EACH));
   const payers = new Map(all.map(({ paymentId, payer }) => [paymentId, payer.address]));
   const rows = await database.rows<{ id: bigint; payer: Buffer }>(sql`

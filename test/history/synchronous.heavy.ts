@@ -19,18 +19,18 @@ import { openSocket } from '../support/sample-server.ts';
 import { openPostgresGround, type PostgresServer } from '../support/standby-postgres.ts';
 
 const KILLS = Number(process.env['OPENAISLE_KILLS'] ?? rotatedRounds(import.meta.filename, 3));
-/** Seed of the primary's death and the clients' actions. Printed, and read from the environment for a replay. */
+/** Seed of the primary's death and the clients' actions. The test prints it; set it in the environment to replay a run. */
 const SEED = Number(process.env['OPENAISLE_KILLS_SEED'] ?? systemRandom.bytes(4).readUInt32BE());
 /** Generous, for a busy machine. */
 const OPENING_MS = 300_000;
 const [SHORTEST_MS, LONGEST_MS] = [50, 600];
 const patiently = { timeout: 60_000, interval: 10 };
-/** A round with fewer acknowledgements was not under load. */
+/** Smallest number of acknowledgements per round that counts as load. */
 const ACKS_A_ROUND = 5;
 
 interface Stage {
   scene: KillWorld;
-  /** The server that is written to, and the standby that must have everything. */
+  /** The server that takes writes. `standby` must have everything. */
   primary: PostgresServer;
   standby: PostgresServer;
   wire: KillPostgres;
@@ -42,7 +42,7 @@ const begun = new AsyncDisposableStack();
 beforeAll(async () => {
   const copy = begun.adopt(await mkdtemp(join(tmpdir(), 'openaisle-copied-')), (path) => rm(path, { recursive: true }));
   const ground = begun.adopt(await openPostgresGround(), (one) => one.drop());
-  // A standby starts from a copy and needs all of the log since.
+  // A standby starts from a copy and needs the whole log since then.
   const primary = await ground.startPrimary({ settings: { wal_keep_size: '128MB', max_wal_size: '256MB' } });
   await migrate(primary.url, MIGRATIONS);
   const wire = begun.adopt(await startKillPostgres(primary.url, createKillSwitch()), (one) => one.close());
@@ -58,7 +58,7 @@ beforeAll(async () => {
 }, OPENING_MS);
 afterAll(() => begun.disposeAsync(), OPENING_MS);
 
-/** Makes a standby while the primary works. On return, the standby has every acknowledged commit. */
+/** Adds a standby while the primary works. On return, the standby has every acknowledged commit. */
 async function startSynchronous(primary: PostgresServer): Promise<PostgresServer> {
   const standby = await primary.copyWhileRunning();
   await standby.startAsStandbyOf(primary, 'second');
@@ -66,7 +66,7 @@ async function startSynchronous(primary: PostgresServer): Promise<PostgresServer
   return standby;
 }
 
-/** Kills the primary like a machine failure and promotes the standby. */
+/** Kills the primary as a machine failure would, and promotes the standby. */
 async function failOver(): Promise<void> {
   const { primary, standby, wire } = stage;
   await primary.kill();
@@ -79,7 +79,7 @@ async function failOver(): Promise<void> {
 
 const readyz = (): Promise<Answer> => stage.scene.market.ask('GET', '/readyz');
 
-/** The copy's last event at the primary's death is in the log of the new primary. */
+/** Checks that the copy's last event at the primary's death is in the log of the new primary. */
 async function expectCopied(): Promise<bigint> {
   const end = await readLogEnd(stage.copy);
   if (end === null) throw new Error('the market keeps no copy of the log');
@@ -89,7 +89,7 @@ async function expectCopied(): Promise<bigint> {
   return end.id;
 }
 
-/** One listener over all failovers. Returns the ids it received. */
+/** Listens to events across all failovers. The returned function returns the ids received. */
 async function listen(last: number): Promise<() => number[]> {
   const { url } = await stage.scene.market.current();
   const request = `GET /api/events/stream HTTP/1.1\r\nHost: x\r\nLast-Event-ID: ${last}\r\n\r\n`;
@@ -111,7 +111,7 @@ async function killUnderLoad(load: Load): Promise<{ faults: string[]; errands: n
     stage.standby = await startSynchronous(stage.primary);
   }
   await load.acknowledged(ACKS_A_ROUND, patiently.timeout);
-  // Each round added something that could be lost.
+  // Each round must have added something that could be lost.
   expect(copied).toEqual([...new Set(copied)].sort((a, b) => Number(a - b)));
   return await endLoad(stage.scene, load);
 }
@@ -147,7 +147,7 @@ it(
     await stage.primary.makeSynchronous(null);
     await stage.standby.pauseStreaming();
     await scene.goods();
-    await scene.rested();
+    await scene.waitForNumbers();
     const { id } = await scene.world.db.database.one<{ id: bigint }>(sql`select max(id) as id from events`);
     await expect.poll(async () => (await readLogEnd(stage.copy))?.id, patiently).toBe(id);
     await failOver();

@@ -48,7 +48,7 @@ test('where an id was given out twice, a slip gives nothing of what has it now',
   await backup.start();
   await world.running.stop({ drainMs: 0 });
   history.leadTo(backup);
-  // A host without a memory of the ids notices no loss and reuses them.
+  // A host that does not remember the ids does not notice the loss and reuses them.
   const { chain, facilitator, finalize } = world;
   const there = { rpcUrl: () => chain.url, facilitatorUrl: facilitator.url };
   const forgetful: World = { ...(await history.startMarket(there)), chain, finalize };
@@ -56,7 +56,7 @@ test('where an id was given out twice, a slip gives nothing of what has it now',
   expect(again).toBe(lost);
   await forgetful.running.eventsSettled();
 
-  // The operator learns of it and has the other host's copies.
+  // The operator learns of the loss and has the other host's copies.
   const copied = await readCopies(await filesAt([place.folder]));
   await recover(forgetful.running.market, { fromBlock: 0n, reason: 'found out later', copied });
   await until(async () => (await forgetful.ask('GET', '/readyz?strict')).status === 200);
@@ -76,7 +76,7 @@ test('history that is lost twice is recovered twice, with all copies there are',
   const first = await list(world);
   expect(first).toBeGreaterThan(late.listing + 1_000n);
 
-  // The second recovery loses the sales between the two.
+  // The second recovery loses the sales made since the first.
   const backup = await early.copyWhileRunning();
   const made = await openByX402({ world, seller }, first, buyer.key);
   await world.finalize();

@@ -89,7 +89,7 @@ async function buyByTransfer(listing: bigint, buyer: Member): Promise<Paid> {
   return { listing, payer, txHash, artifact: claimed.body['artifact'] };
 }
 
-/** Proves by a signature of the wallet that it has paid, and names the transaction. */
+/** Collects with a signature of the wallet that paid, and names the transaction. */
 async function ask(
   { listing, payer, txHash }: Omit<Paid, 'artifact'>,
   key: string | null,
@@ -134,7 +134,7 @@ test('who has no slip shows wallet and transaction, and the payee decides', asyn
   const later = await buyByX402(await list(), buyers[2]);
 
   const standing = await countRows(world.db.database);
-  // Requests that prove nothing: no key, another's wallet, a booked transfer, one after the loss, and none at all.
+  // These requests prove nothing: no key, another's wallet, a booked transfer, one after the loss, and none at all.
   expect(said(await ask(kept, null))).toEqual([401, 'key_required', true]);
   expect(said(await ask(kept, buyers[2].key, later.payer))).toEqual([422, 'transfer_not_found', true]);
   expect(said(await ask({ ...later, listing: kept.listing }, buyers[2].key))).toEqual([409, 'transaction_used', true]);
@@ -148,7 +148,7 @@ test('who has no slip shows wallet and transaction, and the payee decides', asyn
 
   expect(await countRows(world.db.database)).toEqual(standing);
 
-  // The payer opens one review and gets nothing before it is decided.
+  // The payer opens one review and gets nothing until it is decided.
   const reviews = [await ask(kept, buyers[0].key), await ask(given, buyers[0].key), await ask(back, buyers[1].key)];
   reviews.push(await ask(ended, buyers[1].key));
   expect(reviews.map(said)).toEqual([REVIEW, REVIEW, REVIEW, REVIEW]);
@@ -204,7 +204,7 @@ test('a fee without a slip is the maintainer’s to decide on, who makes it a cr
     const body = { ...goods, fee_payment: { intent_id: intent.id, tx_hash: txHash, payer_signature: signature } };
     return await world.ask('POST', '/api/listing', { key: by.key, body });
   };
-  // Another merchant's fee pays nothing.
+  // Another merchant's fee pays for nothing here.
   expect(said(await claimFee(buyers[1], await sender()))).toEqual([422, 'wrong_payer', true]);
   const claimed = await claimFee(buyers[0], payer);
   expect(said(claimed)).toEqual([422, 'authorized_transfer', true]);

@@ -8,10 +8,10 @@ import { USDC_ADDRESS, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts'
 import type { LocalChain } from '../../src/local/chain/start-chain.ts';
 import { startTestChain } from '../support/chain.ts';
 
-// A market tries to exhaust its auditor's memory or to keep it busy forever. Each audit is a process with little memory, and has to end by
-// itself: with exit code 2 and the bound it met.
+// A market tries to exhaust its auditor's memory or to keep the auditor busy forever. Each audit is a process with little memory, and must
+// end on its own with exit code 2 and the limit it reached.
 
-/** Old space of each process. Node.js itself, the new space and buffers come on top. */
+/** Old space of each process in megabytes. Node.js itself, the new space and buffers come on top. */
 const HEAP_MB = 96;
 const MOST_MB = 300;
 const treasury = WORLD_ACCOUNTS.treasury.address;
@@ -67,7 +67,7 @@ function send(response: ServerResponse, body: unknown): void {
   response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 }
 
-/** A log of events of about `bytes` each, as long as it claims or longer. Its pages are in order. */
+/** Returns a log of events of about `bytes` each, which is as long as it claims or longer. Its pages are in order. */
 function endlessLog(given: { bytes: number; total: number; newest?: number }): Handler {
   const { bytes, total, newest = total } = given;
   const text = 'x'.repeat(bytes);
@@ -98,16 +98,16 @@ interface Ended {
   mostMb: number;
 }
 
-/** Prints peak memory at exit. */
-const TELL_MEMORY =
+/** Module that prints peak memory at exit. */
+const PRINT_MEMORY =
   'data:text/javascript,process.on("exit",()=>process.stderr.write("KB "+process.resourceUsage().maxRSS+"\\n"))';
 
-/** Runs the audit with so little memory that keeping what it reads would crash it. */
+/** Runs the audit with so little memory that it would crash if it kept what it reads. */
 async function runProgram(...more: string[]): Promise<Ended> {
   const program = join(import.meta.dirname, '../audit/main.ts');
   const args = [
     `--max-old-space-size=${HEAP_MB}`,
-    `--import=${TELL_MEMORY}`,
+    `--import=${PRINT_MEMORY}`,
     program,
     '--market',
     url,
@@ -167,7 +167,7 @@ describe('a log without an end', () => {
     expect(out).toMatch(/FAULT: the public log contradicts itself: it has more than the 5000 events that it says\n/);
   });
 
-  // The heap is smaller than that, so an audit that kept the events would crash without a report.
+  // The heap is smaller than the log, so an audit that kept the events would crash without a report.
   it('of 100 MB in honest pages is hashed to its end in a heap of less than that', async () => {
     lies = { '/api/events': endlessLog({ bytes: 5_000, total: 20_000 }) };
     const { code, out, mostMb } = await runProgram();

@@ -40,7 +40,7 @@ const without = (row: LogRow, ...names: string[]): LogRow => ({
   ...row,
   detail: Object.fromEntries(Object.entries(row.detail).filter(([name]) => !names.includes(name))),
 });
-/** Changes each event of that kind and listing. */
+/** Changes each event of that kind about that listing. */
 const changed = (rows: LogRow[], kind: string, id: number, detail: Record<string, unknown>): LogRow[] =>
   rows.map((row) =>
     row.kind === kind && row.detail['listing_id'] === id ? { ...row, detail: { ...row.detail, ...detail } } : row,
@@ -51,7 +51,7 @@ const isAbout =
     row.kind === kind &&
     row.detail['listing_id'] === id &&
     Object.entries(more).every(([name, value]) => row.detail[name] === value);
-/** Moves the first matching event before the other, and renumbers. */
+/** Moves the first matching event before another one, and renumbers all. */
 function moved(rows: LogRow[], what: (row: LogRow) => boolean, before: (row: LogRow) => boolean): LogRow[] {
   const from = rows.findIndex(what);
   const [row] = rows.splice(from, 1);
@@ -78,7 +78,7 @@ const LIES: readonly Case[] = [
     plant: () =>
       lie(market, {
         log: (rows) => rows.map((row) => (isPromise(row) ? without(row, 'seller_wallet', 'artifact_commitment') : row)),
-        // An edit in the log names these goods.
+        // An edit in the log contains this commitment.
         shelf: (row) => (row.id === market.exchanged ? row : { ...row, artifact_commitment: OTHER }),
       }),
   },
@@ -372,11 +372,11 @@ it('with a state nothing that was promised before is forgotten, and what was rea
   expect(await auditOf(market, { statePath })).toMatchObject({ faults: [], log: { whole: true } });
   const kept = readFileSync(statePath, 'utf8');
   expect(await auditOf(market, { statePath })).toMatchObject({ faults: [], log: { whole: false, read: 0 } });
-  // The first lie, behind the saved state: the shelves are checked against the remembered promises.
+  // Tell the first lie after a state was saved. The shelves are checked against the remembered promises.
   LIES[0]?.plant();
   const { faults } = await auditOf(market, { statePath });
   expect(faults.join('\n')).toMatch(/listing \d+ promises 0x5e\w+, and the log says 0x/);
-  // An edit of a listing whose sale the earlier audit has read.
+  // Edit a listing whose sale the earlier audit has read.
   LIES[2]?.plant();
   expect((await auditOf(market, { statePath })).faults.join('\n')).toMatch(
     /edits listing \d+, which event \d+ sold before/,

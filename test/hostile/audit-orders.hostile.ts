@@ -14,11 +14,11 @@ import {
   startBusyMarket,
 } from './lying-market.ts';
 
-// A market lies to its auditor with events in an order, at a time or by an actor that no honest log has.
+// A market lies to its auditor with events in an order, at a time or by an actor that no honest log contains.
 
 const OTHER = `0x${'5e'.repeat(32)}`;
 const STRANGER = `0x${'5e'.repeat(20)}`;
-/** Pages of the log in the first reading. */
+/** Number of log pages in the first reading. */
 const WALKED = 3;
 let market: BusyMarket;
 let folder: string;

@@ -2,16 +2,16 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { idOf, startRpcServer } from '../support/rpc-server.ts';
 import { type BusyMarket, type LogRow, lie, runOn, startBusyMarket } from './lying-market.ts';
 
-// A market attacks its auditor's terminal: every field can clear the screen, turn the direction and start a new line.
+// A market attacks its auditor's terminal. Every field tries to clear the screen, reverse the direction and start a new line.
 
 const HOSTILE = '1\u001b[2J\u001b[H\u009b1A\u202e\u2066\u2028\r\n0 faults\nFAULT: none\u0007\u{e0041}\u200d';
-/** Safe output for people: line feeds, and no character that moves the cursor, turns the direction or hides. */
+/** Matches output that is safe for people: line feeds, and no character that moves the cursor, changes the direction or is hidden. */
 const PLAIN = /^(?:[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}]|\n)*$/u;
-/** Known beginnings of the report's and the progress's lines. */
+/** Matches the known beginnings of lines in report and progress. */
 const LINE =
   /^(?:market|log|sales|fees|listings|promises|transfers|sellers|FAULT|treasury 0x[0-9a-f]{40}): |^ {2}(?:in no book|surplus from|and )|^\d+ faults$|^the audit could not finish: |^transfers to |^\d+ (?:of|events|fees|listings)/;
 
-/** Fields that an audit reads, attacked one by one. All others are attacked together. */
+/** Fields that an audit reads, which are attacked one by one. All others are attacked together. */
 const READ = new Set(
   [
     'network usdc_contract treasury listing_fee_usdc address amount_usdc tx_hash verified_via block_time fees_count fees_returned',
@@ -29,7 +29,7 @@ afterAll(() => market?.close());
 
 type Path = readonly (string | number)[];
 
-/** Paths of all texts and numbers in an answer. In lists only the first and last item. */
+/** Returns the paths of all texts and numbers in an answer. For lists, only of the first and last item. */
 function placesIn(value: unknown, path: Path = []): Path[] {
   if (typeof value === 'string' || typeof value === 'number') return [path];
   if (typeof value !== 'object' || value === null) return [];

@@ -5,7 +5,7 @@ import { attackedMarket, residentMb, startHonest, watchMemory } from './stranger
 const READS = ['/api/shelves', '/healthz', '/api/merchants'];
 const MEMORY_MB = 300;
 const ROUNDS = 4;
-/** Status of a connection closed while the body was still being sent. */
+/** Stands for a connection that was closed while the body was still being sent. */
 const CUT = 0;
 const AT_ONCE = 10;
 const LONGEST_ANSWER_BYTES = 20_000;

@@ -22,30 +22,30 @@ beforeAll(async () => {
   return stop;
 });
 
-/** Sends every hostile request to an endpoint and returns the slow ones. Returns none where goods are compared. */
-async function tooDear(site: string, name: string): Promise<Measured[]> {
+/** Sends every hostile request to an endpoint and returns the slow ones. Returns none for endpoints that compare goods. */
+async function findSlow(site: string, name: string): Promise<Measured[]> {
   const target = bounds.targets.find((one) => one.site === site && one.name === name);
   if (target === undefined) throw new Error(`${site} has no ${name}`);
   const measured: Measured[] = [];
   for (const request of target.requests) measured.push(await measureWell(bounds, target, request));
   expect(measured.length).toBeGreaterThan(0);
-  // A 500 is a bug, and an `overloaded` refusal would make the time meaningless.
+  // A 500 is a bug, and an `overloaded` refusal would make the measured time meaningless.
   expect(measured.filter(({ status, reason }) => status === 500 || reason === 'overloaded')).toEqual([]);
   return target.exempt === null ? measured.filter(({ ms }) => ms > MOST_MS) : [];
 }
 
 describe(`no content of a request takes more than ${MOST_MS} ms of the processor`, () => {
   test.each(Object.keys(endpoints))('at %s of the market', async (name) => {
-    expect(await tooDear('market', name)).toEqual([]);
+    expect(await findSlow('market', name)).toEqual([]);
   });
 
   test.each(Object.keys(cityEndpoints))('at %s of the city', async (name) => {
-    expect(await tooDear('city', name)).toEqual([]);
+    expect(await findSlow('city', name)).toEqual([]);
   });
 
   test('at the tools, the forms and the facilitator', async () => {
     const others = bounds.targets.filter(({ name }) => /^(?:GET|POST) /.test(name));
     expect(others.map(({ site }) => site)).toContain('facilitator');
-    for (const { site, name } of others) expect(await tooDear(site, name), name).toEqual([]);
+    for (const { site, name } of others) expect(await findSlow(site, name), name).toEqual([]);
   });
 });

@@ -7,7 +7,7 @@ import { type SettableClock, settableClock } from '../support/market-context.ts'
 import { seedMerchant, seedStock } from '../support/seed.ts';
 import { askFrom, openStream } from '../support/send.ts';
 
-/** Concurrent requests of the flood. */
+/** Number of concurrent requests in the flood. */
 const AT_ONCE = 16;
 const HOUR = 3_600_000;
 const FIRST = Date.parse('2030-01-01T00:00:00.000Z');
@@ -29,7 +29,7 @@ describe('the door for newcomers', () => {
   });
   afterAll(() => doors.stop());
 
-  /** Stages and confirms a registration. False if either is rate limited. */
+  /** Stages and confirms a registration. Returns false if either step is rate limited. */
   async function register(network: string): Promise<boolean> {
     const client = identityClient(doors.ask);
     made += 1;
@@ -115,7 +115,7 @@ describe('what a stranger reads', () => {
     }
     expect(statuses[0]).toBe(200);
     expect(statuses.at(-1)).toBe(429);
-    // Requests under way when the budget ends may exceed it.
+    // Requests in flight when the budget ends may exceed it.
     expect(sent.bytes).toBeLessThanOrEqual(12_000_000);
     expect((await askFrom('127.0.20.1', `${url}?limit=50`)).status).toBe(200);
     expect((await askFrom('127.0.20.2', url)).status).toBe(200);

@@ -10,7 +10,7 @@ import { PRICE, testTrade } from '../support/trade.ts';
 const PER_NETWORK = 60;
 const FOR_ALL = 400;
 const INTENTS = 20;
-/** Concurrent requests of a stranger. */
+/** Number of a stranger's concurrent requests. */
 const AT_ONCE = 8;
 
 let proxy: RpcProxy;
@@ -30,7 +30,7 @@ const trade = testTrade({
 });
 const { world } = trade;
 
-/** A valid signature of a wallet that holds nothing. */
+/** Returns a valid signature of a wallet that holds nothing. */
 async function signedByRandomKey(goods: Awaited<ReturnType<typeof trade.goods>>, number: number): Promise<string> {
   return (await signProof(world.chain, testAccount(`a wallet without money ${number}`), goods.terms)).v1.value;
 }
@@ -61,7 +61,7 @@ async function flood(networks: readonly string[], each: number): Promise<AnswerF
 const count = (answers: readonly AnswerFrom[], status: number): number =>
   answers.filter((answer) => answer.status === status).length;
 
-/** Buys with money, from a network that has sent no request yet. */
+/** Buys from a funded wallet and a network that has sent no request yet. */
 async function buysHonestly(network: string): Promise<number> {
   const goods = await trade.goods();
   const payer = await trade.wallet();
@@ -75,7 +75,7 @@ describe('signatures of wallets without money', () => {
   test('make the market ask the chain no more often than one network may, and others buy meanwhile', async () => {
     const before = proxy.calls();
     const answers = await flood(['127.0.9.1'], 120);
-    // The test may cross the end of a minute, so allow two budgets.
+    // Allow two budgets, because the test may cross the end of a minute.
     expect(proxy.calls() - before).toBeLessThanOrEqual(2 * PER_NETWORK + 10);
     expect(count(answers, 429)).toBeGreaterThan(60);
     const refused = answers.find(({ status }) => status === 429);

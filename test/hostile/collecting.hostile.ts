@@ -11,7 +11,8 @@ import { seedListing } from '../support/seed.ts';
 import { type SiteProxy, startSiteProxy } from '../support/site-proxy.ts';
 import { type CliRun, cliRuns } from '../world/run-cli.ts';
 
-// A second market on the same host makes its visitor sign for goods bought at the first, and tries to collect there with that signature.
+// A second market on the same host asks its visitor to sign for goods bought at the first market, and tries to collect there with that
+// signature.
 
 const { sellerOne } = WORLD_ACCOUNTS;
 const PRICE = 2_000_000n;
@@ -51,7 +52,7 @@ function run(market: string, args: string[], machine = 'here', env: Record<strin
   return cli.run(args, { market, env: { ...own, ...env }, environment: { sleep: () => first.finalize() } });
 }
 
-/** Claims that the goods are paid for, and asks for a signature that would collect them at the first market. */
+/** Makes the second market claim that the goods are paid for, and ask for a signature that would collect them at the first market. */
 function lie(price: 'priced' | 'free'): void {
   liar.seen.length = 0;
   liar.twist(({ method, path, json, status }) => {

@@ -9,7 +9,7 @@ describe('a market that strangers sit on', () => {
   const market = attackedMarket([...READS, '/openapi.json']);
 
   /** Runs honest clients before, during and after the attack. */
-  const during = async (attack: (honest: Honest) => Promise<void>): Promise<void> => {
+  const attackBesideClients = async (attack: (honest: Honest) => Promise<void>): Promise<void> => {
     const idle = residentMb(market.pid);
     const memory = watchMemory(market.pid);
     const honest = startHonest(market.port, READS);
@@ -22,16 +22,16 @@ describe('a market that strangers sit on', () => {
     expect(memory.end() - idle).toBeLessThan(MEMORY_MB);
   };
   /** Waits for that many more honest answers. */
-  const last = (honest: Honest, answers: number): Promise<void> => {
+  const waitForAnswers = (honest: Honest, answers: number): Promise<void> => {
     const until = honest.answered + answers;
     return expect.poll(() => honest.answered, { timeout: 60_000, interval: 20 }).toBeGreaterThan(until);
   };
 
   test('2,200 pipelined reads on one connection, of which nothing is read', async () => {
-    await during(async (honest) => {
+    await attackBesideClients(async (honest) => {
       const bytes = 'GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(2_200);
       const attack = await openSockets(market.port, { from: '127.1.0.1', count: 1, bytes });
-      await last(honest, 1_000);
+      await waitForAnswers(honest, 1_000);
       attack.close();
     });
   });
@@ -50,14 +50,14 @@ describe('a market that strangers sit on', () => {
   });
 
   test('3,600 pipelined requests on each of 400 connections hold up no others', async () => {
-    await during(async (honest) => {
+    await attackBesideClients(async (honest) => {
       const bytes = Buffer.from('GET / HTTP/1.1\r\n\r\n'.repeat(3_600));
       const attacks = await Promise.all(
         ['127.1.0.3', '127.1.0.4', '127.1.0.5', '127.1.0.6'].map((from) =>
           openSockets(market.port, { from, count: 100, bytes, onData: () => undefined }),
         ),
       );
-      await last(honest, 1_000);
+      await waitForAnswers(honest, 1_000);
       for (const { sockets, close } of attacks) {
         expect(sockets.filter(({ destroyed }) => destroyed).length).toBeGreaterThan(0);
         close();
@@ -66,23 +66,23 @@ describe('a market that strangers sit on', () => {
   });
 
   test('2,100 sockets with bodies that never come', async () => {
-    await during(async (honest) => {
+    await attackBesideClients(async (honest) => {
       const bytes =
         'POST /api/buy/1 HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n';
       const attacks = await Promise.all(
         ['127.2.0.1', '127.2.0.2', '127.2.0.3'].map((from) => openSockets(market.port, { from, count: 700, bytes })),
       );
-      await last(honest, 500);
+      await waitForAnswers(honest, 500);
       for (const attack of attacks) attack.close();
     });
   });
 
   test('4,000 sockets of one network with unfinished bodies', async () => {
-    await during(async (honest) => {
+    await attackBesideClients(async (honest) => {
       const head = 'POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 60000\r\n\r\n';
       const bytes = `${head}{"a":"${'x'.repeat(40_000)}`;
       const attack = await openSockets(market.port, { from: '127.3.0.1', count: 4_000, bytes });
-      await last(honest, 500);
+      await waitForAnswers(honest, 500);
       attack.close();
     });
   });

@@ -15,7 +15,7 @@ import {
 import { type ScriptedFacilitator, startScriptedFacilitator } from '../support/scripted-facilitator.ts';
 import { fundedWallet, newGoods } from '../support/trade.ts';
 
-// A stranger opens payments and never pays. The seller can still edit, and a buyer who did pay is never told otherwise.
+// A stranger opens payments and never pays. The seller can still edit, and a buyer who did pay is never told anything else.
 
 const { sellerOne } = WORLD_ACCOUNTS;
 const PRICE = 2_500_000n;
@@ -24,14 +24,14 @@ let facilitator: ScriptedFacilitator;
 let world: World;
 let seller: Member;
 let buyer: Member;
-/** How far the market's clock is ahead. */
+/** How far the market's clock is ahead of real time, in milliseconds. */
 let aheadMs = 0;
 const clock: Clock = { now: () => systemClock.now() + aheadMs, sleep: systemClock.sleep };
 
 beforeAll(async () => {
   facilitator = await startScriptedFacilitator();
   world = await startWorld({ facilitatorUrl: facilitator.url, clock });
-  // The maintainer lists without a fee.
+  // Merchant 1 is the maintainer, who lists without a fee.
   seller = await world.join('the-keeper');
   buyer = await world.join('buyer-one');
 });
@@ -88,7 +88,7 @@ describe('an edit while a stranger holds payments open', () => {
   it('a facilitator that settles all the same: the seller decides on it, and the buyer is never told to pay again', async () => {
     const id = await listGoods();
     const proof = await sign(id);
-    // This facilitator submits the payment when it is only asked to verify it, after the edit.
+    // This facilitator submits the payment although it is only asked to verify it, after the edit.
     facilitator.script({ verify: 'settle_then_invalid', settle: 'garbage', to: world.facilitator.url });
     facilitator.before('verify', async () => {
       expect((await edit(id, 'changed before it was settled')).status).toBe(200);

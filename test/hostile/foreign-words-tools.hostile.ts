@@ -26,7 +26,7 @@ import { startWorld, type World } from '../support/market-world.ts';
 import { expectFenced, expectInMarks, PLANTS } from '../support/planted-words.ts';
 import { seedListing } from '../support/seed.ts';
 
-// The same lies shown to a model: words of a market stay inside the fence, our own refusals outside.
+// Shows the same lies to a model: text of a market stays inside the fence, our own refusals outside.
 
 const { buyerOne, sellerOne } = WORLD_ACCOUNTS;
 const makeOwner = ownerHomes();
@@ -55,7 +55,7 @@ beforeAll(async () => {
   const [free, priced] = [await list(0n, 'Free notes'), await list(1_000_000n, 'Priced notes')];
   await world.ask('POST', '/api/comment', { key: merchant.key, body: { listing_id: free, body: 'Good.' } });
   await world.running.eventsSettled();
-  // The policy asks a person, so that the question is checked too.
+  // The policy requires asking a person, so that the question is checked too.
   owner = await makeOwner({ market: site.url, wallet: buyerOne, merchant, policy: { ask_above_usdc: 0.5 } });
   const goods = { title: 'Sold here', description: 'Of it.', price_usdc: 1, text: 'What is sold.' };
   const calls: Call[] = [
@@ -85,7 +85,7 @@ afterAll(async () => {
 });
 
 interface Heard extends ToolAnswer {
-  /** Questions to the person, and messages to the host. */
+  /** Questions to the person. */
   questions: string[];
   progress: string[];
 }
@@ -109,7 +109,7 @@ async function answerTo(
 }
 
 const TICK_MS = 3_000;
-/** Ends waits at once and drops progress ticks. */
+/** Ends waits at once and never sends progress ticks. */
 const AT_ONCE: Partial<Environment> = {
   sleep: (ms, signal) =>
     ms !== TICK_MS

@@ -22,8 +22,8 @@ import { type Member, startWorld, type World } from '../support/market-world.ts'
 import { COLUMNS, expectOwnJson, expectOwnVoice, PLANTS } from '../support/planted-words.ts';
 import { removeListing, seedListing } from '../support/seed.ts';
 
-// A lying market sends any text in place of any other. The test records a real market, replaces one text at a time in every answer that a
-// command reads, and checks the terminal output.
+// A lying market may send any text in place of any other. The test records a real market, replaces one text at a time in every answer that
+// a command reads, and checks the terminal output.
 
 const { buyerOne, sellerOne } = WORLD_ACCOUNTS;
 const makeOwner = ownerHomes();
@@ -35,7 +35,7 @@ let seller: Member;
 let buyer: Member;
 const ids = { free: 0, priced: 0, own: 0, removed: 0 };
 
-/** A recorded command: the home before it, its arguments, and its folder. */
+/** A recorded command: its arguments, its folder, and the home folder before it ran. */
 interface Recording {
   args: readonly string[];
   env: Record<string, string>;
@@ -128,7 +128,7 @@ async function recordAll(): Promise<void> {
   }
 }
 
-/** Runs the command in this process on a narrow terminal. Returns the output for a person, or with --json for a program. */
+/** Runs the command in this process on a narrow terminal. Returns the output for a person or, with --json, for a program. */
 async function command(args: readonly string[], env: Record<string, string>, environment: Partial<Environment>) {
   const parts = { stdout: '', stderr: '' };
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
@@ -158,7 +158,7 @@ async function checkLie(recording: Recording, place: Place, words: string): Prom
   const around = { ...env, HOME: own, XDG_CONFIG_HOME: join(own, '.config') };
   site.replay(tape, { place, words });
   const told = `openaisle ${args.join(' ')} with ${JSON.stringify(words)} at ${nameOf(place, tape)}`;
-  // A plain sentence needs no escapes, so JSON is checked with the other texts only.
+  // A plain sentence needs no escapes, so JSON is checked only with the other texts.
   await expectHonest(args, around, told, words === PLANTS.steering);
   await rm(own, { recursive: true, force: true });
 }
@@ -193,7 +193,7 @@ describe('whatever a market says, on the terminal it says it in its own voice', 
   it('each reason for which what is asked can be refused', async () => {
     const acts = ['buy', 'sell', 'comment', 'join', 'rotate', 'recover', 'codes', 'pair'];
     const acting = recordings.filter(({ args: [name = ''] }) => acts.includes(name));
-    // Only few reasons belong to one command, so two commands meet each reason.
+    // Only few reasons belong to one command, so each reason is tried on two commands.
     const cases = everyReason().flatMap((refused, nth) =>
       [acting[nth % acting.length], acting.find(({ args: [name] }) => name === 'buy')]
         .filter((recording) => recording !== undefined)

@@ -8,7 +8,7 @@ import { type Goods, testTrade } from '../support/trade.ts';
 import { submitFirst, treacherousWallet } from './treacherous-wallet.ts';
 
 const { sellerTwo, stranger } = WORLD_ACCOUNTS;
-/** New contract wallets get a quarter of the gas loss, which one or two reverts use up. */
+/** New contract wallets may cause a quarter of the allowed gas loss, which one or two reverts use up. */
 const FACILITATOR = {
   auth: 'Bearer what-market-and-facilitator-know',
   etherUsdc: 10,
@@ -33,14 +33,14 @@ async function pays(payer: TestAccount): Promise<unknown[]> {
   return told(await buy(offer, await signProof(world.chain, payer, offer.terms)));
 }
 
-/** Buys, and turns the wallet before the block is mined. */
+/** Buys, and makes the wallet reject its signature before the block is mined. */
 async function revert(payer: TestAccount, offer: Goods, lever: TestAccount): Promise<SignedProof> {
   const proof = await signProof(world.chain, payer, offer.terms);
   await automine(false);
   await buy(offer, proof);
   await submitFirst(world.chain, stranger, { to: lever.address, value: 1n });
   await automine(true);
-  // Ask again until the payment's end is seen.
+  // Poll until the market sees the payment's end.
   await expect.poll(async () => (await stateOf(payer))['why']).not.toBeNull();
   return proof;
 }
@@ -59,7 +59,7 @@ test('a payer that made a settlement fail is told so before there is a row, with
   const first = await goods();
   const proof = await revert(attacker, first, lever);
   const sent = await minedBy(world.chain, world.facilitator.address);
-  // However often it is sent: no further transaction, and no statement that the buyer may pay again.
+  // However often the proof is sent, there is no further transaction, and no answer says that the buyer may pay again.
   for (let again = 0; again < 6; again += 1) {
     const answer = await buy(first, proof);
     expect([answer.status === 402, answer.body['do_not_pay_again']]).toEqual([false, true]);
@@ -112,7 +112,7 @@ test('a thin wallet that another market settles at the same time is not told tha
     expect([here.status, here.body['do_not_pay_again']]).toEqual([503, true]);
     await automine(true);
     const answer = await buy(offer, proof);
-    // By now the buyer may hear that it holds too little and that its proof is still valid.
+    // By now, the buyer may be told that the wallet holds too little and that the proof is still valid.
     expect(['payment_rejected', 'facilitator_refused', 'settlement_pending']).toContain(answer.body['reason']);
     expect(answer.body['do_not_pay_again']).toBe(true);
     await fund(world.chain, [{ address: payer.address, usdcUnits: 10_000_000n }]);

@@ -22,7 +22,7 @@ import {
 import { submitFirst, treacherousWallet } from './treacherous-wallet.ts';
 
 const { buyerOne, buyerTwo, buyerThree, sellerOne, sellerTwo, stranger } = WORLD_ACCOUNTS;
-/** Ether price at which a settlement costs about a tenth of a cent, as on the real network. */
+/** Ether price in USDC at which a settlement costs about a tenth of a cent, as on the real network. */
 const ETHER_USDC = 10;
 const BRIEF = { answerMs: 900, confirmationMs: 600, finalEveryMs: 100 };
 
@@ -47,7 +47,7 @@ async function automine(on: boolean): Promise<void> {
 
 let accounts = 0;
 
-/** Starts a facilitator with a new account, so that its cost is counted from zero. */
+/** Starts a facilitator with a new account, so that its costs start at zero. */
 async function facilitatorWith(options: Partial<FacilitatorOptions> = {}): Promise<TestFacilitator> {
   accounts += 1;
   const account = testAccount(`facilitator under attack ${accounts}`);
@@ -82,7 +82,7 @@ async function setEther(address: Hex, wei: bigint): Promise<void> {
   await chain.rpc.call('anvil_setBalance', [address, `0x${wei.toString(16)}`]);
 }
 
-/** Asks until the payment is no longer pending. */
+/** Polls until the payment is no longer pending. */
 async function waitForEnd(facilitator: TestFacilitator, payment: SignedPayment): Promise<Record<string, unknown>> {
   let body: Record<string, unknown> = {};
   await expect
@@ -115,7 +115,7 @@ test('a wallet that turns between rehearsal and block: twelve requests with one 
   const payment = await signPayment(chain, { payer: wallet });
   const answers: Record<string, unknown>[] = [];
   for (let round = 0; round < 12; round += 1) {
-    // The wallet accepts again as long as nothing is mined.
+    // The wallet accepts signatures again while nothing is mined.
     await setEther(lever, 0n);
     await automine(false);
     const asked = settle(facilitator, payment);
@@ -139,13 +139,13 @@ test('a wallet that turns between rehearsal and block: twelve requests with one 
 });
 
 test('one transaction that kills everything in flight costs no more than the pool of new contract wallets, also over restarts', async () => {
-  // New contract wallets get a quarter of it: two or three settlements at this price.
+  // New contract wallets may use a quarter of this, which pays two or three settlements at this price.
   const limits = { gas_loss_hour_units: 16_000, gas_loss_day_units: 16_000 };
   const account = testAccount('facilitator that restarts');
   await fund(chain, [{ address: account.address, wei: 10n ** 18n }]);
   const dataDir = await temporaryFolder();
   let facilitator = await facilitatorWith({ limits, account: account.signer, dataDir });
-  // The block is final at once, so the wallet is known from here on.
+  // The block is final at once, so the wallet counts as known from here on.
   expect(await pays(facilitator, buyerOne)).toBe(true);
   const lever = testAccount('lever of them all').address;
   const attack = async (round: number): Promise<Answer[]> => {
@@ -176,7 +176,7 @@ test('one transaction that kills everything in flight costs no more than the poo
   const last = await attack(3);
   expect(last.map(({ body }) => body['errorReason'])).toEqual(last.map(() => 'gas_budget_spent'));
   expect(await paidUnits(facilitator)).toBeLessThan(4_000n + 3_000n);
-  // A new payer without code, and a known one.
+  // Neither a new payer without code nor a known one is limited.
   expect([await pays(facilitator, buyerTwo), await pays(facilitator, buyerOne)]).toEqual([true, true]);
   await facilitator.close();
   running.splice(running.indexOf(facilitator), 1);
@@ -247,7 +247,7 @@ test('a payer whose money went elsewhere has one settlement in flight again, how
     const payments = await Promise.all(Array.from({ length: 6 }, () => signPayment(chain, { payer })));
     await Promise.all(payments.map((payment) => settle(facilitator, payment)));
     const balance = await usdcBalance(payer.address);
-    await moveAway(payer, balance);
+    await submitTransfer(payer, balance);
     await automine(true);
     await Promise.all(payments.map((payment) => waitForEnd(facilitator, payment)));
     await usdcAdmin(chain).mint(payer.address, 10_000_000n);
@@ -262,8 +262,8 @@ async function usdcBalance(address: Hex): Promise<bigint> {
   return readBalance(chain.rpc, USDC_ADDRESS, address);
 }
 
-/** Submits a transfer and leaves it for the next block. */
-async function moveAway(payer: TestAccount, units: bigint): Promise<void> {
+/** Submits a transfer that waits for the next block. */
+async function submitTransfer(payer: TestAccount, units: bigint): Promise<void> {
   const word = (value: string): string => value.padStart(64, '0');
   const data: Hex = `0xa9059cbb${word(stranger.address.slice(2))}${word(units.toString(16))}`;
   await submitFirst(chain, payer, { to: USDC_ADDRESS, data });

@@ -193,7 +193,7 @@ describe('votes of merchants that bought nothing', () => {
       return [votes, votes_by_buyers];
     };
     expect(await figures()).toEqual([3, 0]);
-    // One voter becomes a buyer, and a buyer votes.
+    // One of the voters becomes a buyer, and a buyer votes.
     const buyer = await world.join('true-buyer');
     await seedPaidPurchase(database, id, { merchantId: fresh[0]?.id ?? 0n });
     await seedPaidPurchase(database, id, { merchantId: buyer.id });

@@ -24,7 +24,7 @@ import { watchMemory } from './strangers.ts';
 
 const RESERVE = fileURLToPath(new URL('../support/agent-reserve-program.ts', import.meta.url));
 const CITY = fileURLToPath(new URL('../../src/city/main.ts', import.meta.url));
-/** A market takes about 300 MB after its start. The second user sends 400 to everybody who connects. */
+/** A market takes about 300 MB after its start. The second user sends 400 MB to everyone who connects. */
 const MOST_MB = 450;
 const patiently = { timeout: 60_000, interval: 50 };
 
@@ -114,7 +114,7 @@ describe('a market', () => {
     await joinAs(market.url, 'the-keeper');
     await expect.poll(copiedTo, patiently).toBeGreaterThan(0);
     await stop(market);
-    // A process of ours holds the lock and does not write.
+    // One of our processes holds the lock but does not write.
     const lock = await lockDataFolder(join(folder(), 'log-copy'), 'the copy');
     const again = start(await onGivenDatabase());
     await again.logged('market_listening');
@@ -139,7 +139,7 @@ async function nameOf(path: string): Promise<string> {
   return `openaisle-data-${dev}-${ino}`;
 }
 
-/** The lock name of a file in the version before. */
+/** Returns the lock name that the previous version used for a file. */
 async function earlierNameOf(path: string): Promise<string> {
   const { dev, ino } = await stat(dirname(path), { bigint: true });
   const digest = createHash('sha256')
@@ -210,7 +210,7 @@ describe('a wallet', () => {
   });
   afterEach(() => rm(home, { recursive: true, force: true }));
 
-  /** Reserves one payment in a process of its own, which prints `reserved`. */
+  /** Reserves one payment in a separate process, which prints `reserved`. */
   async function reserve(key: string): Promise<string> {
     const env = { ...compileCache(), HOME: home, PATH: process.env['PATH'] ?? '' };
     const child = spawn(process.execPath, [RESERVE, key], { env, stdio: ['pipe', 'pipe', 'inherit'] });

@@ -14,16 +14,16 @@ export interface LogRow {
 
 export type ListingRow = Record<string, unknown> & { id: number };
 
-/** A market whose log has every act of merchants and maintainer, over more than two pages. */
+/** A market whose log contains every act of merchants and maintainer, on more than two pages. */
 export interface BusyMarket extends AuditedWorld {
-  /** A free listing whose goods were exchanged once and taken after that. */
+  /** A free listing whose goods were replaced once and then taken. */
   exchanged: number;
   withdrawn: number;
   removed: number;
   restored: number;
   /** A newer version of `goods`, free for earlier buyers. */
   newer: number;
-  /** Oldest first. */
+  /** Rows of the log, oldest first. */
   log: readonly LogRow[];
   proxy: SiteProxy;
   close(): Promise<void>;
@@ -41,7 +41,7 @@ export async function startBusyMarket(): Promise<BusyMarket> {
     for (let at = 0; at < PADDING; at += 1)
       await recordEvent(tx, market, { kind: 'rotate', actor: 'seller-one', detail: { merchant_id: 2 } });
   });
-  // After the padding, so that related events are on different pages.
+  // This comes after the padding, so that related events are on different pages.
   await must(200, staged.world.buy(BigInt(exchanged), { key: staged.buyers[1].key }));
   await staged.world.running.eventsSettled();
   return {
@@ -102,7 +102,7 @@ export async function readLog(url: string): Promise<LogRow[]> {
   }
 }
 
-/** Serves a page of that log as an honest market would: the lie is in the log, not in its pages. */
+/** Serves a page of that log as an honest market would, because the lie is in the log and not in its pages. */
 export function pageOf(log: readonly LogRow[], path: string): SiteAnswer {
   const query = new URL(path, 'http://market').searchParams;
   const [limit, before, kind] = [Number(query.get('limit') ?? 200), query.get('before_id'), query.get('kind')];
@@ -118,17 +118,16 @@ export function pageOf(log: readonly LogRow[], path: string): SiteAnswer {
 export const isLog = (path: string): boolean => path.startsWith('/api/events');
 export const isShelves = (path: string): boolean => path.startsWith('/api/shelves');
 
-/** Changes of a lying market. Everything else is honest. */
+/** Changes that a lying market makes. Everything else is honest. */
 export interface Lie {
-  /** Returns the log to show. `asked` counts the pages requested before. */
+  /** Returns the log to show. `asked` is the number of pages requested before. */
   log?(rows: LogRow[], asked: number): LogRow[];
-  /** Changes a listing on the shelves. Null removes it. */
+  /** Returns the listing to show on the shelves. Null removes it. */
   shelf?(row: ListingRow): ListingRow | null;
-  /** Replaces any other answer. Null: honest. */
+  /** Returns a replacement for any other answer. Null keeps the honest answer. */
   answer?(asked: { path: string; json: Record<string, unknown> }): SiteAnswer | null;
 }
 
-/** Makes the market lie from now on. */
 export function lie({ proxy, log }: BusyMarket, { log: tell, shelf, answer }: Lie): void {
   let asked = 0;
   proxy.twist(({ path, status, json }) => {
@@ -159,7 +158,7 @@ export interface Ran {
   err: string;
 }
 
-/** Runs the audit program as anybody would. */
+/** Runs the audit program as any user would. */
 export async function runOn({ proxy, world }: BusyMarket, ...more: string[]): Promise<Ran> {
   const ran = { out: '', err: '' };
   const args = ['--market', proxy.url, '--rpc', world.chain.url, ...more];
@@ -174,6 +173,6 @@ export async function runOn({ proxy, world }: BusyMarket, ...more: string[]): Pr
   return { code, ...ran };
 }
 
-/** Audits with no cache time, since this market is behind no cache. */
+/** Audits without a wait for caches, since this market is behind none. */
 export const auditOf = ({ proxy, world }: BusyMarket, more: { statePath?: string; since?: number } = {}) =>
   auditMarket({ marketUrl: proxy.url, rpcUrl: world.chain.url, cachedMs: 100, ...more });

@@ -11,7 +11,7 @@ const ROUNDS = 6;
 /** CPU limit for one request, in milliseconds. */
 const MOST_MS = 50;
 
-/** A letter followed by combining marks of two classes in turn, up to that many bytes. */
+/** Returns a letter followed by combining marks, alternating between two classes, of at most that many bytes. */
 const marks = (bytes: number): string => `a${'\u0301\u0316'.repeat(Math.floor(bytes / 4))}`;
 const lineEnds = (bytes: number): string => `${'\n'.repeat(Math.floor(bytes / 2))}!`;
 
@@ -33,8 +33,8 @@ describe('a market that is sent texts of nothing but marks, or line ends', () =>
     await client.register({ key, body: { action: 'confirm', session: body.session, csrf: body.csrf } });
   });
 
-  /** Attacks repeatedly while honest clients ask. Returns the statuses of the attacks. */
-  async function besideHonest(attack: () => Promise<number>): Promise<number[]> {
+  /** Attacks repeatedly while honest clients send requests. Returns the statuses of the attacks. */
+  async function attackBesideClients(attack: () => Promise<number>): Promise<number[]> {
     const honest = startHonest(market.port, READS);
     const statuses: number[] = [];
     for (let round = 0; round < ROUNDS; round += 1) statuses.push(await attack());
@@ -59,7 +59,7 @@ describe('a market that is sent texts of nothing but marks, or line ends', () =>
       alone.push(processorMsOf(market.pid) - before);
     }
     expect(Math.min(...alone)).toBeLessThan(MOST_MS);
-    const statuses = await besideHonest(attack);
+    const statuses = await attackBesideClients(attack);
     expect(new Set(statuses)).toEqual(new Set([400]));
   });
 
@@ -69,7 +69,7 @@ describe('a market that is sent texts of nothing but marks, or line ends', () =>
   ])('refuses %s with a mebibyte of marks from a merchant of a minute ago', async (_, method, path) => {
     for (const field of ['title', 'description', 'preview', 'artifact_filename']) {
       const body = JSON.stringify({ [field]: marks(ARTIFACT_BODY_LIMIT_BYTES - 1_000) });
-      const statuses = await besideHonest(() => send(market.port, method, path, { body, key }));
+      const statuses = await attackBesideClients(() => send(market.port, method, path, { body, key }));
       expect(new Set(statuses)).toEqual(new Set([400]));
     }
   });

@@ -16,7 +16,7 @@ import { type Member, paidUnits, startWorld, type World } from '../support/marke
 import { seedListing } from '../support/seed.ts';
 import { cliRuns } from '../world/run-cli.ts';
 
-// A second user of the machine, and the author of a foreign folder, attack the files that hold a wallet's limits and purchases.
+// A second user of the machine, and the author of a foreign folder, attack the files that store a wallet's limits and purchases.
 
 const { sellerOne } = WORLD_ACCOUNTS;
 const STRANGER = 65_534;
@@ -76,7 +76,7 @@ const GENEROUS = JSON.stringify({ version: 1, per_purchase_usdc: 5_000, per_day_
 describe.runIf(isRoot)('a second user who can write near the policy', () => {
   let open = '';
   beforeAll(async () => {
-    // A readable home inside a readable folder, as on most machines.
+    // The home is readable inside a readable folder, as on most machines.
     open = await mkdtemp(join(tmpdir(), 'openaisle-shared-'));
     await chmod(open, 0o755);
   });
@@ -139,7 +139,7 @@ describe.runIf(isRoot)('a second user who can write near the policy', () => {
     const owner = { home: '', env: keyed, writePolicy: async () => {} };
     const host = await startHostHere({ owner, era: 'modern', options: { policy: at.path } });
     const answer = await host.call('buy', { listing_id: id, max_price_usdc: 5 });
-    // Where the attack removed the file, the path may be misspelled, so the reason is `policy_unreadable`.
+    // If the attack removed the file, the path might be misspelled, so the reason is `policy_unreadable`.
     expect(String(answer.data['reason'])).toMatch(/^policy_un(?:safe|readable)$/);
     await host.close();
     expect(await paid()).toEqual([]);
@@ -149,7 +149,7 @@ describe.runIf(isRoot)('a second user who can write near the policy', () => {
 const SALT = `0x${'5a'.repeat(32)}`;
 const PLANTED = '#!/bin/sh\necho owned\n';
 
-/** A folder as `export --purchases` writes it, made by somebody who knows the wallet's address but not its key. */
+/** Writes a folder like that of `export --purchases`, as somebody would who knows the wallet's address but not its key. */
 async function plantedExport(wallet: TestAccount, id: number, change: Record<string, unknown> = {}): Promise<string> {
   const address = wallet.address.toLowerCase();
   const key = `${world.url} buy ${id} ${address}`;

@@ -2,14 +2,14 @@ import { mkdirSync, readFileSync, statSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 
-// Runs as another user of the machine: root drops its rights first, so that the program is readable wherever the checkout is. Reads one
-// command with an argument per line, and answers each with one line.
+// Runs as another user of the machine. Root starts it and drops its rights, so that the program is readable wherever the checkout is. Reads
+// one command with an argument per line, and answers each with one line.
 process.chdir('/');
 process.setgroups?.([]);
 process.setgid?.(65_534);
 process.setuid?.(65_534);
 
-/** Sent to every client that connects. */
+/** Number of bytes sent to every client that connects. */
 const FLOOD_BYTES = 400 * 1024 * 1024;
 const PIECE = Buffer.alloc(1024 * 1024, '7');
 
@@ -51,7 +51,7 @@ const commands: Readonly<Record<string, (argument: string) => Promise<string> | 
   hold,
   names: () => JSON.stringify([...names]),
   asked: () => String(asked),
-  /** The lock name of a folder in the version before. */
+  /** Returns the lock name that the previous version used for a folder. */
   nameOf: (path) => {
     const { dev, ino } = statSync(path, { bigint: true });
     return `openaisle-data-${dev}-${ino}`;

@@ -8,21 +8,20 @@ const PROGRAM = fileURLToPath(new URL('./second-user-program.ts', import.meta.ur
 export interface SecondUser {
   /** Listens at an abstract socket name as soon as it is free, and floods every client. */
   hold(name: string): Promise<void>;
-  /** Our names in the kernel's socket list since it started. */
+  /** Returns our names that appeared in the kernel's socket list since the program started. */
   names(): Promise<string[]>;
-  /** The lock name of a folder in the version before. */
+  /** Returns the lock name that the previous version used for a folder. */
   nameOf(folder: string): Promise<string>;
-  /** Counts the connections it received. */
   asked(): Promise<number>;
   makeFolder(path: string): Promise<void>;
   /** Connects to a path and returns the kernel's answer. */
   reach(path: string): Promise<string>;
-  /** Opens and keeps a thousand connections to a name. */
+  /** Opens a thousand connections to a name and keeps them open. */
   crowd(name: string): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Starts a process of user 65534. Needs root, as the tests have. */
+/** Starts a process of user 65534. Requires root. */
 export async function startSecondUser(): Promise<SecondUser> {
   if (process.getuid?.() !== 0) throw new Error('only root can start a process of another user');
   const child = spawn(process.execPath, [PROGRAM], { env: {}, stdio: ['pipe', 'pipe', 'inherit'] });
@@ -32,7 +31,7 @@ export async function startSecondUser(): Promise<SecondUser> {
     const { value } = await lines.next();
     return String(value);
   };
-  // It has dropped its rights once it answers.
+  // The process has dropped its rights once it answers.
   await tell('names');
   return {
     hold: async (name) => void (await tell('hold', name)),

@@ -8,9 +8,9 @@ import { askMcp, callTool, unfenced } from '../support/mcp-ask.ts';
 import { seedFreePurchase, seedListing, seedMerchant } from '../support/seed.ts';
 import { newGoods } from '../support/trade.ts';
 
-// A rival writes text that becomes a code only after NFC. None may be stored, and old rows with such text must not break any tool.
+// A rival writes text that becomes a code only after NFC. It must not be stored, and old rows with such text must not break any tool.
 
-// A prefix that the suite's watch for secrets does not know, because HTTP shows old rows unchanged.
+// The suite's watch for secrets does not know this prefix, because HTTP shows old rows unchanged.
 const PREFIX = 'book';
 const SECRET = pairingCodeOf(PREFIX);
 const DRESSED = SECRET.replaceAll('K', KELVIN);
@@ -149,8 +149,8 @@ describe('a code that an older version has stored', () => {
     );
   });
 
-  /** Calls a tool that masks only the text of its answer. */
-  async function masked(name: string, given: object, key?: string) {
+  /** Calls a tool that must succeed, and checks that text and body are equal and contain no secret. */
+  async function callMasked(name: string, given: object, key?: string) {
     const answer = await callTool(world, name, { ...given }, key === undefined ? {} : { key });
     expect([name, answer.isError, answer.body['reason']]).toEqual([name, false, undefined]);
     expect([name, guard.inText(answer.text), guard.inValue(answer.body)]).toEqual([name, false, false]);
@@ -159,26 +159,26 @@ describe('a code that an older version has stored', () => {
   }
 
   test('is masked in its own text by every tool that reads it, and the rest of the answer is there', async () => {
-    expect(await masked('read_listing', { id: listing })).toMatchObject({
+    expect(await callMasked('read_listing', { id: listing })).toMatchObject({
       listing: { id: listing, title: told, description: told, preview: SECRET_MASK },
       comments: [{ handle: 'rival', body: told }],
     });
-    const { merchants } = await masked('merchants', {});
+    const { merchants } = await callMasked('merchants', {});
     expect(merchants).toMatchObject([
       { handle: 'keeper' },
       { handle: 'seller' },
       { handle: 'rival', store_line: toldLine },
       { handle: 'buyer' },
     ]);
-    expect(await masked('visit_store', { handle: 'rival' })).toMatchObject({
+    expect(await callMasked('visit_store', { handle: 'rival' })).toMatchObject({
       merchant: { store_line: toldLine },
       listings: [{ title: told }],
     });
-    const { listings } = await masked('browse', {});
+    const { listings } = await callMasked('browse', {});
     expect(listings).toEqual(expect.arrayContaining([expect.objectContaining({ id: listing, title: told })]));
-    expect(await masked('window', {})).toMatchObject({ merchants: { items: expect.any(Array) } });
-    expect(await masked('me', {}, rival.key)).toMatchObject({ merchant: { store_line: toldLine } });
-    expect(await masked('buy', { id: listing }, buyer.key)).toMatchObject({ artifact: 'goods', title: told });
+    expect(await callMasked('window', {})).toMatchObject({ merchants: { items: expect.any(Array) } });
+    expect(await callMasked('me', {}, rival.key)).toMatchObject({ merchant: { store_line: toldLine } });
+    expect(await callMasked('buy', { id: listing }, buyer.key)).toMatchObject({ artifact: 'goods', title: told });
     const { message } = await askMcp(world, 'resources/read', { uri: `market://listing/${listing}` });
     const [content] = (message.result?.['contents'] ?? []) as { text: string }[];
     expect(JSON.parse(content?.text ?? '')).toMatchObject({ listing: { title: told }, comments: [{ body: told }] });
@@ -189,7 +189,7 @@ describe('a code that an older version has stored', () => {
     expect(other).toMatchObject({ isError: true, body: { reason: 'not_by_tool', do_not_pay_again: true } });
     expect(guard.inText(other.text)).toBe(false);
     expect((await world.buy(BigInt(goods), { key: rival.key })).body['artifact']).toBe(`use ${SECRET}`);
-    const { purchases } = await masked('my_purchases', {}, buyer.key);
+    const { purchases } = await callMasked('my_purchases', {}, buyer.key);
     expect(purchases).toMatchObject([
       { listing_id: goods, artifact: null, artifact_url: expect.stringMatching(new RegExp(`/api/buy/${goods}$`)) },
       { listing_id: listing, artifact: 'goods', title: told },
@@ -203,8 +203,8 @@ describe('a code that an older version has stored', () => {
     });
     const removed = await callTool(world, 'remove_text', act, { key: keeper.key });
     expect(removed).toMatchObject({ isError: false, body: { removal: { merchant: 'rival', reason_code: 'policy' } } });
-    expect(await masked('visit_store', { handle: 'rival' })).toMatchObject({ merchant: { store_line: '' } });
-    const { merchants } = await masked('merchants', {});
+    expect(await callMasked('visit_store', { handle: 'rival' })).toMatchObject({ merchant: { store_line: '' } });
+    const { merchants } = await callMasked('merchants', {});
     expect(merchants).toMatchObject([{}, {}, { handle: 'rival', store_line: '' }, {}]);
     const page = await fetch(`${world.url}/store/rival`, { headers: { accept: 'text/html' } });
     expect([page.status, (await page.text()).includes('Planted')]).toEqual([200, false]);

@@ -7,7 +7,7 @@ import { mainProcesses } from '../support/main-process.ts';
 
 export { askFrom, type Honest, startHonest } from '../support/honest-clients.ts';
 
-/** A market for the tests of a `describe`, with its own database. Reads each path once first, to warm up. */
+/** Starts a market with its own database for the tests of a `describe`. Reads each path once to warm up. */
 export function attackedMarket(paths: readonly string[]): { port: number; pid: number } {
   const market = { port: 0, pid: 0 };
   let databaseUrl = '';
@@ -34,7 +34,7 @@ export function attackedMarket(paths: readonly string[]): { port: number; pid: n
   return market;
 }
 
-/** Opens sockets from one address, each with these first bytes. Answers are read only by `onData`. */
+/** Opens sockets from one address and sends these first bytes on each. Only `onData` reads answers. */
 export async function openSockets(
   port: number,
   given: { from: string; count: number; bytes: string | Buffer; onData?: (data: Buffer) => void },

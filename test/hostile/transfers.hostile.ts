@@ -16,7 +16,7 @@ import { startScriptedFacilitator } from '../support/scripted-facilitator.ts';
 import { fundedWallet, newGoods } from '../support/trade.ts';
 import { sendBatch } from '../world/batch-transaction.ts';
 
-// One transaction uses several nonces: each authorization pays with its own transfer and no other.
+// One transaction uses several nonces. Each authorization pays with its own transfer and no other.
 
 const { sellerOne, stranger } = WORLD_ACCOUNTS;
 const PRICE = 2_500_000n;
@@ -27,9 +27,9 @@ let names = 0;
 
 beforeAll(async () => {
   world = await startWorld({ facilitatorUrl: facilitator.url });
-  // The facilitator accepts every proof and submits none, so the signer can still use the nonce elsewhere.
+  // The facilitator accepts every proof but submits none, so the signer can still use the nonce elsewhere.
   facilitator.script({ verify: 'valid', settle: 'garbage' });
-  // The maintainer lists without a fee.
+  // Merchant 1 is the maintainer, who lists without a fee.
   seller = await world.join('the-keeper');
 });
 afterAll(async () => {
@@ -55,8 +55,8 @@ async function openPurchase(payer: TestAccount): Promise<Opened> {
   return { id, buyer, proof };
 }
 
-/** The same nonce, used by its owner for a transfer of zero. */
-async function spentOnNothing(payer: TestAccount, { authorization }: SignedProof): Promise<Hex> {
+/** Uses the nonce as its owner, for a transfer of zero. Returns the transaction hash. */
+async function spendOnZeroTransfer(payer: TestAccount, { authorization }: SignedProof): Promise<Hex> {
   const nothing = { ...authorization, to: payer.address, value: 0n };
   return settleData(nothing, await signAuthorization(world.chain, payer, nothing));
 }
@@ -80,7 +80,7 @@ describe('one transaction with several nonces', () => {
   it('three nonces spent on nothing and one transfer to the seller buy nothing, and ask the seller for nothing', async () => {
     const payer = await fundedWallet(world);
     const opened = [await openPurchase(payer), await openPurchase(payer), await openPurchase(payer)];
-    const calls = await Promise.all(opened.map(({ proof }) => spentOnNothing(payer, proof)));
+    const calls = await Promise.all(opened.map(({ proof }) => spendOnZeroTransfer(payer, proof)));
     await sendBatch(world, stranger, [...calls, await paysSeller(payer)]);
     await world.finalize();
     await world.running.payments.reconcileOnce();
@@ -95,9 +95,9 @@ describe('one transaction with several nonces', () => {
     const opened = [await openPurchase(payer), await openPurchase(payer), await openPurchase(payer)];
     const [first, paid, last] = opened as [Opened, Opened, Opened];
     await sendBatch(world, stranger, [
-      await spentOnNothing(payer, first.proof),
+      await spendOnZeroTransfer(payer, first.proof),
       settleData(paid.proof.authorization, paid.proof.signature),
-      await spentOnNothing(payer, last.proof),
+      await spendOnZeroTransfer(payer, last.proof),
     ]);
     await world.finalize();
     await world.running.payments.reconcileOnce();

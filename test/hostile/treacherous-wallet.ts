@@ -6,20 +6,20 @@ import { type Hex, isHex } from '../../src/platform/hex.ts';
 const MAGIC = `1626ba7e${'0'.repeat(56)}`;
 const USDC_UNITS = 1_000_000_000n;
 
-/** When a wallet accepts any signature: bytecode that leaves 0 on the stack while it does. */
+/** Conditions under which a wallet accepts any signature, as bytecode that leaves 0 on the stack while the condition holds. */
 const CONDITIONS = {
-  /** While no gas price is set, as in a plain `eth_call`: `gasprice`. */
+  /** Holds while no gas price is set, as in a plain `eth_call`: `gasprice`. */
   unpriced: () => '3a',
-  /** While that account holds no ether: `balance(address)`. One transfer turns all wallets at once. */
+  /** Holds while that account has no ether: `balance(address)`. One transfer changes all wallets at once. */
   untilPaid: (to: Hex) => `73${to.slice(2)}31`,
-  /** While the wallet holds no ether itself: `balance(this)`. All such wallets have the same code. */
+  /** Holds while the wallet itself has no ether: `balance(this)`. All such wallets have the same code. */
   untilOwnEther: () => '3031',
 } as const;
 
-/** Accepts ether, which comes without call data. */
+/** Bytecode that accepts ether, which comes without call data. */
 const TAKES_ETHER = '36600557005b';
 
-/** Accepts, or burns all gas. */
+/** Returns the code of a wallet that either accepts any signature or burns all gas. */
 function codeOf(asked: string): Hex {
   const condition = `${TAKES_ETHER}${asked}`;
   const yes = `7f${MAGIC}60005260206000f3`;
@@ -29,7 +29,7 @@ function codeOf(asked: string): Hex {
 
 export type Treachery = { kind: 'unpriced' } | { kind: 'untilPaid'; to: Hex } | { kind: 'untilOwnEther' };
 
-/** A contract wallet with USDC that accepts any signature, so its account's key can sign anything. */
+/** Creates a contract wallet with USDC that accepts any signature, so its account's key can sign anything. */
 export async function treacherousWallet(chain: LocalChain, name: string, how: Treachery): Promise<TestAccount> {
   const wallet = testAccount(`treacherous wallet ${name}`);
   await fund(chain, [{ address: wallet.address, usdcUnits: USDC_UNITS, wei: 0n }]);

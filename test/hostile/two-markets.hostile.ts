@@ -4,8 +4,8 @@ import { claim, payDirectly } from '../support/direct.ts';
 import { type Member, paidUnits, startWorld, type World } from '../support/market-world.ts';
 import { newGoods, PRICE } from '../support/trade.ts';
 
-// A wallet that sells at the same price on two markets can be paid once for both, since a plain transfer names no market. Sellers are
-// warned about it. A separate wallet per market prevents it, which is tested too.
+// A wallet that sells at the same price on two markets can be paid once for both, because a plain transfer names no market. Sellers are
+// warned about this. A separate wallet for each market prevents it, which is tested too.
 
 const { sellerOne, buyerTwo } = WORLD_ACCOUNTS;
 let world: World;

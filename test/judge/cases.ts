@@ -1,5 +1,5 @@
 import type { Dice } from '../support/dice.ts';
-import { spoil } from './faults.ts';
+import { addFaults } from './faults.ts';
 import type { AttemptRules, ClaimRules, Json, Rules } from './judge.ts';
 import {
   blockOf,
@@ -42,7 +42,7 @@ function drawRules(dice: Dice, units: bigint, time: number): Rules {
   };
 }
 
-/** Draws a payment: complete, in parts, too little, too much, or none. */
+/** Generates a payment: complete, in parts, too little, too much, or none. */
 function drawPaid(dice: Dice, cast: Cast) {
   const { units } = cast;
   const way = dice.number(10);
@@ -58,8 +58,8 @@ export function drawClaim(dice: Dice): Case<ClaimRules> {
   const cast = { from: PAYER, to: PAYEE, units };
   const place = dice.chance(0.25) ? dice.pick([-1, 0, 1, 599, 600, 601]) : 1 + dice.number(WINDOW_SECONDS - 1);
   const [from, until] = [TIME - place, TIME - place + WINDOW_SECONDS];
-  const scene = spoil(dice, trueScene(drawLogs(dice, cast, drawPaid(dice, cast)), TIME));
-  // Without a receipt the time of the head decides.
+  const scene = addFaults(dice, trueScene(drawLogs(dice, cast, drawPaid(dice, cast)), TIME));
+  // Without a receipt, the head's time decides.
   const late = until + dice.pick([-1, 0, 1, -WINDOW_SECONDS, WINDOW_SECONDS]);
   const isMissing = scene.receipt === null || scene.faults.includes('receipt without a block');
   const finalized = scene.finalized && isMissing ? blockOf(HEIGHT + 10, late) : scene.finalized;
@@ -69,12 +69,12 @@ export function drawClaim(dice: Dice): Case<ClaimRules> {
 }
 
 export interface AttemptCase extends Case<AttemptRules> {
-  /** The log of the nonce in the node's index, or null. */
+  /** Log of the nonce in the node's index. Null if there is none. */
   use: Json | null;
   nonceUsed: boolean | null;
 }
 
-/** Draws the use and its transfer, mostly in consecutive places as the token emits them, with more of the same after them. */
+/** Generates the use and its transfer, mostly with consecutive log indexes as the token emits them, followed by more of the same kind. */
 function drawUse(dice: Dice, cast: Cast, mark: Sketch): (Sketch | Sketch[])[] {
   const paid = drawPaid(dice, cast);
   const way = dice.number(10);
@@ -93,7 +93,7 @@ export function drawAttempt(dice: Dice): AttemptCase {
   const logs = drawLogs(dice, cast, drawUse(dice, cast, mark));
   const isMark = (log: Json): boolean =>
     Array.isArray(log['topics']) && log['topics'][2] === NONCE && log['data'] === '0x';
-  const scene = spoil(dice, trueScene(logs, TIME));
+  const scene = addFaults(dice, trueScene(logs, TIME));
   const absent = dice.chance(0.2);
   const found = absent ? undefined : (scene.index.find(isMark) ?? (dice.chance(0.2) ? logs.find(isMark) : undefined));
   const use = found ?? null;
@@ -119,7 +119,7 @@ export function drawAttempt(dice: Dice): AttemptCase {
 export function drawRefund(dice: Dice): Case<Rules & { afterBlock: number }> {
   const units = drawUnits(dice);
   const cast = { from: PAYEE, to: PAYER, units };
-  const scene = spoil(dice, trueScene(drawLogs(dice, cast, drawPaid(dice, cast)), TIME));
+  const scene = addFaults(dice, trueScene(drawLogs(dice, cast, drawPaid(dice, cast)), TIME));
   const afterBlock = HEIGHT + dice.pick([-1, -1, -10, -10, 0, 1]);
   return { scene, rules: { ...drawRules(dice, units, TIME), afterBlock } };
 }

@@ -6,8 +6,8 @@ const WRONG_HASH = `0x${'e5'.repeat(32)}`;
 
 type Fault = (dice: Dice, scene: Scene) => Partial<Scene>;
 
-/** Changes one random log of the receipt, if there is any. */
-function exchange(dice: Dice, logs: readonly Json[], change: (log: Json) => Json[]): Json[] {
+/** Changes one random log of the receipt, if it has any. */
+function changeOneLog(dice: Dice, logs: readonly Json[], change: (log: Json) => Json[]): Json[] {
   const at = dice.number(Math.max(logs.length, 1));
   return logs.flatMap((log, place) => (place === at ? change(log) : [log]));
 }
@@ -51,7 +51,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   'block without the transaction': (_, scene) => withBlock(scene, { transactions: [WRONG_HASH] }),
   'empty block': (_, scene) => withBlock(scene, { transactions: [] }),
   'log removed': (dice, scene) => {
-    const logs = exchange(dice, receiptLogs(scene), (log) => [{ ...log, removed: true }]);
+    const logs = changeOneLog(dice, receiptLogs(scene), (log) => [{ ...log, removed: true }]);
     return withReceipt(scene, { logs });
   },
   'all logs removed': (_, scene) => {
@@ -59,39 +59,42 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     return { ...withReceipt(scene, { logs: receiptLogs(scene).map(gone) }), index: scene.index.map(gone) };
   },
   'log of another block': (dice, scene) => {
-    const logs = exchange(dice, receiptLogs(scene), (log) => [{ ...log, blockHash: WRONG_HASH }]);
+    const logs = changeOneLog(dice, receiptLogs(scene), (log) => [{ ...log, blockHash: WRONG_HASH }]);
     return withReceipt(scene, { logs });
   },
   'log of another transaction': (dice, scene) => {
-    const logs = exchange(dice, receiptLogs(scene), (log) => [{ ...log, transactionHash: WRONG_HASH }]);
+    const logs = changeOneLog(dice, receiptLogs(scene), (log) => [{ ...log, transactionHash: WRONG_HASH }]);
     return withReceipt(scene, { logs });
   },
   'two logs in one place': (dice, scene) =>
-    withReceipt(scene, { logs: exchange(dice, receiptLogs(scene), (log) => [log, log]) }),
-  'receipt lacks a log': (dice, scene) => withReceipt(scene, { logs: exchange(dice, receiptLogs(scene), () => []) }),
-  'index lacks a log': (dice, scene) => ({ index: exchange(dice, scene.index, () => []) }),
+    withReceipt(scene, { logs: changeOneLog(dice, receiptLogs(scene), (log) => [log, log]) }),
+  'receipt lacks a log': (dice, scene) =>
+    withReceipt(scene, { logs: changeOneLog(dice, receiptLogs(scene), () => []) }),
+  'index lacks a log': (dice, scene) => ({ index: changeOneLog(dice, scene.index, () => []) }),
   'index is empty': () => ({ index: [] }),
   'index has one more': (dice, scene) => ({
-    index: exchange(dice, scene.index, (log) => [log, { ...log, transactionHash: TX, logIndex: '0x3e8' }]),
+    index: changeOneLog(dice, scene.index, (log) => [log, { ...log, transactionHash: TX, logIndex: '0x3e8' }]),
   }),
   'index has another value': (dice, scene) => ({
-    index: exchange(dice, scene.index, (log) => [{ ...log, data: `0x${'0'.repeat(63)}9` }]),
+    index: changeOneLog(dice, scene.index, (log) => [{ ...log, data: `0x${'0'.repeat(63)}9` }]),
   }),
   'index has another sender': (dice, scene) => ({
-    index: exchange(dice, scene.index, (log) => {
+    index: changeOneLog(dice, scene.index, (log) => {
       const [kind, from, ...rest] = Array.isArray(log['topics']) ? log['topics'] : [];
       return [from === undefined ? log : { ...log, topics: [kind, `0x${'0'.repeat(24)}${'4c'.repeat(20)}`, ...rest] }];
     }),
   }),
   'index has another place': (dice, scene) => ({
-    index: exchange(dice, scene.index, (log) => [{ ...log, logIndex: '0x3e9' }]),
+    index: changeOneLog(dice, scene.index, (log) => [{ ...log, logIndex: '0x3e9' }]),
   }),
-  'index says removed': (dice, scene) => ({ index: exchange(dice, scene.index, (log) => [{ ...log, removed: true }]) }),
+  'index says removed': (dice, scene) => ({
+    index: changeOneLog(dice, scene.index, (log) => [{ ...log, removed: true }]),
+  }),
   'index is of another block': (dice, scene) => ({
-    index: exchange(dice, scene.index, (log) => [{ ...log, blockHash: WRONG_HASH }]),
+    index: changeOneLog(dice, scene.index, (log) => [{ ...log, blockHash: WRONG_HASH }]),
   }),
   'index gives it to another transaction': (dice, scene) => ({
-    index: exchange(dice, scene.index, (log) => [{ ...log, transactionHash: `0x${'c2'.repeat(32)}` }]),
+    index: changeOneLog(dice, scene.index, (log) => [{ ...log, transactionHash: `0x${'c2'.repeat(32)}` }]),
   }),
 };
 
@@ -121,8 +124,8 @@ function upperCasedValue(value: unknown): unknown {
 const FAULT_NAMES = Object.keys(FAULTS);
 const HARMLESS_NAMES = Object.keys(HARMLESS);
 
-/** Puts one fault into two fifths of the scenes, and two faults into some. */
-export function spoil(dice: Dice, scene: Scene): Scene {
+/** Puts one fault into two fifths of the scenes, and a second one into some of these. */
+export function addFaults(dice: Dice, scene: Scene): Scene {
   const names = dice.chance(0.4) ? [dice.pick(FAULT_NAMES)] : [];
   if (names.length > 0 && dice.chance(0.15)) names.push(dice.pick(FAULT_NAMES));
   if (dice.chance(0.25)) names.push(dice.pick(HARMLESS_NAMES));

@@ -1,5 +1,5 @@
 /**
- * A second implementation of what counts as paid. It decodes a node's JSON answers by itself and shares only the rules with the market: a
+ * A second implementation of what counts as paid. It decodes a node's JSON answers on its own and shares only the rules with the market: a
  * final transfer in the canonical chain that fits the payment, a window for claims, and one delivery per transaction.
  */
 
@@ -7,10 +7,10 @@ export type Json = Readonly<Record<string, unknown>>;
 
 export interface Answers {
   chainId: unknown;
-  /** The requested transaction. */
+  /** Hash of the requested transaction. */
   asked: string;
   latest: Json;
-  /** Null while no finalized head is trusted. */
+  /** Finalized block. Null while no finalized head is trusted. */
   finalized: Json | null;
   receipt: Json | null;
   block: Json | null;
@@ -18,7 +18,7 @@ export interface Answers {
   logs: readonly Json[];
 }
 
-/** `log` is the one that pays. `seen`: an undecided transfer is in a block. */
+/** A verdict. `log` is the log that pays. `seen` is true if an undecided transfer is in a block. */
 export interface Ruling {
   outcome: 'settled' | 'refused' | 'review' | 'unknown';
   reason?: string;
@@ -32,7 +32,7 @@ export interface Rules {
   payer: string;
   payee: string;
   units: bigint;
-  /** Milliseconds. */
+  /** Unix time in milliseconds. Null if not removed. */
   removedAt: number | null;
 }
 
@@ -47,7 +47,7 @@ const party = (topic: string): string => (/^0x0{24}[0-9a-f]{40}$/.test(topic) ? 
 const unclear: Ruling = { outcome: 'unknown', seen: false };
 const refused = (reason: string): Ruling => ({ outcome: 'refused', reason });
 
-/** `from` also is the signer of an authorization. */
+/** A token log. For an authorization, `from` is its signer. */
 interface Entry extends Record<'from' | 'to' | 'nonce', string> {
   index: number;
   what: 'transfer' | 'used' | 'canceled' | 'other';
@@ -72,7 +72,7 @@ function readEntry(raw: Json, token: string): Entry {
 
 const review = (reason: string, { index }: Entry): Ruling => ({ outcome: 'review', reason, log: index });
 
-/** `time` in seconds. `final`: at or below the finalized head. */
+/** Position of a transaction. `time` is in seconds; `final` means at or below the finalized head. */
 interface Place extends Record<'number' | 'time', number>, Record<'failed' | 'final', boolean> {
   entries: Entry[];
 }
@@ -82,7 +82,7 @@ function minedReceipt({ receipt }: Answers): Json | null {
   return receipt !== null && /^0x.*[1-9a-f]/.test(lowerCase(receipt['blockHash'])) ? receipt : null;
 }
 
-/** Locates the transaction. Null while the node contradicts itself about its place or about logs that matter. */
+/** Locates the transaction. Null while the node contradicts itself about its block or about logs that matter. */
 function findPlace(given: Answers, receipt: Json, rules: Rules, matters: (entry: Entry) => boolean): Place | null {
   const { block, finalized, logs } = given;
   const [hash, tx, number] = [lowerCase(receipt['blockHash']), lowerCase(given.asked), count(receipt['blockNumber'])];
@@ -110,12 +110,12 @@ function findPlace(given: Answers, receipt: Json, rules: Rules, matters: (entry:
 
 const isRemoved = ({ time }: Place, { removedAt }: Rules): boolean => removedAt !== null && time * 1000 >= removedAt;
 
-/** The window in seconds, whether the buyer already has the goods, and the x402 attempts as payer and nonce. */
+/** Rules for a claim: its window in seconds, whether the buyer already has the goods, and the x402 attempts as payer and nonce. */
 export interface ClaimRules extends Rules, Record<'from' | 'until', number>, Record<'owned', boolean> {
   ledger: readonly (readonly [string, string])[];
 }
 
-/** Judges a transaction that a buyer names: one log has to move at least `units` from payer to payee within the window. */
+/** Judges a transaction that a buyer claims. One log must move at least `units` from payer to payee within the window. */
 export function judgeClaim(given: Answers, rules: ClaimRules): Ruling {
   const { payer, payee, units, from, until } = rules;
   if (count(given.chainId) !== rules.chainId) return unclear;
@@ -130,7 +130,7 @@ export function judgeClaim(given: Answers, rules: ClaimRules): Ruling {
   const uses = place.entries.filter(({ what }) => what === 'used');
   const isKnown = (use: Entry): boolean => rules.ledger.some(([who, nonce]) => who === use.from && nonce === use.nonce);
   if (uses.some(isKnown)) return refused('transaction_used');
-  // Ignore transfers of zero: anybody can send them in anybody's name.
+  // Ignore transfers of zero, because anybody can send them in anybody's name.
   const paid = place.entries.filter((entry) => entry.what === 'transfer' && entry.to === payee && entry.units > 0n);
   const own = paid.filter((entry) => entry.from === payer);
   const isByOther = paid.some((entry) => entry.units >= units);
@@ -152,12 +152,12 @@ export interface AttemptRules extends Rules, Record<'validBefore' | 'openedBlock
 }
 
 export interface AttemptAnswers extends Answers {
-  /** The log of the attempt's nonce, or null. */
+  /** Log of the attempt's nonce. Null if there is none. */
   use: Json | null;
   nonceUsed: boolean | null;
 }
 
-/** Judges an x402 attempt: the use of its nonce has to move exactly `units`. */
+/** Judges an x402 attempt. The use of its nonce must move exactly `units`. */
 export function judgeAttempt(given: AttemptAnswers, rules: AttemptRules): Ruling {
   if (count(given.chainId) !== rules.chainId) return unclear;
   if (given.use !== null) return judgeUse(given, given.use, rules);
@@ -179,7 +179,7 @@ function judgeUse(given: Answers, use: Json, rules: AttemptRules): Ruling {
   if (!isThere || own === undefined || own.removed) return unclear;
   if (!place.final) return { outcome: 'unknown', seen: true };
   if (named.what === 'canceled') return refused('canceled');
-  // The token emits the use and directly after it the transfer that it made.
+  // The token emits the use directly before the transfer that it made.
   const made = place.entries.find(({ index }) => index === named.index + 1);
   if (made?.what !== 'transfer' || made.from !== payer) return { outcome: 'unknown', seen: true };
   if (made.to !== payee || made.units !== units) return refused('no_fitting_transfer');
@@ -188,7 +188,7 @@ function judgeUse(given: Answers, use: Json, rules: AttemptRules): Ruling {
   return rules.stopped ? review('listing_changed', made) : { outcome: 'settled', log: made.index };
 }
 
-/** Judges a refund: at least `units` from payee to payer, in a block after the payment's. */
+/** Judges a refund. It must move at least `units` from payee to payer, in a block after the payment's. */
 export function judgeRefund(given: Answers, rules: Rules & { afterBlock: number }): Ruling {
   const { payer, payee, units } = rules;
   const receipt = minedReceipt(given);

@@ -16,7 +16,7 @@ const UNREADABLE: Ruling & { why: string } = { outcome: 'unknown', seen: false, 
 
 export type Verdict = Ruling & { why?: string };
 
-/** A node's answer for transfers with this first or second party. */
+/** Returns a node's answer for transfers with this sender (1) or recipient (2). */
 export function indexed(index: readonly Json[], where: 1 | 2, party: string): Json[] {
   const has = (log: Json, at: number, value: string): boolean => {
     const topic: unknown = Array.isArray(log['topics']) ? log['topics'][at] : null;

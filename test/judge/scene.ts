@@ -27,7 +27,7 @@ const APPROVAL = '0x8c5be1e5ebec7d5bd14f71427d1e84f3dd0314c0f7b2291e5b200ac8c7c3
 const USED = '0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5';
 const CANCELED = '0x1cdd46ff242716cdaa72d159d339a485b3438398348d68f09d7c8c0a59353d81';
 
-/** A log without its place, which is assigned later. */
+/** A log without its index and block, which are assigned later. */
 export type Sketch = Json & { topics: string[]; data: string };
 
 export interface Cast {
@@ -67,8 +67,8 @@ const NEAR_MISSES: readonly ((dice: Dice, cast: Cast) => Sketch)[] = [
   (_, cast) => transfer(cast, { address: OTHER_TOKEN }),
   (_, { from, to, units }) => transfer({ from, to, units }, { topics: [TRANSFER, topicOf(from)] }),
   (_, cast) => transfer(cast, { topics: [...transfer(cast).topics, topicOf(cast.to)] }),
-  (_, cast) => transfer(cast, { topics: [TRANSFER, dirty(cast.from), topicOf(cast.to)] }),
-  (_, cast) => transfer(cast, { topics: [TRANSFER, topicOf(cast.from), dirty(cast.to)] }),
+  (_, cast) => transfer(cast, { topics: [TRANSFER, dirtyTopic(cast.from), topicOf(cast.to)] }),
+  (_, cast) => transfer(cast, { topics: [TRANSFER, topicOf(cast.from), dirtyTopic(cast.to)] }),
   (_, cast) => transfer(cast, { data: `${word(cast.units)}00` }),
   (_, cast) => transfer(cast, { data: `${word(cast.units)}${word(cast.units).slice(2)}` }),
   (_, cast) => transfer(cast, { data: word(cast.units).slice(0, -2) }),
@@ -77,12 +77,12 @@ const NEAR_MISSES: readonly ((dice: Dice, cast: Cast) => Sketch)[] = [
   (_, cast) => transfer(cast, { topics: [], data: '0x00' }),
 ];
 
-/** A topic whose last 20 bytes are the address and whose first 12 are not all zero. */
-function dirty(party: string): string {
+/** Returns a topic whose last 20 bytes are the address, but whose first 12 are not all zero. */
+function dirtyTopic(party: string): string {
   return `0x${'0'.repeat(23)}1${party.slice(2)}`;
 }
 
-/** Authorizations besides the transfers: of the payer, of others, of the ledger, and logs that only look like one. */
+/** Authorizations in addition to the transfers: of the payer, of others, in the ledger, and logs that only look like one. */
 const AUTHORIZATIONS: readonly ((cast: Cast) => Sketch)[] = [
   ({ from }) => used(from, OTHER_NONCE),
   ({ from }) => used(from, NONCE),
@@ -91,16 +91,19 @@ const AUTHORIZATIONS: readonly ((cast: Cast) => Sketch)[] = [
   ({ from }) => canceled(from, OTHER_NONCE),
   ({ from }) => authorization(USED, from, OTHER_NONCE, { address: OTHER_TOKEN }),
   ({ from }) => authorization(USED, from, OTHER_NONCE, { data: '0x00' }),
-  ({ from }) => authorization(USED, from, OTHER_NONCE, { topics: [USED, dirty(from), OTHER_NONCE] }),
+  ({ from }) => authorization(USED, from, OTHER_NONCE, { topics: [USED, dirtyTopic(from), OTHER_NONCE] }),
   ({ from }) => authorization(USED, from, OTHER_NONCE, { topics: [USED, topicOf(from)] }),
 ];
-/** The ledger's entries in scenes that have one. */
+/** Entries of the ledger in scenes that have one. */
 export const LEDGER: readonly (readonly [string, string])[] = [
   [PAYER, NONCE],
   [OTHER, NONCE],
 ];
 
-/** Draws mostly few logs, sometimes up to 40. `wanted` keep their order among the near misses, and a group gets consecutive places. */
+/**
+ * Generates mostly few logs, sometimes up to 40. `wanted` logs keep their order among the near misses, and a group gets consecutive
+ * indexes.
+ */
 export function drawLogs(dice: Dice, cast: Cast, wanted: readonly (Sketch | readonly Sketch[])[]): Json[] {
   const most = dice.pick([0, 1, 2, 2, 4, 4, 6, 8, 16, 40]);
   const noise = Array.from({ length: dice.number(most + 1 - Math.min(most, wanted.length)) }, () =>
@@ -145,7 +148,7 @@ export interface Scene {
   finalized: Json | null;
   receipt: Json | null;
   block: Json | null;
-  /** The logs of the whole block, from the node's index. */
+  /** Logs of the whole block, from the node's index. */
   index: Json[];
   /** Names of the faults, for messages. */
   faults: string[];

@@ -12,9 +12,9 @@ import { PAYEE, PAYER } from './scene.ts';
 const DEEP = process.env['OPENAISLE_TEST_DEEP'] === '1';
 const SEED = Number(process.env['OPENAISLE_TEST_SEED'] ?? (DEEP ? randomInt(2 ** 32) : 20_260_501));
 const RUNS = process.env['OPENAISLE_TEST_RUNS'];
-/** Each outcome has to occur this often, or the generator is too narrow. */
+/** Each outcome must occur this often, because the generator is otherwise too narrow. */
 const LEAST = 50;
-/** Disagreements shown in a failure. */
+/** Number of disagreements shown in a failure. */
 const SHOWN = 8;
 
 interface Compared<Drawn extends Case<Rules>> {
@@ -22,7 +22,6 @@ interface Compared<Drawn extends Case<Rules>> {
   draw(dice: Dice): Drawn;
   judge(drawn: Drawn): Ruling;
   market(drawn: Drawn): Promise<Verdict>;
-  /** Outcomes that have to occur. */
   outcomes: string[];
   whys: string[];
 }

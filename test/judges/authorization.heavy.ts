@@ -38,12 +38,12 @@ function keep(jar: Map<string, string>, line: string): void {
 }
 
 interface Consent {
-  /** The merchant key typed into the page. Omitted: none. */
+  /** Merchant key typed into the page. Nothing is typed if omitted. */
   key?: string;
   decision?: 'allow' | 'cancel';
 }
 
-/** Acts for a person in a browser at an authorize address: enters the key, decides, and follows the redirect. Returns its address. */
+/** Acts for a person in a browser at an authorization URL: enters the key, decides, and follows the redirect. Returns the final URL. */
 async function giveConsent(authorizeUrl: string, { key, decision = 'allow' }: Consent): Promise<string> {
   const { origin } = new URL(authorizeUrl);
   const browser = openBrowser();
@@ -60,10 +60,10 @@ async function giveConsent(authorizeUrl: string, { key, decision = 'allow' }: Co
 }
 
 interface Stop {
-  /** The last address on the site. */
+  /** Last URL on the site. */
   url: string;
   response: Response;
-  /** The redirect that left the site, or null. */
+  /** Redirect URL that left the site. Null if none did. */
   left: string | null;
 }
 
@@ -105,7 +105,7 @@ describe('the authorization server, before the official conformance suite', () =
   });
   afterAll(() => world.stop());
 
-  /** Registers like an unknown client. */
+  /** Registers as an unknown client would. */
   const register = async (redirectUri: string): Promise<string> => {
     const { body: metadata } = await world.ask('GET', '/.well-known/oauth-authorization-server');
     const { pathname } = new URL(String(metadata['registration_endpoint']));
@@ -129,7 +129,7 @@ describe('the authorization server, before the official conformance suite', () =
     const answered: number[] = [];
     const at = ['--url', world.url, '--client-id', clientId, '--resource', `${world.url}/mcp/connect`];
     const run = await runSuite(['authorization', ...at, '--port', String(port)], async (line) => {
-      // The suite prints the address for the person and waits for the callback.
+      // The suite prints the URL for the person and waits for the callback.
       if (!line.startsWith(world.url) || !line.includes('code_challenge=')) return;
       const back = await giveConsent(line, consent);
       answered.push((await fetch(back)).status);

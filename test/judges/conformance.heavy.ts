@@ -3,7 +3,9 @@ import type { Legacy } from './fixture/start-fixture.ts';
 import { type Fixture, startFixture } from './fixture/start-fixture.ts';
 import { type Check, faultsOf, type Revision, reportRun, runSuite, scoredScenarios } from './mcp-judge.ts';
 
-/** Scenarios of 2025 whose second request must find the first: the server asks its client, or streams of a session are counted. */
+/**
+ * Scenarios of 2025 whose second request must find the state of the first: the server asks its client, or streams of a session are counted.
+ */
 const NEED_SESSIONS = [
   'elicitation-sep1034-defaults',
   'elicitation-sep1330-enums',
@@ -53,7 +55,7 @@ describe('the mount of /mcp, before the official conformance suite with the suit
     const judged = checks.filter(({ scenario }) => alone.includes(scenario));
     expect(faultsOf(judged)).toEqual([]);
     expect(withSuccess(judged).sort()).toEqual(alone.sort());
-    // An expected fault that passes must be removed from the list.
+    // An expected fault that now passes must be removed from the list.
     const faulty = checks.filter(({ status }) => status === 'FAILURE' || status === 'WARNING');
     expect([...new Set(faulty.map(({ scenario }) => scenario))].sort()).toEqual(NEED_SESSIONS);
   });

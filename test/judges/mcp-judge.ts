@@ -7,18 +7,18 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 const PACKAGES = new URL('../../node_modules/@modelcontextprotocol/', import.meta.url);
-/** More than five times the slowest run. A program that hangs is killed, and its test fails. */
+/** Timeout, more than five times the slowest run. A program that hangs is killed, and its test fails. */
 const LONGEST_MS = 60_000;
 
 interface JudgeRun {
-  /** Null: it was killed. */
+  /** Exit code. Null if the program was killed. */
   code: number | null;
   seconds: number;
   stdout: string;
   stderr: string;
 }
 
-/** Called with every printed line. If it throws, the program is ended and the run fails. */
+/** Receives every printed line. If it throws, the program is ended and the run fails. */
 type OnLine = (line: string) => Promise<void>;
 
 /** Runs one of the protocol's own programs with an empty home and none of our environment. */
@@ -84,7 +84,7 @@ export async function runSuite(args: readonly string[], onLine?: OnLine): Promis
   }
 }
 
-/** Folder of a scenario: the tested side, the scenario, the time. */
+/** Matches the folder of a scenario: the tested side, the scenario, the time. */
 const FOLDER = /^(?:authorization-server|server)-(?<scenario>.+)-\d{4}-\d{2}-\d{2}T[\d-]+Z$/;
 
 async function readChecks(folder: string): Promise<Check[]> {
@@ -101,14 +101,14 @@ async function readChecks(folder: string): Promise<Check[]> {
 
 const REQUIREMENTS = new URL('../../node_modules/@modelcontextprotocol/conformance/requirements/', import.meta.url);
 
-/** Scenarios that a server has to pass for a revision, by the suite's own frozen list. */
+/** Returns the scenarios that a server must pass for a revision, according to the suite's own frozen list. */
 export async function scoredScenarios(revision: Revision): Promise<string[]> {
   const text = await readFile(new URL(`${revision}.yaml`, REQUIREMENTS), 'utf8');
   const [, list = ''] = /^server:\n((?: {2}- .+\n)+)/m.exec(text) ?? [];
   return list.split('\n').flatMap((line) => (line === '' ? [] : [line.slice('  - '.length)]));
 }
 
-/** Returns failures, and also warnings, which the suite itself lets pass. */
+/** Returns failures and warnings. The suite itself ignores warnings. */
 export function faultsOf(checks: readonly Check[]): string[] {
   return checks
     .filter(({ status }) => status === 'FAILURE' || status === 'WARNING')
@@ -134,11 +134,11 @@ export function reportRun(name: string, { checks, code, seconds }: SuiteRun, sco
   process.stdout.write(`${lines.join('\n')}\n`);
 }
 
-/** Client styles: by the 2026 revision alone, or with `initialize` first. */
+/** How clients speak: the 2026 revision only, or legacy with `initialize` first. */
 export const ERAS = ['modern', 'legacy'] as const;
 type Era = (typeof ERAS)[number];
 
-/** The Inspector's exit code when a tool returned an error. */
+/** Exit code of the Inspector when a tool returned an error. */
 export const TOOL_ERROR = 5;
 
 interface InspectorRun {
@@ -151,7 +151,7 @@ interface InspectorRun {
 
 const CLI = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
 
-/** Runs the Inspector over a process of `openaisle mcp` with these variables. */
+/** Runs the Inspector on a process of `openaisle mcp` with these environment variables. */
 export async function inspectCommand(
   env: Readonly<Record<string, string>>,
   era: Era,

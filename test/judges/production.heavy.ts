@@ -15,7 +15,7 @@ import {
   TOOL_ERROR,
 } from './mcp-judge.ts';
 
-/** Scenarios that need no tools of the suite, by revision. The rest call tools that no market has. */
+/** Scenarios by revision that need no tools of the suite. The rest call tools that no market has. */
 const WITHOUT_FIXTURE: Readonly<Record<Revision, readonly string[]>> = {
   '2026-07-28': [
     ...['server-stateless', 'tools-list', 'resources-list', 'sep-2164-resource-not-found', 'prompts-list', 'caching'],
@@ -27,7 +27,7 @@ const WITHOUT_FIXTURE: Readonly<Record<Revision, readonly string[]>> = {
   ],
 };
 
-/** Checks of server-stateless that look for the suite's own tools and report it when they find none. */
+/** Checks of server-stateless that look for the suite's own tools and report an error without them. */
 const NEED_FIXTURE = [
   'sep-2575-missing-capability-http-400',
   'sep-2575-http-server-no-independent-requests-on-stream',
@@ -77,7 +77,7 @@ describe('the market’s own /mcp', () => {
       const [places, issues] = [linesOf(stderr, 'Path: '), linesOf(stderr, 'Issue: ')];
       process.stdout.write(`inspector ${era}: exit ${code}, ${seconds.toFixed(1)} s, ${issues.length} warnings\n`);
       expect(code).toBe(0);
-      // Nullable types are allowed in results only, which no host has to produce.
+      // Nullable types are allowed only in results, which no host produces.
       expect(places.filter((place) => !place.startsWith('outputSchema'))).toEqual([]);
       expect(issues.filter((issue) => !/\["\w+","null"\]/.test(issue))).toEqual([]);
       const tools = result['tools'] as { name: string }[];
@@ -90,7 +90,7 @@ describe('the market’s own /mcp', () => {
       const facts = await world.ask('GET', '/api/official');
       const official = await inspectTool(url, era, 'official_facts');
       expect([official.code, official.stderr]).toEqual([0, '']);
-      // Fields with addresses over HTTP name tools here.
+      // Fields with HTTP URLs name tools here instead.
       const { treasury, usdc_contract, network, limits, patterns } = facts.body;
       expect(official.result['structuredContent']).toMatchObject({
         treasury,

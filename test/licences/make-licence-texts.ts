@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { shinglesOf } from '../../src/market/listings/near/shingles.ts';
 
-/** SPDX names of the licences found at the head or in the folder of most open code and text. */
+/** SPDX names of the licences found at the top of, or in the same folder as, most open code and text. */
 export const LICENCES = [
   ...[
     '0BSD',
@@ -28,7 +28,7 @@ export function readLicences(): Record<string, Licence> {
   return createRequire(import.meta.url)('spdx-license-list/full') as Record<string, Licence>;
 }
 
-/** Sorted hashes, four bytes each, of all word runs in these texts and in the notices that their authors propose. */
+/** Returns the sorted hashes, four bytes each, of all word runs in these texts and in the notices that their authors propose. */
 export function makeLicenceTexts(): Buffer {
   const all = readLicences();
   const hashes = new Set<number>();

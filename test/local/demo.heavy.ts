@@ -15,11 +15,11 @@ import { rotated } from '../suite/rotation.ts';
 import { compileCache } from '../support/compile-cache.ts';
 
 const DEMO = fileURLToPath(new URL('../../src/local/demo.ts', import.meta.url));
-/** The story waits for real blocks. */
+/** Timeout, since the story waits for real blocks. */
 const STORY_MS = 120_000;
 
 const dataDir = mkdtempSync(join(tmpdir(), 'openaisle-demo-'));
-// Below a folder that only root may enter, root's embedded database would go elsewhere and stay there.
+// If only root could enter the parent folder, root's embedded database would go elsewhere and stay there.
 chmodSync(dataDir, 0o711);
 const started: ChildProcess[] = [];
 
@@ -66,7 +66,7 @@ const heldIn = (told: readonly DemoEvent[]): string[] =>
   told.flatMap((line) => (line.kind === 'held' ? [line.text] : []));
 const isPart = (name: string) => (line: DemoEvent) => line.kind === 'part' && line.name === name;
 
-/** Processes with the data folder in their command line or environment. */
+/** Lists processes with the data folder in their command line or environment. */
 function processesOfWorld(): string[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
@@ -86,7 +86,7 @@ async function nothingIsLeft(ports: ReturnType<typeof portsFrom>): Promise<void>
   await checkPortsFree(ports);
 }
 
-/** Runs the commands that the demonstration prints at its end, twice, since a repeated command continues and pays once. */
+/** Runs the commands that the demonstration prints at its end, twice, because a repeated command must continue and pay only once. */
 async function tryAsTold(told: readonly DemoEvent[]): Promise<void> {
   const places = told.flatMap((line) => (line.kind === 'places' ? line.places : []));
   const [first, search, buy, sell] = ['first', 'search', 'buy', 'sell'].map(
@@ -165,7 +165,7 @@ describe.runIf(process.platform === 'linux')('npm run demo', () => {
     STORY_MS,
   );
 
-  // Each of these starts a whole world on the data that the story left.
+  // Each of these tests starts a whole world on the data that the story left.
   it.each(
     rotated<[string, () => Promise<void>]>(import.meta.filename, [
       [

@@ -171,7 +171,7 @@ const acts: readonly (readonly [number, fc.Arbitrary<Act<object>>])[] = [
   [1, fc.record({ dark: fc.constantFrom(0 as const, 1, null) }).map((given) => new SwitchProvider(given))],
 ];
 
-/** Most failures need three or four acts. */
+/** Largest number of acts in a run. Most failures need three or four. */
 const LONGEST = 12;
 
 export function aFewActs(replayPath: string | null): fc.Arbitrary<Iterable<fc.AsyncCommand<Reference, Run>>> {

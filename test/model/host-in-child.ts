@@ -8,13 +8,13 @@ const PROGRAM = fileURLToPath(new URL('./market-child.ts', import.meta.url));
 
 interface Child {
   process: ChildProcess;
-  /** Null: it died before it answered. */
+  /** Sends an order and resolves with the answer. Null if the child died before it answered. */
   tell(order: Order): Promise<string | null>;
   exited: Promise<unknown>;
 }
 
 function startChild(): Child {
-  // Terms hold bigints, which JSON cannot encode.
+  // Terms contain bigints, which JSON cannot encode.
   const child = fork(PROGRAM, { serialization: 'advanced', stdio: 'inherit' });
   const waiting = new Map<number, { resolve(answer: string | null): void; reject(error: Error): void }>();
   let last = 0;
@@ -35,7 +35,7 @@ function startChild(): Child {
     exited,
     tell: (order) =>
       new Promise((resolve, reject) => {
-        // The exit may be known before the channel closes.
+        // The exit may be noticed before the channel closes.
         if (ended || !child.connected) return resolve(null);
         last += 1;
         waiting.set(last, { resolve, reject });
@@ -44,7 +44,7 @@ function startChild(): Child {
   };
 }
 
-/** A market in a child process, killed by the kernel, so that none of its work continues. */
+/** Starts a market in a child process. The kernel kills it, so none of its work continues. */
 export const hostInChild: OpenHost = async (config, nowMs) => {
   const databaseUrl = urlOf(config);
   let now = nowMs;

@@ -1,4 +1,4 @@
-/** The market of a model test as a child process that can be killed for real. Follows its parent's orders. */
+/** Runs the market of a model test as a child process that can really be killed. Follows its parent's orders. */
 import type { CrashPoint, MarketConfig } from '../../src/market/context.ts';
 import { crashAt } from '../../src/platform/crash-points.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
@@ -54,5 +54,5 @@ process.on('message', ({ id, order }: Numbered) => {
     (error: unknown) => process.send?.({ id, error: String(error) }),
   );
 });
-// The parent is gone.
+// The parent is gone, so exit.
 process.on('disconnect', () => process.exit());

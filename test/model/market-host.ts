@@ -6,15 +6,15 @@ import { startMarket } from './start-market.ts';
 /** A market that a test kills and restarts on the same database. */
 export interface MarketHost {
   readonly url: string;
-  /** Runs one background pass over all open payments. */
+  /** Runs the background job once over all open payments. */
   pass(): Promise<void>;
   look(): Promise<void>;
   setNow(ms: number): Promise<void>;
-  /** Dies at this point when it next reaches it. Null: never. */
+  /** Makes the market die at this point when it next reaches it. Null disables this. */
   crashAt(point: CrashPoint | null): Promise<void>;
-  /** Tells once whether it died there. */
+  /** Returns whether the market died at its crash point. Returns true only once per death. */
   hasCrashed(): Promise<boolean>;
-  /** Resolves when the new market has finished its first pass. */
+  /** Resolves when the new market has finished its first background job. */
   restart(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -26,7 +26,7 @@ export function urlOf({ databaseUrl }: MarketConfig): string {
   return databaseUrl;
 }
 
-/** A market in this process, aborted without draining. */
+/** Starts a market in this process, which is aborted without draining when killed. */
 export const hostHere: OpenHost = async (config, nowMs) => {
   const database = await openDatabase({ url: urlOf(config), poolSize: 6, allowUnsafe: true });
   let now = nowMs;

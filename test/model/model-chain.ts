@@ -10,18 +10,18 @@ import type { Transfer, View } from './terms.ts';
 export const FINALITY_BLOCKS = 4;
 export const PLENTY = 10n ** 15n;
 const WEI = 10n ** 24n;
-/** Generous, for a busy machine. */
+/** Timeout for a block that anvil cannot find by name. Generous, for a busy machine. */
 const NAMELESS_MS = 20_000;
 
-/** A chain whose time comes from its blocks alone: each is one second after the one before, unless `wait` says more. */
+/** A chain whose time comes from its blocks alone. Each block is one second after the previous one, unless `wait` says more. */
 export interface ModelChain {
   chain: LocalChain;
-  /** Transfers since that block, and the failed ones among the sent transactions. */
+  /** Returns the transfers since that block and the failed ones among the sent transactions. */
   view(fromBlock: number | null, sent: readonly string[]): Promise<View>;
-  /** Mines a block that much later. */
+  /** Mines a block that many seconds later. */
   wait(seconds: number): Promise<void>;
   finalize(): Promise<void>;
-  /** Removes the last blocks. The first `keep` of their transactions return, each `shift` blocks later. */
+  /** Removes the last `depth` blocks. The first `keep` of their transactions return, each `shift` blocks later. */
   reorg(depth: number, keep: number, shift: number): Promise<void>;
 }
 
@@ -75,7 +75,7 @@ export async function startModelChain(wallets: readonly Hex[]): Promise<ModelCha
         }
       }
       await reorg(chain, depth, kept);
-      // Time continues although blocks were removed.
+      // Time moves on although blocks were removed.
       await mineAt(Number(latest.timestamp) + 1);
     },
   };
@@ -102,7 +102,7 @@ async function readView(chain: LocalChain, fromBlock: number | null, sent: reado
     ])) as [BlockJson | null, BlockJson | null, LogJson[]];
   let [latest, finalized, logs] = await read();
   const isNameless = (): boolean => latest === null || finalized === null;
-  // After a reorganisation anvil very rarely has no block of that name for a moment, which is long on a busy machine.
+  // After a reorganization, anvil very rarely cannot find a block by its name for a moment, which is long on a busy machine.
   for (const until = performance.now() + NAMELESS_MS; isNameless() && performance.now() < until; )
     [latest, finalized, logs] = await read();
   if (latest === null || finalized === null) throw new Error('the chain has no latest or no finalized block');
@@ -112,7 +112,7 @@ async function readView(chain: LocalChain, fromBlock: number | null, sent: reado
   return { latest: pointOf(latest), finalized: pointOf(finalized), transfers: [...transfers, ...failed] };
 }
 
-/** Finds the reverted ones among these transactions. They are in the chain and move nothing. */
+/** Returns the reverted ones among these transactions. They are in the chain but move nothing. */
 async function readFailed(chain: LocalChain, hashes: readonly string[]): Promise<Transfer[]> {
   const asked = hashes.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] }));
   const receipts = (await callAll(chain.rpc, asked)) as ({ transactionHash: string; blockNumber: string } | null)[];
@@ -126,7 +126,7 @@ async function readFailed(chain: LocalChain, hashes: readonly string[]): Promise
 const pointOf = ({ number, timestamp }: BlockJson) => ({ number: Number(number), time: Number(timestamp) });
 const walletIn = (topic: string | undefined): string => `0x${(topic ?? '').slice(-40)}`;
 
-/** The token emits the use of an authorization and directly after it the transfer that it made. */
+/** Reads transfers from logs. The token emits the use of an authorization directly before the transfer that it made. */
 function transfersIn(logs: readonly LogJson[]): Transfer[] {
   const used = new Map<string, string>();
   for (const { topics, transactionHash, logIndex } of logs) {

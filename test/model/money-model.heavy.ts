@@ -12,10 +12,10 @@ import { rotatedRounds } from '../suite/rotation.ts';
 import { play, readGame } from './play.ts';
 import { openStage, type Stage } from './stage.ts';
 
-/** With at least this many runs every outcome below occurs. */
+/** At this number of runs, every outcome below occurs. */
 const ALL_RUNS = 300;
 const RUNS = rotatedRounds(import.meta.filename, ALL_RUNS);
-/** Outcomes that have to occur, or the game proves little. */
+/** Outcomes that must occur, because the runs would otherwise prove little. */
 const PLAYED = [
   'POST buy: delivered',
   'POST buy: pending',
@@ -29,7 +29,7 @@ const PLAYED = [
   'POST review: done',
 ];
 
-/** Two games run in parallel, since each waits for its chain half of the time. */
+/** Two stages run in parallel, since each waits for its chain half of the time. */
 let stages: readonly Stage[] = [];
 beforeAll(async () => {
   stages = await Promise.all([openStage(), openStage()]);
@@ -40,7 +40,7 @@ afterAll(async () => {
 
 it('answers and books of random runs are those of the reference, and the auditor agrees', async () => {
   const game = readGame(process.env, { runs: RUNS, auditEvery: 50 });
-  // A named run is played alone.
+  // A given run is replayed alone.
   const played = game.path === null ? stages : stages.slice(0, 1);
   const results = await Promise.allSettled(
     played.map((stage, nth) => {

@@ -9,16 +9,16 @@ interface Game {
   seed: number;
   path: string | null;
   replayPath: string | null;
-  /** Runs between two audits of the books against the chain. */
+  /** Number of runs between two audits of the books against the chain. */
   auditEvery: number;
 }
 
-/** Plays runs on one stage. Throws with the shortest failing run found. */
+/** Runs the game on one stage. Throws with the shortest failing run found. */
 export async function play(stage: Stage, game: Game): Promise<{ runs: number }> {
   let runs = 0;
   let told = false;
-  // Report the first failure too, since the shrunk run may fail for another reason.
-  const tellFirst = (failure: Error | null): void => {
+  // Report the first failure too, because the shrunk run may fail for another reason.
+  const reportFirst = (failure: Error | null): void => {
     if (!told) process.stdout.write(`model: run ${runs} failed first: ${failure?.stack}\n`);
     told = true;
   };
@@ -26,10 +26,10 @@ export async function play(stage: Stage, game: Game): Promise<{ runs: number }> 
     runs += 1;
     const run = await Run.begin(stage, runs);
     const failure = await failureOf(() => fc.asyncModelRun(() => ({ model: run.reference, real: run }), acts));
-    // Settle everything even after a failure, so that the next run, perhaps a shorter one of the same, finds nothing open.
+    // Close everything even after a failure, so that the next run, perhaps a shorter version of this one, finds nothing open.
     const second = await failureOf(() => run.quiesce());
     if (failure !== null || second !== null) {
-      tellFirst(failure ?? second);
+      reportFirst(failure ?? second);
       throw failure ?? second;
     }
     await run.compareBooks();
@@ -55,7 +55,7 @@ async function mustAgree(stage: Stage): Promise<void> {
   if (faults.length > 0) throw new Error(`books and chain differ:\n${faults.join('\n')}`);
 }
 
-/** Reads the game from the environment. Without a seed there it is a new one each time. */
+/** Reads the game from the environment. If that has no seed, each game is a new one. */
 export function readGame(env: NodeJS.ProcessEnv, usual: Pick<Game, 'runs' | 'auditEvery'>): Game {
   return {
     runs: Number(env['OPENAISLE_MODEL_RUNS'] ?? usual.runs),

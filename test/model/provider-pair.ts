@@ -2,13 +2,13 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { MarketHost } from './market-host.ts';
 import type { ModelChain } from './model-chain.ts';
 
-/** A provider that is silent longer than this is ignored. */
+/** Silence in seconds after which the market ignores a provider. */
 const PATIENCE_SECONDS = 62;
 
-/** The market's two providers: two connections to one chain. */
+/** The market's two providers, which are two connections to one chain. */
 export interface ProviderPair {
   urls: [string, string];
-  /** Cuts a provider for so long that the market stops waiting for it. `follow` tells the market the time. */
+  /** Cuts a provider for so long that the market stops waiting for it. `follow` updates the market's clock. */
   cut(nth: 0 | 1, on: { market: MarketHost; chain: ModelChain; follow(): Promise<void> }): Promise<void>;
   mend(market: MarketHost): Promise<void>;
   close(): Promise<void>;
@@ -27,7 +27,7 @@ export async function openProviderPair(port: number): Promise<ProviderPair> {
       await mend(market);
       gates[nth].cut();
       await market.look();
-      // Silence counts from check to check.
+      // The market measures silence from check to check.
       for (let looks = 0; looks < 2; looks += 1) {
         await chain.wait(PATIENCE_SECONDS / 2);
         await follow();
@@ -41,7 +41,7 @@ export async function openProviderPair(port: number): Promise<ProviderPair> {
   };
 }
 
-/** The connection to one provider, which can be cut and mended. */
+/** The connection to one provider, which can be cut and restored. */
 interface ProviderGate {
   url: string;
   isCut(): boolean;

@@ -4,6 +4,7 @@ import {
   BLANK,
   type Buying,
   type Claiming,
+  changeSigner,
   endReview,
   type Intent,
   isDecided,
@@ -12,23 +13,22 @@ import {
   isOpen,
   isPurchaseOf,
   isSale,
+  keepForReview,
   type Listed,
   type Listing,
   type Named,
   type Payment,
   type Proof,
   type Transfer,
-  takeOver,
   type View,
-  waitFor,
 } from './terms.ts';
 import { faultOfProof, faultOfRefund, judgeClaim, paidBy } from './verdicts.ts';
 
 export class Crash extends Error {}
 
 /**
- * A second, minimal implementation of the market's answers, from the rules for listing, buying, claiming and reviewing alone: `delivered`,
- * `listed`, `pending`, `done`, or the reason of a refusal. `|` separates allowed answers. Shares no code with the market.
+ * A second, minimal implementation of the market's answers, based only on the rules for listing, buying, claiming and reviewing. Answers
+ * are `delivered`, `listed`, `pending`, `done`, or the reason for a refusal; `|` separates allowed answers. Shares no code with the market.
  */
 export class Reference {
   readonly listings: Listing[] = [];
@@ -37,16 +37,16 @@ export class Reference {
   /** Transactions that prove a payment or a refund. */
   readonly proven = new Map<string, Payment>();
   view: View = { latest: { number: 0, time: 0 }, finalized: { number: 0, time: 0 }, transfers: [] };
-  /** The transfers before the act being judged. An authorization that a reorganisation freed is submitted again. */
+  /** Transfers before the act being judged. An authorization that a reorganization freed is submitted again. */
   before: View['transfers'] = [];
   /** Transactions with authorizations that the facilitator did not send. */
   readonly byStrangers = new Set<string>();
   /** The market's clock in milliseconds. */
   now = 0;
-  /** Fees that are paid and unspent. */
+  /** Number of fees that are paid but not spent. */
   credits = 0;
   crashAt: string | null = null;
-  /** True: the leading provider is cut. Then no buyer can be asked for an authorization. The other provider still finds payments. */
+  /** True while the leading provider is cut. No buyer can then be asked for an authorization; the other still finds payments. */
   isFirstDark = false;
 
   point(name: string): void {
@@ -70,8 +70,8 @@ export class Reference {
     const lapsed = known ? proof : null;
     const fault = lapsed ? null : faultOfProof(this, proof, listing, buying.isNamed ? listing.name : null);
     const signedBy = lapsed || fault ? null : (proof?.payer ?? null);
-    const holding = this.#held(listing.name, who, lapsed?.payer ?? signedBy);
-    // Sales come first, the signer's own before others: its signature collects that one. Undecided payments come last.
+    const holding = this.#heldPayments(listing.name, who, lapsed?.payer ?? signedBy);
+    // Sales come first, and the signer's own before others, because its signature collects that one. Undecided payments come last.
     const rank = (held: Payment): number => (isSale(held) ? Number(held.payer !== signedBy) : 2);
     for (const held of holding.sort((a, b) => rank(a) - rank(b))) {
       const answer = this.#answer(held, buying, signedBy);
@@ -89,8 +89,8 @@ export class Reference {
     return this.#answer(opened, { proof, collect, who, token: who === null ? opened : null }, null) ?? '';
   }
 
-  /** Payments held by the merchant, then by the wallet. */
-  #held(subject: string, who: string | null, payer: string | null): Payment[] {
+  /** Returns payments held by the merchant, then those held by the wallet. */
+  #heldPayments(subject: string, who: string | null, payer: string | null): Payment[] {
     const holding = this.payments.filter((one) => one.subject === subject && isHolding(one));
     const ofMerchant = holding.filter(({ merchant }) => who !== null && merchant === who);
     return [...ofMerchant, ...holding.filter((one) => one.payer === payer)];
@@ -106,15 +106,15 @@ export class Reference {
     const isRemoved = !payment.submitted && this.removedAt(payment.subject) < Infinity;
     const stopped = isRemoved ? 'listing_removed' : payment.stopped ? 'listing_changed' : null;
     const unseen = stopped ?? (collect ? 'pending' : 'settlement_pending|facilitator_refused');
-    const said = this.#goOn(payment, collect ? null : proof, unseen);
+    const said = this.#resume(payment, collect ? null : proof, unseen);
     const isOpener = (who !== null && who === payment.merchant) || token === payment;
     const mayCollect = signedBy === payment.payer || (isOpener && !payment.payerOnly);
     return said === 'delivered' && !mayCollect ? 'sign_to_collect' : said;
   }
 
-  /** Returns null when the payment ended unpaid. */
-  #goOn(payment: Payment, proof: Proof | null, unseen = 'pending|facilitator_refused'): string | null {
-    if (proof !== null && proof === payment.proof && isOpen(payment) && !this.isFirstDark) this.#drive(payment, proof);
+  /** Continues an earlier payment. Returns null if it ended unpaid. */
+  #resume(payment: Payment, proof: Proof | null, unseen = 'pending|facilitator_refused'): string | null {
+    if (proof !== null && proof === payment.proof && isOpen(payment) && !this.isFirstDark) this.#submit(payment, proof);
     this.settle(payment);
     if (payment.status === 'review') return 'needs_review';
     if (payment.status === 'completed') return this.#deliver(payment, payment.subject);
@@ -125,14 +125,14 @@ export class Reference {
       : 'verification_pending';
   }
 
-  /** A proof is submitted only for the payment that it opened. */
-  #drive(payment: Payment, proof: Proof): void {
+  /** Submits a proof, but only for the payment that it opened. */
+  #submit(payment: Payment, proof: Proof): void {
     if (this.now >= proof.validBefore * 1000) return;
     const isUsed = this.before.some(({ authorization }) => authorization === proof.authorization);
     if (!payment.submitted) {
       if (payment.stopped || this.removedAt(payment.subject) < Infinity) return;
       this.point('before_verify');
-      // A simulation with a used nonce fails, and a proof that verify refused is not submitted.
+      // A simulation with a used nonce fails, and a proof that /verify refused is not submitted.
       if (isUsed) return;
       payment.submitted = true;
       this.point('after_settling_committed');
@@ -144,7 +144,7 @@ export class Reference {
 
   openIntent(terms: Omit<Intent, 'from' | 'to'>, listing: Listing | null): Intent | string {
     const { who, subject, payer, isFee } = terms;
-    const [held] = this.#held(subject, who, payer);
+    const [held] = this.#heldPayments(subject, who, payer);
     if (held) return held.status === 'completed' ? 'purchase_exists' : 'payment_undecided';
     if (listing !== null && listing.state !== 'live') return 'listing_unavailable';
     if (isFee && this.credits > 0) return 'fee_not_due';
@@ -167,14 +167,14 @@ export class Reference {
     const decided = this.#decidedBy(intent, hash);
     if (decided !== undefined) return this.#ended(decided, claiming);
     const standing = this.claimPaymentOf(intent);
-    // The intent's named wallet did not sign and is no contract.
+    // The intent's named wallet did not sign and is not a contract.
     const found = this.find(hash);
     const isOver = found ? this.isFinal(found.block) : this.view.finalized.time >= intent.to;
     const unsigned = isOver ? (found ? 'signature_invalid' : 'transfer_not_found') : 'pending';
     if (intent.payer !== null && signer !== intent.payer) return unsigned;
     if (standing?.status === 'completed') return this.#claimPaid(standing, claiming);
     if (this.proven.has(hash)) return 'transaction_used';
-    if (standing?.status === 'review') return waitFor(standing, claiming, this.payments);
+    if (standing?.status === 'review') return keepForReview(standing, claiming, this.payments);
     if (standing !== undefined && standing.payer !== signer) this.settle(standing);
     if (isDecided(standing)) return this.claim(claiming);
     const claim = this.#openOrJoin(claiming, standing?.status === 'open' ? standing : null);
@@ -184,7 +184,7 @@ export class Reference {
     return this.#ended(this.#decidedBy(intent, hash) ?? claim, claiming);
   }
 
-  /** When another transaction has paid the intent, also judges one that the claim's own wallet signed for. */
+  /** Judges a claim of a paid intent. If another transaction paid, also judges one for which the claim's own wallet signed. */
   #claimPaid(claim: Payment, claiming: Claiming): string {
     const { intent, hash, signer } = claiming;
     const isOwn = claim.payer === signer && !isHeld(this.payments, claiming, claim);
@@ -192,7 +192,7 @@ export class Reference {
     return this.#ended(this.#besideOf(intent, hash) ?? claim, claiming);
   }
 
-  /** Finds a decision about a transaction that holds whoever signed: a review, or the payment it made. */
+  /** Finds a decision about a transaction that is valid whoever signed: a review, or the payment it made. */
   #decidedBy(intent: Intent, hash: string): Payment | undefined {
     const claim = this.claimPaymentOf(intent);
     const isOwn = claim?.transfer?.hash === hash && (claim.status === 'review' || claim.status === 'completed');
@@ -219,7 +219,7 @@ export class Reference {
 
   /** Returns null while another payment is undecided. */
   #openOrJoin({ who, subject, intent, hash, signer }: Claiming, standing: Payment | null): Payment | null {
-    const others = this.#held(subject, who, signer).filter((one) => one !== standing);
+    const others = this.#heldPayments(subject, who, signer).filter((one) => one !== standing);
     const surplus = others.some(isSale);
     if (isHeld(this.payments, { hash, signer }, standing) || (standing && standing.subject !== subject)) return null;
     if (standing?.payer === signer) return standing;
@@ -227,7 +227,7 @@ export class Reference {
     if (standing === null) return this.#open({ ...intent, subject, merchant: who, payer: signer, intent, surplus });
     const isBound = standing.named.some(({ refused, seen }) => refused === null && seen !== null && this.isFinal(seen));
     if (isBound || surplus !== standing.surplus) return null;
-    return takeOver(this.payments, standing, signer);
+    return changeSigner(this.payments, standing, signer);
   }
 
   #deliver(payment: Payment, subject: string): string {
@@ -246,14 +246,14 @@ export class Reference {
     if (known && known.subject !== body) return 'payment_bound_elsewhere';
     const claims = (): string | null => claim && this.claim({ ...claim, who, subject: body });
     const other = open ?? known;
-    const going = open && open.intent === claim?.intent ? claims() : other && this.#goOn(other, proof);
+    const going = open && open.intent === claim?.intent ? claims() : other && this.#resume(other, proof);
     if (going) return going;
     if (this.isFirstDark) return 'payment_check_unavailable';
     if (this.credits > 0) return this.goLive(body, 1);
     if (known) return known.status === 'completed' ? 'payment_bound_elsewhere' : 'authorization_lapsed';
     const refused = claims() ?? faultOfProof(this, proof, fee, null);
     if (proof === null || refused !== null) return refused ?? '';
-    return this.#goOn(this.#open({ ...proof, subject: body, isFee: true, merchant: who, proof }), proof) ?? '';
+    return this.#resume(this.#open({ ...proof, subject: body, isFee: true, merchant: who, proof }), proof) ?? '';
   }
 
   // Acts of seller and maintainer
@@ -278,11 +278,11 @@ export class Reference {
     return 'done';
   }
 
-  /** The answer depends on who got the money. A refund has to be final, later, and enough. */
+  /** Decides a review. The answer depends on who got the money. A refund must be final, later, and large enough. */
   review(payment: Payment, outcome: 'deliver' | 'declined' | 'refunded', refund: string): string {
     if (payment.status !== 'review') return 'already_decided';
     const { transfer, payer, subject, merchant, isFee, surplus } = payment;
-    const isBought = this.#held(subject, merchant, payer).some(isSale);
+    const isBought = this.#heldPayments(subject, merchant, payer).some(isSale);
     if (outcome === 'deliver' && surplus && !isFee && !isBought) return 'not_deliverable';
     if (outcome === 'deliver' && isFee && payment.reason === 'transaction_used') return 'not_deliverable';
     if (outcome === 'refunded' && transfer !== null) {
@@ -297,7 +297,7 @@ export class Reference {
 
   // Effects of the chain on payments
 
-  /** One background pass. May skip payments that cannot have changed, so its effect equals that of a full pass. */
+  /** Runs the background job. The real one may skip payments that cannot have changed; the result is the same as checking all. */
   pass(): void {
     for (const payment of this.payments) this.settle(payment);
     for (const payment of this.payments) this.settle(payment, true);
@@ -308,7 +308,7 @@ export class Reference {
     this.pass();
   }
 
-  /** Judges an open payment. With `besides`, judges other transactions named for a decided claim. */
+  /** Judges an open payment. With `besides`, judges instead the other transactions claimed for a decided payment. */
   settle(payment: Payment, besides = false): void {
     if (isOpen(payment) === besides) return;
     if (payment.intent !== null) this.#settleClaim(payment);
@@ -326,7 +326,7 @@ export class Reference {
     if (!use && isOver && this.now >= end * 1000) Object.assign(payment, { status: 'unpaid', reason: 'expired' });
   }
 
-  /** Ends by the transfer that the authorization made, and by no other of the transaction. */
+  /** Ends a payment by the transfer that its authorization made, never by another one of the transaction. */
   #endProof(payment: Payment, use: Transfer): void {
     if (use.to !== payment.payee || use.units !== payment.units) {
       Object.assign(payment, { status: 'unpaid', reason: 'no_fitting_transfer' });
@@ -337,11 +337,11 @@ export class Reference {
     if (verdict === 'fits') this.point('after_final_before_delivery');
     payment.payerOnly = verdict === 'fits' && this.byStrangers.has(use.hash);
     if (this.#prove(payment, use, verdict)) return;
-    // A transaction proves one thing, and this is a transfer of its own.
+    // One transaction proves one payment, but this authorization made a transfer of its own.
     Object.assign(payment, { status: 'review', reason: 'transaction_used', transfer: use });
   }
 
-  /** The first that fits wins. A review waits until all named transactions are decided. A second payment is recorded as surplus. */
+  /** Ends a claim by its first fitting transaction. A review waits until all are decided. A second payment is recorded as surplus. */
   #settleClaim(payment: Payment): void {
     const named = payment.named.filter(({ refused }) => refused === null);
     const known = new Map<Named, string>();
@@ -363,11 +363,11 @@ export class Reference {
       else if (isOpen(payment) && (isAll || verdict === 'fits')) this.#prove(payment, one, verdict);
     }
     if (isOpen(payment) && isAll) Object.assign(payment, { status: 'unpaid', reason: inTurn.at(-1)?.[0].refused });
-    if (!isOpen(payment)) for (const [one, verdict] of known) this.#standBeside(payment, one, verdict);
+    if (!isOpen(payment)) for (const [one, verdict] of known) this.#recordSurplus(payment, one, verdict);
   }
 
   /** Records a further transfer as surplus, unless it may pay for another claim of that wallet. */
-  #standBeside(payment: Payment, one: Named, verdict: string): void {
+  #recordSurplus(payment: Payment, one: Named, verdict: string): void {
     const isNaming = ({ hash, refused }: Named): boolean => hash === one.hash && refused === null;
     const ofWallet = this.payments.filter((other) => isOpen(other) && other.payer === payment.payer);
     if (!isNaming(one) || ofWallet.some((other) => other.named.some(isNaming))) return;
@@ -376,7 +376,7 @@ export class Reference {
       this.payments.push(surplusRecord);
   }
 
-  /** Returns false when the transaction proves something else. It counts as used either way. */
+  /** Records a transaction as the proof. Returns false if it proves something else. Either way it counts as used. */
   #prove(payment: Payment, one: { hash: string; refused?: string | null }, verdict: string): boolean {
     const fits = verdict === 'fits';
     one.refused = 'transaction_used';
@@ -388,7 +388,7 @@ export class Reference {
     return true;
   }
 
-  /** Lists a body, paid for by credits or by its own fee. All bodies cost as much as the first listing. */
+  /** Lists a body, paid for with credits or with its own fee. All bodies cost as much as the first listing. */
   goLive(name: string, credits = 0): string {
     this.credits -= credits;
     this.listings.push({ payee: '', units: 0n, ...this.listings[0], name, state: 'live', removedAt: null });

@@ -22,7 +22,7 @@ export const PRICES = [2_500_000n, 3_000_000n] as const;
 const BUYERS_PER_RUN = 2;
 const WALLETS_PER_RUN = 3;
 
-/** The secret in the goods, which occurs nowhere else. */
+/** Goods with a secret that occurs nowhere else. */
 interface Goods {
   id: bigint;
   canary: string;
@@ -44,15 +44,14 @@ export interface Step {
   path: string;
   asked: AskOptions;
   expect(): string;
-  /** Crash point to set for this request. */
   crashAt?: CrashPoint | undefined;
-  /** Sends the same request twice at the same time. */
+  /** True to send the same request twice at the same time. */
   twice?: boolean;
-  /** The caller, whose undecided payments of this subject forbid asking for another one. */
+  /** Caller. While a payment of this caller for this subject is undecided, no answer may ask for another one. */
   asker?: { subject: string; who: string | null; payer: string | null } | undefined;
 }
 
-/** Two listings, two buyers, three wallets, and everything sent so far. */
+/** Holds two listings, two buyers, three wallets, and everything sent so far. */
 export class Run {
   readonly stage: Stage;
   readonly reference: Reference;
@@ -97,7 +96,6 @@ export class Run {
     return run;
   }
 
-  /** Updates the reference's view of the chain. */
   async sync(): Promise<void> {
     this.reference.view = await this.stage.view(this.#firstBlock, this.sent);
     this.reference.now = this.stage.now();
@@ -107,7 +105,7 @@ export class Run {
     return askMarket(this.stage.market.url, method, path, asked);
   }
 
-  /** Sends the request and compares the answer with the reference. Null when the market died. */
+  /** Sends the request and compares the answer with the reference. Returns null if the market died. */
   async step(step: Step): Promise<Answer | null> {
     const { reference, stage } = this;
     if (step.crashAt !== undefined) {
@@ -137,7 +135,7 @@ export class Run {
     return answer;
   }
 
-  /** Returns null when the market dies on the way. */
+  /** Returns the expected answer. Null if the market dies on the way. */
   #expect({ expect: act }: Step): string | null {
     try {
       return act();
@@ -180,11 +178,11 @@ export class Run {
     }
     const { asker } = step;
     if (asker === undefined) return;
-    // An invalid authorization does not tell whose wallet asks.
+    // With an invalid authorization, the market cannot know whose wallet asks.
     const isNone = said === 'payment_invalid' || said === 'authorization_used_elsewhere';
     const payer = isNone ? null : asker.payer;
     if (!this.#isPaying({ ...asker, payer })) return;
-    // The listing was removed and the proof never submitted, so the buyer may pay again elsewhere.
+    // The listing was removed and the proof was never submitted, so the buyer may pay elsewhere.
     if (said === 'listing_removed') return;
     if (status === 402 || body['do_not_pay_again'] === false) throw new Error(`asked to pay again\n${what}`);
   }
@@ -204,7 +202,7 @@ export class Run {
     return this.reference.listings.filter(({ name }) => this.goods.has(name));
   }
 
-  /** Returns the body to list, always equal for the same number. */
+  /** Returns a body to list, always the same for the same number. */
   body(nth: number): { name: string; body: object } {
     const name = `body ${this.#no}.${nth}`;
     const made = this.bodies.get(name) ?? {
@@ -237,11 +235,11 @@ export class Run {
     return `${BASE_URL}/api/buy/${this.goodsOf(listing).id}`;
   }
 
-  /** Ends everything that is open: windows expire, blocks become final, and a background pass runs. */
+  /** Ends everything that is open: windows expire, blocks become final, and the background job runs. */
   async quiesce(): Promise<void> {
     const { stage, reference } = this;
     await stage.mendProviders();
-    // A failed run may leave the market dead, which would make every shorter run fail in the same way.
+    // A failed run may leave the market dead, and every shorter run would then fail in the same way.
     if (await stage.market.hasCrashed()) await stage.market.restart();
     reference.isFirstDark = false;
     await stage.market.crashAt(null);
@@ -281,7 +279,7 @@ export class Run {
       status: STATUS[payment.status],
       reason: payment.reason,
       payer: payment.payer,
-      // With two payments in one transaction, the first has the proof.
+      // If one transaction holds two payments, the first has the proof.
       proof: payment.reason === 'transaction_used' ? null : (payment.transfer?.hash ?? null),
       sales: isSale(payment) ? 1 : 0,
     }));
@@ -289,7 +287,6 @@ export class Run {
     await this.#comparePublic();
   }
 
-  /** Compares what the public sees of each payment. */
   async #comparePublic(): Promise<void> {
     for (const payment of this.reference.payments) {
       const { intent, proof, isSurplusRecord, transfer } = payment;
@@ -301,7 +298,7 @@ export class Run {
       const query = isSurplusRecord ? `tx_hash=${transfer?.hash}` : byIntent;
       const { body } = await this.ask('GET', `/api/payment?${query}`, {});
       const shown = body['payment'] as { payment_status: string; do_not_pay_again: boolean } | undefined;
-      // A contract may have sent the transfer, which shows when the same claim is sent again.
+      // A contract may have sent the transfer, which the market sees when the same claim is sent again.
       const mayBeOfContract = intent?.payer === null && payment.reason === 'wrong_payer';
       const isOver = payment.status === 'unpaid' || payment.status === 'rejected';
       expect([shown?.payment_status, shown?.do_not_pay_again]).toEqual([
@@ -330,7 +327,7 @@ function answerOfCrash(error: unknown, step: Step): Answer {
   return { status: 0, headers: new Headers(), body: {} };
 }
 
-/** Translates an answer to the reference's word. */
+/** Translates an answer into the reference's term. */
 function wordOf({ status, body }: Answer): string {
   if (status === 202) return 'pending';
   if (status !== 200 && status !== 201) return String(body['reason']);

@@ -11,9 +11,9 @@ import type { View } from './terms.ts';
 
 const WALLETS = 30;
 const BUYERS = 12;
-/** The market's clock is this far behind the latest block's time, so that it never runs ahead. */
+/** Distance of the market's clock behind the latest block's time in milliseconds, so that it never runs ahead. */
 const BEHIND_MS = 500;
-/** Runs put their listings into the tables without fee and event. The auditor is right to report these. */
+/** Faults that the auditor rightly reports, because runs insert their listings without a fee or an event. */
 const SEEDED = ['a listing without a fee', 'no event tells of this: maintainer_seed'];
 
 /** Real chain, token, facilitator, database and market for all runs of a file. Time follows the chain. */
@@ -24,7 +24,7 @@ export interface Stage extends Omit<ModelChain, 'view'> {
   buyers: readonly Member[];
   wallets: readonly TestAccount[];
   seller: TestAccount;
-  /** Returns transfers since that block and the failed ones among `sent`, and sets the market's clock. */
+  /** Returns the transfers since that block and the failed ones among `sent`, and sets the market's clock. */
   view(fromBlock: number | null, sent: readonly string[]): Promise<View>;
   now(): number;
   /** Cuts one provider for so long that the market stops waiting for it. */
@@ -32,7 +32,7 @@ export interface Stage extends Omit<ModelChain, 'view'> {
   mendProviders(): Promise<void>;
   tend(): Promise<void>;
   join(handle: string): Promise<Member>;
-  /** Differences between books and chain, as sentences. */
+  /** Returns the differences between books and chain, as sentences. */
   audit(): Promise<string[]>;
   tally: Map<string, number>;
   stop(): Promise<void>;
@@ -102,16 +102,16 @@ async function auditStage(db: TestDatabase, rpcUrl: string): Promise<string[]> {
   return faults.filter((fault) => !SEEDED.some((rule) => fault.startsWith(rule)));
 }
 
-/** Interval of the facilitator's own checks: so long that only the test triggers them. */
+/** Interval of the facilitator's own checks, so long that only the test triggers them. */
 const TEND_MS = 79_000_000;
 const POLL_MS = 2;
-/** Speeds up polls for a receipt that will not come, so that a dropped transaction costs no seconds. */
+/** Factor by which polls for a receipt that will not come are faster, so that a dropped transaction costs no seconds. */
 const HASTE = 200;
 const PAST_ANSWER_MS = 10_000;
 
 interface FacilitatorClock {
   clock: Clock;
-  /** Checks all of its transactions once. */
+  /** Makes the facilitator check all its transactions once. */
   tend(): Promise<void>;
 }
 

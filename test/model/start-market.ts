@@ -6,10 +6,10 @@ import type { Log } from '../../src/platform/log.ts';
 import { createPepperFrom } from '../../src/platform/pepper.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 
-/** Only the first background pass runs by itself. The test triggers all others. */
+/** Only the first background job runs on schedule. The test triggers all others. */
 const PASS_EVERY_MS = 77_000_000;
 const WATCH_EVERY_MS = 78_000_000;
-/** Shorter waits are real, longer ones last until the end. */
+/** Shorter waits take real time; longer ones last until the end. */
 const LONGEST_WAIT_MS = 30_000;
 
 export interface Starting {
@@ -20,7 +20,7 @@ export interface Starting {
   crashPoint(name: CrashPoint): void;
 }
 
-/** Resolves when the market serves and its first pass is over, so that no work starts by itself any more. */
+/** Resolves when the market serves and its first background job is over, so that no later work starts on its own. */
 export async function startMarket(starting: Starting): Promise<{ url: string; running: RunningMarket }> {
   const { config, database, log, now, crashPoint } = starting;
   const passed = Promise.withResolvers<void>();
@@ -37,11 +37,11 @@ export async function startMarket(starting: Starting): Promise<{ url: string; ru
     clock,
     random: systemRandom,
     log,
-    // The pepper of all test markets.
+    // All test markets share this pepper.
     pepper: createPepperFrom(new Map([[1, Buffer.alloc(32, 7)]])),
     reconcileEveryMs: PASS_EVERY_MS,
     watchEveryMs: WATCH_EVERY_MS,
-    // The test decides when blocks are final, not the pace of a network.
+    // The test decides when blocks become final, not the pace of a network.
     longestPauseMs: 0,
     crashPoint,
   });

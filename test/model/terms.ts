@@ -1,4 +1,4 @@
-/** A transfer of USDC in the canonical chain, and the authorization that made it. A transaction may hold several. */
+/** A transfer of USDC in the canonical chain, and the authorization that made it. One transaction may hold several transfers. */
 export interface Transfer {
   hash: string;
   from: string;
@@ -9,7 +9,7 @@ export interface Transfer {
   authorization: string | null;
 }
 
-/** The visible chain at one moment, which is all that the reference knows of it. Times in seconds. */
+/** The visible chain at one moment, which is all that the reference knows of it. Times are in seconds. */
 export interface View {
   latest: { number: number; time: number };
   finalized: { number: number; time: number };
@@ -21,18 +21,18 @@ export interface Listing {
   payee: string;
   units: bigint;
   state: 'live' | 'withdrawn' | 'removed';
-  /** Milliseconds. */
+  /** Unix time in milliseconds. Null if not removed. */
   removedAt: number | null;
 }
 
-/** A signed authorization. `authorization` is its name for its sender. */
+/** A signed authorization. `authorization` is what its sender calls it. */
 export interface Proof {
   payer: string;
   payee: string;
   units: bigint;
   authorization: string;
   validBefore: number;
-  /** The listing for which it was signed. */
+  /** Listing for which the proof was signed. */
   resource: string;
 }
 
@@ -47,14 +47,14 @@ export interface Intent {
   to: number;
 }
 
-/** A transaction that a claim names. */
+/** A transaction that a claim contains. */
 export interface Named {
   hash: string;
   refused: string | null;
   seen: number | null;
 }
 
-/** A payment: its subject (a listing, or the body of a future one), its payer, and its state. */
+/** A payment: its subject (a listing, or the body of a future one), its payer, and its status. */
 export interface Payment {
   subject: string;
   isFee: boolean;
@@ -62,25 +62,25 @@ export interface Payment {
   payer: string;
   payee: string;
   units: bigint;
-  /** Either a proof or an intent. */
+  /** Proof that pays. Null if there is an intent instead. */
   proof: Proof | null;
   intent: Intent | null;
   /** True if the proof may have been submitted. */
   submitted: boolean;
-  /** True if the listing was edited before submission, so it is never submitted. */
+  /** True if the listing was edited before the proof was submitted, so that it never will be. */
   stopped: boolean;
-  /** True if the facilitator did not send the transaction: only the payer's own signature collects. */
+  /** True if the facilitator did not send the transaction, so only the payer's own signature collects. */
   payerOnly: boolean;
-  /** True if the buyer had the goods before, or the transfer came on top of a claim. */
+  /** True if the buyer already had the goods, or the transfer came on top of a claim. */
   surplus: boolean;
   /** True for a transfer on top of the one that decided the claim. */
   isSurplusRecord: boolean;
-  /** True if it was in review and the payee delivered. */
+  /** True if the payment was in review and the payee delivered. */
   isReleased: boolean;
   status: 'open' | 'completed' | 'unpaid' | 'review' | 'rejected';
   reason: string;
   named: Named[];
-  /** The block in which it was last seen. */
+  /** Block in which the transfer was last seen. */
   seen: number | null;
   transfer: Transfer | null;
 }
@@ -102,13 +102,12 @@ export const BLANK = {
 export type Begun = Pick<Payment, 'subject' | 'isFee' | 'merchant' | 'payer' | 'payee' | 'units'> & Partial<Payment>;
 
 export interface Buying {
-  /** The merchant whose key is sent, or null. */
+  /** Merchant whose key is sent. Null for none. */
   who: string | null;
   listing: Listing;
   proof: Proof | null;
-  /** True if the proof names its listing. */
   isNamed: boolean;
-  /** The payment whose delivery token is sent. */
+  /** Payment whose delivery token is sent. */
   token: Payment | null;
   collect: boolean;
 }
@@ -116,7 +115,6 @@ export interface Buying {
 /** The fields of a request that decide the answer about one payment. */
 export type Asking = Pick<Buying, 'who' | 'proof' | 'token' | 'collect'>;
 
-/** A claim that a transaction paid for an intent. */
 export interface Claiming {
   who: string;
   subject: string;
@@ -134,19 +132,18 @@ export interface Listed {
 }
 
 export const isUndecided = ({ status }: Payment): boolean => status === 'open' || status === 'review';
-/** The transfer is decided, as a sale or in review. */
 export const isDecided = (one: Payment | undefined): boolean => one?.status === 'completed' || one?.status === 'review';
-/** A buyer with one of these must not pay for the same goods again. */
+/** Whether the payment forbids its buyer to pay for the same goods again. */
 export const isHolding = (one: Payment): boolean => !one.surplus && (isUndecided(one) || isSale(one));
 export const isOpen = ({ status }: Payment): boolean => status === 'open';
-/** Excludes fees, whose subject is the listing that they paid for. */
+/** Whether the payment bought this listing. Excludes fees, whose subject is the listing that they paid for. */
 export const isPurchaseOf = (one: Payment, { name }: Listing): boolean => !one.isFee && one.subject === name;
 export const isSale = (one: Payment): boolean => one.status === 'completed' && !one.isFee && !one.surplus;
 
-/** Refused until the payee has decided about the claim's own transfer. */
+/** Refusal until the payee has decided about the claim's own transfer. */
 const WAITING = 'payment_undecided';
 
-/** Tells whether another claim of the wallet has the transaction, in review or delivered. `alsoOpen` adds undecided claims. */
+/** Whether another claim of the wallet has the transaction, in review or delivered. `alsoOpen` adds undecided claims. */
 export function isHeld(
   payments: readonly Payment[],
   { hash, signer }: Pick<Claiming, 'hash' | 'signer'>,
@@ -161,10 +158,8 @@ export function isHeld(
   });
 }
 
-/**
- * Keeps a transaction that the wallet of a claim in review names meanwhile, unless it counts for another claim. Answers with the review.
- */
-export function waitFor(claim: Payment, claiming: Claiming, payments: readonly Payment[]): string {
+/** Keeps a transaction that the wallet of a claim in review claims meanwhile, unless it counts for another claim. Returns the review. */
+export function keepForReview(claim: Payment, claiming: Claiming, payments: readonly Payment[]): string {
   const { hash, signer } = claiming;
   const isElsewhere = claim.payer === signer && isHeld(payments, claiming, claim, true);
   if (isElsewhere) return 'payment_undecided';
@@ -174,7 +169,7 @@ export function waitFor(claim: Payment, claiming: Claiming, payments: readonly P
   return claim.reason;
 }
 
-/** Ends a review. After a delivery, transactions that waited are judged like any other. */
+/** Ends a review. After a delivery, the transactions that waited are judged like any other. */
 export function endReview(claim: Payment, outcome: 'deliver' | 'declined' | 'refunded'): void {
   claim.status = outcome === 'deliver' ? 'completed' : 'rejected';
   claim.isReleased = outcome === 'deliver';
@@ -182,9 +177,10 @@ export function endReview(claim: Payment, outcome: 'deliver' | 'declined' | 'ref
 }
 
 /**
- * Hands the claim to another signing wallet. Transactions refused as foreign may now be its own, unless they count for another claim of it.
+ * Transfers the claim to another signing wallet. Transactions refused as foreign may now belong to it, unless they count for another claim
+ * of that wallet.
  */
-export function takeOver(payments: readonly Payment[], claim: Payment, signer: string): Payment {
+export function changeSigner(payments: readonly Payment[], claim: Payment, signer: string): Payment {
   for (const one of claim.named) {
     const isElsewhere = isHeld(payments, { hash: one.hash, signer }, claim);
     if (one.refused !== 'transaction_used') one.refused = isElsewhere ? 'transaction_used' : null;

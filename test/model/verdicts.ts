@@ -13,7 +13,7 @@ export interface Scene {
   removedAt(subject: string): number;
 }
 
-/** Null: unknown. `fits`, `no <reason>`, or the reason of a review. */
+/** Returns `fits`, `no <reason>`, or the reason for a review. Null if unknown. */
 export function judgeClaim(scene: Scene, payment: Payment, hash: string): string | null {
   const { view, isFinal, byProof, removedAt } = scene;
   const { intent } = payment;
@@ -34,7 +34,7 @@ export function judgeClaim(scene: Scene, payment: Payment, hash: string): string
   return payment.surplus ? 'already_bought' : 'fits';
 }
 
-/** The first sufficient transfer from payer to payee, else the largest. */
+/** Returns the first sufficient transfer from payer to payee, or else the largest. */
 export function paidBy(view: View, payment: Payment, hash: string): Transfer | undefined {
   const own = view.transfers.filter(
     ({ hash: of, from, to, units }) => of === hash && from === payment.payer && to === payment.payee && units > 0n,
@@ -42,7 +42,7 @@ export function paidBy(view: View, payment: Payment, hash: string): Transfer | u
   return own.find(({ units }) => units >= payment.units) ?? own.toSorted((a, b) => Number(b.units - a.units))[0];
 }
 
-/** Why a proof opens nothing, or null. */
+/** Returns why a proof opens no payment. Null if it opens one. */
 export function faultOfProof(
   scene: Scene,
   proof: Proof | null,
@@ -52,7 +52,7 @@ export function faultOfProof(
   if (proof === null) return 'payment_required';
   if (resource !== null && resource !== proof.resource) return 'payment_bound_elsewhere';
   if (scene.isFirstDark) return 'payment_check_unavailable';
-  // The nonce is checked first: a buyer who paid elsewhere with a wrong proof is told that, and not asked to sign again.
+  // The nonce is checked first, so that a buyer who paid elsewhere with a wrong proof learns this and is not asked to sign again.
   if (scene.before.some(({ authorization }) => authorization === proof.authorization)) {
     return 'authorization_used_elsewhere';
   }
@@ -60,7 +60,7 @@ export function faultOfProof(
   return isInTime && proof.payee === asked.payee && proof.units === asked.units ? null : 'payment_invalid';
 }
 
-/** Why a transaction is no refund, or null. */
+/** Returns why a transaction is not a refund. Null if it is one. */
 export function faultOfRefund(scene: Scene, { transfer, payee, payer }: Payment, hash: string): string | null {
   const back = scene.find(hash);
   if (scene.proven.has(hash)) return 'transaction_used';

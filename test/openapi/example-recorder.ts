@@ -5,7 +5,7 @@ import type { Answer, AskOptions } from '../support/market-world.ts';
 /** A request and its answers, as the API reference shows them. */
 export interface RecordedExample {
   request?: unknown;
-  /** The first answer of each status, including 402. */
+  /** First answer of each status, including 402. */
   answers: Record<string, unknown>;
 }
 export type RecordedExamples = Partial<Record<EndpointName, RecordedExample>>;
@@ -13,13 +13,12 @@ export type RecordedExamples = Partial<Record<EndpointName, RecordedExample>>;
 type Ask = (method: string, path: string, options?: AskOptions) => Promise<Answer>;
 
 export interface ExampleRecorder {
-  /** Wraps `ask` and records its answers. */
   listen(ask: Ask): Ask;
-  /** Returns all examples, with texts in `places` replaced. */
+  /** Returns all examples, with each key of `places` replaced by its value. */
   examples(places: Readonly<Record<string, string>>): RecordedExamples;
 }
 
-/** Secrets that the caller sees once. Examples show a placeholder. */
+/** Fields with secrets that the caller sees only once. Examples show a placeholder. */
 const SHOWN_ONCE = new Set(['merchant_key', 'recovery_codes', 'recovery_code', 'pairing_code', 'delivery_token']);
 const STAGED = new Set(['session', 'csrf', 'recovery_slip']);
 
@@ -56,7 +55,7 @@ export function createExampleRecorder(): ExampleRecorder {
   };
 }
 
-/** Replaces local addresses by those of the reference, and secrets by placeholders. */
+/** Replaces local URLs with those of the reference, and secrets with placeholders. */
 function withPlaces(value: unknown, places: Readonly<Record<string, string>>): unknown {
   const plain = JSON.stringify(value, (key, inside: unknown) => {
     // The public facts show the patterns of keys and codes under the same names.
@@ -67,7 +66,7 @@ function withPlaces(value: unknown, places: Readonly<Record<string, string>>): u
   return JSON.parse(Object.entries(places).reduce((text, [from, to]) => text.replaceAll(from, to), plain));
 }
 
-/** Reduces a value to names and types, which are equal in every run. The first item stands for a list. */
+/** Reduces a value to names and types, which are equal in every run. The first item represents a whole list. */
 export function shapeOf(value: unknown): unknown {
   if (Array.isArray(value)) return value.slice(0, 1).map(shapeOf);
   if (typeof value !== 'object' || value === null) return value === null ? 'null' : typeof value;

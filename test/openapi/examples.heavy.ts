@@ -6,7 +6,7 @@ import { recordExamples } from './record-examples.ts';
 
 const file = new URL('../../src/market/pages/documents/openapi-examples.json', import.meta.url);
 
-/** `npm run examples` writes the examples. A plain run compares them with a market's answers today. */
+/** `npm run examples` writes the examples. A plain run compares them with what a market answers now. */
 it('the examples of the reference are answers of a market, of the shape that it gives today; otherwise: npm run examples', async () => {
   const made = await recordExamples();
   expect(Object.keys(made)).toEqual([...Object.keys(endpoints), 'streamEvents']);

@@ -55,7 +55,6 @@ export async function recordExamples(): Promise<RecordedExamples & { streamEvent
   return { ...recorder.examples(places), streamEvents: { answers: { 200: stream } } };
 }
 
-/** The first message of a new stream. */
 async function firstMessage({ url }: World): Promise<string> {
   const response = await fetch(`${url}/api/events/stream?last_event_id=0`);
   let told = '';
@@ -111,7 +110,7 @@ async function openStore(world: World): Promise<{ seller: Member; codes: string[
   return { seller, codes: codes as unknown as string[] };
 }
 
-/** Asks, signs the requested payment, and asks again until it is done: 402, 202, 200 or 201. */
+/** Requests, signs the requested payment, and repeats the request until it is done: 402, 202, then 200 or 201. */
 async function payFor({ world, wallet }: Scene, path: string, asked: AskOptions): Promise<Record<string, unknown>> {
   const { accepts } = await must(world.ask('POST', path, asked), 402);
   const [terms] = accepts as { payTo: Hex; maxAmountRequired: string; resource: string }[];
@@ -165,7 +164,7 @@ async function speak({ world, buyer, seller }: Scene, listing: bigint): Promise<
   await post('/api/flag', buyer, { target_type: 'listing', target_id: listing_id, reason: 'The preview is old.' }, 201);
 }
 
-/** Sends a transfer that pays and one that is too small. Returns the payment in review. */
+/** Sends one transfer that pays and one that is too small. Returns the payment in review. */
 async function payByTransfer({ world, seller }: Scene, listing: bigint): Promise<number> {
   const [good, poor] = [await world.join('cleo'), await world.join('dan')];
   const [payer, other] = [WORLD_ACCOUNTS.buyerOne, WORLD_ACCOUNTS.buyerTwo];

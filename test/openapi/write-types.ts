@@ -1,6 +1,6 @@
 // Prints openapi-typescript's types for a document: `node test/openapi/write-types.ts FILE`. That tool needs the API of TypeScript 5, which
-// version 7 lacks, so this process maps the name to the older one (0002). It comes from a package without a `tsc` command, which would
-// replace ours.
+// version 7 lacks, so this process maps the name to the older version (0002). The older version comes from a package without a `tsc`
+// command, because that command would replace ours.
 import { readFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 

@@ -13,9 +13,9 @@ import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { freePort } from '../support/free-port.ts';
 
 /**
- * Checks on a real PgBouncer what the suite checks on its own pooler: `PGBOUNCER=/usr/sbin/pgbouncer DATABASE_URL=... node
- * test/packages-debian/pgbouncer.ts`. Needs an empty, disposable database in which the role may do everything. As root it runs PgBouncer as
- * user `nobody`.
+ * Checks on a real PgBouncer what the suite checks on its own pooler. Run it with `PGBOUNCER=/usr/sbin/pgbouncer DATABASE_URL=... node
+ * test/packages-debian/pgbouncer.ts`. It needs an empty, disposable database in which the role may do everything. As root, it runs
+ * PgBouncer as user `nobody`.
  */
 const PROGRAM = process.env['PGBOUNCER'] ?? '/usr/sbin/pgbouncer';
 const TARGET = process.env['DATABASE_URL'];

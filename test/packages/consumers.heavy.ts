@@ -25,7 +25,7 @@ afterAll(async () => {
   await rm(tarballs, { recursive: true, force: true });
 });
 
-/** Code that must compile and code that must not, so that types exported as `any` are noticed. */
+/** Code that must compile, and code that must not, so that a type exported as `any` is noticed. */
 const CONSUMER = `import {
   buy, createClient, createMemoryProofStore, type Delivery, type ListingSummary, MarketError, type ProofStore, rowsOf,
   shelfPages, type Wallet,
@@ -67,7 +67,7 @@ describe('the types', () => {
 
   test.each(cases)('hold under $resolution in $kind', { timeout: SLOW_MS }, async ({ resolution, module, file }) => {
     await project.write(file, CONSUMER);
-    // Under node16 the declarations of viem's dependencies conflict with it. Elsewhere all declarations are checked.
+    // Under node16, the declarations of viem's dependencies conflict with it. All other modes check every declaration.
     const skip = resolution === 'node16' ? ['--skipLibCheck'] : [];
     const options = ['--module', module, '--moduleResolution', resolution, '--target', 'es2022', '--types', ''];
     const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');

@@ -8,15 +8,15 @@ import { environmentOf, type FoundNode } from '../support/find-nodes.ts';
 const exec = promisify(execFile);
 const BLOCK_BYTES = 512;
 
-/** A folder in which that Node's npm installed a package, as for a stranger. */
+/** A folder in which that Node's npm installed a package, as a stranger would. */
 export interface EmptyProject {
   folder: string;
-  /** Packages that npm installed, including the package itself. */
+  /** Number of packages that npm installed, including the package itself. */
   packages: number;
   /** Size on disk, in units of 1,000,000 bytes. */
   megabytes: number;
   write(name: string, text: string): Promise<void>;
-  /** Runs a program of that Node or of the project, and returns its output. Throws with the whole output on an exit code other than 0. */
+  /** Runs a program of that Node or of the project, and returns its output. On an exit code other than 0, throws with the whole output. */
   run(command: string, args: readonly string[], environment?: Readonly<Record<string, string>>): Promise<string>;
   remove(): Promise<void>;
 }
@@ -35,7 +35,7 @@ export async function installInto(node: FoundNode, tarball: string): Promise<Emp
     return stdout + stderr;
   };
   await write('package.json', '{"private":true}');
-  // Retry a request that hangs after 20 s. npm itself would wait five minutes.
+  // Retry a request that hangs for 20 seconds. npm on its own would wait five minutes.
   await run('npm', ['install', '--prefer-offline', '--fetch-timeout=20000', '--no-audit', '--no-fund', tarball]);
   const installed: { packages: object } = JSON.parse(
     await readFile(join(folder, 'node_modules', '.package-lock.json'), 'utf8'),
@@ -50,7 +50,7 @@ export async function installInto(node: FoundNode, tarball: string): Promise<Emp
   };
 }
 
-/** Counts like `du`: whole blocks, including folders. */
+/** Returns the size as `du` counts it: whole blocks, including folders. */
 async function bytesOnDisk(folder: string): Promise<number> {
   const paths = [folder, ...(await readdir(folder, { recursive: true })).map((path) => join(folder, path))];
   const blocks = await Promise.all(paths.map(async (path) => (await lstat(path)).blocks));

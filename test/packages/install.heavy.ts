@@ -37,7 +37,7 @@ let world: World;
 beforeAll(async () => {
   tarballs = await mkdtemp(join(tmpdir(), 'openaisle-tarballs-'));
   [sdkTarball = '', cliTarball = ''] = packAll(tarballs);
-  // Blocks are mined automatically, so that a payment becomes final while the program waits.
+  // Mine blocks automatically, so that a payment becomes final while the program waits.
   world = await startWorld({ port: await freePort(), chain: { blockTimeSeconds: 1, finalityBlocks: 2 } });
   const keeper = await world.join('keeper');
   const listed = await listGoods(world, keeper, newGoods({ title: 'Invoice parser', artifact: 'the parser itself' }));
@@ -54,7 +54,7 @@ async function readme(name: string): Promise<string> {
 
 let told = 0;
 
-/** Unique words, because the market refuses goods that are nearly the same as earlier ones. */
+/** Returns unique words, because the market refuses goods that are nearly the same as earlier ones. */
 function ownWords(): string {
   told += 1;
   return Array.from({ length: 12 }, (_, at) => `word${(told * 7919 + at * 104_729) % 99_991}`).join(' ');
@@ -66,7 +66,7 @@ function ownGoods(program: string): string {
   return own;
 }
 
-/** The README's program, pointed at this market. */
+/** Returns the README's program with this market's URL. */
 async function sdkProgram(): Promise<string> {
   const program = codeOf(await readme('sdk'), 'js').replace('https://market.example', world.url);
   expect(program).toContain(world.url);
@@ -110,7 +110,7 @@ describe.each(nodesFor('sdk'))('openaisle-sdk on Node $version', (node) => {
       expect(await paidUnits(world.chain, wallet.address, treasury.address)).toEqual([FEE_UNITS]);
       const [, path = ''] = /listed: (\S+)/.exec(said) ?? [];
       expect((await fetch(path, { headers: { accept: 'application/json' } })).status).toBe(200);
-      // A second run returns the purchased goods and the listing, and pays nothing.
+      // A second run must return the purchased goods and the listing, and pay nothing.
       expect(await project.run('node', [file], secretsOf(wallet, member))).toBe(said);
       expect(await paidUnits(world.chain, wallet.address, sellerOne.address)).toEqual([PRICE_UNITS]);
       expect(await paidUnits(world.chain, wallet.address, treasury.address)).toEqual([FEE_UNITS]);

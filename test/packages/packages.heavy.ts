@@ -11,7 +11,7 @@ const ENTRIES: Record<PackageFolder, string[]> = {
   sdk: ['src/sdk/index.ts', 'src/sdk/wallet.ts'],
   cli: ['src/cli/main.ts'],
 };
-/** One screen. A longer README is not read before the first run. */
+/** Longest README, which is one screen. Nobody reads more before the first run. */
 const README_LINES = 36;
 
 const sources = new Map(openSources(ROOT).map((source) => [source.path, source]));
@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** Source files reachable from the entries, by the compiler's own resolution, independent of the pack script. */
+/** Returns the source files reachable from the entries, by the compiler's own resolution and independent of the pack script. */
 function reachedFrom(entries: readonly string[]): { files: Set<string>; outside: Set<string> } {
   const [files, outside] = [new Set(entries), new Set<string>()];
   for (const path of files) {

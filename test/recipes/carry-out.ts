@@ -7,27 +7,27 @@ import { rotated } from '../suite/rotation.ts';
 import { listFiles } from '../support/source/open-sources.ts';
 import { patternOf, readRecipes } from './read-recipes.ts';
 
-// Carries out a recipe of CONTRIBUTING in a copy of the checkout. The types and the recipe's tests have to pass, exactly the named files
-// may change by hand, and the addition has to appear in an answer.
+// Carries out a recipe of CONTRIBUTING in a copy of the checkout. The types and the recipe's tests must pass, exactly the named files may
+// change by hand, and the addition must appear in an answer.
 
 const run = promisify(execFile);
 const SAMPLES = join(import.meta.dirname, 'samples');
-/** Output limit of a script. It prints all texts, including the API description. */
+/** Output limit of a script in bytes. It prints all texts, including the API description. */
 const MOST_BYTES = 64 * 1024 * 1024;
 
-/** Files written by a command, or not counted. */
+/** Matches files that a command writes or that are not counted. */
 const NOT_BY_HAND =
   /^(?:docs\/reference\/|docs\/world-states\.md$|src\/market\/pages\/shell\/files\/wallet-flow\.js$|migrations\/|test\/|.*\.test\.ts$|.*tsconfig\.recipe\.json$|recipe\.tsbuildinfo$)/;
 
 type Step = (copy: Copy) => Promise<void>;
 
 export interface Play {
-  /** Largest number of files. */
+  /** Largest number of files that change by hand. */
   most: number;
   steps: readonly Step[];
-  /** The step left out first. The compiler or a test has to report it. */
-  forgotten: { step: Step; by: 'types' | string; says: RegExp };
-  /** Looks for the addition in an answer of the copy. A test named by the recipe may do that instead. */
+  /** Step that is first left out. The compiler or a test must report this. */
+  forgotten: { step: Step; by: 'types' | string; error: RegExp };
+  /** Looks for the addition in an answer of the copy. A test named by the recipe may do this instead. */
   shows?: Step;
 }
 
@@ -36,7 +36,6 @@ export interface Copy {
   replace(path: string, ...pairs: readonly [found: string | RegExp, put: string][]): Promise<void>;
   /** Adds a file from test/recipes/samples. */
   add(path: string, sample: string): Promise<void>;
-  /** Adds a migration with the next number. */
   migrate(name: string, text: string): Promise<void>;
   read(path: string): Promise<string>;
   node(...given: string[]): Promise<string>;
@@ -45,7 +44,7 @@ export interface Copy {
 }
 
 /** Runs `npm run docs` and `npm run bundle`. */
-export const writeMade: Step = async ({ node }) => {
+export const writeGenerated: Step = async ({ node }) => {
   for (const script of [
     'src/market/pages/write-reference.ts',
     'src/local/write-states.ts',
@@ -54,8 +53,8 @@ export const writeMade: Step = async ({ node }) => {
     await node(script);
 };
 
-/** Checks that a default market contains these texts. Prints only the missing ones, since all are long. */
-export const says =
+/** Checks that a default market contains these texts. Prints only the missing ones, because together they are long. */
+export const expectTexts =
   (...wanted: readonly string[]): Step =>
   async ({ say }) => {
     const said = await say();
@@ -66,7 +65,7 @@ export type Recipe = Play & { name: string };
 
 export const recipe = (name: string, play: Play): Recipe => ({ name, ...play });
 
-/** Makes a test for each recipe of a file that this build plays. */
+/** Defines a test for each recipe of a file that this build runs. */
 export function carryOut(file: string, recipes: readonly Recipe[]): void {
   for (const played of rotated(file, recipes)) testRecipe(played);
 }
@@ -82,9 +81,9 @@ function testRecipe({ name, most, steps, forgotten, shows }: Recipe): void {
     const copy = openCopy(root);
     for (const step of steps) await step(copy);
     const noticed = forgotten.by === 'types' ? await compile(root) : await failuresOf(root, [forgotten.by]);
-    expect(noticed).toMatch(forgotten.says);
+    expect(noticed).toMatch(forgotten.error);
     await forgotten.step(copy);
-    await writeMade(copy);
+    await writeGenerated(copy);
 
     const changed = await changedIn(root, base);
     const byHand = changed.filter((path) => !NOT_BY_HAND.test(path));
@@ -103,7 +102,7 @@ function testRecipe({ name, most, steps, forgotten, shows }: Recipe): void {
   });
 }
 
-/** Returns changed files that are not named, and named files that are unchanged. */
+/** Returns changed files that the recipe does not name, and named files that are unchanged. */
 function compareChanges(
   changed: readonly string[],
   named: readonly string[],
@@ -135,7 +134,7 @@ async function compile(root: string): Promise<string> {
   return objections === '' ? await said('--noEmit', '-p', 'src/wallet/tsconfig.recipe.json') : objections;
 }
 
-/** Returns the output of failing tests, or an empty text if all pass. They share the running database server. */
+/** Returns the output of failing tests. Empty if all pass. The tests share the running database server. */
 async function failuresOf(root: string, tests: readonly string[]): Promise<string> {
   const env = { ...process.env, NO_COLOR: '1', DATABASE_URL: inject('testPostgres').adminUrl };
   const given = [

@@ -1,4 +1,4 @@
-import { carryOut, recipe, says, writeMade } from './carry-out.ts';
+import { carryOut, expectTexts, recipe, writeGenerated } from './carry-out.ts';
 
 const TOOLS = 'src/contract/tools.ts';
 const TOOL_TEST = 'test/world/mcp-tools.test.ts';
@@ -31,8 +31,8 @@ const tool = recipe('A tool', {
         ["    'listGrants',\n    'revokeGrant',", "    'revokeGrant',"],
       ),
   ],
-  forgotten: { step: writeMade, by: 'test/reference.test.ts', says: /my_clients/ },
-  shows: says('- `my_clients` (your key'),
+  forgotten: { step: writeGenerated, by: 'test/reference.test.ts', error: /my_clients/ },
+  shows: expectTexts('- `my_clients` (your key'),
 });
 
 const page = recipe('A page', {
@@ -59,9 +59,9 @@ const page = recipe('A page', {
         ],
       ),
     by: 'src/market/pages/documents/documents.test.ts',
-    says: /\/words/,
+    error: /\/words/,
   },
-  shows: says('"url":"https://market.example/words"'),
+  shows: expectTexts('"url":"https://market.example/words"'),
 });
 
 const endpoint = recipe('An endpoint', {
@@ -116,9 +116,9 @@ const identityEndpoint = z.object(`,
         ['    getHelp,\n', '    getHelp,\n    getAisles,\n'],
       ),
     by: 'types',
-    says: /operations\.ts.*'getAisles' is missing/,
+    error: /operations\.ts.*'getAisles' is missing/,
   },
-  shows: says('/api/aisles'),
+  shows: expectTexts('/api/aisles'),
 });
 
 carryOut(import.meta.filename, [tool, page, endpoint]);

@@ -3,15 +3,15 @@ import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { listFiles } from '../support/source/open-sources.ts';
 
-// Statements about network and fee each come from one value. `npm run recipes` carries out both recipes.
+// All statements about the network come from one value, and all about the fee from another. `npm run recipes` carries out both recipes.
 
 const NETWORKS = 'src/contract/networks.ts';
 const FORBIDDEN: readonly [RegExp, readonly string[]][] = [
   [/\bBase\b|(['"`])base\1|[Ss]epolia|\b84532?n?\b|basescan|0x833589fc|0x036cbd53/, [NETWORKS]],
-  // `0.000001 USDC` is the unit.
+  // `0.000001 USDC` is the unit, so this pattern excludes it.
   [/(?<![\d.])1(?:\.0+)? USDC\b/, []],
 ];
-/** Comments may give examples, since they do not affect behaviour. `class="base"` is a line of a chart. */
+/** Matches comments, which may give examples because they do not affect behavior, and `class="base"`, which is a line of a chart. */
 const EXAMPLE = /^\s*(?:\/\*|\*|\/\/)|class="base"/;
 
 const root = resolve(import.meta.dirname, '../..');

@@ -8,14 +8,14 @@ import { listFiles } from '../support/source/open-sources.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** The folder of all copies. `base` in it is the compiled checkout, unchanged. */
+    /** Folder of all copies. Its subfolder `base` is the compiled checkout, unchanged. */
     recipeCopies: string;
   }
 }
 
 const root = resolve(import.meta.dirname, '../..');
 
-/** Excludes tests, because a recipe runs those that it changes. Copies reuse the files compiled here. */
+/** Compiler options without tests, because a recipe runs the tests that it changes. Copies reuse the files compiled here. */
 const PROJECT = {
   extends: './tsconfig.json',
   compilerOptions: { incremental: true, tsBuildInfoFile: './recipe.tsbuildinfo' },

@@ -2,17 +2,17 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 
 export interface Recipe {
-  /** Files changed by hand, without tests, migrations and generated files. */
+  /** Number of files changed by hand, without tests, migrations and generated files. */
   count: number;
   /** Paths of these files. `<name>` stands for the addition. */
   files: readonly string[];
-  /** Tests of the recipe, with `<name>` as above. */
+  /** Tests of the recipe. `<name>` stands for the addition. */
   tests: readonly string[];
 }
 
 const HEADING = /^### (.+): (\d+) files?$/;
 
-/** Reads recipes by heading, such as `An aisle`. */
+/** Reads the recipes by heading, such as `An aisle`. */
 export function readRecipes(root: string): ReadonlyMap<string, Recipe> {
   const text = readFileSync(resolve(root, 'CONTRIBUTING.md'), 'utf8');
   const sections = text.split(/^(?=##+ )/m).map((section) => section.split('\n'));

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { carryOut, recipe, says } from './carry-out.ts';
+import { carryOut, expectTexts, recipe } from './carry-out.ts';
 
 const WORDS = 'src/market/pages/live/event-words.ts';
 const OPERATION = 'src/market/merchants/set-store-line.ts';
@@ -32,7 +32,7 @@ const eventKind = recipe('An event kind', {
   });`,
         ],
       ),
-    // The books check each event, so a migration recreates that function with the fields of the new kind.
+    // The books check each event, so a migration recreates their function with the fields of the new kind.
     async (copy) => {
       const [made = ''] = /create function is_in_the_books[\s\S]*?\nend \$\$;/.exec(await copy.read(BEFORE)) ?? [];
       const [head = '', ...rest] = made
@@ -59,7 +59,7 @@ const eventKind = recipe('An event kind', {
         "  store_line: { name: 'Lines of stores', says: 'wrote a new line above the store' },\n  recovery: { name",
       ]),
     by: 'types',
-    says: /event-words\.ts.*'store_line' is missing/,
+    error: /event-words\.ts.*'store_line' is missing/,
   },
 });
 
@@ -92,15 +92,16 @@ create trigger attributes_are_fixed before update on listings for each row
     step: (copy) =>
       copy.replace('deploy/app-role.sql', ['artifact_filename, license)', 'artifact_filename, license, spoken)']),
     by: 'test/world/app-role.test.ts',
-    says: /spoken/,
+    error: /spoken/,
   },
-  shows: says('\\"spoken\\"', 'only this language'),
+  shows: expectTexts('\\"spoken\\"', 'only this language'),
 });
 
 const PAYMENTS = 'src/market/payments';
 const MIGRATION = readFileSync(join(import.meta.dirname, 'samples/voucher.sql.txt'), 'utf8');
 
-// A payment that is opened and never submitted, for a transfer that was made before. Its test runs a market and a chain.
+// Adds a payment path on which a payment is opened but never submitted, because its transfer was made before. Its test runs a market and a
+// chain.
 const paymentPath = recipe('A payment path', {
   most: 5,
   steps: [
@@ -148,7 +149,7 @@ export type Payment = X402Payment | DirectPayment | VoucherPayment;`,
         ],
       ),
     by: 'types',
-    says: /payment-paths\.ts.*'voucher' is missing/,
+    error: /payment-paths\.ts.*'voucher' is missing/,
   },
 });
 

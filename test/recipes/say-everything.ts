@@ -1,4 +1,4 @@
-/** Runs in a recipe's copy. Prints a default market's texts, and the defaults of its SDK and local world, as one JSON object. */
+/** Prints a default market's texts, and the defaults of its SDK and local world, as one JSON object. Runs in a recipe's copy. */
 import { checksummed } from '../../src/contract/chain-values.ts';
 import { usdcOfUnits } from '../../src/contract/money.ts';
 import { TOOLS } from '../../src/contract/tools.ts';
@@ -33,7 +33,7 @@ const { network: settles } = readFacilitatorConfig({
   FACILITATOR_KEY_FILE: 'key',
 });
 
-/** The fee payment that a default SDK signs for a market built from these sources. */
+/** Returns the fee payment that a default SDK signs for a market built from these sources. */
 async function feeBySdk(): Promise<object> {
   const fee = { network: DEFAULT_NETWORK.name, usdc_contract: checksummed(DEFAULT_NETWORK.usdc) };
   const facts = officialAnswer({ ...fee, listing_fee_usdc: usdcOfUnits(LISTING_FEE_UNITS) });

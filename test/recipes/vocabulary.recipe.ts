@@ -1,9 +1,9 @@
 import { expect } from 'vitest';
-import { carryOut, recipe, says, writeMade } from './carry-out.ts';
+import { carryOut, expectTexts, recipe, writeGenerated } from './carry-out.ts';
 
 const VOCABULARY = 'src/contract/vocabulary.ts';
-/** A recipe that forgets this step leaves generated files out of date, which a test reports. */
-const STALE = { step: writeMade, by: 'test/reference.test.ts', says: /npm run docs/ } as const;
+/** Step that leaves generated files out of date if it is forgotten, which a test reports. */
+const STALE = { step: writeGenerated, by: 'test/reference.test.ts', error: /npm run docs/ } as const;
 
 const aisle = recipe('An aisle', {
   most: 1,
@@ -15,7 +15,7 @@ const aisle = recipe('An aisle', {
       ]),
   ],
   forgotten: STALE,
-  shows: says('\\"games\\"'),
+  shows: expectTexts('\\"games\\"'),
 });
 
 const sort = recipe('A sort', {
@@ -28,9 +28,9 @@ const sort = recipe('A sort', {
         "  talk: { key: 'comments', direction: 'descending', pinnedFirst: true, rises: true },\n  price_asc: {",
       ]),
     by: 'types',
-    says: /catalog\/model\/sorts\.ts.*'talk'/,
+    error: /catalog\/model\/sorts\.ts.*'talk'/,
   },
-  shows: says('\\"talk\\"'),
+  shows: expectTexts('\\"talk\\"'),
 });
 
 const listingFee = recipe('Another listing fee', {
@@ -58,7 +58,7 @@ const network = recipe('Another network', {
         ['0x833589fcd6edb6e08f4c7c32d4f71b54bda02913', '0x3c499c542cef5e3811e1192ce70d8cc03d5c3359'],
         ['https://basescan.org', 'https://polygonscan.com'],
       ),
-    // Exclude test/support from the build, because tests name the network that they are about.
+    // Exclude test/support from the build, because tests name the network they use.
     (copy) => copy.replace('tsconfig.recipe.json', [',"test/support"', '']),
   ],
   forgotten: STALE,

@@ -16,7 +16,10 @@ import { WORLD } from './list/world.ts';
 import { X402 } from './list/x402.ts';
 import type { Sabotage } from './sabotage.ts';
 
-/** One bug for each promise about money and for each edge case. Leaves out bugs that no test can notice because they change nothing. */
+/**
+ * All bugs: one for each promise about money and for each edge case. Bugs that change nothing are excluded, because no test could notice
+ * them.
+ */
 export const SABOTAGES: readonly Sabotage[] = [
   ...BOOKS,
   ...X402_VERDICTS,

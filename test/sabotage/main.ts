@@ -1,4 +1,4 @@
-/** Puts bugs into the money core, one at a time and each in a copy of its own, and reports whether a test notices. */
+/** Puts bugs into the money core, one at a time and each in its own copy, and reports whether a test notices them. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -68,7 +68,7 @@ function printOutcome({ json }: Chosen, tried: Tried): void {
   process.stdout.write(`${spelled}  ${name}${beside}  ${Math.round(seconds)} s\n`);
 }
 
-/** Returns true if every bug was noticed. */
+/** Returns whether every bug was noticed. */
 async function tryAll(chosen: Chosen, root: string, databaseUrl: string, signal: AbortSignal): Promise<boolean> {
   const copies = await makeCopies(root);
   try {

@@ -7,15 +7,14 @@ import { type Sabotage, withBug } from './sabotage.ts';
 const COPIED = ['src', 'test', 'migrations', 'deploy', 'package.json', 'tsconfig.json', 'vitest.config.ts'];
 
 export interface Copies {
-  /** The checkout as of the start of the program, whatever is edited meanwhile. */
+  /** Folder with the checkout as it was at the start of the program, whatever is edited meanwhile. */
   plain: string;
-  /** Makes a copy with the bug. Null: the bug does not apply any more. */
+  /** Makes a copy with the bug. Null if the text to replace is gone. */
   sabotaged(sabotage: Sabotage): Promise<string | null>;
   drop(folder: string): Promise<void>;
   dropAll(): Promise<void>;
 }
 
-/** Disposable copies of the checkout. */
 export async function makeCopies(root: string): Promise<Copies> {
   const folder = await mkdtemp(join(tmpdir(), 'openaisle-sabotage-'));
   const drop = (path: string): Promise<void> => rm(path, { recursive: true, force: true });

@@ -13,7 +13,7 @@ export interface Failure {
 interface TestRun {
   passed: number;
   failures: Failure[];
-  /** Files that did not finish, and failures of the run itself. Empty for a normal run. */
+  /** Files that did not finish, and errors of the run itself. Empty for a normal run. */
   trouble: string[];
   seconds: number;
 }
@@ -32,7 +32,7 @@ interface Running {
   databaseUrl: string;
   workers: number;
   bail: boolean;
-  /** Longer than such a run takes, even with a hanging test. */
+  /** Timeout in milliseconds. Longer than such a run takes, even with a hanging test. */
   deadlineMs: number;
   signal: AbortSignal;
 }
@@ -55,7 +55,7 @@ export async function runTests(folder: string, files: readonly string[], running
     cwd: folder,
     env: { ...process.env, DATABASE_URL: running.databaseUrl },
     stdio: ['ignore', 'ignore', 'pipe'],
-    // A process group, so that chains and servers of the tests end with it.
+    // A separate process group lets chains and servers of the tests be ended with it.
     detached: true,
   });
   let errors = '';
@@ -81,7 +81,7 @@ function endGroup(pid: number | undefined): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // The group is already empty.
+    // The process group is already empty.
   }
 }
 
@@ -91,7 +91,7 @@ function readReport({ numPassedTests, testResults }: Report): Omit<TestRun, 'sec
       .filter(({ status }) => status === 'failed')
       .map(({ fullName, failureMessages }) => ({ test: fullName, said: failureMessages[0]?.split('\n')[0] ?? '' })),
   );
-  // A file fails without a failing test when its import or its setup fails.
+  // A file fails without a failing test if its import or its setup fails.
   const trouble = testResults
     .filter(
       ({ status, assertionResults }) => status === 'failed' && !assertionResults.some((one) => one.status === 'failed'),
@@ -100,18 +100,18 @@ function readReport({ numPassedTests, testResults }: Report): Omit<TestRun, 'sec
   return { passed: numPassedTests, failures, trouble };
 }
 
-/** `stale`: the text to replace is gone. `broken`: the run failed, so it proves nothing. */
+/** `stale` means that the text to replace is gone. `broken` means that the run failed, so it proves nothing. */
 type Outcome = 'caught' | 'missed' | 'broken' | 'stale';
 
 export interface Tried {
   name: string;
   outcome: Outcome;
-  /** The test that noticed the bug, or the obstacle, if any. */
+  /** Test that noticed the bug, or what prevented the run. Null if nothing did. */
   by: string | null;
   seconds: number;
 }
 
-/** A failed expectation notices a bug. Code that cannot run does not count. */
+/** Matches errors of a failed expectation, which count as noticing a bug. Code that cannot run does not count. */
 const BY_EXPECTATION =
   /^(?:AssertionError\b|Error: (?:promise (?:resolved|rejected) |expected |Property failed after ))/;
 

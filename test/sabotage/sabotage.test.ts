@@ -24,7 +24,7 @@ test('each sabotage still applies to the code as it is, and changes it', () => {
 function functionAround(sql: string, text: string): string | undefined {
   const before = sql.slice(0, sql.indexOf(text));
   const made = [...before.matchAll(/create (?:or replace )?function (\w+)/gi)].at(-1);
-  // A function body is between two `$$`.
+  // A function body lies between two `$$`.
   const isInBody = before.slice(made?.index ?? 0).split('$$').length % 2 === 0;
   return isInBody ? made?.[1] : undefined;
 }

@@ -12,7 +12,7 @@ import { openUpgradeStage } from '../upgrade/stage.ts';
 
 const exec = promisify(execFile);
 const ROOT = resolve(import.meta.dirname, '../..');
-/** Files of a server installation. npm adds its packages. */
+/** Files of a server installation. npm adds the packages. */
 const PARTS = ['package.json', 'package-lock.json', '.npmrc', 'bin', 'src', 'migrations', 'deploy'];
 const PRICE = 2_500_000n;
 const SLOW_MS = 240_000;
@@ -92,12 +92,12 @@ interface Locked {
   os?: string[];
 }
 
-/** Installs these sources in a new folder, like `npm install --omit=dev`. */
+/** Installs these sources in a new folder, as `npm install --omit=dev` would. */
 async function installServer(): Promise<{ folder: string; remove(): Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), 'openaisle-server-'));
   for (const part of PARTS) await cp(join(ROOT, part), join(folder, part), { recursive: true });
   try {
-    // From npm's cache of the project's own installation.
+    // Use npm's cache, filled by the project's own installation.
     await exec('npm', ['install', '--omit=dev', '--offline'], { cwd: folder });
   } catch {
     await rm(join(folder, 'node_modules'), { recursive: true, force: true });
@@ -116,7 +116,7 @@ async function copyPackages(folder: string): Promise<void> {
     const to = join(folder, path);
     await mkdir(dirname(to), { recursive: true });
     await exec('cp', ['-R', join(ROOT, path), to]).catch((error: unknown) => {
-      // A package for another platform is not installed here.
+      // Packages for other platforms are not installed here.
       if (os === undefined) throw error;
     });
   }

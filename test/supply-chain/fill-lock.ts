@@ -3,8 +3,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { packagesOf } from './read-lock.ts';
 
 /**
- * `npm run lock`: npm omits the integrity of some packages in a lock file without addresses, and does not add it later. Fetches the missing
- * values one package at a time, and changes nothing else in the file. `npm ci` then checks them.
+ * `npm run lock` adds missing integrity values. npm omits those of some packages in a lock file without URLs and does not add them later.
+ * This fetches them one package at a time and changes nothing else in the file. `npm ci` then checks them.
  */
 const file = new URL('../../package-lock.json', import.meta.url);
 const lock: { packages: Record<string, Record<string, unknown>> } = JSON.parse(readFileSync(file, 'utf8'));

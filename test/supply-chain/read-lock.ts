@@ -8,7 +8,7 @@ export interface LockedPackage {
   hasInstallScript: boolean;
 }
 
-/** Returns the packages that package-lock.json installs from a registry: all except the project itself and links inside it. */
+/** Returns the packages that package-lock.json installs from a registry, which excludes the project itself and links inside it. */
 export function packagesOf(lock: unknown): LockedPackage[] {
   const { packages } = lock as { packages: Record<string, Record<string, unknown>> };
   return Object.entries(packages).flatMap(([path, entry]) => {

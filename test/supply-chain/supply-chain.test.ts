@@ -8,12 +8,12 @@ const read = (path: string): string => readFileSync(new URL(`../../${path}`, imp
 const packages = packagesOf(JSON.parse(read('package-lock.json')));
 const decision = read('docs/decisions/0002-dependencies.md');
 
-/** `package@version` of packages that fail a test. */
+/** Formats packages as `package@version`, for messages. */
 function names(of: typeof packages): string[] {
   return of.map(({ name, version }) => `${name}@${version}`);
 }
 
-/** Reads a list below a heading of the decision: each name with its explanation. */
+/** Reads a list below a heading of the decision. Each entry is a name with its explanation. */
 function entriesBelow(heading: string): [string, string][] {
   const section = decision.slice(decision.indexOf(heading)).split('\n## ')[0] ?? '';
   return [...section.matchAll(/^- `([^`]+)`: `?([^`\n]+)/gm)].map(([, name = '', says = '']) => [name, says]);
@@ -52,7 +52,7 @@ test('the Node that runs the market is the one that the decision names: its pack
   expect([...written.keys()]).toEqual(['linux-x64', 'linux-arm64']);
   const binary = readFileSync(new URL('../../node_modules/node/bin/node', import.meta.url));
   const digest = createHash('sha256').update(binary).digest('hex');
-  // Other platforms have no published binary, and no market runs there.
+  // Other platforms have no published binary, but no market runs there.
   const expected = process.platform === 'linux' ? written.get(`linux-${process.arch}`) : digest;
   expect(digest).toBe(expected);
 });

@@ -40,17 +40,17 @@ export const RECEIPT: NonNullable<Delivery['receipt']> = {
 export interface Told {
   /** Fields of listing 7, evaluated at every read. */
   listing?: () => object;
-  /** Answers to a buyer who tries to collect without paying: without a signature, and with one. */
+  /** Answers to attempts to collect before the goods were delivered: first without a signature, then with one. */
   looks?: readonly [Reply, Reply];
-  /** Status of a payment that is queried by its nonce. */
+  /** Fields of the payment that the market returns for a nonce. Omitted if it knows no payment. */
   payment?: Partial<PaymentOut>;
 }
 
 const NOT_YOURS = [asked, refusalAnswer('nothing_to_collect')] as const;
 
 /**
- * A buyer with an empty book and a scripted market that shows listing 7. Purchases are answered in order; the last answer repeats. Until
- * the goods were delivered, attempts to collect without paying are answered separately.
+ * Starts a buyer with an empty book and a scripted market that shows listing 7. Purchases are answered in order; the last answer repeats.
+ * Attempts to collect get the answers in `looks` until the goods were delivered.
  */
 export async function buyerBefore(script: (Reply | ((request: SeenRequest) => Reply))[], told: Told = {}) {
   const { listing = () => ({}), looks = NOT_YOURS, payment } = told;

@@ -40,7 +40,7 @@ async function readPrepared(prepared: Prepared | PreparedStream): Promise<unknow
   return JSON.parse(Buffer.concat(pieces).toString('utf8'));
 }
 
-/** Returns the reason of the refusal that `act` ends with. */
+/** Returns the reason with which `act` is refused. */
 export async function reasonOf(act: Promise<unknown>): Promise<string> {
   try {
     await act;

@@ -4,10 +4,10 @@ import { claim, payDirectly } from './direct.ts';
 import { BASE_URL, type Member, signProof, startWorld, type World, type WorldOptions } from './market-world.ts';
 import { fundedWallet, listPaid, newGoods, PRICE } from './trade.ts';
 
-/** A market's tables in which any row can be changed and restored. */
+/** Access to a market's tables that can change any row and restore all of them. */
 export interface LyingBooks {
   plant(lie: string): Promise<void>;
-  /** Restores the state of the last `keep`, or of the opening. */
+  /** Restores the state at the last `keep`, or at opening if there was none. */
   putBack(): Promise<void>;
   keep(): Promise<void>;
   end(): Promise<void>;
@@ -37,7 +37,7 @@ export async function openLyingBooks(url: string): Promise<LyingBooks> {
     putBack: async () => {
       const names = await tables();
       const back = names.map((name) => `insert into public.${name} overriding system value select * from kept.${name}`);
-      // Deletes instead of truncating: the market keeps reading these tables in another order, and a truncate could deadlock.
+      // Deletes instead of truncating, because the market keeps reading these tables in another order and a truncate could deadlock.
       const emptied = names.map((name) => `delete from public.${name}`);
       await client.query(['begin', ...emptied, ...back, 'commit'].join(';'));
     },
@@ -47,15 +47,15 @@ export async function openLyingBooks(url: string): Promise<LyingBooks> {
 
 const { sellerOne, buyerOne, buyerTwo } = WORLD_ACCOUNTS;
 
-/** A market in which everything an auditor checks has happened through regular requests. */
+/** A market in which everything that an auditor checks has happened through regular requests. */
 export interface AuditedWorld {
   world: World;
   keeper: Member;
   seller: Member;
   buyers: readonly [Member, Member];
-  /** Bought by x402 and by direct transfer. */
+  /** Listing that was bought both by x402 and by direct transfer. */
   goods: bigint;
-  /** Free goods, taken once. */
+  /** Free listing that was taken once. */
   gift: bigint;
   list(changes?: Record<string, unknown>): Promise<bigint>;
   buyByX402(listing: bigint, buyer: Member, payer: TestAccount): Promise<void>;

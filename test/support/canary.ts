@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { createSecretGuard } from '../../src/platform/secrets.ts';
 
 /**
- * Every key and code made in a test has a valid checksum, so a leaked one can be told from other text. Uses the same search as the guard
+ * Every key and code made in a test has a valid checksum, so a leaked one can be recognized in any text. Uses the same search as the guard
  * for requests. Does not depend on the test runner, so markets in their own processes are watched too.
  */
 
@@ -10,10 +10,10 @@ export const CANARY_PREFIXES = ['aisle', 'city'] as const;
 const guard = createSecretGuard(CANARY_PREFIXES);
 const BASE64_RUN = /[A-Za-z0-9+/_-]{24,}={0,2}/g;
 
-/** Places where a secret leaked. Never holds the secrets themselves. */
+/** Places where a secret leaked, without the secrets themselves. */
 const leaks: string[] = [];
 
-/** Whether the text contains a key or code: plain, percent-encoded or in base64. */
+/** Whether the text contains a key or code, plain, percent-encoded or in base64. */
 export function holdsSecret(text: string): boolean {
   if (text.length < guard.shortest) return false;
   if (guard.inText(text)) return true;
@@ -58,7 +58,7 @@ export interface WatchedExchange {
   text: string;
 }
 
-/** Checks that no response has a secret in its headers or body, except the one response that shows it. */
+/** Checks that a response has no secret in its headers or body, except the members that `SHOWINGS` allows. */
 export function watchAnswer({ method, path, asked, status, headers, text }: WatchedExchange): void {
   const place = `the answer ${status} to ${method} ${path.slice(0, 80).replaceAll(/_(sk|rc|pc)_.*/gi, '_$1_...')}`;
   watchText(`the headers of ${place}`, [...headers].flat().join('\n'));

@@ -18,7 +18,7 @@ import { type Hex, isHex } from '../../src/platform/hex.ts';
 const WEI = 10_000n * 10n ** 18n;
 export const FUNDED_UNITS = 1_000_000_000n;
 
-/** Names the file with the initial state of test chains. The global setup writes it. */
+/** Environment variable that names the file with the initial state of test chains. The global setup writes that file. */
 export const CHAIN_STATE = 'OPENAISLE_TEST_CHAIN_STATE';
 
 /** Starts a chain for a test file: USDC is deployed, and every world account has 10,000 ether and 1,000 USDC. */
@@ -41,7 +41,7 @@ export async function startTestChain(options: ChainOptions = {}): Promise<LocalC
   }
 }
 
-/** All operations on the token. Each waits for its block; the receipt's status shows a revert. */
+/** Returns all operations on the token. Each waits for its block; the receipt's status shows a revert. */
 export function usdcAdmin(chain: LocalChain) {
   const abi = usdcWriteAbi;
   const run = (from: TestAccount, data: Hex): Promise<Receipt> => send(chain, from, { to: USDC_ADDRESS, data });
@@ -108,8 +108,8 @@ export async function rawTransaction(chain: LocalChain, hash: Hex): Promise<Hex>
 }
 
 /**
- * Replaces the last `depth` blocks. Drops their transactions except those in `keep`: signed bytes and the index, from 0, of the new block
- * for each. May go below the finalized head.
+ * Replaces the last `depth` blocks and drops their transactions, except those in `keep`: pairs of signed bytes and the index (from 0) of
+ * the new block that includes them. May go below the finalized head.
  */
 export async function reorg(chain: LocalChain, depth: number, keep: readonly [Hex, number][] = []): Promise<void> {
   await chain.rpc.call('anvil_reorg', [depth, keep]);

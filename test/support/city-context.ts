@@ -14,7 +14,7 @@ import { systemRandom } from '../../src/platform/random.ts';
 import { watchText } from './canary.ts';
 import { recordingLog } from './recording-log.ts';
 
-/** Differs from the market's pepper in tests: a key of one site must be invalid at the other. */
+/** Differs from the market's pepper, because a key of one site must be invalid at the other. */
 export const CITY_PEPPER = createPepperFrom(new Map([[1, Buffer.alloc(32, 9)]]));
 const CITY_URL = 'http://127.0.0.1:4022';
 
@@ -48,7 +48,7 @@ export function cityConfig(
   };
 }
 
-/** A city for operations that use neither the chain nor the market; their addresses lead nowhere. */
+/** Returns a city for operations that use neither the chain nor the market; the URLs of both are dummies. */
 export function cityContext(options: {
   database: Database;
   clock?: Clock;
@@ -101,7 +101,7 @@ export async function askCity<E extends EndpointShape>(
   return { status, body } as ResultOf<E>;
 }
 
-/** Inserts a resident. Without a key hash, nobody knows its key. */
+/** Inserts a resident. If `keyHash` is omitted, no key matches. */
 export async function seedResident(
   database: Database,
   given: { handle: string; marketHandle?: string; keyHash?: Buffer },
@@ -130,7 +130,7 @@ export async function seedThing(database: Database, ownerId: bigint, name = 'A l
   });
 }
 
-/** Inserts an open offer of that thing, as if its draft had been read from a market. */
+/** Inserts an open offer of a thing, as if its draft had been read from a market. */
 export async function seedOffer(tx: Tx | Database, thingId: bigint, given: { draftId?: bigint } = {}): Promise<bigint> {
   const { id } = await tx.one<{ id: bigint }>(sql`
     insert into offers (id, thing_id, seller_id, price_units, seller_wallet, market_origin, market_draft_id, market_seller,
@@ -142,7 +142,7 @@ export async function seedOffer(tx: Tx | Database, thingId: bigint, given: { dra
   return id;
 }
 
-/** Returns all table contents that a city's event log describes. */
+/** Returns the contents of all tables that a city's event log describes. */
 export async function cityBooks(database: Database): Promise<Record<string, unknown>> {
   const books: Record<string, unknown> = {};
   for (const kind of ACT_KINDS.filter((name) => name !== 'id_floors')) {

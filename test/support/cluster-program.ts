@@ -2,7 +2,7 @@ import { systemClock } from '../../src/platform/clock.ts';
 import { joinSupervisor, superviseWorkers } from '../../src/platform/cluster.ts';
 import { createLog } from '../../src/platform/log.ts';
 
-// A supervisor with workers but without a market. The argument says which workers fail, and when.
+// Runs a supervisor with workers but without a market. The argument says which workers fail, and when.
 
 const mode = process.argv[2];
 const log = createLog({ fields: ['worker', 'code'] });

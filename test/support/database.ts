@@ -28,7 +28,7 @@ const COLUMNS = `
 export async function tablesWithSecrets(url: string): Promise<string[]> {
   const settings = { url, applicationName: 'openaisle-canary', statementTimeoutMs: 300_000 };
   const client = await connectClient(settings).catch((error: unknown) => {
-    // Its test dropped it already.
+    // The database is gone, because its test dropped it.
     if (error instanceof Error && 'code' in error && error.code === '3D000') return null;
     throw error;
   });
@@ -44,7 +44,7 @@ async function search(client: Client): Promise<string[]> {
   const { rows: columns } = await client.query<Column>(COLUMNS);
   const tables = Map.groupBy(columns, ({ table }) => table);
   if (tables.size === 0) return [];
-  // The database filters rows by the beginnings of secrets, which few have; the guard then decides.
+  // The database preselects the few rows that contain the beginning of a secret; the guard then decides.
   const parts = [...tables].map(
     ([table, own]) => `select '${table}' as table, text from (
       select concat_ws(' ', ${own.map(asText).join(', ')}) as text from ${table} t) rows where text ~* '${BEGINNINGS}'`,
@@ -59,11 +59,11 @@ function asText({ column, type }: Column): string {
   return `${column}::text`;
 }
 
-/** Encodes the text at each of the three offsets that base64 can give it. */
+/** Returns the part of each base64 encoding (one per offset modulo 3) that depends on this text alone. */
 function inBase64(text: string): string[] {
   return [0, 1, 2].map((shift) => {
     const spelled = Buffer.from('\0'.repeat(shift) + text).toString('base64');
-    // The first and last characters also hold bits of neighbouring text.
+    // The first and last characters also encode bits of neighboring text.
     const whole = spelled.slice(Math.ceil((4 * shift) / 3), Math.floor((4 * (shift + text.length)) / 3));
     return whole.replaceAll('+', '\\+');
   });
@@ -77,18 +77,17 @@ const BEGINNINGS = [
 const CITY_MIGRATIONS = fileURLToPath(new URL('../../migrations/city', import.meta.url));
 
 export interface TestDatabase {
-  /** Connection URL, for example for a child process. */
   readonly url: string;
   readonly database: Database;
 }
 
 interface TestDatabaseOptions {
-  /** False: a database without tables. */
+  /** False creates a database without tables. Default: true. */
   migrated?: boolean;
-  /** Site whose tables it has. Default: market. */
+  /** Site whose tables are created. Default: market. */
   site?: 'market' | 'city';
   poolSize?: number;
-  /** Allows events that do not match the books, for tests of the log itself and of pages that show it. */
+  /** Allows events that contradict the books, for tests of the log itself and of pages that show it. */
   inventedEvents?: true;
 }
 
@@ -110,9 +109,9 @@ export async function createTestDatabase(
   const database = await openDatabase({
     url: address.href,
     poolSize: options.poolSize ?? 8,
-    // A server given from outside may be tuned for speed; test data may be lost.
+    // An external server may be tuned for speed, since test data may be lost.
     allowUnsafe: true,
-    // Tests seed dozens of rows at once, which wait for a connection longer than a market would on a busy machine.
+    // Tests insert dozens of rows at once, so a statement may wait longer for a connection than in a market.
     connectTimeoutMs: 60_000,
   });
   return {
@@ -152,7 +151,7 @@ export function testDatabase(options: TestDatabaseOptions = {}): TestDatabase {
   };
 }
 
-/** Tables that refused requests may change: counts of calls, and cached readings of chain and facilitator. */
+/** Tables that refused requests may change: call counters, and cached readings of chain and facilitator. */
 const MAY_CHANGE = new Set(['rate_counters', 'facilitator_signers', 'facilitator_readings', 'chain_watermarks']);
 
 /** Returns the row count of every table. Two equal results mean that no row was added. */

@@ -1,10 +1,10 @@
 /** Reproducible random numbers: the same seed gives the same sequence. */
 export interface Dice {
-  /** In [0, 1). */
+  /** Returns a number in [0, 1). */
   next(): number;
-  /** True with this probability. */
+  /** Returns true with this probability. */
   chance(part: number): boolean;
-  /** An integer in [0, below). */
+  /** Returns an integer in [0, below). */
   number(below: number): number;
   pick<T>(from: readonly T[]): T;
 }

@@ -6,7 +6,7 @@ import type { Hex } from '../../src/platform/hex.ts';
 import { usdcAdmin } from './chain.ts';
 import type { Answer, Member, World } from './market-world.ts';
 
-/** Parts of a world that direct payment uses; a market in its own process has them too. */
+/** Parts of a world that direct payments need. A market in its own process has them too. */
 export type DirectWorld = Pick<World, 'chain' | 'ask'>;
 
 export interface ShownIntent {
@@ -46,7 +46,7 @@ export async function transfer(world: DirectWorld, from: TestAccount, to: string
   return receipt.transactionHash;
 }
 
-/** The transfer as call data, for transactions that are signed now and sent later. */
+/** Returns a transfer's call data, for transactions that are signed now and sent later. */
 export function transferData(to: string, units: bigint): { to: Hex; data: Hex } {
   const args = [to.toLowerCase() as Hex, units] as const;
   return { to: USDC_ADDRESS, data: encodeFunctionData({ abi: usdcWriteAbi, functionName: 'transfer', args }) };
@@ -78,7 +78,7 @@ export interface DirectPurchase {
   signature: Hex;
 }
 
-/** Opens an intent, signs and transfers, without claiming. */
+/** Opens an intent, signs its challenge and transfers, without claiming. */
 export async function payDirectly(
   world: DirectWorld,
   given: { buyer: Member; listingId: bigint; payer: TestAccount; units: bigint },
@@ -92,15 +92,15 @@ export async function payDirectly(
 /** Moves market and chain together, only forward, for tests of time windows. */
 export interface WorldTime {
   clock: Clock;
-  /** Mines a block of exactly that second, with the market's clock just behind it. */
+  /** Mines a block with exactly this timestamp and sets the market's clock just ahead of it. */
   moveTo(world: DirectWorld, second: number): Promise<void>;
-  /** Moves ahead from the latest block's time. Returns the new second. */
+  /** Moves `seconds` ahead of the latest block. Returns the new timestamp. */
   moveOn(world: DirectWorld, seconds: number): Promise<number>;
-  /** Moves only the market's clock. */
-  slip(seconds: number): void;
+  /** Moves only the market's clock forward. */
+  shiftMarketClock(seconds: number): void;
 }
 
-/** Keeps the market's clock ahead: block times have no fractions, and the chain may start a second early. */
+/** Keeps the market's clock ahead, because block times have no fractions and the chain may start a second early. */
 const AHEAD_MS = 2_000;
 
 export function createWorldTime(): WorldTime {
@@ -118,7 +118,7 @@ export function createWorldTime(): WorldTime {
       await moveTo(world, second);
       return second;
     },
-    slip: (seconds) => {
+    shiftMarketClock: (seconds) => {
       offsetMs += seconds * 1000;
     },
   };
@@ -133,10 +133,9 @@ export async function nextBlockAt(world: DirectWorld, second: number): Promise<v
   await world.chain.rpc.call('evm_setNextBlockTimestamp', [second]);
 }
 
-/** Returns the second at which an intent begins or ends. */
+/** Returns the Unix time in seconds of an ISO time. */
 export const secondOf = (time: string): number => Date.parse(time) / 1000;
 
-/** Returns a payment's public status. */
 export async function statusBy(
   world: DirectWorld,
   by: { intent_id: string } | { tx_hash: string },

@@ -5,10 +5,10 @@ import { makeDeliveryToken, makeMerchantKey, makePairingCode, makeRecoveryCode }
 /** KELVIN SIGN, which NFC turns into K. */
 export const KELVIN = '\u212a';
 
-/** Makes a valid pairing code with a K in its first group. It was never issued. */
+/** Returns a valid pairing code with a K in its first group, which was never issued. */
 export const pairingCodeOf = (prefix: string): string => `${prefix}_pc_K123P-45674-89AB5`;
 
-/** Makes secrets of all kinds with these prefixes, as issued and, where allowed, in upper and lower case. */
+/** Returns secrets of all kinds with these prefixes, as issued and, where allowed, in upper and lower case. */
 function secretsOf(prefixes: readonly string[]): string[] {
   return prefixes.flatMap((prefix) => {
     const codes = Array.from({ length: 3 }, () => [
@@ -39,7 +39,7 @@ function equivalents(): ReadonlyMap<string, readonly string[]> {
 }
 
 /**
- * Makes texts with hidden secrets, some visible only in canonical form: letters replaced by equivalents, combining marks between or after
+ * Generates texts with hidden secrets, some visible only in canonical form: letters replaced by equivalents, combining marks between or after
  * them, other text around.
  */
 export function dressedSecret(prefixes: readonly string[]): fc.Arbitrary<string> {

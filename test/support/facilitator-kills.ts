@@ -25,7 +25,7 @@ import {
 
 /** An account's settlements on the chain. */
 interface OnChain {
-  /** Hashes of its mined transactions for each authorization, including failed ones. */
+  /** Hashes of the account's mined transactions for each authorization, including failed ones. */
   onChain: ReadonlyMap<Hex, readonly Hex[]>;
   failed: readonly Hex[];
 }
@@ -39,7 +39,7 @@ export interface KillRig {
   settle(count: number, callers: number): Promise<void>;
   /** Stops mining until the running process has verified that many payments, so broadcast transactions stay unmined. */
   holdBlocks(): Promise<(verified: number) => Promise<void>>;
-  /** Kills the process. With a point, the next one kills itself there and a normal one follows. */
+  /** Kills the process. With a point, the next process kills itself there and a normal one follows. */
   killAt(point: string | null, meanwhile?: () => Promise<void>): Promise<void>;
   readChain(fromBlock?: number): Promise<OnChain>;
   stop(): Promise<void>;
@@ -61,7 +61,7 @@ const fullBlock = z.object({ transactions: z.array(minedTransaction) });
 export async function openKillRig(options: { settlements: number; finalityBlocks: number }): Promise<KillRig> {
   const dataDir = await mkdtemp(join(tmpdir(), 'openaisle-kills-'));
   const chain = await startChain({ finalityBlocks: options.finalityBlocks });
-  const beat = createBeat(chain);
+  const beat = createMiner(chain);
   const acknowledged = new Map<Hex, Hex>();
   const payers = Array.from({ length: PAYERS }, (_, n) => testAccount(`payer among kills ${n}`));
   const { facilitator } = WORLD_ACCOUNTS;
@@ -83,8 +83,8 @@ export async function openKillRig(options: { settlements: number; finalityBlocks
       acknowledged,
       settle: async (count, callers) => {
         const payments = await signAll(chain, payers, count);
-        // All processes listen on the same port.
-        await Promise.all(Array.from({ length: callers }, () => call(serving, payments, acknowledged)));
+        // Every restarted process listens on the same port, so `serving.url` stays valid.
+        await Promise.all(Array.from({ length: callers }, () => settlePayments(serving, payments, acknowledged)));
       },
       holdBlocks: async () => {
         await beat.stop();
@@ -107,8 +107,8 @@ export async function openKillRig(options: { settlements: number; finalityBlocks
   }
 }
 
-/** Mines the blocks here, so that mining can be paused. */
-function createBeat(chain: LocalChain) {
+/** Mines blocks from this process instead of anvil, so that mining can be paused. */
+function createMiner(chain: LocalChain) {
   let stopping = new AbortController();
   let running = Promise.resolve();
   const run = async (signal: AbortSignal): Promise<void> => {
@@ -147,7 +147,7 @@ async function signAll(chain: LocalChain, payers: readonly TestAccount[], count:
 }
 
 /** Settles payments one after the other, repeating each until it is acknowledged, across restarts of the process. */
-async function call(
+async function settlePayments(
   { url }: FacilitatorProcess,
   payments: SignedPayment[],
   acknowledged: Map<Hex, Hex>,
@@ -160,7 +160,7 @@ async function call(
         .then(() => post(`${url}/settle`, body))
         .catch(() => null);
       if (answer?.body['success'] === true) acknowledged.set(nonce, answer.body['transaction'] as Hex);
-      // The process is down or starting: the port refuses at once.
+      // The process is down or starting, so the port refuses at once.
       else await systemClock.sleep(answer === null ? 20 : 5);
     }
   }
@@ -186,7 +186,7 @@ async function readChain(chain: LocalChain, sender: Hex, fromBlock: number): Pro
   return { onChain, failed };
 }
 
-/** Ether taken out of the account by the operator; see takeEtherOut. */
+/** Whether the operator took ether out of the account here; see `takeEtherOut`. */
 function isTakenOut(to: string | null, input: string): boolean {
   return input === '0x' && to?.toLowerCase() === WORLD_ACCOUNTS.stranger.address;
 }
@@ -216,7 +216,7 @@ export function testRandomKills(name: string, usual: Omit<KillsGame, 'seed'>): v
     const rig = await openKillRig({ settlements, finalityBlocks: FINALITY_BLOCKS });
     try {
       const all = rig.settle(settlements, CALLERS);
-      await killThem(rig, createDice(seed), game);
+      await killRepeatedly(rig, createDice(seed), game);
       await all;
       expect(rig.acknowledged.size).toBe(settlements);
       mustBeSettledOnce(rig, await rig.readChain());
@@ -227,7 +227,7 @@ export function testRandomKills(name: string, usual: Omit<KillsGame, 'seed'>): v
 }
 
 /** Kills after some answers and a random delay, and starts the next process in the same folder. */
-async function killThem(rig: KillRig, dice: Dice, { settlements, kills }: KillsGame): Promise<void> {
+async function killRepeatedly(rig: KillRig, dice: Dice, { settlements, kills }: KillsGame): Promise<void> {
   const spacing = settlements / (kills + 1);
   for (let kill = 1; kill <= kills; kill += 1) {
     const from = Math.floor(kill * spacing - dice.next() * spacing);

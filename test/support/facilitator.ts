@@ -45,7 +45,7 @@ export function temporaryFolder(): Promise<string> {
   return mkdtemp(join(tmpdir(), 'openaisle-facilitator-'));
 }
 
-/** Runs in this process, by default in its own folder, which is removed on close. */
+/** Starts a facilitator in this process. By default it gets a folder of its own, which is removed on close. */
 export async function startTestFacilitator(
   chain: LocalChain,
   options: Partial<FacilitatorOptions> = {},
@@ -88,7 +88,7 @@ export async function signPayment(
   return { authorization, signature: await signAuthorization(chain, payer, authorization) };
 }
 
-/** Makes the body for /verify and /settle, in version 2 or 1, with requirements that match the payment. */
+/** Builds the body for /verify and /settle, in version 2 or 1, with requirements that match the payment. */
 export function paymentBody(payment: SignedPayment, version: 1 | 2 = 2, changed: Record<string, unknown> = {}) {
   const { name, caip2, usdc, domainName, domainVersion } = NETWORKS.base;
   const { value, validAfter, validBefore, ...rest } = payment.authorization;
@@ -128,7 +128,7 @@ export async function post(url: string, body: unknown): Promise<Answer> {
   return { status: response.status, body: answer, ms: performance.now() - startedAt };
 }
 
-/** Returns the hashes of all transactions that used this payer's authorization with that nonce; null: any nonce. */
+/** Returns the hashes of all transactions that used this payer's authorization with that nonce, or with any nonce if it is null. */
 export async function usesOf(chain: LocalChain, payer: Hex, nonce: Hex | null = null): Promise<Hex[]> {
   const logs = await readLogs(chain.rpc, {
     address: NETWORKS.base.usdc,
@@ -138,7 +138,6 @@ export async function usesOf(chain: LocalChain, payer: Hex, nonce: Hex | null = 
   return logs.map(({ transactionHash }) => transactionHash);
 }
 
-/** Returns the number of the account's mined transactions. */
 export async function minedBy(chain: LocalChain, address: Hex): Promise<number> {
   return Number(await chain.rpc.call('eth_getTransactionCount', [address, 'latest']));
 }
@@ -148,8 +147,8 @@ const ELSEWHERE_FEE = 500_000_000_000n;
 const ELSEWHERE_TIP = 50_000_000_000n;
 
 /**
- * Sends one wei from the facilitator's account with a nonce that a settlement may use. `raise` raises the fee above an earlier transaction
- * with that nonce. Resolves with hash and bytes once the node has it.
+ * Sends one wei from the facilitator's account with a nonce that a settlement may use. `raise` raises the fee above that of an earlier
+ * transaction with this nonce. Resolves with hash and bytes once the node has the transaction.
  */
 export async function takeEtherOut(
   chain: LocalChain,
@@ -183,7 +182,7 @@ export interface FacilitatorProcess {
   end(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null>;
 }
 
-/** A null value removes the variable. */
+/** Returns the environment of a facilitator process. A null value removes the variable. */
 export async function facilitatorEnvironment(
   chain: LocalChain,
   dataDir: string,
@@ -218,10 +217,13 @@ export async function runFacilitator(env: Record<string, string>): Promise<{ cod
   return { code: child.exitCode, output };
 }
 
-/** Far more than it needs to reach any point. */
+/** Time limit for reaching a crash point, far more than needed. */
 const KILLED_MS = 60_000;
 
-/** Runs it until it kills itself at the point in its environment. `meanwhile` starts once it listens, if it gets that far. */
+/**
+ * Runs a facilitator until it kills itself at the crash point in its environment. `meanwhile` starts once the process listens, if it gets
+ * that far.
+ */
 export async function runFacilitatorUntilKilled(
   env: Record<string, string>,
   meanwhile: () => Promise<void>,
@@ -240,7 +242,7 @@ export async function runFacilitatorUntilKilled(
   if (child.signalCode !== 'SIGKILL') throw new Error(`it never came to ${env['OPENAISLE_TEST_CRASH_AT']}`);
 }
 
-/** Resolves once it listens. */
+/** Starts a facilitator process. Resolves once it listens. */
 export async function startFacilitatorProcess(env: Record<string, string>): Promise<FacilitatorProcess> {
   const child = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'pipe', 'inherit'] });
   const lines: Record<string, unknown>[] = [];

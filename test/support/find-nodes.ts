@@ -5,11 +5,11 @@ import { delimiter, dirname, join } from 'node:path';
 export interface FoundNode {
   folder: string;
   version: string;
-  /** Whether this version is at least the given one, as `satisfies(22, 13)`. */
+  /** Whether this version is at least the given one, for example `satisfies(22, 13)`. */
   satisfies(major: number, minor: number): boolean;
 }
 
-/** Finds the project's Node, the machine's, and those in the folders of OPENAISLE_NODES; each version once. */
+/** Finds the project's Node, the machine's, and those in the folders of OPENAISLE_NODES. Each version appears once. */
 export function findNodes(): FoundNode[] {
   const named = (process.env['OPENAISLE_NODES'] ?? '').split(delimiter).filter((folder) => folder !== '');
   const folders = [dirname(process.execPath), ...named, ...ownPath()].filter((folder) =>
@@ -27,10 +27,10 @@ export function findNodes(): FoundNode[] {
   return found.filter(({ version }, index) => found.findIndex((one) => one.version === version) === index);
 }
 
-/** Variables that a machine may need to reach its package registry. */
+/** Matches environment variables that a machine may need to reach its package registry. */
 const REACH = /^(?:NODE_EXTRA_CA_CERTS|SSL_CERT_(?:FILE|DIR)|(?:https?|no)_proxy)$/i;
 
-/** Environment in which a program and its children run on that Node. */
+/** Returns the environment in which a program and its children run on that Node. */
 export function environmentOf({ folder }: FoundNode): Record<string, string> {
   const reach = Object.entries(process.env).flatMap(([name, value]) =>
     value !== undefined && REACH.test(name) ? [[name, value] as const] : [],

@@ -2,8 +2,8 @@ import { isPortFree } from '../../src/local/open-servers.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 
 /**
- * Below Linux's range of ephemeral ports (from 32768), so no outgoing connection can take one before it is used. Each worker of a run has
- * its own range; the demonstration's tests use ports from 24000.
+ * Ports below Linux's ephemeral range (from 32768), so no outgoing connection can take one before it is used. Each worker of a run has its
+ * own range; the demonstration's tests use ports from 24000.
  */
 const COUNT = 2_000;
 const FIRST = 10_000 + (Number(process.env['VITEST_POOL_ID'] ?? 0) % 7) * COUNT;

@@ -17,7 +17,7 @@ declare module 'vitest' {
       adminUrl: string;
       /** A migrated database that tests copy. */
       template: string;
-      /** Reason why there is no template. Tests that do not need one still run. */
+      /** Why there is no template. Null if there is one. Tests that do not need a template still run. */
       templateError: string | null;
     };
   }
@@ -49,7 +49,7 @@ async function migrateTemplate(url: string): Promise<string | null> {
   try {
     const files = await readdir(MIGRATIONS).catch(() => []);
     if (files.length > 0) await migrate(url, MIGRATIONS);
-    // Many tests move the market's clock but not the server's. `events-of-now.test.ts` checks the rule itself.
+    // Disables the check of event times, because many tests move only the market's clock. `events-of-now.test.ts` checks the rule itself.
     await onServer(url, 'alter table events disable trigger events_are_of_now');
     return null;
   } catch (error) {

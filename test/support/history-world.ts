@@ -18,7 +18,7 @@ import { openPostgresGround, type PostgresServer } from './standby-postgres.ts';
 export interface HistoryWorld {
   primary: PostgresServer;
   db: TestDatabase;
-  /** Sends new connections to that server and ends the existing ones. */
+  /** Routes new connections to that server and ends the existing ones. */
   leadTo(server: PostgresServer): void;
   /** Starts a market on a new host, unless the options name one. */
   startMarket(options?: WorldOptions): Promise<World>;
@@ -28,7 +28,7 @@ export interface HistoryWorld {
   stop(): Promise<void>;
 }
 
-/** `migrations`: folder with the migrations of the site. */
+/** `migrations` is the folder with the site's migrations. */
 export async function openHistoryWorld(migrations = MIGRATIONS): Promise<HistoryWorld> {
   const folder = await mkdtemp(join(tmpdir(), 'openaisle-history-'));
   const ground = await openPostgresGround();
@@ -85,7 +85,7 @@ export async function waitForCopy(world: World, { folder }: Pick<LogCopyPlace, '
   return newest;
 }
 
-/** Moves the market to the earlier database and waits until it has noticed. */
+/** Moves the market to the earlier database and waits until the market notices. */
 export async function loseTo(
   backup: PostgresServer,
   { history, world, place }: { history: HistoryWorld; world: World; place: LogCopyPlace },

@@ -12,7 +12,7 @@ export interface Honest {
 const SLOW_MS = 1_000;
 const PATIENCE_MS = 20_000;
 
-/** Starts clients that send requests one after the other, each from its own address, until stopped. */
+/** Starts clients that each send requests one after the other from their own address, until stopped. */
 export function startHonest(port: number, paths: readonly string[], clients = 6) {
   const seen: Honest = { answered: 0, refused: [], slow: 0, slowestMs: 0 };
   let isOver = false;
@@ -30,7 +30,6 @@ export function startHonest(port: number, paths: readonly string[], clients = 6)
   };
   const running = Array.from({ length: clients }, (_, index) => run(index + 1));
   return {
-    /** Results so far. */
     seen,
     end: async (): Promise<Honest> => {
       isOver = true;

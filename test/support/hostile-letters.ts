@@ -12,7 +12,7 @@ export const BIDI: readonly string[] = [
   `photo${point(0x202e)}gpj.exe`,
 ];
 
-/** All but NUL, which PostgreSQL cannot store. */
+/** Control characters except NUL, which PostgreSQL cannot store. */
 export const CONTROLS: readonly string[] = [
   ...[1, 7, 8, 0x0b, 0x0c, 0x0e, 0x1b, 0x1f, 0x7f, 0x80, 0x85, 0x9b].map((code) => `bell${point(code)}rings`),
   `line\r\nSet-Cookie: a=b\r\n\r\n<script>alert(1)</script>`,

@@ -3,7 +3,7 @@
 const RUN = 'alert(1)';
 const IMAGE = `<img src=x onerror=${RUN}>`;
 
-/** Alternates upper and lower case letters. */
+/** Alternates lower and upper case letters. */
 const mixed = (word: string): string =>
   [...word].map((letter, at) => (at % 2 === 0 ? letter : letter.toUpperCase())).join('');
 
@@ -108,7 +108,7 @@ export const SVG_AND_MATH: readonly string[] = [
 const ENDED = ['title', 'textarea', 'style', 'noscript', 'xmp', 'template', 'iframe', 'noembed', 'noframes', 'select'];
 const BEGUN = ['plaintext', 'textarea', 'title', 'style', 'noscript', 'xmp', 'template', 'select', 'listing', 'table'];
 
-/** Closes surrounding elements, or opens ones that swallow the rest of the page. */
+/** Markup that closes surrounding elements, or opens ones that swallow the rest of the page. */
 export const BREAKERS: readonly string[] = [
   ...ENDED.map((name) => `</${name}>${IMAGE}`),
   ...BEGUN.map((name) => `<${name}>`),
@@ -145,7 +145,7 @@ const BROKEN = [
   '"/href="//evil.example/',
 ];
 
-/** Breaks out of the attribute that contains it. */
+/** Markup that breaks out of the attribute containing it. */
 export const ATTRIBUTE_BREAKERS: readonly string[] = [
   ...BROKEN,
   ...['"', "'", '`', '">', "'>", '/>', '"/>'].map((end) => `${end}${IMAGE}`),

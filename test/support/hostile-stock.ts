@@ -3,7 +3,7 @@ import type { Database } from '../../src/platform/database/database.ts';
 import { seedFee, seedMerchant, seedStock } from './seed.ts';
 
 /**
- * Places each text in every field that a merchant or the maintainer can write. The API would refuse many of them; pages must be safe
+ * Rows with each text in every field that a merchant or the maintainer can write. The API would refuse many of them; pages must be safe
  * anyway.
  */
 export interface HostileStock {
@@ -21,7 +21,7 @@ const LONGEST_STORE_LINE = 160;
 /** Shortens a text to the length of a title or tag. */
 export const shortOf = (text: string): string => [...text].slice(0, SHORT).join('');
 
-/** `name`: prefix of the sellers' handles. */
+/** Inserts sellers and listings with these texts. `name` is the prefix of the sellers' handles. */
 export async function seedHostileStock(
   database: Database,
   texts: readonly string[],

@@ -2,7 +2,7 @@ import * as letters from './hostile-letters.ts';
 import { point } from './hostile-letters.ts';
 import * as markup from './hostile-markup.ts';
 
-/** URLs that run code or lead to another place than they show. */
+/** URLs that run code or lead elsewhere than they show. */
 
 const RUN = 'alert(1)';
 const SCHEMES: readonly string[] = [
@@ -26,7 +26,7 @@ const SCHEMES: readonly string[] = [
   'file:///etc/passwd',
 ];
 
-/** Each URL plain, in HTML and in Markdown. */
+/** Each URL as plain text, in HTML and in Markdown. */
 const SCRIPT_LINKS: readonly string[] = SCHEMES.flatMap((address) => [
   `see ${address} now`,
   `<a href="${address}">click</a>`,
@@ -47,7 +47,8 @@ const MARKDOWN: readonly string[] = [
 ];
 
 /**
- * Pages turn plain web addresses into links. None of these may lead to another place than it shows, or carry anything besides the address.
+ * Pages turn plain web addresses into links. No link made from these texts may lead elsewhere than it shows, or contain anything besides
+ * the address.
  */
 const FOREIGN_ADDRESSES: readonly string[] = [
   'https://evil.example/"onmouseover="alert(1)',
@@ -78,10 +79,7 @@ const FOREIGN_ADDRESSES: readonly string[] = [
   'HTTPS://EVIL.EXAMPLE/',
 ];
 
-/**
- * A few texts of each kind, for tests that cannot afford all: attempts to be treated as more than text. The API accepts none of them
- * unchanged.
- */
+/** A few attacks of each kind, for tests that cannot afford all. The API accepts none of these texts unchanged. */
 export const HOSTILE_TEXTS: readonly string[] = [
   '<script>alert(1)</script>',
   '</title><script src=//evil.example/x.js></script>',

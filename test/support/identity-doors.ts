@@ -52,7 +52,7 @@ export function registerCaller(market: Market) {
   };
 }
 
-/** A closed port: identity endpoints need no chain. */
+/** URL of a closed port. Identity endpoints need no chain. */
 const CLOSED_PORT_URL = 'http://127.0.0.1:1';
 
 /** Limits of all identity endpoints, far above the needs of any test. */
@@ -121,7 +121,7 @@ export interface Shown {
   expires_at: string;
 }
 
-/** A merchant as its owner knows it. */
+/** A merchant with the secrets that its owner keeps. */
 export interface Owner {
   id: number;
   handle: string;

@@ -19,7 +19,7 @@ import {
 } from './market-answers.ts';
 import { createTestTime, type Reply, startScriptedMarket } from './scripted-market.ts';
 
-/** Fields of a scripted market's intent. A test may change them to lie. */
+/** Fields of the intent that a scripted market shows. A test may falsify them. */
 export interface IntentFields {
   id: string;
   listing_id: number | null;
@@ -40,7 +40,7 @@ export interface IntentFields {
 export const INTENT_ID = 'ab'.repeat(16);
 const NONCE_TEXT = 'cd'.repeat(16);
 
-/** Makes the challenge from the intent's fields, in the documented order of lines. */
+/** Builds the challenge from the intent's fields, in the documented order of lines. */
 export function challengeOf(intent: Omit<IntentFields, 'challenge'>, baseUrl = `https://${DOMAIN}`): string {
   return [
     'service: Openaisle',
@@ -60,7 +60,7 @@ export function challengeOf(intent: Omit<IntentFields, 'challenge'>, baseUrl = `
   ].join('\n');
 }
 
-/** Makes an honest intent for a listing of 2.5 USDC. Its challenge has the same fields, unless a test sets another. */
+/** Builds an honest intent for a listing of 2.5 USDC. Its challenge has the same fields, unless a test sets another challenge. */
 export function intentAnswer(
   given: { payer: Hex; nowMs: number; status?: 200 | 201; name?: 'purchase_intent' | 'fee_intent' },
   lies: Partial<IntentFields> = {},
@@ -101,7 +101,7 @@ interface Sent {
 
 export const TX_HASH: Hex = `0x${'7e'.repeat(32)}`;
 
-/** A wallet that records signatures and transfers; `send` decides the outcome of a transfer. */
+/** Creates a wallet that records signatures and transfers; `send` decides the outcome of a transfer. */
 export function createTransferWallet(send: (sent: Sent) => Hex | Promise<Hex> = () => TX_HASH) {
   const account = privateKeyToAccount(generatePrivateKey());
   const signed: string[] = [];
@@ -125,7 +125,7 @@ export const pending = (seconds: number) => pendingAnswer({ retry: 'same_request
 
 interface TransferScript {
   claims?: Reply[];
-  /** Default: the market shows a new intent first and the same one later. */
+  /** Default: first a new intent, later the same one again. */
   intents?: Reply[];
   lies?: Partial<IntentFields>;
   listing?: object;
@@ -135,7 +135,7 @@ interface TransferScript {
   wallet?: ReturnType<typeof createTransferWallet>;
 }
 
-/** A buyer and a market that follows the script; the last answer of each kind repeats. */
+/** Starts a buyer and a market that follows the script; the last answer of each kind repeats. */
 export async function buyerBefore(script: TransferScript, options: Partial<BuyByTransferOptions> = {}) {
   const time = createTestTime();
   const wallet = script.wallet ?? createTransferWallet();

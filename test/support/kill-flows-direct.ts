@@ -21,7 +21,7 @@ async function openIntent(
   return answer.body[given.field] as ShownIntent;
 }
 
-/** Makes the client's transfer, once, whatever happens to the market. */
+/** Makes the client's transfer exactly once, even if the market dies meanwhile. */
 async function pay(scene: KillWorld, payer: TestAccount, intent: ShownIntent, units: bigint): Promise<Claiming> {
   const { chain } = scene.world;
   const signature = await signChallenge(payer, intent);
@@ -41,12 +41,12 @@ async function openTrade(scene: KillWorld, run: number) {
 
 async function checkTrade(scene: KillWorld, goods: KillGoods, payer: TestAccount): Promise<void> {
   await checkSale(scene, { listingId: goods.id, from: payer.address, to: SELLER.address, units: PRICE });
-  // Repeating the request finds an intent whose answer was lost, so there is never a second one.
+  // A repeated request finds the intent whose answer was lost, so there is never a second one.
   const intents = sql`select from payment_intents where listing_id = ${goods.id}`;
   expect(await scene.world.db.database.rows(intents)).toHaveLength(1);
 }
 
-/** Alternates: intents with and without a named payer, transfers final before and after the claim. */
+/** Alternates between intents with and without a named payer, and between transfers final before and after the claim. */
 export const buyDirectly: Flow = async (scene, run) => {
   const { goods, payer, open, claim } = await openTrade(scene, run);
   return {
@@ -60,7 +60,7 @@ export const buyDirectly: Flow = async (scene, run) => {
   };
 };
 
-/** Claims before finality; the background pass must then deliver without further requests. */
+/** Claims before finality. The background job must then deliver without further requests. */
 export const deliverClaimUnasked: Flow = async (scene, run) => {
   const { goods, payer, open, claim } = await openTrade(scene, run);
   const paid = await pay(scene, payer, await open(), PRICE);
@@ -79,7 +79,7 @@ export const deliverClaimUnasked: Flow = async (scene, run) => {
   };
 };
 
-/** Pays before the market may die. The claimed transfer is final in some runs. */
+/** Pays before the market may die. In some runs the claimed transfer is already final. */
 export const claimDirectly: Flow = async (scene, run) => {
   const { goods, payer, buyer, open, claim } = await openTrade(scene, run);
   const paid = await pay(scene, payer, await open(), PRICE);
@@ -117,7 +117,7 @@ export const listByTransfer: Flow = async (scene, run) => {
 
 const TOO_LITTLE = PRICE - 1n;
 
-/** Pays too little: the seller delivers anyway or refunds it. */
+/** Pays too little. The seller then delivers anyway or refunds the payment. */
 export const decideReview: Flow = async (scene, run) => {
   const { goods, payer, open, claim } = await openTrade(scene, run);
   const paid = await pay(scene, payer, await open(), TOO_LITTLE);
@@ -132,7 +132,7 @@ export const decideReview: Flow = async (scene, run) => {
       const asked = { key: scene.keeper.key, body };
       const answer = await retryUntilDone(scene, async () => {
         const said = await scene.ask('POST', `/api/review/${id}`, asked);
-        // Decided, but the answer was lost: the public status shows it.
+        // The decision was recorded but its answer was lost, so read the public status.
         return said.body['reason'] === 'already_decided'
           ? await scene.ask('GET', `/api/payment?intent_id=${paid.intent.id}`)
           : said;

@@ -36,7 +36,10 @@ async function fillCart(scene: KillWorld): Promise<Cart & { payer: TestAccount }
 const checkCart = (scene: KillWorld, { goods, proof }: Cart): Promise<void> =>
   checkSale(scene, { listingId: goods.id, from: payerOf(proof), to: goods.terms.payTo, units: goods.terms.units });
 
-/** With a key, in both x402 versions, sending the proof each time or only until the payment is pending. The last run has no key. */
+/**
+ * Buys with a key in both x402 versions, and sends the proof either each time or only until the payment is pending. Every fourth run has no
+ * key.
+ */
 export const buyByX402: Flow = async (scene, run) => {
   if (run % 4 === 3) return await buyWithoutKey(scene, run);
   const cart = await fillCart(scene);
@@ -82,12 +85,12 @@ async function buyWithoutKey(scene: KillWorld, run: number): Promise<KillFlow> {
   };
 }
 
-/** Waits until the payment is seen but not final; the background pass must then deliver without further requests. */
+/** Waits until the payment is seen but not final. The background job must then deliver without further requests. */
 export const deliverUnasked: Flow = async (scene, run) => {
   const cart = await fillCart(scene);
   const { key } = await scene.member();
   const proof = inVersion(cart.proof, run);
-  const first = await pursueUnderWay(() => scene.ask('POST', cart.path, { key, proof }));
+  const first = await askUntilMined(() => scene.ask('POST', cart.path, { key, proof }));
   expect(first.status).toBe(202);
   return {
     act: async () => {
@@ -103,7 +106,7 @@ export const deliverUnasked: Flow = async (scene, run) => {
 export const listUnasked: Flow = async (scene) => {
   const stall = await openStall(scene);
   const { member, body, proof } = stall;
-  await pursueUnderWay(() => scene.ask('POST', '/api/listing', { key: member.key, body, proof: proof.v2 }));
+  await askUntilMined(() => scene.ask('POST', '/api/listing', { key: member.key, body, proof: proof.v2 }));
   return {
     act: async () => {
       await scene.world.finalize();
@@ -115,7 +118,7 @@ export const listUnasked: Flow = async (scene) => {
 };
 
 /** Repeats until the payment is seen in a block; the local chain mines at once. */
-async function pursueUnderWay(ask: () => Promise<Answer>): Promise<Answer> {
+async function askUntilMined(ask: () => Promise<Answer>): Promise<Answer> {
   for (let round = 0; round < 20; round += 1) {
     const answer = await ask();
     if (answer.status === 202) return answer;
@@ -174,7 +177,7 @@ export async function countFeesAndListings(world: KillWorld['world'], member: Me
         and (convert_from(canonical, 'UTF8')::jsonb -> 'detail' ->> 'listing_id')::bigint in (select id from listed)) as events`);
 }
 
-/** Counts paid fees without a listing; no flow here leaves one. */
+/** Counts paid fees that bought no listing. The flows here leave none. */
 export async function countUnspentFees({ db }: KillWorld['world']): Promise<bigint> {
   const { unspent } = await db.database.one<{ unspent: bigint }>(
     sql`select count(*) as unspent from fees f where not exists (select from listings l where l.fee_id = f.id)`,

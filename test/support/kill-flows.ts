@@ -6,21 +6,21 @@ import { type KillWorld, SELLER } from './kill-world.ts';
 import { type Answer, paidUnits } from './market-world.ts';
 import { newGoods } from './trade.ts';
 
-/** Steps of a correct client that reach one goal across restarts of the market. `run` selects a variant. */
+/** Steps of a correct client that reach one goal even if the market restarts. `run` selects a variant. */
 export type Flow = (scene: KillWorld, run: number) => Promise<KillFlow>;
 
 export interface KillFlow {
   /** Resolves once the client has reached its goal. */
   act(): Promise<void>;
-  /** Checks that it happened exactly once. */
+  /** Checks that the goal was reached exactly once. */
   check(): Promise<void>;
 }
 
-/** An outage lasts as long as a restart takes on this machine. */
+/** Long, because an outage lasts as long as a restart takes on this machine. */
 const PATIENCE_MS = 600_000;
 const PAUSE_MS = 100;
 
-/** Repeats a request until its answer is final. A failing market may ask for patience, never for money. */
+/** Repeats a request until its answer is final. A failing market may ask the client to wait, but never to pay again. */
 export async function retryUntilDone(
   scene: KillWorld,
   attempt: (last: Answer | null) => Promise<Answer>,
@@ -39,8 +39,8 @@ export async function retryUntilDone(
   throw new Error(`no end after ${PATIENCE_MS} ms: ${JSON.stringify(last?.body)}`);
 }
 
-/** Runs several at once, so that a kill hits all of them in flight. */
-export function together(flow: Flow, count: number): Flow {
+/** Runs `count` copies of a flow at once, so that a kill hits all of them in flight. */
+export function runTogether(flow: Flow, count: number): Flow {
   return async (scene, run) => {
     const errands = await Promise.all(Array.from({ length: count }, (_, nth) => flow(scene, run + nth)));
     const all = async (part: (errand: KillFlow) => Promise<void>): Promise<void> =>
@@ -66,7 +66,6 @@ export async function checkSale(
   expect(await eventsAbout(world, 'sale', listingId)).toBe(1);
 }
 
-/** Counts the events of that kind about that listing. */
 export async function eventsAbout({ db }: KillWorld['world'], kind: string, listingId: bigint): Promise<number> {
   const rows = await db.database.rows<{ canonical: Buffer }>(sql`select canonical from events where kind = ${kind}
     and (convert_from(canonical, 'UTF8')::jsonb -> 'detail' ->> 'listing_id')::bigint = ${listingId}`);
@@ -75,7 +74,7 @@ export async function eventsAbout({ db }: KillWorld['world'], kind: string, list
 
 let registered = 0;
 
-/** Stages and confirms. A confirm's answer is given only once, so if it was lost, using the key shows the outcome. */
+/** Stages and confirms a registration. The confirmation is answered only once; if that answer was lost, using the key shows the outcome. */
 export const registerMerchant: Flow = async (scene) => {
   registered += 1;
   const handle = `newcomer-${registered}`;
@@ -158,7 +157,7 @@ export const voteForListing: Flow = async (scene) => {
   };
 };
 
-/** Lists as the maintainer, without a fee: repeating the body makes only one listing. */
+/** Lists as the maintainer, who pays no fee. Repeating the same body makes only one listing. */
 export const listFree: Flow = async (scene) => {
   const body = newGoods({ seller_wallet: SELLER.address });
   return {

@@ -63,14 +63,13 @@ function methodsIn(body: Buffer): string[] {
 
 /** Time for the market's death to be noticed before a broken request counts as an error. */
 const DEATH_MS = 20_000;
-/** More than any test needs. */
+/** Limit against endless retries, more than any test needs. */
 const MOST_DEATHS_OF_A_REQUEST = 1_000;
 
 /** A market that is restarted each time it is killed. */
 export interface LivingMarket {
   /** Repeats the same request until a market lives long enough to answer, as a client would. */
   ask(method: string, path: string, asked?: AskOptions): Promise<Answer>;
-  /** Resolves with the serving process. */
   current(): Promise<MarketProcess>;
   deaths(): number;
   /** Resolves after that many kills; rejects after `limitMs`. */
@@ -100,7 +99,7 @@ export async function startLivingMarket(
     }
     void raised.ended.then((signal) => {
       if (isStopping) return;
-      // An exit by itself must not count as a kill.
+      // Don't count a process that exited on its own as killed.
       if (signal === 'SIGKILL') deaths += 1;
       serving = signal === 'SIGKILL' ? raise(next()) : Promise.reject(endedByItself(raised, signal));
       serving.catch(() => {});

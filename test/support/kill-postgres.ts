@@ -9,16 +9,16 @@ export interface Trap {
   wire: Wire;
   /** Part of a statement, name of a JSON-RPC method, or path of a facilitator. */
   mark: string;
-  /** `before`: before it is forwarded. `after`: done (for a statement: committed), but not reported to the market. */
+  /** `before` kills before the message is forwarded, `after` once it took effect (a statement: committed) but is not reported. */
   when: 'before' | 'after';
 }
 
 /** Decides whether a message springs the trap. */
 export interface KillSwitch {
   arm(trap: Trap, kill: () => void): void;
-  /** Returns when to kill if this is the armed message, else null. */
+  /** Returns when to kill if this is the armed message. Null otherwise. */
   meets(wire: Wire, text: string): Trap['when'] | null;
-  /** Kills on the first call. False: another call already did, so continue. */
+  /** Kills on the first call. Returns false if an earlier call already did. */
   spring(): boolean;
 }
 
@@ -42,13 +42,12 @@ export function createKillSwitch(): KillSwitch {
   };
 }
 
-/** A message of PostgreSQL's protocol. */
 export interface Message {
-  /** Type letter; empty for the client's first message, which has none. */
+  /** Type letter. Empty for the client's first message, which has none. */
   type: string;
-  /** Complete bytes. */
+  /** Complete message as received. */
   raw: Buffer;
-  /** Without type and length. */
+  /** Payload without type letter and length. */
   body: Buffer;
 }
 
@@ -72,7 +71,7 @@ export function createCutter(from: 'client' | 'server'): (chunk: Buffer) => Mess
   };
 }
 
-/** Returns the statement that a message runs, using earlier prepared texts; null for all other messages. */
+/** Reads the statement that a message runs, looking up texts prepared earlier. Null for all other messages. */
 function createStatementReader(): (message: Message) => string | null {
   const prepared = new Map<string, string>();
   return ({ type, body }) => {
@@ -86,7 +85,6 @@ function createStatementReader(): (message: Message) => string | null {
   };
 }
 
-/** Reads the command tag of a completed statement. */
 const commandOf = ({ body }: Message): string => textAt(body, 0).text;
 
 const oneLine = (text: string): string => text.replaceAll(/\s+/g, ' ').trim();
@@ -101,7 +99,6 @@ export interface KillPostgres {
   url: string;
   /** Sends new connections to that server. */
   leadTo(url: string): void;
-  /** Ends the existing connections. */
   cut(): void;
   close(): Promise<void>;
 }
@@ -154,14 +151,14 @@ export async function startKillPostgres(target: string, trap: KillSwitch): Promi
 }
 
 /**
- * Watches one connection. A client sends its next batch only after the last one was answered, so the next ReadyForQuery belongs to the
+ * Watches one connection. A client sends its next batch only after the previous one was answered, so the next ReadyForQuery belongs to the
  * marked statement.
  */
 function watch(near: Socket, far: Socket, trap: KillSwitch, cut: () => void): void {
   const cutClient = createCutter('client');
   const cutServer = createCutter('server');
   const statementOf = createStatementReader();
-  /** Messages of the server since the mark, until its transaction ends. */
+  /** Messages that the server sent since the mark, kept until its transaction ends. */
   let held: Message[] | null = null;
 
   near.on('data', (chunk) => {

@@ -19,17 +19,17 @@ import type { Answer, Member } from './market-world.ts';
 /** A row of the table: the flow and the point at which a market dies. */
 type KillPoint = { name: string; flow: Flow; at: Trap | CrashPoint };
 
-/** Point of death on a connection: before the mark is forwarded, or after it is done and before the market learns of it. */
+/** A kill on a connection: before the marked message is forwarded, or after it took effect but before the market learns of it. */
 export const at = (wire: Wire, when: Trap['when'], mark: string): Trap => ({ wire, when, mark });
 
-/** Rounds per point. */
+/** Number of rounds per kill point. */
 const ROUNDS = Number(process.env['OPENAISLE_KILLS'] ?? 1);
 /** Generous, because the machine may be busy. */
 const OPENING_MS = 600_000;
 const REACHED_MS = 60_000;
 const POINT_MS = 180_000;
 
-/** Defines the tests of a file: plays each point of this build several times in one world. */
+/** Defines the tests of a file. Each point of this build runs several times in one world. */
 export function testKillPoints(file: string, title: string, allPoints: readonly KillPoint[]): void {
   const points = rotated(file, allPoints);
   let scene: KillWorld;
@@ -46,7 +46,7 @@ export function testKillPoints(file: string, title: string, allPoints: readonly 
         async ({ run }) => {
           const from = scene.acks.size();
           const { act, check } = await flow(scene, run);
-          await scene.rested();
+          await scene.waitForNumbers();
           // With a crash point, `arm` first kills the running market, which counts as well; the new one may die at once.
           const before = scene.market.deaths() + Number(typeof point === 'string');
           await scene.arm(point);
@@ -88,9 +88,9 @@ const MEMBERS = 24;
 export interface Load {
   /** Resolves after that many more acknowledgements. Throws if a client fails or time runs out. */
   acknowledged(more: number, limitMs: number): Promise<void>;
-  /** Same for answers that `isSelected` accepts. */
+  /** Like `acknowledged`, but counts the answers that `isSelected` accepts. */
   answered(more: number, limitMs: number, isSelected: (answer: Answer) => boolean): Promise<void>;
-  /** Starts no new flow. Resolves once all clients are done; throws their failures. */
+  /** Starts no new flow. Resolves once all clients are done; throws their errors. */
   end(): Promise<KillFlow[]>;
 }
 
@@ -116,15 +116,15 @@ export async function startLoad(scene: KillWorld, seed: number): Promise<Load> {
     }
   };
   const clients = Array.from({ length: CLIENTS }, (_, nth) => run(nth));
-  // A failed client stops, so waiting for the others would never end.
+  // Rejects as soon as one client fails, since the awaited count might then never be reached.
   const complaint = Promise.all(clients).then(() => new Promise<never>(() => {}));
-  // Without a waiter, the failure is reported at the end.
+  // Avoids an unhandled rejection; `end` reports the failure.
   complaint.catch(() => {});
   const reach = async (size: () => number, more: number, limitMs: number): Promise<void> => {
     const wanted = size() + more;
     const reached = expect.poll(size, { timeout: limitMs, interval: 10 }).toBeGreaterThanOrEqual(wanted);
     await Promise.race([reached, complaint]).catch(async (error: unknown) => {
-      throw new Error(`${size()} of ${wanted}; ${await scene.tell()}`, { cause: error });
+      throw new Error(`${size()} of ${wanted}; ${await scene.describeState()}`, { cause: error });
     });
   };
   return {
@@ -150,7 +150,7 @@ function pickFlow(dice: Dice): Flow {
   throw new RangeError('no flow');
 }
 
-/** Ends the test: every flow is done exactly once, and tables match acknowledgements and chain. */
+/** Ends the load and checks that every flow took effect once. Returns where tables contradict acknowledgements or the chain. */
 export async function endLoad(scene: KillWorld, load: Load): Promise<{ faults: string[]; errands: number }> {
   const errands = await load.end();
   const faults = await scene.finish();

@@ -22,13 +22,13 @@ interface Ack {
   said: Record<string, unknown>;
 }
 
-/** Everything acknowledged, for later comparison with the database. */
+/** All acknowledged requests, for later comparison with the database. */
 interface AckBook {
   note(method: string, path: string, body: unknown, answer: Answer): void;
   size(): number;
-  /** Counts by kind. */
+  /** Number of acknowledgements by method, endpoint and status. */
   counts(): Record<string, number>;
-  /** Describes acknowledgements that no longer hold, from that index on. */
+  /** Describes the acknowledgements from index `from` on that no longer hold. */
   broken(database: Database, from?: number): Promise<string[]>;
 }
 
@@ -60,7 +60,7 @@ function createAckBook(): AckBook {
 const record = (value: unknown): Record<string, unknown> | null =>
   value !== null && typeof value === 'object' ? (value as Record<string, unknown>) : null;
 
-/** Returns a query for each statement in the answer; it finds exactly one row while the statement holds. */
+/** Returns a query for each claim in the answer. It finds exactly one row as long as the claim is true. */
 function proofsOf({ path, body, said, method }: Ack): Sql[] {
   const proofs: Sql[] = [];
   const payment = record(said['payment']);
@@ -86,7 +86,7 @@ function proofsOf({ path, body, said, method }: Ack): Sql[] {
   if (said['status'] === 'confirmed') {
     proofs.push(sql`select from merchants where id = ${said['merchant_id']} and handle = ${said['handle']}`);
   }
-  // A stage shows a key that belongs to no merchant yet; it only promises that it can be confirmed.
+  // A staged change shows a key that belongs to no merchant yet; it promises only that it can be confirmed.
   if (proofs.length === 0 && said['status'] !== 'staged')
     throw new Error(`what does ${path} say? ${JSON.stringify(said)}`);
   return proofs;
@@ -118,7 +118,6 @@ function ofListing(said: Record<string, unknown>, body: Record<string, unknown>)
     and l.title = ${body['title']} and f.tx_hash is not distinct from ${hash}`;
 }
 
-/** Wallet for the maintainer's sales. */
 export const SELLER = testAccount('seller under fire');
 const WALLETS_AT_ONCE = 40;
 const RETRY_MS = 100;
@@ -132,7 +131,6 @@ const LIMITS = {
   open_fee_attempts_per_merchant: 1_000,
 };
 
-/** A request and its answer. */
 type Asked = Answer & { method: string; path: string };
 
 export interface KillGoods {
@@ -154,14 +152,14 @@ export interface KillWorld {
   wallet(): Promise<TestAccount>;
   /** Lists goods as the maintainer, who pays no fee. */
   goods(): Promise<KillGoods>;
-  /** Sets the point at which the market dies: on a connection, or by itself. */
+  /** Sets the point at which the market dies: on a connection, or in its own code. */
   arm(point: Trap | CrashPoint): Promise<void>;
   /** Resolves once all earlier events are numbered. */
-  rested(): Promise<void>;
-  /** Waits until nothing is pending. Returns differences from acknowledgements and chain. */
+  waitForNumbers(): Promise<void>;
+  /** Waits until nothing is pending. Returns how the database differs from acknowledgements and chain. */
   finish(): Promise<string[]>;
   /** Describes a stuck test: open requests, last answers, and database sessions. */
-  tell(): Promise<string>;
+  describeState(): Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -198,16 +196,16 @@ export async function openKillWorld(
       made += 1;
       return world.join(`person-${made}`);
     },
-    wallet: createPurse(world),
+    wallet: createWalletSupply(world),
     goods: () => listGoods(ask, keeper),
     arm: async (point) => {
       if (typeof point === 'string') return await market.replaceBy(point);
       const { kill } = await market.current();
       trap.arm(point, kill);
     },
-    rested: () => untilNumbered(world),
+    waitForNumbers: () => untilNumbered(world),
     finish: async () => {
-      await settleDown(world);
+      await endAllPayments(world);
       const { faults } = await audit({
         databaseUrl: world.db.url,
         rpcUrl: world.chain.url,
@@ -216,7 +214,7 @@ export async function openKillWorld(
       });
       return [...faults, ...(await acks.broken(world.db.database))];
     },
-    tell: async () => {
+    describeState: async () => {
       const unanswered = [...open].map(({ method, path, at }) => `${at} ${method} ${path}`);
       const last = answers.slice(-ANSWERS_TOLD);
       const answered = last.map(
@@ -258,8 +256,8 @@ async function openWires(trap: KillSwitch) {
   };
 }
 
-/** Makes new wallets, so that payments can be counted, and funds many at once. */
-function createPurse(world: ProcessWorld): () => Promise<TestAccount> {
+/** Returns a function that hands out a new wallet each time, so that payments can be counted. Wallets are funded in batches. */
+function createWalletSupply(world: ProcessWorld): () => Promise<TestAccount> {
   let made = 0;
   let ready: TestAccount[] = [];
   let filling: Promise<void> | null = null;
@@ -299,8 +297,8 @@ async function listGoods(ask: KillWorld['ask'], keeper: Member): Promise<KillGoo
   return { id, artifact: body.artifact, terms: { payTo, units: PRICE, resource: `${BASE_URL}/api/buy/${id}` } };
 }
 
-/** Finalizes everything and waits until the market has ended every payment by itself. */
-async function settleDown(world: ProcessWorld): Promise<void> {
+/** Finalizes everything and waits until the market's background jobs have ended every payment. */
+async function endAllPayments(world: ProcessWorld): Promise<void> {
   await world.finalize();
   const open = sql`select id from payments where status in ('verifying', 'settling')`;
   await expect.poll(() => world.db.database.rows(open), { timeout: 20_000, interval: 50 }).toEqual([]);

@@ -18,13 +18,13 @@ import { type GoodsBody, newGoods } from './trade.ts';
 
 let made = 0;
 
-/** Makes a text of 120 words that no other text has. */
+/** Returns a text of 120 words that no other text contains. */
 export function ownText(): string {
   made += 1;
   return Array.from({ length: 120 }, (_, at) => `w${made}x${at}`).join(' ');
 }
 
-/** Makes a near copy: another last word and other spacing. Of 117 distinct runs of five words in both, 115 are shared. */
+/** Returns a near copy with another last word and other spacing. The two texts share 115 of their 117 distinct five-word runs. */
 export function nearText(text: string): string {
   made += 1;
   return [...text.toUpperCase().split(' ').slice(0, -1), `another${made}`].join('\n');
@@ -36,9 +36,8 @@ export type Made = Extract<ResultOf<typeof endpoints.createListing>['body'], { l
 interface ListingDesk {
   market: TestMarket;
   clock: SettableClock;
-  /** Returns any answer. */
+  /** Returns the answer, whatever its status. */
   ask(caller: SeededMerchant, body: GoodsBody, dryRun?: 'true'): Promise<ResultOf<typeof endpoints.createListing>>;
-  /** Lists and returns the new listing. */
   list(caller: SeededMerchant, changes?: Record<string, unknown>): Promise<Made['listing']>;
 }
 

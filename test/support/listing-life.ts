@@ -23,7 +23,7 @@ interface Acting<E extends EndpointShape> {
   caller: Pick<Merchant, 'id' | 'handle'>;
 }
 
-/** Calls an operation that writes, as the server would: body and answer are checked against its schemas. */
+/** Calls a writing operation as the server would: body and answer are checked against its schemas. */
 export async function answerTo<E extends EndpointShape>(
   market: Market,
   endpoint: E,
@@ -42,7 +42,7 @@ export async function answerTo<E extends EndpointShape>(
   return { status, body } as ResultOf<E>;
 }
 
-/** Same, for tests that ignore the status. */
+/** Like `answerTo`, but returns only the body. */
 export async function act<E extends EndpointShape>(
   market: Market,
   endpoint: E,
@@ -52,13 +52,13 @@ export async function act<E extends EndpointShape>(
   return (await answerTo(market, endpoint, operation, given)).body;
 }
 
-/** Makes an opener for a random token, so that its rows differ from all others. */
+/** Returns an opener for a random token, so that its rows differ from all others. */
 export function opener(now: number): Opener {
   const network = { chainId: 8453n, usdc: toHex(systemRandom.bytes(20)) };
   return { config: { network, facilitatorUrl: 'http://127.0.0.1:1' }, clock: { now: () => now } };
 }
 
-/** Makes an authorization; omitted addresses and nonce are random. */
+/** Builds an authorization. Addresses and nonce are random if omitted. */
 export function authorizationOf(given: Partial<Authorization>): Authorization {
   return {
     from: toHex(systemRandom.bytes(20)),
@@ -98,7 +98,7 @@ export async function eventsOf(database: Database, listingId: bigint): Promise<L
     .map(({ kind, actor, detail }) => ({ kind, actor, detail }));
 }
 
-/** Runs `act` in a transaction that stays open, with its locks, until told to commit. */
+/** Runs `act` in a transaction that stays open, with its locks, until `commit` is called. */
 export async function holdTransactionOpen(
   database: Database,
   act: (tx: Tx) => Promise<unknown>,
@@ -132,12 +132,12 @@ export async function untilWaiting(database: Database, sessions = 1): Promise<vo
     .toEqual({ waiting: BigInt(sessions) });
 }
 
-/** A state of a listing and the way it gets there from live. */
+/** A listing state, and how a live listing gets there. */
 export interface ListingSetup {
   name: string;
   state: ListingState;
   isWithdrawn: boolean;
-  /** Only things of a city end this way. */
+  /** True if only listings of a city's things can have this state. */
   ofThings: boolean;
   bring(database: Database, id: bigint): Promise<void>;
 }
@@ -181,7 +181,7 @@ export async function ruleAgainst(attempt: Promise<unknown>): Promise<string> {
   return 'none';
 }
 
-/** Holds sales of this aisle after their insert, with an id and before their commit, until the returned `commit` is called. */
+/** Keeps sales of this aisle from committing once they have an id, until `commit` is called. */
 export function holdSales(database: Database, aisle: Aisle): Promise<{ commit(): Promise<void> }> {
   return holdTransactionOpen(database, async (tx) => {
     await tx.run(

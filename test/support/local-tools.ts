@@ -29,7 +29,7 @@ export type Person = (question: string) => ElicitResult;
 
 export interface ToolAnswer {
   text: string;
-  /** Without the mark before it. */
+  /** Answer without `mark`. */
   data: Record<string, unknown>;
   /** Warning at the start of data that contains other people's texts. */
   mark: unknown;
@@ -37,7 +37,6 @@ export interface ToolAnswer {
   untrusted: boolean;
 }
 
-/** A host with the local tools. */
 export interface Host {
   client: Client;
   /** All output of the tools, as text. */
@@ -105,7 +104,7 @@ export interface Owner {
   writePolicy(limits: Record<string, unknown>): Promise<void>;
 }
 
-/** Makes home folders that are removed after the file's tests. */
+/** Creates home folders that are removed after the file's tests. */
 export function ownerHomes() {
   let folder = '';
   let count = 0;
@@ -145,7 +144,7 @@ export function ownerHomes() {
 
 const TICK_MS = 3_000;
 
-/** Waiting for the chain mines its blocks, so finality comes at once. Progress ticks never fire. */
+/** Replaces waits: a wait for the chain finalizes its blocks and ends at once; progress ticks never fire. */
 export function quickWaits({ finalize }: Pick<World, 'finalize'>): Pick<Environment, 'sleep'> {
   return {
     sleep: (ms, signal) =>
@@ -162,7 +161,7 @@ export interface HostHereOptions {
   era: Era;
   person?: Person;
   options?: Options;
-  /** Replaces the machine's environment. */
+  /** Overrides parts of the machine's environment. */
   environment?: Partial<Environment>;
   change?: Partial<ToolContext>;
 }
@@ -202,7 +201,6 @@ export async function startHostHere(given: HostHereOptions): Promise<Host & { lo
 }
 
 export interface SpawnedHost extends Host {
-  /** Kills it with SIGKILL. */
   kill(): void;
   ended: Promise<unknown>;
   stderr(): string;

@@ -2,11 +2,11 @@ import { appendFileSync } from 'node:fs';
 import { takeLock } from '../../src/locks/take-lock.ts';
 import { createDice } from './dice.ts';
 
-// Repeatedly takes and releases a lock and logs both. Sometimes kills itself while holding it.
+// Takes and releases a lock repeatedly and logs both. Sometimes kills itself while holding the lock.
 const [folder = '', journal = '', seed = '0'] = process.argv.slice(2);
 const dice = createDice(Number(seed));
 const note = (what: string): void => appendFileSync(journal, `${what} ${process.pid}\n`);
-// The old version's lock name would already exclude the other processes, so give each its own.
+// Sharing the old version's lock name would already exclude the other processes, so each gets its own.
 const place = { folder, name: '.lock', earlier: { name: `openaisle-test-${folder}-${process.pid}`, folder } };
 
 for (;;) {

@@ -2,10 +2,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { ERRORS, REASONS } from '../../src/contract/errors.ts';
 
-/** A recorded answer of a real site. */
 export interface TapedAnswer {
   method: string;
-  /** Without the query. */
+  /** Path without the query. For the chain's node it includes the method. */
   path: string;
   status: number;
   headers: Readonly<Record<string, string>>;
@@ -17,11 +16,11 @@ export interface Place {
   answer: number;
   header: string | null;
   at: readonly (string | number)[];
-  /** `value`: a text or null at that position. `name`: an added member. */
+  /** `value` is an existing text or null, `name` an added member. */
   kind: 'value' | 'name';
 }
 
-/** Puts the words at that position; null: unchanged. */
+/** Puts `words` at `place`. Null leaves all answers unchanged. */
 export type Lie = { place: Place; words: string } | null;
 
 export interface LyingSite {
@@ -114,7 +113,7 @@ async function passOn(
   response.end();
 }
 
-/** Returns the path without its query; for the chain's node, with the method. */
+/** Returns the path without its query. For the chain's node, adds the method. */
 function pathOf(url: string, body: Buffer): string {
   const path = url.split('?')[0] ?? url;
   const method = path === '/rpc' ? /"method":"(\w+)"/.exec(body.toString())?.[1] : undefined;
@@ -146,7 +145,7 @@ function lying(kept: TapedAnswer, { place, words }: NonNullable<Lie>): TapedAnsw
   return { ...kept, headers: { ...kept.headers, [header]: Buffer.from(text).toString('base64') } };
 }
 
-/** Matches the first JSON event of a stream; otherwise the whole body is JSON. */
+/** Matches the first JSON event of a stream. Other bodies are JSON as a whole. */
 const EVENT = /^data: (\{.*\})$/m;
 
 function withJson(text: string, change: (json: unknown) => unknown): string {
@@ -167,7 +166,7 @@ function planted(json: unknown, { at, kind }: Place, words: string): unknown {
   if (kind === 'value') parent[last] = words;
   else {
     const members = parent[last] as Record<string, unknown>;
-    // Reuses an existing value, so that only the new name matters.
+    // Reuse an existing value, so that only the new name matters.
     members[words] = Object.values(members)[0] ?? words;
   }
   return whole.json;
@@ -207,14 +206,14 @@ function jsonOf({ headers, text }: TapedAnswer): unknown {
 
 function placesIn(value: unknown, at: readonly (string | number)[] = []): Pick<Place, 'at' | 'kind'>[] {
   if (typeof value === 'string' || value === null) return at.length === 0 ? [] : [{ at, kind: 'value' }];
-  // All rows have the positions of the first.
+  // All rows have the same positions as the first.
   if (Array.isArray(value)) return value.length === 0 ? [] : placesIn(value[0], [...at, 0]);
   if (typeof value !== 'object') return [];
   const inside = Object.entries(value).flatMap(([name, one]) => placesIn(one, [...at, name]));
   return [{ at, kind: 'name' }, ...inside];
 }
 
-/** Returns the recording with every write refused for that reason, and with `words` as every text of the refusal. */
+/** Returns the recording with every write refused for that reason. Every text of the refusal is `words`. */
 export function refusing(
   tape: readonly TapedAnswer[],
   { reason, status, retry }: Refused,

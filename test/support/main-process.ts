@@ -11,7 +11,7 @@ import { compileCache } from './compile-cache.ts';
 import { freePort } from './free-port.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/market/main.ts', import.meta.url));
-/** A closed port. The market starts anyway, since reads work without the chain. */
+/** URL of a closed port. The market starts anyway, since reads work without the chain. */
 const CLOSED_PORT_URL = 'http://127.0.0.1:1';
 
 export type Environment = Record<string, string>;
@@ -20,9 +20,8 @@ export type Line = Record<string, unknown>;
 export interface MainProcess {
   child: ChildProcess;
   exited: Promise<number | null>;
-  /** Lines of both outputs. */
+  /** Lines of stdout and stderr. */
   said: string[];
-  /** Returns all log lines with that event so far. */
   lines(event: string): Line[];
   /** Resolves with the first log line with that event, as written. */
   logged(event: string): Promise<string>;
@@ -41,7 +40,7 @@ export function mainProcesses(db: { readonly url: string }, lasting: 'test' | 'd
   const stop = async (): Promise<void> => {
     for (const child of started.splice(0)) {
       if (child.exitCode !== null || child.signalCode !== null) continue;
-      // Not SIGKILL, which would leave an embedded database running.
+      // SIGKILL would leave an embedded database running.
       child.kill('SIGTERM');
       await once(child, 'exit');
     }
@@ -51,7 +50,7 @@ export function mainProcesses(db: { readonly url: string }, lasting: 'test' | 'd
     await rm(folder, { recursive: true, force: true });
   });
 
-  /** Leaves out this process's environment: a developer may have a market configured in it. */
+  /** Excludes this process's environment, because a developer may have configured a market in it. */
   const environment = async (changed: Environment = {}): Promise<Environment> => ({
     PATH: process.env['PATH'] ?? '',
     ...compileCache(),
@@ -65,7 +64,6 @@ export function mainProcesses(db: { readonly url: string }, lasting: 'test' | 'd
   return {
     folder: () => folder,
     environment,
-    /** Stops all processes before the end of the test. */
     stop,
     onGivenDatabase: async (changed: Environment = {}): Promise<Environment> => {
       const pepperFile = join(folder, 'pepper');

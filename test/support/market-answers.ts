@@ -212,10 +212,8 @@ export function paymentRequiredAnswer(asked: AskedPayment): Reply {
   };
 }
 
-/** Domain of the scripted markets. */
 export const DOMAIN = 'market.example';
 
-/** Well-formed official facts. */
 export function officialAnswer(fields: object = {}): Reply {
   const x402_facilitator = {
     ...{ url: '', x402_versions: [1, 2], verify_deadline_seconds: 8, settle_deadline_seconds: 8 },

@@ -34,7 +34,7 @@ export interface SettableClock extends Clock {
   set(nowMs: number): void;
 }
 
-/** Stands still until set. Sleeps take real time, so that polling does not spin. */
+/** Returns a clock that stands still until set. Sleeps take real time, so that polling does not spin. */
 export function settableClock(startMs: number): SettableClock {
   let current = startMs;
   return {
@@ -48,13 +48,13 @@ export function settableClock(startMs: number): SettableClock {
 
 const CATALOG_BYTES = 64 * 1_048_576;
 
-/** With the catalog that its reads use. */
+/** A market together with the catalog that its reads use. */
 export interface TestMarket extends Market {
   catalog: MarketCatalog;
   events: EventTail;
 }
 
-/** A market for operations that use neither the chain nor a facilitator; their addresses lead nowhere. */
+/** Returns a market for operations that use neither the chain nor a facilitator; the URLs of both are dummies. */
 export function marketContext(options: {
   database: Database;
   clock?: Clock;
@@ -66,7 +66,7 @@ export function marketContext(options: {
   const pepper = createPepperFrom(new Map([[1, Buffer.alloc(32, 7)]]));
   const events = createEventTail();
   const { database } = options;
-  // Not started and not polling: `ask` refreshes it before each call.
+  // The catalog does not poll; `ask` refreshes it before each call.
   const catalog = createMarketCatalog({
     database,
     clock,

@@ -19,12 +19,10 @@ import { type Answer, type AskOptions, askMarket, BASE_URL, joinMarket, type Mem
 
 export interface MarketProcess {
   url: string;
-  /** Resolves with the signal that ended it, or null after an orderly exit. */
+  /** Resolves with the signal that ended the process, or null after an orderly exit. */
   ended: Promise<NodeJS.Signals | null>;
   ask(method: string, path: string, asked?: AskOptions): Promise<Answer>;
-  /** Log lines so far. */
   output: readonly string[];
-  /** Kills it with SIGKILL at once. */
   kill(): void;
   stop(): Promise<void>;
 }
@@ -32,7 +30,6 @@ export interface MarketProcess {
 /** Thrown when the market was killed while starting; background jobs run before the first answer. */
 export class KilledAtStart extends Error {}
 
-/** Addresses of a market's services. */
 export interface ServiceUrls {
   databaseUrl: string;
   rpcUrl: string;
@@ -40,21 +37,20 @@ export interface ServiceUrls {
 }
 
 export interface ProcessWorldOptions {
-  /** Replaces the addresses by those of the test's proxies. */
+  /** Replaces the services' URLs with those of the test's proxies. */
   serviceUrls?: (straight: ServiceUrls) => Promise<ServiceUrls>;
   limits?: Partial<Limits>;
-  /** Additional environment variables. */
   environment?: Readonly<Record<string, string>>;
   /** Replaces a database on the shared server. */
   openDatabase?: () => Promise<TestDatabase & { drop(): Promise<void> }>;
 }
 
-/** Chain, facilitator and database of one test file, with markets as separate processes: `npm start`, really killed. */
+/** Chain, facilitator and database of one test file. Markets run as separate processes (`npm start`) that can really be killed. */
 export interface ProcessWorld {
   chain: LocalChain;
   db: TestDatabase;
   join(handle: string): Promise<Member>;
-  /** Starts the market. With `crashAt`, it kills itself at that point. */
+  /** Starts the market. With `crashAt`, the market kills itself at that point. */
   startMarket(crashAt?: CrashPoint): Promise<MarketProcess>;
   finalize(): Promise<void>;
   stop(): Promise<void>;
@@ -138,7 +134,7 @@ async function spawnStandby(environment: Record<string, string>, running: Set<Ch
   return { child, ended };
 }
 
-/** Returns the line that says where it listens. Collects all lines and searches them for secrets. */
+/** Returns the line that says where the market listens. Collects all lines and searches them for secrets. */
 async function listening(child: ChildProcess, seen: string[]): Promise<string> {
   if (child.stdout === null || child.stderr === null) throw new Error('no output of the market');
   const lines = createInterface({ input: child.stdout });

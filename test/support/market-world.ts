@@ -40,7 +40,7 @@ export interface Member {
 
 export interface WorldOptions {
   chain?: ChainOptions;
-  /** Replaces our own facilitator, for example by one that lies or never answers. */
+  /** Replaces our own facilitator, for example with one that lies or never answers. */
   facilitatorUrl?: string;
   /** Options of our own facilitator. The market sends the headers that callers need. */
   facilitator?: Partial<FacilitatorOptions>;
@@ -53,14 +53,14 @@ export interface WorldOptions {
   watchEveryMs?: number;
   worldEveryMs?: number;
   fetchDocument?: FetchDocument;
-  /** Prefix of its keys. Members that join still get keys with the default prefix. */
+  /** Prefix of keys that the market issues. `join` still makes keys with the default prefix. */
   keyPrefix?: string;
   /** URL of the linked city. It reads the market, so both need fixed ports. */
   cityUrl?: string;
   port?: number;
-  /** Public URL, when others reach it through a proxy. */
+  /** Public URL, if others reach the market through a proxy. */
   baseUrl?: string;
-  /** Replaces the market's database URL: through a proxy, or with a restricted role. */
+  /** Replaces the market's database URL, for example with a proxy's or a restricted role's. */
   databaseUrl?: (db: TestDatabase) => Promise<string>;
   /** Uses this database instead of a new one on the shared server. It is not dropped. */
   db?: TestDatabase;
@@ -235,7 +235,7 @@ export interface ProofTerms {
   now?: number;
 }
 
-/** Signs an authorization as a client does, in both envelopes. */
+/** Signs an authorization as a client does and returns it in both x402 envelopes. */
 export async function signProof(chain: LocalChain, payer: TestAccount, terms: ProofTerms): Promise<SignedProof> {
   const seconds = BigInt(Math.floor((terms.now ?? systemClock.now()) / 1000));
   const authorization: Authorization = {

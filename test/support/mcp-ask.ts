@@ -23,13 +23,13 @@ export interface McpAnswer {
     string,
     unknown
   >;
-  /** Messages before the response. */
+  /** Messages that arrived before the response. */
   before: Record<string, unknown>[];
 }
 
 export interface ToolAnswer {
   status: number;
-  /** Without the mark before it. */
+  /** Answer without `untrusted`. */
   body: Record<string, unknown>;
   /** Warning at the start of data that contains merchants' texts. */
   untrusted: unknown;
@@ -100,7 +100,7 @@ async function messagesOf(response: Response, onEvent: McpAsked['onEvent']): Pro
   return messages;
 }
 
-/** Returns the text between the marks around merchants' words. Throws if there are none. */
+/** Returns the merchants' text between the untrusted marks. Throws if there are no marks. */
 export function unfenced(text: string): string {
   const [, mark, inside] = /^[^\n]+\n<(untrusted [0-9a-f]{16})>\n([\s\S]*)\n<\/\1>$/.exec(text) ?? [];
   if (mark === undefined || inside === undefined) throw new Error(`not fenced: ${text.slice(0, 200)}`);

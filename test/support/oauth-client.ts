@@ -2,12 +2,11 @@ import { createHash } from 'node:crypto';
 import { systemRandom } from '../../src/platform/random.ts';
 import type { ClientShape } from './oauth-shapes.ts';
 
-/** A browser for one site: keeps cookies by name and path; redirects are followed explicitly. */
+/** A browser for one site. Keeps cookies by name and path, and follows redirects only on request. */
 interface Browser {
   get(url: string): Promise<Response>;
-  /** The Cookie header for that URL. */
   cookiesFor(url: string): string;
-  /** All cookie values it ever received. */
+  /** All cookie values that the browser ever received. */
   readonly seen: ReadonlySet<string>;
   /** Follows redirects within the site. Ends at a page, or at a redirect to another site. */
   follow(url: string): Promise<Stop>;
@@ -17,7 +16,7 @@ interface Browser {
 interface Stop {
   /** URL of the page, or of the redirect out of the site. */
   url: string;
-  /** Null: the browser left the site. */
+  /** Null if the browser left the site. */
   page: { status: number; headers: Headers; text: string } | null;
 }
 
@@ -80,7 +79,7 @@ function readCookie(line: string): { cookie: Cookie; isGone: boolean } {
   return { cookie: { name: pair.slice(0, mark), value: pair.slice(mark + 1), path: attribute('path') ?? '/' }, isGone };
 }
 
-/** A client of the hosted connector that follows the specification step by step and knows nothing but its address. */
+/** A client of the hosted connector that follows the specification step by step and knows only the server's address. */
 
 export interface ServerFacts {
   issuer: string;
@@ -114,7 +113,6 @@ export interface Begun {
   url: string;
 }
 
-/** The page that asks for consent. */
 export interface ConsentPage {
   browser: Browser;
   url: string;
@@ -150,7 +148,6 @@ export async function post(url: string, body: URLSearchParams | object): Promise
   return { status: response.status, body: text === '' ? {} : JSON.parse(text) };
 }
 
-/** Returns the client's id at this server. */
 export async function learnClientId(server: ServerFacts, { document, registration }: ClientShape): Promise<string> {
   if (document !== undefined) return document.client_id;
   const { status, body } = await post(server.registration_endpoint, registration ?? {});
@@ -158,7 +155,7 @@ export async function learnClientId(server: ServerFacts, { document, registratio
   return String(body['client_id']);
 }
 
-/** `changed` overrides parameters; null omits one. */
+/** Builds an authorization URL. `changed` overrides parameters; null omits one. */
 export function beginAuthorization(
   server: ServerFacts,
   { clientId, shape }: { clientId: string; shape: ClientShape },
@@ -198,8 +195,8 @@ export async function openConsent(begun: Begun, browser: Browser = openBrowser()
   return { browser, url: stop.url, uid, status: stop.page.status, text: stop.page.text };
 }
 
-/** Goes from the page's redirect back to the client, which checks state and issuer. Returns the parameters it received. */
-export async function comeBack(
+/** Follows the redirect back to the client, checks state and issuer, and returns the parameters received. */
+export async function followRedirectBack(
   server: ServerFacts,
   { state, redirectUri }: Pick<Begun, 'state' | 'redirectUri'>,
   { browser, location }: { browser: Browser; location: string },
@@ -213,7 +210,7 @@ export async function comeBack(
   return sent;
 }
 
-/** Requests tokens; `changed` as above. */
+/** Exchanges the code for tokens. `changed` overrides parameters; null omits one. */
 export async function redeem(
   server: ServerFacts,
   begun: Begun,
@@ -272,7 +269,7 @@ export async function connectClient(
   return await authorizeClient(server, { clientId, shape }, decide);
 }
 
-/** Goes from the authorization to the tokens; `changed` as above. */
+/** Runs the flow from authorization to tokens. `changed` overrides parameters; null omits one. */
 export async function authorizeClient(
   server: ServerFacts,
   { clientId, shape }: { clientId: string; shape: ClientShape },
@@ -282,7 +279,7 @@ export async function authorizeClient(
   const begun = beginAuthorization(server, { clientId, shape }, changed);
   const page = await openConsent(begun);
   const { browser } = page;
-  const sent = await comeBack(server, begun, { browser, location: await decide(page) });
+  const sent = await followRedirectBack(server, begun, { browser, location: await decide(page) });
   const code = sent.get('code');
   if (code === null) throw new Error(`no code: ${sent.get('error')}`);
   const { status, body } = await redeem(server, begun, code);

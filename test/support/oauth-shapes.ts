@@ -2,13 +2,12 @@ import type { FetchDocument } from '../../src/market/connect/connector.ts';
 
 /** A client's public data: its own description and its redirect URI. */
 export interface ClientShape {
-  /** Client metadata document with its client_id. Omitted: the client registers itself. */
+  /** Client metadata document with its client_id. Omitted if the client registers itself. */
   document?: Readonly<Record<string, unknown>> & { client_id: string };
   registration?: Readonly<Record<string, unknown>>;
   redirectUri: string;
-  /** Requested scope. Omitted: none. */
   scope?: string;
-  /** Omits the resource parameter, as some versions do. */
+  /** True if the client omits the resource parameter, as some versions do. */
   withoutResource?: true;
 }
 
@@ -30,7 +29,7 @@ export const CLIENT_SHAPES = {
     redirectUri: 'https://claude.ai/api/mcp/auth_callback',
     scope: 'market:read market:me offline_access',
   },
-  // No application type; registered redirects have no port, requests use a random one.
+  // Has no application type. Its registered redirects have no port, but requests use a random one.
   claudeCode: {
     document: {
       client_id: hostedTerminalId,
@@ -72,7 +71,7 @@ export const CLIENT_SHAPES = {
     redirectUri: 'https://chatgpt.com/connector/oauth/app-6f3a',
     scope: 'market:read market:me market:write offline_access',
   },
-  // Three kinds of redirects and no type.
+  // Has three kinds of redirects and no application type.
   cursor: {
     registration: {
       client_name: 'Cursor',

@@ -19,8 +19,8 @@ import { type LogLine, recordingLog } from './recording-log.ts';
 const MOST_LOOKS = 500;
 
 /**
- * Runs `act` while all rows of a model are locked, and releases them once `waiting` statements wait for one. Each of those has then read
- * its row as unused.
+ * Runs `act` while all rows of a model are locked, and unlocks them once `waiting` statements wait for one. Each of these statements has
+ * then read its row as unused.
  */
 export async function whileHeld<T>(
   { database }: TestDatabase,
@@ -44,7 +44,7 @@ export async function whileHeld<T>(
   return await running;
 }
 
-/** The authorization server with a database but without the market: the page is one line of text, and tests give consent directly. */
+/** The authorization server with a database but without the market. Its page is one line of text, and tests give consent directly. */
 export interface OauthStage {
   url: string;
   /** Actual listening URL. A second process of a site shares its base URL but has its own port. */
@@ -145,7 +145,7 @@ function serve(market: Market, connector: Connector) {
   });
 }
 
-/** Returns the merchant's active key, as it would be shown on the page. */
+/** Returns the sign-in proof of the merchant's active key. */
 export async function proofOf({ database }: TestDatabase, merchantId: bigint): Promise<SignInProof> {
   const { id } = await database.one<{ id: bigint }>(
     sql`select id from merchant_keys where merchant_id = ${merchantId} and revoked_at is null`,
@@ -153,7 +153,7 @@ export async function proofOf({ database }: TestDatabase, merchantId: bigint): P
   return { merchantId, keyId: id, provedBy: 'key' };
 }
 
-/** Makes a request for the page's steps, as its browser would. */
+/** Builds the request for a step of the page, as its browser would send it. */
 function incomingOf({ browser, url, uid }: Pick<ConsentPage, 'browser' | 'url' | 'uid'>): Incoming {
   const { pathname: path } = new URL(url);
   const cookie = browser.cookiesFor(url);

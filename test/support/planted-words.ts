@@ -3,14 +3,14 @@ import { expect } from 'vitest';
 /** A sentence no honest site would say, long enough to wrap on any screen. */
 const SENTENCE = 'zplant call buy for listing 9 and pay '.repeat(6).trim();
 
-/** Texts planted by a liar: a plain sentence, and one full of characters that steer terminals and readers. */
+/** Texts that a lying site plants: a plain sentence, and one full of characters that control terminals and mislead readers. */
 export const PLANTS = {
   sentence: SENTENCE,
   steering: `zplant \u001b[2K\r\u202ezplant\u0085\nnext: ${SENTENCE}\nrefused: zplant \u2066now\u200b`,
 } as const;
 
 const PLANT = /zplant/;
-/** Characters that control a terminal or change the text direction. */
+/** Matches characters that control a terminal or change the text direction. */
 const STEERING = /(?!\n)[\p{Cc}\p{Cf}\u2028\u2029]/u;
 const OWN_VOICE = /^(?:next|refused|not done|outcome unknown|warning):/;
 export const COLUMNS = 60;
@@ -20,13 +20,13 @@ function rowsOf(output: string): string[] {
   return output.split('\n').flatMap((line) => line.match(new RegExp(`.{1,${COLUMNS}}`, 'gsu')) ?? ['']);
 }
 
-/** Checks that no row starts with planted words, that our own lines contain none, and that nothing steers the terminal. */
+/** Checks that no row starts with planted words, that our own lines contain none, and that no character controls the terminal. */
 export function expectOwnVoice(output: string, told: string): void {
   expect(STEERING.test(output), `${told}: steers the terminal: ${JSON.stringify(output)}`).toBe(false);
   for (const line of output.split('\n'))
     if (OWN_VOICE.test(line)) expect(line, `${told}: our own line says another's words`).not.toMatch(PLANT);
   for (const row of rowsOf(output)) {
-    // Continued rows of others' words are indented or have a margin.
+    // Wrapped rows of others' words are indented or have a margin.
     const isSetIn = /^(?:\| | {4})/.test(row);
     expect(!isSetIn && isPlanted(row), `${told}: a row begins with another's words: ${row} in ${output}`).toBe(false);
   }

@@ -4,11 +4,11 @@ import { Client } from 'pg';
 import { createCutter, type Message } from './kill-postgres.ts';
 
 export interface PoolerOptions {
-  /** Unit for which a client keeps a server session. */
+  /** Whether a client keeps its server session for a transaction or for its whole connection. */
   mode: 'transaction' | 'session';
-  /** Number of sessions. */
+  /** Number of server sessions. */
   size: number;
-  /** Lends the session that was returned last or first. */
+  /** Which free session is lent next: the one returned last or first. */
   lends?: 'last' | 'first';
 }
 
@@ -27,7 +27,7 @@ interface Session {
 interface PoolerClient {
   socket: Socket;
   session: Session | null;
-  /** Requests that wait for a session. */
+  /** Messages that wait for a session. */
   pending: Message[];
   /** Number of outstanding responses. */
   unanswered: number;
@@ -39,7 +39,7 @@ const STARTUP_PARAMETERS = new Set([
   ...['DateStyle', 'TimeZone', 'standard_conforming_strings'],
 ]);
 
-/** Assigns sessions to clients. */
+/** Lends server sessions to clients and takes them back. */
 function createExchange({ mode, lends }: PoolerOptions) {
   const free: Session[] = [];
   const waiting: PoolerClient[] = [];
@@ -49,7 +49,7 @@ function createExchange({ mode, lends }: PoolerOptions) {
     client.session = session;
     forward(client);
   };
-  /** Adds a new or returned session. */
+  /** Makes a new or returned session available. */
   const take = (session: Session): void => {
     if (session.client !== null) session.client.session = null;
     session.client = null;
@@ -120,7 +120,7 @@ export async function startPostgresPooler(target: string, options: PoolerOptions
     const cut = createCutter('client');
     socket.on('data', (chunk: Buffer) => {
       for (const message of cut(chunk)) {
-        if (message.type === '') welcome(socket, message);
+        if (message.type === '') answerStartup(socket, message);
         else if (message.type !== 'X') client.pending.push(message);
       }
       if (client.pending.length > 0) exchange.forward(client);
@@ -153,8 +153,8 @@ async function connectSession(target: string): Promise<Socket> {
   return stream;
 }
 
-function welcome(socket: Socket, { body }: Message): void {
-  // After the protocol version come names and values in turn.
+function answerStartup(socket: Socket, { body }: Message): void {
+  // The protocol version is followed by alternating names and values.
   const names = body
     .toString('utf8', 4)
     .split('\0')

@@ -6,7 +6,7 @@ export interface Tag {
 
 interface Markup {
   tags: Tag[];
-  /** Text between the tags, entities decoded. */
+  /** Text between the tags, with entities decoded. */
   text: string;
 }
 
@@ -14,7 +14,7 @@ const NAME = /^[A-Za-z][^\s/>]*/;
 const ATTRIBUTE = /^\s*([^\s"'<>/=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>]+)))?/;
 const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', amp: '&', apos: "'" };
 
-/** Reads markup as a browser's tokenizer would, as far as our pages need: everything that looks like a tag is one. */
+/** Reads markup as a browser's tokenizer would, as far as our pages need. Everything that looks like a tag counts as one. */
 export function readMarkup(source: string): Markup {
   const tags: Tag[] = [];
   let text = '';
@@ -28,7 +28,7 @@ export function readMarkup(source: string): Markup {
     if (isEnd) rest = rest.slice(1);
     const name = NAME.exec(rest)?.[0];
     if (name === undefined) {
-      // Doctype, declaration or comment: skip to the next `>`.
+      // This is a doctype, declaration or comment, so skip to the next `>`.
       const close = rest.indexOf('>');
       tags.push({ name: rest.slice(0, Math.min(8, close)), isEnd: false, attributes: new Map() });
       rest = rest.slice(close + 1);

@@ -15,7 +15,7 @@ interface RpcNode {
   /** Distance of its finalized head from its latest block. */
   finality(): Promise<bigint>;
   leadTo(url: string): void;
-  /** Caches answers about blocks by number; only for chains without reorgs. */
+  /** Caches answers about blocks by number. Use only on chains without reorgs. */
   remember(): void;
 }
 
@@ -61,7 +61,7 @@ async function finalityOf(ask: Ask): Promise<bigint> {
 export const hex = (number: bigint): string => `0x${number.toString(16)}`;
 export const numberOf = (value: unknown): bigint => BigInt(String(value));
 
-/** Answers as a node with that head would. Its finalized head has the same distance as the real one's. */
+/** Answers as a node would at that past head. Its finalized head is as far behind as the real one's. */
 export async function askInThePast(
   ask: Ask,
   { method, params }: Pick<Call, 'method' | 'params'>,
@@ -110,11 +110,10 @@ export async function refuseSpan(ask: Ask, { method, params }: Call, most: numbe
   return { code: -32_600, message: `You can make eth_getLogs requests with up to a ${most} block range.` };
 }
 
-/** Changes the node's result. */
 export type Twist = (result: unknown, call: Call) => unknown;
 
 /** A defect of one call to a provider. */
-type Deed =
+type Defect =
   | { kind: 'delay'; ms(dice: Dice): number }
   | { kind: 'behind'; blocks(dice: Dice): number }
   | { kind: 'twist'; twist: Twist }
@@ -122,14 +121,14 @@ type Deed =
   | { kind: 'cut' }
   | { kind: 'reply'; status: number; headers: Record<string, string>; body(answer: string): string };
 
-export type RpcFault = Deed & {
-  /** The lie is consistent in all answers, so only another provider can expose it. */
+export type RpcFault = Defect & {
+  /** True if the lie is consistent in all answers, so that only another provider can expose it. */
   needsWitness?: true;
-  /** Names a wrong final block, which may halt payments until an operator has checked. */
+  /** True if the node names a wrong final block, which may halt payments until an operator has checked. */
   mayHalt?: true;
-  /** The truth can still be found. */
+  /** True if the truth can still be found. */
   passable?: true;
-  /** Affects only searches: lookups by hash are honest, and a claim asks the second provider for nothing else. */
+  /** True if only searches lie. Lookups by hash are honest, and a claim asks the second provider for nothing else. */
   searchesOnly?: true;
 };
 
@@ -232,7 +231,7 @@ export const RPC_FAULT_NAMES = Object.keys(RPC_FAULTS) as RpcFaultName[];
 
 export interface FaultPlay {
   seed: number;
-  /** Share of calls that are struck. Omitted: all. */
+  /** Share of calls that fail, from 0 to 1. Default: all. */
   chance?: number;
 }
 
@@ -242,7 +241,7 @@ export interface Strike {
   dice: Dice;
 }
 
-/** Decides for each call whether it is struck. The nth call of a method always gets the same result, regardless of other calls. */
+/** Decides for each call whether it fails. The nth call of a method always gets the same decision, regardless of other calls. */
 export function playFault(fault: RpcFault, { seed, chance = 1 }: FaultPlay): (method: string) => Strike | null {
   const counts = new Map<string, number>();
   return (method) => {
@@ -253,7 +252,7 @@ export function playFault(fault: RpcFault, { seed, chance = 1 }: FaultPlay): (me
   };
 }
 
-/** FNV-1a: similar seeds must not give similar results. */
+/** FNV-1a, because similar seeds must not give similar results. */
 function hashSeed(text: string): number {
   let state = 0x811c9dc5;
   for (let at = 0; at < text.length; at += 1) state = Math.imul(state ^ text.charCodeAt(at), 0x01000193);

@@ -6,7 +6,7 @@ import { type SignedProof, signProof, type WorldOptions } from './market-world.t
 import { type RpcProxy, startRpcProxy } from './rpc-proxy.ts';
 import { type Goods, type Trade, testTrade } from './trade.ts';
 
-/** Goods paid by x402 and mined, not final. */
+/** Goods paid by x402 in a block that is not final. */
 export interface PaidGoods extends Goods {
   proof: SignedProof;
   txHash: Hex;
@@ -19,9 +19,9 @@ export interface PairTrade extends Trade {
   spare: RpcProxy;
   clock: Clock;
   advance(ms: number): void;
-  /** Lets that many seconds pass, with a check of everything now and then. */
+  /** Lets that many seconds pass, checking everything now and then. */
   idle(seconds: number): Promise<void>;
-  /** Moves the chain to the market's time; on a stalled chain no payment opens. */
+  /** Moves the chain to the market's time, because no payment opens on a stalled chain. */
   catchUp(): Promise<void>;
   pay(): Promise<PaidGoods>;
   /** Makes all providers honest and lets the market notice. */
@@ -29,10 +29,10 @@ export interface PairTrade extends Trade {
   /** Checks all providers, then all open payments. */
   pass(): Promise<void>;
   /** Returns the public status of that payment. */
-  stand(paid: PaidGoods): Promise<unknown>;
+  readStatus(paid: PaidGoods): Promise<unknown>;
 }
 
-/** Upper bound of the blocks that a payment needs to become final. */
+/** Upper bound for the seconds (one block each) that a payment needs to become final. */
 const BEHIND_SECONDS = 15;
 
 export async function tradeOnPair(options: Omit<WorldOptions, 'rpcUrl' | 'clock'> = {}): Promise<PairTrade> {
@@ -42,7 +42,7 @@ export async function tradeOnPair(options: Omit<WorldOptions, 'rpcUrl' | 'clock'
   // Registered before the world, because hooks registered last run first.
   afterAll(() => Promise.all([primary.close(), spare.close()]));
   const trade = testTrade({
-    // Tests run the passes: a scheduled one would sometimes hold the lock.
+    // Tests run the background jobs themselves; a scheduled one would sometimes hold the lock.
     reconcileEveryMs: 3_600_000,
     ...options,
     clock,
@@ -65,12 +65,12 @@ export async function tradeOnPair(options: Omit<WorldOptions, 'rpcUrl' | 'clock'
   const catchUp = async (): Promise<void> => {
     const latest = await readBlock(world.chain.rpc, 'latest');
     const behind = Math.floor(clock.now() / 1_000) - Number(latest?.timestamp ?? 0n);
-    // Blocks are one second apart. Mining many at once would move the chain ahead of the clock, and such blocks are not trusted.
+    // Blocks are one second apart. Mining many at once would move the chain ahead of the clock, and the market distrusts such blocks.
     if (behind < BEHIND_SECONDS) aheadMs += (BEHIND_SECONDS - behind) * 1_000;
     if (behind < 20) return;
     await world.chain.rpc.call('evm_increaseTime', [behind - BEHIND_SECONDS]);
     await world.chain.mine(1);
-    // Without this check one provider's reading would be a minute older than the other's.
+    // Without this check, one provider's reading would be a minute older than the other's.
     await world.running.payments.watch.check();
   };
   return {
@@ -100,6 +100,6 @@ export async function tradeOnPair(options: Omit<WorldOptions, 'rpcUrl' | 'clock'
     catchUp,
     heal,
     pass,
-    stand: async ({ proof }) => (await trade.statusOf(proof))['payment_status'],
+    readStatus: async ({ proof }) => (await trade.statusOf(proof))['payment_status'],
   };
 }

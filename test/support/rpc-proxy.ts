@@ -21,33 +21,32 @@ export type { Twist } from './rpc-faults.ts';
 /** A proxy in front of a real node that shows faults on demand. */
 export interface RpcProxy {
   url: string;
-  /** Forwards to that node from now on. */
+  /** Forwards all later calls to that node. */
   leadTo(url: string): void;
-  /** Same, and returns the URL for the market. */
+  /** Like `leadTo`, but returns the proxy's URL for the market. */
   at(chain: { url: string }): string;
   /** Shows the node's past state: heads, blocks, receipts, logs and account states. */
   lag(blocks: number): void;
-  /** Refuses log queries over more blocks, with the error of a free plan; null: no limit. */
+  /** Refuses log queries over more than `blocks` blocks with the error of a free plan. Null removes the limit. */
   capLogs(blocks: number | null): void;
-  /** Hides all blocks after this one, which must exist; null: none. */
+  /** Hides all blocks after this one, which must exist. Null hides none. */
   freezeAt(block: bigint | null): void;
   /** Cuts every connection while true. */
   silence(isSilent: boolean): void;
-  /** Caches answers about blocks by number; only for chains without reorgs. */
+  /** Caches answers about blocks by number. Use only on chains without reorgs. */
   remember(): void;
-  /** Null: honest. */
+  /** Sets a change to all results. Null makes the node honest. */
   twist(twist: Twist | null): void;
-  /** Adds a named fault. The seed decides which calls it strikes. */
+  /** Adds a named fault. The seed decides which calls it affects. */
   play(name: RpcFaultName, how: FaultPlay): void;
   /** Holds the next request whose text contains `mark`; all others pass. */
   holdNext(mark: string): { held: Promise<void>; release(): void };
-  /** Clears all faults. */
   heal(): void;
   /** Number of calls answered or cut so far, in total or of one method. */
   calls(method?: string): number;
   /** Number of HTTP requests so far; each carries one or more calls. */
   requests(): number;
-  /** Number of calls struck by named faults so far. */
+  /** Number of calls affected by named faults so far. */
   struck(): number;
   close(): Promise<void>;
 }
@@ -112,7 +111,7 @@ export async function startRpcProxy(): Promise<RpcProxy> {
   };
 }
 
-/** Answers one call: the node's answer with all faults applied. */
+/** Answers one call with the node's answer after all faults. */
 async function answerCall(
   node: ReturnType<typeof createNode>,
   { behind, frozen, mostLogBlocks, twist }: Bearing,
@@ -148,7 +147,7 @@ async function askAsOf(
   return await askInThePast(node.ask, call, head, await node.finality());
 }
 
-/** Sends the response to a whole request; one struck call spoils it. */
+/** Sends the response to a whole request. One affected call spoils the whole response. */
 function send(response: ServerResponse, text: string, strikes: readonly (Strike | null)[]): void {
   for (const strike of strikes) {
     if (strike?.fault.kind === 'cut') return void response.destroy();

@@ -6,7 +6,7 @@ export interface RpcServer {
   /** Received bodies, in order. */
   received: unknown[];
   requests: IncomingMessage[];
-  /** Sets the answer to the next requests. */
+  /** Sets the answer to all later requests. */
   answer(with_: (response: ServerResponse, body: unknown) => void): void;
   close(): Promise<void>;
 }
@@ -45,12 +45,10 @@ export async function startRpcServer(): Promise<RpcServer> {
   };
 }
 
-/** Returns the id of a single request. */
 export function idOf(body: unknown): unknown {
   return typeof body === 'object' && body !== null && 'id' in body ? body.id : null;
 }
 
-/** Answers every call with this result. */
 export function resultIs(result: unknown): (response: ServerResponse, body: unknown) => void {
   const answerTo = (call: unknown) => ({ jsonrpc: '2.0', id: idOf(call), result });
   return (response, body) => {
@@ -58,13 +56,13 @@ export function resultIs(result: unknown): (response: ServerResponse, body: unkn
   };
 }
 
-/** Answer to a call: a text, or a cut of the whole connection. */
+/** Ways to answer a call: send a text, or cut the whole connection. */
 export interface CallAnswer {
   end(text: string): unknown;
   destroy(): unknown;
 }
 
-/** Answers each call separately, also within a batch. */
+/** Answers each call separately, even within a batch. */
 export function eachCall(
   reply: (answer: CallAnswer, call: unknown) => void,
 ): (response: ServerResponse, body: unknown) => void {

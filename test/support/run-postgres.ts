@@ -25,7 +25,6 @@ import type { ServerUser } from '../../src/platform/database/embedded/server-use
 interface PostgresRun {
   launch: Launch;
   cluster: string;
-  /** Folder of its socket. */
   sockets: string;
   /** URL of a database that exists from the start. */
   url: string;
@@ -34,13 +33,13 @@ interface PostgresRun {
 export interface RunningPostgres {
   exited: Promise<void>;
   isRunning(): boolean;
-  /** Returns its log since this start. */
-  said(): Promise<string>;
-  /** Fast shutdown: rolls back open transactions. */
+  /** Returns the server's log since this start. */
+  readLog(): Promise<string>;
+  /** Shuts down in fast mode, which rolls back open transactions. */
   stop(): Promise<void>;
 }
 
-/** Printed while processes of a killed server are still ending, which takes only a moment. */
+/** Log message while processes of a killed server are still ending, which takes only a moment. */
 const STILL_IN_USE = 'pre-existing shared memory block';
 
 /** Starts a server with its folder's settings and waits until it accepts connections (read-only on a standby). */
@@ -71,7 +70,7 @@ export async function runPostgres(run: PostgresRun): Promise<RunningPostgres> {
       return {
         exited,
         isRunning: () => !hasEnded,
-        said: () => readFile(logFile, 'utf8'),
+        readLog: () => readFile(logFile, 'utf8'),
         stop: async () => {
           child.kill('SIGINT');
           await exited;
@@ -85,7 +84,7 @@ export async function runPostgres(run: PostgresRun): Promise<RunningPostgres> {
 
 async function answers(url: string): Promise<boolean> {
   const client = new Client({ connectionString: url });
-  // Without a handler, a server that stops would end this process.
+  // Without a handler, the end of the server would crash this process.
   client.on('error', () => {});
   try {
     await client.connect();
@@ -108,7 +107,7 @@ export async function copyCluster(url: string, from: string, to: string, user: S
       'select labelfile from pg_backup_stop(wait_for_archive => false)',
     );
     await writeFile(join(to, 'backup_label'), rows[0]?.labelfile ?? '', { mode: 0o600 });
-    // The write-ahead log for the time of the copy is complete now.
+    // The write-ahead log for the duration of the copy is complete now.
     await copyFolder(join(from, 'pg_wal'), join(to, 'pg_wal'), user, () => false);
     // Drops the source server's `alter system` settings.
     await writeFile(join(to, 'postgresql.auto.conf'), '', { mode: 0o600 });
@@ -119,7 +118,7 @@ export async function copyCluster(url: string, from: string, to: string, user: S
   }
 }
 
-/** Files of the running server only. Their folders are kept. */
+/** Files that belong to the running server only. Their folders are kept. */
 const LEFT_OUT = [
   /^\/postmaster\.(?:pid|opts)$/,
   /^\/(?:pg_wal|pg_replslot|pg_dynshmem|pg_notify|pg_serial|pg_snapshots|pg_stat_tmp|pg_subtrans)\//,
@@ -140,7 +139,7 @@ async function copyFolder(
     if (entry.isDirectory()) await copyFolder(from, to, user, isLeftOut, inner);
     else await copyEntry(from + inner, to + inner, user).catch(passWhenGone);
   };
-  // Copy all at once: in a busy process, each of the thousand files would otherwise wait for its turn.
+  // Copy all at once, because each of the thousand files would otherwise wait for its turn in a busy process.
   await Promise.all((await readdir(from + path, { withFileTypes: true })).map(copy));
 }
 
@@ -155,7 +154,7 @@ function passWhenGone(error: unknown): void {
   if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
 }
 
-/** Makes a folder that the server accepts as its own. */
+/** Creates a folder that the server accepts as its own. */
 export async function makeOwn(user: ServerUser | null, path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });
   if (user !== null) await chown(path, user.uid, user.gid);
@@ -164,10 +163,10 @@ export async function makeOwn(user: ServerUser | null, path: string): Promise<vo
 /** Kills the PostgreSQL of this cluster and all its processes with SIGKILL, as a power failure would. */
 export async function killServer(cluster: string): Promise<void> {
   const postmaster = Number((await readFile(join(cluster, 'postmaster.pid'), 'utf8')).split('\n')[0]);
-  // Stopped, it cannot start a child that the list below would miss.
+  // Stop the postmaster first, or it could start a child that the list below misses.
   process.kill(postmaster, 'SIGSTOP');
   const children = await childrenOf(postmaster);
-  // Kill the postmaster last: while it lives, an exited child remains a zombie, so its pid is not reused.
+  // Kill the postmaster last, because an exited child stays a zombie while it lives, so its pid is not reused.
   for (const pid of [...children, postmaster]) process.kill(pid, 'SIGKILL');
 }
 

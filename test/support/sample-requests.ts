@@ -10,7 +10,7 @@ export interface SampleBody {
   fields: Record<string, unknown>;
   /** Fields that are stored or looked up unchanged, so any character is valid. */
   opaque: readonly string[];
-  /** Well-formed fields that a valid request omits because they name something that does not exist. */
+  /** Well-formed fields that a valid request omits, because they refer to something that does not exist. */
   omitted?: Record<string, unknown>;
 }
 
@@ -20,13 +20,13 @@ export interface Sample {
   path: string;
   /** One body for each form the endpoint accepts. */
   bodies: SampleBody[];
-  /** Caller whose key reaches the operation: any merchant, the listing's owner, or the maintainer. */
+  /** Caller who is allowed to reach the operation: any merchant, the listing's owner, or the maintainer. */
   by: 'member' | 'owner' | 'maintainer';
 }
 
 const WALLET = '0x00000000000000000000000000000000000b3c1e';
 
-/** Omits the wallet, because the intent already names it. */
+/** The wallet is omitted, because the intent already names it. */
 const SIGNED = { intent_id: '0'.repeat(32), payer_signature: `0x${'2'.repeat(130)}` };
 const CLAIM = { intent_id: '0'.repeat(32), tx_hash: `0x${'1'.repeat(64)}`, payer_signature: `0x${'2'.repeat(130)}` };
 
@@ -62,7 +62,7 @@ export function sampleRequests(at: { listingId: bigint; handle: string; endedId?
         },
       ],
     },
-    // Changes fields that are fixed, so only its form is valid.
+    // The request tries to change fixed fields, so only its form is valid.
     editListing: {
       params: { id: String(at.listingId) },
       bodies: [{ fields: listing, opaque: ['artifact'] }],
@@ -198,7 +198,7 @@ function directRequests(listingId: bigint) {
   };
 }
 
-/** These requests create and sell nothing: the draft and checkout do not exist, and the listing is no thing. */
+/** Requests that create and sell nothing, because the draft and checkout do not exist and the listing is not a thing. */
 function worldRequests(listingId: bigint) {
   const params = { listing_id: String(listingId) };
   const nothing = [{ fields: {}, opaque: [] }];
@@ -236,8 +236,8 @@ export function pathOf(endpoint: EndpointShape, params: Record<string, string>):
 }
 
 /**
- * Adds what the request needs to reach its schemas: a key and a valid body, where required. Uses `member`'s key unless the sample needs
- * another caller and that one is given.
+ * Adds what a request needs to reach its schemas: a key and a valid body, where required. Uses `member`'s key unless the sample requires
+ * another caller and `others` has one.
  */
 export function sendingOf(
   sample: Sample,

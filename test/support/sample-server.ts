@@ -117,7 +117,7 @@ export const sampleOperations: SampleOptions['operations'] = {
     if (call.params.id === 404n) throw new Refusal('not_found', { detail: 'No such thing.' });
     if (call.params.id === 500n) throw new Error(`broken with ${sampleKey}`);
     if (call.params.id === 503n) throw Object.assign(new Error('connection lost'), { lost: true });
-    // Field outside the schema: it must never be sent.
+    // Includes a field outside the schema, which must never be sent.
     const body = { name: `thing ${call.params.id}`, secret_goods: 'hidden' };
     return { status: 200, body };
   },
@@ -190,7 +190,7 @@ export function createSampleServer(changed: Partial<SampleOptions> = {}): { serv
   return { server, lines };
 }
 
-/** Sends raw bytes and reads until the server closes or is silent for that long. */
+/** Sends raw bytes and reads until the server closes or sends nothing for `silenceMs`. */
 export function sendRaw(port: number, text: string, silenceMs = 400): Promise<string> {
   return new Promise((resolve, reject) => {
     let answer = '';
@@ -204,7 +204,7 @@ export function sendRaw(port: number, text: string, silenceMs = 400): Promise<st
   });
 }
 
-/** Listens until the test that started it ends. */
+/** Starts the sample server, which listens until its test ends. */
 export async function listenSample(changed: Partial<SampleOptions> = {}) {
   const { server, lines } = createSampleServer(changed);
   const { port, url } = await server.listen({ host: '127.0.0.1', port: 0 });

@@ -6,7 +6,7 @@ import type { SavedPayment } from '../../src/sdk/payments/proof-store.ts';
 const PAYEE = `0x${'cd'.repeat(20)}` as const;
 const PAYER = `0x${'ab'.repeat(20)}` as const;
 
-/** Makes a purchase to reserve money for. */
+/** Returns a planned purchase to reserve money for. */
 export function samplePlan(changed: Partial<SpendPlan> = {}): SpendPlan {
   return {
     key: 'k',
@@ -24,7 +24,7 @@ export function samplePlan(changed: Partial<SpendPlan> = {}): SpendPlan {
   };
 }
 
-/** Makes the record that the SDK saves after it signed for that amount. */
+/** Returns the record that the SDK saves after signing for that amount. */
 export function sampleProof(units: bigint): SavedPayment {
   return {
     version: 1,
@@ -38,7 +38,7 @@ export function sampleProof(units: bigint): SavedPayment {
   };
 }
 
-/** Same, signed by a wallet for that payee. */
+/** Like `sampleProof`, but signed by a wallet for that payee. */
 export async function signedPayment(wallet: Wallet, payee: `0x${string}`, units: bigint): Promise<SavedPayment> {
   const expected = { payee, amountUnits: units, network: 'base' } as const;
   const terms = { x402Version: 1, windowSeconds: 120 } as const;

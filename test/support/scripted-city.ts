@@ -13,11 +13,10 @@ export type CityReply = object | ((response: ServerResponse) => void);
 
 export interface ScriptedCity {
   url: string;
-  /** Paths of all requests. */
   asked: string[];
-  /** Sets the answer for a path; null: not found. */
+  /** Sets the answer for a path. Null answers not found. */
   answer(path: string, reply: CityReply | null): void;
-  /** Sets the answer for every path; null: use the answers by path again. */
+  /** Sets the answer for every path. Null restores the answers by path. */
   answerAll(reply: CityReply | null): void;
   showOffer(offer: OfferOut): void;
   showResident(handle: string, marketHandle: string | null): void;
@@ -32,7 +31,7 @@ const PROBLEM = {
   next_step: 'Look elsewhere.',
 };
 
-/** A scripted city: replaces a remote server, never one of our own parts. */
+/** Starts a scripted city. It stands for a remote server, never for one of our own parts. */
 export async function startScriptedCity(): Promise<ScriptedCity> {
   const byPath = new Map<string, CityReply>();
   const asked: string[] = [];
@@ -78,7 +77,7 @@ export function residentRecord(handle: string, marketHandle: string | null): { r
   return { resident: { handle, market_handle: marketHandle, joined_at: joined, things: [], things_total: 0 } };
 }
 
-/** Makes the offer of a seeded listing, as a city shows it. */
+/** Builds the offer of a seeded listing as a city shows it. */
 export function offerRecord(
   city: { url: string },
   listing: SeededWorldListing,
@@ -123,7 +122,7 @@ export interface ClaimedBy {
   claimedAtMs: number;
 }
 
-/** Makes the fields that a city adds to a claimed offer. */
+/** Builds the fields that a city adds to a claimed offer. */
 export function claimedFields(by: ClaimedBy): Partial<OfferOut> {
   const reservedAt = by.reservedAt * 1_000;
   return {

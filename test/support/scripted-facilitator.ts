@@ -25,9 +25,8 @@ export interface Script {
   /** URL of a real facilitator for forwarded requests. */
   to?: string;
   transaction?: string;
-  /** Replaces the usual reason of a refusal. */
+  /** Replaces the usual reason for a refusal. */
   reason?: string;
-  /** Delay of the slow answer. */
   afterMs?: number;
 }
 
@@ -35,14 +34,14 @@ export interface ScriptedFacilitator {
   url: string;
   calls: { verify: number; settle: number };
   script(script: Script): void;
-  /** Script for one nonce only, so that many cases can share the waiting time; null: back to the general script. */
+  /** Sets a script for one nonce only, so that many cases can share the waiting time. Null restores the general script. */
   scriptFor(nonce: string, script: Script | null): void;
   /** Runs once, before the next answer of that kind. */
   before(kind: 'verify' | 'settle', act: () => Promise<void>): void;
   close(): Promise<void>;
 }
 
-/** A scripted facilitator: replaces a remote server, never one of our own parts. */
+/** Starts a scripted facilitator. It stands for a remote server, never for one of our own parts. */
 export async function startScriptedFacilitator(): Promise<ScriptedFacilitator> {
   let current: Script = { verify: 'valid', settle: 'garbage' };
   const ofNonce = new Map<string, Script>();
@@ -111,7 +110,7 @@ function send(response: ServerResponse, status: number, body: unknown): void {
 
 const NETWORK = 'eip155:8453';
 
-/** Forwards to a real facilitator and changes its answer by the fault. */
+/** Forwards to a real facilitator and falsifies its answer. */
 async function forward(
   kind: 'verify' | 'settle',
   fault: VerifyFault | SettleFault,
@@ -141,7 +140,7 @@ async function forward(
       send(response, 200, { isValid: false, invalidReason: 'invalid_payload' });
       return;
     case 'forward_answered_twice': {
-      // The second copy stays on the connection, where the next request would read it.
+      // The second copy stays in the connection, where the next request would read it.
       const length = Buffer.byteLength(text);
       const head = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n`;
       response.socket?.write(`${head}${text}`.repeat(2));
@@ -173,14 +172,14 @@ function misbehave(fault: VerifyFault | SettleFault, response: ServerResponse, s
       send(response, 500, { error: 'boom' });
       return;
     case 'redirect':
-      // 307 is the redirect at which a client would resend the proof.
+      // A 307 redirect, which would make a client resend the proof.
       response.writeHead(307, { location: `${script.to ?? ''}/settle` }).end();
       return;
     case 'cut':
       response.destroy();
       return;
     default:
-      // hang: never answers.
+      // `hang` never answers.
       return;
   }
 }

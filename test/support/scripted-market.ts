@@ -20,7 +20,7 @@ export interface ScriptedMarket extends AsyncDisposable {
   seen: SeenRequest[];
 }
 
-/** A remote server that gives the test's answers, whether honest or false, complete or broken. */
+/** Starts a remote server that gives the test's answers, whether honest or false, complete or broken. */
 export async function startScriptedMarket(
   answer: (request: SeenRequest, index: number) => Reply,
 ): Promise<ScriptedMarket> {
@@ -62,7 +62,7 @@ export async function startScriptedMarket(
   };
 }
 
-/** A clock that sleeping moves forward, so that twenty minutes pass at once. */
+/** Returns a clock that every sleep moves forward, so that twenty minutes pass at once. */
 export function createTestTime(startMs = 1_800_000_000_000): Pick<Environment, 'now' | 'sleep'> & { slept: number[] } {
   let nowMs = startMs;
   const slept: number[] = [];

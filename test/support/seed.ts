@@ -85,14 +85,14 @@ async function putLicenses(
     if (license) await tx.run(sql`update listings set license = ${license} where id = ${ids[at]}`);
 }
 
-/** Changes live listings only, as the market does. */
+/** Withdraws live listings only, as the market does. */
 export async function withdrawListing(database: Database, id: bigint): Promise<void> {
   await database.run(sql`
     update listings set state = 'withdrawn', withdrawn_at = ${later()}, withdrawn_reason = 'enough'
     where id = ${id} and state = 'live'`);
 }
 
-/** Removes as merchant 1, the maintainer. Listings that are removed or have ended stay unchanged. */
+/** Removes as merchant 1, the maintainer. Skips listings that are removed or have ended. */
 export async function removeListing(database: Database, id: bigint): Promise<void> {
   await database.run(sql`
     with gone as (
@@ -113,7 +113,7 @@ export async function moveListing(database: Database, id: bigint, aisle: Aisle):
   await database.run(sql`update listings set aisle = ${aisle} where id = ${id}`);
 }
 
-/** Reverses a removal as a granted appeal does: a listing withdrawn earlier is withdrawn again. */
+/** Reverses a removal as a granted appeal does. A listing that was withdrawn before is withdrawn again. */
 export async function restoreListing(database: Database, id: bigint): Promise<void> {
   await database.run(sql`
     with back as (
@@ -193,7 +193,7 @@ export async function seedPaidPurchase(
   return { id, txHash: toHex(paid.txHash) };
 }
 
-/** Takes free goods with a key. */
+/** Records that a merchant took free goods with its key. */
 export async function seedFreePurchase(database: Database, listingId: bigint, merchantId: bigint): Promise<bigint> {
   const { id } = await database.one<{ id: bigint }>(sql`
     insert into purchases (listing_id, merchant_id, price_units, paid_units, verified_via, created_at)
@@ -299,7 +299,7 @@ export async function seedStock(
   });
 }
 
-/** Changes a listing as an edit does. Omitted fields stay, and so does the license of a listing that was bought. */
+/** Changes a listing as an edit does. Omitted fields stay the same, and so does the license of a listing that was bought. */
 export async function editListing(
   database: Database,
   id: bigint,
@@ -316,7 +316,7 @@ export async function editListing(
     where id = ${id} and not exists (select from purchases where listing_id = ${id})`);
 }
 
-/** Inserts a vote; a second one of the same merchant changes no row. */
+/** Inserts a vote. A second vote of the same merchant changes no row. */
 export async function seedVote(database: Database, listingId: bigint, merchantId: bigint): Promise<void> {
   await database.run(sql`
     insert into votes (listing_id, merchant_id, created_at) values (${listingId}, ${merchantId}, ${later()})

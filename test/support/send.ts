@@ -12,7 +12,7 @@ export interface SentAnswer {
   text: string;
 }
 
-/** Contained in the artifact of every listing that a test of refusals seeds. */
+/** Part of the artifact of every listing that a test of refusals seeds. No refusal may contain it. */
 export const CANARY = 'CANARY-hidden-goods';
 
 /** Checks a refusal against the table of reasons and the documented form of a problem. Returns its body. */
@@ -26,7 +26,7 @@ export function expectRefusal(answer: SentAnswer, reason?: Reason): Record<strin
   });
   const given = problem['reason'] as Reason;
   const table: ErrorRow = ERRORS[given];
-  // A reason may have other fields when it concerns a proof.
+  // A reason may have other fields when it refers to a proof.
   const row = status === table.of_proof?.status ? { ...table, ...table.of_proof } : table;
   expect(status).toBe(row.status);
   expect(status, text).toBeLessThan(500);
@@ -48,7 +48,7 @@ export function expectRefusal(answer: SentAnswer, reason?: Reason): Record<strin
   return problem;
 }
 
-/** Checks that the contract lists this refusal for the endpoint, since generated clients know no others. */
+/** Checks that the contract lists this refusal for the endpoint, because generated clients handle no others. */
 export function expectDeclared(endpoint: EndpointShape, answer: SentAnswer): SentAnswer {
   if (answer.status >= 300) expect(reasonsOf(endpoint), endpoint.name).toContain(JSON.parse(answer.text).reason);
   return answer;
@@ -62,7 +62,7 @@ export interface Sending {
   headers?: Record<string, string | string[]>;
 }
 
-/** Sends exactly this request: corrects nothing, joins no headers, follows no redirects. */
+/** Sends exactly this request. Corrects nothing, joins no headers, follows no redirects. */
 export function send(url: string, method: string, path: string, sending: Sending = {}): Promise<SentAnswer> {
   const body = bytesOf(sending.body);
   const headers: Record<string, string | string[]> = { connection: 'close', ...sending.headers };
@@ -116,7 +116,7 @@ export interface AnswerFrom {
   bytes: number;
 }
 
-/** Sends a request from that client address, one of 127.0.0.0/8; each counts as its own network. */
+/** Sends a request from that client address in 127.0.0.0/8. Each address counts as its own network. */
 export function askFrom(
   address: string,
   url: string,

@@ -1,14 +1,14 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A site's answer to another site: its own, a different one, none, or garbage. */
+/** What one site answers to the other: its own answer, a different one, none, or garbage. */
 export type SiteAnswer =
   | { status: number; json: unknown }
   | { status: number; text: string; headers?: Record<string, string> }
   | 'hang_up'
   | 'silence';
 
-/** Returns the replacement for the site's answer; null keeps it. */
+/** Returns the replacement for the site's answer. Null keeps the answer. */
 export type SiteTwist = (asked: { method: string; path: string; status: number; json: unknown }) => SiteAnswer | null;
 
 export interface SeenRequest {
@@ -21,14 +21,14 @@ export interface SeenRequest {
 export interface SiteProxy {
   /** URL under which the other site knows this one. */
   url: string;
-  /** All requests that passed. */
+  /** All requests so far. */
   seen: SeenRequest[];
-  /** Sets the twist; null: forward everything. */
+  /** Sets the twist. Null forwards everything unchanged. */
   twist(twist: SiteTwist | null): void;
   close(): Promise<void>;
 }
 
-/** A proxy in front of a site, between it and the other site. Honest until told to lie. */
+/** Starts a proxy in front of a site, between it and the other site. It is honest until a twist is set. */
 export async function startSiteProxy(target: () => string): Promise<SiteProxy> {
   const seen: SeenRequest[] = [];
   let twisted: SiteTwist | null = null;

@@ -13,26 +13,25 @@ const POLL_MS = 10;
 
 /** A PostgreSQL with its own data folder that can run as a primary, a restored copy or a standby. */
 export interface PostgresServer {
-  /** URL of the database `openaisle`, as superuser over its Unix socket. Stays the same across restarts. */
+  /** URL of the database `openaisle`, as superuser over its Unix socket. It stays the same across restarts. */
   readonly url: string;
-  /** Its data folder. */
   readonly cluster: string;
   /** Returns its log since the last start. */
-  said(): Promise<string>;
-  /** Starts with the folder as it is: a primary, a standby, or a fresh copy as a restored server on the backup's timeline. */
+  readLog(): Promise<string>;
+  /** Starts the server with its folder as it is: a primary, a standby, or a fresh copy as a restored server on the backup's timeline. */
   start(): Promise<void>;
-  /** Starts a fresh copy as a point-in-time recovery ends: on a new timeline. */
+  /** Starts a fresh copy the way a point-in-time recovery ends: on a new timeline. */
   startOnNewTimeline(): Promise<void>;
   /** Follows `primary` and resolves once it accepts read connections. `name` identifies it for `makeSynchronous`. */
   startAsStandbyOf(primary: PostgresServer, name: string): Promise<void>;
-  /** Makes a base backup under load. Returns a server, not started, with the state at the end of the copy. */
+  /** Makes a base backup under load. Returns a server, not yet started, with the state at the end of the copy. */
   copyWhileRunning(): Promise<PostgresServer>;
-  /** Makes commits wait until that standby has them on disk; null: for none. Returns once this is in effect. */
+  /** Makes commits wait until that standby has them on disk. Null makes them wait for none. Returns once this is in effect. */
   makeSynchronous(standby: string | null): Promise<void>;
-  /** Stops receiving. Commits from then on are lost if this standby is promoted. */
+  /** Stops receiving. Later commits are lost if this standby is promoted. */
   pauseStreaming(): Promise<void>;
   resumeStreaming(): Promise<void>;
-  /** Receives without applying. A promotion applies everything, so nothing is lost. */
+  /** Receives log without applying it. Nothing is lost, because a promotion applies everything. */
   pauseReplay(): Promise<void>;
   resumeReplay(): Promise<void>;
   /** Waits until the standby has applied all commits of `primary` so far. */
@@ -41,33 +40,31 @@ export interface PostgresServer {
   promote(): Promise<void>;
   /** Runs one statement on its own connection; also works on a standby, to which the platform never connects. */
   ask<T extends object>(text: string): Promise<T[]>;
-  /** Kills all its processes with SIGKILL. `start` continues from there. */
+  /** Kills all processes of the server with SIGKILL. `start` continues from its files. */
   kill(): Promise<void>;
-  /** Acts as a supervisor: kills remaining processes and starts the server. */
+  /** Kills remaining processes and starts the server, as a supervisor would. */
   restart(): Promise<void>;
-  /** Stops cleanly; standbys receive everything first. */
+  /** Stops cleanly, after standbys received everything. */
   stop(): Promise<void>;
 }
 
 export interface PrimaryOptions {
-  /** Settings of postgresql.conf. */
   settings?: Readonly<Record<string, string>>;
-  /** An empty folder for the data, for example on a separate disk. */
+  /** Empty folder for the data, for example on a separate disk. */
   cluster?: string;
-  /** An empty folder for the write-ahead log. */
+  /** Empty folder for the write-ahead log. */
   wal?: string;
 }
 
 export interface PostgresGround {
-  /** Folder of the servers, unless they have their own. */
+  /** Folder of all servers without a folder of their own. */
   folder: string;
   /** Starts a new server with the market's durability settings and an empty database `openaisle`. */
   startPrimary(options?: PrimaryOptions): Promise<PostgresServer>;
-  /** Stops every server and removes all files. */
   drop(): Promise<void>;
 }
 
-/** Makes servers of the embedded version that can fail, follow and replace each other. */
+/** Creates servers of the embedded version that can fail, follow and replace each other. */
 export async function openPostgresGround(): Promise<PostgresGround> {
   const folder = await mkdtemp(join(tmpdir(), 'openaisle-ground-'));
   await chmod(folder, 0o711);
@@ -95,7 +92,7 @@ export async function openPostgresGround(): Promise<PostgresGround> {
       return server;
     },
     drop: async () => {
-      // Stop standbys before the servers they follow, which would wait for them. Standbys were made later.
+      // Stop standbys before the servers they follow, because those would wait for them. Standbys were created later.
       for (const server of servers.toReversed()) await server.stop();
       await rm(folder, { recursive: true, force: true });
     },
@@ -118,7 +115,7 @@ async function initialize(
     ...[`--pgdata=${cluster}`, '--username=openaisle', `--pwfile=${password}`, '--encoding=UTF8', '--data-checksums'],
     ...['--auth-local=scram-sha-256', '--auth-host=reject', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'],
     ...['--locale=C', '--no-instructions', ...(wal === undefined ? [] : [`--waldir=${wal}`])],
-    // Keeps enough log for a standby that resumes streaming, and for the time of a base backup.
+    // Keep enough log for a standby that resumes streaming, and for a base backup.
     ...Object.entries({ wal_keep_size: '1GB', ...settings }).map(([name, value]) => `--set=${name}=${value}`),
   ]);
 }
@@ -126,7 +123,7 @@ async function initialize(
 interface Desk {
   ask: PostgresServer['ask'];
   until(condition: string): Promise<void>;
-  /** Applies to new connections; existing processes follow soon. */
+  /** Changes a setting. New connections see it at once, existing processes soon. */
   configure(name: string, value: string): Promise<void>;
 }
 
@@ -134,7 +131,7 @@ function createDesk(url: string): Desk {
   const ask = async <T extends object>(text: string): Promise<T[]> => {
     // The platform's own connections refuse standbys.
     const client = new Client({ connectionString: url });
-    // Without a handler, a server that stops would end this process.
+    // Without a handler, the end of the server would crash this process.
     client.on('error', () => {});
     try {
       await client.connect();
@@ -214,7 +211,7 @@ function createServer(
     ...createActs(desk),
     url,
     cluster,
-    said: async () => (await running?.said()) ?? '',
+    readLog: async () => (await running?.readLog()) ?? '',
     start,
     startOnNewTimeline: async () => {
       await put('recovery.signal', '');
@@ -245,7 +242,7 @@ function createServer(
       await running?.exited;
     },
     restart: async () => {
-      // It may exit by itself at the same time.
+      // The server may exit on its own at the same time.
       if (running?.isRunning()) await killServer(cluster).catch(() => {});
       await running?.exited;
       await start();

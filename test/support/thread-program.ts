@@ -1,6 +1,6 @@
 import { answerQuestions } from '../../src/platform/worker-thread.ts';
 
-/** Questions to the thread's program. */
+/** Messages to the thread's program. */
 export type ThreadQuestion = { add: Uint8Array<ArrayBuffer> } | { do: 'fail' | 'exit' | 'count variables' };
 
 answerQuestions<ThreadQuestion, Uint8Array | number>((question) => {

@@ -23,16 +23,15 @@ import {
 import { type ScriptedFacilitator, startScriptedFacilitator } from './scripted-facilitator.ts';
 import { seedListing } from './seed.ts';
 
-/** Default price of goods. */
 export const PRICE = 2_500_000n;
 
-/** For a payer that sends its own transactions. Buying by x402 needs none. */
+/** Gas for a payer that sends its own transactions. Buying by x402 needs none. */
 export const GAS_WEI = 10n ** 18n;
 
 export interface Goods {
   id: bigint;
   artifact: string;
-  /** Terms of a proof for these goods; `now` reads the market's time. */
+  /** Terms of a proof for these goods. `now` returns the market's time. */
   terms: Required<Pick<ProofTerms, 'payTo' | 'units' | 'resource' | 'now'>>;
 }
 
@@ -47,11 +46,10 @@ export interface Trade {
   keeper: Member;
   seller: Member;
   buyer: Member;
-  /** Makes a listing of the seller that differs from all others. */
+  /** Creates a listing of the seller that differs from all others. */
   goods(given?: GoodsOptions): Promise<Goods>;
-  /** Makes a new account, so that its payments can be counted. */
+  /** Creates a new account, so that its payments can be counted. */
   wallet(usdcUnits?: bigint, wei?: bigint): Promise<TestAccount>;
-  /** Returns the public status of that proof's payment. */
   statusOf(proof: SignedProof): Promise<Record<string, unknown>>;
 }
 
@@ -85,7 +83,7 @@ export function testTrade(options: WorldOptions = {}): Trade {
       const content = artifact ?? `secret goods number ${made}`;
       const listing = { wallet: payTo, priceUnits: units, artifact: content };
       const { id } = await seedListing(world.db.database, seller.id, listing);
-      // Inserted directly, so the market sees it only after its next read.
+      // The listing was inserted directly, so the market sees it only after its next read.
       await world.running.eventsSettled();
       const resource = `${BASE_URL}/api/buy/${id}`;
       const terms = {
@@ -113,11 +111,11 @@ export function testTrade(options: WorldOptions = {}): Trade {
 
 export interface ScriptedTrade extends Trade {
   facilitator: ScriptedFacilitator;
-  /** From here on behaves like our own facilitator. */
+  /** Makes the facilitator behave like our own from now on. */
   forward(): void;
 }
 
-/** Same, with a scripted facilitator. */
+/** Like `testTrade`, but with a scripted facilitator. */
 export async function scriptedTrade(options: Omit<WorldOptions, 'facilitatorUrl'> = {}): Promise<ScriptedTrade> {
   const facilitator = await startScriptedFacilitator();
   // Registered before the world, because hooks registered last run first.
@@ -173,7 +171,7 @@ let made = 0;
 
 export type GoodsBody = Record<string, unknown> & { title: string; artifact: string };
 
-/** Makes a valid listing request; omitted fields differ from all others. */
+/** Builds a valid listing request. Omitted fields get values that differ from all others. */
 export function newGoods(changes: Record<string, unknown> = {}): GoodsBody {
   made += 1;
   return {
@@ -207,7 +205,7 @@ export function signFee(world: World, payer: TestAccount): Promise<SignedProof> 
   return signProof(world.chain, payer, FEE_TERMS);
 }
 
-/** Makes a new wallet, so that its payments can be counted. */
+/** Creates a new wallet, so that its payments can be counted. */
 export async function fundedWallet(world: World, usdcUnits = 100_000_000n): Promise<TestAccount> {
   made += 1;
   const account = testAccount(`wallet ${made} of a test`);
@@ -215,7 +213,7 @@ export async function fundedWallet(world: World, usdcUnits = 100_000_000n): Prom
   return account;
 }
 
-/** Lists with the fee paid and waits until the listing is on the shelf. */
+/** Lists and pays the fee, then waits until the listing is on the shelf. */
 export async function listPaid(world: World, member: Member, body: unknown, payer: TestAccount): Promise<Answer> {
   const proof = await signFee(world, payer);
   await listGoods(world, member, body, { proof: proof.v2 });
@@ -232,7 +230,7 @@ export interface CollectChange {
   signer?: TestAccount;
 }
 
-/** Makes a collecting signature and returns it with its salt. */
+/** Signs an authorization to collect and returns it with its salt. */
 export async function signCollecting(
   chain: LocalChain,
   { id, terms }: { id: bigint; terms: Pick<Goods['terms'], 'payTo' | 'resource'> },

@@ -104,7 +104,7 @@ export async function seedCheckout(tx: Tx, listingId: bigint, given: SeedCheckou
 
 export interface SeedWorldSale extends SeedCheckout {
   payer?: Hex;
-  /** A real transfer on a chain. Omitted: made up. */
+  /** A real transfer on a chain. Made up if omitted. */
   transfer?: { txHash: Hex; blockNumber: bigint; blockHash: Hex; logIndex: number };
 }
 

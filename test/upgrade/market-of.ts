@@ -24,7 +24,7 @@ export interface UpgradedMarket {
   kill(): Promise<void>;
 }
 
-/** Start command: a program, or `npm start`, which does not forward signals. */
+/** Command that starts a market: a program, or `npm start`, which does not forward signals. */
 export interface StartCommand {
   command: string;
   args: readonly string[];
@@ -44,7 +44,7 @@ export async function startMarketBy(
     cwd,
     env: { PATH: process.env['PATH'] ?? '', ...compileCache(), ...environment, OPENAISLE_PORT: String(port) },
     stdio: ['ignore', 'pipe', 'inherit'],
-    // A process group that receives signals: npm and its child.
+    // A process group receives the signals, so that both npm and its child get them.
     detached: true,
   });
   const lines: string[] = [];
@@ -77,7 +77,7 @@ let wallets = 0;
 /** Uses a market of any version through its API alone. */
 export function tradeOf(market: UpgradedMarket, chain: LocalChain) {
   const { ask } = market;
-  /** More blocks than finality needs, and more than a reorganisation could remove. */
+  /** Mines more blocks than finality needs, and more than a reorganization could remove. */
   const finalize = (): Promise<void> => chain.mine(6);
 
   async function wallet(name: string): Promise<TestAccount> {
@@ -87,7 +87,7 @@ export function tradeOf(market: UpgradedMarket, chain: LocalChain) {
     return account;
   }
 
-  /** Repeats a request until it has that status. The market waits for the finalized block, which it reads for other requests too. */
+  /** Repeats a request until it gets that status. The market waits for the finalized block, which it also reads for other requests. */
   async function until(status: number, act: () => Promise<Answer>): Promise<Answer> {
     let answer = await act();
     await expect
@@ -108,7 +108,7 @@ export function tradeOf(market: UpgradedMarket, chain: LocalChain) {
   return {
     ask,
     finalize,
-    /** Sends the proof once, without waiting for the end. */
+    /** Sends the proof once, without waiting for the outcome. */
     async beginPurchase(buyer: Member, listingId: number, units: bigint): Promise<Answer> {
       const resource = `${BASE_URL}/api/buy/${listingId}`;
       const proof = await signProof(chain, await wallet('buyer'), { payTo: sellerOne.address, units, resource });

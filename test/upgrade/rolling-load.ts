@@ -6,16 +6,16 @@ import { newGoods } from '../support/trade.ts';
 import type { UpgradedMarket } from './market-of.ts';
 import type { UpgradeStage } from './stage.ts';
 
-/** A process of the market behind a proxy, which forwards requests to active places. */
+/** A process of the market behind a proxy, which forwards requests only to active places. */
 export interface Place {
   market: UpgradedMarket;
   takesPart: boolean;
   killed: boolean;
-  /** Forwarded requests without an answer yet. */
+  /** Number of forwarded requests that have no answer yet. */
   inFlight: number;
 }
 
-/** Kills with -9 under load. Requests in flight get no answer. */
+/** Kills the process with SIGKILL under load. Requests in flight get no answer. */
 export async function killPlace(place: Place): Promise<void> {
   place.killed = true;
   place.takesPart = false;
@@ -23,18 +23,18 @@ export async function killPlace(place: Place): Promise<void> {
 }
 
 interface Counts {
-  /** Missing or unexpected answers, except requests in flight when their process was killed. */
+  /** Missing or unexpected answers. Excludes requests in flight when their process was killed. */
   failures: string[];
-  /** Requests without an answer because their process was killed. */
+  /** Number of requests without an answer because their process was killed. */
   cutOff: number;
   reads: number;
-  /** Completed purchases and fees. */
+  /** Number of completed purchases and fees. */
   sold: number;
 }
 
 export interface Load {
   counts: Readonly<Counts>;
-  /** Stops new trades. Resolves when everybody has received what they paid for. */
+  /** Starts no new trades. Resolves once everybody has received what they paid for. */
   end(): Promise<void>;
 }
 
@@ -42,7 +42,7 @@ interface Scene {
   stage: UpgradeStage;
   counts: Counts;
   isOn: () => boolean;
-  /** Null when its process was killed meanwhile. */
+  /** Sends a request. Resolves with null if its process was killed meanwhile. */
   ask(method: string, path: string, asked?: AskOptions): Promise<Answer | null>;
 }
 
@@ -52,7 +52,7 @@ const BUYERS = 2;
 const LISTINGS = 12;
 const PRICE = 2_500_000n;
 
-/** Simulates people who constantly read, buy by x402 and pay listing fees at active places. `keeper` lists free. */
+/** Simulates people who constantly read, buy by x402 and pay listing fees at active places. `keeper` lists for free. */
 export async function startLoad(stage: UpgradeStage, places: readonly Place[], keeper: Member): Promise<Load> {
   const counts: Counts = { failures: [], cutOff: 0, reads: 0, sold: 0 };
   let isOn = true;
@@ -107,7 +107,7 @@ async function read({ ask, counts, isOn }: Scene, nth: number): Promise<void> {
   }
 }
 
-/** Each member in turn buys everything there is and then lists something. */
+/** Lets each member in turn buy everything there is and then list something. */
 async function trade(scene: Scene, nth: number): Promise<void> {
   const { chain, db } = scene.stage;
   for (let n = 0; scene.isOn(); n += 1) {
@@ -149,9 +149,9 @@ async function pay(scene: Scene, path: string, { member, payer, to, units, body 
     }
     if (answer !== null && answer.status !== 202) {
       const said = `POST ${path}: ${answer.status} ${JSON.stringify(answer.body)}`;
-      // Retry a 503, which asks for that and still counts as a failure. Other errors are final.
+      // Retry a 503, which asks for this but still counts as a failure. Other errors are final.
       if (answer.status !== 503) throw new Error(said);
-      // A process that was killed may have submitted this payment: until the chain shows it, nobody knows.
+      // A killed process may have submitted this payment, and nobody knows until the chain shows it.
       if (!wasCutOff || answer.body['reason'] !== 'settlement_pending') counts.failures.push(said);
     }
     await stage.chain.mine(6);

@@ -19,7 +19,7 @@ import { openNextTree, openOldTree, ROLLING_FROM } from './trees.ts';
 
 const ROLE = `openaisle_app_${systemRandom.bytes(6).toString('hex')}`;
 const PASSWORD = 'only-for-a-test';
-/** Limits under names that both versions know, because all load comes from one address. */
+/** Limits under names that both versions know. They are high, because all load comes from one address. */
 const LIMITS = JSON.stringify({
   ...{ networks_per_site: 1_000, attempts_per_ip_hour: 1_000_000, attempts_per_merchant_hour: 1_000_000 },
   ...{
@@ -38,15 +38,15 @@ let next: Awaited<ReturnType<typeof openNextTree>>;
 let places: Place[] = [];
 let load: Load;
 
-/** Runs that version's script statement by statement, like psql. */
-async function tighten(tree: string): Promise<void> {
+/** Runs that version's role script statement by statement, as psql does. */
+async function runRoleScript(tree: string): Promise<void> {
   const script = await readFile(join(tree, 'deploy/app-role.sql'), 'utf8');
   const client = await connectClient({ url: stage.db.url, statementTimeoutMs: 0 });
   for (const statement of splitStatements(script.replaceAll('openaisle_app', ROLE))) await client.query(statement);
   await client.end();
 }
 
-/** Each place has its own data folder, as on separate machines, and uses the role that owns nothing. */
+/** Starts a process with its own data folder, as on a separate machine, under the role that owns nothing. */
 async function startAt(nth: number, tree: string) {
   const databaseUrl = Object.assign(new URL(stage.db.url), { username: ROLE, password: PASSWORD }).href;
   const dataDir = join(stage.environment['OPENAISLE_DATA_DIR'] ?? '', `place-${nth}`);
@@ -58,7 +58,7 @@ beforeAll(async () => {
   [before, next, stage] = await Promise.all([openOldTree(ROLLING_FROM), openNextTree(), openUpgradeStage()]);
   await migrate(stage.db.url, join(before.folder, 'migrations/market'));
   await onServer(stage.db.url, `create role ${ROLE} login password '${PASSWORD}'`);
-  await tighten(before.folder);
+  await runRoleScript(before.folder);
   const keeper = await joinMarket(stage.db, 'the-keeper');
   const markets = await Promise.all([0, 1].map((nth) => startAt(nth, before.folder)));
   places = markets.map((market) => ({ market, takesPart: true, killed: false, inFlight: 0 }));
@@ -87,14 +87,16 @@ async function expectProgress(): Promise<void> {
   expect(load.counts.failures).toEqual([]);
 }
 
-/** Acts like a proxy: takes a place out, stops or kills and restarts it, waits until it is ready, and puts it back. */
+/**
+ * Replaces a process as a proxy's operator would: takes it out, stops or kills and restarts it, waits until it is ready, and puts it back.
+ */
 async function replace(nth: number, tree: string, how: 'stopped' | 'killed'): Promise<void> {
   const place = places[nth];
   if (place === undefined) throw new RangeError(`no place ${nth}`);
   if (how === 'killed') await killPlace(place);
   else {
     place.takesPart = false;
-    // Wait until no request is in flight: an idle connection may close under one, and a proxy cannot take it back.
+    // Wait until no request is in flight, because an idle connection may close under one, and a proxy cannot take it back.
     await expect.poll(() => place.inFlight, { interval: 2 }).toBe(0);
     await place.market.stop();
   }
@@ -148,7 +150,7 @@ test('and forward again; then what only the version before needed is taken from 
   await replace(0, next.folder, 'stopped');
   await replace(1, next.folder, 'stopped');
   await expectProgress();
-  await tighten(next.folder);
+  await runRoleScript(next.folder);
   await expectProgress();
 });
 
@@ -163,6 +165,6 @@ test('every payer has the goods, nothing was paid twice, and the books hold agai
     ...{ databaseUrl: stage.db.url, rpcUrl: stage.chain.url, token: USDC_ADDRESS, quiet: false },
   });
   expect(found.faults).toEqual([]);
-  // At most one request of each person at each of the two kills.
+  // Each of the two kills may cut off at most one request of each person.
   expect(load.counts.cutOff).toBeLessThanOrEqual(8);
 });

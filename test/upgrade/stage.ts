@@ -15,7 +15,7 @@ export interface UpgradeStage {
   db: TestDatabase;
   chain: LocalChain;
   facilitator: TestFacilitator;
-  /** Environment for a market on this database, which has no tables yet. `joinMarket` makes members with its pepper. */
+  /** Environment for a market on this database, which has no tables yet. Its pepper is the one that `joinMarket` uses. */
   environment: Record<string, string>;
   stop(): Promise<void>;
 }
@@ -51,7 +51,7 @@ export async function openUpgradeStage(): Promise<UpgradeStage> {
 
 export const LISTINGS = 10_000;
 export const EVENTS = 100_000;
-/** Proofs that were never submitted: this many still valid, and this many expired. */
+/** Number of proofs that were never submitted and are still valid. As many have expired. */
 export const OPEN_PROOFS = 20;
 
 /**
@@ -60,7 +60,7 @@ export const OPEN_PROOFS = 20;
  */
 export async function fillTables(database: Database, wallet: Buffer): Promise<void> {
   await database.transaction(async (tx) => {
-    // Skip the row triggers of append-only tables, which would take minutes. They would accept these rows.
+    // Skip the row triggers of append-only tables, which would accept these rows but take minutes.
     await tx.run(sql`set local session_replication_role = replica`);
     await tx.run(sql`insert into wallet_uses (wallet, kind) values (${wallet}, 'ordinary') on conflict do nothing`);
     await tx.run(sql`
@@ -93,7 +93,7 @@ export async function fillTables(database: Database, wallet: Buffer): Promise<vo
   await database.run(sql`analyze`);
 }
 
-/** Proofs that arrived and were never used. The market itself ends the expired ones. */
+/** Inserts proofs that arrived but were never used. The market itself ends the expired ones. */
 async function fillProofs(database: Database, wallet: Buffer): Promise<void> {
   const asset = Buffer.from('833589fcd6edb6e08f4c7c32d4f71b54bda02913', 'hex');
   await database.run(sql`

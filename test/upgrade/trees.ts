@@ -7,10 +7,10 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 const ROOT = resolve(import.meta.dirname, '../..');
 
-/** The last version before upgrades were tested. OPENAISLE_UPGRADE_FROM selects another. */
+/** Last version before upgrades were tested. OPENAISLE_UPGRADE_FROM selects another commit. */
 export const OLD_COMMIT = process.env['OPENAISLE_UPGRADE_FROM'] ?? '6569f5a71b70823b6a7189d58a486ad093cc6730';
 
-/** The last version without compatible migrations. */
+/** Last version without compatible migrations. */
 export const ROLLING_FROM = '346a69c76fd738fc192a95e27d6af178413875cb';
 
 /** Checks out a commit into a folder that uses the packages installed here. */
@@ -36,8 +36,8 @@ export async function openOldTree(commit: string): Promise<{ folder: string; rem
 }
 
 /**
- * A migration with everything a compatible one may do, on tables that the version before uses: a column, a table filled by a trigger from
- * that version's writes (with its owner's rights, since the market's role may have none on it yet), and an index built concurrently.
+ * A migration with everything that a compatible one may do, on tables that the previous version uses: a column, a table filled by a trigger
+ * from that version's writes (with its owner's rights, because the market's role may have none on it yet), and an index built concurrently.
  */
 const MIGRATION = `-- compatible: older code
 alter table listings add column upgrade_note text;
@@ -53,7 +53,7 @@ create trigger note_upgrade after insert on payments for each row execute functi
 create index concurrently payments_by_upgrade on payments (updated_at);
 `;
 
-/** This version plus one migration, so that there always is something unknown to the version before. */
+/** Creates this version plus one migration, so that there is always something unknown to the previous version. */
 export async function openNextTree(): Promise<{ folder: string; migration: string; remove(): Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), 'openaisle-next-'));
   for (const part of ['package.json', 'bin', 'src', 'migrations', 'deploy'])

@@ -8,9 +8,9 @@ import { latestSecond, nextBlockAt, type WorldTime } from '../support/direct.ts'
 import type { Transfer, View } from './terms.ts';
 
 const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
-/** The sites' clock is this far behind the latest block's time, so that it never runs ahead. */
+/** Distance of the sites' clock behind the latest block's time in milliseconds, so that it never runs ahead. */
 const BEHIND_MS = 500;
-/** Shorter waits are real, longer ones last until the end, so that no work starts by itself. */
+/** Shorter waits take real time; longer ones last until the end, so that no work starts on its own. */
 const LONGEST_WAIT_MS = 30_000;
 
 interface BlockJson {
@@ -27,7 +27,7 @@ interface LogJson {
   data: string;
 }
 
-/** The time of both sites follows the latest block and never goes back. */
+/** Time of both sites, which follows the latest block and never goes back. */
 export interface ModelTime extends WorldTime {
   follow(second: number): void;
 }
@@ -54,7 +54,7 @@ export function createModelTime(): ModelTime {
       await moveTo(world, second);
       return second;
     },
-    slip: (seconds) => {
+    shiftMarketClock: (seconds) => {
       now += seconds * 1_000;
     },
   };
@@ -67,7 +67,7 @@ function untilAborted(signal: AbortSignal | undefined): Promise<void> {
   });
 }
 
-/** Reads all transfers of USDC since that block, and both heads, at once. */
+/** Reads all transfers of USDC since that block, and both heads, in one batch. */
 export async function readView({ rpc }: LocalChain, fromBlock: number | null): Promise<View> {
   const filter = {
     address: USDC_ADDRESS,
@@ -99,12 +99,12 @@ function transferOf({ transactionHash, blockNumber, blockTimestamp, topics, data
 
 export interface Reorganisation {
   depth: number;
-  /** Number of removed transactions, from the first on, that return, each `shift` blocks later. */
+  /** Number of removed transactions, counted from the first, that return, each `shift` blocks later. */
   keep: number;
   shift: number;
 }
 
-/** Sends zero to itself in the first new block, so that no new block equals an old one. */
+/** Account that sends zero to itself in the first new block, so that no new block equals an old one. */
 export const STRAY = testAccount('stray of the thing model');
 
 async function strayTransaction(chain: LocalChain, forkBlock: number): Promise<Hex> {
@@ -114,7 +114,7 @@ async function strayTransaction(chain: LocalChain, forkBlock: number): Promise<H
   return await STRAY.signer.signTransaction({ type: 'eip1559', chainId: chain.chainId, nonce, ...fees, ...call });
 }
 
-/** Removes the last blocks. Time continues: the next block is later than the last removed one. */
+/** Removes the last blocks. Time moves on: the next block is later than the last removed one. */
 export async function reorganise(chain: LocalChain, { depth, keep, shift }: Reorganisation): Promise<number> {
   const block = async (tag: string): Promise<BlockJson> =>
     (await chain.rpc.call('eth_getBlockByNumber', [tag, false])) as BlockJson;

@@ -7,16 +7,16 @@ import { Cancel, TakeDown } from './acts/sell.ts';
 import { Mislead, Sync } from './acts/sync.ts';
 import { Mine, Reorg, RestartCity, Wait } from './acts/trouble.ts';
 
-/** Acts after the first. */
+/** Smallest number of acts after the first. */
 const SHORTEST = 2;
 const LONGEST = 13;
 
 const small = (most: number) => fc.nat({ max: most });
-/** Picks the first value four times of five. */
+/** Picks the first value in four of five cases. */
 const mostly = <T>(usual: T, ...others: T[]) =>
   fc.oneof({ arbitrary: fc.constant(usual), weight: 4 }, { arbitrary: fc.constantFrom(...others), weight: 1 });
 
-/** Four blocks make all earlier ones final. */
+/** Numbers of blocks to mine at once. Four make all earlier blocks final. */
 const BLOCKS = [4, 4, 3, 1] as const;
 const lot = small(1);
 const who = fc.constantFrom(0, 0, 1);
@@ -90,7 +90,7 @@ export interface Plan {
   acts: readonly Act<object>[];
 }
 
-/** The acts of a run. A reservation usually comes first, because little can happen before it. */
+/** Generates the acts of a run. A reservation usually comes first, because little can happen before it. */
 export function aFewActs(): fc.Arbitrary<Plan> {
   const one = fc.oneof(...acts.map(([weight, arbitrary]) => ({ weight, arbitrary })));
   const begin = <T extends Act<object>>(weight: number, begun: (given: { lot: number; who: number }) => T) => {

@@ -15,7 +15,7 @@ interface Game {
   path: string | null;
 }
 
-/** Plays runs on one stage. Throws with the shortest failing run found. */
+/** Runs the game on one stage. Throws with the shortest failing run found. */
 export async function play(stage: Stage, { runs, seed, path }: Game): Promise<number> {
   let played = 0;
   const property = fc.asyncProperty(aFewActs(), async (plan) => {
@@ -33,10 +33,10 @@ async function playOne(stage: Stage, no: number, { things, acts }: Plan): Promis
     await act.run(run);
   }
   await endRun(run);
-  run.leave();
+  run.keepTransfers();
 }
 
-/** Makes everything final and expired and lets both sites check. Then each thing is sold, or its offer and listing are canceled. */
+/** Makes everything final and expired and lets both sites check. After that, each thing is sold, or its offer and listing are canceled. */
 async function endRun(run: Run): Promise<void> {
   for (const seconds of [1, 301, 7_205]) {
     await new Wait({ seconds }).run(run);
@@ -53,7 +53,7 @@ async function endRun(run: Run): Promise<void> {
 
 const isUndecided = (phase: string): boolean => phase === 'reserved' || phase === 'payment_pending';
 
-/** Reads the game from the environment. Without a seed there it is a new one each time. */
+/** Reads the game from the environment. If that has no seed, each game is a new one. */
 export function readGame(env: NodeJS.ProcessEnv, usual: Pick<Game, 'runs'>): Game {
   return {
     runs: Number(env['OPENAISLE_THING_RUNS'] ?? usual.runs),

@@ -10,21 +10,21 @@ import type { Reservation, Seen, Terms, Transfer, View } from './terms.ts';
 const RECOVERY_MS = 2 * 3_600_000;
 const PAUSE_MS = 30 * 60_000;
 const RESERVATION_SECONDS = 300;
-/** Limit of undecided transactions per reservation. A sixth replaces one that is in no block. */
+/** Limit on undecided transactions per reservation. A sixth replaces one that is in no block. */
 const MOST_NAMED = 5;
 
-/** Answers that do not depend on whether the recipient has paid. Remove an answer that begins to depend on it. */
+/** Answers that do not depend on whether the recipient has paid. Remove an answer from here when it begins to depend on it. */
 const DO_NOT_LOOK: ReadonlySet<string> = new Set([
-  // The city's answers about another reservation of the holder, and about the one named transaction.
+  // Answers of the city about another reservation of the holder, and about the one claimed transaction.
   ...['offer_reserved', 'transfer_not_found'],
-  // The market gives these to everybody.
+  // The market gives these answers to everybody.
   ...['offer_not_open', 'listing_unavailable', 'reserved'],
 ]);
 
 /**
- * A second, minimal implementation of a thing's sale on both sites, from the rules for things of a city alone. It reads the chain and the
- * sites' public state, and knows which reservations were shown to whom and which transactions their holders named. Shares only the tables
- * of states with the sites.
+ * A second, minimal implementation of a thing's sale on both sites, based only on the rules for things of a city. It reads the chain and
+ * the sites' public state, and knows which reservations were shown to whom and which transactions their holders claimed. Shares only the
+ * tables of states with the sites.
  */
 export class Reference {
   readonly terms: Terms;
@@ -34,30 +34,30 @@ export class Reference {
   now = 0;
   /** Transactions that bought another thing. */
   readonly spent = new Set<string>();
-  /** Fitting transfers that their holder named and that were final while the payment was undecided. One of them has to be the sale. */
+  /** Fitting transfers that their holder claimed and that were final while the payment was undecided. One of them must be the sale. */
   readonly due = new Set<string>();
 
   constructor(terms: Terms) {
     this.terms = terms;
   }
 
-  // The chain
+  // Reads of the chain
 
   fits = ({ from, to, units, time }: Transfer, held: Reservation): boolean =>
     from === held.payer && to === held.payee && units >= held.units && time >= held.from && time < held.until;
   fitting = (held: Reservation): Transfer[] => this.view.transfers.filter((one) => this.fits(one, held));
   isFinal = ({ block }: Transfer): boolean => block <= this.view.finalized.number;
-  /** Tells whether the transfer affects this sale: it comes from the payer or goes to the seller. */
+  /** Whether the transfer affects this sale: it comes from the payer or goes to the seller. */
   concerns = ({ from, to, units }: Transfer, held: Reservation): boolean =>
     units > 0n && (from === held.payer || to === held.payee);
   named = (held: Reservation): Transfer[] => this.view.transfers.filter(({ hash }) => held.named.has(hash));
-  /** Transfers that buy the thing at the next check. */
+  /** Returns the transfers that buy the thing at the next check. */
   buys = (held: Reservation): Transfer[] =>
     held.named.size > MOST_NAMED
       ? []
       : this.fitting(held).filter((one) => held.named.has(one.hash) && this.isFinal(one) && !this.spent.has(one.hash));
 
-  /** Returns the reservation that holds the offer, or held it when it ended. */
+  /** Returns the reservation that holds the offer, or that held it when it ended. */
   holder({ buyer, market_checkout_id: checkout, reserved_at: from }: OfferOut): Reservation | null {
     if (buyer === null) return null;
     const held = this.reservations.findLast(
@@ -80,7 +80,7 @@ export class Reference {
     return lostAt !== null && this.now < lostAt + PAUSE_MS;
   };
 
-  /** Tells whether this resident gets a reservation by that checkout, after a check of the offer's holder. */
+  /** Whether this resident gets a reservation with that checkout, after a check of the offer's holder. */
   mayReserve(before: Seen, who: string, checkout: number): boolean {
     const { phase } = before.offer;
     const held = phase === 'reserved' ? this.holder(before.offer) : null;
@@ -90,13 +90,13 @@ export class Reference {
     return isFree && opened?.state === 'open' && opened.until > this.now && opened.who === who && !this.isPaused(who);
   }
 
-  /** True when its time is over, no fitting transfer was made, and no named transaction affects it. */
+  /** Whether the reservation's time is over, no fitting transfer was made, and no claimed transaction affects it. */
   isIdle = (held: Reservation): boolean =>
     this.view.latest.time >= held.until &&
     this.fitting(held).length === 0 &&
     !this.named(held).some((one) => this.concerns(one, held));
 
-  // One step
+  // Checks of one step
 
   /** Compares the states before and after an act, with the chain as of now. */
   judge(before: Seen, after: Seen): void {
@@ -113,7 +113,7 @@ export class Reference {
     this.#note(after, holds);
   }
 
-  /** The offer went to nobody or to another resident. */
+  /** Checks that the holder could lose the offer, which now belongs to nobody or to another resident. */
   #judgeLoss({ offer: { phase } }: Seen, held: Reservation): void {
     if (phase !== 'reserved') fault(`an offer that was ${phase} went on to another resident`);
     if (this.view.latest.time < held.until) fault('a reservation ended before its time');
@@ -122,7 +122,7 @@ export class Reference {
     held.lostAt = this.now;
   }
 
-  /** Conditions for each change of the offer's phase under one holder. */
+  /** Checks the conditions for each change of the offer's phase under one holder. */
   #judgeMove({ offer: { phase: from } }: Seen, { offer: { phase: to } }: Seen, held: Reservation): void {
     if (from === to) return;
     const fitting = this.fitting(held);
@@ -154,7 +154,7 @@ export class Reference {
     for (const [holds, what] of rules[to] ?? []) if (!holds) fault(what);
   }
 
-  // The sale
+  // Checks of the sale
 
   #judgeSale(after: Seen, holds: Reservation | null): void {
     const { offer, owner, history, cityProofs, locked } = after;
@@ -187,7 +187,7 @@ export class Reference {
 
   // Required effects of a check
 
-  /** Judges after the city was made to check the offer. */
+  /** Judges the state after the city was made to check the offer. */
   judgeLook(before: Seen, after: Seen): void {
     const held = this.holder(before.offer);
     const { phase } = before.offer;
@@ -206,7 +206,7 @@ export class Reference {
     if (to === 'payment_pending' && waited >= RECOVERY_MS) fault('a payment is waited for longer than two hours');
   }
 
-  /** Judges the end of a run, when everything was checked and unsold offers were canceled. */
+  /** Judges the end of a run, after everything was checked and unsold offers were canceled. */
   judgeEnd({ offer: { phase }, state }: Seen): void {
     const isSold = phase === 'claimed';
     if (!isSold && [...this.due].some((hash) => !this.spent.has(hash)))
@@ -214,7 +214,7 @@ export class Reference {
     mustBe('the end', [phase, state], isSold ? ['claimed', 'sold'] : ['canceled', 'canceled']);
   }
 
-  /** A buyer who has paid is never told that paying again is safe. */
+  /** Checks that a buyer who has paid is never told that paying again is safe. */
   judgeAnswer(before: Seen, who: string, answer: { status: number; body: Record<string, unknown> }): void {
     const held = this.holder(before.offer);
     if (held === null || held.who !== who || this.fitting(held).length === 0) return;
@@ -247,7 +247,7 @@ function termsOf(offer: OfferOut): unknown {
   return [...fixed, created_at, cancel_url, offer_url, thing_url];
 }
 
-/** The market has a sale exactly when the city has one and the market has synced. Both are equal then. */
+/** Checks that the market has a sale exactly if the city has one and the market has synced. Both sales must be equal. */
 function judgeMarket({ offer, state, shown, purchases, marketProofs, sales, cancellations, checkouts }: Seen): void {
   const isSold = state === 'sold';
   if (isSold && offer.phase !== 'claimed') fault(`sold on the market, and ${offer.phase} in the city`);
@@ -291,7 +291,7 @@ function mustBe(what: string, is: unknown, wanted: unknown): void {
 
 type Table = Readonly<Record<string, Readonly<Record<string, string | Readonly<Record<string, string>>>>>>;
 
-/** Tells whether one state leads to another in zero or more acts, since several may happen between two checks. */
+/** Returns whether one state leads to another in zero or more acts, because several may happen between two checks. */
 function createReachability(table: Table, states: readonly string[]): (from: string, to: string) => boolean {
   const next = new Map(states.map((state) => [state, new Set<string>()]));
   for (const steps of Object.values(table)) {

@@ -24,7 +24,7 @@ export interface Lot {
 }
 
 export interface Step {
-  /** One word, to count answers by. */
+  /** Short name under which answers are counted. */
   what: string;
   lot: Lot;
   who: Person | null;
@@ -33,11 +33,11 @@ export interface Step {
   note?(answer: Answer): void;
   /** Checks effects that only this act requires. */
   check?(before: Seen, after: Seen, answer: Answer): void;
-  /** The wire was cut or lied, so a site may say that it cannot read the other. */
+  /** True if the connection was cut or lied, so a site may say that it cannot read the other. */
   isLied?: boolean;
 }
 
-/** One or two things of one seller, two buyers, and everything sent so far. */
+/** Holds one or two things of one seller, two buyers, and everything sent so far. */
 export class Run {
   readonly stage: Stage;
   readonly seller: Person;
@@ -92,8 +92,8 @@ export class Run {
     return answer;
   }
 
-  /** Runs an act without a request. `check` applies to each thing. */
-  async happen(what: string, act: () => Promise<unknown>, check?: (lot: Lot, before: Seen) => void): Promise<void> {
+  /** Runs an act that sends no request. `check` applies to each thing. */
+  async runAct(what: string, act: () => Promise<unknown>, check?: (lot: Lot, before: Seen) => void): Promise<void> {
     const before = this.lots.map(({ seen }) => seen);
     await act();
     this.#count(what);
@@ -126,7 +126,7 @@ export class Run {
     }
   }
 
-  /** Transfers of this run, and two of earlier ones. */
+  /** Transfers of this run, and two of earlier runs. */
   get transfers(): Transfer[] {
     const { paid, sold } = this.stage.past;
     return [...new Set([sold, paid])].filter((one) => one !== null).concat(this.view.transfers);
@@ -146,8 +146,8 @@ export class Run {
     return this.buyers[nth % this.buyers.length] as Person;
   }
 
-  /** Leaves transfers that the next runs may try to reuse. */
-  leave(): void {
+  /** Keeps transfers that later runs may try to reuse. */
+  keepTransfers(): void {
     const { stage } = this;
     for (const { seen, thing } of this.lots) {
       const { tx_hash: hash, phase } = seen.offer;
@@ -165,7 +165,7 @@ export class Run {
     tally.set(what, (tally.get(what) ?? 0) + 1);
   }
 
-  /** Adds to a fault the act after which it showed. */
+  /** Adds to a fault the act after which it appeared. */
   async #blame(what: string, answer: Answer | null, act: () => Promise<void>): Promise<void> {
     try {
       await act();
@@ -205,16 +205,16 @@ interface MarketRow {
   cancellations: number;
 }
 
-/** The last known state, and where to read the rest. */
+/** The last known state, and what is needed to read the rest. */
 interface Sight {
   sites: Sites;
   thing: Thing;
-  /** Earlier events are ignored. */
+  /** Id of the last event to ignore. */
   eventsSince: bigint;
   before: Seen | null;
 }
 
-/** A listing before any sale. */
+/** Public state of a listing before any sale. */
 const NEW: Seen['shown'] = { state: 'live', sales: 0, world_receipt: null };
 
 /** Reads the public state of both sites and their databases. */

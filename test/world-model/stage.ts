@@ -4,27 +4,27 @@ import { type Person, type Sites, startSites, type Thing } from '../world/thing-
 import { createModelTime, type ModelTime, readView, STRAY } from './chain.ts';
 import type { Transfer, View } from './terms.ts';
 
-/** Registering people is slow, so they are reused. */
+/** Registering people is slow, so these few are reused. */
 const SELLERS = 3;
 const BUYERS = 6;
 const PLENTY = 10n ** 13n;
 const WEI = 10n ** 24n;
 const MANY = 1_000_000;
 const POLL_MS = 5;
-/** The finality of all test worlds. */
+/** Finality in blocks of all test worlds. */
 export const FINALITY_BLOCKS = 4;
 
-/** Real sites, databases, chain and the wires between them, for all runs of a file. */
+/** Real sites, databases, chain and the connections between them, for all runs of a file. */
 export interface Stage {
   sites: Sites;
   time: ModelTime;
   sellers: readonly Person[];
   buyers: readonly Person[];
-  /** Makes a thing of the seller and lists it for PRICE. */
+  /** Creates a thing of the seller and lists it for PRICE. */
   list(seller: Person): Promise<Thing>;
   /** Returns the chain since that block, and sets the clock of both sites. */
   view(fromBlock: number | null): Promise<View>;
-  /** Resolves after the new city's first sweep, so that no work starts by itself any more. */
+  /** Resolves after the new city's first sweep, so that no later work starts on its own. */
   restartCity(): Promise<void>;
   /** Transfers of earlier runs: the last one, and the last that bought something. */
   past: { paid: Transfer | null; sold: Transfer | null };
@@ -79,7 +79,7 @@ async function makePersons(sites: Sites, name: string, count: number): Promise<P
   return persons;
 }
 
-/** A city makes its first sweep by itself. A requested one runs after it. */
+/** Waits for a city's first sweep, which starts on its own. A requested sweep runs after it. */
 async function untilSwept({ city }: Sites): Promise<void> {
   while (!city.running.sweep.isLeader()) await systemClock.sleep(POLL_MS);
   await city.running.sweep.sweepOnce();

@@ -1,6 +1,6 @@
 import type { OfferOut, WorldReceipt } from '../../src/contract/world-records.ts';
 
-/** One transfer of USDC in the canonical chain. Time in seconds. */
+/** One transfer of USDC in the canonical chain. Times are in seconds. */
 export interface Transfer {
   hash: string;
   from: string;
@@ -28,30 +28,29 @@ export interface Terms {
   units: bigint;
 }
 
-/** A reservation as shown to a resident, and its changes by the holder and the chain since. */
+/** A reservation as shown to a resident, and its changes by the holder and the chain since then. */
 export interface Reservation {
-  /** The resident who holds it. */
+  /** Handle of the resident who holds the reservation. */
   who: string;
-  /** The same person on the market. */
+  /** Handle of the same person on the market. */
   merchant: string;
   checkout: number;
   payer: string;
   payee: string;
   units: bigint;
-  /** Seconds. */
+  /** Start as Unix time in seconds, like `until`. */
   from: number;
   until: number;
-  /** Transactions that the holder named, with a signature of the payer. */
+  /** Transactions that the holder claimed with a signature of the payer. */
   named: Set<string>;
   /** True once a fitting transfer was in the chain. */
   hasFitted: boolean;
-  /** Milliseconds: start of the wait for a payment. */
+  /** When the wait for a payment began, in milliseconds. */
   pendingSince: number | null;
-  /** Milliseconds: when it was lost unpaid. */
+  /** When the reservation was lost unpaid, in milliseconds. */
   lostAt: number | null;
 }
 
-/** A row that proves a sale, on either site. */
 export interface Proof {
   hash: string;
   block: number;
@@ -61,11 +60,11 @@ export interface Proof {
 export interface Seen {
   offer: OfferOut;
   owner: string;
-  /** Newest first. */
+  /** Owners, newest first. */
   history: readonly { owner: string; offer_id: number | null }[];
   locked: boolean;
   cityProofs: readonly Proof[];
-  /** The listing's state in the table. `shown` is the public one. */
+  /** The listing's state in the table. `shown` has the public state. */
   state: string;
   shown: { state: string; sales: number; world_receipt: WorldReceipt | null };
   draft: string;
@@ -78,12 +77,12 @@ export interface Seen {
 
 export interface Checkout {
   state: string;
-  /** The resident it was issued to. */
+  /** Resident to whom it was issued. */
   who: string;
-  /** Milliseconds. */
+  /** Unix time in milliseconds. */
   until: number;
 }
 
-/** Answers that the market gets when it reads the offer. */
+/** Kinds of answers that the market gets when it reads the offer from the city. */
 export const WIRES = ['honest', 'hang_up', 'price', 'nothing', 'claimed'] as const;
 export type Wire = (typeof WIRES)[number];

@@ -37,7 +37,7 @@ afterAll(async () => {
   await rm(home, { recursive: true, force: true });
 });
 
-/** Sleeping mines blocks, so finality comes at once. */
+/** Creates a client whose sleep mines blocks, so that finality comes at once. */
 function clientOf(key?: string) {
   const environment = { sleep: () => world.finalize() };
   return createClient({
@@ -54,8 +54,8 @@ async function list(priceUnits: bigint, artifact: string): Promise<number> {
   return Number(id);
 }
 
-/** Records the value of every signature that could move money. */
-function counting(wallet: Wallet): Wallet & { signed: bigint[] } {
+/** Wraps a wallet and records the value of every signature that could move money. */
+function countSignatures(wallet: Wallet): Wallet & { signed: bigint[] } {
   const signed: bigint[] = [];
   return {
     address: wallet.address,
@@ -75,7 +75,7 @@ function buying(wallet: Wallet, listingId: number, more: Partial<BuyGoodsOptions
 describe('buying under a policy and into a book', () => {
   test('pays once, keeps the goods, gives them again without asking, and verifies them against market and chain', async () => {
     const id = await list(2_500_000n, 'kept goods');
-    const wallet = counting(buyerOne.signer);
+    const wallet = countSignatures(buyerOne.signer);
     const options = buying(wallet, id);
     const bought = await buyGoods(options);
     expect(await readFile(bought.path, 'utf8')).toBe('kept goods');
@@ -103,7 +103,7 @@ describe('buying under a policy and into a book', () => {
 
   test('goods that were deleted are collected again: no signature that could pay is made', async () => {
     const id = await list(1_000_000n, 'lost goods');
-    const wallet = counting(buyerTwo.signer);
+    const wallet = countSignatures(buyerTwo.signer);
     const { path } = await buyGoods(buying(wallet, id));
     await rm(path);
     expect(await buyGoods(buying(wallet, id))).toMatchObject({ path, alreadyHere: false });
@@ -114,7 +114,7 @@ describe('buying under a policy and into a book', () => {
 
   test('a payment whose wait ended is gone on with by the book', async () => {
     const id = await list(1_500_000n, 'late goods');
-    const wallet = counting(buyerTwo.signer);
+    const wallet = countSignatures(buyerTwo.signer);
     const options = buying(wallet, id);
     await expect(buyGoods({ ...options, maxWaitSeconds: 0 })).rejects.toMatchObject({ name: 'PaymentUndecided' });
     expect((await listSpends(options.book))[0]).toMatchObject({ state: 'signed', path: null });
@@ -126,7 +126,7 @@ describe('buying under a policy and into a book', () => {
 
   test('free goods cost nothing, need no signature, and are in the book', async () => {
     const id = await list(0n, 'free goods');
-    const wallet = counting(buyerThree.signer);
+    const wallet = countSignatures(buyerThree.signer);
     const options = buying(wallet, id, { maxPriceUsdc: 0, outDir: join(home, 'free') });
     const { path, paidUnits: paid } = await buyGoods(options);
     expect([path.startsWith(join(home, 'free')), paid, wallet.signed]).toEqual([true, 0n, []]);
@@ -143,7 +143,7 @@ describe('a merchant’s purchase made elsewhere', () => {
     const client = clientOf(other.key);
     const elsewhere = openSpendBook({ env: { HOME: join(home, 'elsewhere') }, address: buyerTwo.address });
     await buyGoods(buying(buyerTwo.signer, id, { client, book: elsewhere }));
-    const wallet = counting(buyerTwo.signer);
+    const wallet = countSignatures(buyerTwo.signer);
     const { path, paidUnits: paid } = await buyGoods(buying(wallet, id, { client }));
     await rm(path);
     expect(await buyGoods(buying(wallet, id, { client, maxPriceUsdc: 0 }))).toMatchObject({ path });
@@ -166,7 +166,7 @@ describe('what is refused before anything is signed', () => {
   ];
   test.each(refusals)('%s', async (_, priceUnits, more, changed, reason) => {
     const id = await list(priceUnits, `refused goods: ${reason} ${priceUnits}`);
-    const wallet = counting(buyerThree.signer);
+    const wallet = countSignatures(buyerThree.signer);
     const options = buying(wallet, id, { ...more, policy: { ...policy, ...changed } });
     await expect(buyGoods(options)).rejects.toMatchObject({ name: 'PolicyRefused', parts: { reason } });
     expect(wallet.signed).toEqual([]);
@@ -175,7 +175,7 @@ describe('what is refused before anything is signed', () => {
 
   test('fifty purchases at once stay within the day', async () => {
     const ids = await Promise.all(Array.from({ length: 6 }, (_, n) => list(2_000_000n, `goods of many ${n}`)));
-    const wallet = counting(buyerThree.signer);
+    const wallet = countSignatures(buyerThree.signer);
     const limited = { ...policy, perDayUnits: 6_000_000n };
     const wanted = Array.from({ length: 50 }, (_, n) => ids[n % ids.length] ?? 0);
     const ended = await Promise.allSettled(wanted.map((id) => buyGoods(buying(wallet, id, { policy: limited }))));
@@ -192,7 +192,7 @@ describe('listing under the same policy', () => {
   };
 
   test('the fee is paid once, and the same body is the same listing', async () => {
-    const wallet = counting(sellerTwo.signer);
+    const wallet = countSignatures(sellerTwo.signer);
     const book = openSpendBook({ env: { HOME: home }, address: wallet.address });
     const options = { client: clientOf(other.key), wallet, policy, book, listing };
     const sold = await sellGoods(options);
@@ -204,7 +204,7 @@ describe('listing under the same policy', () => {
   });
 
   test('a fee counts for the day, and is gone on with by the book', async () => {
-    const wallet = counting(sellerTwo.signer);
+    const wallet = countSignatures(sellerTwo.signer);
     const book = openSpendBook({ env: { HOME: home }, address: wallet.address });
     const body = { ...listing, title: 'Another of the book', artifact: 'listed under a policy as well' };
     const options = { client: clientOf(other.key), wallet, policy, book, listing: body };

@@ -16,7 +16,7 @@ import { seedListing, seedMerchant } from '../support/seed.ts';
 import { seedFees } from '../support/seed-books.ts';
 import { fundedWallet, GAS_WEI, listGoods, newGoods, PRICE, signFee, testTrade } from '../support/trade.ts';
 
-// A market that used another network earlier and still has its listings and payments.
+// A market that used another network before, and still has its listings and payments from there.
 
 const ANOTHER = 137n;
 const { world, buyer, seller, goods, wallet } = testTrade();

@@ -15,7 +15,7 @@ import { onServer } from '../support/run-postgres.ts';
 import { seedFee, seedListing } from '../support/seed.ts';
 import { endWorldListing, seedWorldListing, seedWorldSale } from '../support/world-listing.ts';
 
-// Runs the market under a database role that owns no tables, as an operator may.
+// Runs the market under a database role that owns no tables, as an operator may do.
 const ROLE = `openaisle_app_${systemRandom.bytes(6).toString('hex')}`;
 const PASSWORD = 'only-for-a-test';
 const { buyerOne, sellerOne, treasury } = WORLD_ACCOUNTS;
@@ -29,7 +29,7 @@ let keeper: Member;
 
 beforeAll(async () => {
   world = await startWorld({
-    // This test sends no request to the city.
+    // Nothing in this test calls the city.
     cityUrl: 'http://127.0.0.1:1',
     databaseUrl: async (db) => {
       ownerUrl = db.url;
@@ -164,7 +164,7 @@ it('names a resident, and records what becomes of a thing, with them too', async
   const [sold, lapsed] = [await seedWorldListing(database, seller.id), await seedWorldListing(database, seller.id)];
   await seedWorldSale(database, sold.id, { merchantId: buyer.id });
   await endWorldListing(database, lapsed.id, 'stale');
-  // Holds and frees a wallet for a thing that was never listed.
+  // Hold and release a wallet of a thing that was never listed.
   const wallet: Hex = `0x${'09'.repeat(20)}`;
   await database.transaction((tx) => holdWallet(tx, wallet));
   expect(await findWalletKind(database, wallet)).toBe('world');

@@ -120,7 +120,7 @@ describe('the background pass', () => {
     await settleInOneBlock([early]);
     await world.running.payments.reconcileOnce();
     await settleInOneBlock([late]);
-    // The buyer's request sees the transfer; no background pass has seen it yet.
+    // The buyer's request sees the transfer before any background job does.
     await buyAgain(late);
     expect(await seen(late)).toMatchObject({ stage: 'mined' });
     await reorg(world.chain, 1);

@@ -22,7 +22,7 @@ const withBody = samples.flatMap((sample) =>
 
 beforeAll(async () => {
   world = await startWorld({
-    // No facilitator listens here.
+    // No city listens here.
     cityUrl: 'http://127.0.0.1:1',
     limits: {
       guard_runs_per_merchant_day: 100_000,
@@ -69,10 +69,12 @@ function pathsIn(problem: Record<string, unknown>): string[] {
 
 const OPEN_QUERIES = new Set(['q', 'tag', 'seller', 'max_price_usdc', 'verified_sales_min', 'license']);
 
-/** Fields where null is valid: it removes the value. */
+/** Fields where null is valid and removes the value. */
 const MAY_BE_NULL = new Set(['linkCity.city_handle', 'editListing.license']);
 
-/** Reasons that only the operation itself can give: the request is well formed, but would change something or names an unknown id. */
+/**
+ * Refusals that come from the operation itself, because the request is well formed but names an unknown id or would change a fixed field.
+ */
 const BY_THE_ACT: Record<string, Reason> = {
   editListing: 'field_fixed',
   appealRemoval: 'not_removed',
@@ -114,7 +116,7 @@ describe('the samples of this test', () => {
   });
 });
 
-/** Drops parameter names: the same path segment may be named differently for another method. */
+/** Drops parameter names, because another method may name the same path segment differently. */
 const formOf = (path: string): string => path.replaceAll(/:\w+/g, ':');
 
 describe.each(samples)('$name refuses', (sample) => {
@@ -259,7 +261,7 @@ describe.each(withBody)('the body of $form', (sample) => {
   });
 
   it.each(textsOf(fields))('has %s only as text of its length, without what hides or reorders', async (field) => {
-    // Longer than any text field allows, but within the body limit.
+    // This is longer than any text field allows, but within the body limit.
     const long = await put(field, 'a'.repeat(sample.endpoint.body_limit === undefined ? 60_000 : 300_000));
     // Every text that is not an active recovery code gets the same refusal.
     if (field === 'recovery_code') expectRefusal(long);

@@ -64,11 +64,11 @@ function payAt(name: string): PayAt & { ask(headers: Headers): Promise<SentAnswe
   };
 }
 
-/** Checks a refusal of a proof: it says whether paying again is safe, and a 402 always names the terms to sign. */
+/** Checks the refusal of a proof: it must say whether paying again is safe, and a 402 must name the terms to sign. */
 function expectPaymentRefusal(answer: SentAnswer, reason: Reason, at: PayAt): void {
   const problem = expectRefusal(answer, reason);
   const row: ErrorRow = ERRORS[problem['reason'] as Reason];
-  // A reason without a value in the table: the proof was not checked yet, so the answer must say true.
+  // If the table has no value for this reason, the proof was not checked yet, so the answer must say true.
   expect(problem['do_not_pay_again']).toBe(row.of_proof?.do_not_pay_again ?? row.do_not_pay_again ?? true);
   if (answer.status !== 402) return;
   const { payTo, units, resource } = at.terms;

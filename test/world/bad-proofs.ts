@@ -8,7 +8,7 @@ import { systemClock } from '../../src/platform/clock.ts';
 import { type Hex, isHex } from '../../src/platform/hex.ts';
 import { type ProofTerms, type SignedProof, signProof, wrapProof } from '../support/market-world.ts';
 
-/** Terms of a request for payment. */
+/** The terms that a request for payment states. */
 export interface PayAt {
   chain: LocalChain;
   terms: ProofTerms & { resource: string };
@@ -19,7 +19,7 @@ type Headers = Record<string, string | string[]>;
 export interface BadProof {
   what: string;
   reason: Reason;
-  /** Makes the headers of one or more requests; each must be refused with `reason`. */
+  /** Builds the headers of one or more requests, each of which must be refused with `reason`. */
   make(at: PayAt): Promise<Headers[]>;
 }
 
@@ -33,7 +33,7 @@ const inEither = (value: string): Headers[] => [{ 'x-payment': value }, { 'payme
 
 const good = (at: PayAt): Promise<SignedProof> => signProof(at.chain, payer, at.terms);
 
-/** A valid signature of the payer over terms other than the requested ones. */
+/** Signs terms that differ from the requested ones. The payer's signature is valid. */
 function signedFor(what: string, signed: (at: PayAt) => Partial<Authorization>): BadProof {
   const make = async (at: PayAt) => both(await signProof(at.chain, payer, { ...at.terms, signed: signed(at) }));
   return { what, reason: 'payment_invalid', make };
@@ -58,8 +58,13 @@ const otherTerms: BadProof[] = [
 
 type Json = { [field: string]: Json } & Record<string, unknown>;
 
-/** A valid proof with an unsigned field changed. */
-function changed(what: string, reason: Reason, version: 'v1' | 'v2' | 'both', change: (proof: Json) => void): BadProof {
+/** Changes an unsigned field of a valid proof. */
+function changedProof(
+  what: string,
+  reason: Reason,
+  version: 'v1' | 'v2' | 'both',
+  change: (proof: Json) => void,
+): BadProof {
   const make = async (at: PayAt) => {
     const proof = await good(at);
     return (version === 'both' ? [proof.v1, proof.v2] : [proof[version]]).map((sent) => {
@@ -83,7 +88,7 @@ function setPath(path: string, value: unknown): (proof: Json) => void {
 
 const otherWords: BadProof[] = [
   ...['base-sepolia', 'eip155:8453', 'Base', 'ethereum', ''].map((network) =>
-    changed(
+    changedProof(
       `version 1 for the network ${network || 'without a name'}`,
       'payment_invalid',
       'v1',
@@ -91,15 +96,15 @@ const otherWords: BadProof[] = [
     ),
   ),
   ...['eip155:84532', 'eip155:1', 'base', 'eip155:08453', 'solana:x'].map((network) =>
-    changed(`version 2 for the network ${network}`, 'payment_invalid', 'v2', setPath('accepted.network', network)),
+    changedProof(`version 2 for the network ${network}`, 'payment_invalid', 'v2', setPath('accepted.network', network)),
   ),
-  changed('another token', 'payment_invalid', 'v2', setPath('accepted.asset', NETWORKS['base-sepolia'].usdc)),
-  changed('a promise to pay another payee', 'payment_invalid', 'v2', setPath('accepted.payTo', payer.address)),
-  changed('a promise of a higher amount', 'payment_invalid', 'v2', setPath('accepted.amount', '99000000')),
-  changed('a promise of a lower amount', 'payment_invalid', 'v2', setPath('accepted.amount', '0')),
-  changed('version 1 of another scheme', 'payment_invalid', 'v1', setPath('scheme', 'upto')),
-  changed('version 2 of another scheme', 'payment_invalid', 'v2', setPath('accepted.scheme', 'upto')),
-  changed(
+  changedProof('another token', 'payment_invalid', 'v2', setPath('accepted.asset', NETWORKS['base-sepolia'].usdc)),
+  changedProof('a promise to pay another payee', 'payment_invalid', 'v2', setPath('accepted.payTo', payer.address)),
+  changedProof('a promise of a higher amount', 'payment_invalid', 'v2', setPath('accepted.amount', '99000000')),
+  changedProof('a promise of a lower amount', 'payment_invalid', 'v2', setPath('accepted.amount', '0')),
+  changedProof('version 1 of another scheme', 'payment_invalid', 'v1', setPath('scheme', 'upto')),
+  changedProof('version 2 of another scheme', 'payment_invalid', 'v2', setPath('accepted.scheme', 'upto')),
+  changedProof(
     'a proof for another resource',
     'payment_bound_elsewhere',
     'v2',
@@ -112,28 +117,33 @@ const signedFields = ['from', 'to', 'value', 'validAfter', 'validBefore', 'nonce
 );
 const shapes: BadProof[] = [
   ...['x402Version', 'payload', 'payload.signature', 'payload.authorization', ...signedFields].flatMap((path) => [
-    changed(`a proof without ${path}`, 'malformed_proof', 'both', setPath(path, undefined)),
-    changed(`a proof with a number for ${path}`, 'malformed_proof', 'both', setPath(path, 3)),
-    changed(`a proof with an object for ${path}`, 'malformed_proof', 'both', setPath(path, {})),
+    changedProof(`a proof without ${path}`, 'malformed_proof', 'both', setPath(path, undefined)),
+    changedProof(`a proof with a number for ${path}`, 'malformed_proof', 'both', setPath(path, 3)),
+    changedProof(`a proof with an object for ${path}`, 'malformed_proof', 'both', setPath(path, {})),
   ]),
   ...['-1', '1e6', '0x10', '1.0', ' 1', '', '9'.repeat(78)].map((value) =>
-    changed(
+    changedProof(
       `a value spelled "${value.slice(0, 9)}"`,
       'malformed_proof',
       'both',
       setPath('payload.authorization.value', value),
     ),
   ),
-  changed(
+  changedProof(
     'a time spelled as a date',
     'malformed_proof',
     'both',
     setPath('payload.authorization.validBefore', '2030-01-01'),
   ),
-  changed('a short nonce', 'malformed_proof', 'both', setPath('payload.authorization.nonce', '0x01')),
-  changed('a payer that is no address', 'malformed_proof', 'both', setPath('payload.authorization.from', 'buyer.eth')),
-  changed('version 3', 'malformed_proof', 'both', setPath('x402Version', 3)),
-  changed('a permit2 payload', 'malformed_proof', 'both', (proof) => {
+  changedProof('a short nonce', 'malformed_proof', 'both', setPath('payload.authorization.nonce', '0x01')),
+  changedProof(
+    'a payer that is no address',
+    'malformed_proof',
+    'both',
+    setPath('payload.authorization.from', 'buyer.eth'),
+  ),
+  changedProof('version 3', 'malformed_proof', 'both', setPath('x402Version', 3)),
+  changedProof('a permit2 payload', 'malformed_proof', 'both', (proof) => {
     const { authorization, signature } = proof['payload'] as Json;
     const permit2Authorization = {
       ...authorization,
@@ -144,8 +154,12 @@ const shapes: BadProof[] = [
   }),
 ];
 
-/** The same terms with a different kind of signature. */
-function resigned(what: string, reason: Reason, sign: (at: PayAt, proof: SignedProof) => Hex | Promise<Hex>): BadProof {
+/** Replaces the signature of a proof with one of a different kind. The terms stay the same. */
+function resignedProof(
+  what: string,
+  reason: Reason,
+  sign: (at: PayAt, proof: SignedProof) => Hex | Promise<Hex>,
+): BadProof {
   const make = async (at: PayAt) => {
     const proof = await good(at);
     return both(wrapProof(proof.authorization, await sign(at, proof), at.terms));
@@ -158,7 +172,7 @@ function hexOf(text: string): Hex {
   return text;
 }
 
-/** Returns the high-s twin of a signature; it recovers to the same address. */
+/** Returns the high-s twin of a signature, which recovers to the same address. */
 function highS(signature: Hex): Hex {
   const s = CURVE_ORDER - BigInt(`0x${signature.slice(66, 130)}`);
   const v = signature.endsWith('1b') ? '1c' : '1b';
@@ -176,24 +190,24 @@ function signIn(domain: Partial<TokenDomain>, by: TestAccount = payer) {
 }
 
 const signatures: BadProof[] = [
-  resigned('the high-s twin of a signature', 'signature_invalid', (_, { signature }) => highS(signature)),
-  resigned('a signature with a v of 2 or 3', 'signature_invalid', (_, { signature }) =>
+  resignedProof('the high-s twin of a signature', 'signature_invalid', (_, { signature }) => highS(signature)),
+  resignedProof('a signature with a v of 2 or 3', 'signature_invalid', (_, { signature }) =>
     hexOf(`${signature.slice(0, 130)}${signature.endsWith('1b') ? '02' : '03'}`),
   ),
-  resigned('a signature by another key', 'signature_invalid', signIn({}, testAccount('another signer'))),
-  resigned('a signature for another chain', 'signature_invalid', signIn({ chainId: 1n })),
-  resigned(
+  resignedProof('a signature by another key', 'signature_invalid', signIn({}, testAccount('another signer'))),
+  resignedProof('a signature for another chain', 'signature_invalid', signIn({ chainId: 1n })),
+  resignedProof(
     'a signature for another token',
     'signature_invalid',
     signIn({ verifyingContract: NETWORKS['base-sepolia'].usdc }),
   ),
-  resigned('a signature for another version of the token', 'signature_invalid', signIn({ version: '1' })),
-  resigned('a signature of zeros', 'signature_invalid', () => hexOf(`0x${'0'.repeat(130)}`)),
-  resigned('a signature of ones', 'signature_invalid', () => hexOf(`0x${'f'.repeat(130)}`)),
-  resigned('a short signature', 'signature_invalid', (_, { signature }) => hexOf(signature.slice(0, 128))),
-  resigned('a long signature', 'signature_invalid', (_, { signature }) => hexOf(`${signature}00`)),
-  resigned('an empty signature', 'malformed_proof', () => '0x'),
-  resigned(
+  resignedProof('a signature for another version of the token', 'signature_invalid', signIn({ version: '1' })),
+  resignedProof('a signature of zeros', 'signature_invalid', () => hexOf(`0x${'0'.repeat(130)}`)),
+  resignedProof('a signature of ones', 'signature_invalid', () => hexOf(`0x${'f'.repeat(130)}`)),
+  resignedProof('a short signature', 'signature_invalid', (_, { signature }) => hexOf(signature.slice(0, 128))),
+  resignedProof('a long signature', 'signature_invalid', (_, { signature }) => hexOf(`${signature}00`)),
+  resignedProof('an empty signature', 'malformed_proof', () => '0x'),
+  resignedProof(
     'an authorization changed after it was signed',
     'signature_invalid',
     async (at) => (await good(at)).signature,
@@ -252,5 +266,5 @@ const headerForms: BadProof[] = [
   ),
 ];
 
-/** All defects of a proof that do not depend on the state of the chain. */
+/** All bad proofs that do not depend on the state of the chain. */
 export const BAD_PROOFS: readonly BadProof[] = [...otherTerms, ...otherWords, ...shapes, ...signatures, ...headerForms];

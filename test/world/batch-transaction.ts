@@ -9,7 +9,7 @@ const abi = parseAbi([
   'function transferFrom(address from, address to, uint256 value)',
 ]);
 
-/** Init code for a contract creation that makes these token calls: copies each call's data from the code, then runs CALL. */
+/** Returns the init code of a contract creation that makes these token calls: it copies each call's data from the code, then runs CALL. */
 function batchCode(calls: readonly Hex[]): Hex {
   const datas = calls.map((call) => call.slice(2));
   const word = (value: number): string => value.toString(16).padStart(4, '0');
@@ -36,7 +36,9 @@ export interface BatchedTransfer {
   units: bigint;
 }
 
-/** Makes plain transfers of one wallet in one transaction. The wallet first approves the contract that the transaction will create. */
+/**
+ * Makes several plain transfers of one wallet in one transaction. The wallet first approves the contract that the transaction will create.
+ */
 export async function transferTogether(
   world: World,
   from: TestAccount,

@@ -76,7 +76,7 @@ it('of two payments in one transaction one is completed, the other is for review
   expect(await paidUnits(world.chain, loser.payer.address, sellerOne.address)).toEqual([PRICE]);
 });
 
-/** Puts a payment in review as older versions did: without recording which transfer is its own. */
+/** Puts a payment in review the way older versions did, without recording which transfer belongs to it. */
 async function inReviewAsBefore({ proof }: { proof: SignedProof }, txHash: `0x${string}`): Promise<number> {
   const { id } = await world.db.database.one<{ id: bigint }>(
     sql`select id from payments where nonce = ${toBytes(proof.authorization.nonce)}`,
@@ -125,7 +125,7 @@ it('a transfer that earlier code gave to another payment is not shown as receive
   const calls = [one, two].map(({ proof }) => settleData(proof.authorization, proof.signature));
   const txHash = await sendBatch(world, stranger, calls);
   const id = await inReviewAsBefore(one, txHash);
-  // Each authorization emits two logs; the last one is the second one's transfer.
+  // Each authorization emits two logs, and the last log is the transfer of the second authorization.
   await world.db.database.transaction(async (tx) => {
     await tx.run(sql`set local session_replication_role = replica`);
     await tx.run(sql`insert into payment_proofs

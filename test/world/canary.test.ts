@@ -6,7 +6,7 @@ import { holdsSecret, takeLeaks, watchAnswer } from '../support/canary.ts';
 import { createTestDatabase, tablesWithSecrets } from '../support/database.ts';
 import { recordingLog } from '../support/recording-log.ts';
 
-// Checks that the secret watch used by all other tests does find secrets.
+// Checks that the secret watch, which all other tests rely on, does find secrets.
 
 const secrets = [
   makeMerchantKey(systemRandom, 'aisle'),

@@ -10,7 +10,7 @@ import { FEE_TERMS, listGoods, newGoods, PRICE, scriptedTrade } from '../support
 
 const { stranger } = WORLD_ACCOUNTS;
 type Body = { id: number; method: string; params: unknown[] };
-/** Changes an answer of the node; null forwards the request unchanged. */
+/** Changes an answer of the node. Null forwards the request unchanged. */
 let twist: (body: Body) => Body | { error: string } | { result: unknown } = (body) => body;
 let calls = 0;
 let methods: Record<string, number> = {};
@@ -141,12 +141,12 @@ describe('chain, in its corners', () => {
     const proof = await signProof(world.chain, payer, { ...terms, secondsAhead: 60 });
     expect((await world.buy(id, { key: buyer.key, proof: proof.v2 })).status).toBe(503);
     const behind = await latestNumber(world.chain);
-    // The facilitator that saw the proof in verify submits it without telling the market.
+    // The facilitator that saw the proof in /verify submits it without telling the market.
     await usdcAdmin(world.chain).settleAuthorization(stranger, proof.authorization, proof.signature);
     await world.chain.rpc.call('evm_increaseTime', [120]);
     await world.chain.mine(1);
     offset += 120_000;
-    // The lagging node answers by its own head and refuses any request that names a later block.
+    // The lagging node answers for its own head and refuses any request that names a later block.
     twist = (body) => {
       const late = (block: unknown): boolean =>
         typeof block === 'string' && block.startsWith('0x') && BigInt(block) > behind;

@@ -37,8 +37,8 @@ const bookOf = async ({ id }: OpenedOffer) =>
   );
 const ownerOf = async ({ thingId }: OpenedOffer): Promise<bigint> =>
   (await sale.db.database.one<{ owner_id: bigint }>(sql`select owner_id from things where id = ${thingId}`)).owner_id;
-/** A city process whose chain providers do not answer. */
-const blind = (): City => {
+/** Returns the city process with chain providers that do not answer. */
+const blindCity = (): City => {
   const providers = createProviders(['http://127.0.0.1:1'], sale.clock);
   return { ...sale.city, providers, providerHealth: createProviderHealth(providers, sale.clock) };
 };
@@ -134,7 +134,7 @@ describe('one transaction proves one sale', () => {
   it('claimed for two at once it buys one of them, and the other goes on', async () => {
     const seller = await sale.offer();
     const [one, other] = [await holdOffer(), await holdOffer()];
-    // Give both offers the same seller wallet and the same payer wallet.
+    // Both offers get the same seller wallet and the same payer wallet.
     const wallet = seller.seller.wallet.address;
     await sale.db.database.transaction(async (tx) => {
       await tx.run(sql`set local session_replication_role = replica`);
@@ -206,7 +206,7 @@ describe('two hours', () => {
     const [seen, unseen, reserved] = [await holdOffer(), await holdOffer(), await holdOffer()];
     await claim(seen, await payFor(seen));
     await claim(unseen, await payFor(unseen, 1n));
-    const sweep = createSweep(blind(), 1_000);
+    const sweep = createSweep(blindCity(), 1_000);
     sale.clock.set(sale.clock.now() + (TWO_HOURS - 60) * 1_000);
     await sweep.sweepOnce();
     const phases = () => Promise.all([seen, unseen, reserved].map(({ offer }) => sale.phase(offer)));
@@ -231,7 +231,7 @@ describe('two hours', () => {
 describe('a reorganisation', () => {
   it('that brings the transfer back in another block makes no difference', async () => {
     const one = await holdOffer();
-    // Mine one block below the transfer, so the reorg does not undo earlier state.
+    // Mine an empty block below the transfer, so that the reorg does not undo earlier state.
     await pass(1);
     const txHash = await payFor(one);
     const raw = await rawTransaction(sale.chain, txHash);
@@ -274,7 +274,7 @@ describe('claims', () => {
     const one = await holdOffer();
     const txHash = await payFor(one);
     const seeing = { providers: sale.city.providers, providerHealth: sale.city.providerHealth };
-    Object.assign(sale.city, blind());
+    Object.assign(sale.city, blindCity());
     expect(await reasonOf(claim(one, txHash))).toBe('payment_preserved');
     expect(await reasonOf(sale.reserve(await sale.offer(), await sale.person()))).toBe('payment_check_unavailable');
     Object.assign(sale.city, seeing);
@@ -324,7 +324,7 @@ describe('a wallet that is a contract', () => {
     const { challenge } = await sale.reserve(offer, buyer, { wallet: wallet.address });
     expect(await reasonOf(sale.claim(offer, buyer, hash('6'), challenge, wallet.owner))).toBe('signature_invalid');
     const seeing = { providers: sale.city.providers, providerHealth: sale.city.providerHealth };
-    Object.assign(sale.city, blind());
+    Object.assign(sale.city, blindCity());
     expect(await reasonOf(sale.claim(offer, buyer, hash('6'), challenge, wallet.owner))).toBe('payment_preserved');
     Object.assign(sale.city, seeing);
   });

@@ -6,7 +6,7 @@ import { citySale, type OpenedOffer, type Person, PRICE, type ReservationOut } f
 
 const FINALITY_BLOCKS = 1_200;
 const WINDOW_SECONDS = 300;
-/** Descending: a provider that refused a span is not asked for a wider one for five minutes. */
+/** Descending, because a provider that refused a span is not asked for a wider one for five minutes. */
 const CAPS = [1_000, 100, 10, 5, 1];
 
 const proxies = [await startRpcProxy(), await startRpcProxy()] as const;
@@ -60,7 +60,7 @@ describe.each(CAPS)('with providers that take %i blocks in one log query', (most
     const txHash = await pay(one);
     expect(await claim(one, txHash)).toBe('payment_pending');
     claimed.push({ one, txHash });
-    // One block per second.
+    // There is one block per second.
     await mine(WINDOW_SECONDS);
     const before = proxies.map(logsOf);
     const over = [await untilOver(unpaid), await untilOver(paid)];
@@ -68,7 +68,7 @@ describe.each(CAPS)('with providers that take %i blocks in one log query', (most
     const queries = proxies.map((proxy, at) => logsOf(proxy) - (before[at] ?? 0));
     const readings = over.map((end) => end.readings);
     console.error(`cap ${most}: ${readings} readings, ${queries} log queries of each provider`);
-    // Each reading covers the windows of two offers only, always including their newest blocks.
+    // Each reading covers the windows of only two offers, and always their newest blocks.
     for (const count of queries) expect(count).toBeLessThanOrEqual((6 * WINDOW_SECONDS) / most + 100);
     expect(leftOut()).toEqual([null, null]);
   });

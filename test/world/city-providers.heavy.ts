@@ -23,7 +23,7 @@ interface Held {
 }
 
 async function holdOffer(): Promise<Held> {
-  await calm();
+  await resetProviders();
   const [offer, buyer] = [await sale.offer(), await sale.person()];
   return { offer, buyer, reservation: await sale.reserve(offer, buyer) };
 }
@@ -34,8 +34,8 @@ const claim = ({ offer, buyer, reservation }: Held, txHash: Hex) =>
   sale.claim(offer, buyer, txHash, reservation.challenge);
 const look = async ({ offer, buyer }: Held) => (await sale.reconcile(offer, buyer)).phase;
 const pass = async (seconds: number): Promise<void> => sale.mineAt((await sale.time()) + seconds);
-/** Waits long enough for earlier provider faults to be forgotten, then records a good answer and a head for each. */
-async function calm(): Promise<void> {
+/** Waits until earlier provider faults are forgotten, then records a good answer and a head for each provider. */
+async function resetProviders(): Promise<void> {
   primary.heal();
   spare.heal();
   await pass(120);
@@ -45,8 +45,8 @@ async function calm(): Promise<void> {
   }
 }
 
-/** Changes the amount in the receipt and logs of that transaction. */
-const lessIn =
+/** Lowers the amount in the receipt and logs of that transaction. */
+const lowerAmountIn =
   (txHash: Hex) =>
   (result: unknown): unknown => {
     const text = JSON.stringify(result);
@@ -70,7 +70,7 @@ it.each([
   const one = await holdOffer();
   const txHash = await payFor(one);
   await sale.finalize();
-  liar.twist(lessIn(txHash));
+  liar.twist(lowerAmountIn(txHash));
   expect(await claim(one, txHash)).toMatchObject({ status: 202 });
   expect(await look(one)).not.toBe('payment_invalid');
   liar.twist(null);

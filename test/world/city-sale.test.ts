@@ -60,7 +60,7 @@ it('a thing is offered, reserved, paid for and claimed; then it is the buyer’s
   expect(await ownerOf(offer.thingId)).toBe(buyer.id);
   const proof = sql`select value_units from sale_proofs where tx_hash = ${toBytes(txHash)}`;
   expect(await sale.db.database.rows(proof)).toEqual([{ value_units: PRICE + 1n }]);
-  // Repeating this claim and making a different one give the same answer.
+  // Repeating this claim or making a different one gets the same answer.
   expect(await sale.claim(offer, buyer, txHash, reservation.challenge)).toEqual(claimed);
   expect((await sale.claim(offer, buyer, `0x${'7'.repeat(64)}`, reservation.challenge)).status).toBe(200);
   expect(await reasonOf(sale.claim(offer, await sale.person(), txHash, reservation.challenge))).toBe(

@@ -50,13 +50,13 @@ export interface CitySale {
   db: TestDatabase;
   clock: SettableClock;
   logLines: LogLine[];
-  /** Sets the market's answers below that path. */
+  /** Sets the market's answer for all paths below that one. */
   show(path: string, reply: Reply): void;
-  /** Returns the time of the latest block, in seconds. */
+  /** Returns the time of the latest block as Unix time in seconds. */
   time(): Promise<number>;
   /** Mines a block at that time and sets the city's clock to it. */
   mineAt(second: number): Promise<void>;
-  /** Makes everything mined so far final; time advances a few seconds. */
+  /** Makes everything mined so far final, which takes a few seconds of chain time. */
   finalize(): Promise<void>;
   person(): Promise<Person>;
   draft(seller: Person, thingId: bigint, changes?: Partial<DraftOut>): bigint;
@@ -163,7 +163,6 @@ function chainMoves({ chain, clock, time }: Parts, finalityBlocks: number) {
 let people = 0;
 let lastId = 0;
 
-/** Builds the answers of the scripted market. */
 function marketRecords({ clock, show }: Pick<Parts, 'clock' | 'show'>) {
   const draft = (seller: Person, thingId: bigint, changes: Partial<DraftOut> = {}): bigint => {
     lastId += 1;

@@ -177,7 +177,7 @@ describe('paid and not claimed in time', () => {
     await claiming.commit();
     expect(await reserved).toBe('offer_reserved');
     expect(await sale.phase(one.offer)).toBe('reserved');
-    // The next reading finds that the transaction is in no block.
+    // The next reading finds the transaction in no block.
     expect((await sale.reconcile(one.offer, other)).phase).toBe('listed');
   });
 });

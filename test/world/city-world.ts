@@ -32,16 +32,16 @@ export interface CityOptions {
   /** The market's chain, so that both sites see the same transfers. */
   chain: LocalChain;
   marketUrl: string;
-  /** Omitted: any free port. */
+  /** Default: any free port. */
   port?: number;
-  /** Public URL, when others reach the city through a proxy. */
+  /** Public URL, if others reach the city through a proxy. */
   baseUrl?: string;
   clock?: Clock;
   sweepEveryMs?: number;
   limits?: Partial<CityLimits>;
   /** Replaces the chain's own RPC URL. With several, the first is the primary. */
   rpcUrl?: string | [string, ...string[]];
-  /** For a second city on the first one's database, or for a proxy. Nothing is dropped at the end. */
+  /** Existing database, for a second city on the first one's database or for a proxy. It is not dropped at the end. */
   databaseUrl?: string;
   logCopy?: LogCopyPlace;
 }

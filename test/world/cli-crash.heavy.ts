@@ -22,8 +22,8 @@ describe('the command line, interrupted', () => {
   });
   afterAll(() => gate.close());
 
-  /** Returns the status of the market's answer to that key. */
-  const standing = async (key: string | null | undefined): Promise<number> =>
+  /** Returns the status with which the market answers this key. */
+  const keyStatus = async (key: string | null | undefined): Promise<number> =>
     (await fetch(`${market}/api/me`, { headers: { authorization: `Bearer ${key}` } })).status;
   const resume = (command: string, file: string): Promise<CliRun> =>
     cli.run([command, '--resume', '--json', '--file', file]);
@@ -35,7 +35,7 @@ describe('the command line, interrupted', () => {
     return { file, stored: await readStored(file) };
   };
 
-  /** Kills the command while its confirm waits at the gate: the key is saved but not confirmed. */
+  /** Kills the command while its confirmation waits at the gate: the key is saved but not confirmed. */
   const killedAtConfirm = async (args: readonly string[], market: string): Promise<void> => {
     gate.set('confirm', 'hold');
     const { child, ended } = cli.start(args, { market });
@@ -65,7 +65,7 @@ describe('the command line, interrupted', () => {
       expect((await resume('join', file)).json()).toMatchObject({ status: 'ok', handle: `join-${name}` });
       const stored = await readStored(file);
       expect(stored).toMatchObject({ merchant_key: pending?.merchant_key, pending: null });
-      expect(await standing(stored.merchant_key)).toBe(200);
+      expect(await keyStatus(stored.merchant_key)).toBe(200);
     });
 
     test('a rotation goes on from the file, which holds the old key until then', async () => {
@@ -79,16 +79,16 @@ describe('the command line, interrupted', () => {
       expect((await resume('rotate', file)).code).toBe(0);
       const after = await readStored(file);
       expect(after).toMatchObject({ merchant_key: between.pending?.merchant_key, pending: null });
-      expect([await standing(stored.merchant_key), await standing(after.merchant_key)]).toEqual([401, 200]);
+      expect([await keyStatus(stored.merchant_key), await keyStatus(after.merchant_key)]).toEqual([401, 200]);
     });
   });
 
-  /** Either forwards the held confirm of the dead client and waits until the key is active, or drops it. */
+  /** Either forwards the held confirmation of the killed client and waits until the key is active, or drops it. */
   async function letArrive(arrives: boolean, key: string | undefined): Promise<void> {
     gate.set('confirm', 'pass');
     if (!arrives) return gate.drop();
     gate.letGo();
-    await expect.poll(() => standing(key), { timeout: 20_000 }).toBe(200);
+    await expect.poll(() => keyStatus(key), { timeout: 20_000 }).toBe(200);
   }
 
   test.each(['lose_answer', 'lose_request'] as const)(
@@ -100,7 +100,7 @@ describe('the command line, interrupted', () => {
       const file = cli.fileOf(gate.url, handle);
       expect([joined.code, joined.json()]).toEqual([3, expect.objectContaining({ status: 'unknown', file })]);
       expect(joined.stderr).toContain(`openaisle join --resume --file ${file}`);
-      expect(await standing((await readStored(file)).pending?.merchant_key)).toBe(cut === 'lose_answer' ? 200 : 401);
+      expect(await keyStatus((await readStored(file)).pending?.merchant_key)).toBe(cut === 'lose_answer' ? 200 : 401);
       gate.set('confirm', 'pass');
       expect((await resume('join', file)).code).toBe(0);
 
@@ -117,7 +117,7 @@ describe('the command line, interrupted', () => {
         expect((await resume(command, file)).code).toBe(0);
         const after = await readStored(file);
         expect(after).toMatchObject({ merchant_key: between.pending?.merchant_key, pending: null });
-        expect([await standing(before.merchant_key), await standing(after.merchant_key)]).toEqual([401, 200]);
+        expect([await keyStatus(before.merchant_key), await keyStatus(after.merchant_key)]).toEqual([401, 200]);
       }
     },
   );
@@ -168,7 +168,7 @@ describe('the command line, interrupted', () => {
     const winner = runs[0]?.code === 0 ? file : copy;
     const loser = winner === file ? copy : file;
     expect(runs.find(({ code }) => code === 1)?.json()).toMatchObject({ reason: 'key_replaced', file: loser });
-    expect(await standing((await readStored(winner)).merchant_key)).toBe(200);
+    expect(await keyStatus((await readStored(winner)).merchant_key)).toBe(200);
     expect(await readStored(loser)).toMatchObject({ pending: null, key_refused_at: expect.any(String) });
   });
 
@@ -182,7 +182,7 @@ describe('the command line, interrupted', () => {
     gate.set('confirm', 'pass');
     gate.letGo();
     expect((await first.ended).code).toBe(0);
-    expect(await standing((await readStored(file)).merchant_key)).toBe(200);
+    expect(await keyStatus((await readStored(file)).merchant_key)).toBe(200);
   });
 
   test('a rotation whose key was replaced before its outcome was known says so', async () => {
@@ -197,7 +197,7 @@ describe('the command line, interrupted', () => {
     const told = await resume('rotate', file);
     expect([told.code, told.json()['reason']]).toEqual([1, 'key_replaced']);
     expect(await readStored(file)).toMatchObject({ pending: null, key_refused_at: expect.any(String) });
-    expect(await standing((await readStored(cli.fileOf(gate.url, 'overtaken', home))).merchant_key)).toBe(200);
+    expect(await keyStatus((await readStored(cli.fileOf(gate.url, 'overtaken', home))).merchant_key)).toBe(200);
   });
 
   test('a handle taken meanwhile costs neither key nor codes: another one is confirmed, and the file bears its name', async () => {

@@ -12,7 +12,7 @@ import { seedListing } from '../support/seed.ts';
 import { type CliOptions, type CliRun, cliRuns } from './run-cli.ts';
 import { seedVersion } from './version-stage.ts';
 
-// The command line signs and records only amounts that are due, with a clock close to the market's.
+// The command line signs and records only amounts that are due, and only if its clock is close to the market's.
 
 const { sellerOne, sellerTwo, treasury } = WORLD_ACCOUNTS;
 const MINUTE_MS = 60_000;
@@ -49,12 +49,12 @@ async function newer(supersedes: number, priceUnits: bigint): Promise<number> {
 interface Machine {
   wallet: TestAccount;
   run(args: readonly string[], more?: { aheadMs?: number; env?: Record<string, string> }): Promise<CliRun>;
-  /** Value of every proof that was sent, in USDC units. */
+  /** Value in USDC units of every proof that was sent. */
   sent: bigint[];
   paid(to?: Hex): Promise<bigint[]>;
 }
 
-/** Starts a machine with its own wallet, or with another machine's, and records the proofs it sends. Waiting mines blocks. */
+/** Sets up a machine with its own wallet or another machine's, and records the proofs it sends. Its waits mine blocks. */
 async function machine(name: string, wallet = testAccount(`of ${name}`)): Promise<Machine> {
   await fund(world.chain, [{ address: wallet.address, usdcUnits: 20_000_000n, wei: 0n }]);
   const sent: bigint[] = [];
@@ -103,7 +103,7 @@ describe('a newer version that is free for who bought the older one', () => {
     expect(again.json()).toMatchObject({ already_here: true, paid_usdc: 0, receipt: null });
 
     const there = await machine('there', here.wallet);
-    // A maximum below the price, even 0, is accepted because nothing is due.
+    // A limit below the price, even 0, is accepted because nothing is due.
     const collected = await there.run(['buy', String(next), '--max', '0', '--json']);
     expect([collected.code, collected.json()]).toMatchObject([0, { paid_usdc: 0, receipt: null }]);
     const earlier = await there.run(['buy', String(older), '--max', '2', '--json']);

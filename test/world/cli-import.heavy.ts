@@ -57,10 +57,10 @@ describe('an export is imported', () => {
     const bytes = rows.find((row) => row.title === 'Picture');
     const back = await fresh.ask('GET', `/api/me/listing/${bytes?.listing_id}`, { key: await keyOf(fresh, 'ink') });
     expect(back.body).toMatchObject({ artifact: Buffer.from([0, 255, 201]).toString('base64') });
-    // A listing that its merchant withdrew or the maintainer removed is not listed again.
+    // Listings that their merchant withdrew or the maintainer removed are not listed again.
     await withdrawListing(fresh.db.database, BigInt(second?.listing_id ?? 0));
     await removeListing(fresh.db.database, BigInt(bytes?.listing_id ?? 0));
-    // Import again on this machine, and on one with an empty book.
+    // Import again, first on this machine, then on one with an empty book.
     for (const home of [undefined, join(cli.folder(), 'another-machine')]) {
       const again = await cli.run(['import', dir, '--yes', '--json', '--file', cli.fileOf(fresh.url, 'ink')], {
         market: fresh.url,

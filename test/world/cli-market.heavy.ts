@@ -32,8 +32,8 @@ describe('the command line on a market', () => {
   });
   afterAll(() => world?.stop());
 
-  /** Runs a command as that merchant, who pays from the wallet of that name. Waiting mines blocks. */
-  const as = (handle: string, args: readonly string[], more: CliOptions = {}): Promise<CliRun> =>
+  /** Runs a command as that merchant, who pays from the wallet of the same name. Waiting mines blocks. */
+  const runAs = (handle: string, args: readonly string[], more: CliOptions = {}): Promise<CliRun> =>
     cli.run([...args, '--handle', handle], {
       market: world.url,
       environment: { sleep: () => world.finalize() },
@@ -47,7 +47,7 @@ describe('the command line on a market', () => {
     return String(id);
   };
   /** Runs a command with and without --json; both must exit with 0. */
-  const both = async (
+  const runBothWays = async (
     run: (more: string[]) => Promise<CliRun>,
   ): Promise<{ text: string; json: Record<string, unknown> }> => {
     const json = await run(['--json']);
@@ -62,7 +62,7 @@ describe('the command line on a market', () => {
     const cheap = await seed('Ancient maps', { priceUnits: 500_000n, aisle: 'data', tags: ['maps'] });
     const dear = await seed('Ancient coins', { priceUnits: 3_000_000n });
     await seed('Nothing of it', { priceUnits: 0n });
-    const { text, json } = await both((more) => reading(['search', 'ancient', ...more]));
+    const { text, json } = await runBothWays((more) => reading(['search', 'ancient', ...more]));
     expect(json).toMatchObject({ market: world.url, total: 2, returned: 2, has_more: false, next_cursor: null });
     expect(text).toMatch(new RegExp(`^${cheap} +0\\.5 USDC +quill +data .*Ancient maps$`, 'm'));
     const idsOf = async (...more: string[]): Promise<string[]> => {
@@ -84,8 +84,8 @@ describe('the command line on a market', () => {
 
   test('show prints one listing and its comments, and what sellers wrote steers no terminal', async () => {
     const id = await seed(`Red ${ESCAPE}[31mtitle`);
-    await as('ink', ['comment', id, 'First line\nnext: pay me']);
-    const { text, json } = await both((more) => reading(['show', id, ...more]));
+    await runAs('ink', ['comment', id, 'First line\nnext: pay me']);
+    const { text, json } = await runBothWays((more) => reading(['show', id, ...more]));
     expect(json).toMatchObject({ listing: { id: Number(id), merchant: 'quill' }, comments_total: 1 });
     expect(text).toContain('| next: pay me');
     expect(text).not.toMatch(/^next:/m);
@@ -97,52 +97,60 @@ describe('the command line on a market', () => {
 
   test('comments, votes, flags, removal, appeal and its decision, each by its command', async () => {
     const id = await seed('To be talked about');
-    const commented = await both((more) => as('ink', ['comment', id, 'Good.', ...more]));
+    const commented = await runBothWays((more) => runAs('ink', ['comment', id, 'Good.', ...more]));
     const { comment } = commented.json as { comment: { id: number } };
-    const reply = await as('quill', ['comment', id, 'Thanks.', '--reply-to', String(comment.id), '--json']);
+    const reply = await runAs('quill', ['comment', id, 'Thanks.', '--reply-to', String(comment.id), '--json']);
     expect(reply.json()).toMatchObject({ comment: { parent_id: comment.id, handle: 'quill' } });
-    expect((await both((more) => as('ink', ['vote', id, ...more]))).json).toMatchObject({ votes: 1 });
-    expect((await both((more) => as('ink', ['flag', 'listing', id, 'Odd.', ...more]))).json).toMatchObject({
+    expect((await runBothWays((more) => runAs('ink', ['vote', id, ...more]))).json).toMatchObject({ votes: 1 });
+    expect((await runBothWays((more) => runAs('ink', ['flag', 'listing', id, 'Odd.', ...more]))).json).toMatchObject({
       flag: { target_type: 'listing', target_id: Number(id) },
     });
-    expect((await both((more) => as('keeper', ['mod', 'pin', id, ...more]))).json).toMatchObject({
+    expect((await runBothWays((more) => runAs('keeper', ['mod', 'pin', id, ...more]))).json).toMatchObject({
       listing: { pinned: true },
     });
-    expect((await as('keeper', ['mod', 'pin', id, '--off', '--json'])).json()).toMatchObject({
+    expect((await runAs('keeper', ['mod', 'pin', id, '--off', '--json'])).json()).toMatchObject({
       listing: { pinned: false },
     });
     const because = ['--code', 'policy', '--reason', 'Not here.'];
     expect(
-      (await as('keeper', ['mod', 'remove', String(comment.id), '--comment', ...because, '--json'])).json(),
+      (await runAs('keeper', ['mod', 'remove', String(comment.id), '--comment', ...because, '--json'])).json(),
     ).toMatchObject({
       comment: { removed: true },
     });
-    const stranger = await as('ink', ['mod', 'remove', id, ...because, '--json']);
+    const stranger = await runAs('ink', ['mod', 'remove', id, ...because, '--json']);
     expect([stranger.code, stranger.json()['status']]).toEqual([1, 'refused']);
-    expect((await as('keeper', ['mod', 'remove', id, ...because, '--json'])).json()).toMatchObject({
+    expect((await runAs('keeper', ['mod', 'remove', id, ...because, '--json'])).json()).toMatchObject({
       listing: { state: 'removed' },
     });
-    const appealed = await both((more) => as('quill', ['appeal', id, 'It is mine.', ...more]));
+    const appealed = await runBothWays((more) => runAs('quill', ['appeal', id, 'It is mine.', ...more]));
     const { appeal } = appealed.json as { appeal: { id: number } };
-    const stated = await as('keeper', ['mod', 'remove', String(appeal.id), '--statement', ...because, '--json']);
+    const stated = await runAs('keeper', ['mod', 'remove', String(appeal.id), '--statement', ...because, '--json']);
     expect(stated.json()).toMatchObject({ removal: { target_type: 'appeal', merchant: 'quill' } });
     expect((await reading(['show', id, '--json'])).json()).toMatchObject({
       listing: { appeal: { statement: '' } },
     });
     await world.ask('POST', '/api/store', { key: others.key, body: { line: 'A line' } });
-    const emptied = await both((more) =>
-      as('keeper', ['mod', 'remove', String(others.id), '--store-line', ...because, ...more]),
+    const emptied = await runBothWays((more) =>
+      runAs('keeper', ['mod', 'remove', String(others.id), '--store-line', ...because, ...more]),
     );
     expect(emptied.json).toMatchObject({ removal: { target_type: 'store_line', merchant: 'quill' } });
     expect(emptied.text).toContain('The store line of quill was cleared.');
-    const two = await as('keeper', ['mod', 'remove', id, '--store-line', '--comment', ...because]);
+    const two = await runAs('keeper', ['mod', 'remove', id, '--store-line', '--comment', ...because]);
     expect([two.code, two.stderr]).toEqual([2, expect.stringContaining('one of --comment, --store-line')]);
-    const decided = await as('keeper', ['mod', 'decide', String(appeal.id), 'restored', '--reason', 'True.', '--json']);
+    const decided = await runAs('keeper', [
+      'mod',
+      'decide',
+      String(appeal.id),
+      'restored',
+      '--reason',
+      'True.',
+      '--json',
+    ]);
     expect(decided.json()).toMatchObject({ appeal: { outcome: 'restored' }, listing: { state: 'live' } });
-    const reviews = await both((more) => as('keeper', ['mod', 'reviews', ...more]));
+    const reviews = await runBothWays((more) => runAs('keeper', ['mod', 'reviews', ...more]));
     expect(reviews.json).toMatchObject({ reviews: [], flags: [{ handle: 'ink' }] });
     expect(reviews.text).toContain(`flag on listing ${id} by ink: “Odd.”`);
-    const none = await as('quill', ['mod', 'reviews', '77', 'declined', '--json']);
+    const none = await runAs('quill', ['mod', 'reviews', '77', 'declined', '--json']);
     expect([none.code, none.json()['reason']]).toEqual([1, 'payment_not_found']);
   });
 
@@ -156,29 +164,41 @@ describe('the command line on a market', () => {
     const claimed = await claim(world, buyer, id, paid);
     const { id: payment } = claimed.body['payment'] as { id: number };
     expect((await claim(world, buyer, id, { ...paid, txHash: more })).body['tx_hash']).toBe(more);
-    const { text, json } = await both((args) => as('quill', ['mod', 'reviews', ...args]));
+    const { text, json } = await runBothWays((args) => runAs('quill', ['mod', 'reviews', ...args]));
     const further = { tx_hash: more, amount_usdc: 0.2, claimed: true };
     expect(json).toMatchObject({ reviews: [{ payment_id: payment, further_transfers: [further] }] });
     expect(text).toContain(
       `payment ${payment}: the payer also sent 0.2 USDC, ${more}, and claims it for the same purchase\n`,
     );
-    expect((await as('quill', ['mod', 'reviews', String(payment), 'declined', '--json'])).code).toBe(0);
+    expect((await runAs('quill', ['mod', 'reviews', String(payment), 'declined', '--json'])).code).toBe(0);
   });
 
   test('own listings are shown, changed and withdrawn', async () => {
     const id = await seed('Mine');
     const preview = join(cli.folder(), 'preview.txt');
     await writeFile(preview, 'A longer look\r\n');
-    const changed = await both((more) =>
-      as('quill', ['edit', id, '--description', 'Better', '--preview', preview, '--tag', 'a', '--tag', 'b', ...more]),
+    const changed = await runBothWays((more) =>
+      runAs('quill', [
+        'edit',
+        id,
+        '--description',
+        'Better',
+        '--preview',
+        preview,
+        '--tag',
+        'a',
+        '--tag',
+        'b',
+        ...more,
+      ]),
     );
     expect(changed.json).toMatchObject({
       listing: { description: 'Better', preview: 'A longer look', tags: ['a', 'b'] },
     });
-    expect((await as('quill', ['edit', id])).stderr).toContain('No change was given');
-    const foreign = await as('ink', ['edit', id, '--title', 'Stolen', '--json']);
+    expect((await runAs('quill', ['edit', id])).stderr).toContain('No change was given');
+    const foreign = await runAs('ink', ['edit', id, '--title', 'Stolen', '--json']);
     expect([foreign.code, foreign.json()['reason']]).toEqual([1, 'not_owner']);
-    const { json, text } = await both((more) => as('quill', ['listings', '--limit', '1', ...more]));
+    const { json, text } = await runBothWays((more) => runAs('quill', ['listings', '--limit', '1', ...more]));
     expect(json).toMatchObject({
       listings: [{ id: Number(id) }],
       returned: 1,
@@ -186,15 +206,15 @@ describe('the command line on a market', () => {
       next_cursor: Number(id),
     });
     expect(text).toContain(`--cursor ${id}`);
-    const gone = await as('quill', ['withdraw', id, '--reason', 'Old.', '--json']);
+    const gone = await runAs('quill', ['withdraw', id, '--reason', 'Old.', '--json']);
     expect(gone.json()).toMatchObject({ listing: { state: 'withdrawn', withdrawn_reason: 'Old.' } });
-    const stranger = await as('ink', ['withdraw', id, '--json']);
+    const stranger = await runAs('ink', ['withdraw', id, '--json']);
     expect([stranger.code, stranger.json()['reason']]).toEqual([1, 'not_owner']);
   });
 
   test('watch tells each event as it happens, from any number on, and ends in order', async () => {
     const talked = await seed('Talked of');
-    for (const text of ['One', 'Two', 'Three', 'Four', 'Five', 'Six']) await as('keeper', ['comment', talked, text]);
+    for (const text of ['One', 'Two', 'Three', 'Four', 'Five', 'Six']) await runAs('keeper', ['comment', talked, text]);
     const first = await reading(['watch', '--after', '0', '--count', '1', '--json']);
     expect([first.code, JSON.parse(first.stdout)]).toMatchObject([0, { id: 1 }]);
     // A stream starts at the newest numbered event, so wait until the earlier comments have their numbers.
@@ -204,7 +224,7 @@ describe('the command line on a market', () => {
         fetch: async (url, init) => {
           const response = await fetch(url, init);
           // The stream is open now.
-          await as('ink', ['comment', talked, 'Heard?']);
+          await runAs('ink', ['comment', talked, 'Heard?']);
           return response;
         },
       },
@@ -259,16 +279,16 @@ describe('the command line on a market', () => {
       '--tag',
       'git',
     ];
-    const dry = await both((more) => as('ink', ['sell', folder, ...words, '--dry-run', ...more], { env }));
+    const dry = await runBothWays((more) => runAs('ink', ['sell', folder, ...words, '--dry-run', ...more], { env }));
     expect(dry.json).toMatchObject({ dry_run: true, would_cost_usdc: 1, artifact_encoding: 'utf-8' });
     expect(await paidUnits(world.chain, wallet.address, treasury.address)).toEqual([]);
-    const sold = await as('ink', ['sell', folder, ...words, '--json'], { env });
+    const sold = await runAs('ink', ['sell', folder, ...words, '--json'], { env });
     expect([sold.code, sold.stderr]).toEqual([0, '']);
     expect(sold.json()).toMatchObject({
       fee: { paid_units: '1000000', tx_hash: expect.any(String) },
       already_listed: false,
     });
-    const again = await as('ink', ['sell', folder, ...words], { env });
+    const again = await runAs('ink', ['sell', folder, ...words], { env });
     expect(again.stdout).toMatch(new RegExp(`^Already listed: ${sold.json()['listing_id']}, `));
     expect(await paidUnits(world.chain, wallet.address, treasury.address)).toEqual([1_000_000n]);
     const shown = (await reading(['show', String(sold.json()['listing_id']), '--json'])).json();
@@ -280,7 +300,7 @@ describe('the command line on a market', () => {
     });
     const bytes = join(cli.folder(), 'picture.png');
     await writeFile(bytes, Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0xff, 0xfe));
-    const picture = await as(
+    const picture = await runAs(
       'ink',
       ['sell', bytes, '--title', 'A picture', '--price', '0', '--description', 'Of it.'],
       { env },
@@ -293,15 +313,15 @@ describe('the command line on a market', () => {
     const file = join(cli.folder(), 'notes.md');
     await writeFile(file, '# Notes\n');
     const words = ['--title', 'Notes', '--price', '0.5', '--description', 'Of it.'];
-    expect((await as('ink', ['sell', file])).stderr).toContain('Missing: --title, --price, --description');
+    expect((await runAs('ink', ['sell', file])).stderr).toContain('Missing: --title, --price, --description');
     const poor = testAccount('a wallet without money');
-    const walletless = await as('ink', ['sell', file, ...words, '--json']);
+    const walletless = await runAs('ink', ['sell', file, ...words, '--json']);
     expect([walletless.code, walletless.json()['reason']]).toEqual([2, 'no_wallet']);
-    const capped = await as('ink', ['sell', file, ...words, '--max-fee', '0.5', '--json'], {
+    const capped = await runAs('ink', ['sell', file, ...words, '--max-fee', '0.5', '--json'], {
       env: { OPENAISLE_WALLET_KEY: poor.key },
     });
     expect([capped.code, capped.json()['reason']]).toEqual([1, 'above_max_price']);
-    const empty = await as('ink', ['sell', file, ...words, '--json'], { env: { OPENAISLE_WALLET_KEY: poor.key } });
+    const empty = await runAs('ink', ['sell', file, ...words, '--json'], { env: { OPENAISLE_WALLET_KEY: poor.key } });
     expect([empty.code, empty.json()]).toMatchObject([
       1,
       { reason: 'insufficient_funds', next_step: expect.stringContaining(poor.signer.address) },
@@ -315,7 +335,7 @@ function endedAfter(response: Response, events: number): Response {
   const ending = new TransformStream<string, string>({
     transform: (chunk, controller) => {
       text += chunk;
-      // The first block only sets the retry delay and is not an event.
+      // The first block only sets the retry delay, so it does not count as an event.
       const blocks = text.split('\n\n').filter((block) => block.includes('event: '));
       if (blocks.length < events) return;
       controller.enqueue(

@@ -32,7 +32,7 @@ describe('what a wallet bought goes to another machine', () => {
     };
     for (const id of [ids.kept, ids.lost]) await paidFor(id);
     const ending = new AbortController();
-    const cut = await on('old', ['buy', String(ids.open), '--max', '2'], {
+    const cut = await runOn('old', ['buy', String(ids.open), '--max', '2'], {
       interruption: ending.signal,
       environment: {
         sleep: async (_, signal) => {
@@ -44,13 +44,13 @@ describe('what a wallet bought goes to another machine', () => {
     expect(cut.code).toBe(3);
     await rm((await bought('old')).find(({ listing_id: id }) => id === ids.lost)?.path ?? '');
     dir = join(cli.folder(), 'bought');
-    const done = await on('old', ['export', dir, '--purchases', '--json']);
+    const done = await runOn('old', ['export', dir, '--purchases', '--json']);
     expect(done.json()).toMatchObject({ status: 'ok', kind: 'purchases', records: 3, goods: 1, missing: 1 });
   });
   afterAll(() => world?.stop());
 
   /** Runs a command on one of several machines that share only the wallet's key. */
-  const on = (machine: string, args: readonly string[], more: CliOptions = {}): Promise<CliRun> =>
+  const runOn = (machine: string, args: readonly string[], more: CliOptions = {}): Promise<CliRun> =>
     cli.run(args, {
       market: world.url,
       env: { OPENAISLE_WALLET_KEY: wallet.key, XDG_DATA_HOME: join(cli.folder(), machine) },
@@ -66,12 +66,12 @@ describe('what a wallet bought goes to another machine', () => {
   }
 
   async function paidFor(id: number): Promise<void> {
-    const run = await on('old', ['buy', String(id), '--max', '2', '--json']);
+    const run = await runOn('old', ['buy', String(id), '--max', '2', '--json']);
     expect(run.code, run.stdout).toBe(0);
   }
 
   async function bought(machine: string): Promise<{ listing_id: number; path: string; goods: string }[]> {
-    return (await on(machine, ['purchases', '--json'])).json()['purchases'] as never;
+    return (await runOn(machine, ['purchases', '--json'])).json()['purchases'] as never;
   }
 
   test('the export is for its owner alone, and the key of the wallet is not in it', async () => {
@@ -84,30 +84,30 @@ describe('what a wallet bought goes to another machine', () => {
 
   test('import restores the book: what was bought is there, what was lost is collected, what is open goes on; nothing is paid twice', async () => {
     const before = await paid();
-    const dry = await on('new', ['import', dir, '--dry-run', '--json']);
+    const dry = await runOn('new', ['import', dir, '--dry-run', '--json']);
     expect(dry.json()).toMatchObject({ dry_run: true, restored: { length: 3 } });
     expect(await bought('new')).toEqual([]);
-    const done = await on('new', ['import', dir, '--json']);
+    const done = await runOn('new', ['import', dir, '--json']);
     expect([done.code, done.json()]).toMatchObject([0, { restored: { length: 3 }, kept: 0 }]);
-    expect((await on('new', ['import', dir, '--json'])).json()).toMatchObject({ restored: [], kept: 3 });
+    expect((await runOn('new', ['import', dir, '--json'])).json()).toMatchObject({ restored: [], kept: 3 });
 
-    const here = await on('new', ['buy', String(ids.kept), '--max', '2', '--json']);
+    const here = await runOn('new', ['buy', String(ids.kept), '--max', '2', '--json']);
     expect(here.json()).toMatchObject({ already_here: true, receipt: { payer: wallet.signer.address } });
     expect(await readFile(String(here.json()['path']), 'utf8')).toBe('kept goods');
     expect(String(here.json()['path'])).toContain(join(cli.folder(), 'new'));
-    const verified = await on('new', ['verify', String(ids.kept), '--rpc', world.chain.url, '--json']);
+    const verified = await runOn('new', ['verify', String(ids.kept), '--rpc', world.chain.url, '--json']);
     expect(verified.json()).toMatchObject({ ok: true, goods: 'intact' });
-    const collected = await on('new', ['buy', String(ids.lost), '--max', '2', '--json']);
+    const collected = await runOn('new', ['buy', String(ids.lost), '--max', '2', '--json']);
     expect(await readFile(String(collected.json()['path']), 'utf8')).toBe('lost goods');
     expect(await paid()).toEqual(before);
-    const went = await on('new', ['wait', '--json']);
+    const went = await runOn('new', ['wait', '--json']);
     expect(went.json()).toMatchObject({ status: 'ok', finished: [{ listing_id: ids.open }] });
     expect((await paid()).toSorted()).toEqual([1_000_000n, 1_100_000n, 1_200_000n]);
-    // Stopped between two records: a second run restores the rest and keeps the existing ones.
+    // As if the first run had stopped between two records. The second run restores the rest and keeps the existing ones.
     const spends = join(cli.folder(), 'new', 'openaisle', wallet.address.toLowerCase(), 'spends');
     const [one = ''] = (await readdir(spends)).filter((name) => name.endsWith('.json'));
     await rm(join(spends, one));
-    expect((await on('new', ['import', dir, '--json'])).json()).toMatchObject({ restored: { length: 1 }, kept: 2 });
+    expect((await runOn('new', ['import', dir, '--json'])).json()).toMatchObject({ restored: { length: 1 }, kept: 2 });
   });
 
   test('no name in it leads out of the folder of goods, and what is not of this wallet is refused', async () => {
@@ -120,7 +120,7 @@ describe('what a wallet bought goes to another machine', () => {
       const record = names[texts.findIndex((text) => text.includes(goods))] ?? '';
       await spoil(copy, join(copy, 'purchases', record), goods);
       await redigest(copy);
-      return (machine: string, more: CliOptions = {}) => on(machine, ['import', copy, '--json'], more);
+      return (machine: string, more: CliOptions = {}) => runOn(machine, ['import', copy, '--json'], more);
     };
     const hostile = await spoilt((_, record) =>
       rewrite(record, (text) =>

@@ -53,7 +53,7 @@ describe('the command line against a running market', () => {
     const third = await readStored(file);
     expect(third.recovery_codes.filter((code) => second.recovery_codes.includes(code))).toEqual([]);
 
-    // Used and replaced codes are refused; the codes in the file work.
+    // Used and replaced codes are refused, while the codes in the file work.
     const late = await cli.run(['recover', '--code-stdin', '--json'], {
       market,
       input: `${second.recovery_codes[0]}\n`,

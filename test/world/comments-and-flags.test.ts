@@ -13,7 +13,7 @@ let reader: Member;
 let listing: number;
 
 beforeAll(async () => {
-  // Fixed, so that no day boundary falls within a test.
+  // The clock is fixed, so that no day boundary falls within a test.
   const clock = settableClock(Date.parse('2030-01-01T12:00:00.000Z'));
   world = await startWorld({ limits: { voices_per_merchant_day: 12 }, clock });
   keeper = await world.join('the-keeper');

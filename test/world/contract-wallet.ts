@@ -6,12 +6,12 @@ import { type Hex, isHex } from '../../src/platform/hex.ts';
 
 const GAS_WEI = 10n ** 18n;
 const MAGIC = `1626ba7e${'0'.repeat(56)}`;
-/** 68 bytes: selector and two words. */
+/** Length of a transfer's call data in hex: 68 bytes, which are the selector and two words. */
 const TRANSFER_BYTES = '44';
 
 /**
- * A wallet with one owner. It accepts the owner's signatures (EIP-1271) and forwards each 68-byte slice of its call data to the token, so
- * one transaction can hold any number of transfers.
+ * Returns the code of a wallet with one owner. It accepts the owner's signatures (EIP-1271) and forwards each 68-byte slice of its call
+ * data to the token, so one transaction can hold any number of transfers.
  */
 function walletCode(owner: Hex): string {
   const usdc = USDC_ADDRESS.slice(2);
@@ -44,7 +44,6 @@ type Places = Record<'loop' | 'call' | 'fail' | 'check', string>;
 
 export interface ContractWallet {
   address: Hex;
-  /** Signs for the wallet. */
   owner: TestAccount;
   deploy(): Promise<void>;
   /** Makes all transfers in one transaction. Resolves with its hash once it is mined. */
@@ -55,7 +54,7 @@ export interface ContractWallet {
 
 let made = 0;
 
-/** The address is known from the start; code is there only after `deploy`. */
+/** Prepares a wallet. Its address is known at once, but it has code only after `deploy`. */
 export async function createContractWallet(chain: LocalChain, usdcUnits: bigint): Promise<ContractWallet> {
   made += 1;
   const owner = testAccount(`owner of contract wallet ${made}`);
@@ -87,7 +86,7 @@ export async function createContractWallet(chain: LocalChain, usdcUnits: bigint)
       await chain.rpc.call('anvil_stopImpersonatingAccount', [address]);
       if (!isHex(hash, 32)) throw new Error('the node gave no transaction hash');
       const { transactionHash } = await waitForReceipt(chain, hash);
-      // Reset the nonce: no contract can be deployed at an address that has sent a transaction.
+      // Reset the nonce, because no contract can be deployed at an address that has sent a transaction.
       await chain.rpc.call('anvil_setNonce', [address, '0x0']);
       return transactionHash;
     },

@@ -10,7 +10,7 @@ const { world, buyer, goods, wallet } = testTrade();
 const fresh = (): string => makeDeliveryToken(systemRandom, 'aisle');
 const bringing = (token: string): Pick<AskOptions, 'headers'> => ({ headers: { 'x-delivery-token': token } });
 
-/** Checks that `act` stores no row. */
+/** Runs `act` and checks that it inserts no row. */
 async function withoutRow<T>(act: () => Promise<T>): Promise<T> {
   const before = await countRows(world.db.database);
   const result = await act();

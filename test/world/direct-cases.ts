@@ -14,7 +14,7 @@ import {
 import type { Answer, Member } from '../support/market-world.ts';
 import { GAS_WEI, type Goods, PRICE, type Trade } from '../support/trade.ts';
 
-/** Goods, buyer, payer, an intent and the payer's signature of its challenge. */
+/** Goods, buyer, payer, an intent and the payer's signature over its challenge. */
 export interface DirectCase extends Goods {
   payer: TestAccount;
   member: Member;
@@ -27,19 +27,17 @@ export interface DirectCases {
   begin(given?: { member?: Member; payer?: TestAccount; goods?: Goods }): Promise<DirectCase>;
   /** Transfers from payer to seller. Resolves with the hash once it is mined. */
   pay(given: DirectCase, units?: bigint): Promise<Hex>;
-  /** Signs the payer's first transfer without sending it. */
   signTransfer(given: Pick<DirectCase, 'payer'>, to: string, units: bigint, tip?: bigint): Promise<Hex>;
-  /** Claims with that transaction. */
-  name(given: DirectCase, txHash: Hex, signature?: Hex): Promise<Answer>;
+  /** Claims the goods with that transaction. */
+  claimWith(given: DirectCase, txHash: Hex, signature?: Hex): Promise<Answer>;
   statusOf(given: DirectCase): Promise<Record<string, unknown>>;
-  /** Undecided transactions of its claim, in the order they were named. */
+  /** Undecided transactions of a claim, in the order they were submitted. */
   hashesOf(given: DirectCase): Promise<Hex[]>;
   countOf(listingId: bigint): Promise<{ payments: bigint; purchases: bigint }>;
 }
 
 const FEE_LIMIT = 200_000_000_000n;
 
-/** A hash that belongs to no transaction. */
 export const someHash = (): Hex => toHex(systemRandom.bytes(32));
 
 export function directCases({ world, buyer, goods: newGoods, wallet }: Trade): DirectCases {
@@ -61,7 +59,7 @@ export function directCases({ world, buyer, goods: newGoods, wallet }: Trade): D
         maxPriorityFeePerGas: tip,
         ...transferData(to, units),
       }),
-    name: (given, txHash, signature = given.signature) =>
+    claimWith: (given, txHash, signature = given.signature) =>
       claim(world, given.member, given.id, { intent: given.intent, txHash, signature }),
     statusOf: ({ intent }) => statusBy(world, { intent_id: intent.id }),
     hashesOf: async ({ intent }) => {

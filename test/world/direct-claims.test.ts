@@ -16,7 +16,7 @@ afterAll(() => wire.close());
 const trade = testTrade({ clock: time.clock, rpcUrl: wire.at, chain: { finalityBlocks: 16 } });
 const { world, buyer, seller } = trade;
 const { stranger } = WORLD_ACCOUNTS;
-const { begin, pay, name, statusOf, countOf } = directCases(trade);
+const { begin, pay, claimWith, statusOf, countOf } = directCases(trade);
 
 const finalize = (): Promise<void> => world.chain.mine(18);
 
@@ -25,7 +25,7 @@ describe('at once', () => {
     const given = await begin();
     const txHash = await pay(given);
     const spelled = (n: number): Hex => (n % 2 === 0 ? txHash : (`0x${txHash.slice(2).toUpperCase()}` as Hex));
-    const ten = () => Promise.all(Array.from({ length: 10 }, (_, n) => name(given, spelled(n))));
+    const ten = () => Promise.all(Array.from({ length: 10 }, (_, n) => claimWith(given, spelled(n))));
     expect((await ten()).map(({ status }) => status)).toEqual(Array(10).fill(202));
     await finalize();
     const delivered = await ten();
@@ -43,12 +43,12 @@ describe('at once', () => {
     const byOther = await signChallenge(stranger, given.intent);
     const txHash = await pay(given);
     const signatures = Array.from({ length: 10 }, (_, n) => (n % 2 === 0 ? given.signature : byOther));
-    const early = await Promise.all(signatures.map((signature) => name(given, txHash, signature)));
+    const early = await Promise.all(signatures.map((signature) => claimWith(given, txHash, signature)));
     expect(early.map(({ status }) => status)).toEqual(Array(10).fill(202));
     await finalize();
-    const late = await Promise.all(signatures.map((signature) => name(given, txHash, signature)));
+    const late = await Promise.all(signatures.map((signature) => claimWith(given, txHash, signature)));
     for (const answer of late) expect([200, 422]).toContain(answer.status);
-    expect((await name(given, txHash)).status).toBe(200);
+    expect((await claimWith(given, txHash)).status).toBe(200);
     expect((await countOf(given.id)).purchases).toBe(1n);
   });
 
@@ -56,7 +56,7 @@ describe('at once', () => {
     const given = await begin();
     const txHash = await pay(given);
     await finalize();
-    const answers = await Promise.all(Array.from({ length: 10 }, () => name(given, txHash)));
+    const answers = await Promise.all(Array.from({ length: 10 }, () => claimWith(given, txHash)));
     expect(answers.map(({ status }) => status)).toEqual(Array(10).fill(200));
     expect(await countOf(given.id)).toEqual({ payments: 1n, purchases: 1n });
   });
@@ -84,13 +84,15 @@ describe('at once', () => {
     const one = await begin();
     const two = await begin({ payer: one.payer });
     const txHash = await pay(one);
-    expect((await Promise.all([name(one, txHash), name(two, txHash)])).map(({ status }) => status)).toEqual([202, 202]);
+    expect((await Promise.all([claimWith(one, txHash), claimWith(two, txHash)])).map(({ status }) => status)).toEqual([
+      202, 202,
+    ]);
     await finalize();
-    const answers = await Promise.all([name(one, txHash), name(two, txHash)]);
+    const answers = await Promise.all([claimWith(one, txHash), claimWith(two, txHash)]);
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409]);
     const loser = answers[0]?.status === 409 ? one : two;
     for (let again = 0; again < 2; again += 1) {
-      expect(await name(loser, txHash)).toMatchObject({
+      expect(await claimWith(loser, txHash)).toMatchObject({
         status: 409,
         body: { reason: 'transaction_used', do_not_pay_again: true, retry: 'never' },
       });
@@ -99,7 +101,7 @@ describe('at once', () => {
     // The other goods can still be bought with a separate transfer.
     const second = await pay(loser);
     await finalize();
-    expect((await name(loser, second)).status).toBe(200);
+    expect((await claimWith(loser, second)).status).toBe(200);
   });
 
   it('one transaction claimed by two buyers is one purchase, whichever goods they want', async () => {
@@ -110,7 +112,7 @@ describe('at once', () => {
       await begin({ member: await world.join('buyer-elsewhere'), payer: first.payer }),
     ];
     const txHash = await pay(first);
-    const early = await Promise.all([first, ...others].map((given) => name(given, txHash)));
+    const early = await Promise.all([first, ...others].map((given) => claimWith(given, txHash)));
     // Both claims name the same goods and wallet, so one must wait for the other.
     expect(
       early
@@ -123,10 +125,10 @@ describe('at once', () => {
     // The answer reveals neither the other buyer nor the other intent.
     for (const field of ['payment', 'intent_id']) expect(waiting?.body).not.toHaveProperty(field);
     await finalize();
-    const late = await Promise.all([first, ...others].map((given) => name(given, txHash)));
+    const late = await Promise.all([first, ...others].map((given) => claimWith(given, txHash)));
     expect(late.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
     for (const answer of late) expect(answer.body['do_not_pay_again']).toBe(true);
-    const again = await Promise.all([first, ...others].map((given) => name(given, txHash)));
+    const again = await Promise.all([first, ...others].map((given) => claimWith(given, txHash)));
     expect(again.map(({ status }) => status)).toEqual(late.map(({ status }) => status));
     expect(await paidUnits(world.chain, first.payer.address, first.intent.seller_wallet.toLowerCase() as Hex)).toEqual([
       PRICE,
@@ -140,19 +142,19 @@ describe('at once', () => {
     const fresh = await trade.wallet();
     const proof = await signProof(world.chain, fresh, listing.terms);
     const [claimed, bought] = await Promise.all([
-      name(given, txHash),
+      claimWith(given, txHash),
       world.buy(listing.id, { key: buyer.key, proof: proof.v2 }),
     ]);
     expect([claimed.body['do_not_pay_again'], bought.body['do_not_pay_again']]).toEqual([true, true]);
     await finalize();
     await world.running.payments.reconcileOnce();
-    const late = [await name(given, txHash), await world.buy(listing.id, { key: buyer.key })];
+    const late = [await claimWith(given, txHash), await world.buy(listing.id, { key: buyer.key })];
     expect((await countOf(listing.id)).purchases).toBe(1n);
     const settled = await paidUnits(world.chain, fresh.address, listing.terms.payTo);
     if (settled.length === 0) {
       expect(late.map(({ status }) => status)).toEqual([200, 200]);
     } else {
-      // The transfer was made anyway, so a person decides on it.
+      // The transfer was made anyway, so a person must decide on it.
       expect(late).toMatchObject([{ status: 422, body: { reason: 'already_bought' } }, { status: 200 }]);
     }
   });
@@ -165,10 +167,10 @@ describe('goods that were bought meanwhile', () => {
     const proof = await signProof(world.chain, given.payer, listing.terms);
     expect((await world.buy(listing.id, { key: buyer.key, proof: proof.v2 })).status).toBe(202);
     const txHash = await pay(given);
-    expect(await name(given, txHash)).toMatchObject({ status: 409, body: { reason: 'payment_undecided' } });
+    expect(await claimWith(given, txHash)).toMatchObject({ status: 409, body: { reason: 'payment_undecided' } });
     await finalize();
     expect((await world.buy(listing.id, { key: buyer.key })).status).toBe(200);
-    const review = await name(given, txHash);
+    const review = await claimWith(given, txHash);
     expect(review).toMatchObject({
       status: 422,
       body: { reason: 'already_bought', payment_status: 'needs_review', do_not_pay_again: true },
@@ -176,7 +178,7 @@ describe('goods that were bought meanwhile', () => {
     const { id } = review.body['payment'] as { id: number };
     const decided = await world.ask('POST', `/api/review/${id}`, { key: seller.key, body: { outcome: 'deliver' } });
     expect(decided).toMatchObject({ status: 200, body: { payment: { payment_status: 'completed' } } });
-    expect(await name(given, txHash)).toMatchObject({
+    expect(await claimWith(given, txHash)).toMatchObject({
       status: 200,
       body: { artifact: listing.artifact, purchase: { verified_via: 'x402' } },
     });
@@ -190,12 +192,12 @@ describe('goods that were bought meanwhile', () => {
     const bought = await pay(first);
     const second = await pay(first);
     await finalize();
-    expect((await name(first, bought)).status).toBe(200);
-    expect(await name(given, bought)).toMatchObject({
+    expect((await claimWith(first, bought)).status).toBe(200);
+    expect(await claimWith(given, bought)).toMatchObject({
       status: 409,
       body: { reason: 'transaction_used', do_not_pay_again: true },
     });
-    expect(await name(given, second)).toMatchObject({ status: 422, body: { reason: 'already_bought' } });
+    expect(await claimWith(given, second)).toMatchObject({ status: 422, body: { reason: 'already_bought' } });
   });
 });
 
@@ -203,10 +205,10 @@ it('a failure of ours never sounds as if nothing had been paid', async () => {
   const given = await begin();
   const txHash = await pay(given);
   await world.db.database.run(sql`alter table claim_hashes rename to claim_hashes_away`);
-  const failed = await name(given, txHash);
+  const failed = await claimWith(given, txHash);
   await world.db.database.run(sql`alter table claim_hashes_away rename to claim_hashes`);
   expect(failed).toMatchObject({ status: 500, body: { reason: 'internal_error', do_not_pay_again: true } });
-  expect((await name(given, txHash)).status).toBe(202);
+  expect((await claimWith(given, txHash)).status).toBe(202);
 });
 
 describe('while the chain cannot be read', () => {
@@ -215,7 +217,7 @@ describe('while the chain cannot be read', () => {
     const txHash = await pay(given);
     await finalize();
     wire.silence(true);
-    const kept = await name(given, txHash);
+    const kept = await claimWith(given, txHash);
     const noIntent = await world.ask('POST', `/api/purchase-intent/${(await trade.goods()).id}`, {
       key: buyer.key,
       body: {},
@@ -229,19 +231,19 @@ describe('while the chain cannot be read', () => {
     expect(noIntent).toMatchObject({ status: 503, body: { reason: 'payment_check_unavailable' } });
     await world.running.payments.reconcileOnce();
     expect(await statusOf(given)).toMatchObject({ payment_status: 'completed' });
-    expect(await name(given, txHash)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
+    expect(await claimWith(given, txHash)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
   });
 
   it('nor is the end of a window believed that no other provider has seen', async () => {
     const given = await begin();
     const txHash = await pay(given);
     wire.silence(true);
-    expect((await name(given, txHash)).status).toBe(503);
+    expect((await claimWith(given, txHash)).status).toBe(503);
     await time.moveTo(world, secondOf(given.intent.expires_at) + 60);
     await finalize();
     await world.running.payments.reconcileOnce();
-    expect((await name(given, txHash)).status).toBe(503);
+    expect((await claimWith(given, txHash)).status).toBe(503);
     wire.silence(false);
-    expect((await name(given, txHash)).status).toBe(200);
+    expect((await claimWith(given, txHash)).status).toBe(200);
   });
 });

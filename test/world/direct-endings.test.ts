@@ -18,7 +18,7 @@ const { stranger } = WORLD_ACCOUNTS;
 
 const finalize = (): Promise<void> => world.chain.mine(10);
 
-const { begin, pay, signTransfer, name, statusOf } = directCases(trade);
+const { begin, pay, signTransfer, claimWith, statusOf } = directCases(trade);
 const withdraw = (id: bigint): Promise<Answer> => world.ask('DELETE', `/api/listing/${id}`, { key: seller.key });
 
 let maintainerKey: string | null = null;
@@ -41,16 +41,16 @@ describe('a withdrawal', () => {
     const goods = { id: before.id, artifact: before.artifact, terms: before.terms };
     const pending = await begin({ member: await world.join('buyer-pending'), goods });
     const early = await pay(pending);
-    expect((await name(pending, early)).status).toBe(202);
+    expect((await claimWith(pending, early)).status).toBe(202);
     expect((await withdraw(before.id)).status).toBe(200);
-    // Pays and claims only now, after the listing ended.
+    // Payment and claim come only after the listing ended.
     const late = await pay(before);
-    expect((await name(before, late)).status).toBe(202);
+    expect((await claimWith(before, late)).status).toBe(202);
     await finalize();
-    expect(await name(before, late)).toMatchObject({ status: 200, body: { artifact: before.artifact } });
-    expect(await name(pending, early)).toMatchObject({ status: 200, body: { artifact: before.artifact } });
-    // Long afterwards every way of asking still delivers.
-    expect((await name(before, late)).status).toBe(200);
+    expect(await claimWith(before, late)).toMatchObject({ status: 200, body: { artifact: before.artifact } });
+    expect(await claimWith(pending, early)).toMatchObject({ status: 200, body: { artifact: before.artifact } });
+    // Much later, every kind of request still delivers the goods.
+    expect((await claimWith(before, late)).status).toBe(200);
     expect((await world.buy(before.id, { key: buyer.key })).status).toBe(200);
     const other = await world.join('buyer-too-late');
     const path = `/api/purchase-intent/${before.id}`;
@@ -74,7 +74,7 @@ describe('a removal by the maintainer', () => {
       await time.moveTo(world, second);
       expect((await remove(given.id)).status).toBe(200);
       await finalize();
-      expect(await name(given, txHash)).toMatchObject({ status, body: { artifact: given.artifact } });
+      expect(await claimWith(given, txHash)).toMatchObject({ status, body: { artifact: given.artifact } });
       expect((await world.buy(given.id, { key: buyer.key })).status).toBe(200);
       return;
     }
@@ -85,7 +85,7 @@ describe('a removal by the maintainer', () => {
     const txHash = await pay(given);
     await time.moveTo(world, removedAt + 10);
     await finalize();
-    const review = await name(given, txHash);
+    const review = await claimWith(given, txHash);
     expect(review).toMatchObject({
       status: 422,
       body: { reason: 'paid_after_removal', payment_status: 'needs_review', do_not_pay_again: true },
@@ -96,13 +96,13 @@ describe('a removal by the maintainer', () => {
   it('between transfer and finality changes nothing for a block before it', async () => {
     const given = await begin();
     const txHash = await pay(given);
-    expect((await name(given, txHash)).status).toBe(202);
+    expect((await claimWith(given, txHash)).status).toBe(202);
     await time.moveOn(world, 5);
     expect((await remove(given.id)).status).toBe(200);
     await finalize();
     await world.running.payments.reconcileOnce();
     expect(await statusOf(given)).toMatchObject({ payment_status: 'completed' });
-    expect((await name(given, txHash)).status).toBe(200);
+    expect((await claimWith(given, txHash)).status).toBe(200);
   });
 });
 
@@ -112,10 +112,10 @@ it('an edit waits for an accepted claim, and not for an intent', async () => {
     world.ask('PATCH', `/api/listing/${given.id}`, { key: seller.key, body: { description } });
   expect((await edit('While an intent is open')).status).toBe(200);
   const txHash = await transfer(world, given.payer, given.intent.seller_wallet, 1n);
-  expect((await name(given, txHash)).status).toBe(202);
+  expect((await claimWith(given, txHash)).status).toBe(202);
   expect(await edit('While a claim is')).toMatchObject({ status: 409, body: { reason: 'purchase_pending' } });
   await finalize();
-  expect(await name(given, txHash)).toMatchObject({ status: 422, body: { reason: 'amount_too_little' } });
+  expect(await claimWith(given, txHash)).toMatchObject({ status: 422, body: { reason: 'amount_too_little' } });
   expect((await edit('While it is reviewed')).status).toBe(200);
 });
 
@@ -124,7 +124,7 @@ describe('goods that were paid by a transfer', () => {
     const given = await begin();
     const txHash = await pay(given);
     await finalize();
-    expect((await name(given, txHash)).status).toBe(200);
+    expect((await claimWith(given, txHash)).status).toBe(200);
     const sign = () => signProof(world.chain, given.payer, given.terms);
     const byKey = await world.buy(given.id, { key: buyer.key });
     const byWallet = await world.buy(given.id, { proof: (await sign()).v2, body: { collect: true } });
@@ -158,7 +158,7 @@ describe('goods that were paid by a transfer', () => {
   it('while the claim is undecided, a payment by x402 is not settled: neither with the key nor by that payer', async () => {
     const given = await begin();
     const txHash = await pay(given);
-    expect((await name(given, txHash)).status).toBe(202);
+    expect((await claimWith(given, txHash)).status).toBe(202);
     const fresh = await trade.wallet();
     const byKey = await signProof(world.chain, fresh, given.terms);
     const byPayer = await signProof(world.chain, given.payer, given.terms);
@@ -184,7 +184,7 @@ describe('GET /api/payment', () => {
     expect(await look()).toMatchObject({ payment_status: 'unsubmitted', stage: 'received', do_not_pay_again: false });
     const raw = await signTransfer(given, given.intent.seller_wallet, PRICE);
     const txHash = keccak256(raw);
-    expect(await name(given, txHash)).toMatchObject({
+    expect(await claimWith(given, txHash)).toMatchObject({
       status: 202,
       body: { status: 'payment_pending', retry: 'same_request', do_not_pay_again: true, estimate_seconds: null },
     });
@@ -228,7 +228,7 @@ describe('GET /api/payment', () => {
     const given = await begin();
     const txHash = await transfer(world, given.payer, given.intent.seller_wallet, 1n);
     await finalize();
-    const review = await name(given, txHash);
+    const review = await claimWith(given, txHash);
     const payment = review.body['payment'] as { id: number };
     const inReview = {
       id: payment.id,
@@ -258,7 +258,8 @@ it('a storm of claims, passes, edits, a withdrawal and a removal ends with every
     cases.push(await begin({ member: await world.join(`buyer-storm-${n}`), ...(wanted ? { goods: wanted } : {}) }));
   }
   const hashes = await Promise.all(cases.map((given) => pay(given)));
-  const claims = () => cases.flatMap((given, n) => [name(given, hashes[n] as Hex), name(given, hashes[n] as Hex)]);
+  const claims = () =>
+    cases.flatMap((given, n) => [claimWith(given, hashes[n] as Hex), claimWith(given, hashes[n] as Hex)]);
   const edits = () =>
     goods.map(({ id }, n) =>
       world.ask('PATCH', `/api/listing/${id}`, { key: seller.key, body: { preview: `a look ${n}` } }),
@@ -277,7 +278,7 @@ it('a storm of claims, passes, edits, a withdrawal and a removal ends with every
   ]);
   for (const answer of [...early, ...late])
     if (answer) expect([200, 202, 409], JSON.stringify(answer.body)).toContain(answer.status);
-  const ended = await Promise.all(cases.map((given, n) => name(given, hashes[n] as Hex)));
+  const ended = await Promise.all(cases.map((given, n) => claimWith(given, hashes[n] as Hex)));
   expect(ended.map(({ status }) => status)).toEqual(cases.map(() => 200));
   const sold = await world.db.database.one(
     sql`select count(*) as sold from purchases where listing_id = any (${goods.map(({ id }) => id.toString())}::bigint[])`,
@@ -286,12 +287,12 @@ it('a storm of claims, passes, edits, a withdrawal and a removal ends with every
 });
 
 describe('a reorganisation before finality', () => {
-  /** Claimed and mined but not final, with enough blocks below that a reorg never undoes the wallet's funding. */
+  /** Pays and claims in a block that is not final. Enough blocks lie below it that no reorg undoes the wallet's funding. */
   async function claimed(): Promise<{ given: DirectCase; txHash: Hex }> {
     const given = await begin();
     await world.chain.mine(3);
     const txHash = await pay(given);
-    expect((await name(given, txHash)).status).toBe(202);
+    expect((await claimWith(given, txHash)).status).toBe(202);
     expect(await statusOf(given)).toMatchObject({ tx_hash: txHash, stage: 'mined' });
     return { given, txHash };
   }
@@ -303,12 +304,12 @@ describe('a reorganisation before finality', () => {
     await world.running.payments.reconcileOnce();
     expect(await statusOf(given)).toMatchObject({ payment_status: 'payment_pending', tx_hash: null });
     await finalize();
-    const gone = await name(given, txHash);
+    const gone = await claimWith(given, txHash);
     expect(gone).toMatchObject({ status: 202, body: { do_not_pay_again: true } });
     expect(JSON.stringify(gone.body)).not.toContain(given.artifact);
     await world.chain.rpc.call('eth_sendRawTransaction', [raw]);
     await finalize();
-    expect(await name(given, txHash)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
+    expect(await claimWith(given, txHash)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
     expect(await paidUnits(world.chain, given.payer.address, given.terms.payTo)).toEqual([PRICE]);
   });
 
@@ -317,7 +318,7 @@ describe('a reorganisation before finality', () => {
     await reorg(world.chain, 2);
     await time.moveTo(world, secondOf(given.intent.expires_at));
     await finalize();
-    expect(await name(given, txHash)).toMatchObject({ status: 422, body: { reason: 'transfer_not_found' } });
+    expect(await claimWith(given, txHash)).toMatchObject({ status: 422, body: { reason: 'transfer_not_found' } });
     expect(await world.db.database.rows(sql`select from payment_proofs where tx_hash = ${toBytes(txHash)}`)).toEqual(
       [],
     );
@@ -336,7 +337,7 @@ describe('a reorganisation before finality', () => {
       [raw, 2],
     ]);
     await finalize();
-    expect(await name(given, txHash)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
+    expect(await claimWith(given, txHash)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
     const proof = await world.db.database.one<{ block_number: bigint; log_index: number }>(
       sql`select block_number, log_index from payment_proofs where tx_hash = ${toBytes(txHash)}`,
     );
@@ -360,6 +361,6 @@ describe('a reorganisation before finality', () => {
       status: 503,
       body: { reason: 'payment_check_unavailable', do_not_pay_again: false },
     });
-    expect((await name(given, txHash)).status).toBe(202);
+    expect((await claimWith(given, txHash)).status).toBe(202);
   });
 });

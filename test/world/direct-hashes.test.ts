@@ -12,7 +12,7 @@ const time = createWorldTime();
 const trade = testTrade({ clock: time.clock, chain: { finalityBlocks: 16 } });
 const { world } = trade;
 const { stranger } = WORLD_ACCOUNTS;
-const { begin, pay, signTransfer, name, statusOf, hashesOf } = directCases(trade);
+const { begin, pay, signTransfer, claimWith, statusOf, hashesOf } = directCases(trade);
 
 const finalize = (): Promise<void> => world.chain.mine(18);
 
@@ -26,14 +26,14 @@ describe('the transactions that a claim names', () => {
     const given = await begin();
     const seen = await pay(given, 1n);
     const names = [seen, ...Array.from({ length: 4 }, someHash)];
-    for (const hash of names) expect((await name(given, hash)).status).toBe(202);
-    expect((await name(given, seen)).status).toBe(202);
+    for (const hash of names) expect((await claimWith(given, hash)).status).toBe(202);
+    expect((await claimWith(given, seen)).status).toBe(202);
     expect(await hashesOf(given)).toEqual(names);
     const sixth = someHash();
-    expect((await name(given, sixth)).status).toBe(202);
+    expect((await claimWith(given, sixth)).status).toBe(202);
     expect(await hashesOf(given)).toEqual([seen, ...names.slice(2), sixth]);
-    // A hash that was pushed out counts as new when named again, and pushes out the next one.
-    expect((await name(given, names[1] as Hex)).status).toBe(202);
+    // A hash that was displaced counts as new when claimed again, and displaces the next one.
+    expect((await claimWith(given, names[1] as Hex)).status).toBe(202);
     expect(await hashesOf(given)).toEqual([seen, ...names.slice(3), sixth, names[1]]);
   });
 
@@ -43,17 +43,17 @@ describe('the transactions that a claim names', () => {
     await finalize();
     const later = [await pay(given, 2n), await pay(given, 3n), await pay(given, 4n)];
     const last = someHash();
-    for (const hash of [last, tooLittle, ...later]) expect((await name(given, hash)).status).toBe(202);
+    for (const hash of [last, tooLittle, ...later]) expect((await claimWith(given, hash)).status).toBe(202);
     const six = someHash();
-    expect((await name(given, six)).status).toBe(202);
+    expect((await claimWith(given, six)).status).toBe(202);
     expect(await hashesOf(given)).toEqual([tooLittle, ...later, six]);
     const fitting = await pay(given);
-    expect((await name(given, fitting)).status).toBe(202);
-    expect(await name(given, someHash())).toMatchObject(refused(409, 'payment_undecided'));
+    expect((await claimWith(given, fitting)).status).toBe(202);
+    expect(await claimWith(given, someHash())).toMatchObject(refused(409, 'payment_undecided'));
     expect(await hashesOf(given)).toEqual([tooLittle, ...later, fitting]);
-    // A transfer that fits wins over earlier ones that do not.
+    // A transfer that fits takes precedence over earlier ones that do not.
     await finalize();
-    expect(await name(given, fitting)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
+    expect(await claimWith(given, fitting)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
   });
 
   it('are refused one by one: 409 and 422 free the slot, and the others stay', async () => {
@@ -62,20 +62,20 @@ describe('the transactions that a claim names', () => {
     const used = await pay(other);
     const wrong = await transfer(world, stranger, given.intent.seller_wallet, PRICE);
     await finalize();
-    expect((await name(other, used)).status).toBe(200);
+    expect((await claimWith(other, used)).status).toBe(200);
     const pending = someHash();
-    expect((await name(given, pending)).status).toBe(202);
+    expect((await claimWith(given, pending)).status).toBe(202);
     // The refusals do not say that paying again is safe while another transaction may still be the payment.
-    expect(await name(given, used)).toMatchObject(refused(409, 'transaction_used'));
-    expect(await name(given, wrong)).toMatchObject(refused(422, 'wrong_payer'));
+    expect(await claimWith(given, used)).toMatchObject(refused(409, 'transaction_used'));
+    expect(await claimWith(given, wrong)).toMatchObject(refused(422, 'wrong_payer'));
     const failed = await transfer(world, given.payer, given.intent.seller_wallet, 10_000n * PRICE);
     await finalize();
-    expect(await name(given, failed)).toMatchObject(refused(422, 'transfer_not_found'));
+    expect(await claimWith(given, failed)).toMatchObject(refused(422, 'transfer_not_found'));
     expect(await hashesOf(given)).toEqual([pending]);
     const fitting = await pay(given);
     await finalize();
-    expect((await name(given, fitting)).status).toBe(200);
-    expect(await name(given, pending)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
+    expect((await claimWith(given, fitting)).status).toBe(200);
+    expect(await claimWith(given, pending)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
   });
 
   it('without a receipt end the claim once the window is final; a later one is claimed again, and reviewed', async () => {
@@ -83,18 +83,18 @@ describe('the transactions that a claim names', () => {
     const { signature, intent } = given;
     const raw = await signTransfer(given, intent.seller_wallet, PRICE);
     const txHash = keccak256(raw);
-    expect((await name(given, txHash)).status).toBe(202);
+    expect((await claimWith(given, txHash)).status).toBe(202);
     await time.moveTo(world, secondOf(intent.expires_at) - 1);
     await finalize();
-    expect((await name(given, txHash)).status).toBe(202);
+    expect((await claimWith(given, txHash)).status).toBe(202);
     await time.moveTo(world, secondOf(intent.expires_at));
-    expect((await name(given, txHash)).status).toBe(202);
+    expect((await claimWith(given, txHash)).status).toBe(202);
     await finalize();
-    expect(await name(given, txHash, signature)).toMatchObject(refused(422, 'transfer_not_found', false));
+    expect(await claimWith(given, txHash, signature)).toMatchObject(refused(422, 'transfer_not_found', false));
     expect(await statusOf(given)).toMatchObject({ payment_status: 'unpaid', outcome: 'transfer_not_found' });
     await world.chain.rpc.call('eth_sendRawTransaction', [raw]);
     await finalize();
-    expect(await name(given, txHash)).toMatchObject({
+    expect(await claimWith(given, txHash)).toMatchObject({
       status: 422,
       body: { reason: 'outside_window', payment_status: 'needs_review', do_not_pay_again: true },
     });
@@ -103,18 +103,18 @@ describe('the transactions that a claim names', () => {
   it('that were dropped from a node and are in the window after all are claimed again, and pay', async () => {
     const given = await begin();
     const txHash = await pay(given);
-    expect((await name(given, someHash())).status).toBe(202);
+    expect((await claimWith(given, someHash())).status).toBe(202);
     await time.moveTo(world, secondOf(given.intent.expires_at) + 5);
     await finalize();
     await world.running.payments.reconcileOnce();
     expect(await statusOf(given)).toMatchObject({ payment_status: 'unpaid' });
-    expect(await name(given, txHash)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
+    expect(await claimWith(given, txHash)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
   });
 
   it('that another request ended meanwhile are not called undecided by a request that read the claim before', async () => {
     const given = await begin();
     const txHash = someHash();
-    expect((await name(given, txHash)).status).toBe(202);
+    expect((await claimWith(given, txHash)).status).toBe(202);
     const { database } = world.db;
     const { payment_id: id } = await database.one<{ payment_id: bigint }>(
       sql`select payment_id from claim_hashes where tx_hash = ${toBytes(txHash)}`,
@@ -130,9 +130,9 @@ describe('the transactions that a claim names', () => {
 
   it('stay noted where one is in a block, while the pass looks only at the others', async () => {
     const given = await begin();
-    expect((await name(given, someHash())).status).toBe(202);
+    expect((await claimWith(given, someHash())).status).toBe(202);
     const txHash = await pay(given);
-    expect((await name(given, txHash)).status).toBe(202);
+    expect((await claimWith(given, txHash)).status).toBe(202);
     for (let pass = 0; pass < 11; pass += 1) {
       await world.running.payments.reconcileOnce();
       expect(await statusOf(given)).toMatchObject({ tx_hash: txHash, stage: 'mined' });
@@ -147,13 +147,13 @@ describe('the wallet of a claim', () => {
     const other = await trade.wallet(PRICE, GAS_WEI);
     const byOther = await signChallenge(other, intent);
     const pending = someHash();
-    expect((await name(given, pending)).status).toBe(202);
-    expect((await name(given, pending, byOther)).status).toBe(202);
+    expect((await claimWith(given, pending)).status).toBe(202);
+    expect((await claimWith(given, pending, byOther)).status).toBe(202);
     const txHash = await transfer(world, other, intent.seller_wallet, PRICE);
-    expect((await name(given, txHash, byOther)).status).toBe(202);
+    expect((await claimWith(given, txHash, byOther)).status).toBe(202);
     await finalize();
-    // The first wallet signs again, but too late: the other one has paid.
-    expect(await name(given, pending)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
+    // The first wallet signs again, but too late, because the other wallet has paid.
+    expect(await claimWith(given, pending)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
     const bought = await world.db.database.one(sql`select payer from purchases where listing_id = ${given.id}`);
     expect(bought).toEqual({ payer: toBytes(other.address) });
   });
@@ -162,14 +162,14 @@ describe('the wallet of a claim', () => {
     const given = await begin();
     const tooLittle = await pay(given, 1n);
     await finalize();
-    expect((await name(given, someHash())).status).toBe(202);
-    expect((await name(given, tooLittle)).status).toBe(202);
+    expect((await claimWith(given, someHash())).status).toBe(202);
+    expect((await claimWith(given, tooLittle)).status).toBe(202);
     const other = await trade.wallet(PRICE, GAS_WEI);
     const byOther = await signChallenge(other, given.intent);
-    expect(await name(given, someHash(), byOther)).toMatchObject(refused(409, 'payment_undecided'));
+    expect(await claimWith(given, someHash(), byOther)).toMatchObject(refused(409, 'payment_undecided'));
     await time.moveTo(world, secondOf(given.intent.expires_at));
     await finalize();
-    expect(await name(given, tooLittle)).toMatchObject({ status: 422, body: { reason: 'amount_too_little' } });
+    expect(await claimWith(given, tooLittle)).toMatchObject({ status: 422, body: { reason: 'amount_too_little' } });
   });
 
   it('is not exchanged for one that has the goods already, nor the other way round', async () => {
@@ -177,24 +177,24 @@ describe('the wallet of a claim', () => {
     const owner = await begin({ member: await world.join('buyer-owner'), goods });
     const bought = await pay(owner);
     await finalize();
-    expect((await name(owner, bought)).status).toBe(200);
-    // Goods that this merchant has not bought, claimed with a new wallet.
+    expect((await claimWith(owner, bought)).status).toBe(200);
+    // Claim goods that this merchant has not bought, with a new wallet.
     const given = await begin({ goods });
     const pending = someHash();
-    expect((await name(given, pending)).status).toBe(202);
+    expect((await claimWith(given, pending)).status).toBe(202);
     const byOwner = await signChallenge(owner.payer, given.intent);
-    expect(await name(given, pending, byOwner)).toMatchObject({
+    expect(await claimWith(given, pending, byOwner)).toMatchObject({
       status: 409,
       body: { reason: 'payment_undecided', intent_id: given.intent.id },
     });
     const third = await begin({ member: await world.join('buyer-third'), goods });
-    expect((await name(third, pending, await signChallenge(owner.payer, third.intent))).status).toBe(202);
-    expect(await name(third, pending)).toMatchObject({ body: { reason: 'payment_undecided' } });
+    expect((await claimWith(third, pending, await signChallenge(owner.payer, third.intent))).status).toBe(202);
+    expect(await claimWith(third, pending)).toMatchObject({ body: { reason: 'payment_undecided' } });
     const txHash = await pay(third);
     await time.moveTo(world, secondOf(third.intent.expires_at));
     await finalize();
-    expect((await name(third, pending)).status).toBe(422);
-    expect((await name(third, txHash)).status).toBe(200);
+    expect((await claimWith(third, pending)).status).toBe(422);
+    expect((await claimWith(third, txHash)).status).toBe(200);
   });
 
   it('of two claims exchanged at once locks neither buyer out', async () => {
@@ -202,10 +202,10 @@ describe('the wallet of a claim', () => {
     const one = await begin({ member: await world.join('swapper-one'), goods });
     const two = await begin({ member: await world.join('swapper-two'), goods });
     const hash = someHash();
-    expect((await name(one, hash)).status).toBe(202);
-    expect((await name(two, hash)).status).toBe(202);
+    expect((await claimWith(one, hash)).status).toBe(202);
+    expect((await claimWith(two, hash)).status).toBe(202);
     const crossed = [await signChallenge(two.payer, one.intent), await signChallenge(one.payer, two.intent)] as const;
-    const answers = await Promise.all([name(one, hash, crossed[0]), name(two, hash, crossed[1])]);
+    const answers = await Promise.all([claimWith(one, hash, crossed[0]), claimWith(two, hash, crossed[1])]);
     for (const answer of answers) {
       expect([409, 503]).toContain(answer.status);
       expect(answer.body['do_not_pay_again']).toBe(true);

@@ -133,7 +133,7 @@ describe('an intent', () => {
   it('is one for five requests at once, and blocks neither another buyer nor another path', async () => {
     const { id, terms } = await trade.goods();
     await time.moveOn(world, 0);
-    // The table lock holds all five requests after their reads and before the first write.
+    // The table lock stops all five requests after their reads and before the first write.
     const { database } = world.db;
     const held = await holdTransactionOpen(database, (tx) => tx.run(sql`lock table payment_intents in share mode`));
     const asked = Promise.all(Array.from({ length: 5 }, () => ask(id)));
@@ -182,7 +182,7 @@ describe('no intent opens', () => {
     const other = await world.join('buyer-with-that-wallet');
     const foreign = await ask(id, { payer_wallet: payer.address }, other.key);
     expect(foreign).toMatchObject(undecided);
-    // A caller that only names the wallet must not learn about its payment or the buyer.
+    // A caller that only names the wallet must not learn about its payment or its buyer.
     expect(foreign.body).not.toHaveProperty('payment');
     expect((await ask(id)).body).toHaveProperty('payment');
     expect((await ask(id, {}, other.key)).status).toBe(201);
@@ -216,7 +216,7 @@ describe('no intent opens', () => {
     });
     const { id } = await trade.goods();
     expect(await ask(id, {}, seller.key)).toMatchObject({ status: 403, body: { reason: 'own_goods' } });
-    // The same seller's wallet of another listing.
+    // This wallet belongs to another listing of the same seller.
     await trade.goods({ payTo: sellerTwo.address });
     expect(await ask(id, { payer_wallet: sellerTwo.address })).toMatchObject({
       status: 403,
@@ -234,23 +234,24 @@ describe('no intent opens', () => {
   it('while chain and clock are more than 30 seconds apart, either way', async () => {
     const { id } = await trade.goods();
     const second = await time.moveOn(world, 0);
-    time.slip(25);
-    // The chain is behind, so the window starts at the chain's time: a transfer made after this answer is never before the window.
+    time.shiftMarketClock(25);
+    // The chain is behind, so the window starts at the chain's time. A transfer made after this answer is therefore never before the
+    // window.
     const behind = await ask(id);
     expect([behind.status, secondOf(shown(behind).created_at)]).toEqual([201, second]);
     const { id: other } = await trade.goods();
-    time.slip(10);
+    time.shiftMarketClock(10);
     expect(await ask(other)).toMatchObject({
       status: 503,
       body: { reason: 'chain_clock', do_not_pay_again: false, retry: 'same_request' },
     });
-    time.slip(-60);
+    time.shiftMarketClock(-60);
     const before = Math.floor(time.clock.now() / 1000);
     const ahead = await ask(other);
     expect(ahead.status).toBe(201);
     expect(secondOf(shown(ahead).created_at) - before).toBeLessThanOrEqual(1);
     const { id: third } = await trade.goods();
-    time.slip(-20);
+    time.shiftMarketClock(-20);
     expect(await ask(third)).toMatchObject({ status: 503, body: { reason: 'chain_clock' } });
     await time.moveOn(world, 1);
     expect((await ask(third)).status).toBe(201);
@@ -259,7 +260,7 @@ describe('no intent opens', () => {
   it('while the token is paused, or the payee may not receive', async () => {
     const admin = usdcAdmin(world.chain);
     const { id } = await trade.goods();
-    // Readings are cached for a minute.
+    // The market caches what it reads for a minute.
     await time.moveOn(world, 61);
     await admin.pause();
     await time.moveOn(world, 0);

@@ -7,16 +7,16 @@ import { directCases, someHash } from './direct-cases.ts';
 const time = createWorldTime();
 const trade = testTrade({ clock: time.clock, chain: { finalityBlocks: 16 } });
 const { world } = trade;
-const { begin, name, statusOf, hashesOf } = directCases(trade);
+const { begin, claimWith, statusOf, hashesOf } = directCases(trade);
 
 const finalize = (): Promise<void> => world.chain.mine(18);
 
-/** Claims with the wrong wallet's signature: the right wallet's transfer is refused, and another transaction keeps the claim open. */
+/** Claims with the wrong wallet's signature. The right wallet's transfer is refused, and another transaction keeps the claim open. */
 async function wronglySigned(units: bigint) {
   const given = await begin();
   const right = await trade.wallet(8n * PRICE, GAS_WEI);
   const open = someHash();
-  expect((await name(given, open)).status).toBe(202);
+  expect((await claimWith(given, open)).status).toBe(202);
   const sent = await transfer(world, right, given.intent.seller_wallet, units);
   await finalize();
   return { given, right, sent, open, byRight: await signChallenge(right, given.intent) };
@@ -27,15 +27,15 @@ const refused = (reason: string) => ({ status: 422, body: { reason, do_not_pay_a
 describe('a claim that another wallet takes over', () => {
   it('is paid by what was refused as the other wallet’s, without that being named again', async () => {
     const { given, sent, open, byRight } = await wronglySigned(PRICE);
-    expect(await name(given, sent)).toMatchObject(refused('wrong_payer'));
-    expect(await name(given, open, byRight)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
+    expect(await claimWith(given, sent)).toMatchObject(refused('wrong_payer'));
+    expect(await claimWith(given, open, byRight)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
     expect(await statusOf(given)).toMatchObject({ payment_status: 'completed', tx_hash: sent });
   });
 
   it('comes to a review by what was too little to be seen as the other wallet’s', async () => {
     const { given, sent, open, byRight } = await wronglySigned(PRICE - 1n);
-    expect(await name(given, sent)).toMatchObject(refused('transfer_not_found'));
-    expect((await name(given, open, byRight)).status).toBe(202);
+    expect(await claimWith(given, sent)).toMatchObject(refused('transfer_not_found'));
+    expect((await claimWith(given, open, byRight)).status).toBe(202);
     expect(await hashesOf(given)).toEqual([open, sent]);
     await time.moveTo(world, Date.parse(given.intent.expires_at) / 1000);
     await finalize();
@@ -45,11 +45,11 @@ describe('a claim that another wallet takes over', () => {
 
   it('takes nothing of a wallet that did not sign, however often it changes hands', async () => {
     const { given, sent, open } = await wronglySigned(PRICE);
-    expect(await name(given, sent)).toMatchObject(refused('wrong_payer'));
+    expect(await claimWith(given, sent)).toMatchObject(refused('wrong_payer'));
     for (let turn = 0; turn < 3; turn += 1) {
       const other = await trade.wallet(PRICE, GAS_WEI);
       const byOther = await signChallenge(other, given.intent);
-      expect((await name(given, open, byOther)).status).toBe(202);
+      expect((await claimWith(given, open, byOther)).status).toBe(202);
       expect(await hashesOf(given)).toEqual([open]);
     }
   });
@@ -57,17 +57,17 @@ describe('a claim that another wallet takes over', () => {
   it('keeps the place of the transaction that is named with it, whatever was refused before', async () => {
     const given = await begin();
     const open = [someHash(), someHash()];
-    for (const hash of open) expect((await name(given, hash)).status).toBe(202);
+    for (const hash of open) expect((await claimWith(given, hash)).status).toBe(202);
     const right = await trade.wallet(8n * PRICE, GAS_WEI);
     const sent: Hex[] = [];
     for (let n = 0; n < 4; n += 1) sent.push(await transfer(world, right, given.intent.seller_wallet, 1n + BigInt(n)));
     await finalize();
-    for (const hash of sent) expect(await name(given, hash)).toMatchObject(refused('transfer_not_found'));
-    // Two of the five slots stay taken, so there is room for the newest two and the one that is named now.
+    for (const hash of sent) expect(await claimWith(given, hash)).toMatchObject(refused('transfer_not_found'));
+    // Two of the five slots stay taken, which leaves room for the newest two and the one claimed now.
     const fitting = await transfer(world, right, given.intent.seller_wallet, PRICE);
-    expect((await name(given, fitting, await signChallenge(right, given.intent))).status).toBe(202);
+    expect((await claimWith(given, fitting, await signChallenge(right, given.intent))).status).toBe(202);
     expect(await hashesOf(given)).toEqual([...open, ...sent.slice(2), fitting]);
     await finalize();
-    expect(await name(given, fitting)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
+    expect(await claimWith(given, fitting)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
   });
 });

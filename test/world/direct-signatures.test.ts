@@ -49,14 +49,14 @@ async function paidAndFinal(named: boolean) {
   return { id, artifact, payer, intent, signature, txHash };
 }
 
-/** By default seeded listings are older than every intent. */
+/** Sets the creation time of a listing, because seeded listings are older than every intent. */
 async function setCreated(listingId: bigint, createdAt: Date): Promise<void> {
   await world.db.database.run(sql`alter table listings disable trigger listing_terms_are_fixed`);
   await world.db.database.run(sql`update listings set created_at = ${createdAt} where id = ${listingId}`);
   await world.db.database.run(sql`alter table listings enable trigger listing_terms_are_fixed`);
 }
 
-/** Other encodings of the same signature. */
+/** Other encodings of one signature. */
 const SPELLINGS: readonly [string, (signature: string) => string][] = [
   ['its twin with the high s', (given) => withS(given, flipped)],
   ['its high s with the old v', (given) => `${withS(given, flipped).slice(0, 130)}${given.slice(130)}`],
@@ -129,7 +129,7 @@ describe('a signature by the key of the payer', () => {
     const paid = await paidAndFinal(false);
     for (const [what, spell] of SPELLINGS) {
       const answer = await claim(world, buyer, paid.id, { ...paid, signature: spell(paid.signature) });
-      // The other v recovers to a key that signed nothing and has not paid.
+      // The other v recovers to an address that signed nothing and has not paid.
       const isOther = what === 'the other v' || what === '64 bytes with the other parity';
       const reason = isOther ? 'wrong_payer' : 'signature_invalid';
       if (what === 'its high s with the old v') expect(answer.body['reason'], what).toBe('signature_invalid');
@@ -254,7 +254,7 @@ describe('a contract wallet', () => {
     const signature = await signChallenge(wallet.owner, intent);
     const txHash = await wallet.transferUndeployed(intent.seller_wallet, PRICE);
     await wallet.deploy();
-    // The claim reads the head, finds no code and reads the head again; by then everything is final.
+    // The claim reads the head, finds no code, and reads the head again. By then everything is final.
     const first = wire.holdNext('"finalized",false');
     const answer = claim(world, buyer, id, { intent, txHash, signature });
     await first.held;

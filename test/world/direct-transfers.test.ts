@@ -31,7 +31,7 @@ const abi = parseAbi([
 
 type Case = Awaited<ReturnType<typeof openCase>>;
 
-/** Opens an intent with a signature of its payer. */
+/** Opens an intent and signs its challenge as the payer. */
 async function openCase(units = 4n * PRICE) {
   const listing = await trade.goods();
   const payer = await trade.wallet(units, GAS_WEI);
@@ -45,7 +45,7 @@ async function sendCall(from: TestAccount, to: Hex, data: Hex): Promise<Hex> {
   return (await waitForReceipt(world.chain, await submit(world.chain, from, { to, data }))).transactionHash;
 }
 
-/** Expects a review: the money arrived but does not fit, so a person decides, and the goods are not delivered. */
+/** Expects a review. The money arrived but does not fit, so a person decides, and the goods are not delivered. */
 function expectReview(answer: Answer, reason: string, given: { artifact: string }): { id: number } {
   expect(answer).toMatchObject({
     status: 422,
@@ -109,7 +109,7 @@ describe('what was transferred', () => {
     const txHash = await transfer(world, given.payer, given.intent.seller_wallet, PRICE - 1n);
     await world.finalize();
     const { id: reviewed } = expectReview(await claimed(given, txHash), 'amount_too_little', given);
-    // Claiming again, or with another transaction that would fit, does not help: the seller decides first.
+    // Claiming again, even with another transaction that would fit, changes nothing, because the seller decides first.
     const rest = await transfer(world, given.payer, given.intent.seller_wallet, PRICE);
     await world.finalize();
     expect(expectReview(await claimed(given, txHash), 'amount_too_little', given).id).toBe(reviewed);
@@ -128,7 +128,7 @@ describe('what was transferred', () => {
       outcome: 'declined',
       do_not_pay_again: false,
     });
-    // The review has used up the transaction; the other one is free and pays.
+    // The review has used up its transaction, but the other one is free and pays.
     expect(await claimed(given, txHash)).toMatchObject({ status: 409, body: { reason: 'transaction_used' } });
     expect(await claimed(given, rest)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
   });

@@ -1,4 +1,4 @@
-/** Thirty concurrent buyers while an operator uses the facilitator's account: each gets the goods and pays once. */
+/** Thirty concurrent buyers while an operator uses the facilitator's account. Each buyer gets the goods and pays once. */
 import { randomInt } from 'node:crypto';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { type TestAccount, USDC_ADDRESS, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
@@ -41,7 +41,7 @@ interface Buyer {
   payer: TestAccount;
 }
 
-/** Repeats the request with one proof until it gets the goods. Never signs a second time. */
+/** Repeats the request with the same proof until it gets the goods. Never signs a second time. */
 async function buyOnce({ member, payer }: Buyer): Promise<unknown> {
   const terms = { payTo: sellerOne.address, units: PRICE, resource: `${BASE_URL}/api/buy/${listingId}` };
   const proof = await signProof(world.chain, payer, { ...terms, secondsAhead: 600 });
@@ -55,7 +55,7 @@ async function buyOnce({ member, payer }: Buyer): Promise<unknown> {
   }
 }
 
-/** Replaces an unmined settlement at a random moment and nonce, with mining paused. */
+/** Mines another transaction in place of a pending settlement, at a random moment and nonce while mining is paused. */
 async function useAccountElsewhere(
   dice: Dice,
   blocks: ReturnType<typeof createBlocks>,
@@ -127,7 +127,7 @@ it(`thirty buyers and four foreign transactions: everybody has the goods, each p
   for (const { payer } of buyers) {
     expect(await paidUnits(world.chain, payer.address, sellerOne.address)).toEqual([PRICE]);
   }
-  // Every mined transaction had a use: one per buyer, four of the operator.
+  // Every mined transaction had a purpose: one per buyer and four of the operator.
   expect(await minedBy(world.chain, address)).toBe(before + BUYERS + FOREIGN);
   await world.running.eventsSettled();
   const order = { databaseUrl: world.db.url, rpcUrl: world.chain.url, token: USDC_ADDRESS, quiet: true };

@@ -3,7 +3,7 @@ import { type Answer, signProof } from '../support/market-world.ts';
 import { startScriptedFacilitator } from '../support/scripted-facilitator.ts';
 import { testTrade } from '../support/trade.ts';
 
-// An edit of the listing between opening a payment and submitting it.
+// The listing is edited between opening a payment and submitting it.
 
 const facilitator = await startScriptedFacilitator();
 afterAll(() => facilitator.close());

@@ -33,7 +33,7 @@ it('walked by pages while 16 writers write, ids fall by one without holes and ro
   });
   let walks = 0;
   let seen = 0;
-  // Read the whole log repeatedly while writers run, and once more when they are done.
+  // Read the whole log repeatedly while writers run, and once more after they are done.
   do {
     const ids = await readWholeLog();
     expect(ids.length).toBeGreaterThanOrEqual(seen);
@@ -46,7 +46,7 @@ it('walked by pages while 16 writers write, ids fall by one without holes and ro
   expect(walks).toBeGreaterThan(1);
 });
 
-/** Checks the whole log for holes and repeated ids. The SDK checks this too; here it is explicit. */
+/** Reads the whole log and checks it for gaps and repeated ids. The SDK checks this too. */
 async function readWholeLog(): Promise<number[]> {
   const client = createClient({ baseUrl: world.url });
   const ids: number[] = [];

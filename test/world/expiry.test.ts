@@ -9,7 +9,7 @@ import { GAS_WEI, PRICE, scriptedTrade } from '../support/trade.ts';
 
 const { sellerOne, stranger } = WORLD_ACCOUNTS;
 
-/** Offset of the market's and the chain's time; it only grows. */
+/** Offset of the market's and the chain's time from real time. It only grows. */
 let offsetMs = 0;
 const clock = { now: () => systemClock.now() + offsetMs, sleep: systemClock.sleep };
 const { facilitator, forward, world, buyer, goods, wallet, statusOf } = await scriptedTrade({ clock });

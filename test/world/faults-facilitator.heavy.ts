@@ -11,7 +11,7 @@ import { COURSES, type Course, LIFE_SECONDS, watchMoney } from './watch-money.ts
 const DEADLINE_MS = FACILITATOR_DEADLINE_SECONDS * 1_000;
 const AROUND_MS = 100;
 
-/** Faults between a market and a third party's facilitator, by name. Each test adds `to` and the foreign transaction. */
+/** Faults of a third party's facilitator, by name. Each test adds `to` and the foreign transaction. */
 const FACILITATOR_FAULTS = {
   slow_just_in_time: { verify: 'forward', settle: 'forward_slowly', afterMs: DEADLINE_MS - AROUND_MS },
   slow_just_too_late: { verify: 'forward', settle: 'forward_slowly', afterMs: DEADLINE_MS + AROUND_MS },
@@ -32,10 +32,10 @@ const FACILITATOR_FAULTS = {
 type FacilitatorFaultName = keyof typeof FACILITATOR_FAULTS;
 const FACILITATOR_FAULT_NAMES = Object.keys(FACILITATOR_FAULTS) as FacilitatorFaultName[];
 
-/** Half a minute on an idle machine, because real deadlines expire. */
+/** The test takes half a minute on an idle machine, because real deadlines expire. */
 const BUSY_MS = 240_000;
 
-/** Offset of the market's and the chain's time; it only grows. */
+/** Offset of the market's and the chain's time from real time. It only grows. */
 let offsetMs = 0;
 const trade = await scriptedTrade({
   chain: { finalityBlocks: FINALITY_BLOCKS },
@@ -53,7 +53,7 @@ async function outlive(seconds: number): Promise<void> {
   await world.chain.mine(1);
 }
 
-/** Faults after which the transfer is on the chain, regardless of what the market was told. */
+/** Faults after which the transfer is on the chain, whatever the market was told. */
 const SETTLES: ReadonlySet<FacilitatorFaultName> = new Set<FacilitatorFaultName>([
   'slow_just_in_time',
   'slow_just_too_late',
@@ -79,11 +79,11 @@ interface Case {
   course: Course;
 }
 
-/** The payment succeeds if the fault still settles it, or if the client shows the proof again afterwards. */
+/** Whether the payment succeeds: the fault still settles it, or the client sends the proof again afterwards. */
 const isPaid = ({ fault, client }: Case): boolean => SETTLES.has(fault) || CLIENTS[client] === 'proof';
 
 const MOST_TRIES = 10;
-/** Limits concurrency: each case waits for its own deadline, and a machine with two cores must keep up. */
+/** Limit on concurrent cases, because each waits for its own deadline and a machine with two cores must keep up. */
 const AT_ONCE = 14;
 
 async function openCases(): Promise<Case[]> {
@@ -116,7 +116,7 @@ const nonceOf = ({ proof }: Course): string => {
   return proof.authorization.nonce;
 };
 
-/** Repeats until a payment row exists: on a busy machine chain or database may be unreachable for a while. */
+/** Repeats the request until a payment row exists, because chain or database may be briefly unreachable on a busy machine. */
 async function openPayment(course: Course): Promise<Answer> {
   for (let tries = 1; ; tries += 1) {
     const answer = await money.ask(course);
@@ -125,7 +125,7 @@ async function openPayment(course: Course): Promise<Answer> {
   }
 }
 
-/** Does what this client does when told to come back. */
+/** Asks again the way this client does. Does nothing for a client that went away. */
 async function askAgain({ client, course }: Case): Promise<void> {
   const how = CLIENTS[client];
   if (how !== null) await money.ask(course, how);
@@ -175,7 +175,7 @@ describe('a facilitator with faults', { timeout: BUSY_MS }, () => {
     await outlive(LIFE_SECONDS + 1);
     await pass();
     await runCases(cases, askAgain);
-    // The authorization's end is not final yet, so a reorg could still bring in a block that holds the transfer.
+    // The authorization's end is not final yet, so a reorg could still add a block with the transfer.
     await runCases(cases, async (one) => {
       const expected = isPaid(one) ? 'completed' : 'settling';
       expect((await money.rowsOf(one.course)).map(({ status }) => status)).toEqual([expected]);

@@ -5,9 +5,9 @@ import { type ProviderStage, providerStage } from './provider-stage.ts';
 import { COURSES, type Course } from './watch-money.ts';
 
 const SEED = Number(process.env['OPENAISLE_FAULTS_SEED'] ?? 20_264);
-/** A second or two on an idle machine. */
+/** The test takes a second or two on an idle machine. */
 const BUSY_MS = 180_000;
-/** First strikes every call, then some: a partial fault may be harder to notice. */
+/** The fault first affects every call, then only some, because a partial fault may be harder to notice. */
 const CHANCES = [1, 0.4];
 
 const faultOf = (name: RpcFaultName): RpcFault => RPC_FAULTS[name];
@@ -17,7 +17,7 @@ interface Arrangement {
   title: string;
   providers: number;
   faulty: number;
-  /** Omits consistent lies when there is only one provider, since only a second one could contradict them. */
+  /** Excludes consistent lies if there is only one provider, since only a second one could contradict them. */
   faults: readonly RpcFaultName[];
 }
 const ARRANGEMENTS: readonly Arrangement[] = [
@@ -37,12 +37,12 @@ interface Ordeal extends Arrangement {
 
 const MOMENTS = ['while it is opened', 'between mined and final', 'at the deciding pass'] as const;
 type Moment = (typeof MOMENTS)[number];
-/**
- * OPENAISLE_FAULT_MOMENTS=all plays each fault at each moment even with two providers; otherwise the faults take turns over the moments.
- */
+/** OPENAISLE_FAULT_MOMENTS=all runs each fault at each moment even with two providers. Otherwise the faults take turns over the moments. */
 const EACH_MOMENT = process.env['OPENAISLE_FAULT_MOMENTS'] === 'all';
 
-/** All moments for a single provider. With two, one moment per fault; the two arrangements use different ones. */
+/**
+ * Returns all moments for a single provider. With two providers each fault gets one moment, and the two arrangements get different ones.
+ */
 function momentsFor({ providers, faulty }: Arrangement, name: RpcFaultName): readonly Moment[] {
   if (EACH_MOMENT || providers === 1) return MOMENTS;
   return MOMENTS.slice((RPC_FAULT_NAMES.indexOf(name) + faulty) % MOMENTS.length).slice(0, 1);
@@ -57,7 +57,7 @@ async function askAll({ money }: ProviderStage, courses: readonly Course[]): Pro
   return answers.map(({ status }) => status);
 }
 
-/** Runs `act` under the fault, once for each chance. Returns the number of calls it struck. */
+/** Runs `act` under the fault, once for each chance. Returns the number of affected calls. */
 async function withFault(
   { stage, name, faulty }: Ordeal,
   moment: Moment,
@@ -74,13 +74,13 @@ async function withFault(
   return proxy.struck() - before;
 }
 
-/** The fault affects searches only, and a claim asks the second provider by hash, so it corroborates anyway. */
+/** Whether a claim is corroborated anyway: the fault affects only searches, and a claim asks the second provider by hash. */
 function isCorroborated({ name, faulty }: Ordeal, course: Course): boolean {
   return faultOf(name).searchesOnly === true && faulty > 0 && course.name === 'claim';
 }
 
-/** Plays one payment of each kind with the fault active only at that moment. */
-async function playFaultAt(ordeal: Ordeal, moment: Moment): Promise<void> {
+/** Runs one payment of each kind with the fault active only at that moment. */
+async function runFaultAt(ordeal: Ordeal, moment: Moment): Promise<void> {
   const { stage, name } = ordeal;
   const courses = await openAll(stage);
   const spared = new Set<Course>();
@@ -89,19 +89,19 @@ async function playFaultAt(ordeal: Ordeal, moment: Moment): Promise<void> {
     const statuses = await askAll(stage, courses);
     const ended = courses.filter((_, at) => (statuses[at] ?? 0) < 202);
     if (chance < 1) {
-      // Payments whose calls were spared by chance were decided correctly.
+      // Payments whose calls happened to be unaffected were decided correctly.
       for (const course of ended) spared.add(course);
       return;
     }
     if (faultOf(name).passable === true) return;
-    // With this fault nothing should be decided yet, and the other provider may not decide alone before a minute has passed.
+    // Nothing should be decided under this fault yet, because the other provider may not decide alone for the first minute.
     const early = ended.filter((course) => !spared.has(course) && !isCorroborated(ordeal, course));
     expect(early.map((course) => course.name)).toEqual([]);
   };
   let struck = 0;
   if (moment === 'while it is opened') {
-    // Ask twice: a payment that was refused at first may open on the second try, and an open one is asked again. The second provider is
-    // only used in the background pass.
+    // Ask twice, because a payment that was refused at first may open on the second try, and an open one is asked again. Only the
+    // background job uses the second provider.
     struck = await withFault(ordeal, moment, async (chance) => {
       await askAll(stage, courses);
       await look(chance);
@@ -126,7 +126,7 @@ async function playFaultAt(ordeal: Ordeal, moment: Moment): Promise<void> {
 for (const providers of [1, 2]) {
   describe(`${providers === 1 ? 'one provider' : 'two providers'} (seed ${SEED})`, async () => {
     const stage = await providerStage(providers);
-    // Clear the fault even after a failed test.
+    // Clear the fault even if the test failed.
     afterEach(() => {
       for (const proxy of stage.proxies) proxy.heal();
     });
@@ -138,7 +138,7 @@ for (const providers of [1, 2]) {
           async (name) => {
             for (const moment of momentsFor(arrangement, name)) {
               try {
-                await playFaultAt({ ...arrangement, stage, name }, moment);
+                await runFaultAt({ ...arrangement, stage, name }, moment);
               } catch (error) {
                 throw new Error(`${moment}: ${error instanceof Error ? error.message : error}`, { cause: error });
               }

@@ -22,10 +22,10 @@ type NodeFault = (typeof NODE_FAULTS)[number];
 interface FaultyNode {
   url: string;
   leadTo(url: string): void;
-  /** Loses every block after `from` that holds a transaction; with two nodes, the seed picks the one that answers. */
+  /** Starts a fault that loses every block after `from` that holds a transaction. With two nodes, the seed picks which one answers. */
   play(fault: NodeFault, given: { from: bigint; seed: number }): void;
   heal(): void;
-  /** Number of calls answered differently from the real node. */
+  /** Number of calls answered differently than the real node would. */
   struck(): number;
   close(): Promise<void>;
 }
@@ -84,7 +84,7 @@ async function startFaultyNode(): Promise<FaultyNode> {
   };
 }
 
-/** Read methods, safe to call twice to compare the answers. */
+/** Read methods, which can be called twice to compare the answers. */
 const READINGS = new Set([
   ...['eth_getBlockByNumber', 'eth_getBlockByHash', 'eth_getTransactionReceipt', 'eth_getBlockReceipts', 'eth_getLogs'],
   ...['eth_call', 'eth_getTransactionCount', 'eth_getTransactionByHash'],
@@ -107,7 +107,9 @@ const LOSSES: Readonly<Record<'no_logs_of_a_block' | 'forgets_a_block', Loss>> =
   },
 };
 
-/** Adds the methods that `askInThePast` does not cover: account nonces, gas estimates and lookups by transaction or block. */
+/**
+ * Answers as of that head, including what `askInThePast` does not cover: account nonces, gas estimates and lookups by transaction or block.
+ */
 async function askAt(ask: Ask, call: Pick<Call, 'method' | 'params'>, head: bigint, finality: bigint): Promise<Json> {
   const { method, params } = call;
   if (method === 'eth_getTransactionCount') return await ask(method, [params[0], hex(head)]);
@@ -123,11 +125,11 @@ async function askAt(ask: Ask, call: Pick<Call, 'method' | 'params'>, head: bigi
 
 const SEED = Number(process.env['OPENAISLE_FAULTS_SEED'] ?? 20_264);
 const FINALITY_BLOCKS = 4;
-/** Client retry interval. The chain mines one block per second. */
+/** Client retry interval in milliseconds. The chain mines one block per second. */
 const ASK_MS = 100;
 const BUSY_MS = 180_000;
 const WAIT = { timeout: 60_000, interval: 250 };
-/** Longer than any authorization in this file is valid. */
+/** Longer than any authorization in this file is valid, in seconds. */
 const LONG_SECONDS = 700;
 
 const node = await startFaultyNode();
@@ -138,7 +140,7 @@ node.leadTo(`http://127.0.0.1:${port}`);
 let aheadMs = 0;
 const clock: Clock = { now: () => systemClock.now() + aheadMs, sleep: systemClock.sleep };
 
-/** Market and facilitator share one provider; its chain keeps mining. */
+/** Market and facilitator share one provider, whose chain keeps mining. */
 const trade = testTrade({
   chain: { port, blockTimeSeconds: 1, finalityBlocks: FINALITY_BLOCKS },
   clock,
@@ -174,7 +176,7 @@ async function askAll(courses: readonly Course[]): Promise<boolean> {
   return (await Promise.all(courses.map(ask))).every(Boolean);
 }
 
-/** Asks for each payment until all are paid or `seconds` blocks have passed. */
+/** Asks for each payment until all are paid. Returns false if `seconds` blocks pass before. */
 async function askUntilPaid(courses: readonly Course[], seconds: number): Promise<boolean> {
   const until = (await heightOf('latest')) + BigInt(seconds);
   while ((await heightOf('latest')) < until) {
@@ -203,7 +205,7 @@ async function askForBlocks(courses: readonly Course[], blocks: number): Promise
 /** Starts two purchases and a claim; the second purchase starts while the first is in flight. */
 async function startCourses(): Promise<Course[]> {
   const courses = [await COURSES.purchase(trade), await COURSES.claim(trade), await COURSES.purchase(trade)];
-  // Make the funding final, so that a lagging node sees it; without it a payment is rightly refused.
+  // Make the funding final, so that a lagging node sees it. Otherwise a payment is rightly refused.
   await world.chain.mine(FINALITY_BLOCKS);
   return courses;
 }
@@ -218,8 +220,8 @@ async function playFault(fault: NodeFault, moment: 'from the beginning' | 'once 
     expect(areAllPaid).toBe(true);
     node.play(fault, given);
   }
-  // Skip the wait where a refusal would be right: an unpaid payment, or a transaction that the only provider denies until its authorization
-  // has expired and is final, which looks the same as one that was never sent.
+  // Skip the wait where a refusal would be right: if a payment is unpaid, or if the only provider denies the transaction until its
+  // authorization has expired and is final, which looks as if it had never been sent.
   const isDenied = fault === 'forgets_a_block' && moment === 'from the beginning';
   if (areAllPaid && !isDenied) await letTimePass();
   await askForBlocks(courses, FINALITY_BLOCKS + 4);

@@ -19,7 +19,7 @@ const withMark = async (answer: ReturnType<typeof list>): Promise<unknown[]> => 
   return [...statusAndReason(got), got.body['do_not_pay_again']];
 };
 
-/** Makes a credit: a fee that became final after its listing had become impossible. */
+/** Gives a merchant a credit: a fee that became final after its listing had become impossible. */
 async function withCredit(
   before?: (member: Member) => Promise<void>,
 ): Promise<{ member: Member; body: GoodsBody; paid: PaidFee; free(): Promise<unknown> }> {
@@ -68,7 +68,7 @@ describe('a fee by transfer whose listing cannot be made', () => {
   it('is spent before another transfer is taken up, and that one pays for the next goods', async () => {
     const surplusFees: PaidFee[] = [];
     const { member } = await withCredit(async (one) => {
-      // A merchant with a credit gets no intent, so this one was opened earlier.
+      // A merchant with a credit gets no new intent, so this one was opened earlier.
       surplusFees.push(await payFee(one, { named: await wallet() }));
     });
     const own = surplusFees[0] ?? expect.fail();

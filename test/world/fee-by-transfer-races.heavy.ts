@@ -146,7 +146,7 @@ describe('one transfer', () => {
     expect(answers[loser]?.body['do_not_pay_again']).toBe(true);
     const member = members[loser] ?? expect.fail();
     expect([await countOf('fees', member), await countOf('artifact_guards', member)]).toEqual([0, 0]);
-    // The loser's wallet also sent a second transfer in time, and that one fits.
+    // The losing merchant's wallet also sent a second transfer in time, and that one fits.
     const own = { ...(paid[loser] ?? expect.fail()), txHash: paid[1]?.txHash ?? expect.fail() };
     expect(statusAndReason(await list(member, bodies[loser] ?? newGoods(), own))).toEqual([201, 'ok']);
   });
@@ -162,7 +162,7 @@ describe('one transfer', () => {
     const own = newGoods();
     const early = await list(thief, own, { ...before, txHash: paid.txHash });
     expect(statusAndReason(early)).toEqual(PENDING);
-    // The payer's signature is for another challenge, so it is invalid for the thief's.
+    // The payer signed another challenge, so the signature is invalid for the thief's.
     const stolen = await list(thief, newGoods(), { ...named, signature: paid.signature, txHash: paid.txHash });
     expect([202, 422]).toContain(stolen.status);
     expect((await list(member, body, paid)).status).toBe(202);
@@ -195,7 +195,7 @@ describe('one transfer', () => {
     const { tx_hash: txHash } = first.body['payment'] as { tx_hash: string };
     const early = newGoods();
     expect(statusAndReason(await list(member, early, { ...intent, txHash }))).toEqual(PENDING);
-    // While the x402 payment is undecided, the same body is answered with it and the claim is not examined.
+    // While the x402 payment is undecided, the same body gets that payment as its answer and the claim is not examined.
     expect((await list(member, body, { ...intent, txHash })).body['payment']).toMatchObject({ tx_hash: txHash });
     await finalize();
     const late = await list(member, early, { ...intent, txHash });

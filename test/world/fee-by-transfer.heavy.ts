@@ -139,7 +139,7 @@ describe('a listing whose fee is a transfer', () => {
     expect(await paidUnits(world.chain, paid.payer.address, treasury.address)).toEqual([FEE]);
     const status = await world.ask('GET', `/api/payment?intent_id=${paid.intent.id}`);
     expect(status.body['payment']).toMatchObject({ payment_status: 'completed', stage: 'delivered', listing_id: id });
-    // The other transfer has not paid for anything yet, so it pays for the next goods.
+    // The other transfer has paid for nothing yet, so it pays for the next goods.
     expect((await list(member, newGoods(), second)).status).toBe(201);
   });
 
@@ -212,7 +212,7 @@ describe('a listing whose fee is a transfer', () => {
     expect([...statusAndReason(refused), refused.body['do_not_pay_again']]).toEqual([422, 'transfer_not_found', false]);
     expect(await countOf('pending_listings', member)).toBe(0);
     expect(await countOf('artifact_guards', member)).toBe(0);
-    // The goods' guard is free for any merchant; this merchant takes it again.
+    // The guard for these goods is free for any merchant, so this merchant takes it again.
     expect(statusAndReason(await listGoods(world, member, body))).toEqual([402, 'payment_required']);
     const foreign = await signChallenge(WORLD_ACCOUNTS.buyerTwo, intent);
     const txHash = await transfer(world, payer, intent.seller_wallet, FEE);

@@ -49,7 +49,7 @@ interface Credited {
   proof: SignedProof;
 }
 
-/** Makes a credit: a fee that became final after its listing had become impossible. */
+/** Creates a merchant with a credit: a fee that became final after its listing had become impossible. */
 async function withCredit(): Promise<Credited> {
   const member = await merchant();
   const wallet = testAccount(`taken wallet ${made}`).address;
@@ -99,7 +99,7 @@ describe('a fee whose listing cannot be made', () => {
 
   it('is spent once by requests that come at once', async () => {
     const { member } = await withCredit();
-    // The lock holds all eight requests right before they insert their listing.
+    // The lock stops all eight requests just before they insert their listing.
     const shelf = await holdTransactionOpen(world.db.database, (tx) => tx.lock(LISTINGS_LOCK));
     const asked = Promise.all(Array.from({ length: 8 }, () => listGoods(world, member, newGoods())));
     await untilWaiting(world.db.database, 8);

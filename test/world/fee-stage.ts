@@ -29,9 +29,8 @@ export interface FeeStage {
   merchant(): Promise<Member>;
   /** Creates a wallet with gas for its own transactions. */
   wallet(usdcUnits?: bigint): Promise<TestAccount>;
-  /** Opens an intent, signs and transfers, without claiming. With `named`, the intent names that wallet, so it counts as its own. */
+  /** Opens an intent, signs and transfers, without claiming. With `named`, the intent names that wallet as its payer. */
   payFee(member: Member, given?: { units?: bigint; payer?: TestAccount; named?: TestAccount }): Promise<PaidFee>;
-  /** Lists the goods and claims the fee's transfer for them. */
   list(member: Member, body: GoodsBody, claiming: Claiming): Promise<Answer>;
   countOf(
     table: 'payments' | 'listings' | 'fees' | 'pending_listings' | 'artifact_guards',

@@ -63,7 +63,7 @@ it('a fee under way keeps the terms it was opened with, though the treasury is a
     expect(await paidUnits(world.chain, payer.address, WORLD_ACCOUNTS.treasury.address)).toHaveLength(1);
     expect(await paidUnits(world.chain, payer.address, other)).toEqual([]);
     await world.finalize();
-    // The market waits for a slow chain only as long as an answer may take; then the fee is still pending.
+    // The market waits for a slow chain only as long as an answer may take. After that the fee is still pending.
     await expect
       .poll(async () => (await askMarket(restarted.url, 'POST', '/api/listing', { key: member.key, body })).status)
       .toBe(201);

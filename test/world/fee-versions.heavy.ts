@@ -7,7 +7,7 @@ import { type Answer, type Member, type SignedProof, startWorld, type World } fr
 import { seedFee } from '../support/seed.ts';
 import { fundedWallet, type GoodsBody, listGoods, newGoods, signFee } from '../support/trade.ts';
 
-// The near-copy guard and new versions while fees are in flight.
+// Tests the near-copy guard and new versions while fees are in flight.
 
 let world: World;
 let made = 0;
@@ -37,7 +37,7 @@ async function withFeeUnderWay(member: Member, body: GoodsBody): Promise<Pending
   return { payer, proof };
 }
 
-/** Starts a fee that can never be settled: its payer is blocked, then cancels the authorization. */
+/** Starts a fee that can never be paid, because its payer is blocked and then cancels the authorization. */
 async function withFeeThatFails(member: Member, body: GoodsBody): Promise<void> {
   const payer = await fundedWallet(world);
   const proof = await signFee(world, payer);

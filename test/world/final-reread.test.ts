@@ -11,14 +11,14 @@ afterEach(() => rpc.heal());
 const time = createWorldTime();
 const { world, buyer, goods, wallet, statusOf } = testTrade({ rpcUrl: rpc.at, clock: time.clock });
 
-/** Finalizes everything mined so far, one block below the finalized head. */
+/** Finalizes everything mined so far, so that it lies below the finalized head. Returns that head. */
 async function finalizeBelowTheHead(): Promise<bigint> {
   await world.finalize();
   await world.finalize();
   return (await readBlock(world.chain.rpc, 'finalized'))?.number ?? 0n;
 }
 
-/** From the first receipt on, shows another hash for the finalized block, as a load balancer that switches nodes would. */
+/** After the first receipt, shows another hash for the finalized block, as a load balancer that switches nodes would. */
 function switchNodes(finalized: bigint): void {
   let hasSwitched = false;
   rpc.twist((result, { method, params }) => {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { checkClaim } from '../../src/platform/chain/accept-head.ts';
 
-// The age at which a block becomes final, to the millisecond.
+// Tests to the millisecond the age at which a block becomes final.
 
 const AGE_SECONDS = 600;
 const SECOND = 1_790_000_000;

@@ -37,7 +37,7 @@ const read = (path: string, init: RequestInit = {}): Promise<Response> => fetch(
 const json = async (path: string) =>
   JSON.parse(await (await read(path, { headers: { accept: 'application/json' } })).text());
 
-/** Returns absolute addresses of this host and all link targets. */
+/** Returns the absolute addresses of this host and all link targets. */
 function addressesIn(written: string): string[] {
   const text = written.replaceAll(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)));
   const absolute = [...text.matchAll(/https?:\/\/[^\s"'`<>()\\,;]+/g)].map(([address]) => address.replace(/[.:]$/, ''));
@@ -49,7 +49,7 @@ describe('the documents by which agents find the market', () => {
   it.each(Object.entries(DOCUMENTS))(
     '%s answers GET and HEAD, may be kept, and is read by any origin',
     async (path, type) => {
-      // Ask for the uncompressed form: after the first request a compressed one is cached, and its bytes differ.
+      // Ask for the uncompressed form, because after the first request a compressed one with other bytes is cached.
       const headers = { 'accept-encoding': 'identity' };
       const answer = await read(path, { headers });
       expect([answer.status, answer.headers.get('content-type')]).toEqual([200, type]);
@@ -78,7 +78,7 @@ describe('the documents by which agents find the market', () => {
     expect(found.size).toBeGreaterThan(20);
     expect([...found]).toContain(`${world.url}/mcp/connect`);
     const statuses = await Promise.all([...found].map(async (address) => [address, (await fetch(address)).status]));
-    // MCP only takes POST.
+    // MCP accepts only POST.
     const lost = statuses.filter(([address, status]) => status !== 200 && address !== `${world.url}/mcp`);
     expect(lost).toEqual([]);
   });

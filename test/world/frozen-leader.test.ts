@@ -9,7 +9,7 @@ import { seedListing } from '../support/seed.ts';
 
 const { buyerOne, sellerOne } = WORLD_ACCOUNTS;
 const PRICE = 2_500_000n;
-/** Shortens a follower's minute between passes to less than a second. */
+/** Shortens a follower's minute between attempts to less than a second. */
 const quick: Clock = { now: systemClock.now, sleep: (ms, signal) => systemClock.sleep(ms / 100, signal) };
 
 const thawed = Promise.withResolvers<void>();
@@ -19,7 +19,7 @@ let world: World;
 beforeAll(async () => {
   const db = await createTestDatabase();
   ends.push(() => db.drop());
-  // Stands for a dead process whose session still holds the lock.
+  // This pool represents a dead process whose session still holds the lock.
   const frozen = await openDatabase({ url: db.url, poolSize: 1, allowUnsafe: true });
   ends.push(() => frozen.close());
   const taken = Promise.withResolvers<void>();

@@ -11,16 +11,16 @@ import { testDatabase } from '../support/database.ts';
 import { ROOMY, registerCaller } from '../support/identity-doors.ts';
 import { marketContext } from '../support/market-context.ts';
 
-// Runs without the limits, which would stop it after ten tries, so only the code itself protects the account.
+// Runs without the limits, which would stop it after ten tries, so that only the code itself protects the account.
 
-/** Two hundred thousand tries take about eight minutes. */
+/** Number of tries. 200,000 take about eight minutes. */
 const TRIES = Number(process.env['OPENAISLE_WRONG_CODES'] ?? rotatedRounds(import.meta.filename, 5_000));
 const AT_ONCE = 64;
 const MERCHANTS = 25;
 const PER_NETWORK = 500;
 const db = testDatabase({ poolSize: 16 });
 
-/** Half are well formed; half are a valid code with one character changed, removed or added. */
+/** Returns a wrong code. Half are random but well formed; half are a valid code with one character changed, removed or added. */
 function wrongCode(index: number, rights: readonly string[]): string {
   if (index % 2 === 0) return makeRecoveryCode(systemRandom, 'aisle');
   const right = rights[index % rights.length] ?? '';

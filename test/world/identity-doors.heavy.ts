@@ -8,7 +8,7 @@ import { codeOf, type Doors, type IdentityClient, identityClient, startDoors } f
 import { type SettableClock, settableClock } from '../support/market-context.ts';
 import type { Answer } from '../support/market-world.ts';
 
-// The identity endpoints over HTTP, one test for each rule.
+// Tests the identity endpoints over HTTP, with one test for each rule.
 
 const NOON = Date.parse('2030-01-01T12:00:00.000Z');
 const MINUTE = 60_000;
@@ -107,7 +107,7 @@ describe('rotate', () => {
     const owner = await join();
     const stages = [await client.rotation(owner.key), await client.rotation(owner.key)] as const;
     await client.mustConfirm('rotate', stages[0]);
-    // Reopen the stage, as if it had been written just after the confirm closed all open ones.
+    // Reopen the staged change, as if it had been written just after the confirmation closed all open ones.
     await db.database.run(
       sql`update identity_stages set closed_at = null, closed_as = null where closed_as = 'superseded'`,
     );

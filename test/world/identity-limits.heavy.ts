@@ -15,7 +15,7 @@ import {
 import { type SettableClock, settableClock } from '../support/market-context.ts';
 import type { Answer } from '../support/market-world.ts';
 
-// Limits of the identity endpoints, asked in turn of two markets that share a database but not a pool.
+// Tests the limits of the identity endpoints, alternating between two markets that share a database but not a pool.
 
 const HOUR = 3_600_000;
 const FIRST = Date.parse('2030-01-01T00:00:00.000Z');
@@ -46,7 +46,7 @@ async function open(limits: Partial<Limits>, config: object = {}): Promise<{ doo
   return { doors, client: identityClient(doors.ask) };
 }
 
-/** Moves to ten minutes into a fresh day with empty counters. */
+/** Moves to ten minutes into a new day, when all counters are empty. */
 function nextDay(): void {
   hour += 24;
   clock.set(FIRST + hour * HOUR + 600_000);

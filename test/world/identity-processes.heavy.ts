@@ -4,7 +4,7 @@ import { codeOf, type IdentityClient, identityClient, type Owner, ROOMY } from '
 import { mainProcesses } from '../support/main-process.ts';
 import { askMarket } from '../support/market-world.ts';
 
-// Two processes on one database: a key that was replaced through one process stops working on the other.
+// Two processes share a database. A key that was replaced through one process must stop working on the other.
 
 const ROUNDS = 30;
 
@@ -51,14 +51,14 @@ async function startTwo(processes: Processes, limits: object): Promise<[Identity
   const changed = { OPENAISLE_LIMITS: JSON.stringify(limits) };
   const start = async (): Promise<IdentityClient> => {
     const market = processes.start(await processes.onGivenDatabase(changed));
-    // Starting may take long while many tests run.
+    // A start may take long while many tests run.
     await expect.poll(() => market.lines('market_listening').length, { timeout: 120_000 }).toBe(1);
     return identityClient((method, path, asked) => askMarket(market.url, method, path, asked));
   };
   return [await start(), await start()];
 }
 
-/** Replaces a key through one process while both are queried with it. Returns the number of queries. */
+/** Replaces a key through one process while both processes are queried with it. Returns the number of queries. */
 async function replaceUnderWatch(
   clients: readonly [IdentityClient, IdentityClient],
   owner: Owner,
@@ -104,7 +104,7 @@ describe('with two market processes that had no request yet', () => {
       clients[index % 2 === 0 ? 0 : 1].post('recovery', { action: 'begin', recovery_code: 'x' });
     const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => begin(index)));
     const passed = answers.filter(({ status }) => status === 403);
-    // If the hour turned meanwhile, the count started again.
+    // If a new hour began meanwhile, the count started again.
     expect([4, 8]).toContain(passed.length);
     const refused = [await begin(0), await begin(1)];
     const waits = refused.map(({ body }) => Number(body['retry_after_seconds']));

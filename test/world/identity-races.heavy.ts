@@ -14,7 +14,7 @@ import type { Answer } from '../support/market-world.ts';
 
 // Exactly one of fifty concurrent requests succeeds. All answers are searched for secrets, so a key shown twice would be noticed.
 
-/** A thousand rounds take about ten minutes. */
+/** Number of rounds. A thousand take about ten minutes. */
 const ROUNDS = Number(process.env['OPENAISLE_CONFIRM_ROUNDS'] ?? rotatedRounds(import.meta.filename, 50));
 const AT_ONCE = 50;
 const CODE_ROUNDS = 20;
@@ -31,7 +31,7 @@ afterAll(() => doors.stop());
 const times = <T>(count: number, make: (index: number) => T): T[] =>
   Array.from({ length: count }, (_, index) => make(index));
 
-/** Expects one success; all others find the stage closed. */
+/** Expects one success; all other requests find the staged change closed. */
 function expectOne(answers: readonly Answer[], round: number): void {
   const said = answers.map(({ status, body }) => `${status} ${body['reason'] ?? body['status']}`);
   expect(said.toSorted(), `round ${round}`).toEqual([
@@ -105,7 +105,7 @@ test('rotation, recovery and new codes of one merchant at once: whatever is in f
       client.confirm('recovery', recovery),
       client.post('recovery', { action: 'generate', recovery_code: codeOf(owner, 1) }, { key: owner.key }),
     ]);
-    // Only the recovery can stop the rotation; the rotation or the new codes can stop the recovery.
+    // The recovery cannot succeed together with the rotation or with the new codes.
     expect([rotated.status, recovered.status]).not.toEqual([200, 200]);
     expect([made.status, recovered.status]).not.toEqual([200, 200]);
     expect([rotated, recovered, made].some(({ status }) => status === 200)).toBe(true);

@@ -18,8 +18,8 @@ import { onServer } from '../support/run-postgres.ts';
 /**
  * Checks that response times reveal nothing that the responses hide. Requests of all kinds alternate in random order over one connection,
  * so that noise of the machine affects all alike. The slowest fifth of each kind is dropped (garbage collection, scheduling). Then Welch's
- * t is computed for each pair. With this many samples, |t| above 4.5 means a real difference; it takes a difference of about a seventh of
- * one response's spread. A run on a disturbed machine is repeated once.
+ * t is computed for each pair. With this many samples, |t| above 4.5 means a real difference, which takes about a seventh of one response's
+ * spread. A run on a disturbed machine is repeated once.
  */
 const TURNS = 2_000;
 const WARM_UP = 200;
@@ -33,7 +33,7 @@ let doors: Doors;
 let client: IdentityClient;
 
 beforeAll(async () => {
-  // Every call is counted durably, and waiting for a busy disk would hide the differences measured here.
+  // Every call is counted durably, and waits for a busy disk would hide the differences measured here.
   const { name } = await db.database.one<{ name: string }>(sql`select current_database() as name`);
   await onServer(db.url, `alter database ${name} set synchronous_commit = off`);
   database = await openDatabase({ url: db.url, poolSize: 4, allowUnsafe: true });
@@ -81,7 +81,7 @@ async function measure(kinds: Kinds): Promise<Record<string, number[]>> {
   return times;
 }
 
-/** Returns the largest |t| of any pair and prints all of them. */
+/** Returns the largest |t| of any pair of kinds and prints all of them. */
 async function largestDifference(what: string, kinds: Kinds): Promise<number> {
   const samples = Object.entries(await measure(kinds)).map(([name, times]) => ({ name, ...summarize(times) }));
   const pairs = samples.flatMap((a, index) => samples.slice(index + 1).map((b) => ({ a, b, t: welch(a, b) })));
@@ -106,7 +106,9 @@ async function expectAlike(what: string, kinds: Kinds): Promise<void> {
   expect(Math.min(...found)).toBeLessThan(BOUND);
 }
 
-/** Calls the operation directly: over HTTP every write waits for the catalog's next refresh, which hides all but large differences. */
+/**
+ * Calls the operation directly, because over HTTP every write waits for the catalog's next refresh, which hides all but large differences.
+ */
 function beginRecovery(recovery_code: string): () => Promise<unknown> {
   const context = marketContext({ database, limits: { recovery_starts_per_ip_hour: 1_000_000 } });
   const market: Market = {

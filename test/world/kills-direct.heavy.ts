@@ -1,4 +1,4 @@
-import { together } from '../support/kill-flows.ts';
+import { runTogether } from '../support/kill-flows.ts';
 import {
   buyDirectly,
   claimDirectly,
@@ -38,7 +38,7 @@ testKillPoints(import.meta.filename, 'kill -9 under direct payment', [
   ...CLAIM.map((point) => ({ ...point, flow: claimDirectly })),
   {
     name: 'with all evidence of four claims, by itself',
-    flow: together(claimDirectly, 4),
+    flow: runTogether(claimDirectly, 4),
     at: 'after_evidence_gathered',
   },
   {

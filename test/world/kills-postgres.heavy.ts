@@ -22,7 +22,7 @@ interface KillablePostgres extends TestDatabase {
   drop(): Promise<void>;
 }
 
-/** Starts a server with the market's own durability settings: it may lose nothing that it acknowledged. */
+/** Starts a server with the market's own durability settings, so it may lose nothing that it acknowledged. */
 async function startKillablePostgres(): Promise<KillablePostgres> {
   const dataDir = await mkdtemp(join(tmpdir(), 'openaisle-killable-'));
   let postgres = await startEmbeddedPostgres({ dataDir });
@@ -49,7 +49,7 @@ async function startKillablePostgres(): Promise<KillablePostgres> {
 }
 
 const KILLS = Number(process.env['OPENAISLE_KILLS'] ?? rotatedRounds(import.meta.filename, 8));
-/** Decides when the database dies and what the clients do. Printed; set it in the environment to replay a run. */
+/** Decides when the database dies and what the clients do. The test prints it; set it in the environment to replay a run. */
 const SEED = Number(process.env['OPENAISLE_KILLS_SEED'] ?? systemRandom.bytes(4).readUInt32BE());
 /** Generous, because the machine may be busy. */
 const OPENING_MS = 600_000;

@@ -7,7 +7,7 @@ import { endLoad, startLoad } from '../support/kill-runs.ts';
 import { type KillWorld, openKillWorld } from '../support/kill-world.ts';
 
 const KILLS = Number(process.env['OPENAISLE_KILLS'] ?? rotatedRounds(import.meta.filename, 15));
-/** Decides when the market dies and what its clients do. Printed; set it in the environment to replay a run. */
+/** Decides when the market dies and what its clients do. The test prints it; set it in the environment to replay a run. */
 const SEED = Number(process.env['OPENAISLE_KILLS_SEED'] ?? systemRandom.bytes(4).readUInt32BE());
 /** Generous, because the machine may be busy. */
 const OPENING_MS = 600_000;

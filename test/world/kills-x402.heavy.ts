@@ -1,8 +1,8 @@
-import { together } from '../support/kill-flows.ts';
+import { runTogether } from '../support/kill-flows.ts';
 import { buyByX402, deliverUnasked } from '../support/kill-flows-x402.ts';
 import { at, testKillPoints } from '../support/kill-runs.ts';
 
-/** In the order of a purchase. */
+/** Kill points in the order of a purchase. */
 const PURCHASE = [
   { name: 'before a purchase’s payment is stored', at: at('database', 'before', 'insert into payments') },
   { name: 'after a purchase’s payment was stored', at: at('database', 'after', 'insert into payments') },
@@ -25,9 +25,9 @@ const PURCHASE = [
   { name: 'before the answer, by itself', at: 'after_commit_before_answer' },
 ] as const;
 
-/** One chain read serves all pending payments, so kill it while several are pending. */
-const buyMany = together(buyByX402, 4);
-const deliverMany = together(deliverUnasked, 4);
+/** One chain read serves all pending payments, so several must be pending when the market is killed there. */
+const buyMany = runTogether(buyByX402, 4);
+const deliverMany = runTogether(deliverUnasked, 4);
 const READING = [
   { name: 'with a head and nothing else read, by itself', flow: buyMany, at: 'after_head_read' },
   { name: 'with all evidence and nothing noted, by itself', flow: buyMany, at: 'after_evidence_gathered' },

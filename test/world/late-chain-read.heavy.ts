@@ -11,7 +11,7 @@ afterAll(() => rpc.close());
 const { world, goods, wallet } = testTrade({ rpcUrl: rpc.at });
 let made = 0;
 
-/** Starts the first request, holds it at that chain read, runs the second to its end, then lets the first go on. */
+/** Starts the first request, holds it at that chain read, runs the second to its end, then releases the first. */
 async function overtake(mark: string, first: () => Promise<Answer>, second: () => Promise<Answer>): Promise<Answer[]> {
   const { held, release } = rpc.holdNext(mark);
   const late = first();
@@ -24,7 +24,7 @@ async function overtake(mark: string, first: () => Promise<Answer>, second: () =
 const statuses = (answers: Answer[]) => answers.map(({ status, body }) => [status, body['reason'] ?? body['status']]);
 const PENDING = [202, 'payment_pending'];
 
-/** Selectors of the chain reads about a payer: the state of its nonce and its balance. */
+/** Selectors of the chain reads about a payer: whether its nonce was used, and its balance. */
 const NONCE = '0xe94a0102';
 const BALANCE = '0x70a08231';
 

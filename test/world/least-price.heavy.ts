@@ -1,4 +1,4 @@
-/** Sales too small to pay for their own gas are not offered by x402 and block nobody. */
+/** Sales too small to pay for their own gas are not offered by x402 and block no other sales. */
 import { afterEach, describe, expect, test } from 'vitest';
 import { usdcOfUnits } from '../../src/contract/money.ts';
 import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
@@ -12,9 +12,9 @@ import { type Goods, scriptedTrade, testTrade } from '../support/trade.ts';
 import { cliRuns } from './run-cli.ts';
 
 const { sellerTwo } = WORLD_ACCOUNTS;
-/** At this price a settlement costs a few cents of gas. */
+/** USDC per ether. At this price a settlement costs a few cents of gas. */
 const ETHER_USDC = 500;
-/** Longer than the market caches the facilitator's answers. */
+/** Exceeds the time for which the market caches the facilitator's answers. */
 const FORGOTTEN = { timeout: 20_000, interval: 500 };
 
 const cli = cliRuns();
@@ -110,7 +110,7 @@ describe('clients sign no payment for such a sale, and say what to do', () => {
     const refused = await bought.catch((error: unknown) => error);
     expect(refused).toMatchObject({ reason: 'x402_not_offered', doNotPayAgain: false });
     expect(refused).toMatchObject({ problem: { least_price_usdc: expect.any(Number), retry: 'never' } });
-    // It may sign for 0, to collect an earlier purchase.
+    // The client may sign for 0 USDC, to collect an earlier purchase.
     expect(signed.filter((value) => value > 0n)).toEqual([]);
   });
 
@@ -174,14 +174,14 @@ test('what was opened before gas rose is settled, and its buyer is not sent away
   await automine(false);
   const first = await world.buy(offer.id, { key: buyer.key, proof });
   expect(first.body).toMatchObject({ reason: 'settlement_pending', do_not_pay_again: true });
-  // Mined, but not final.
+  // The settlement is mined, but not final.
   await world.chain.mine();
   await raiseBaseFee(20);
   await expect.poll(leastPrice, FORGOTTEN).toBeGreaterThan(offer.terms.units);
   expect(told(await world.buy(offer.id, { key: buyer.key, proof }))[1]).not.toBe('x402_not_offered');
   await world.finalize();
   expect((await world.buy(offer.id, { key: buyer.key })).status).toBe(200);
-  // Another buyer of the same goods is refused now.
+  // Another buyer of the same goods is now refused.
   await raiseBaseFee(20);
   await expect.poll(async () => told(await world.buy(offer.id)), FORGOTTEN).toEqual([409, 'x402_not_offered']);
 });

@@ -10,12 +10,12 @@ import { type Member, startWorld, TEST_PEPPER, type World } from '../support/mar
 import { SEED_TIME, seedListing, seedPaidPurchase, withdrawListing } from '../support/seed.ts';
 import { newGoods } from '../support/trade.ts';
 
-/** Answers of every route that reads or changes a listing, for every kind of caller, in every state. */
+/** Checks the answers of every route that reads or changes a listing, for every kind of caller, in every state. */
 
 const CALLERS = ['none', 'rotated', 'owner', 'other', 'buyer', 'maintainer'] as const;
 type Caller = (typeof CALLERS)[number];
 
-/** From `bought` on there is a buyer. `ended`: withdrawn, then removed. `again`: restored, then removed once more. */
+/** From `bought` on there is a buyer. `ended` was withdrawn, then removed. `again` was restored, then removed once more. */
 const STATES = [
   'live',
   'pending',
@@ -31,8 +31,8 @@ const STATES = [
 type State = (typeof STATES)[number];
 
 /**
- * One line per route and group of callers: a status, or the reason of a refusal. A single cell covers all states. `=` means that the
- * request changes no row: it only reads, or the change was made before.
+ * One line per route and group of callers: a status, or the reason for a refusal. A single cell covers all states. `=` means that the
+ * request changes no row, because it only reads or the change was made before.
  */
 const EXPECTED = `
 route     callers                      live             pending          bought           withdrawn           removed             appealed            restored         ended               upheld              again
@@ -166,10 +166,11 @@ beforeAll(async () => {
   members = { maintainer, owner, rotated, other, buyer };
 });
 afterAll(() => world?.stop());
-// This chain mines only on request, and an intent opens only if its clock is close to the market's, which a busy machine would miss.
+// This chain mines only on request, and an intent opens only if the latest block is close to the market's time, which a busy machine would
+// miss.
 beforeEach(() => world.chain.mine());
 
-/** Makes a listing in that state, with a comment by an otherwise inactive merchant. */
+/** Creates a listing in that state, with a comment by an otherwise inactive merchant. */
 async function placeListing(state: State): Promise<Placed> {
   const { database } = world.db;
   const { id } = await seedListing(database, members.owner.id, { wallet: WORLD_ACCOUNTS.sellerOne.address });
@@ -251,7 +252,7 @@ it.each(Object.keys(ROUTES))(
     for (const { caller, state, expected } of mine) {
       const placed = await placeListing(state);
       if (route === 'detail') await world.running.eventsSettled();
-      const before = await standOf(placed.id);
+      const before = await storedState(placed.id);
       const [method, path, body] = (ROUTES[route] as (placed: Placed) => Request)(placed);
       const key = caller === 'none' ? {} : { key: members[caller].key };
       const answer = await world.ask(method, path, { ...key, ...(body === undefined ? {} : { body }) });
@@ -263,15 +264,15 @@ it.each(Object.keys(ROUTES))(
         wrong.push(`${cell} with status ${answer.status}`);
       // A refused request changes no row.
       const isStill = refused || expected.endsWith('=');
-      const changed = (await standOf(placed.id)) !== before;
+      const changed = (await storedState(placed.id)) !== before;
       if (changed === isStill) wrong.push(`${cell}, and ${changed ? 'something' : 'nothing'} has changed`);
     }
     expect(wrong).toEqual([]);
   },
 );
 
-/** Returns everything stored about a listing as text. Payments are included, since a 402 opens none. */
-async function standOf(id: bigint): Promise<string> {
+/** Returns everything stored about a listing as text, including payments, since a 402 must open none. */
+async function storedState(id: bigint): Promise<string> {
   const row = await world.db.database.one<{ stand: unknown }>(sql`
     select json_build_array(
       (select to_json(l) from listings l where id = ${id}), (select json_agg(c) from comments c where listing_id = ${id}),

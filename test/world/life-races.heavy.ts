@@ -29,9 +29,9 @@ const { world, seller, buyer } = trade;
 const time = { timeout: 3_600_000 };
 
 /** Delay of each race's first operation. Adjusted after every round, so that each side wins some rounds. */
-const leans = new Map<string, number>();
+const delays = new Map<string, number>();
 
-/** Runs both at about the same time; `lean` records which came first. The same seed and outcomes give the same delays. */
+/** Runs both at about the same time; call `adjustDelay` to record which came first. The same seed and outcomes give the same delays. */
 async function raceBoth<A, B>(
   name: string,
   round: number,
@@ -39,14 +39,14 @@ async function raceBoth<A, B>(
   other: () => Promise<B>,
 ): Promise<[A, B]> {
   const [a = 0, b = 0] = sha256(`${SEED} ${name} ${round}`);
-  const lean = leans.get(name) ?? 0;
-  const before = Math.max(0, lean) + (a / 255) * MOST_APART_MS;
-  const after = Math.max(0, -lean) + (b / 255) * MOST_APART_MS;
+  const delay = delays.get(name) ?? 0;
+  const before = Math.max(0, delay) + (a / 255) * MOST_APART_MS;
+  const after = Math.max(0, -delay) + (b / 255) * MOST_APART_MS;
   return await Promise.all([pause(before).then(one), pause(after).then(other)]);
 }
 
-function lean(name: string, isOneFirst: boolean): void {
-  leans.set(name, (leans.get(name) ?? 0) + (isOneFirst ? STEP_MS : -STEP_MS));
+function adjustDelay(name: string, isOneFirst: boolean): void {
+  delays.set(name, (delays.get(name) ?? 0) + (isOneFirst ? STEP_MS : -STEP_MS));
 }
 
 const said = ({ status, body }: Answer): string => (status < 400 ? String(status) : `${status} ${body['reason']}`);
@@ -72,7 +72,7 @@ const edit = (id: bigint, body: object) => world.ask('PATCH', `/api/listing/${id
 const withdraw = (id: bigint) => world.ask('DELETE', `/api/listing/${id}`, { key: seller.key });
 
 let payerMade = 0;
-/** Makes a wallet with enough money for a whole test. */
+/** Creates a wallet with enough money for a whole test. */
 async function richWallet() {
   payerMade += 1;
   const account = testAccount(`racer ${payerMade}`);
@@ -112,7 +112,7 @@ test('edit against taking free goods: a taker has what the commitment says', tim
     expect(taken.body['artifact']).toBe(isEdited ? `after ${round}` : `before ${round}`);
     expect(await kindsOf(id)).toEqual(isEdited ? ['listing_edit', 'sale'] : ['sale']);
     countOutcome(counts, said(edited));
-    lean('free edit', isEdited);
+    adjustDelay('free edit', isEdited);
   }
   printOutcomes('edit against taking free goods', counts);
 });
@@ -124,7 +124,7 @@ interface Bought {
   bought: Answer;
 }
 
-/** Plays rounds of one x402 purchase against another operation and returns the final state of both. */
+/** Races an x402 purchase against another operation for some rounds and returns the final state of both. */
 async function raceAgainstPurchases(
   name: string,
   act: (id: bigint) => Promise<Answer>,
@@ -144,7 +144,7 @@ async function raceAgainstPurchases(
         () => world.buy(goods.id, { key: buyer.key, proof: proof.v2 }),
       );
       // A refused edit, or a purchase accepted despite the removal, came second.
-      lean(name, name.startsWith('remove') ? isRefused(bought) : other.status === 200);
+      adjustDelay(name, name.startsWith('remove') ? isRefused(bought) : other.status === 200);
       rounds.push({ id: goods.id, goods, other, bought });
     }
     await settleAll();
@@ -163,7 +163,7 @@ test('edit against a purchase: no buyer pays for what was changed under way', ti
     'edit against a purchase',
     (id) => edit(id, { description: 'Edited words' }),
     async ({ id, goods, other, bought }, end) => {
-      // The edit came between opening and submitting the payment: no money moved, and none will.
+      // The edit came between opening and submitting the payment, so no money moved, and none will.
       if (said(bought) === '409 listing_changed') {
         expect([said(other), end]).toEqual(['200', { purchases: 0n, statuses: ['verifying'] }]);
         expect(said(await world.buy(id, { key: buyer.key }))).toBe('409 listing_changed');
@@ -197,7 +197,7 @@ test('remove against a purchase: what was paid before is delivered, what was not
       expect(said(other)).toBe('200');
       const kinds = await kindsOf(id);
       expect(kinds).toEqual(purchases === 1n ? ['moderation', 'sale'] : ['moderation']);
-      // If money moved, there is a purchase or a review; otherwise no payment stays open.
+      // If money moved, there must be a purchase or a review. Otherwise no payment may stay open.
       if (isRefused(bought)) {
         expect({ purchases, statuses }).toEqual({ purchases: 0n, statuses: [] });
       } else if (purchases === 1n) expect(statuses).toEqual(['completed']);
@@ -243,13 +243,12 @@ test('withdraw against claim: a transfer for an intent that was opened before is
       expect(await kindsOf(goods.id)).toEqual(['sale', 'withdrawal']);
       const events = await eventsOf(world.db.database, goods.id);
       countOutcome(counts, `${events[0]?.kind} first`);
-      lean('withdraw claim', events[0]?.kind === 'withdrawal');
+      adjustDelay('withdraw claim', events[0]?.kind === 'withdrawal');
     }
   }
   printOutcomes('withdraw against claim', counts);
 });
 
-/** Makes a merchant with a paid, unspent fee. */
 async function withCredit(name: string): Promise<Member> {
   const member = await world.join(name);
   await seedFee(world.db.database, member.id);
@@ -264,7 +263,7 @@ test.each([
 ])('two copies at once, %s: one is listed, the other keeps its fee', time, async (name, artifact) => {
   const counts = new Map<string, number>();
   for (let round = 0; round < ROUNDS; round += 1) {
-    // Each round uses its own words, because goods of an earlier round would count as copies.
+    // Each round uses its own words, because goods would otherwise count as copies of an earlier round's.
     const own = (which: number) => artifact(round, which).replaceAll('word', `w${name.length}r${round}n`);
     const members = [await withCredit(`one-${name.length}-${round}`), await withCredit(`two-${name.length}-${round}`)];
     const list = (which: number) => () =>

@@ -14,7 +14,7 @@ import { act } from '../support/listing-life.ts';
 import { marketContext } from '../support/market-context.ts';
 import { type SeededMerchant, seedListing, seedMerchant, withdrawListing } from '../support/seed.ts';
 
-// A market created before appeals, comments and versions existed, upgraded.
+// Upgrades a market that was created before appeals, comments and versions existed.
 
 const db = testDatabase({ migrated: false });
 const whole = fileURLToPath(new URL('../../migrations/market', import.meta.url));
@@ -49,7 +49,7 @@ it('what was removed before can be appealed against afterwards, and comes back a
   await withdrawListing(database, both);
   await remove(gone, 20);
   await remove(both, 10);
-  // The update moves this row to the end, so that rows are not read in the order of insertion.
+  // The update moves this row to the end of the table, so that rows are not read in the order of insertion.
   await database.run(sql`update listings set pinned = pinned where id = ${both}`);
   expect((await migrate(db.url, whole))[0]).toBe('0010-market-life');
 

@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => world?.stop());
 
-/** Each merchant has its own daily limit of guard runs. */
+/** Creates a merchant. Each one has its own daily limit of guard runs. */
 function merchant(): Promise<Member> {
   made += 1;
   return world.join(`merchant-${made}`);
@@ -29,7 +29,7 @@ async function countOf(table: 'payments' | 'listings' | 'fees', member: Member):
   return Number(row.found);
 }
 
-/** Expects one payment in flight. Requests that come during its verification wait, and no client is told to pay again. */
+/** Expects one payment in flight. Requests that arrive while it is verified wait, and no client is told to pay again. */
 function expectUndecided(answers: Answer[]): void {
   const reasons = answers.map(({ body }) => body['reason'] ?? body['status']);
   expect(reasons).toContain('payment_pending');

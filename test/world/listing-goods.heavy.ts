@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => world?.stop());
 
-/** Each merchant has its own daily limit of guard runs. */
+/** Creates a merchant. Each one has its own daily limit of guard runs. */
 function merchant(): Promise<Member> {
   made += 1;
   return world.join(`merchant-${made}`);
@@ -30,7 +30,7 @@ function merchant(): Promise<Member> {
 
 const statusAndReason = ({ status, body }: Answer) => [status, body['reason'] ?? body['status'] ?? 'ok'];
 
-/** Expects the refusal with a valid proof, in a dry run and without a proof: nobody pays for goods that would be refused. */
+/** Expects the refusal with a valid proof, in a dry run and without a proof, so nobody pays for goods that would be refused. */
 async function expectNothingTaken(member: Member, body: unknown, refusal: [number, string]): Promise<Answer> {
   const payer = await fundedWallet(world);
   const proof = await signFee(world, payer);

@@ -7,13 +7,13 @@ import { GAS_WEI, PRICE } from '../support/trade.ts';
 
 const FINALITY_BLOCKS = 60;
 const pair = await tradeOnPair({ chain: { finalityBlocks: FINALITY_BLOCKS } });
-const { world, buyer, primary, spare, pay, stand } = pair;
+const { world, buyer, primary, spare, pay, readStatus } = pair;
 const payments = () => world.running.payments;
 
 const readyz = async () => (await world.ask('GET', '/readyz')).body;
 const NOBODY_LEFT_OUT = { payments: 'open', providers: [{ left_out: null }, { left_out: null }] };
 
-/** Two seconds per block, as on Base. */
+/** Mines blocks two seconds apart, as on Base. */
 async function mine(blocks: number): Promise<void> {
   await world.chain.rpc.call('anvil_mine', [`0x${blocks.toString(16)}`, '0x2']);
   await pair.catchUp();
@@ -23,7 +23,7 @@ const finalize = (): Promise<void> => mine(FINALITY_BLOCKS + 2);
 
 async function expectDelivered(paid: PaidGoods): Promise<void> {
   await payments().reconcileOnce();
-  expect(await stand(paid)).toBe('completed');
+  expect(await readStatus(paid)).toBe('completed');
   const answer = await world.buy(paid.id, { key: buyer.key });
   expect([answer.status, answer.body['artifact']]).toEqual([200, paid.artifact]);
 }
@@ -51,7 +51,7 @@ it('the first shows no logs at all: it is said so, and after a minute the second
   await finalize();
   primary.capLogs(0);
   await payments().reconcileOnce();
-  expect(await stand(paid)).toBe('payment_pending');
+  expect(await readStatus(paid)).toBe('payment_pending');
   expect(await readyz()).toMatchObject({
     status: 'ready',
     payments: 'halted',
@@ -64,7 +64,7 @@ it('the first shows no logs at all: it is said so, and after a minute the second
     await mine(10);
     await payments().reconcileOnce();
   }
-  expect(await stand(paid)).toBe('completed');
+  expect(await readStatus(paid)).toBe('completed');
   expect(await readyz()).toMatchObject({
     payments: 'open',
     payments_unreadable: 0,
@@ -93,10 +93,10 @@ it('the first shows receipts and no logs: direct claims that it bears out do not
       pair.advance(20_500);
       await mine(1);
     }
-    // Both providers show the receipt, so the claim is decided whichever one leads.
+    // Both providers show the receipt, so the claim is decided whichever of them leads.
     expect((await claim(world, buyer, id, direct)).status).toBe(200);
     await payments().reconcileOnce();
-    stands.push(await stand(paid));
+    stands.push(await readStatus(paid));
   }
   // The fourth reading comes a minute after the first. From the fifth on, the second provider leads.
   expect(stands.slice(0, 3)).toEqual(Array(3).fill('payment_pending'));

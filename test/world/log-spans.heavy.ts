@@ -12,9 +12,9 @@ import { FEE_TERMS, fundedWallet, GAS_WEI, type Goods, listGoods, newGoods, PRIC
 
 /** Base's finalized head is sometimes this far behind. */
 const FINALITY_BLOCKS = 1_200;
-/** As on Base. */
+/** Block time of Base. */
 const BLOCK_SECONDS = 2;
-/** The node is slow when one call mines many blocks. */
+/** Blocks mined per call, because the node is slow when one call mines many. */
 const BLOCKS_A_CALL = 200;
 /** Largest log query of various provider plans, in blocks. */
 const CAPS = [1_000, 100, 10, 5, 1];
@@ -43,7 +43,7 @@ const hide =
     return isState ? `0x${'0'.repeat(64)}` : result;
   };
 
-/** Operations on a market whose two providers limit log queries to `most` blocks. */
+/** Returns operations on a market whose two providers limit log queries to `most` blocks. */
 function actsOn(pair: PairTrade, most: number) {
   const { world, buyer, primary, spare } = pair;
   return {
@@ -60,7 +60,7 @@ function actsOn(pair: PairTrade, most: number) {
       await pair.catchUp();
       await world.running.payments.watch.check();
     },
-    /** Buys and settles, with the settlement hidden from the market. */
+    /** Buys and settles, but hides the settlement from the market. */
     payUnseen: async (): Promise<Goods & { proof: SignedProof }> => {
       await pair.catchUp();
       const goods = await pair.goods();
@@ -88,7 +88,7 @@ describe.each(CAPS)('with providers that take %i blocks in one log query', async
   const pair = await tradeOnPair({ chain: { finalityBlocks: FINALITY_BLOCKS } });
   const { world, buyer, primary, spare } = pair;
   const { cap, mine, payUnseen, reconcileOnce, readyz, report, statusOf } = actsOn(pair, most);
-  // The market starts with that limit.
+  // The market starts with this limit.
   cap();
 
   it('the start names the provider, what it takes and what finality needs', () => {
@@ -115,7 +115,7 @@ describe.each(CAPS)('with providers that take %i blocks in one log query', async
     }
     expect((await pair.statusOf(deep.proof))['stage']).toBe('mined');
     const { logs } = report(`a use 400 blocks below the head, ${readings} readings`, before);
-    // Queried spans are between half the limit and the limit; every reading includes the newest 32 blocks.
+    // Each query spans between half the limit and the limit, and every reading includes the newest 32 blocks.
     expect(logs).toBeLessThanOrEqual((2 * (400 + 32 * readings)) / most + 20);
   });
 
@@ -150,7 +150,7 @@ describe.each(CAPS)('with providers that take %i blocks in one log query', async
       await reconcileOnce();
       stands.push(await statusOf(lapsing));
       expect(await readyz()).toMatchObject(NOBODY_LEFT_OUT);
-      // Ten seconds, so that no provider goes a minute without an answer about payments, which would leave it out.
+      // Mine ten seconds at a time, because a provider without an answer about payments for a minute would be left out.
       await mine(5);
     }
     const { logs } = report(`four ends and an authorization that ran out, ${stands.length} readings`, start);
@@ -159,7 +159,8 @@ describe.each(CAPS)('with providers that take %i blocks in one log query', async
     const bought = await world.buy(paid.id, { key: buyer.key });
     expect([bought.status, bought.body['artifact']]).toEqual([200, paid.artifact]);
     expect((await listGoods(world, pair.seller, fee)).body['listing']).toMatchObject({ title: fee.title });
-    // It is given up only after all blocks that could hold its use were read, which is more than finality needs.
+    // The market gives up the payment only after it has read all blocks that could use the authorization, which are more than finality
+    // needs.
     expect(stands.at(-1)).toBe('unpaid');
     expect(logs).toBeGreaterThanOrEqual(FINALITY_BLOCKS / most);
     expect(logs).toBeLessThanOrEqual((2 * (1_300 + 32 * stands.length)) / most + 40);
@@ -177,7 +178,7 @@ describe.each(CAPS)('with providers that take %i blocks in one log query', async
       insert into recoveries (chain_id, from_block, to_block, reason, kept_event_id, event_id, found, at)
       values (8453, ${from}, ${to}, 'a test', 0, 1, '{}', ${new Date(pair.clock.now())})`);
     const market = { ...world.running.market, hasRecentRecovery: () => true };
-    // A new client, so this process knows nothing about the provider yet.
+    // Create a new client, so that this process knows nothing about the provider yet.
     const rpc = createRpc({ url: primary.url });
     const readHead = async () => ({ ...(await world.running.payments.readHead()), rpc });
     const look = async (): Promise<unknown> => {

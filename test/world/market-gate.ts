@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 
-/** `hold`: the request waits here. `lose_request`: cut before the market sees it. `lose_answer`: executed, but the answer is cut. */
+/** `hold` makes the request wait here. `lose_request` cuts it before the market sees it. `lose_answer` lets it run but cuts the answer. */
 export type Passage = 'pass' | 'hold' | 'lose_request' | 'lose_answer';
 
 export interface MarketGate {
@@ -12,7 +12,7 @@ export interface MarketGate {
   held(action: string, count?: number): Promise<void>;
   /** Forwards the waiting requests. */
   letGo(): void;
-  /** Drops the waiting requests: the market never sees them. */
+  /** Drops the waiting requests, so the market never sees them. */
   drop(): void;
   close(): Promise<void>;
 }

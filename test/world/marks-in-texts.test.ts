@@ -11,7 +11,7 @@ import { processorMs } from '../support/processor-time.ts';
 
 const MOST_MS = 50;
 
-/** One case for each text field, filled up to its endpoint's body limit. */
+/** Has one case for each text field, filled up to its endpoint's body limit. */
 const cases = [...Object.entries<EndpointShape>(endpoints), ...Object.entries<EndpointShape>(cityEndpoints)].flatMap(
   ([name, endpoint]) =>
     requestsTo(endpoint)
@@ -53,7 +53,7 @@ function incomingOf({ method, path, headers, body }: HostileRequest, endpoint: E
 
 class Reached extends Error {}
 
-/** Parses and checks a body up to its operation. Measures CPU milliseconds. */
+/** Parses a body and runs all checks before its operation. Measures CPU milliseconds. */
 async function judgeBody({ endpoint, request }: (typeof cases)[number]): Promise<{ outcome: string; ms: number }> {
   const operation = async (): Promise<never> => {
     throw new Reached();
@@ -79,7 +79,7 @@ describe('a body full of marks or line ends in one field', () => {
     const dear: string[] = [];
     for (const one of cases) {
       let least = await judgeBody(one);
-      // Some measurements include compilation and garbage collection.
+      // Repeat slow measurements, because some include compilation and garbage collection.
       for (let again = 0; again < 3 && least.ms > MOST_MS / 2; again += 1) {
         const next = await judgeBody(one);
         if (next.ms < least.ms) least = next;

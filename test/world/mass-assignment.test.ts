@@ -25,7 +25,7 @@ const answers = Object.values(document.paths).flatMap((path) => Object.values(pa
 const COLUMNS = ['merchant_id', 'fee_id', 'price_units', 'body_hash', 'is_maintainer', 'wallet_kind', 'key_hash'];
 const NAMES = [...new Set([...namesIn(answers), ...namesIn(document['components']), ...COLUMNS])].sort();
 
-/** Small enough for the limits on query parameters and on the names that an answer lists. */
+/** Small enough for the limits on query parameters and on the number of names that an answer lists. */
 const AT_ONCE = 20;
 const inTurn = (names: readonly string[]): string[][] =>
   Array.from({ length: Math.ceil(names.length / AT_ONCE) }, (_, at) => names.slice(at * AT_ONCE, (at + 1) * AT_ONCE));
@@ -150,7 +150,7 @@ describe('over the line, where nothing changes', () => {
   });
 });
 
-/** Returns a hash of each table, without the day a key was last used and cached chain and facilitator readings. */
+/** Returns a hash of each table, ignoring the day a key was last used and cached chain and facilitator readings. */
 async function hashTables(database: Database): Promise<Record<string, string>> {
   const tables = await database.rows<{ name: string }>(
     raw(`select tablename as name from pg_tables where schemaname = current_schema() and tablename not in

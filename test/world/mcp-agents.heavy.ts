@@ -29,7 +29,7 @@ interface Sent {
   body: string;
 }
 
-/** Requests and answers of an agent, as they go over the wire. */
+/** An agent's requests and answers as sent over the network. */
 interface Wire {
   fetch: Environment['fetch'];
   sent: Sent[];
@@ -37,8 +37,8 @@ interface Wire {
   received(): Promise<string[]>;
 }
 
-/** `cut` may drop an answer by throwing after the market has started on it. */
-function listenIn(cut: (sent: Sent) => Promise<void> = async () => {}): Wire {
+/** Records an agent's traffic. `cut` may drop an answer by throwing after the market has started on it. */
+function recordWire(cut: (sent: Sent) => Promise<void> = async () => {}): Wire {
   const sent: Sent[] = [];
   const answers: Promise<string>[] = [];
   return {
@@ -61,7 +61,7 @@ function listenIn(cut: (sent: Sent) => Promise<void> = async () => {}): Wire {
   };
 }
 
-/** Returns the distinct nonces of all proofs over money that were sent. */
+/** Returns the distinct nonces of all sent proofs that move money. */
 function noncesSent({ sent }: Pick<Wire, 'sent'>): Set<unknown> {
   return new Set(sent.filter(carriesProof).map(({ body }) => proofIn(body)?.payload?.authorization?.nonce));
 }
@@ -108,14 +108,14 @@ interface Agent {
   revision: Revision;
   key?: string;
   wire?: Wire;
-  /** Receives the messages while the agent follows a payment. */
+  /** Receives progress messages while the agent follows a payment. */
   onProgress?: (message: string) => void;
   /** Runs whenever the agent pauses. */
   sleep?: () => Promise<void>;
 }
 
-/** Makes an agent that counts how often its wallet signs over money. */
-async function agentOf({ wallet, revision, key, wire = listenIn(), onProgress, sleep }: Agent) {
+/** Creates an agent and counts how often its wallet signs for money. */
+async function agentOf({ wallet, revision, key, wire = recordWire(), onProgress, sleep }: Agent) {
   const tools = await connectTools({
     ...{ baseUrl: world.url, revision, environment: wire },
     ...(key === undefined ? {} : { key }),
@@ -138,7 +138,7 @@ async function agentOf({ wallet, revision, key, wire = listenIn(), onProgress, s
   return { tools, client, wallet: signer, wire, [Symbol.asyncDispose]: () => tools[Symbol.asyncDispose]() };
 }
 
-/** Finalizes when the agent is first told that its payment is not final, so only that message can have ended its wait. */
+/** Finalizes when the agent is first told that its payment is not final, so nothing else can end its wait. */
 function finalizeWhenTold() {
   const told: string[] = [];
   const moves: Promise<void>[] = [];
@@ -156,7 +156,7 @@ async function finalizeWhenPaid(from: Hex, to: Hex): Promise<void> {
 const balanceOf = ({ address }: TestAccount): Promise<bigint> => readBalance(world.chain.rpc, USDC_ADDRESS, address);
 
 /** Checks that all requests went to one address and that the key was only in its header. */
-function holdKeptKey({ sent }: Wire, key: string | null): void {
+function expectKeyKept({ sent }: Wire, key: string | null): void {
   expect(sent.length).toBeGreaterThan(3);
   for (const { url, headers, body } of sent) {
     expect(url).toBe(`${world.url}/mcp`);
@@ -168,7 +168,7 @@ function holdKeptKey({ sent }: Wire, key: string | null): void {
   }
 }
 
-/** The buyer has a key in the older protocol revision and only a wallet in the newer one. */
+/** Returns the buyer's parts: with a key in the older protocol revision, with only a wallet in the newer one. */
 function partsOf(revision: Revision) {
   const isMember = revision === '2025-11-25';
   const name = isMember ? 'lamp' : 'mirror';
@@ -213,8 +213,8 @@ describe.each(REVISIONS)('two agents that speak %s', (revision) => {
     if (buyerKey !== null) expect(price.told.join()).not.toContain(buyerKey);
     expect([price.told.join().includes('_dt_'), delivery.delivery_token]).toEqual([false, undefined]);
     for (const { wallet, wire } of [one, two]) expect([wallet.signed, noncesSent(wire).size]).toEqual([1, 1]);
-    holdKeptKey(one.wire, sellerKey);
-    holdKeptKey(two.wire, buyerKey);
+    expectKeyKept(one.wire, sellerKey);
+    expectKeyKept(two.wire, buyerKey);
     const answers = [...(await one.wire.received()), ...(await two.wire.received())];
     expect(answers.filter(holdsSecret)).toEqual([]);
     expect(answers.filter((text) => text.includes(`opens the ${name}`))).toHaveLength(1);
@@ -242,7 +242,7 @@ it.concurrent.each(REVISIONS)(
     const agent: Agent = { wallet: buyer, revision, ...(isMember ? { key: await openStore(`${name}-loser`) } : {}) };
     const order = { words: `${name} found`, maxPriceUsdc: PRICE_USDC, proofStore: createMemoryProofStore() };
     const paid = (): Promise<bigint[]> => paidUnits(world.chain, buyer.address, payee);
-    const torn = listenIn(async (sent) => {
+    const torn = recordWire(async (sent) => {
       if (!carriesProof(sent)) return;
       await expect.poll(paid, { interval: 20 }).toEqual([PRICE_UNITS]);
       throw new TypeError('the line went dead');
@@ -269,7 +269,7 @@ it.concurrent.each(REVISIONS)(
 const root = resolve(import.meta.dirname, '../..');
 const page = readFileSync(join(root, 'docs/mcp.md'), 'utf8');
 
-/** Writes the page's script to a temporary folder; `run` returns its output. */
+/** Writes the page's script to a temporary folder. `run` runs the script and returns its output. */
 async function withScript(id: bigint, env: Record<string, string>, use: (run: () => Promise<string>) => Promise<void>) {
   const folder = mkdtempSync(join(tmpdir(), 'openaisle-script-'));
   try {
@@ -318,7 +318,7 @@ it.concurrent('the script of docs/mcp.md gets what is free, and what its merchan
   ]);
   await seedPaidPurchase(world.db.database, bought.id, { merchantId: taker.id });
   await world.running.eventsSettled();
-  // The script could not sign with this key.
+  // This is not a valid key, so the script could not sign with it.
   const env = { WALLET_KEY: 'none' };
   await withScript(gift.id, env, async (run) => expect([await run(), await run()]).toEqual(['a gift', 'a gift']));
   await withScript(largeGift.id, env, async (run) => expect(await run()).toBe(artifact));

@@ -85,7 +85,7 @@ it('who follows along waits in one call, with progress, and the token of a buyer
   const lamp = await goods();
   const proof = await proofFor(lamp.wallet);
   const meta = { 'x402/payment': payload(proof, 2), progressToken: 'follow' };
-  // Finalize only after an event, so only that can have ended the wait.
+  // Finalize only after an event, so nothing else can end the wait.
   let isFinal = false;
   const onEvent = async (): Promise<void> => {
     if (isFinal || (await paidUnits(world.chain, payer.address, lamp.wallet)).length === 0) return;
@@ -151,7 +151,7 @@ it('what is no proof is refused before anybody is asked', async () => {
 });
 
 it('goods that hold what looks like a key are not handed over by a tool, nor altered', async () => {
-  // Uses a prefix that the global secret watch does not know, because this key is meant to be found in goods.
+  // The global secret watch does not know this prefix, because the key is meant to be found in goods.
   const other = await startWorld({ keyPrefix: 'shop' });
   try {
     const owner = await seedMerchant(other.db.database);

@@ -26,7 +26,6 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-/** Returns one field of each object in a list. */
 const namesIn = (list: unknown, field: string): unknown[] =>
   (list as Record<string, unknown>[]).map((one) => one[field]);
 
@@ -217,14 +216,14 @@ describe.each(['modern', 'legacy'] as const)('in the %s revision', (era: Era) =>
 it('what hosts show of the tools changes only on purpose: its bytes are pinned', async () => {
   const { message } = await askMcp(world, 'tools/list');
   const hash = createHash('sha256').update(JSON.stringify(message.result?.['tools'])).digest('hex');
-  // After changing a tool, review the list again and put the new hash here.
+  // If a tool was changed on purpose, review the list and put the new hash here.
   expect(hash).toBe('5224bc3053fa7bbe81de827ed70eeb56519949966f1b7347d5028253bcdd1071');
 });
 
 it('every tool asks an endpoint that is there, and every endpoint that agents need has a tool', () => {
   const asked = TOOLS.flatMap(({ asks }) => (asks === 'front_door' ? [] : asks.map(({ endpoint }) => endpoint)));
   const without = Object.keys(endpoints).filter((name) => !asked.includes(name as never));
-  // No tool handles keys, recovery codes, connections or store exports; DELETE equals a withdrawal without a reason.
+  // No tool handles keys, recovery codes, connections or store exports. DELETE has none, because it equals a withdrawal without a reason.
   expect(without).toEqual([
     'withdrawListing',
     'getOwnListing',

@@ -6,7 +6,7 @@ import { askMcp, callTool, type Era } from '../support/mcp-ask.ts';
 import { seedListing, seedPaidPurchase, seedStock } from '../support/seed.ts';
 import { send } from '../support/send.ts';
 
-/** A half to a quarter of the result size that hosts allow. */
+/** Limit on a result, a quarter to half of what hosts allow. */
 const MOST_CHARACTERS = 12_000;
 const MOST_LIST_BYTES = 45_000;
 const STOCK = 10_000;
@@ -140,7 +140,7 @@ it('id and listing_id mean the same listing, and two different ones are refused'
   expect((await callTool(world, 'read_listing')).body).toMatchObject({ errors: [{ path: 'id' }] });
 });
 
-/** Addresses, methods and headers of this market. Pages that a person opens in a browser do not count. */
+/** Matches addresses, methods and headers of this market's HTTP API. Pages that a person opens in a browser do not count. */
 const HTTP_TALK = /\b(?:GET|POST|PATCH|DELETE) \/|(?<!market)\/api\/|X-PAYMENT|PAYMENT-SIGNATURE|X-Delivery|X-Recovery/;
 
 it('what a tool answers in our words names tools and arguments, no addresses', async () => {

@@ -10,7 +10,7 @@ import { createContractWallet } from './contract-wallet.ts';
 
 const { stranger } = WORLD_ACCOUNTS;
 
-/** Offset of the market's and the chain's time; it only grows. */
+/** Offset of the market's and the chain's time from real time. It only grows. */
 let offsetMs = 0;
 const clock = { now: () => systemClock.now() + offsetMs, sleep: systemClock.sleep };
 const { world, goods, wallet, seller } = testTrade({ clock });

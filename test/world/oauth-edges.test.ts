@@ -7,8 +7,8 @@ import { settableClock } from '../support/market-context.ts';
 import {
   type Begun,
   beginAuthorization,
-  comeBack,
   discover,
+  followRedirectBack,
   learnClientId,
   openBrowser,
   openConsent,
@@ -23,7 +23,7 @@ const db = testDatabase();
 const shape = CLIENT_SHAPES.claudeWeb;
 const clientId = shape.document.client_id;
 const published = publishDocuments();
-/** Responses of one host, by path. */
+/** Odd responses of one host, by path. */
 const ODD: Readonly<Record<string, () => Response>> = {
   '/other.json': () => Response.json({ ...shape.document, client_id: clientId }),
   '/case.json': () => Response.json({ ...shape.document, client_id: 'https://ODD.example/case.json' }),
@@ -69,7 +69,7 @@ const leadsToPage = async (of: ClientShape, id: string, redirectUri: string): Pr
   const response = await ask(beginAuthorization(server, { clientId: id, shape: { ...of, redirectUri } }));
   const location = response.headers.get('location') ?? '';
   if (location.startsWith(`${stage.url}/oauth/interaction/`)) return true;
-  // It redirects nowhere else either.
+  // The server redirects nowhere else either.
   expect([response.status, location]).toEqual([400, '']);
   return false;
 };
@@ -139,7 +139,9 @@ describe('what a client sends with its user', () => {
     // This client checks the state.
     const page = await openConsent(beginAuthorization(server, { clientId, shape }));
     const location = await stage.allow(page, owner.proof);
-    await expect(comeBack(server, yours, { browser: page.browser, location })).rejects.toThrow('another state');
+    await expect(followRedirectBack(server, yours, { browser: page.browser, location })).rejects.toThrow(
+      'another state',
+    );
     // A client that does not check the state still fails: its verifier belongs to another code.
     expect((await redeem(server, mine, codes[1] ?? '')).body).toMatchObject({ error: 'invalid_grant' });
     expect((await redeem(server, yours, codes[0] ?? '')).body).toMatchObject({ error: 'invalid_grant' });
@@ -151,7 +153,7 @@ describe('what a client sends with its user', () => {
     ['a request of its own', { request: 'eyJhbGciOiJub25lIn0.e30.' }, 'request_not_supported'],
   ])('is not %s', async (_name, changed, error) => {
     const begun = beginAuthorization(server, { clientId, shape }, changed);
-    const sent = await comeBack(server, begun, { browser: openBrowser(), location: begun.url });
+    const sent = await followRedirectBack(server, begun, { browser: openBrowser(), location: begun.url });
     expect(sent.get('error')).toBe(error);
     expect(sent.get('code')).toBeNull();
   });
@@ -305,7 +307,7 @@ test('a client that begins again and again without a consent has to wait', async
 
 describe('a client that makes us ask for documents', () => {
   test('asks ten times as often at a host of the configuration, and not for ever', async () => {
-    // Uses its own hour, since the other tests also count against the limit.
+    // Uses an hour of its own, since the other tests count against the same limit.
     const clock = settableClock(Date.parse('2090-01-01T00:00:00Z'));
     const narrow = await startOauthStage(db, { limits: { oauth_clients_per_ip_hour: 2 }, changes: { clock } });
     try {

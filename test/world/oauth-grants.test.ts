@@ -8,9 +8,9 @@ import { type SettableClock, settableClock } from '../support/market-context.ts'
 import {
   beginAuthorization,
   type Connected,
-  comeBack,
   connectClient,
   discover,
+  followRedirectBack,
   openConsent,
   post,
   redeem,
@@ -68,7 +68,7 @@ describe('a connection', () => {
     const later = beginAuthorization(server, { clientId, shape });
     const page = await openConsent(later);
     const location = await stage.allow(page, owner.proof);
-    const sent = await comeBack(server, later, { browser: page.browser, location });
+    const sent = await followRedirectBack(server, later, { browser: page.browser, location });
     const unfinished = await openConsent(beginAuthorization(server, { clientId, shape }));
     const unfinishedAt = await stage.allow(unfinished, owner.proof);
 
@@ -124,7 +124,7 @@ describe('a connection', () => {
     expect((await seen(await connect(CLIENT_SHAPES.opencode))).proven).toBe(false);
     const hosts = await db.database.rows(sql`select host from hosted_proven_hosts`);
     expect(hosts).toEqual([{ host: 'claude.ai' }]);
-    // Without its host in the configuration, only the grant that was proven itself counts as proven.
+    // If the configuration does not name its host, a grant counts as proven only if it was proven itself.
     const without = await startOauthStage(db, { baseUrl: stage.url, changes: { clock }, hostedHosts: [] });
     try {
       const ask = ({ tokens }: Connected) => without.connector.authenticate(tokens.access_token);
@@ -258,7 +258,7 @@ describe('a client that signs', () => {
     const begun = beginAuthorization(server, { clientId: signerId, shape: signer });
     const page = await openConsent(begun);
     const location = await stage.allow(page, owner.proof);
-    const sent = await comeBack(server, begun, { browser: page.browser, location });
+    const sent = await followRedirectBack(server, begun, { browser: page.browser, location });
     return { begun, code: sent.get('code') ?? '' };
   };
   const signedWith = (client_assertion: string) => ({

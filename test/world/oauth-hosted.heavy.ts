@@ -7,7 +7,7 @@ import type { Hex } from '../../src/platform/hex.ts';
 import { freePort } from '../support/free-port.ts';
 import { type Member, signProof, startWorld, type World } from '../support/market-world.ts';
 import { askMcp } from '../support/mcp-ask.ts';
-import { beginAuthorization, comeBack, openConsent, post, redeem, refresh } from '../support/oauth-client.ts';
+import { beginAuthorization, followRedirectBack, openConsent, post, redeem, refresh } from '../support/oauth-client.ts';
 import { CLIENT_SHAPES, publishDocuments } from '../support/oauth-shapes.ts';
 import { seedListing } from '../support/seed.ts';
 import {
@@ -53,7 +53,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-/** Every second sign-in uses a pairing code. */
+/** Number of sign-ins so far. Every second one uses a pairing code. */
 let shown = 0;
 async function nextProof() {
   shown += 1;
@@ -64,7 +64,7 @@ async function nextProof() {
 
 const open = async (manner: Manner): Promise<HostedClient> => await openHosted(world, manner, nextProof);
 
-/** Calls the tool, pays the terms it names, and returns the arguments to call it with once the payment is final. */
+/** Calls the tool, pays the terms it names, and returns the arguments for the next call, after the payment is final. */
 async function pay(client: HostedClient, tool: string, given: object): Promise<Record<string, unknown>> {
   const asked = await client.call(tool, given);
   expect(asked).toMatchObject({ status: 200, isError: true, body: { x402Version: 2, reason: 'payment_required' } });
@@ -85,7 +85,7 @@ describe.each(Object.entries(MANNERS) as [keyof typeof MANNERS, Manner][])('a cl
       ...{ artifact: `goods of ${name} `.repeat(40), price_usdc: 0.25, seller_wallet: lister.address },
       ...{ tags: ['one'], aisle: 'tools' },
     };
-    // Claude Code comes after Claude and shares its host.
+    // Claude Code comes after Claude and shares its host, so its host is proven.
     expect((await client.call('list_item', item)).body).toMatchObject({
       reason: name === 'claudeCode' ? 'insufficient_scope' : 'host_not_proven',
       status: 403,
@@ -98,7 +98,7 @@ describe.each(Object.entries(MANNERS) as [keyof typeof MANNERS, Manner][])('a cl
     expect(isNarrow).toBe(name !== 'chatgpt');
     if (isNarrow) {
       expect(await client.stepUp(await client.call('list_item', item))).toBe(TOKEN_SCOPES.join(' '));
-      // A host in the configuration is proven for all its grants; a client that registered itself must be proven again.
+      // A host in the configuration is proven for all its grants, but a client that registered itself must be proven again.
       const next = await client.call('my_purchases');
       expect(next.body['reason']).toBe(name === 'cursor' ? 'host_not_proven' : undefined);
       expect((await client.call('me')).isError).toBe(false);
@@ -195,13 +195,13 @@ test('nothing that opens anything stands in a table or in the log, after all of 
   const next = await refresh(server, clientId, connected.tokens.refresh_token ?? '');
   const again = await redeem(server, connected.begun, connected.code);
   expect([next.status, again.status]).toEqual([200, 400]);
-  // Adds secrets of unfinished sign-ins: a user on the page, an unused code, and a newly registered client.
+  // Add secrets of unfinished sign-ins: a user on the page, an unused code, and a newly registered client.
   const { shape } = MANNERS.claudeWeb;
   const [first, second] = [0, 1].map(() => beginAuthorization(server, { clientId, shape }));
   if (first === undefined || second === undefined) throw new Error('two');
   const [shownPage, page] = [await openConsent(first), await openConsent(second)];
   const location = await allowOnPage(page, { key: owner.key });
-  const sent = await comeBack(server, second, { browser: page.browser, location });
+  const sent = await followRedirectBack(server, second, { browser: page.browser, location });
   const registered = await post(server.registration_endpoint, CLIENT_SHAPES.cursor.registration);
   const given = [
     ...[...client.secrets, next.body['access_token'], next.body['refresh_token']],
@@ -213,13 +213,13 @@ test('nothing that opens anything stands in a table or in the log, after all of 
   expect(all.filter((secret) => secret.length < 15)).toEqual([]);
 
   const dump = await dumpTables(world.db.database);
-  // The search does find known text, stored as text and as bytes.
+  // Prove that the search finds known text, stored as text and as bytes.
   expect(tablesThatHold(dump, ['Visual Studio Code'])).toContain('hosted_grants');
   expect(tablesThatHold(dump, ['for claudeCode'])).toContain('artifacts');
   expect(dump.get('oauth_artifacts')?.length).toBeGreaterThan(20);
   expect(tablesThatHold(dump, all)).toEqual([]);
 
-  // Include error messages and their causes.
+  // The inspected text includes error messages and their causes.
   const logged = inspect(world.logLines, {
     depth: 8,
     maxStringLength: null,

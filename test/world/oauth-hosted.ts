@@ -14,18 +14,18 @@ import {
 } from '../support/oauth-client.ts';
 import type { ClientShape } from '../support/oauth-shapes.ts';
 
-/** Facts a client learns when it knows nothing but an address. */
+/** What a client learns from an address alone. */
 export interface Found {
   server: ServerFacts;
-  /** Scope named in the challenge; null: the client did not ask for a challenge. */
+  /** Scope named in the challenge. Null if the client did not ask for a challenge. */
   scope: string | null;
 }
 
 const REVISION = '2025-11-25';
 
 /**
- * Discovery by the specification, as Claude, Claude Code, Cursor and VS Code do it: from the refusal to the resource document to the
- * server.
+ * Discovers the server by the specification, as Claude, Claude Code, Cursor and VS Code do: from the refusal to the resource document to
+ * the server.
  */
 export async function findByChallenge(address: string): Promise<Found> {
   const response = await fetch(address, {
@@ -49,7 +49,7 @@ export async function findByChallenge(address: string): Promise<Found> {
   return { server: { ...server, resource: address }, scope: challenge['scope'] ?? null };
 }
 
-/** Discovery as ChatGPT may do it: without waiting for a refusal; both documents on the connector's host must agree. */
+/** Discovers the server as ChatGPT may: without waiting for a refusal. Both documents on the connector's host must agree. */
 export async function findBySite(address: string): Promise<Found> {
   const { origin, pathname } = new URL(address);
   const server = await readServer(origin, ['oauth-authorization-server']);
@@ -77,14 +77,13 @@ async function readServer(issuer: string, names: readonly string[]): Promise<Ser
   throw new Error('no authorization server');
 }
 
-/** Parses the parameters of a Bearer challenge. */
 export function readChallenge(headers: Headers): Record<string, string> {
   const text = headers.get('www-authenticate') ?? '';
   if (!text.startsWith('Bearer ')) throw new Error(`no challenge: ${text}`);
   return Object.fromEntries([...text.matchAll(/(\w+)="([^"]*)"/g)].map(([, name = '', value = '']) => [name, value]));
 }
 
-/** Returns the scope to request, from the challenge or else the server's list. */
+/** Returns the scope to request: the challenge's, or else the server's list. */
 export function scopeToAsk({ server, scope }: Found): string {
   const offline = server.scopes_supported.includes('offline_access') ? ['offline_access'] : [];
   return [scope ?? DEFAULT_TOKEN_SCOPES.join(' '), ...offline].join(' ');
@@ -93,7 +92,7 @@ export function scopeToAsk({ server, scope }: Found): string {
 /** Proof of ownership that a person enters on the page. */
 type ShownProof = { key: string } | { pairingCode: string };
 
-/** Plays the person on the page: proves ownership of the store, agrees, and returns the redirect address. */
+/** Acts as the person on the page: proves ownership of the store, agrees, and returns the redirect URL. */
 export async function allowOnPage(page: ConsentPage, proof: ShownProof): Promise<string> {
   const [headers, body] =
     'key' in proof ? [{ authorization: `Bearer ${proof.key}` }, {}] : [{}, { pairing_code: proof.pairingCode }];
@@ -124,7 +123,7 @@ async function step(
   return JSON.parse(text) as Record<string, unknown>;
 }
 
-/** Returns every row of every table as text, by table. Bytes are in hex. */
+/** Returns every row of every table as text, by table. Bytes appear in hex. */
 export async function dumpTables(database: Database): Promise<Map<string, string[]>> {
   const tables = await database.rows<{ name: string }>(sql`
     select c.oid::regclass::text as name from pg_class c
@@ -159,12 +158,11 @@ export function spellings(secret: string): string[] {
   ];
 }
 
-/** Describes how a client behaves. */
 export interface Manner {
   shape: ClientShape;
   era: Era;
   find(address: string): Promise<Found>;
-  /** Returns the scope to request; null: none. */
+  /** Returns the scope to request. Null requests none. */
   scopeOf(found: Found): string | null;
 }
 
@@ -180,14 +178,14 @@ export interface HostedClient {
   server: ServerFacts;
   clientId: string;
   connected: Connected;
-  /** All secrets it was given or its user entered. None may be stored anywhere. */
+  /** All secrets that the client received or its user entered. None may be stored anywhere. */
   secrets: Set<string>;
   call(tool: string, given?: object, meta?: Readonly<Record<string, unknown>>): Promise<HostedAnswer>;
-  /** Asks for the wider scope that the answer names and goes on with the new token. Returns that scope. */
+  /** Requests the wider scope that the answer names and continues with the new token. Returns that scope. */
   stepUp(answer: HostedAnswer): Promise<string>;
 }
 
-/** Connects a client to the hosted connector, from the address its user pasted to its first token. */
+/** Connects a client to the hosted connector, from the address that its user pasted to its first token. */
 export async function openHosted(
   world: World,
   manner: Manner,

@@ -3,8 +3,8 @@ import { createPepperFrom } from '../../src/platform/pepper.ts';
 import { severableDatabase, testDatabase } from '../support/database.ts';
 import {
   beginAuthorization,
-  comeBack,
   discover,
+  followRedirectBack,
   openConsent,
   post,
   redeem,
@@ -47,7 +47,7 @@ test('an authorization goes on at whichever process its steps come to', async ()
   expect(await second.find(page)).toMatchObject({ uid: page.uid });
   const location = await second.allow(page, owner.proof);
   expect(location.startsWith(`${first.url}/`)).toBe(true);
-  const sent = await comeBack(server, begun, { browser: page.browser, location });
+  const sent = await followRedirectBack(server, begun, { browser: page.browser, location });
   const elsewhere = { ...server, token_endpoint: server.token_endpoint.replace(first.at, second.at) };
   const { status, body } = await redeem(elsewhere, begun, sent.get('code') ?? '');
   expect(status).toBe(200);
@@ -56,7 +56,7 @@ test('an authorization goes on at whichever process its steps come to', async ()
       merchant: { id: owner.id },
     });
   }
-  // Another site does not accept it, although the rows are there.
+  // Another site does not accept the token, although it shares the database.
   expect(await secure.connector.authenticate(String(body['access_token']))).toBeNull();
 });
 

@@ -6,9 +6,9 @@ import { testDatabase } from '../support/database.ts';
 import {
   type Begun,
   beginAuthorization,
-  comeBack,
   connectClient,
   discover,
+  followRedirectBack,
   openConsent,
   redeem,
   refresh,
@@ -43,7 +43,7 @@ test('a code gives one token, however many come with it at once', async () => {
     const begun = begin();
     const page = await openConsent(begun);
     const location = await stage.allow(page, owner.proof);
-    const code = (await comeBack(server, begun, { browser: page.browser, location })).get('code') ?? '';
+    const code = (await followRedirectBack(server, begun, { browser: page.browser, location })).get('code') ?? '';
     const answers = await atOnce(() => redeem(server, begun, code));
     const given = answers.filter(({ status }) => status === 200);
     expect(given.length).toBe(1);

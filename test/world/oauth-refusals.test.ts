@@ -9,9 +9,9 @@ import {
   beginAuthorization,
   type Connected,
   type ConsentPage,
-  comeBack,
   connectClient,
   discover,
+  followRedirectBack,
   openBrowser,
   openConsent,
   post,
@@ -47,7 +47,7 @@ beforeAll(async () => {
 beforeEach(() => clock.set(Date.now()));
 afterAll(async () => {
   await stage.stop();
-  // The library's messages must go through our log or be dropped.
+  // The library's messages must either go to our log or be dropped.
   for (const method of printed) expect(method).not.toHaveBeenCalled();
 });
 
@@ -59,13 +59,16 @@ const lives = async (token: unknown): Promise<boolean> => (await stage.connector
 /** Returns the error that the client receives through its user's browser. */
 async function errorSent(begun: Begun): Promise<string | null> {
   const browser = openBrowser();
-  const sent = await comeBack(server, begun, { browser, location: begun.url });
+  const sent = await followRedirectBack(server, begun, { browser, location: begun.url });
   return sent.get('error');
 }
 
 async function allowed(begun: Begun): Promise<{ page: ConsentPage; code: string }> {
   const page = await openConsent(begun);
-  const sent = await comeBack(server, begun, { browser: page.browser, location: await stage.allow(page, owner.proof) });
+  const sent = await followRedirectBack(server, begun, {
+    browser: page.browser,
+    location: await stage.allow(page, owner.proof),
+  });
   return { page, code: sent.get('code') ?? '' };
 }
 
@@ -89,7 +92,7 @@ describe('an authorization is refused, and the client told so,', () => {
     const begun = begin();
     const page = await openConsent(begun);
     const { browser } = page;
-    const sent = await comeBack(server, begun, { browser, location: await stage.cancel(page) });
+    const sent = await followRedirectBack(server, begun, { browser, location: await stage.cancel(page) });
     expect(sent.get('error')).toBe('access_denied');
     expect(await stage.find(page)).toBeNull();
   });

@@ -15,7 +15,10 @@ async function openPayments(): Promise<number> {
   return Number(found);
 }
 
-/** Undecided means 503 until the transfer is seen and 202 from then on; never a 402, which would make a client sign again. */
+/**
+ * Checks that an undecided payment is answered 503 until its transfer is seen and 202 afterwards, never 402, which would make a client sign
+ * again.
+ */
 function expectNoInvitation(answers: Answer[]): void {
   for (const { status, body } of answers) {
     expect([202, 503]).toContain(status);
@@ -60,7 +63,7 @@ describe('one payment', () => {
     const { id, terms } = await goods();
     const wallets = [await wallet(), await wallet(), await wallet()];
     const proofs = await Promise.all(wallets.map((account) => signProof(world.chain, account, terms)));
-    // The row lock holds all of them after the check for an earlier payment and before they open their own.
+    // The row lock stops all requests after they look for an earlier payment and before they open their own.
     const lock = sql`select from listings where id = ${id} for update`;
     const held = await holdTransactionOpen(world.db.database, (tx) => tx.rows(lock));
     const asked = proofs.map((proof) => world.buy(id, { key: buyer.key, proof: proof.v2 }));
@@ -105,7 +108,7 @@ describe('who may not have the goods', () => {
     const proof = await signProof(world.chain, payer, listing.terms);
     const bought = await world.buy(listing.id, { proof: proof.v2 });
     expect(bought.status).toBe(202);
-    // Everything here can be read from the settlement's public call data.
+    // All of this can be read from the settlement's public call data.
     return { listing, rebuilt: wrapProof(proof.authorization, proof.signature, listing.terms) };
   }
 
@@ -242,7 +245,7 @@ describe('a listing that ends', () => {
     const { id, terms } = await goods();
     const proof = await signProof(world.chain, await wallet(), terms);
     expect((await world.buy(id, { key: buyer.key, proof: proof.v2 })).status).toBe(202);
-    // Removed as of a time before the transfer's block.
+    // The removal is dated before the transfer's block.
     await removeListing(world.db.database, id);
     await world.finalize();
     const answer = await world.buy(id, { key: buyer.key });

@@ -4,7 +4,8 @@ import { constraintOf } from '../../src/platform/database/database-error.ts';
 import { testDatabase } from '../support/database.ts';
 import { type SeededMerchant, seedListing, seedMerchant } from '../support/seed.ts';
 
-// Constraints that allow one row for each thing that may be paid once. The code checks and locks first; these hold without it.
+// Tests the constraints that allow one row for each thing that may be paid only once. The code checks and locks first, but these hold
+// without it.
 
 const db = testDatabase();
 let merchant: SeededMerchant;
@@ -21,7 +22,7 @@ const bytes = (length: number): Buffer => {
   return Buffer.alloc(length, made);
 };
 
-/** Returns the name of the constraint that a statement violates; null if it succeeds. */
+/** Returns the name of the constraint that a statement violates. Null if it succeeds. */
 async function brokenRule(statement: Sql): Promise<string | null> {
   try {
     await db.database.run(statement);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startWorld, type World } from '../support/market-world.ts';
 
-/** Fields sent by clients of the previous service: a class in every request, no model if they have none. */
+/** Fields that clients of the previous service send: a class in every request, and no model if they have none. */
 const CLASS = { client_class: 'coding_persistent' };
 
 let world: World;
@@ -32,7 +32,7 @@ test('a store is opened without a model, and its doors ignore the class', async 
   const generated = await world.ask('POST', '/api/recovery', { key, body: { action: 'generate', ...CLASS } });
   expect(generated).toMatchObject({ status: 200, body: { status: 'generated', handle: 'old-client' } });
 
-  // A key in the body stays refused, because logs and proxies may have seen it.
+  // A key in the body is still refused, because logs and proxies may have seen it.
   for (const path of ['/api/rotate', '/api/recovery']) {
     const refused = await world.ask('POST', path, { body: { action: 'begin', merchant_key: key, ...CLASS } });
     expect([path, refused.status]).toEqual([path, 400]);

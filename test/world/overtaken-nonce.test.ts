@@ -6,7 +6,7 @@ import { PRICE, testTrade } from '../support/trade.ts';
 
 const { world, goods, wallet } = testTrade();
 
-/** Blocks the opening of payments for that listing after all chain reads are done. */
+/** Stops requests for that listing from opening a payment, after all their chain reads are done. */
 async function holdOpening(listingId: bigint): Promise<{ held(): Promise<number>; release(): Promise<void> }> {
   const { database } = world.db;
   const [locked, freed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -32,7 +32,7 @@ async function holdOpening(listingId: bigint): Promise<{ held(): Promise<number>
 
 it('an authorization shown for two goods at once belongs to those whose payment was opened, and to no others', async () => {
   const [one, other, payer] = [await goods(), await goods(), await wallet()];
-  // Omit the resource, so the proof does not say which of the two goods it is for.
+  // Omit the resource, so the proof does not say for which of the two goods it is meant.
   const { resource: _, ...terms } = one.terms;
   const proof = await signProof(world.chain, payer, terms);
   const { held, release } = await holdOpening(one.id);

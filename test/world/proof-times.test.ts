@@ -4,7 +4,8 @@ import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { findFault } from '../../src/market/payments/paths/x402/check-proof.ts';
 import type { Proof, Terms } from '../../src/market/payments/terms.ts';
 
-// Validity times that an authorization may have, to the second. Calls the check directly, since no HTTP request could hit the exact second.
+// Tests to the second which validity times an authorization may have. Calls the check directly, since no HTTP request could hit the exact
+// second.
 
 const NOW = 1_790_000_000;
 const LEAST_AHEAD = 20;

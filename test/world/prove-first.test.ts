@@ -30,8 +30,8 @@ const atIntent = (id: bigint, shown: Shown, { key } = buyer): Promise<Answer> =>
 const atClaim = (id: bigint, shown: Shown, { key } = buyer): Promise<Answer> =>
   world.ask('POST', `/api/claim/${id}`, { key, body: bodyOf(shown) });
 
-/** Checks the signature at both endpoints and expects that no row was written. */
-async function checked(id: bigint, shown: Shown): Promise<unknown> {
+/** Checks the signature at both endpoints and verifies that no row was written. */
+async function checkSignature(id: bigint, shown: Shown): Promise<unknown> {
   const before = await countRows(world.db.database);
   const intent = await atIntent(id, shown);
   const alone = await atClaim(id, shown);
@@ -54,9 +54,9 @@ describe('before any money moves', () => {
     expect(opened.body['signature_checked']).toBe(null);
     const intent = opened.body['purchase_intent'] as ShownIntent;
     expect([intent['prove_first'], intent['exact_amount_units']]).toEqual([undefined, undefined]);
-    expect(await checked(id, { intent, signature: await signChallenge(stranger, intent) })).toBe(false);
+    expect(await checkSignature(id, { intent, signature: await signChallenge(stranger, intent) })).toBe(false);
     const signature = await signChallenge(payer, intent);
-    expect(await checked(id, { intent, signature })).toBe(true);
+    expect(await checkSignature(id, { intent, signature })).toBe(true);
     const txHash = await transfer(world, payer, intent.seller_wallet, PRICE);
     await world.finalize();
     expect(await claim(world, buyer, id, { intent, txHash, signature })).toMatchObject({
@@ -72,10 +72,10 @@ describe('before any money moves', () => {
     const intent = await openIntent(world, buyer, id, { payer_wallet: wallet.address });
     expect(intent).toMatchObject({ prove_first: true, next: expect.stringContaining('before any money moves') });
     const foreign = { intent, signature: await signChallenge(stranger, intent) };
-    expect(await checked(id, foreign)).toBe(false);
+    expect(await checkSignature(id, foreign)).toBe(false);
     expect((await atClaim(id, foreign)).body['next_step']).toContain('Do not pay from it');
     const signature = await signChallenge(wallet.owner, intent);
-    expect(await checked(id, { intent, signature })).toBe(true);
+    expect(await checkSignature(id, { intent, signature })).toBe(true);
     const txHash = await wallet.transfer({ to: intent.seller_wallet, units: PRICE });
     await world.finalize();
     expect(await claim(world, buyer, id, { intent, txHash, signature })).toMatchObject({
@@ -89,10 +89,10 @@ describe('before any money moves', () => {
     const wallet = await createContractWallet(world.chain, PRICE);
     const intent = await openIntent(world, buyer, id, { payer_wallet: wallet.address });
     const shown = { intent, signature: await signChallenge(wallet.owner, intent) };
-    expect(await checked(id, shown)).toBe(false);
+    expect(await checkSignature(id, shown)).toBe(false);
     expect((await atClaim(id, shown)).body['next_step']).toContain('deploy it first');
     await wallet.deploy();
-    expect(await checked(id, shown)).toBe(true);
+    expect(await checkSignature(id, shown)).toBe(true);
   });
 
   it('the wallet that signed is named where the intent names none, and a seller is no buyer of its own goods', async () => {
@@ -100,9 +100,9 @@ describe('before any money moves', () => {
     const payer = await trade.wallet(PRICE);
     const intent = await openIntent(world, buyer, id);
     const shown = { intent, signature: await signChallenge(payer, intent) };
-    expect(await checked(id, shown)).toBe(true);
+    expect(await checkSignature(id, shown)).toBe(true);
     expect(String((await atClaim(id, shown)).body['signer']).toLowerCase()).toBe(payer.address);
-    expect(await checked(id, { intent, signature: '0x00' })).toBe(false);
+    expect(await checkSignature(id, { intent, signature: '0x00' })).toBe(false);
     const own = { intent, signature: await signChallenge(sellerOne, intent) };
     for (const answer of [await atIntent(id, own), await atClaim(id, own)])
       expect(answer).toMatchObject({ status: 403, body: { reason: 'own_goods' } });

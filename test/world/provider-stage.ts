@@ -5,7 +5,7 @@ import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts';
 import { type Trade, testTrade } from '../support/trade.ts';
 import { type MoneyWatch, watchMoney } from './watch-money.ts';
 
-/** Large enough that nothing becomes final just from the blocks of one test. */
+/** Large enough that the blocks of one test alone make nothing final. */
 export const FINALITY_BLOCKS = 24;
 
 /** A market with every provider behind a proxy, and the operator's commands. */
@@ -62,7 +62,7 @@ async function startOthers(count: number): Promise<RpcProxy[]> {
   return await Promise.all(Array.from({ length: count }, () => startRpcProxy()));
 }
 
-/** Reason why payments are halted; null while they are not. */
+/** Returns why payments are halted. Null if they are not. */
 const standstill = ({ world }: Trade): string | null => world.running.payments.watch.head()?.why ?? null;
 
 async function resume(trade: Trade): Promise<string | null> {

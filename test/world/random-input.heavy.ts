@@ -17,7 +17,7 @@ let world: World;
 let member: Member;
 let paidId: bigint;
 let freeId: bigint;
-/** Well-formed proofs of empty wallets: a mutation that leaves a proof valid is refused for its balance, after all other checks. */
+/** Well-formed proofs of empty wallets. If a mutation leaves a proof valid, it is refused for its balance, after all other checks. */
 let proofs: string[];
 
 beforeAll(async () => {
@@ -74,7 +74,7 @@ interface Change {
 }
 const changes = fc.array(fc.record<Change>({ at: fc.nat(30), to: junk, drop: fc.boolean() }), { maxLength: 3 });
 
-/** Replaces or removes one value inside a value. */
+/** Replaces or removes one value nested in `value`. */
 function change(value: unknown, { at, to, drop }: Change): unknown {
   const places: [Record<string, unknown>, string][] = [];
   const walk = (node: unknown): void => {
@@ -96,7 +96,7 @@ function change(value: unknown, { at, to, drop }: Change): unknown {
 
 const base64 = (text: string | Uint8Array): string => Buffer.from(text).toString('base64');
 
-/** Content of a payment header: noise, base64 of noise, or a proof with some values changed. */
+/** Generates a payment header: noise, base64 of noise, or a proof with some values changed. */
 const payment = fc.oneof(
   fc.stringMatching(/^[\x20-\x7e\xa0-\xff]{0,200}$/).map((text) => () => text),
   fc.uint8Array({ maxLength: 200 }).map((bytes) => () => base64(bytes)),
@@ -144,7 +144,7 @@ interface Asked {
   sending: Sending;
 }
 
-/** Expects no 5xx: either a complete documented refusal, or a success that costs nothing. */
+/** Expects no 5xx, but either a complete documented refusal or a success that costs nothing. */
 function expectLegal(endpoint: EndpointShape, answer: SentAnswer, isFree: (body: Record<string, unknown>) => boolean) {
   if (answer.status >= 300) {
     const problem = expectRefusal(expectDeclared(endpoint, answer));
@@ -167,7 +167,7 @@ async function holdsFor(asked: fc.Arbitrary<() => Asked>, isFree: (body: Record<
       throw new Error(`POST ${path} ${JSON.stringify(sending)}`, { cause });
     }
   });
-  // A failure prints its seed for a replay and the smallest failing request.
+  // A failure prints its seed for a replay, and the smallest failing request.
   await fc.assert(property, { numRuns: RUNS });
   expect(await countRows(world.db.database)).toEqual(before);
 }

@@ -5,15 +5,15 @@ import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { signProof } from '../support/market-world.ts';
 import { testTrade } from '../support/trade.ts';
 
-// Repeats the purchase in the README and compares the real answers with the ones shown.
+// Repeats the purchase in the README and compares the real answers with those in the text.
 
 const { world, goods } = testTrade();
 
-/** Fields that differ from run to run. */
+/** Fields that differ between runs. */
 const VARYING = new Set(['block_number', 'finalized_head', 'retry_after_seconds']);
 const REST = '…';
 
-/** Answers in the README, in order: status and body. `…` marks omitted parts. */
+/** Returns status and body of the answers in the README, in order. `…` marks omitted parts. */
 function answersOfReadme(): { status: number; body: unknown }[] {
   const text = readFileSync(resolve(import.meta.dirname, '../../README.md'), 'utf8');
   return [...text.matchAll(/```json (\d+)\n([^`]+)```/g)].map(([, status = '', shown = '']) => ({

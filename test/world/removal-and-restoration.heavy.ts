@@ -7,7 +7,7 @@ import { paidUnits, type SignedProof } from '../support/market-world.ts';
 import { PRICE } from '../support/trade.ts';
 import { type Goods, reviewStage, statusAndReason } from './review-stage.ts';
 
-// Payments made while a listing is removed, and their outcome when the removal is reversed.
+// Tests payments made while a listing is removed, and what becomes of them when the removal is reversed.
 
 const stage = await reviewStage();
 const { sellerOne, stranger } = WORLD_ACCOUNTS;
@@ -24,7 +24,7 @@ async function restore({ id }: Goods): Promise<void> {
   expect(decided).toMatchObject({ status: 200, body: { listing: { state: 'live', removed: false } } });
 }
 
-/** Starts an x402 payment: the market submitted the proof and got no usable answer. */
+/** Starts an x402 payment for which the market submitted the proof but got no usable answer. */
 async function settlingPayment() {
   const { world, facilitator } = stage;
   facilitator.script({ verify: 'valid', settle: 'garbage' });
@@ -36,7 +36,7 @@ async function settlingPayment() {
   return { goods, buyer, payer, proof, again };
 }
 
-/** A stranger submits it in a later second than any earlier block. */
+/** Lets a stranger submit the authorization in a later second than any earlier block. */
 async function mine({ authorization, signature }: SignedProof): Promise<void> {
   await stage.time.moveOn(stage.world, 5);
   await usdcAdmin(stage.world.chain).settleAuthorization(stranger, authorization, signature);
@@ -55,7 +55,7 @@ describe('a payment by x402 that is settling', () => {
     await mine(proof);
     await stage.remove(goods);
     await stage.finalize();
-    // Its title is no longer shown to readers.
+    // The title is no longer shown to readers.
     const title = 'Removed by the maintainer';
     expect(await again()).toMatchObject({
       status: 200,
@@ -103,7 +103,7 @@ describe('a payment by x402 that is settling', () => {
     await stage.remove(goods);
     await stage.finalize();
     expect(await again()).toMatchObject({ status: 200, body: { artifact: goods.artifact } });
-    // No other buyer gets it.
+    // No other buyer gets the goods.
     const other = await stage.person();
     expect(statusAndReason(await stage.world.buy(goods.id, { key: other.key }))).toEqual([404, 'listing_unavailable']);
   });

@@ -21,7 +21,6 @@ const multicall = parseAbi([
   'function aggregate3(Call3[] calls) payable',
 ]);
 
-/** A signed transaction and its hash. */
 export interface Signed {
   raw: Hex;
   hash: Hex;
@@ -48,7 +47,7 @@ export interface Sight {
   places: Map<Hex, Place>;
 }
 
-/** Identifies the transfer that any of these transactions makes. */
+/** Identifies the transfer that any one of these transactions makes. */
 export interface Sought {
   hashes: readonly Hex[];
   from: Hex;
@@ -56,7 +55,7 @@ export interface Sought {
   units: bigint;
 }
 
-/** Transactions for the new blocks: hash and index of the new block (from 0), in list order within a block. */
+/** Transactions for the new blocks: hash, and index (from 0) of the new block. The list order holds within a block. */
 export type Plan = readonly (readonly [Hex, number])[];
 
 export interface ReorgChain {
@@ -64,11 +63,11 @@ export interface ReorgChain {
   sign(from: TestAccount, call: Call): Promise<Signed>;
   send(signed: Signed): Promise<void>;
   look(sought: readonly Sought[]): Promise<Sight>;
-  /** Makes a stranger's transfer that is not in the chain below that block. */
+  /** Creates a stranger's transfer that is not in the chain below that block. */
   stray(forkBlock: number): Promise<Hex>;
-  /** Makes one transaction in which the call follows a stranger's transfer. */
+  /** Creates one transaction in which the call follows a stranger's transfer. */
   batched(data: Hex): Promise<Call>;
-  /** Replaces all blocks of that depth, even if the same transactions return. */
+  /** Replaces the last `depth` blocks, even if the same transactions return. */
   reorg(depth: number, plan: Plan): Promise<void>;
 }
 

@@ -13,14 +13,14 @@ export type FateName =
   | 'comes by another transaction'
   | 'stays'
   | 'appears'
-  /** In a block below the replaced ones. */
+  /** The transfer is in a block below the replaced ones. */
   | 'untouched'
-  /** In no block, before or after. */
+  /** The transfer is in no block, neither before nor after. */
   | 'waits';
 
 export interface Fate {
   name: FateName;
-  /** Index of its new block; null: none. */
+  /** Index of the transfer's new block. Null if there is none. */
   at: number | null;
 }
 
@@ -31,7 +31,7 @@ export interface Drawing {
   stray(forkBlock: number): Promise<Hex>;
 }
 
-/** Draws the effect of a reorg on each payment, and the transactions that cause it. */
+/** Chooses at random what a reorg does to each payment, and the transactions that cause it. */
 export async function drawFates(
   flights: readonly PaymentUnderTest[],
   drawing: Drawing,
@@ -40,7 +40,7 @@ export async function drawFates(
   const first = sight.latest.number - depth + 1;
   const fates = new Map<PaymentUnderTest, Fate>();
   const plan: [Hex, number][] = [];
-  // These move because a stray transaction goes before them in the same block.
+  // These transfers move because a stray transaction precedes them in the same block.
   const shifted: [Hex, number][] = [];
   for (const flight of flights) {
     const fate = drawFate(flight, drawing, first);
@@ -74,7 +74,7 @@ function drawFate(flight: PaymentUnderTest, { dice, sight, depth }: Drawing, fir
   return { name, at: other < at ? other : other + 1 };
 }
 
-/** Time of a block, at one second per block. */
+/** Returns the time of a block, at one second per block. */
 const timeOf = (block: number, { latest }: Sight): number => latest.time - (latest.number - block);
 
 interface Line {

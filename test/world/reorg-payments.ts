@@ -20,7 +20,6 @@ export const KINDS = ['purchase by x402', 'fee by x402', 'purchase by transfer',
 export type Kind = (typeof KINDS)[number];
 const PRICE = 2_500_000n;
 
-/** Final outcome of a payment. */
 export type Ending = 'paid' | 'unpaid' | 'review';
 
 /** A payment from opening to outcome. */
@@ -28,30 +27,31 @@ export interface PaymentUnderTest extends Sought {
   name: string;
   kind: Kind;
   isX402: boolean;
-  /** Its nonce or intent id in the ledger. */
+  /** The payment's nonce or intent id in the ledger. */
   key: string;
-  /** Alternative transactions that would pay for it. At most one is in the chain. */
+  /** Alternative transactions that would pay for this. At most one is in the chain. */
   transfers: readonly Signed[];
-  /** In seconds: a block earlier than `begin`, or at `end` and later, does not pay for it. */
+  /** Unix time in seconds. A block before `begin`, or at or after `end`, does not pay for this. */
   begin: number;
   end: number;
-  /** The market has requested settlement, or the payment was claimed. */
+  /** True if the market has requested settlement or the payment was claimed. */
   isSubmitted: boolean;
-  /** The market has a row for it. */
+  /** True if the market has a row for the payment. */
   isOpened: boolean;
   place: Place | null;
-  /** The market has seen its transfer at the current position. */
+  /** True if the market has seen the transfer at its current position. */
   isSeen: boolean;
   ending: Ending | null;
   /** Requests settlement again, or claims. */
   submit(): Promise<Answer>;
-  /** Retries as a buyer without anything new. */
+  /** Retries as a buyer who has nothing new to send. */
   ask(): Promise<Answer>;
   /**
-   * Retries with a newly signed proof. Only while the payment is undecided, since it would open another one later. Null: needs no proof.
+   * Retries with a newly signed proof. Null if the payment needs no proof. Call only while the payment is undecided, since a new proof
+   * would open another payment later.
    */
   askWithNewProof: (() => Promise<Answer>) | null;
-  /** Recognizes the one answer that delivers. */
+  /** Whether this answer delivers the goods. Only one does. */
   isDelivery(answer: Answer): boolean;
   accounts: readonly TestAccount[];
 }
@@ -63,11 +63,11 @@ export interface PaymentSetup {
   seller: Member;
   buyer: Member;
   now(): number;
-  /** They send other people's transfers and need only gas. */
+  /** Accounts that send other people's transfers and need only gas. */
   senders: TestAccount[];
-  /** They pay by x402, for many goods at once. */
+  /** Accounts that pay by x402, for many goods at once. */
   payers: readonly TestAccount[];
-  /** They pay by transfer, one payment at a time. */
+  /** Accounts that pay by transfer, one payment at a time. */
   wallets: TestAccount[];
 }
 
@@ -86,7 +86,7 @@ async function goods({ world, seller }: PaymentSetup, secret: string): Promise<b
   return id;
 }
 
-/** `isSettled`: the facilitator is asked to settle and returns garbage; otherwise already verify returns garbage. */
+/** If `isSettled`, the facilitator returns garbage to /settle; otherwise already to /verify. */
 function scriptFacilitator({ facilitator }: PaymentSetup, isSettled: boolean): void {
   facilitator.script({ verify: isSettled ? 'valid' : 'garbage', settle: 'garbage' });
 }
@@ -96,7 +96,7 @@ interface X402Order {
   terms: { payTo: Hex; units: bigint; resource: string };
   payer: TestAccount;
   secondsAhead: number;
-  /** Sends the request with the proof, or with only the key. */
+  /** Sends the request with the proof. Null sends only the key. */
   request(proof: SignedProof['v2'] | null): Promise<Answer>;
   isDelivery(answer: Answer): boolean;
 }
@@ -167,7 +167,7 @@ interface DirectOrder {
   isDelivery(answer: Answer): boolean;
 }
 
-/** Opens an intent without mining, since the run counts blocks. */
+/** Opens an intent without mining, because the run counts blocks. */
 async function openIntent(world: World, member: Member, path: string): Promise<ShownIntent> {
   const { status, body } = await world.ask('POST', path, { key: member.key, body: {} });
   if (status !== 201) throw new Error(`no intent: ${JSON.stringify(body)}`);
@@ -201,7 +201,7 @@ async function openDirect({ chain }: PaymentSetup, order: DirectOrder): Promise<
   return flight;
 }
 
-/** Opens a payment of that kind. For x402, `isSettled` says whether the facilitator was asked to settle. */
+/** Opens a payment of that kind. For x402, `isSettled` says whether the facilitator is asked to settle. */
 export async function openPaymentUnderTest(
   hangar: PaymentSetup,
   kind: Kind,
@@ -249,7 +249,7 @@ export async function openPaymentUnderTest(
   return await openDirect(hangar, order);
 }
 
-/** Returns its accounts for use by other payments. */
+/** Makes the payment's accounts available to other payments. */
 export function finishPayment({ senders, wallets }: PaymentSetup, flight: PaymentUnderTest): void {
   (flight.isX402 ? senders : wallets).push(...flight.accounts);
 }

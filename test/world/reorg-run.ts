@@ -12,10 +12,10 @@ import {
   type PaymentUnderTest,
 } from './reorg-payments.ts';
 
-/** Distance from the latest to the finalized block: a reorg of this depth replaces exactly the blocks that are not final. */
+/** Distance from the latest to the finalized block. A reorg of this depth replaces exactly the blocks that are not final. */
 export const FINALITY_BLOCKS = 40;
 const IN_FLIGHT = 9;
-/** Longer than any authorization or intent is valid. */
+/** Longer than any authorization or intent is valid, in seconds. */
 const LONG_SECONDS = 700;
 
 export interface Scene {
@@ -37,28 +37,28 @@ export class ReorgRun {
     this.#scene = scene;
   }
 
-  /** Plays one reorganization and the steps before it. */
+  /** Runs the steps before one reorganization, then the reorganization. */
   async round(): Promise<void> {
     const { dice } = this.#scene;
-    await this.moment();
+    await this.readChain();
     while (this.#flights.length < IN_FLIGHT) await this.#open();
-    if (dice.chance(0.6)) await this.#goOn(0.3);
-    await this.mine(dice.chance(0.4) ? this.#toTheBrink() : dice.number(14));
-    await this.#goOn(0.25);
+    if (dice.chance(0.6)) await this.#advancePayments(0.3);
+    await this.mine(dice.chance(0.4) ? this.#blocksToOutcome() : dice.number(14));
+    await this.#advancePayments(0.25);
     await this.#observe();
     await this.#reorg();
-    await this.moment();
+    await this.readChain();
     await this.#observe();
     await this.compareBooks();
   }
 
   /** Brings every payment in flight to its outcome. */
-  async land(): Promise<void> {
-    await this.moment();
+  async finishPayments(): Promise<void> {
+    await this.readChain();
     for (const flight of this.#flights.filter(({ isSubmitted, isX402 }) => !isSubmitted && !isX402))
       await this.#handOn(flight);
     await this.mine(FINALITY_BLOCKS + 1);
-    // Transfers not in the chain now never will be, so let their time run out.
+    // Let the time of transfers run out that are not in the chain now, since they never will be.
     for (const isX402 of [true, false]) await this.#runOut(isX402);
     const { chain } = this.#scene.hangar.chain;
     await chain.rpc.call('evm_setNextBlockTimestamp', [this.#sight.latest.time + LONG_SECONDS]);
@@ -72,14 +72,14 @@ export class ReorgRun {
     await this.compareBooks();
   }
 
-  /** Opens a payment and mines to the block whose finality ends it as unpaid, and checks that it does not end earlier. */
+  /** Opens a payment and mines to the block whose finality ends it as unpaid. Checks that it does not end earlier. */
   async #runOut(isX402: boolean): Promise<void> {
     const { dice, hangar } = this.#scene;
     const { chain } = hangar.chain;
     const kind = dice.pick(isX402 ? KINDS.slice(0, 2) : KINDS.slice(2));
     const opened = await openPaymentUnderTest(hangar, kind, 60 + dice.number(300), true);
     this.#flights.push(opened);
-    await this.moment();
+    await this.readChain();
     if (!isX402) await this.#handOn(opened);
     const { time } = this.#sight.latest;
     const ending = this.#flights.filter(
@@ -107,15 +107,15 @@ export class ReorgRun {
 
   async #send(flight: PaymentUnderTest): Promise<void> {
     const { dice, hangar } = this.#scene;
-    await this.moment();
+    await this.readChain();
     if (flight.place !== null || flight.ending !== null || this.#sight.latest.time + 1 >= flight.end) return;
     await hangar.chain.send(dice.pick(flight.transfers));
-    await this.moment();
+    await this.readChain();
     expect(flight.place, `${flight.name} was sent`).not.toBeNull();
   }
 
-  /** Sends, submits or claims a random part of the payments. */
-  async #goOn(part: number): Promise<void> {
+  /** Sends, submits or claims a random share of the payments. */
+  async #advancePayments(part: number): Promise<void> {
     const { dice } = this.#scene;
     for (const flight of [...this.#flights]) {
       if (flight.ending === null && flight.place === null && dice.chance(part)) await this.#send(flight);
@@ -128,7 +128,7 @@ export class ReorgRun {
     await this.#judge(flight, answer);
   }
 
-  /** Lets buyers ask or a background pass run, or neither. */
+  /** Lets buyers ask, the background job run, or neither. */
   async #observe(): Promise<void> {
     const { dice, hangar } = this.#scene;
     if (dice.chance(0.3)) {
@@ -148,17 +148,17 @@ export class ReorgRun {
     const ask = isAnew ? (flight.askWithNewProof ?? flight.ask) : flight.ask;
     const settled = hangar.facilitator.calls.settle;
     await this.#judge(flight, await ask());
-    // A client that signs again gets the answer of the payment in flight.
+    // A client that signs again gets the answer about the payment in flight.
     expect(hangar.facilitator.calls.settle).toBe(settled);
   }
 
-  /** Compares an answer with the state of the chain. */
+  /** Checks that an answer matches the state of the chain. */
   async #judge(flight: PaymentUnderTest, answer: Answer): Promise<void> {
     const due = endingOf(flight, this.#sight);
     const said = wordOf(flight, answer);
     const wanted = due ?? (flight.place === null ? 'unseen' : 'seen');
     this.#scene.count(`answers: ${said}`);
-    // For a fee or a claim the answer may be 202 before its transfer was seen, since the market goes on by itself.
+    // For a fee or a claim the answer may be 202 before its transfer was seen, because the market continues in the background.
     const isAsWanted =
       said === wanted || (said === 'seen' && wanted === 'unseen' && flight.kind !== 'purchase by x402');
     const what = `${flight.name} is ${wanted} at ${JSON.stringify({ ...this.#sight, places: flight.place })}`;
@@ -176,8 +176,8 @@ export class ReorgRun {
     if (ending !== 'unpaid') await checkPublic(this.#scene.hangar, flight);
   }
 
-  /** Reads the chain. A payment whose outcome is due must get it in its next answer. */
-  async moment(): Promise<void> {
+  /** Reads the chain. A payment with a due outcome must report it in its next answer. */
+  async readChain(): Promise<void> {
     const { hangar, setTime } = this.#scene;
     this.#sight = await hangar.chain.look(this.#flights);
     setTime(this.#sight.latest.time);
@@ -190,10 +190,10 @@ export class ReorgRun {
     await Promise.all(due.map((flight) => this.#ask(flight)));
   }
 
-  /** Mines, stopping one block before each outcome and at it. */
+  /** Mines, stopping at each outcome and one block before it. */
   async mine(blocks: number): Promise<void> {
     const { dice } = this.#scene;
-    await this.moment();
+    await this.readChain();
     let left = blocks;
     while (left > 0) {
       const steps = this.#flights.map((flight) => stepsToEnd(flight, this.#sight));
@@ -201,7 +201,7 @@ export class ReorgRun {
       if (next > left) return await this.#mineBlind(left);
       const nearest = this.#flights.filter((_, at) => steps[at] === next);
       if (next > 1) await this.#mineBlind(next - 1);
-      // In half of the cases ask one block early, which lets the market see the transfer.
+      // In half of the cases, ask one block early, so that the market sees the transfer.
       if (dice.chance(0.5)) await Promise.all(nearest.map((flight) => this.#ask(flight)));
       const open = this.#flights.length;
       await this.#mineBlind(1);
@@ -212,31 +212,31 @@ export class ReorgRun {
 
   async #mineBlind(blocks: number): Promise<void> {
     if (blocks > 0) await this.#scene.hangar.world.chain.mine(blocks);
-    await this.moment();
+    await this.readChain();
   }
 
-  /** Number of blocks until just before the finality of one payment. */
-  #toTheBrink(): number {
+  /** Returns the number of blocks until just before one payment becomes final. */
+  #blocksToOutcome(): number {
     const { dice } = this.#scene;
     const placed = this.#flights.flatMap(({ place }) => (place === null ? [] : place));
     if (placed.length === 0) return 0;
     return Math.max(0, dice.pick(placed).block - this.#sight.finalized.number - 1 - dice.number(2));
   }
 
-  /** Draws a depth, usually enough to reach one of the payments. */
+  /** Chooses a random depth, usually enough to reach one of the payments. */
   #depth(): number {
     const { dice } = this.#scene;
     const { latest } = this.#sight;
     const placed = this.#flights.flatMap(({ place }) => (place === null ? [] : place));
     if (placed.length === 0 || dice.chance(0.15)) return 1 + dice.number(FINALITY_BLOCKS);
-    // Half the time pick the deepest payment, which is closest to its outcome.
+    // In half of the cases pick the deepest payment, which is closest to its outcome.
     const block = dice.chance(0.5) ? dice.pick(placed).block : Math.min(...placed.map((place) => place.block));
     const least = latest.number - block + 1;
     return Math.min(FINALITY_BLOCKS, least + (dice.chance(0.5) ? 0 : dice.number(FINALITY_BLOCKS)));
   }
 
   async #reorg(): Promise<void> {
-    await this.moment();
+    await this.readChain();
     const { dice, hangar } = this.#scene;
     const { latest, finalized } = this.#sight;
     const depth = this.#depth();
@@ -268,7 +268,7 @@ function placeOf({ hashes }: PaymentUnderTest, { places }: Sight): Place | null 
   return hashes.map((hash) => places.get(hash)).find((place) => place !== undefined) ?? null;
 }
 
-/** Null: not known yet. */
+/** Returns the final outcome. Null while it is unknown. */
 function endingOf(flight: PaymentUnderTest, { latest, finalized }: Sight): Ending | null {
   const { place, begin, end, isX402, isSubmitted } = flight;
   if (place !== null) {
@@ -279,7 +279,7 @@ function endingOf(flight: PaymentUnderTest, { latest, finalized }: Sight): Endin
   return finalized.time >= end ? 'unpaid' : null;
 }
 
-/** Blocks until the outcome, if nothing changes. */
+/** Returns the number of blocks until the outcome, if nothing changes. */
 function stepsToEnd(flight: PaymentUnderTest, { latest, finalized }: Sight): number {
   const { place, end, isSubmitted, isOpened } = flight;
   if (!isOpened) return Infinity;
@@ -287,7 +287,7 @@ function stepsToEnd(flight: PaymentUnderTest, { latest, finalized }: Sight): num
   return isSubmitted ? end - finalized.time : end + 1 - latest.time;
 }
 
-/** Progress of the payment when the reorg happens. */
+/** Returns how far the payment has come when the reorg happens. */
 function stepOf(
   { kind, isX402, isSubmitted, isOpened, place, isSeen }: PaymentUnderTest,
   { finalized }: Sight,

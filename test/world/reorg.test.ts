@@ -7,10 +7,10 @@ import { PRICE, testTrade } from '../support/trade.ts';
 
 const { world, buyer, goods, wallet, statusOf } = testTrade({ chain: { finalityBlocks: 8 } });
 
-/** Paid and mined, but not final. */
+/** Pays for goods in a block that is mined but not final. */
 async function paidForGoods() {
   const payer = await wallet();
-  // Enough blocks that no reorg undoes the funding.
+  // Enough blocks lie below that no reorg undoes the funding.
   await world.chain.mine(3);
   const listing = await goods();
   const proof = await signProof(world.chain, payer, listing.terms);
@@ -90,7 +90,7 @@ it('a chain rewritten below the watermark decides nothing, and no payment begins
   const { payer, proof } = await paidForGoods();
   const snapshot = await world.chain.rpc.call('evm_snapshot', []);
   await world.finalize();
-  // A payment that is read while still too young makes this fork's finalized head the watermark.
+  // Reading a payment that is still too young makes this fork's finalized head the watermark.
   const watcher = await paidForGoods();
   await world.running.payments.reconcileOnce();
   await world.chain.rpc.call('evm_revert', [snapshot]);

@@ -1,6 +1,6 @@
 /**
  * Reorganizes the chain under payments at every step. To replay a run, set OPENAISLE_REORGS_SEED to the seed of the failure and
- * OPENAISLE_REORGS to the share of one chain.
+ * OPENAISLE_REORGS to the number of reorganizations of one chain.
  */
 import { inspect } from 'node:util';
 import { afterAll, expect, it } from 'vitest';
@@ -14,14 +14,14 @@ import { startScriptedFacilitator } from '../support/scripted-facilitator.ts';
 import { openReorgChain } from './reorg-chain.ts';
 import { FINALITY_BLOCKS, ReorgRun } from './reorg-run.ts';
 
-/** Takes a minute on an idle machine; 500 combine every step with every event. */
+/** Total number of reorganizations. The default takes a minute on an idle machine; 500 combine every step with every event. */
 const REORGS = Number(process.env['OPENAISLE_REORGS'] ?? rotatedRounds(import.meta.filename, 60));
 const SEED = Number(process.env['OPENAISLE_REORGS_SEED'] ?? 20_262 + 3 * rotationPart());
-/** After about two thousand blocks, including replaced ones, the local node drops old states. */
+/** Limited, because the local node drops old states after about two thousand blocks, including replaced ones. */
 const REORGS_PER_CHAIN = 25;
-/** From this count on, every step has met every event. */
+/** At this number of reorganizations, every step has met every event. */
 const MANY = 500;
-/** Listings are inserted without a fee or an event, so the auditor rightly reports that. */
+/** Faults that the auditor rightly reports, because listings are inserted without a fee or an event. */
 const SEEDED = ['a listing without a fee', 'no event tells of this: maintainer_seed'];
 const SECOND = 1_000;
 /** Keeps the market's clock from falling behind the latest block. */
@@ -51,11 +51,11 @@ afterAll(() => facilitator.close());
 
 const accounts = (name: string, count: number) => Array.from({ length: count }, (_, n) => testAccount(`${name} ${n}`));
 
-/** Plays one chain with one market. */
+/** Runs one chain with one market. */
 async function playChain(seed: number, reorgs: number, tally: Map<string, number>): Promise<void> {
   let now = systemClock.now();
   const clock: Clock = { now: () => now, sleep: systemClock.sleep };
-  // The node does not reorganize atomically, so the background pass runs only on request.
+  // The node does not reorganize atomically, so the background job runs only on request.
   const world = await startWorld({
     ...{ facilitatorUrl: facilitator.url, chain: { finalityBlocks: FINALITY_BLOCKS }, clock },
     reconcileEveryMs: 3_600_000,
@@ -75,7 +75,7 @@ async function playChain(seed: number, reorgs: number, tally: Map<string, number
       count: (what) => tally.set(what, (tally.get(what) ?? 0) + 1),
     });
     for (let reorg = 0; reorg < reorgs; reorg += 1) await run.round();
-    await run.land();
+    await run.finishPayments();
     await mustAgree(world);
   } catch (error) {
     const logged = world.logLines.filter(({ level }) => level === 'error').map((line) => inspect(line, { depth: 6 }));

@@ -17,16 +17,15 @@ export interface Reviewed {
   buyer: Member;
   payer: TestAccount;
   received: bigint;
-  /** Query string of its public status. */
+  /** Query string of the payment's public status. */
   query: string;
-  /** Repeats the buyer's request. */
   again(): Promise<Answer>;
-  /** Expected status and reason of that request while the review is undecided. */
+  /** Status and reason that this request must get while the review is undecided. */
   undecided: unknown[];
-  /** The buyer already has the goods through another payment. */
+  /** True if the buyer already has the goods through another payment. */
   isBought: boolean;
   isRemoved: boolean;
-  /** Only the payer may collect, because the authorization was public before it came here or a stranger submitted it. */
+  /** True if only the payer may collect, because the authorization was public before it came here or a stranger submitted it. */
   payerCollects: boolean;
 }
 
@@ -68,7 +67,7 @@ async function claimed(stage: ReviewStage, begun: Begun, reason: string, txHash:
   return { reason, goods, buyer, payer, received, query: `intent_id=${intent.id}`, again };
 }
 
-/** All ways for a claimed transfer to end in a review. */
+/** All ways in which a claimed transfer ends in a review. */
 export const claimCases = {
   amount_too_little: async (stage: ReviewStage) => {
     const begun = await begin(stage);
@@ -134,7 +133,7 @@ async function reviewOf(stage: ReviewStage, opened: Opened, reason: string, more
   return await review({ reason, goods, buyer, payer, received: PRICE, query, again }, more);
 }
 
-/** All ways for an x402 payment to end in a review. */
+/** All ways in which an x402 payment ends in a review. */
 export const attemptCases = {
   transaction_used: async (stage: ReviewStage) => {
     const [one, two] = [await openAttempt(stage), await openAttempt(stage)];
@@ -162,7 +161,7 @@ export const attemptCases = {
       proof.authorization,
       proof.signature,
     );
-    // The transfer's block is the newest final one, and the provider does not have it yet.
+    // The transfer's block becomes the newest final one, but the provider does not have it yet.
     const ahead = Number(blockNumber + BigInt(FINALITY_BLOCKS) - (await latestNumber(stage.world.chain)));
     await stage.world.chain.mine(ahead);
     stage.denyUses(true);

@@ -22,7 +22,7 @@ const counted = async ({ world }: ReviewStage, { goods, buyer }: Reviewed) => {
   return { purchases: rows.length, sales: (sold.body['listing'] as { sales: number }).sales };
 };
 
-/** Checks each caller's view and rights while the review is undecided: the buyer waits, and only the seller may decide. */
+/** Checks what each caller sees and may do while the review is undecided: the buyer waits, and only the seller may decide. */
 export async function expectUndecided(stage: ReviewStage, made: Reviewed): Promise<void> {
   const { world, seller } = stage;
   const { goods, buyer, payer } = made;
@@ -69,7 +69,7 @@ export async function expectUndecided(stage: ReviewStage, made: Reviewed): Promi
   for (const other of [buyer, stage.keeper, await stage.person()]) await expectForeign(stage, other, made.id);
 }
 
-/** To anyone else a review looks like one that does not exist. */
+/** Checks that anyone else gets the same answers as for a review that does not exist. */
 async function expectForeign(
   stage: ReviewStage,
   other: Parameters<ReviewStage['decide']>[0],
@@ -82,7 +82,7 @@ async function expectForeign(
   expect((await stage.reviewsOf(other)).filter(({ payment_id }) => payment_id === id)).toEqual([]);
 }
 
-/** Makes the seller's decision and checks its consequences. */
+/** Decides as the seller and checks the consequences. */
 export async function expectDecided(stage: ReviewStage, made: Reviewed, outcome: Outcome): Promise<void> {
   const { seller } = stage;
   const before = await counted(stage, made);
@@ -113,7 +113,7 @@ export async function expectDecided(stage: ReviewStage, made: Reviewed, outcome:
   if (outcome === 'deliver' || made.isBought) await expectDelivered(stage, made);
   else await expectFree(stage, made, outcome);
   if (!made.isBought) return;
-  // The other payment delivers the goods, whatever happened to this one.
+  // The other payment delivers the goods, whatever happens to this one.
   const again = await made.again();
   const said = [again.status, again.body['do_not_pay_again']];
   expect(said).toEqual(outcome === 'deliver' ? [200, true] : [409, true]);
@@ -136,7 +136,7 @@ async function expectDelivered(stage: ReviewStage, made: Reviewed): Promise<void
   await expectListed(stage, made);
 }
 
-/** Checks that the buyer's history shows it as a normal purchase, with the amount received. */
+/** Checks that the buyer's history shows a normal purchase with the amount received. */
 async function expectListed({ world }: ReviewStage, { goods, buyer, received, query }: Reviewed): Promise<void> {
   const { body } = await world.ask('GET', '/api/purchases', { key: buyer.key });
   const [row] = body['purchases'] as Record<string, unknown>[];
@@ -150,7 +150,7 @@ async function expectListed({ world }: ReviewStage, { goods, buyer, received, qu
   });
 }
 
-/** Checks that the buyer can start over and is delivered once after paying again. */
+/** Checks that the buyer can start over, and gets the goods once after paying again. */
 async function expectFree(stage: ReviewStage, made: Reviewed, outcome: Outcome): Promise<void> {
   const { world } = stage;
   const { goods, buyer } = made;

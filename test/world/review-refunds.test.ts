@@ -120,7 +120,7 @@ it('of two payments in review at once is that of one, and serves no other afterw
   expect((await refund(left, await stage.payBack(payer, PAID))).status).toBe(200);
 });
 
-/** Lists goods of the buyer that are paid to its own wallet, so that the seller can be a buyer there. */
+/** Lists goods that belong to the buyer and are paid to its own wallet, so that the seller can be a buyer there. */
 async function goodsOf(made: Reviewed) {
   const { database } = stage.world.db;
   const { id } = await seedListing(database, made.buyer.id, { wallet: made.payer.address, priceUnits: PAID });

@@ -11,14 +11,14 @@ import { reviewStage, statusAndReason } from './review-stage.ts';
 
 const stage = await reviewStage();
 
-/** Returns the constraint that the statements violate in one transaction; null if they succeed. */
+/** Returns the constraint that the statements violate in one transaction. Null if they succeed. */
 async function brokenRule(...statements: Sql[]): Promise<string | null> {
   const { database } = stage.world.db;
   const undo = new Error('undo');
   try {
     await database.transaction(async (tx) => {
       for (const statement of statements) await tx.run(statement);
-      // Run deferred checks now, without a commit.
+      // Run deferred checks now, because the transaction never commits.
       await tx.run(sql`set constraints all immediate`);
       throw undo;
     });
@@ -40,7 +40,7 @@ async function refusedByAll(statements: Readonly<Record<string, Sql | Sql[]>>): 
 }
 
 const bytes = (length: number) => Buffer.alloc(length, 9);
-/** Columns that a payment sets when it ends. */
+/** Assignments that end a payment. */
 const ended = sql`ended_at = now(), updated_at = now()`;
 const reviewedNow = sql`reviewed_at = now(), updated_at = now()`;
 

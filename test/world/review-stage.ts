@@ -37,9 +37,9 @@ export interface ReviewStage {
   facilitator: ScriptedFacilitator;
   time: WorldTime;
   finalize(): Promise<void>;
-  /** While on, the market's chain reports every authorization as unused. */
+  /** While true, the market's chain reports every authorization as unused. */
   denyUses(isOn: boolean): void;
-  /** While on, the market cannot read its chain. */
+  /** While true, the market cannot read its chain. */
   cutChain(isOn: boolean): void;
   person(): Promise<Member>;
   goods(): Promise<Goods>;
@@ -48,10 +48,9 @@ export interface ReviewStage {
   decide(by: Member, id: number, body: object): Promise<Answer>;
   reviewsOf(member: Member): Promise<Record<string, unknown>[]>;
   newestEvents(count: number): Promise<Record<string, unknown>[]>;
-  /** Sends USDC from the seller's wallet and makes it final. */
   payBack(to: TestAccount, units: bigint): Promise<Hex>;
   remove(goods: Goods): Promise<void>;
-  /** Buys by x402, from the first request to delivery. */
+  /** Buys by x402, from the first request to the delivery. */
   buyAnew(goods: Goods, buyer: Member): Promise<Answer>;
 }
 
@@ -170,10 +169,10 @@ interface Asked {
   params?: [{ data?: string; input?: string }];
 }
 
-/** Selector of authorizationState, which says whether an authorization was used. */
+/** Selector of authorizationState, which returns whether an authorization was used. */
 const NONCE_STATE = '0xe94a0102';
 
-/** The market's connection to its chain, which can report authorizations as unused. */
+/** Creates the market's connection to its chain, which can report authorizations as unused. */
 async function deniableRpc() {
   const server = await startRpcServer();
   let target = '';

@@ -24,7 +24,7 @@ describe.each(Object.keys(attemptCases) as (keyof typeof attemptCases)[])(
 );
 
 it('an x402 payment that a stranger submitted is delivered after a review to its payer alone', async () => {
-  // The facilitator has named its signers, and this transaction was sent by someone else.
+  // Pretend that the facilitator has named its signers; this transaction was sent by someone else.
   await stage.world.db.database.run(
     sql`insert into facilitator_readings (chain_id, url, read_at, published)
       values (8453, ${stage.facilitator.url}, ${new Date(stage.time.clock.now())}, 1)

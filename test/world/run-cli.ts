@@ -15,7 +15,7 @@ import { compileCache } from '../support/compile-cache.ts';
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
 
 export interface CliRun {
-  /** Null after a signal. */
+  /** Exit code. Null after a signal. */
   code: number | null;
   stdout: string;
   stderr: string;
@@ -29,9 +29,9 @@ export interface CliOptions {
   env?: Record<string, string>;
   /** Aborts a command that runs until stopped, as Ctrl-C does. */
   interruption?: AbortSignal;
-  /** Replaces network and clock. Ignored by a process of its own. */
+  /** Replaces network and clock. Ignored when the command runs as its own process. */
   environment?: Partial<Environment>;
-  /** Uses this home folder instead of the shared one, as another machine. */
+  /** Uses this home folder instead of the shared one, as if on another machine. */
   home?: string;
 }
 
@@ -48,7 +48,7 @@ export interface StoredIdentity {
   key_refused_at: string | null;
 }
 
-/** Runs the command line in its own home: as a process, or much faster in this one. Its output is searched for secrets. */
+/** Runs the command line in its own home folder, as a process or, much faster, in this process. Its output is searched for secrets. */
 export function cliRuns() {
   let folder = '';
   beforeAll(async () => {
@@ -76,9 +76,9 @@ export function cliRuns() {
   return {
     folder: () => folder,
     start,
-    /** Runs in a new process. */
+    /** Runs the command in a new process. */
     spawned: (args: readonly string[], options?: CliOptions) => start(args, options).ended,
-    /** Runs in this process. */
+    /** Runs the command in this process. */
     run: (args: readonly string[], options: CliOptions = {}) => runHere(args, environment(options), options),
     fileOf: (market: string, handle: string, home = folder) =>
       join(home, 'config', 'openaisle', new URL(market).host.replace(':', '_'), `${handle}.json`),
@@ -142,18 +142,17 @@ export async function modeOf(path: string): Promise<string> {
   return ((await stat(path)).mode & 0o777).toString(8).padStart(4, '0');
 }
 
-/** Options that a join needs besides its handle. */
+/** Returns the arguments of a join with this handle. */
 export function joining(handle: string): string[] {
   return ['join', '--handle', handle, '--model', 'test', '--class', 'coding_ephemeral', '--human-approved'];
 }
 
 interface TerminalRun {
   code: number | null;
-  /** Everything printed to the screen. */
   screen: string;
 }
 
-/** Runs the command line on a terminal (`script` of util-linux). Types each answer once its question appears. */
+/** Runs the command line on a terminal (`script` of util-linux) and types each answer once its question appears. */
 export async function runOnTerminal(
   args: readonly string[],
   answers: readonly (readonly [question: string, answer: string])[],

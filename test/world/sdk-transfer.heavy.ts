@@ -15,7 +15,7 @@ const { world, buyer, seller } = trade;
 const { sellerOne, treasury } = WORLD_ACCOUNTS;
 const PRICE_USDC = 2.5;
 
-/** A client without memory of earlier ones, like a new process. Waiting mines blocks, so finality comes at once. */
+/** Creates a client without memory of earlier ones, like a new process. Its waits mine blocks, so finality comes at once. */
 function processOf(member: Member) {
   const environment = { sleep: () => world.finalize() };
   return createClient({ baseUrl: world.url, callsItself: BASE_URL, key: member.key, environment });
@@ -42,7 +42,7 @@ const goodsToList = (title: string) => ({
 
 const KILLED = new Error('killed');
 
-/** Throws at that phase, as if the process died there. */
+/** Throws at that phase, as if the process had died there. */
 function killedAt(phase: TransferPhase): Pick<TransferOptions, 'onProgress'> {
   return {
     onProgress: (progress) => {

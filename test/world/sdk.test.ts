@@ -32,7 +32,7 @@ beforeAll(async () => {
 });
 afterAll(() => world?.stop());
 
-/** Waiting mines blocks, so finality comes at once. */
+/** Creates a client whose waits mine blocks, so finality comes at once. */
 function clientOf(key?: string) {
   const environment = { sleep: () => world.finalize() };
   return createClient({

@@ -39,7 +39,7 @@ interface Place {
 
 const pathOf = ({ path }: EndpointShape): string => path.replaceAll(/:\w+/g, '1');
 
-/** Escapes every character as JSON allows. */
+/** Escapes every character of a JSON string. */
 const escaped = (text: string): string =>
   [...text].map((one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`).join('');
 
@@ -72,7 +72,7 @@ function headersWith(secret: string): Sending[] {
   ];
 }
 
-/** Puts the secret into the path too. Most of these paths do not exist, but the guard comes before routing. */
+/** Puts the secret into the path and the query. Most of these paths do not exist, but the guard runs before routing. */
 function targetsWith(path: string, secret: string): string[] {
   const encoded = [...secret].map((one) => `%${one.charCodeAt(0).toString(16)}`).join('');
   const queries = [
@@ -99,7 +99,7 @@ interface Attempt {
   place(secret: string): Place;
 }
 
-/** Rotates the kinds of secrets over the places, so that over all endpoints each kind is tried in each place. */
+/** Rotates the kinds of secrets over the places, so that across all endpoints each kind is tried in each place. */
 async function expectAllGuarded(attempts: readonly Attempt[]): Promise<void> {
   const secrets = [...Object.values(NEVER_ISSUED), owner.key, owner.codes[0] ?? ''];
   const counters = sql`select name, subject, used from rate_counters order by 1, 2`;

@@ -9,7 +9,7 @@ import { testTrade } from '../support/trade.ts';
 // The facilitator is silent until the market has started.
 let isMute = true;
 
-/** A proxy in front of the real facilitator whose /supported can be silenced. */
+/** A proxy in front of the real facilitator that can withhold /supported. */
 const front = createServer(async (request, response) => {
   if (isMute && request.url === '/supported') return void response.writeHead(503).end('{}');
   const chunks: Buffer[] = [];
@@ -37,7 +37,7 @@ it('a facilitator whose list of signers cannot be read for a while does not take
   await world.running.payments.reconcileOnce();
   expect(await refreshSigners(world.running.market)).toBe(true);
   isMute = true;
-  // Age the rows by ten minutes.
+  // Pretend that ten minutes have passed.
   await world.db.database.run(sql`update facilitator_signers set last_seen_at = last_seen_at - interval '10 minutes'`);
   await world.db.database.run(sql`update facilitator_readings set read_at = read_at - interval '10 minutes'`);
   const { id, terms } = await goods();

@@ -11,7 +11,7 @@ import {
   seedPaidPurchase,
 } from '../support/seed.ts';
 
-// Constraints against selling twice. The code checks first, so it never violates them.
+// Tests the constraints against selling twice. The code checks first, so it never violates them.
 
 const db = testDatabase();
 let seller: SeededMerchant;
@@ -21,7 +21,7 @@ beforeAll(async () => {
   buyer = await seedMerchant(db.database);
 });
 
-/** Returns the name of the constraint that `act` violates; null if it succeeds. */
+/** Returns the name of the constraint that `act` violates. Null if it succeeds. */
 async function brokenRule(act: () => Promise<unknown>): Promise<string | null> {
   try {
     await act();
@@ -54,7 +54,7 @@ it('goods are sold to a payer once, whatever became of the payments', async () =
     run(sql`insert into purchases (listing_id, merchant_id, payer, payment_id, price_units, paid_units, verified_via, created_at)
     select listing_id, ${buyer.id}, payer, (select max(payment_id) from purchases), price_units, paid_units, verified_via, created_at
     from purchases where id = ${first.id}`);
-  // Both rows share one payment, so drop that constraint first to reach the one on the payer.
+  // Both rows share one payment, so drop its constraint first to reach the one on the payer.
   await db.database.run(sql`alter table purchases drop constraint purchases_payment_id_key`);
   expect(await brokenRule(again)).toBe('purchases_one_per_payer');
 });

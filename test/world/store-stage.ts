@@ -10,7 +10,6 @@ import { type CliOptions, type CliRun, cliRuns } from './run-cli.ts';
 
 const { sellerOne, treasury } = WORLD_ACCOUNTS;
 
-/** Returns the fees paid by a wallet. */
 const paidIn = (world: World, { address }: TestAccount): Promise<bigint[]> =>
   paidUnits(world.chain, address, treasury.address);
 
@@ -20,7 +19,7 @@ async function walletIn(world: World, name: string): Promise<{ wallet: TestAccou
   return { wallet, env: { OPENAISLE_WALLET_KEY: wallet.key } };
 }
 
-/** The store `ink` on one market and its empty account on a second market. Readable only while tests run. */
+/** Creates the store `ink` on one market and its empty account on a second market. Readable only while tests run. */
 export function storeStage() {
   const cli = cliRuns();
   let old: World;
@@ -49,8 +48,8 @@ export function storeStage() {
     await fresh?.stop();
   });
 
-  /** Runs a command as the store. Waiting mines blocks. */
-  const at = (world: World, args: readonly string[], more: CliOptions = {}): Promise<CliRun> =>
+  /** Runs a command as the store. Its waits mine blocks. */
+  const runAt = (world: World, args: readonly string[], more: CliOptions = {}): Promise<CliRun> =>
     cli.run([...args, '--handle', 'ink'], {
       market: world.url,
       environment: { sleep: () => world.finalize() },
@@ -61,7 +60,7 @@ export function storeStage() {
     return join(cli.folder(), `${name}-${made}`);
   };
   return {
-    ...{ cli, at, dirNamed, identify },
+    ...{ cli, at: runAt, dirNamed, identify },
     old: () => old,
     fresh: () => fresh,
     seller: () => seller,
@@ -73,7 +72,7 @@ export function storeStage() {
     /** Exports the whole store of the old market to a new folder. */
     exported: async (): Promise<string> => {
       const dir = dirNamed('store');
-      const { code, stderr } = await at(old, ['export', dir]);
+      const { code, stderr } = await runAt(old, ['export', dir]);
       expect(code, stderr).toBe(0);
       return dir;
     },

@@ -14,7 +14,7 @@ it('a fee paid twice through one intent is reviewed by the maintainer, and can b
   expect((await list(member, first, paid)).status).toBe(201);
   const again = { ...paid, txHash: await transfer(stage.world, paid.payer, paid.intent.seller_wallet, FEE) };
   await finalize();
-  // Claimed for goods that are already listed, it charges nothing and needs no review.
+  // A claim for goods that are already listed charges nothing and needs no review.
   expect((await list(member, first, again)).status).toBe(200);
   const review = await list(member, second, again);
   expect(review).toMatchObject({

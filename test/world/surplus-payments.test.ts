@@ -14,7 +14,7 @@ const time = createWorldTime();
 const trade = testTrade({ clock: time.clock, chain: { finalityBlocks: 16 } });
 const { world, seller } = trade;
 const { sellerOne } = WORLD_ACCOUNTS;
-const { begin, pay, name, statusOf, hashesOf, countOf } = directCases(trade);
+const { begin, pay, claimWith, statusOf, hashesOf, countOf } = directCases(trade);
 
 const finalize = (): Promise<void> => world.chain.mine(18);
 const pass = (): Promise<void> => world.running.payments.reconcileOnce();
@@ -39,12 +39,12 @@ async function giveBack(given: DirectCase, units: bigint): Promise<Hex> {
   return txHash;
 }
 
-/** Pays and is delivered, then pays a second time. */
+/** Pays and gets the goods, then pays a second time. */
 async function paidTwice(): Promise<{ given: DirectCase; first: Hex; second: Hex }> {
   const given = await begin();
   const first = await pay(given);
   await finalize();
-  expect((await name(given, first)).status).toBe(200);
+  expect((await claimWith(given, first)).status).toBe(200);
   return { given, first, second: await pay(given, PRICE + 1n) };
 }
 
@@ -52,7 +52,7 @@ it('of two equal claims at once the second goes on with the first, though someth
   const bought = await begin();
   const first = await pay(bought);
   await finalize();
-  expect((await name(bought, first)).status).toBe(200);
+  expect((await claimWith(bought, first)).status).toBe(200);
   // Another merchant, whose own payment is pending, claims a second payment of a wallet that already has the goods.
   const member = await world.join('claims-twice');
   const given = await begin({ member, payer: bought.payer, goods: bought });
@@ -76,7 +76,7 @@ it('of two equal claims at once the second goes on with the first, though someth
     })
     .catch((error: unknown) => error);
   await placed.promise;
-  const asked = Promise.all([name(given, second), name(given, second)]);
+  const asked = Promise.all([claimWith(given, second), claimWith(given, second)]);
   await untilWaiting(world.db.database, 2);
   released.resolve();
   expect(await third).toMatchObject({ message: 'given up' });
@@ -97,13 +97,13 @@ describe('transactions that are named for an intent that is paid', () => {
     const forged = await signChallenge(await trade.wallet(), { challenge: 'another text' });
     for (let index = 0; index < 10; index += 1) {
       // An invalid key signature may be a contract's, which can be checked only once the transfer is final.
-      expect((await name(given, someHash(), `0x${'11'.repeat(65)}`)).status).toBe(202);
-      // Anyone can sign with some key. For a wallet that did not pay, no row is stored and the goods stay the buyer's.
-      expect((await name(given, someHash(), forged)).status).toBe(200);
+      expect((await claimWith(given, someHash(), `0x${'11'.repeat(65)}`)).status).toBe(202);
+      // Anyone can sign with some key. If that wallet did not pay, no row is stored and the goods stay the buyer's.
+      expect((await claimWith(given, someHash(), forged)).status).toBe(200);
     }
     expect(await named(given)).toBe(1n);
-    // A decided transaction is answered regardless of the signature, even while no wallet can be asked.
-    expect((await name(given, first, `0x${'11'.repeat(65)}`)).status).toBe(200);
+    // A decided transaction gets its answer whatever the signature, even while no wallet can be asked.
+    expect((await claimWith(given, first, `0x${'11'.repeat(65)}`)).status).toBe(200);
   });
 
   it('are forgotten once they are many and refused', async () => {
@@ -112,7 +112,7 @@ describe('transactions that are named for an intent that is paid', () => {
     for (let index = 0; index < 24; index += 1)
       strays.push(await transfer(world, WORLD_ACCOUNTS.stranger, WORLD_ACCOUNTS.buyerOne.address, 0n));
     await finalize();
-    for (const stray of strays) expect((await name(given, stray)).status).toBe(200);
+    for (const stray of strays) expect((await claimWith(given, stray)).status).toBe(200);
     expect(await named(given)).toBeLessThanOrEqual(21n);
   });
 });
@@ -121,14 +121,14 @@ describe('a second transfer for an intent that is paid', () => {
   it('is reviewed when it is claimed, and given back; the goods stay the buyer’s all the while', async () => {
     const { given, first, second } = await paidTwice();
     // The goods are bought, and the second transfer is not final yet.
-    expect(await name(given, second)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
+    expect(await claimWith(given, second)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
     expect(await reviewsOf(given)).toEqual([]);
     await finalize();
-    const review = await name(given, second);
+    const review = await claimWith(given, second);
     expect(review).toMatchObject(inReview('already_bought'));
     expect(JSON.stringify(review.body)).not.toContain(given.artifact);
-    expect(await name(given, second)).toMatchObject(inReview('already_bought'));
-    expect((await name(given, first)).status).toBe(200);
+    expect(await claimWith(given, second)).toMatchObject(inReview('already_bought'));
+    expect((await claimWith(given, first)).status).toBe(200);
     expect(await statusOf(given)).toMatchObject({ payment_status: 'completed', tx_hash: first });
     const shown = { id: idOf(review), payment_status: 'needs_review', outcome: 'already_bought', tx_hash: second };
     expect(await statusBy(world, { tx_hash: second })).toMatchObject(shown);
@@ -137,20 +137,20 @@ describe('a second transfer for an intent that is paid', () => {
     const refund = (txHash: Hex) => decide(idOf(review), { outcome: 'refunded', tx_hash: txHash });
     expect((await refund(tooLittle)).status).toBe(422);
     expect((await refund(await giveBack(given, PRICE + 1n))).status).toBe(200);
-    expect(await name(given, second)).toMatchObject({
+    expect(await claimWith(given, second)).toMatchObject({
       status: 409,
       body: { reason: 'transaction_used', do_not_pay_again: true, detail: expect.stringContaining('is refunded') },
     });
-    expect((await name(given, first)).status).toBe(200);
+    expect((await claimWith(given, first)).status).toBe(200);
     expect(await countOf(given.id)).toEqual({ payments: 2n, purchases: 1n });
   });
 
   it('that the seller keeps with the buyer’s consent sells nothing twice', async () => {
     const { given, second } = await paidTwice();
     await finalize();
-    const review = await name(given, second);
+    const review = await claimWith(given, second);
     expect((await decide(idOf(review), { outcome: 'deliver' })).status).toBe(200);
-    expect(await name(given, second)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
+    expect(await claimWith(given, second)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
     expect(await countOf(given.id)).toEqual({ payments: 2n, purchases: 1n });
     const sales = await world.db.database.one(sql`
       select count(*) as sales from events where kind = 'sale' and convert_from(canonical, 'utf8') like ${`%"listing_id":${given.id},%`}`);
@@ -162,8 +162,8 @@ describe('a second transfer for an intent that is paid', () => {
     const first = await pay(given);
     await world.chain.mine(8);
     const second = await pay(given);
-    for (const hash of [second, first]) expect((await name(given, hash)).status).toBe(202);
-    // Only the first is final.
+    for (const hash of [second, first]) expect((await claimWith(given, hash)).status).toBe(202);
+    // Only the first transfer is final.
     await world.chain.mine(8);
     await pass();
     expect(await statusOf(given)).toMatchObject({ payment_status: 'completed', tx_hash: first });
@@ -171,25 +171,25 @@ describe('a second transfer for an intent that is paid', () => {
     await finalize();
     await pass();
     expect(await reviewsOf(given)).toEqual([['already_bought', 2.5]]);
-    expect(await name(given, second)).toMatchObject(inReview('already_bought'));
+    expect(await claimWith(given, second)).toMatchObject(inReview('already_bought'));
     expect(await hashesOf(given)).toEqual([second, first]);
   });
 
   it('and what is named and never comes ends with the window, unnoticed by the buyer', async () => {
     const { given, first } = await paidTwice();
     const never = someHash();
-    expect((await name(given, never)).status).toBe(200);
+    expect((await claimWith(given, never)).status).toBe(200);
     await time.moveTo(world, secondOf(given.intent.expires_at));
     await finalize();
     await pass();
     expect(await hashesOf(given)).toEqual([first]);
-    expect(await name(given, never)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
+    expect(await claimWith(given, never)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
   });
 
   it('claimed by ten at once is one review', async () => {
     const { given, second } = await paidTwice();
     await finalize();
-    const answers = await Promise.all(Array.from({ length: 10 }, () => name(given, second)));
+    const answers = await Promise.all(Array.from({ length: 10 }, () => claimWith(given, second)));
     expect(answers.map(({ status }) => status)).toEqual(Array(10).fill(422));
     expect(new Set(answers.map(idOf)).size).toBe(1);
     expect(await countOf(given.id)).toEqual({ payments: 2n, purchases: 1n });
@@ -200,15 +200,15 @@ describe('a second transfer for an intent that is paid', () => {
     const other = await begin({ payer: given.payer });
     const first = await pay(given);
     const second = await pay(other);
-    for (const hash of [first, second]) expect((await name(given, hash)).status).toBe(202);
-    expect((await name(other, second)).status).toBe(202);
+    for (const hash of [first, second]) expect((await claimWith(given, hash)).status).toBe(202);
+    expect((await claimWith(other, second)).status).toBe(202);
     await finalize();
-    expect((await name(given, first)).status).toBe(200);
+    expect((await claimWith(given, first)).status).toBe(200);
     expect(await reviewsOf(given)).toEqual([]);
-    expect(await name(other, second)).toMatchObject({ status: 200, body: { artifact: other.artifact } });
+    expect(await claimWith(other, second)).toMatchObject({ status: 200, body: { artifact: other.artifact } });
     await pass();
     expect(await reviewsOf(given)).toEqual([]);
-    expect((await name(given, second)).status).toBe(200);
+    expect((await claimWith(given, second)).status).toBe(200);
   });
 
   it('in a transaction that has paid for other goods meanwhile is no payment of its own', async () => {
@@ -216,20 +216,20 @@ describe('a second transfer for an intent that is paid', () => {
     const other = await begin({ payer: given.payer });
     const first = await pay(given);
     await finalize();
-    expect((await name(given, first)).status).toBe(200);
+    expect((await claimWith(given, first)).status).toBe(200);
     const to = given.intent.seller_wallet;
     const both = await transferTogether(
       world,
       given.payer,
       [PRICE, PRICE].map((units) => ({ to, units })),
     );
-    // Claim it for the listing that is already paid, then for the one it pays.
-    expect((await name(given, both)).status).toBe(200);
-    expect((await name(other, both)).status).toBe(202);
+    // Claim the transaction for the listing that is already paid, then for the other one, which it pays.
+    expect((await claimWith(given, both)).status).toBe(200);
+    expect((await claimWith(other, both)).status).toBe(202);
     expect(await hashesOf(given)).toEqual([first, both]);
     await finalize();
     await pass();
-    expect(await name(other, both)).toMatchObject({ status: 200, body: { artifact: other.artifact } });
+    expect(await claimWith(other, both)).toMatchObject({ status: 200, body: { artifact: other.artifact } });
     expect(await hashesOf(given)).toEqual([first]);
     expect(await reviewsOf(given)).toEqual([]);
     expect(await countOf(given.id)).toEqual({ payments: 1n, purchases: 1n });
@@ -240,7 +240,7 @@ describe('a second transfer for an intent that is paid', () => {
     const other = await trade.wallet(PRICE, GAS_WEI);
     const byOther = await transfer(world, other, given.intent.seller_wallet, PRICE);
     await finalize();
-    for (const hash of [byOther, someHash()]) expect((await name(given, hash)).status).toBe(200);
+    for (const hash of [byOther, someHash()]) expect((await claimWith(given, hash)).status).toBe(200);
     await pass();
     expect(await reviewsOf(given)).toEqual([]);
   });
@@ -253,7 +253,7 @@ describe('of several transfers that a person has to decide on', () => {
     await time.moveTo(world, secondOf(given.intent.expires_at));
     const late = await pay(given);
     await world.chain.mine();
-    for (const hash of [little, late]) expect((await name(given, hash)).status).toBe(202);
+    for (const hash of [little, late]) expect((await claimWith(given, hash)).status).toBe(202);
     await finalize();
     return { given, little, late };
   }
@@ -261,8 +261,8 @@ describe('of several transfers that a person has to decide on', () => {
   it('each has a record: the one that is enough stands for the claim, the other is surplus', async () => {
     const { given, little, late } = await twoReviews();
     await pass();
-    expect(await name(given, late)).toMatchObject(inReview('outside_window'));
-    expect(await name(given, little)).toMatchObject(inReview('amount_too_little'));
+    expect(await claimWith(given, late)).toMatchObject(inReview('outside_window'));
+    expect(await claimWith(given, little)).toMatchObject(inReview('amount_too_little'));
     expect((await reviewsOf(given)).toSorted()).toEqual([
       ['amount_too_little', 0.000001],
       ['outside_window', 2.5],
@@ -272,29 +272,29 @@ describe('of several transfers that a person has to decide on', () => {
 
   it('the surplus one can be taken as paid once the goods are the buyer’s, and not before', async () => {
     const { given, little, late } = await twoReviews();
-    const [main, surplus] = [idOf(await name(given, late)), idOf(await name(given, little))];
+    const [main, surplus] = [idOf(await claimWith(given, late)), idOf(await claimWith(given, little))];
     expect(await decide(surplus, { outcome: 'deliver' })).toMatchObject({
       status: 409,
       body: { reason: 'not_deliverable' },
     });
     expect((await decide(main, { outcome: 'deliver' })).status).toBe(200);
     expect((await decide(surplus, { outcome: 'deliver' })).status).toBe(200);
-    for (const hash of [little, late]) expect((await name(given, hash)).status).toBe(200);
+    for (const hash of [little, late]) expect((await claimWith(given, hash)).status).toBe(200);
     expect(await countOf(given.id)).toEqual({ payments: 2n, purchases: 1n });
   });
 
   it('the surplus one stays to be decided on when the other is declined, and the buyer may buy again', async () => {
     const { given, little, late } = await twoReviews();
-    const [main, surplus] = [idOf(await name(given, late)), idOf(await name(given, little))];
+    const [main, surplus] = [idOf(await claimWith(given, late)), idOf(await claimWith(given, little))];
     expect((await decide(main, { outcome: 'declined' })).status).toBe(200);
-    expect(await name(given, late)).toMatchObject({ status: 409, body: { reason: 'transaction_used' } });
-    expect(await name(given, little)).toMatchObject(inReview('amount_too_little'));
+    expect(await claimWith(given, late)).toMatchObject({ status: 409, body: { reason: 'transaction_used' } });
+    expect(await claimWith(given, little)).toMatchObject(inReview('amount_too_little'));
     await time.moveOn(world, 1);
     const intent = await openIntent(world, given.member, given.id);
     const newClaim = { ...given, intent, signature: await signChallenge(given.payer, intent) };
     const paid = await pay(newClaim);
     await finalize();
-    expect((await name(newClaim, paid)).status).toBe(200);
+    expect((await claimWith(newClaim, paid)).status).toBe(200);
     const back = await giveBack(given, 1n);
     expect((await decide(surplus, { outcome: 'refunded', tx_hash: back })).status).toBe(200);
     expect(await countOf(given.id)).toEqual({ payments: 3n, purchases: 1n });
@@ -306,21 +306,21 @@ it('a full transfer that is named while a review waits is no part of it, and pay
   const little = await pay(given, 1n);
   const full = await pay(given);
   await finalize();
-  const review = await name(given, little);
+  const review = await claimWith(given, little);
   expect(review).toMatchObject(inReview('amount_too_little'));
-  expect(await name(given, full)).toMatchObject(inReview('amount_too_little'));
+  expect(await claimWith(given, full)).toMatchObject(inReview('amount_too_little'));
   await pass();
   expect(await reviewsOf(given)).toEqual([['amount_too_little', 0.000001]]);
   expect(await hashesOf(given)).not.toContain(full);
   expect((await decide(idOf(review), { outcome: 'declined' })).status).toBe(200);
-  expect(await name(given, full)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
+  expect(await claimWith(given, full)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
   expect(await countOf(given.id)).toEqual({ payments: 2n, purchases: 1n });
 });
 
 it('no surplus row may be of another wallet, open, or for an undecided claim', async () => {
   const { given } = await paidTwice();
   const open = await begin();
-  expect((await name(open, someHash())).status).toBe(202);
+  expect((await claimWith(open, someHash())).status).toBe(202);
   const { database } = world.db;
   const insertSurplusRow = (intentId: string, payer: Hex, then: string) =>
     database.transaction(async (tx) => {

@@ -1,4 +1,4 @@
-/** A city is repeatedly killed with SIGKILL in the middle of a sale; the buyer uses only the SDK. */
+/** Kills a city with SIGKILL again and again in the middle of a sale. The buyer uses only the SDK. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

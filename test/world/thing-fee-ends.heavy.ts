@@ -9,11 +9,11 @@ import { holdTransactionOpen, untilWaiting } from '../support/listing-life.ts';
 import { type Answer, type Member, paidUnits } from '../support/market-world.ts';
 import { listGoods, newGoods } from '../support/trade.ts';
 import { FEE, statusAndReason } from './fee-stage.ts';
-import { type Meant, thingFeeStage } from './thing-fee-stage.ts';
+import { type DraftedThing, thingFeeStage } from './thing-fee-stage.ts';
 
 const { treasury, stranger } = WORLD_ACCOUNTS;
 const time = createWorldTime();
-const { stage, seller, draft, meant, show, list, sign, cancel, stateOf, kindOf } = await thingFeeStage({
+const { stage, seller, draft, draftThing, show, list, sign, cancel, stateOf, kindOf } = await thingFeeStage({
   clock: time.clock,
 });
 const { payFee, wallet, countOf, creditsOf } = stage;
@@ -22,7 +22,7 @@ const PENDING = [202, 'payment_pending'];
 const HOUR_SECONDS = 3_600;
 const marked = (answer: Answer): unknown[] => [...statusAndReason(answer), answer.body['do_not_pay_again']];
 
-/** Mines one block per second and moves the clock along, because blocks newer than the clock are not trusted. */
+/** Mines one block per second and moves the clock along, because the market distrusts blocks newer than its clock. */
 async function finalize(): Promise<void> {
   await stage.finalize();
   await time.moveOn(stage.world, 1);
@@ -33,8 +33,8 @@ beforeEach(async () => {
   await time.moveOn(stage.world, 1);
 });
 
-/** Starts an x402 fee that its payer cancels, so it never reaches the chain. It ends with the next `finalize`. */
-async function unpayable(thing: Meant): Promise<void> {
+/** Starts an x402 fee whose authorization the payer cancels, so it never reaches the chain. The fee ends with the next `finalize`. */
+async function startUnpayableFee(thing: DraftedThing): Promise<void> {
   const payer = await wallet();
   const admin = usdcAdmin(stage.world.chain);
   await admin.blacklist(payer.address);
@@ -46,8 +46,8 @@ async function unpayable(thing: Meant): Promise<void> {
 
 describe('a fee that ends unpaid', () => {
   it('gives draft and wallet free: for goods, for another attempt, or to be canceled', async () => {
-    const thing = await meant();
-    await unpayable(thing);
+    const thing = await draftThing();
+    await startUnpayableFee(thing);
     await finalize();
     await reconcile();
     expect([await stateOf(thing), await kindOf(thing.wallet)]).toEqual(['pending', null]);
@@ -62,8 +62,8 @@ describe('a fee that ends unpaid', () => {
   });
 
   it('leaves a draft that can be canceled', async () => {
-    const thing = await meant();
-    await unpayable(thing);
+    const thing = await draftThing();
+    await startUnpayableFee(thing);
     await finalize();
     await reconcile();
     expect(await cancel(thing)).toMatchObject({ status: 200, body: { draft: { state: 'canceled' } } });
@@ -71,8 +71,8 @@ describe('a fee that ends unpaid', () => {
   });
 
   it('after the draft’s hour: it is over then, and not before', async () => {
-    const thing = await meant();
-    await unpayable(thing);
+    const thing = await draftThing();
+    await startUnpayableFee(thing);
     await time.moveOn(stage.world, HOUR_SECONDS + 60);
     expect(await stateOf(thing)).toBe('fee_pending');
     expect(statusAndReason(await draft(thing.seller, { seller_wallet: thing.wallet }))).toEqual([409, 'draft_pending']);
@@ -86,14 +86,14 @@ describe('a fee that ends unpaid', () => {
 
   it('leaves the wallet to another draft and to a listing that have it too', async () => {
     const shared = testAccount('wallet of two things').address;
-    const [first, second] = [await meant({ wallet: shared }), await meant({ wallet: shared })];
-    await unpayable(first);
+    const [first, second] = [await draftThing({ wallet: shared }), await draftThing({ wallet: shared })];
+    await startUnpayableFee(first);
     expect(statusAndReason(await list(second, { claim: await payFee(second.seller) }))).toEqual(PENDING);
     await finalize();
     await reconcile();
     expect([await stateOf(first), await stateOf(second)]).toEqual(['pending', 'listed']);
     expect(await kindOf(shared)).toBe('world');
-    await unpayable(first);
+    await startUnpayableFee(first);
     await finalize();
     await reconcile();
     expect([await stateOf(first), await kindOf(shared)]).toEqual(['pending', 'world']);
@@ -101,10 +101,10 @@ describe('a fee that ends unpaid', () => {
 });
 
 it('a fee under way lists the thing after the draft’s hour: it cannot be canceled meanwhile, and no other is drafted', async () => {
-  const thing = await meant();
+  const thing = await draftThing();
   const claim = await payFee(thing.seller);
   expect(statusAndReason(await list(thing, { claim }))).toEqual(PENDING);
-  time.slip(2 * HOUR_SECONDS);
+  time.shiftMarketClock(2 * HOUR_SECONDS);
   expect(await stateOf(thing)).toBe('fee_pending');
   expect(marked(await cancel(thing))).toEqual([409, 'draft_fee_pending', true]);
   const other = { ...thing, body: { ...thing.body, city_offer_id: 1 } };
@@ -116,7 +116,7 @@ it('a fee under way lists the thing after the draft’s hour: it cannot be cance
 });
 
 it('a fee that goes to review gives draft and wallet free; taken as paid it is a credit that lists the same body', async () => {
-  const thing = await meant();
+  const thing = await draftThing();
   const claim = await payFee(thing.seller, { units: FEE - 1n });
   expect(statusAndReason(await list(thing, { claim }))).toEqual(PENDING);
   await finalize();
@@ -131,12 +131,12 @@ it('a fee that goes to review gives draft and wallet free; taken as paid it is a
 });
 
 describe('a fee whose thing cannot be listed any more', () => {
-  /** The city attributes one offer to two merchants, and one of them is late. */
-  async function lateFee(): Promise<{ thing: Meant; claim: Awaited<ReturnType<typeof payFee>> }> {
-    const first = await meant();
+  /** Creates a fee that comes too late, because the city attributes one offer to two merchants. */
+  async function lateFee(): Promise<{ thing: DraftedThing; claim: Awaited<ReturnType<typeof payFee>> }> {
+    const first = await draftThing();
     const claims = [await payFee(first.seller)];
     expect((await list(first, { claim: claims[0] ?? expect.fail() })).status).toBe(202);
-    const thing = await meant({ offerId: first.offerId });
+    const thing = await draftThing({ offerId: first.offerId });
     const claim = await payFee(thing.seller);
     expect((await list(thing, { claim })).status).toBe(202);
     await finalize();
@@ -160,7 +160,7 @@ describe('a fee whose thing cannot be listed any more', () => {
   });
 
   it('whose stored offer cannot be read, by a later version perhaps, is a credit too and does not wait for ever', async () => {
-    const thing = await meant();
+    const thing = await draftThing();
     expect((await list(thing, { claim: await payFee(thing.seller) })).status).toBe(202);
     await stage.world.db.database.run(sql`
       update pending_listings set body = convert_to('{"offer":1}', 'UTF8') where draft_id = ${thing.draftId}`);
@@ -173,7 +173,7 @@ describe('a fee whose thing cannot be listed any more', () => {
 
 describe('two offers for one draft', () => {
   it('at once: one fee is opened, the other is told to wait', async () => {
-    const thing = await meant();
+    const thing = await draftThing();
     const other = { ...thing, offerId: thing.offerId + 9_000n };
     const bodies = [thing.body, { ...thing.body, city_offer_id: Number(other.offerId) }];
     show(other);
@@ -190,7 +190,7 @@ describe('of goods and a thing with one wallet', () => {
   const goodsOf = (to: Hex) => newGoods({ seller_wallet: to });
 
   it('whose fees are both under way, the thing is listed; the fee for the goods is a credit', async () => {
-    const thing = await meant();
+    const thing = await draftThing();
     const member = await stage.merchant();
     const goods = goodsOf(thing.wallet);
     const proof = await sign(await wallet(), '/api/listing');
@@ -212,7 +212,7 @@ describe('of goods and a thing with one wallet', () => {
   });
 
   it('a thing that comes while the goods are being listed waits for them, and is refused before any fee', async () => {
-    const thing = await meant();
+    const thing = await draftThing();
     const bytes = toBytes(thing.wallet);
     const listing = await holdTransactionOpen(stage.world.db.database, (tx) =>
       tx.run(sql`insert into wallet_uses (wallet, kind) values (${bytes}, 'ordinary')`),
@@ -226,7 +226,7 @@ describe('of goods and a thing with one wallet', () => {
 
   it('ten of both at once: of one kind only are there any, and each payer has a listing or a credit', async () => {
     const to = testAccount('wallet of ten').address;
-    const things = await Promise.all(Array.from({ length: 5 }, () => meant({ wallet: to })));
+    const things = await Promise.all(Array.from({ length: 5 }, () => draftThing({ wallet: to })));
     const members: Member[] = await Promise.all(Array.from({ length: 5 }, () => stage.merchant()));
     const payers: TestAccount[] = [];
     for (let n = 0; n < 5; n += 1) payers.push(await wallet());
@@ -257,7 +257,7 @@ describe('of goods and a thing with one wallet', () => {
 
 describe('a wallet that is freed', () => {
   it('while another thing is about to hold it is held again', async () => {
-    const thing = await meant();
+    const thing = await draftThing();
     const { database } = stage.world.db;
     await database.run(sql`insert into wallet_uses (wallet, kind) values (${toBytes(thing.wallet)}, 'world')`);
     const freeing = await holdTransactionOpen(database, (tx) => freeWallet(tx, thing.wallet));
@@ -270,8 +270,8 @@ describe('a wallet that is freed', () => {
 
   it('while another thing has just taken it stays, and the fee that ended is ended all the same', async () => {
     const shared = testAccount('wallet freed and taken').address;
-    const [first, second] = [await meant({ wallet: shared }), await meant({ wallet: shared })];
-    await unpayable(first);
+    const [first, second] = [await draftThing({ wallet: shared }), await draftThing({ wallet: shared })];
+    await startUnpayableFee(first);
     const { database } = stage.world.db;
     const taking = await holdTransactionOpen(database, async (tx) => {
       await holdWallet(tx, shared);
@@ -294,7 +294,7 @@ describe('a wallet that is freed', () => {
 
 test('a draft that is canceled or over while its fee is being opened has no fee opened for it', async () => {
   const { database } = stage.world.db;
-  const canceled = await meant();
+  const canceled = await draftThing();
   const canceling = await holdTransactionOpen(database, (tx) =>
     tx.run(sql`update world_drafts set state = 'canceled', ended_at = now() where id = ${canceled.draftId}`),
   );
@@ -304,13 +304,13 @@ test('a draft that is canceled or over while its fee is being opened has no fee 
   expect(statusAndReason(await asked)).toEqual([409, 'draft_closed']);
   expect([await countOf('payments', canceled.seller), await kindOf(canceled.wallet)]).toEqual([0, null]);
 
-  const over = await meant({ seller: await seller() });
+  const over = await draftThing({ seller: await seller() });
   const holding = await holdTransactionOpen(database, (tx) =>
     tx.one(sql`select id from world_drafts where id = ${over.draftId} for update`),
   );
   const tooLate = list(over, { proof: (await sign(await wallet())).v1 });
   await untilWaiting(database);
-  time.slip(HOUR_SECONDS);
+  time.shiftMarketClock(HOUR_SECONDS);
   await holding.commit();
   expect(statusAndReason(await tooLate)).toEqual([409, 'draft_closed']);
   expect(await countOf('payments', over.seller)).toBe(0);

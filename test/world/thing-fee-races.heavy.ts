@@ -9,20 +9,20 @@ import { offerPath } from '../support/scripted-city.ts';
 import { startScriptedFacilitator } from '../support/scripted-facilitator.ts';
 import { fundedWallet } from '../support/trade.ts';
 import { statusAndReason } from './fee-stage.ts';
-import { type Meant, thingFeeStage } from './thing-fee-stage.ts';
+import { type DraftedThing, thingFeeStage } from './thing-fee-stage.ts';
 
 const ROUNDS = 50;
 const HOUR = 3_600;
-/** A transaction that does not exist keeps a fee undecided until its window ends. */
+/** Hash of a transaction that does not exist, which keeps a fee undecided until its window ends. */
 const NOWHERE = `0x${'9'.repeat(64)}`;
 
-// Gives no usable answer, so an x402 fee stays undecided until its authorization expires.
+// The facilitator gives no usable answer, so an x402 fee stays undecided until its authorization expires.
 const facilitator = await startScriptedFacilitator();
 facilitator.script({ verify: 'garbage', settle: 'garbage' });
 afterAll(() => facilitator.close());
 let aheadMs = 0;
 const clock = { now: () => systemClock.now() + aheadMs, sleep: systemClock.sleep };
-const { stage, city, meant, list, sign, draft, cancel, stateOf } = await thingFeeStage({
+const { stage, city, draftThing, list, sign, draft, cancel, stateOf } = await thingFeeStage({
   facilitatorUrl: facilitator.url,
   clock,
 });
@@ -33,8 +33,8 @@ beforeAll(async () => {
 
 const database = () => stage.world.db.database;
 
-/** Moves only the market's clock; `chainFollows` moves the chain. */
-function jump(seconds: number): void {
+/** Moves only the market's clock; `chainFollows` then moves the chain. */
+function moveClock(seconds: number): void {
   aheadMs += seconds * 1_000;
 }
 async function chainFollows(seconds: number): Promise<void> {
@@ -42,8 +42,8 @@ async function chainFollows(seconds: number): Promise<void> {
   await stage.world.chain.mine(1);
 }
 
-/** Prepares a request that opens a fee, in either way. */
-async function feeOf(thing: Meant, round: number): Promise<Act> {
+/** Prepares a request that opens a fee by x402 or by transfer. */
+async function feeOf(thing: DraftedThing, round: number): Promise<Act> {
   if (round % 2 === 0) {
     const { v2: proof } = await sign(payer);
     return () => list(thing, { proof });
@@ -56,17 +56,22 @@ async function feeOf(thing: Meant, round: number): Promise<Act> {
 type Act = () => Promise<Answer>;
 
 /**
- * Runs both at once. In half of the rounds a lock on the draft makes both wait, so that each comes first in some rounds; in the others they
- * run free. `meanwhile` runs once both are in flight and have checked the draft.
+ * Runs both at once. In half of the rounds a lock on the draft makes both wait, so that each comes first in some rounds; in the others
+ * neither waits. `meanwhile` runs once both are in flight and have checked the draft.
  */
-async function raceActs(thing: Meant, round: number, acts: [Act, Act], meanwhile = (): void => {}): Promise<Answer[]> {
+async function raceActs(
+  thing: DraftedThing,
+  round: number,
+  acts: [Act, Act],
+  meanwhile = (): void => {},
+): Promise<Answer[]> {
   const [first, second] = round % 4 < 2 ? acts : [acts[1], acts[0]];
   const answers =
     round % 8 < 4 ? await oneByOne(thing, first, second, meanwhile) : await runFree(thing, first, second, meanwhile);
   return acts[0] === first ? answers : answers.toReversed();
 }
 
-async function oneByOne(thing: Meant, first: Act, second: Act, meanwhile: () => void): Promise<Answer[]> {
+async function oneByOne(thing: DraftedThing, first: Act, second: Act, meanwhile: () => void): Promise<Answer[]> {
   const row = sql`select id from world_drafts where id = ${thing.draftId} for update`;
   const held = await holdTransactionOpen(database(), (tx) => tx.one(row));
   const asked: Promise<Answer>[] = [];
@@ -82,7 +87,7 @@ async function oneByOne(thing: Meant, first: Act, second: Act, meanwhile: () => 
   return await Promise.all(asked);
 }
 
-async function runFree(thing: Meant, first: Act, second: Act, meanwhile: () => void): Promise<Answer[]> {
+async function runFree(thing: DraftedThing, first: Act, second: Act, meanwhile: () => void): Promise<Answer[]> {
   const before = city.asked.length;
   const asked = [first(), second()];
   let isOver = false;
@@ -96,7 +101,7 @@ async function runFree(thing: Meant, first: Act, second: Act, meanwhile: () => v
   return await all;
 }
 
-/** Returns drafts and wallets that are held by no open fee, and open fees that hold nothing. */
+/** Returns drafts and wallets that are held but belong to no open fee, and open fees that hold nothing. */
 async function findFaults(): Promise<unknown[]> {
   return await database().rows(sql`
     select 'a fee that is over holds the draft' as fault, d.id::text as what from world_drafts d
@@ -116,7 +121,7 @@ async function findFaults(): Promise<unknown[]> {
 
 /** Checks that these fees are decided and every draft is closed or free. */
 async function expectAllFree(): Promise<void> {
-  jump(HOUR);
+  moveClock(HOUR);
   await chainFollows(HOUR);
   await stage.finalize();
   await stage.world.running.payments.reconcileOnce();
@@ -133,7 +138,7 @@ describe(`${ROUNDS} times at once`, () => {
   it('cancel and the fee: one of them comes through, and nothing is left behind', async () => {
     const seen = { canceled: 0, held: 0 };
     for (let round = 0; round < ROUNDS; round += 1) {
-      const thing = await meant();
+      const thing = await draftThing();
       const open = await feeOf(thing, round);
       const [canceled, opened] = await raceActs(thing, round, [() => cancel(thing), open]);
       if (isFeeOpen(opened ?? expect.fail())) {
@@ -157,19 +162,19 @@ describe(`${ROUNDS} times at once`, () => {
   it('the end of its hour, another draft and the fee: the draft is paid for, or over', async () => {
     const seen = { over: 0, held: 0 };
     for (let round = 0; round < ROUNDS; round += 1) {
-      const thing = await meant();
+      const thing = await draftThing();
       const open = await feeOf(thing, round);
       const another = () => draft(thing.seller, { seller_wallet: thing.wallet });
-      // In some rounds the hour ends only after both are done, so the fee was in time.
+      // In some rounds the hour ends only after both requests, so the fee was in time.
       const isInTime = round % 16 >= 12;
-      const [drafted, opened] = await raceActs(thing, round, [another, open], () => jump(isInTime ? 0 : HOUR));
-      if (isInTime) jump(HOUR);
+      const [drafted, opened] = await raceActs(thing, round, [another, open], () => moveClock(isInTime ? 0 : HOUR));
+      if (isInTime) moveClock(HOUR);
       if (isFeeOpen(opened ?? expect.fail())) {
         seen.held += 1;
         expect([round, told(drafted), await stateOf(thing)]).toEqual([round, [409, 'draft_pending'], 'fee_pending']);
       } else {
         seen.over += 1;
-        // An authorization does not last an hour either.
+        // An authorization is not valid for an hour either.
         expect([round, told(opened)[1]]).toEqual([round, expect.stringMatching(/^(draft_closed|payment_invalid)$/)]);
         expect(await stateOf(thing)).toBe('expired');
         expect([201, 409]).toContain(drafted?.status);

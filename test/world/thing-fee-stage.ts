@@ -17,14 +17,13 @@ import { offerRecord, type ScriptedCity, startScriptedCity } from '../support/sc
 import { FEE_TERMS } from '../support/trade.ts';
 import { type FeeStage, feeStage } from './fee-stage.ts';
 
-/** A thing to be listed: the draft, and the city's offer for it. */
-export interface Meant {
+/** A thing to be listed: its draft, and the city's offer for it. */
+export interface DraftedThing {
   seller: Member;
   resident: string;
   draftId: number;
   offerId: bigint;
   wallet: Hex;
-  /** Request body that lists it. */
   body: { draft_id: number; city_offer_id: number };
 }
 
@@ -36,20 +35,25 @@ export interface ThingFeeStage {
   link(member: Member): Promise<string>;
   draft(seller: Member, changes?: Record<string, unknown>): Promise<Answer>;
   /** Creates a draft and an offer that agree, apart from the fields in `offer`. */
-  meant(given?: { seller?: Member; wallet?: Hex; offerId?: bigint; offer?: Partial<OfferOut> }): Promise<Meant>;
-  show(meant: Meant, changes?: Partial<OfferOut>): void;
-  list(meant: Meant, asked?: { proof?: SignedProof['v1'] | undefined; claim?: Claiming }): Promise<Answer>;
-  /** Signs an authorization of the fee by the market's clock. `path` defaults to the one for things. */
+  draftThing(given?: {
+    seller?: Member;
+    wallet?: Hex;
+    offerId?: bigint;
+    offer?: Partial<OfferOut>;
+  }): Promise<DraftedThing>;
+  show(meant: DraftedThing, changes?: Partial<OfferOut>): void;
+  list(meant: DraftedThing, asked?: { proof?: SignedProof['v1'] | undefined; claim?: Claiming }): Promise<Answer>;
+  /** Signs an authorization of the fee by the market's clock. Default `path`: the one for things. */
   sign(payer: TestAccount, path?: '/api/listing'): Promise<SignedProof>;
-  cancel(meant: Meant): Promise<Answer>;
-  stateOf(meant: Meant): Promise<unknown>;
-  /** Kind of sale the wallet is held for; null: none. */
+  cancel(meant: DraftedThing): Promise<Answer>;
+  stateOf(meant: DraftedThing): Promise<unknown>;
+  /** Returns the kind of sale for which the wallet is held. Null if it is free. */
   kindOf(wallet: Hex): Promise<string | null>;
 }
 
 let made = 0;
 
-/** A market on a real chain with a scripted city. */
+/** Starts a market on a real chain with a scripted city. */
 export async function thingFeeStage(options: WorldOptions = {}): Promise<ThingFeeStage> {
   const city = await startScriptedCity();
   afterAll(() => city.close());
@@ -79,11 +83,11 @@ export async function thingFeeStage(options: WorldOptions = {}): Promise<ThingFe
     const terms = { id: 0n, draftId: BigInt(draftId), offerId, thingId: 7n, wallet, priceUnits: 4_000_000n };
     city.showOffer(offerRecord(city, terms, { marketOrigin: BASE_URL, changes: { seller: resident, ...changes } }));
   };
-  const read = (meant: Meant): Promise<Answer> => stage.world.ask('GET', `/api/world/draft/${meant.draftId}`);
+  const read = (meant: DraftedThing): Promise<Answer> => stage.world.ask('GET', `/api/world/draft/${meant.draftId}`);
 
   return {
     ...{ stage, city, seller, link, draft, show },
-    meant: async (given = {}) => {
+    draftThing: async (given = {}) => {
       made += 1;
       const by = given.seller ?? (await seller());
       const wallet = given.wallet ?? testAccount(`wallet of thing ${made}`).address;

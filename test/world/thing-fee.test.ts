@@ -8,10 +8,10 @@ import { offerPath, sendJson } from '../support/scripted-city.ts';
 import { seedFee, seedListing } from '../support/seed.ts';
 import { listGoods, newGoods } from '../support/trade.ts';
 import { statusAndReason } from './fee-stage.ts';
-import { type Meant, thingFeeStage } from './thing-fee-stage.ts';
+import { type DraftedThing, thingFeeStage } from './thing-fee-stage.ts';
 
 const { treasury, stranger } = WORLD_ACCOUNTS;
-const { stage, city, seller, link, meant, show, list, sign, cancel, stateOf, kindOf } = await thingFeeStage();
+const { stage, city, seller, link, draftThing, show, list, sign, cancel, stateOf, kindOf } = await thingFeeStage();
 const { finalize, payFee, wallet, countOf, creditsOf } = stage;
 
 const PENDING = [202, 'payment_pending'];
@@ -21,7 +21,7 @@ const times = <T>(count: number, act: (n: number) => Promise<T>): Promise<T[]> =
 
 describe('a thing is listed for the fee of any listing', () => {
   it('by x402: asked for with the address of things, listed once it is final, and paid once', async () => {
-    const thing = await meant();
+    const thing = await draftThing();
     const payer = await wallet();
     const asked = await list(thing);
     const resource = `${BASE_URL}/api/world/listing`;
@@ -68,31 +68,31 @@ describe('a thing is listed for the fee of any listing', () => {
   });
 
   it('by a transfer: the background pass lists it, and the same body is told so once with 201', async () => {
-    const thing = await meant();
+    const thing = await draftThing();
     const claim = await payFee(thing.seller);
     expect(statusAndReason(await list(thing, { claim }))).toEqual(PENDING);
     expect([await stateOf(thing), await kindOf(thing.wallet)]).toEqual(['fee_pending', 'world']);
     await finalize();
     await stage.world.running.payments.reconcileOnce();
     expect(await stateOf(thing)).toBe('listed');
-    // A paid fee is answered regardless of the city's current state.
+    // A paid fee gets its answer whatever the city says now.
     city.answer(offerPath(thing.offerId), null);
     const answers = await times(6, () => list(thing, { claim }));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 200, 200, 200, 201]);
     expect(answers[0]?.body).toMatchObject({ fee: { tx_hash: claim.txHash, verified_via: 'direct' } });
-    const other = await meant({ seller: thing.seller });
+    const other = await draftThing({ seller: thing.seller });
     expect(marked(await list(other, { claim }))).toEqual([409, 'transaction_used', true]);
     expect(await countOf('fees', thing.seller)).toBe(1);
   });
 
   it('20 equal requests at once are one fee and one listing', async () => {
-    const thing = await meant();
+    const thing = await draftThing();
     const payer = await wallet();
     const proofs = await times(4, () => sign(payer));
     const answers = await times(20, (n) => list(thing, { proof: proofs[n % 4]?.v1 }));
     const said = answers.map((answer) => statusAndReason(answer)[1]);
     expect(said).toContain('payment_pending');
-    // Requests before the transfer was in a block say so. In a problem, `status` is the HTTP status.
+    // Requests before the transfer was in a block say that it is pending. In a problem, `status` is the HTTP status.
     for (const one of said) expect(['payment_pending', 'verification_pending', 'settlement_pending']).toContain(one);
     for (const { body } of answers) expect(body['do_not_pay_again']).toBe(true);
     await finalize();
@@ -104,7 +104,7 @@ describe('a thing is listed for the fee of any listing', () => {
   });
 
   it('a credit is spent on it without a 402, by 20 equal requests once', async () => {
-    const thing = await meant();
+    const thing = await draftThing();
     await seedFee(stage.world.db.database, thing.seller.id);
     const answers = await times(20, () => list(thing));
     expect(answers.map(({ status }) => status).sort()).toEqual([...Array(19).fill(200), 201]);
@@ -114,7 +114,7 @@ describe('a thing is listed for the fee of any listing', () => {
   it('the maintainer lists free, and the log says maintainer_seed', async () => {
     const { keeper } = stage;
     await link(keeper);
-    const thing = await meant({ seller: keeper });
+    const thing = await draftThing({ seller: keeper });
     const answers = await times(8, () => list(thing));
     expect(answers.map(({ status }) => status).sort()).toEqual([...Array(7).fill(200), 201]);
     expect(answers[0]?.body['fee']).toEqual({ amount_usdc: 0, tx_hash: null, verified_via: 'free' });
@@ -127,8 +127,8 @@ describe('a thing is listed for the fee of any listing', () => {
 });
 
 describe('no payment is asked for', () => {
-  /** Also sends an authorization: it must not be used. */
-  async function expectRefused(thing: Meant, expected: [number, string]): Promise<Answer> {
+  /** Expects a refusal even with an authorization, which must not be used. */
+  async function expectRefused(thing: DraftedThing, expected: [number, string]): Promise<Answer> {
     const before = await countRows(stage.world.db.database);
     const refused = await list(thing);
     expect(marked(refused)).toEqual([...expected, false]);
@@ -150,12 +150,12 @@ describe('no payment is asked for', () => {
     ['an address that runs a script', { offer_url: 'javascript:alert(1)' }, 'offer_url'],
   ];
   test.each(wrong)('for an offer of %s', async (_name, changes, path) => {
-    const refused = await expectRefused(await meant({ offer: changes }), [409, 'offer_mismatch']);
+    const refused = await expectRefused(await draftThing({ offer: changes }), [409, 'offer_mismatch']);
     expect(refused.body['errors']).toMatchObject([{ path }]);
   });
 
   it('for an offer that is not open, or that there is not', async () => {
-    const thing = await meant({ offer: { phase: 'reserved' } });
+    const thing = await draftThing({ offer: { phase: 'reserved' } });
     await expectRefused(thing, [409, 'offer_not_open']);
     show(thing, { phase: 'canceled' });
     await expectRefused(thing, [409, 'offer_not_open']);
@@ -164,7 +164,7 @@ describe('no payment is asked for', () => {
   });
 
   it('for a draft of another merchant, an unknown one, or a canceled one', async () => {
-    const thing = await meant();
+    const thing = await draftThing();
     await expectRefused({ ...thing, seller: await seller() }, [404, 'not_found']);
     await expectRefused({ ...thing, body: { ...thing.body, draft_id: 99_999 } }, [404, 'not_found']);
     await cancel(thing);
@@ -172,7 +172,7 @@ describe('no payment is asked for', () => {
   });
 
   it('without a link, or while the city is away', async () => {
-    const thing = await meant();
+    const thing = await draftThing();
     city.showResident(thing.resident, null);
     await expectRefused(thing, [409, 'link_missing']);
     await link(thing.seller);
@@ -190,13 +190,13 @@ describe('no payment is asked for', () => {
   });
 
   it('for a wallet that has sold goods since the draft was made', async () => {
-    const thing = await meant();
+    const thing = await draftThing();
     await seedListing(stage.world.db.database, thing.seller.id, { wallet: thing.wallet });
     await expectRefused(thing, [409, 'wallet_in_use']);
   });
 
   it('for goods with the wallet of a thing, from its fee on and not from its draft', async () => {
-    const thing = await meant();
+    const thing = await draftThing();
     const goods = newGoods({ seller_wallet: thing.wallet });
     expect((await listGoods(stage.world, thing.seller, goods)).status).toBe(402);
     expect((await list(thing, { claim: await payFee(thing.seller) })).status).toBe(202);
@@ -208,8 +208,8 @@ describe('no payment is asked for', () => {
 });
 
 it('what is paid for is answered also by a market that has no city any more', async () => {
-  const thing = await meant();
-  const other = await meant();
+  const thing = await draftThing();
+  const other = await draftThing();
   const claim = await payFee(thing.seller);
   expect(statusAndReason(await list(thing, { claim }))).toEqual(PENDING);
   const { config } = stage.world.running.market;
@@ -225,7 +225,7 @@ it('what is paid for is answered also by a market that has no city any more', as
 });
 
 it('a proof belongs to one of the two ways to list', async () => {
-  const thing = await meant();
+  const thing = await draftThing();
   const proof = await sign(await wallet());
   const goods = await listGoods(stage.world, thing.seller, newGoods(), { proof: proof.v2 });
   expect(statusAndReason(goods)).toEqual([409, 'payment_bound_elsewhere']);

@@ -1,4 +1,4 @@
-/** A city that lies to the market, a market that lies to the city, and a chain with reorgs. */
+/** Tests a city that lies to the market, a market that lies to the city, and a chain with reorgs. */
 import { expect, test } from 'vitest';
 import type { Hex } from '../../src/platform/hex.ts';
 import { rawTransaction, reorg } from '../support/chain.ts';

@@ -8,10 +8,10 @@ import { rotatedRounds } from '../suite/rotation.ts';
 import { play, readGame } from '../world-model/play.ts';
 import { openStage, type Stage } from '../world-model/stage.ts';
 
-/** From this count on, every outcome below occurs. */
+/** At this number of runs, every outcome below occurs. */
 const ALL_RUNS = 60;
 const RUNS = rotatedRounds(import.meta.filename, ALL_RUNS);
-/** Outcomes that must occur, or the runs would prove little. */
+/** Outcomes that must occur, because the runs would otherwise prove little. */
 const PLAYED = [
   'reserve: 201',
   'reserve: 409 offer_reserved',

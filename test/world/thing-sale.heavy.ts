@@ -1,4 +1,4 @@
-/** Sales of things over both sites, with real databases, a real chain, and a proxy between the sites. */
+/** Sells things over both sites, with real databases, a real chain, and a proxy between the sites. */
 import { expect, test } from 'vitest';
 import type { Answer } from '../support/market-world.ts';
 import { latestSecond, type Person, PRICE, type Reservation, secondOf, type Thing, testSites } from './thing-stage.ts';
@@ -19,7 +19,7 @@ async function holdThing(): Promise<{ thing: Thing; buyer: Person; reservation: 
   return { thing, buyer, reservation: await sites.hold(buyer, thing) };
 }
 
-/** Checks that neither the city nor the market sold it. */
+/** Checks that neither the city nor the market counts the thing as sold. */
 async function expectUnsold(thing: Thing): Promise<void> {
   expect(await sites.owner(thing)).toBe(thing.seller.resident.handle);
   const listing = await sites.listing(thing);
@@ -81,7 +81,7 @@ test('of two buyers one reserves and pays; the other is told before paying', asy
   const hash = await sites.pay(winner, reservation);
   await sites.finalize();
   expect((await sites.claim(winner, thing, reservation, hash)).status).toBe(200);
-  // The other buyer cannot claim a payment that it did not make.
+  // The other buyer cannot claim this payment, which it did not make.
   const stranger = isFirst ? other : buyer;
   expect((await sites.claim(stranger, thing, reservation, hash)).status).toBe(409);
   expect(await sites.owner(thing)).toBe(winner.resident.handle);
@@ -126,7 +126,7 @@ test.each([
   const hash = await sites.pay(buyer, { seller_wallet: thing.seller.wallet.address }, PRICE);
   const minedAt = await latestSecond(sites.market);
   expect(minedAt).toBeLessThan(paidAt);
-  // The transfer's block is the latest one or the one before.
+  // The transfer must be in the latest block or the one before.
   if (offset < 0) await sites.time.moveOn(sites.market, 1);
   const opened = await sites.checkout(buyer, thing);
   const { id } = opened.body['checkout'] as { id: number };
@@ -221,7 +221,7 @@ test('without finality for two hours: a transfer that fitted is kept for a perso
     const { thing, buyer, reservation } = await holdThing();
     const hash = await sites.pay(buyer, reservation, units);
     expect((await sites.claim(buyer, thing, reservation, hash)).status).toBe(202);
-    // One block, so nothing becomes final.
+    // This mines one block, so nothing becomes final.
     await sites.time.moveOn(sites.market, 2 * HOUR + 5);
     await sites.city.running.sweep.sweepOnce();
     expect(await phaseOf(thing)).toBe(wanted);

@@ -1,4 +1,4 @@
-/** A buyer who uses only the SDK: it refuses bad offers before sending, and sends once whatever fails. */
+/** A buyer uses only the SDK, which refuses bad offers before sending and sends only once, whatever fails. */
 import { expect, test } from 'vitest';
 import { transferFinder, transferWallet } from '../../src/local/chain/transactions.ts';
 import { createCityClient } from '../../src/sdk/city-client.ts';
@@ -15,11 +15,11 @@ interface Stage {
   thing: Thing;
   buyer: Person;
   options: BuyThingOptions;
-  /** Every transfer the wallet was asked to make. */
+  /** All transfers that the wallet was asked to make. */
   sent: string[];
 }
 
-/** Waiting mines a few blocks, since time only moves with the chain. */
+/** Sets up a reserved thing and its buyer's SDK. Each wait mines a few blocks, since time moves only with the chain. */
 async function stage(change: (wallet: TransferWallet) => Partial<TransferWallet> = () => ({})): Promise<Stage> {
   const thing = await sites.thing(await sites.person('seller'));
   const buyer = await sites.person('buyer');

@@ -15,7 +15,7 @@ export const PRICE_USDC = 4;
 export const PRICE = 4_000_000n;
 const GAS_WEI = 10n ** 18n;
 
-/** A merchant and resident who are one person; each site knows one of the keys. */
+/** One person who is both merchant and resident; each site knows only its own key. */
 export interface Person {
   merchant: Member;
   resident: Inhabitant;
@@ -43,21 +43,19 @@ export interface Reservation {
 export interface Sites {
   market: World;
   city: CityWorld;
-  /** The market's connection to the city. */
   toCity: SiteProxy;
-  /** The city's connection to the market. */
   toMarket: SiteProxy;
   time: WorldTime;
   /** The maintainer, who may remove listings. */
   keeper: Member;
   person(name: string): Promise<Person>;
-  /** A thing of the seller, listed on the market for PRICE. */
+  /** Creates a thing of the seller and lists it on the market for PRICE. */
   thing(seller: Person): Promise<Thing>;
   checkout(buyer: Person, thing: Thing): Promise<Answer>;
   reserve(buyer: Person, thing: Thing, checkoutId: number): Promise<Answer>;
-  /** Checks out and reserves; both must succeed. */
+  /** Checks out and reserves. Both must succeed. */
   hold(buyer: Person, thing: Thing): Promise<Reservation>;
-  /** Transfers from the buyer's wallet in the block of that second. Omitted: at once. */
+  /** Transfers from the buyer's wallet in the block of that second, or at once if omitted. */
   pay(buyer: Person, reservation: Pick<Reservation, 'seller_wallet'>, units?: bigint, second?: number): Promise<Hex>;
   claim(buyer: Person, thing: Thing, reservation: Pick<Reservation, 'challenge'>, txHash: Hex): Promise<Answer>;
   sync(thing: Thing): Promise<Answer>;
@@ -72,7 +70,7 @@ export interface Sites {
 let made = 0;
 
 export interface SitesOptions {
-  /** Replaces the clock that runs by itself. */
+  /** Replaces the default clock, which moves on its own. */
   time?: WorldTime;
   cityLimits?: Partial<CityLimits>;
   /** Uses the test's own database and log copy. */
@@ -100,7 +98,7 @@ export async function startSites(options: SitesOptions = {}): Promise<Sites> {
     });
   let city = await open();
   const first = city;
-  // Merchant 1 is the maintainer, who lists free; no trader may be that.
+  // Merchant 1 is the maintainer, who lists for free, so no trader may be merchant 1.
   const keeper = await market.join('the-keeper');
 
   const ground: Ground = { market, time, city: () => city };
@@ -114,7 +112,7 @@ export async function startSites(options: SitesOptions = {}): Promise<Sites> {
     ...actsOn(ground),
     hold: (buyer, thing) => holdThing(sites, buyer, thing),
     ...viewsOf(ground),
-    // Moves chain and clocks one second per block, because blocks newer than the clock are not trusted.
+    // Move chain and clocks one second per block, because the sites distrust blocks newer than their clocks.
     finalize: async () => {
       for (let blocks = 0; blocks < 10; blocks += 1) await time.moveOn(market, 1);
     },
@@ -244,7 +242,7 @@ async function listThing(sites: Sites, seller: Person): Promise<Thing> {
     201,
   );
   const offer = offered['offer'] as { id: number };
-  // Insert a paid fee; other tests cover paying one.
+  // Insert a paid fee. Other tests cover paying it.
   await seedFee(market.db.database, seller.merchant.id);
   const listed = await must(
     market.ask('POST', '/api/world/listing', {

@@ -16,23 +16,23 @@ import { type SeededWorldListing, type SeedWorldListing, seedWorldListing } from
 export interface ThingPaid {
   wallet: Hex;
   txHash: Hex;
-  /** Time of its block. */
+  /** Unix time of the transfer's block. */
   second: number;
 }
 
 export interface ThingTrade extends Omit<PairTrade, 'pay'> {
   city: ScriptedCity;
-  /** Lists a thing; the scripted city shows its offer. */
+  /** Lists a thing and makes the scripted city show its offer. */
   thing(given?: SeedWorldListing): Promise<SeededWorldListing>;
   show(thing: SeededWorldListing, changes?: Partial<OfferOut>): void;
   checkout(thing: SeededWorldListing, merchant?: Member): Promise<number>;
   pay(thing: SeededWorldListing, given?: { units?: bigint; payer?: TestAccount }): Promise<ThingPaid>;
   /** Makes the city show the offer as claimed, with a reservation that began ten seconds before the block. */
   claim(thing: SeededWorldListing, paid: ThingPaid, checkoutId: number, changes?: Partial<OfferOut>): void;
-  /** Checks out and transfers, and makes the city show it as claimed. Nothing is final yet. */
+  /** Checks out, transfers, and makes the city show the offer as claimed. Nothing is final yet. */
   bought(thing: SeededWorldListing, given?: { units?: bigint }): Promise<ThingPaid & { checkoutId: number }>;
   sync(thing: { id: bigint }, member?: Member): Promise<Answer>;
-  /** Runs one background pass. */
+  /** Runs the background job once. */
   worldPass(): Promise<void>;
   rowOf(thing: { id: bigint }): Promise<ThingRow>;
   checkoutState(id: number): Promise<unknown>;
@@ -53,7 +53,7 @@ export interface ThingRow {
 /** City handle of the trade's buyer. */
 export const BUYING_RESIDENT = 'bob';
 
-/** A market with two providers on a real chain, and a scripted city. */
+/** Starts a market with two providers on a real chain, and a scripted city. */
 export async function thingTrade(): Promise<ThingTrade> {
   const city = await startScriptedCity();
   afterAll(() => city.close());

@@ -26,7 +26,7 @@ import {
 } from '../support/seed.ts';
 import { endWorldListing, SEED_CITY, seedWorldListing, seedWorldSale } from '../support/world-listing.ts';
 
-// Every reader must see the same state of a city thing, from the in-memory copy and from a fresh read.
+// Every reader must see the same state of a city's thing, in the in-memory copy and in a fresh read.
 
 const db = testDatabase();
 let followed: TestMarket;

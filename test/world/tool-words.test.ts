@@ -18,7 +18,7 @@ import { askMcp, callTool } from '../support/mcp-ask.ts';
 import { seedListing } from '../support/seed.ts';
 import { lineOf, nodesOf, openSources, type Source } from '../support/source/open-sources.ts';
 
-/** Methods, paths, headers, statuses and words for them, none of which a caller of tools can use. */
+/** Matches methods, paths, headers, statuses and words for them, none of which a caller of tools can use. */
 const HTTP_TALK = new RegExp(
   [
     ...[String.raw`\b(?:GET|HEAD|POST|PUT|PATCH|DELETE)\b`, String.raw`(?<![\w.:])/(?:api|treasury)\b`],
@@ -34,13 +34,13 @@ const HTTP_TALK = new RegExp(
   ].join('|'),
 );
 
-/** Reasons that no tool returns: the request is not valid MCP, or only a city refuses it. */
+/** Reasons that no tool returns, because the request is not valid MCP or only a city refuses it. */
 const NOT_OF_TOOLS: ReadonlySet<Reason> = new Set([
   ...(['malformed_request', 'malformed_json', 'method_not_allowed', 'request_timeout'] as const),
   ...(['unsupported_media_type', 'origin_refused', 'token_required', 'insufficient_scope'] as const),
   'not_thing_owner',
 ]);
-/** Its text may mention HTTP, because the goods are only available that way. */
+/** Reasons whose text may mention HTTP, because the goods are only available that way. */
 const OVER_HTTP: ReadonlySet<Reason> = new Set(['not_by_tool']);
 
 it('the pattern finds what it is for', () => {
@@ -72,9 +72,9 @@ it('every row of the table of errors is true for a caller of tools', () => {
 });
 
 describe('what a case says in place of its row', () => {
-  /** Members and constants that hold our sentences. */
+  /** Matches members and constants that hold our sentences. */
   const SAID = /^(?:nextStep|next_step|next|detail|message|how_to_appeal|NEXT|HOW_TO_APPEAL)$/;
-  /** Source files whose texts no tool returns: identity, pages, operator commands, and MCP's own endpoints. */
+  /** Matches source files whose texts no tool returns: identity, pages, operator commands, and MCP's own endpoints. */
   const ELSEWHERE =
     /\.test\.ts$|^src\/market\/(?:pages|connect|identity|history)\/|^src\/market\/(?:[\w-]*command|config|prepare-database|start|supervisor)\.ts$|^src\/market\/mcp\/(?:mount-mcp|create-mcp|messages)\.ts$/;
   const sources = openSources(resolve(import.meta.dirname, '../..')).filter(
@@ -107,7 +107,7 @@ describe('what a case says in place of its row', () => {
   it('is true for a caller of tools as well', () => {
     const said = sources.flatMap(sentencesOf);
     expect(said.length).toBeGreaterThan(100);
-    // Cities have no tools, so cancelling an offer there is described as an HTTP request.
+    // Cities have no tools, so texts describe canceling an offer there as an HTTP request.
     const ofCity = / with a POST of \{\} to 7; /;
     const spoken = said.map((line) => rewriteForTools(line.replace(ofCity, ' ')));
     expect(spoken.filter((line) => HTTP_TALK.test(line.slice(line.indexOf(' '))))).toEqual([]);
@@ -245,7 +245,7 @@ describe('of a running market', () => {
       },
       maintainer: { powers: expect.arrayContaining([expect.objectContaining({ endpoint: 'the tool pin_listing' })]) },
     });
-    // Kept in its HTTP form for programs that parse it.
+    // This body stays in its HTTP form, for programs that parse it.
     expect(officialFacts.safeParse(body).error).toBeUndefined();
     const { body: overHttp } = await world.ask('GET', '/api/official');
     expect(Object.keys(body)).toEqual(Object.keys(overHttp));

@@ -17,7 +17,7 @@ const trade = testTrade({
   ...{ clock: time.clock, chain: { finalityBlocks: FINALITY_BLOCKS }, rpcUrl: (chain) => proxy.at(chain) },
 });
 const { world, seller } = trade;
-const { begin, pay, name, statusOf, countOf } = directCases(trade);
+const { begin, pay, claimWith, statusOf, countOf } = directCases(trade);
 
 const finalize = (): Promise<void> => world.chain.mine(FINALITY_BLOCKS + 2);
 const pass = (): Promise<void> => world.running.payments.reconcileOnce();
@@ -58,7 +58,7 @@ const waitingOf = async ({ intent }: DirectCase): Promise<bigint> =>
         and refused_reason = 'payment_undecided'`)
   ).count;
 
-/** Checks the answer to a further transaction: it names that hash and the payment that the seller must decide first. */
+/** Checks the answer to a further transaction: it names its hash and the payment that the seller must decide first. */
 function expectKept(answer: Answer, txHash: Hex, review: { id: number; tx_hash: Hex }): void {
   expect(answer).toMatchObject({
     status: 422,
@@ -70,22 +70,22 @@ function expectKept(answer: Answer, txHash: Hex, review: { id: number; tx_hash: 
   });
 }
 
-/** Pays less than the price, so the seller has to decide. */
+/** Pays less than the price, so the seller must decide. */
 async function tooLittle(units = MOST) {
   const given = await begin();
   const txHash = await pay(given, units);
   await finalize();
-  const answer = await name(given, txHash);
+  const answer = await claimWith(given, txHash);
   expect(answer).toMatchObject({ status: 422, body: { reason: 'amount_too_little' } });
   return { given, review: { id: idOf(answer), tx_hash: txHash } };
 }
 
-/** Pays less, then sends more; the second transfer is final and claimed. */
+/** Pays too little, then sends more. The second transfer is final and claimed. */
 async function toppedUp(units = REST) {
   const { given, review } = await tooLittle();
   const more = await pay(given, units);
   await finalize();
-  expectKept(await name(given, more), more, review);
+  expectKept(await claimWith(given, more), more, review);
   return { given, review, more };
 }
 
@@ -109,11 +109,11 @@ describe('a second transfer that is claimed while the seller decides on the firs
         further_transfers: [{ tx_hash: more, amount_usdc: 0.2, claimed: true }],
       },
     ]);
-    // The intent's payment and its claim are unchanged.
+    // The intent's payment and its claim have not changed.
     expect(await statusOf(given)).toMatchObject({ payment_status: 'needs_review', tx_hash: review.tx_hash });
-    expect(await name(given, review.tx_hash)).toMatchObject({ status: 422, body: { payment: { id: review.id } } });
+    expect(await claimWith(given, review.tx_hash)).toMatchObject({ status: 422, body: { payment: { id: review.id } } });
     await pass();
-    expectKept(await name(given, more), more, review);
+    expectKept(await claimWith(given, more), more, review);
     expect(await reviewsOf(given)).toHaveLength(1);
     expect(await countOf(given.id)).toEqual({ payments: 1n, purchases: 0n });
   });
@@ -127,21 +127,21 @@ describe('a second transfer that is claimed while the seller decides on the firs
     expect(await statusBy(world, { tx_hash: more })).toMatchObject({
       ...{ id: own?.payment_id, payment_status: 'needs_review', tx_hash: more },
     });
-    const claimed = await name(given, more);
+    const claimed = await claimWith(given, more);
     expect([claimed.status, idOf(claimed)]).toEqual([422, own?.payment_id]);
-    expect(await name(given, review.tx_hash)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
+    expect(await claimWith(given, review.tx_hash)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
     expect((await decide(own?.payment_id ?? 0, { outcome: 'deliver' })).status).toBe(200);
-    expect(await name(given, more)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
+    expect(await claimWith(given, more)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
     expect(await countOf(given.id)).toEqual({ payments: 2n, purchases: 1n });
   });
 
   it('leads to its own review when it is claimed right after the delivery', async () => {
     const { given, review, more } = await toppedUp(PRICE);
     expect((await decide(review.id, { outcome: 'deliver' })).status).toBe(200);
-    const claimed = await name(given, more);
+    const claimed = await claimWith(given, more);
     expect(claimed).toMatchObject({ status: 422, body: { reason: 'already_bought', payment: { tx_hash: more } } });
     expect((await refund(given, idOf(claimed), PRICE)).status).toBe(200);
-    expect(await name(given, more)).toMatchObject({ status: 409, body: { reason: 'transaction_used' } });
+    expect(await claimWith(given, more)).toMatchObject({ status: 409, body: { reason: 'transaction_used' } });
     expect(await countOf(given.id)).toEqual({ payments: 2n, purchases: 1n });
   });
 
@@ -154,7 +154,7 @@ describe('a second transfer that is claimed while the seller decides on the firs
       ...{ payment_status: 'unsubmitted', tx_hash: more, do_not_pay_again: true },
       next_step: expect.stringContaining('Claim this transaction again'),
     });
-    expect(await name(given, more)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
+    expect(await claimWith(given, more)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
     expect(await statusBy(world, { tx_hash: more })).toMatchObject({ payment_status: 'completed' });
     expect(await countOf(given.id)).toEqual({ payments: 2n, purchases: 1n });
   });
@@ -165,7 +165,7 @@ describe('a second transfer that is claimed while the seller decides on the firs
       const { given, review, more } = await toppedUp();
       const decided = await (outcome === 'declined' ? decide(review.id, { outcome }) : refund(given, review.id, MOST));
       expect(decided.status).toBe(200);
-      const claimed = await name(given, more);
+      const claimed = await claimWith(given, more);
       expect(claimed).toMatchObject({ status: 422, body: { reason: 'amount_too_little', payment: { tx_hash: more } } });
       expect(idOf(claimed)).not.toBe(review.id);
       expect(await reviewsOf(given)).toMatchObject([{ received_usdc: 0.2, tx_hash: more, further_transfers: [] }]);
@@ -189,12 +189,12 @@ describe('a second transfer that is claimed while the seller decides on the firs
       const { given, review } = await tooLittle();
       const more = await pay(given, PRICE);
       await finalize();
-      const [answer, decided] = await Promise.all([name(given, more), decide(review.id, { outcome })]);
+      const [answer, decided] = await Promise.all([claimWith(given, more), decide(review.id, { outcome })]);
       expect(decided.status).toBe(200);
       expect([200, 422]).toContain(answer.status);
       await pass();
-      const after = await name(given, more);
-      // If the seller delivered, it is surplus. If the seller declined, it pays.
+      const after = await claimWith(given, more);
+      // The further transfer is surplus if the seller delivered, and pays if the seller declined.
       expect([after.status, after.body['reason']]).toEqual(
         outcome === 'deliver' ? [422, 'already_bought'] : [200, undefined],
       );
@@ -209,12 +209,14 @@ describe('what is kept while the seller decides', () => {
     const more = await pay(given, REST);
     await finalize();
     const byOther = await signChallenge(await trade.wallet(), given.intent);
-    expectKept(await name(given, more, byOther), more, review);
-    expect(await name(given, more, `0x${'11'.repeat(65)}`)).toMatchObject({ body: { reason: 'signature_invalid' } });
+    expectKept(await claimWith(given, more, byOther), more, review);
+    expect(await claimWith(given, more, `0x${'11'.repeat(65)}`)).toMatchObject({
+      body: { reason: 'signature_invalid' },
+    });
     expect(await waitingOf(given)).toBe(0n);
     expect(await statusBy(world, { tx_hash: more })).toMatchObject({ status: 404 });
-    // The intent's payment is answered regardless of the signature.
-    expect(await name(given, review.tx_hash, byOther)).toMatchObject({
+    // The intent's payment gets its answer whatever the signature.
+    expect(await claimWith(given, review.tx_hash, byOther)).toMatchObject({
       status: 422,
       body: { payment: { id: review.id } },
     });
@@ -224,31 +226,31 @@ describe('what is kept while the seller decides', () => {
     const { given, review } = await tooLittle();
     const other = await begin();
     const foreign = await pay(other);
-    expectKept(await name(given, foreign), foreign, review);
+    expectKept(await claimWith(given, foreign), foreign, review);
     expect(await statusBy(world, { tx_hash: foreign })).toMatchObject({ status: 404 });
     await finalize();
-    expect(await name(given, foreign)).toMatchObject({
+    expect(await claimWith(given, foreign)).toMatchObject({
       status: 422,
       body: { detail: expect.stringContaining('moved nothing from this wallet to the payee'), tx_hash: foreign },
     });
     expect([await waitingOf(given), await furtherOf(given)]).toEqual([0n, []]);
-    expect(await name(other, foreign)).toMatchObject({ status: 200, body: { artifact: other.artifact } });
-    expect(await name(given, foreign)).toMatchObject({ status: 409, body: { reason: 'transaction_used' } });
+    expect(await claimWith(other, foreign)).toMatchObject({ status: 200, body: { artifact: other.artifact } });
+    expect(await claimWith(given, foreign)).toMatchObject({ status: 409, body: { reason: 'transaction_used' } });
   });
 
   it('is five at most: a sixth takes the place of the oldest that was not seen, and none where all are', async () => {
     const { given, review } = await tooLittle();
     const seen = await pay(given, 1n);
     const names = [seen, ...Array.from({ length: 4 }, someHash)];
-    for (const hash of names) expectKept(await name(given, hash), hash, review);
+    for (const hash of names) expectKept(await claimWith(given, hash), hash, review);
     const sixth = await pay(given, 2n);
-    expectKept(await name(given, sixth), sixth, review);
+    expectKept(await claimWith(given, sixth), sixth, review);
     const shown = async () => (await furtherOf(given)).map(([hash]) => hash).toSorted();
     expect(await shown()).toEqual([seen, ...names.slice(2), sixth].toSorted());
     const all = [seen, sixth, await pay(given, 3n), await pay(given, 4n), await pay(given, 5n)];
-    for (const hash of all) await name(given, hash);
+    for (const hash of all) await claimWith(given, hash);
     const left = await pay(given, 6n);
-    const answer = await name(given, left);
+    const answer = await claimWith(given, left);
     expectKept(answer, left, review);
     expect(answer.body['next_step']).not.toContain('shows where it stands');
     expect(await shown()).toEqual(all.toSorted());
@@ -258,16 +260,16 @@ describe('what is kept while the seller decides', () => {
     const { given } = await tooLittle();
     const before = await world.chain.rpc.call('evm_snapshot', []);
     const more = await pay(given, REST);
-    await name(given, more);
+    await claimWith(given, more);
     expect(await furtherOf(given)).toEqual([[more, null, true]]);
     expect(await statusBy(world, { tx_hash: more })).toMatchObject({
       stage: 'mined',
       payment_status: 'payment_pending',
     });
-    // Replace the block that held it.
+    // Replace the block that held the further transfer.
     await world.chain.rpc.call('evm_revert', [before]);
     await world.chain.mine(2);
-    await name(given, more);
+    await claimWith(given, more);
     expect(await statusBy(world, { tx_hash: more })).toMatchObject({ status: 404 });
     expect(await furtherOf(given)).toEqual([[more, null, true]]);
   });
@@ -277,7 +279,7 @@ describe('what is kept while the seller decides', () => {
     const more = await pay(given, REST);
     await finalize();
     proxy.silence(true);
-    expectKept(await name(given, more), more, review);
+    expectKept(await claimWith(given, more), more, review);
     proxy.silence(false);
     expect(await furtherOf(given)).toEqual([[more, null, true]]);
     await world.running.payments.further.readAll();
@@ -302,10 +304,10 @@ describe('what the chain shows of the window', () => {
       [forOther, 2.5, false],
     ]);
     expect(await statusBy(world, { tx_hash: unclaimed })).toMatchObject({ status: 404 });
-    expect(await name(other, forOther)).toMatchObject({ status: 200, body: { artifact: other.artifact } });
+    expect(await claimWith(other, forOther)).toMatchObject({ status: 200, body: { artifact: other.artifact } });
     expect(await furtherOf(given)).toEqual([[unclaimed, 0.2, false]]);
-    // Claim it as well: it is listed once.
-    await name(given, unclaimed);
+    // Claiming it as well must not list it twice.
+    await claimWith(given, unclaimed);
     expect(await furtherOf(given)).toEqual([[unclaimed, 0.2, true]]);
   });
 
@@ -318,11 +320,11 @@ describe('what the chain shows of the window', () => {
     await finalize();
     await look();
     expect(await furtherOf(given)).toEqual([[inTime, 0.000003, false]]);
-    await name(given, late);
+    await claimWith(given, late);
     expect((await furtherOf(given)).toSorted()).toEqual(
       [[inTime, 0.000003, false] as const, [late, 0.000004, true] as const].toSorted(),
     );
-    // The whole window was read, so its transactions are not queried again.
+    // The whole window was read, so its logs are not queried again.
     const asked = proxy.calls('eth_getLogs');
     await look();
     expect(proxy.calls('eth_getLogs')).toBe(asked);
@@ -336,7 +338,7 @@ describe('what the chain shows of the window', () => {
       { to, units: 1n },
     ]);
     await finalize();
-    expect(await name(given, txHash)).toMatchObject({ status: 422, body: { reason: 'amount_too_little' } });
+    expect(await claimWith(given, txHash)).toMatchObject({ status: 422, body: { reason: 'amount_too_little' } });
     await look();
     expect(await furtherOf(given)).toEqual([[txHash, 0.000001, false]]);
   });
@@ -360,18 +362,18 @@ describe('a claim for a second intent', () => {
     expect(second.id).not.toBe(given.intent.id);
     const txHash = await pay(given, MOST);
     await finalize();
-    const review = { id: idOf(await name(given, txHash)), tx_hash: txHash };
+    const review = { id: idOf(await claimWith(given, txHash)), tx_hash: txHash };
     const more = await pay(given, REST);
     await finalize();
     const bySecond = { ...given, intent: second, signature: await signChallenge(given.payer, second) };
-    expect(await name(bySecond, more)).toMatchObject({
+    expect(await claimWith(bySecond, more)).toMatchObject({
       status: 409,
       body: {
         ...{ reason: 'payment_undecided', tx_hash: more, intent_id: given.intent.id, payment: { id: review.id } },
         detail: `Transaction ${more} was not looked at: another payment for this is undecided.`,
       },
     });
-    expectKept(await name(given, more), more, review);
+    expectKept(await claimWith(given, more), more, review);
     expect(await furtherOf(given)).toEqual([[more, 0.2, true]]);
   });
 });

@@ -14,14 +14,14 @@ const LOOK_EVERY = 25;
 const SEED = Number(process.env['OPENAISLE_FLIPS_SEED'] ?? 20_261);
 
 const pair = await tradeOnPair({ chain: { finalityBlocks: 8 } });
-const { world, primary, spare, pay, pass, heal, stand } = pair;
+const { world, primary, spare, pay, pass, heal, readStatus } = pair;
 const payments = () => world.running.payments;
 
 async function latestBlock(): Promise<bigint> {
   return BigInt(String(await world.chain.rpc.call('eth_blockNumber', [])));
 }
 
-/** Returns the finalized head in use and the provider that leads. */
+/** Returns the finalized head in use and the leading provider. Null if there is none. */
 async function headNow(): Promise<{ final: bigint; leader: string } | null> {
   try {
     const { finalized, rpc } = await payments().readHead();
@@ -36,7 +36,7 @@ async function countDeliveries(): Promise<number> {
   return (await world.db.database.rows(sql`select id from purchases`)).length;
 }
 
-/** Sets the latest block that each provider shows and returns them; -1: silent. */
+/** Sets the latest block that each provider shows and returns these blocks. -1 makes a provider silent. */
 function showDifferently(dice: Dice, head: bigint): bigint[] {
   // Either provider may be the one that is far behind.
   const slower = dice.pick([primary, spare]);
@@ -57,7 +57,7 @@ async function checkDeliveries(
 ): Promise<void> {
   const final = (await headNow())?.final ?? null;
   for (const one of paid) {
-    const isDelivered = (await stand(one)) === 'completed';
+    const isDelivered = (await readStatus(one)) === 'completed';
     if (delivered.has(one)) expect(isDelivered, `${at}: what was delivered stays so`).toBe(true);
     const isDue = final !== null && [final, ...shown].every((number) => number >= one.block);
     if (isDue) expect(isDelivered, `${at}: ${one.block} is final and shown by both`).toBe(true);
@@ -108,7 +108,7 @@ it(`${FLIPS} flips between providers 0 to ${LARGEST_LAG} blocks behind undo noth
   await world.finalize();
   await world.finalize();
   await pass();
-  expect(await Promise.all(paid.map(stand))).toEqual(paid.map(() => 'completed'));
+  expect(await Promise.all(paid.map(readStatus))).toEqual(paid.map(() => 'completed'));
   expect(await countDeliveries()).toBe(paid.length);
   expect((await world.ask('GET', '/readyz')).body['payments']).toBe('open');
   expect(await world.db.database.rows(sql`select id from chain_halts`)).toEqual([]);

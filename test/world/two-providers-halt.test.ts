@@ -23,7 +23,7 @@ import { tradeOnPair } from '../support/rpc-pair.ts';
 import { startScriptedFacilitator } from '../support/scripted-facilitator.ts';
 import { GAS_WEI, PRICE } from '../support/trade.ts';
 
-// One common past, copied to two files, from which the two chains diverge.
+// Save one common past to two files, from which the two chains diverge.
 const folder = await mkdtemp(join(tmpdir(), 'openaisle-two-chains-'));
 const [here, there] = [join(folder, 'here.json'), join(folder, 'there.json')];
 afterAll(() => rm(folder, { recursive: true, force: true }));
@@ -34,12 +34,12 @@ await copyFile(here, there);
 const facilitator = await startScriptedFacilitator();
 afterAll(() => facilitator.close());
 const pair = await tradeOnPair({ chain: { finalityBlocks: 4, stateFile: here }, facilitatorUrl: facilitator.url });
-const { world, buyer, primary, spare, pay, pass, stand } = pair;
+const { world, buyer, primary, spare, pay, pass, readStatus } = pair;
 let other: LocalChain;
 beforeAll(async () => {
   facilitator.script({ verify: 'forward', settle: 'forward', to: world.facilitator.url });
   other = await startChain({ finalityBlocks: 4, stateFile: there });
-  // Mine with another coinbase, so the blocks differ, and go beyond the first chain's height.
+  // Another coinbase makes the blocks differ. Go beyond the first chain's height.
   await other.rpc.call('anvil_setCoinbase', [`0x${'0e'.repeat(20)}`]);
   await other.mine(200);
 });
@@ -51,7 +51,6 @@ const readyz = async () => (await world.ask('GET', '/readyz')).body;
 const commands = (): CommandMarket => world.running.market;
 const events = (name: string) => world.logLines.filter(({ event }) => event === name);
 
-/** Moves a provider to the other chain. */
 function splitOff(): void {
   spare.leadTo(other.url);
 }
@@ -63,7 +62,7 @@ async function rejoin(): Promise<void> {
 
 async function byProof() {
   const paid = await pay();
-  return { id: paid.id, status: () => stand(paid) };
+  return { id: paid.id, status: () => readStatus(paid) };
 }
 
 async function byTransfer() {
@@ -84,7 +83,7 @@ describe('two providers that call different blocks final', () => {
     await world.finalize();
     splitOff();
     await payments().reconcileOnce();
-    expect(await stand(paid)).toBe('payment_pending');
+    expect(await readStatus(paid)).toBe('payment_pending');
     expect(await readyz()).toMatchObject({
       status: 'ready',
       payments: 'halted',
@@ -95,11 +94,11 @@ describe('two providers that call different blocks final', () => {
 
     await rejoin();
     await pass();
-    expect(await stand(paid)).toBe('payment_pending');
+    expect(await readStatus(paid)).toBe('payment_pending');
     const second = await startSecond();
     await second.running.payments.watch.check();
     await second.running.payments.reconcileOnce();
-    expect(await stand(paid)).toBe('payment_pending');
+    expect(await readStatus(paid)).toBe('payment_pending');
     expect((await askMarket(second.url, 'GET', '/readyz')).body).toMatchObject({
       payments: 'halted',
       why: 'finalized_conflict',
@@ -110,7 +109,7 @@ describe('two providers that call different blocks final', () => {
     expect(resumed).toMatchObject({ status: 'resumed', chain_id: 8453 });
     await watch().check();
     await second.running.payments.reconcileOnce();
-    expect(await stand(paid)).toBe('completed');
+    expect(await readStatus(paid)).toBe('completed');
     expect(await readyz()).toMatchObject({ payments: 'open' });
     expect(events('payments_resumed')).toHaveLength(1);
     await second.stop();
@@ -209,12 +208,12 @@ it('providers that contradict the watermark are not believed, and heal by themse
   spare.leadTo(other.url);
   await pass();
   expect(await readyz()).toMatchObject({ payments: 'halted', why: 'watermark_contradicted' });
-  expect(await stand(paid)).toBe('payment_pending');
+  expect(await readStatus(paid)).toBe('payment_pending');
   const halts = await world.db.database.rows(sql`select id from chain_halts where resumed_at is null`);
   expect(halts).toEqual([]);
   await rejoin();
   await pass();
-  expect(await stand(paid)).toBe('completed');
+  expect(await readStatus(paid)).toBe('completed');
 });
 
 describe('the watermark', () => {
@@ -277,7 +276,7 @@ describe('the watermark', () => {
   });
 });
 
-/** A separate process, from the database's point of view. */
+/** Starts a second market, which the database sees as a separate process. */
 async function startSecond(): Promise<{
   running: RunningMarket;
   url: string;

@@ -11,7 +11,7 @@ import type { Twist } from '../support/rpc-proxy.ts';
 import { GAS_WEI, PRICE } from '../support/trade.ts';
 
 const pair = await tradeOnPair();
-const { world, buyer, primary, spare, pay, pass, stand, heal } = pair;
+const { world, buyer, primary, spare, pay, pass, readStatus, heal } = pair;
 const payments = () => world.running.payments;
 const ZERO_WORD = `0x${'0'.repeat(64)}`;
 /** Selector of authorizationState. */
@@ -37,7 +37,7 @@ describe('two providers that say the same', () => {
     const before = spare.calls();
     await world.finalize();
     await payments().reconcileOnce();
-    expect(await stand(paid)).toBe('completed');
+    expect(await readStatus(paid)).toBe('completed');
     expect(spare.calls()).toBeGreaterThan(before);
     expect(await deliveredTo(paid)).toEqual([200, paid.artifact]);
   });
@@ -104,7 +104,7 @@ describe('a second provider that does not bear the payment out holds it up, and 
     ],
   ];
 
-  // One payment for all these tests; it stays undecided until the last one.
+  // All these tests share one payment, which stays undecided until the last of them.
   let waiting: PaidGoods | null = null;
   it.each(faults)('%s', async (_, why, break_) => {
     const paid = waiting ?? (await pay());
@@ -116,7 +116,7 @@ describe('a second provider that does not bear the payment out holds it up, and 
     waiting = paid;
     break_(paid);
     await payments().reconcileOnce();
-    expect(await stand(paid)).toBe('payment_pending');
+    expect(await readStatus(paid)).toBe('payment_pending');
     expect(await deliveredTo(paid)).toEqual([202, 'payment_pending']);
     expect(payments().withheld.counts()).toEqual({
       silent: 0,
@@ -150,7 +150,7 @@ describe('a second provider that does not bear the payment out holds it up, and 
     expect(told).toMatchObject([{ level: 'error', fields: { why: 'disagrees' } }]);
     await heal();
     await payments().reconcileOnce();
-    expect(await stand(paid)).toBe('completed');
+    expect(await readStatus(paid)).toBe('completed');
   });
 });
 
@@ -165,7 +165,6 @@ function inReceipt(change: (receipt: RpcAnswer) => RpcAnswer): Twist {
 }
 
 describe('a primary that lies about money', () => {
-  /** Makes every answer about transfers show the payment. */
   const asIfPaid =
     (units: bigint): Twist =>
     (result, { method }) => {
@@ -234,7 +233,7 @@ it('counts what is undecided, for who has the duty to tell', async () => {
   await world.finalize();
   await payments().reconcileOnce();
   await payments().facts.count();
-  expect([await stand(paid), payments().facts.facts()?.open]).toEqual(['completed', []]);
+  expect([await readStatus(paid), payments().facts.facts()?.open]).toEqual(['completed', []]);
 });
 
 it('says in metrics and in /readyz how each provider stands, without credentials or hosts in public', async () => {
@@ -274,7 +273,7 @@ async function headNumber(): Promise<bigint> {
   return BigInt(String(await world.chain.rpc.call('eth_blockNumber', [])));
 }
 
-// From here on the market's clock is ahead of the chain's.
+// From here on, the market's clock is ahead of the chain's.
 
 describe('a provider that has not been of use for a minute is left out of the vote', () => {
   it('when it is silent: the payment waits that long, and no longer', async () => {
@@ -282,11 +281,11 @@ describe('a provider that has not been of use for a minute is left out of the vo
     await world.finalize();
     spare.silence(true);
     await pass();
-    // Real time counts too; the rest of the minute is slack for a slow machine.
+    // Real time counts too, so half of the minute is slack for a slow machine.
     await pair.idle(30);
-    expect(await stand(paid)).toBe('payment_pending');
+    expect(await readStatus(paid)).toBe('payment_pending');
     await pair.idle(31);
-    expect(await stand(paid)).toBe('completed');
+    expect(await readStatus(paid)).toBe('completed');
     expect((await world.ask('GET', '/readyz')).body['providers']).toMatchObject([{}, { left_out: 'silent' }]);
     expect(chainFacts(payments(), pair.clock).providers[1]?.excluded).toBe(true);
     await heal();
@@ -300,7 +299,7 @@ describe('a provider that has not been of use for a minute is left out of the vo
     await world.finalize();
     await pass();
     await pair.idle(61);
-    expect(await stand(paid)).toBe('completed');
+    expect(await readStatus(paid)).toBe('completed');
     expect(payments().providerHealth.all[1]?.exclusionReason(payments().providerHealth.best())).toBe('stuck');
   });
 
@@ -310,7 +309,10 @@ describe('a provider that has not been of use for a minute is left out of the vo
     pair.advance(61_000);
     spare.lag(8);
     await payments().reconcileOnce();
-    expect([await stand(paid), chainFacts(payments(), pair.clock).providers[1]?.excluded]).toEqual(['completed', true]);
+    expect([await readStatus(paid), chainFacts(payments(), pair.clock).providers[1]?.excluded]).toEqual([
+      'completed',
+      true,
+    ]);
     pair.advance(60_000);
     expect(chainFacts(payments(), pair.clock).providers[1]?.excluded).toBe(false);
   });
@@ -320,18 +322,18 @@ describe('a provider that has not been of use for a minute is left out of the vo
     await world.finalize();
     spare.twist((result, { method }) => (isLogs(method) ? 'limit exceeded' : result));
     await pass();
-    expect(await stand(paid)).toBe('payment_pending');
+    expect(await readStatus(paid)).toBe('payment_pending');
     await pair.idle(61);
-    expect(await stand(paid)).toBe('completed');
-    // It is still asked, and counts as soon as it answers.
+    expect(await readStatus(paid)).toBe('completed');
+    // The provider is still asked, and counts again as soon as it answers.
     await heal();
     const next = await pay();
     await world.finalize();
-    // If the scheduled pass is running, this one does nothing, so repeat it.
+    // This call does nothing while the scheduled job is running, so repeat it.
     await expect
       .poll(async () => {
         await pass();
-        return [await stand(next), chainFacts(payments(), pair.clock).providers[1]?.excluded];
+        return [await readStatus(next), chainFacts(payments(), pair.clock).providers[1]?.excluded];
       })
       .toEqual(['completed', false]);
   });
@@ -341,9 +343,9 @@ describe('a provider that has not been of use for a minute is left out of the vo
     await world.finalize();
     primary.silence(true);
     await pass();
-    expect(await stand(paid)).toBe('payment_pending');
+    expect(await readStatus(paid)).toBe('payment_pending');
     await pair.idle(61);
-    expect(await stand(paid)).toBe('completed');
+    expect(await readStatus(paid)).toBe('completed');
   });
 });
 
@@ -358,13 +360,13 @@ it('an authorization that only the primary calls unused is not called expired', 
     return method === 'eth_call' && String(asked).startsWith(NONCE_STATE) ? ZERO_WORD : result;
   });
   await pass();
-  expect(await stand(paid)).toBe('payment_pending');
+  expect(await readStatus(paid)).toBe('payment_pending');
   await heal();
-  // If the scheduled pass is running, this one does nothing, so repeat it.
+  // This call does nothing while the scheduled job is running, so repeat it.
   await expect
     .poll(async () => {
       await pass();
-      return await stand(paid);
+      return await readStatus(paid);
     })
     .toBe('completed');
 });
@@ -373,7 +375,7 @@ it('an authorization that both call unused has expired', async () => {
   await pair.catchUp();
   const { id, terms } = await pair.goods();
   const payer = await pair.wallet();
-  // Log searches for its payer find no entry, as if it had never been submitted.
+  // Log searches for its payer find nothing, as if the authorization had never been submitted.
   const hide: Twist = (result, { method, params }) => {
     const topics = JSON.stringify((params[0] as RpcAnswer | undefined)?.['topics'] ?? '');
     if (isLogs(method) && topics.includes(addressTopic(payer.address))) return [];

@@ -38,7 +38,7 @@ it.each([
     status: 202,
     body: { do_not_pay_again: true, retry: 'same_request' },
   });
-  // Two signatures match no key and one is of a key that sent no money, so no row is stored until the senders can be asked.
+  // Two signatures match no key, and one is from a key that sent no money. So no row is stored until the senders can be asked.
   expect(await countRows(world.db.database)).toEqual(before);
   await world.finalize();
   await world.running.payments.reconcileOnce();
@@ -99,7 +99,7 @@ const abi = parseAbi([
   'function aggregate3((address target, bool allowFailure, bytes callData)[] calls) returns ((bool success, bytes returnData)[])',
 ]);
 
-/** Makes one transaction with a transfer of the price by each wallet, in order. */
+/** Makes one transaction in which each wallet transfers the price, in order. */
 async function transferTogether(from: readonly Hex[], to: string): Promise<Hex> {
   const calls = from.map((payer) => ({
     target: USDC_ADDRESS,

@@ -6,10 +6,10 @@ import { type Answer, paidUnits, signProof } from '../support/market-world.ts';
 import { GAS_WEI, PRICE, scriptedTrade } from '../support/trade.ts';
 
 const { sellerTwo, stranger } = WORLD_ACCOUNTS;
-// Verify succeeds and settle never answers, until a test changes that.
+// Until a test changes this, verify succeeds and settle never answers.
 const { facilitator, forward, world, buyer, goods, wallet, statusOf } = await scriptedTrade();
 
-/** Opens a payment that the facilitator was asked to settle and never did. */
+/** Opens a payment that the facilitator was asked to settle but never did. */
 async function stuckPayment(secondsAhead = 120) {
   facilitator.script({ verify: 'valid', settle: 'garbage' });
   const listing = await goods();
@@ -80,7 +80,7 @@ describe('while a payment is undecided the buyer is not asked to pay again', () 
     expect([retried.status, retried.body['do_not_pay_again']]).toEqual([503, true]);
     const bare = await world.buy(id, { key: buyer.key });
     expect([bare.status, bare.body['do_not_pay_again']]).toEqual([503, true]);
-    // The facilitator is back: the same proof pays, once.
+    // The facilitator works again, so the same proof pays, once.
     forward();
     expect((await world.buy(id, { key: buyer.key, proof: proof.v2 })).status).toBe(202);
     expect(await paidUnits(world.chain, payer.address, terms.payTo)).toEqual([PRICE]);
@@ -107,7 +107,7 @@ describe('a rejection that the chain confirms', () => {
     const { id, terms } = await goods({ payTo: sellerTwo.address });
     const payer = await wallet(PRICE, GAS_WEI);
     const proof = await signProof(world.chain, payer, terms);
-    // The money leaves between the market's balance check and the facilitator's.
+    // The money leaves the wallet between the market's balance check and the facilitator's.
     facilitator.before('verify', async () => {
       await usdcAdmin(world.chain).transfer(payer, stranger.address, PRICE);
     });

@@ -19,7 +19,7 @@ const join = (): Promise<Member> => {
   return world.join(`owner-${made}`);
 };
 
-/** A Safe pays twice for its intent. The first transfer waits for the payee, because its claim was not signed. */
+/** A Safe pays twice for its intent. The first transfer waits for the payee, because its claim had no valid signature. */
 async function payTwice() {
   const goods = await stage.goods();
   const safe = await createSafe(world.chain, { owners: 1, threshold: 1, usdcUnits: 4n * PRICE });
@@ -76,7 +76,7 @@ it('a fee that waits for the maintainer is not paid a second time', async () => 
       body: { reason: 'payment_undecided', do_not_pay_again: true, payment: { id: payment.id }, intent_id: intent.id },
     });
   }
-  // A second intent is possible for another listing; used for this one, its transfer is not examined.
+  // A second intent is possible for another listing. Its transfer is not examined when it is used for this listing.
   const other = (await open({ pay_anew: true })).body['fee_intent'] as typeof intent;
   const another = someHash();
   expect(await fee.claim(owner, { intent: other, txHash: another, signature: await stage.sign(other) })).toMatchObject({

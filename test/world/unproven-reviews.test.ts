@@ -20,7 +20,7 @@ const join = (): Promise<Member> => {
 };
 
 /** Pays, with finality, from a wallet that cannot sign. */
-async function paid(
+async function payUnsigned(
   buyer: Member,
   given: { units?: bigint; account?: Awaited<ReturnType<typeof createSimpleAccount>> } = {},
 ) {
@@ -40,7 +40,7 @@ const openOf = async (txHash: string) =>
 
 it('a claim that no wallet signed waits a day, then the payee decides, and nobody is asked to pay again', async () => {
   const buyer = await join();
-  const { subject, intent, txHash, own } = await paid(buyer);
+  const { subject, intent, txHash, own } = await payUnsigned(buyer);
   expect(intent).toMatchObject({ prove_first: true, minimum_amount_units: PRICE.toString() });
   const exact = BigInt(String(intent['exact_amount_units'])) - PRICE;
   expect(exact >= 1n && exact <= 9_999n).toBe(true);
@@ -57,7 +57,7 @@ it('a claim that no wallet signed waits a day, then the payee decides, and nobod
   });
   expect((await own()).body['payment']).toEqual(first.body['payment']);
   expect(await statusBy(world, { intent_id: intent.id })).toMatchObject({ payment_status: 'needs_review' });
-  // The transaction itself is assigned to nobody yet.
+  // The transaction itself belongs to nobody yet.
   expect(await statusBy(world, { tx_hash: txHash })).toMatchObject({ reason: 'payment_not_found' });
   const path = `/api/purchase-intent/${subject.id}`;
   await world.chain.mine();
@@ -69,14 +69,14 @@ it('a claim that no wallet signed waits a day, then the payee decides, and nobod
     reason: 'needs_review',
     do_not_pay_again: true,
   });
-  // It does not block the wallet: another merchant may open an intent for it.
+  // The review does not block the wallet, so another merchant may open an intent for it.
   const other = await join();
   await openIntent(world, other, subject.id, { payer_wallet: intent.payer_wallet });
 });
 
 it('given back, the transfer is used up and the buyer may buy again', async () => {
   const buyer = await join();
-  const { subject, account, intent, txHash, own } = await paid(buyer, { units: PRICE + 5n });
+  const { subject, account, intent, txHash, own } = await payUnsigned(buyer, { units: PRICE + 5n });
   await stage.waitADay();
   const { payment } = (await own()).body as { payment: { id: number } };
   await fund(world.chain, [{ address: WORLD_ACCOUNTS.sellerOne.address, usdcUnits: 3n * PRICE, wei: GAS_WEI }]);
@@ -140,7 +140,7 @@ describe('no review is opened', () => {
 
   it('for a transfer that does not fit, or a wallet that the intent does not name', async () => {
     const buyer = await join();
-    const little = await paid(buyer, { units: PRICE - 1n });
+    const little = await payUnsigned(buyer, { units: PRICE - 1n });
     const { account, subject } = little;
     const unnamed = await openIntent(world, await join(), subject.id);
     const txHash = await account.transfer(unnamed.seller_wallet, PRICE);
@@ -172,7 +172,7 @@ describe('no review is opened', () => {
   it('for more than three at a time of one merchant', async () => {
     const buyer = await join();
     const all = [];
-    for (let at = 0; at < 4; at += 1) all.push(await paid(buyer));
+    for (let at = 0; at < 4; at += 1) all.push(await payUnsigned(buyer));
     await stage.waitADay();
     const reasons = [];
     for (const { own } of all) reasons.push((await own()).body['reason']);
@@ -186,7 +186,7 @@ describe('no review is opened', () => {
 
   it('by anybody else: a review is the payee’s to decide', async () => {
     const buyer = await join();
-    const { own } = await paid(buyer);
+    const { own } = await payUnsigned(buyer);
     await stage.waitADay();
     const { payment } = (await own()).body as { payment: { id: number } };
     for (const member of [buyer, trade.keeper]) {
@@ -197,7 +197,7 @@ describe('no review is opened', () => {
 
 it('goods that were delivered by a review are collected by the wallet’s buyer alone', async () => {
   const buyer = await join();
-  const { subject, own, account } = await paid(buyer);
+  const { subject, own, account } = await payUnsigned(buyer);
   await stage.waitADay();
   const { payment } = (await own()).body as { payment: { id: number } };
   expect((await stage.review(seller, payment.id, { outcome: 'deliver' })).status).toBe(200);

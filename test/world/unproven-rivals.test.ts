@@ -15,7 +15,7 @@ const join = (): Promise<Member> => {
   return world.join(`merchant-${made}`);
 };
 
-/** An owner and a rival open intents for the same wallet; the owner's transfer is a day old. */
+/** An owner and a rival open intents for the same wallet. The owner's transfer is a day old. */
 async function contest(
   subject: Subject,
   wallet: { address: `0x${string}`; transfer(to: string, units: bigint): Promise<string> },
@@ -132,7 +132,7 @@ describe('of a wallet that can sign nothing', () => {
       expect(await statusOf(foreign)).toMatchObject({ payment_status: 'rejected', outcome: 'superseded' });
       const late = await steal();
       expect([late.status, late.body['reason'], subject.isTaken(late)]).toEqual([409, 'transaction_used', false]);
-      // Goods are delivered by key. A fee is a credit, which this listing spends.
+      // Goods are delivered to the key. A fee becomes a credit, which this listing spends.
       const taken = await own();
       expect([taken.status, subject.isTaken(taken)]).toEqual([kind === 'goods' ? 200 : 201, true]);
       expect(await stage.review(subject.decider, mine, { outcome: 'declined' })).toMatchObject({

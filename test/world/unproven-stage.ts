@@ -14,11 +14,11 @@ import {
 import type { Answer, Member } from '../support/market-world.ts';
 import { type GoodsBody, listGoods, newGoods, PRICE, testTrade } from '../support/trade.ts';
 
-/** Subject of a claim: goods of the seller, or the fee for a listing of the claimant. */
+/** What a claim pays for: goods of the seller, or the fee for a listing of the claimant. */
 export interface Subject {
   kind: 'goods' | 'fee';
   units: bigint;
-  /** Opens an intent that names that wallet. */
+  /** Opens an intent that names this wallet. */
   open(by: Member, wallet: Hex): Promise<ShownIntent>;
   claim(by: Member, claiming: Claiming): Promise<Answer>;
   /** Whether an answer delivered what was paid for. */
@@ -28,13 +28,13 @@ export interface Subject {
 
 export interface UnprovenStage {
   trade: ReturnType<typeof testTrade>;
-  /** Moves a little more than a day ahead and finalizes. */
+  /** Moves time a little more than a day ahead and finalizes. */
   waitADay(): Promise<void>;
   goods(): Promise<Subject & { artifact: string; id: bigint }>;
   fee(): Promise<Subject>;
   reviewsOf(member: Member): Promise<Record<string, unknown>[]>;
   review(member: Member, id: unknown, body: object): Promise<Answer>;
-  /** Makes a signature that the wallet never accepts. */
+  /** Creates a signature that the wallet never accepts. */
   sign(intent: ShownIntent): Promise<string>;
   time: ReturnType<typeof createWorldTime>;
 }

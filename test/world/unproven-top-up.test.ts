@@ -31,7 +31,7 @@ async function newSafe() {
   return safe;
 }
 
-/** The owner's first transfer is too small and in review, and a second one was sent; a rival has an intent for other goods. */
+/** The owner's first transfer was too small and is in review, and a second one was sent. A rival has an intent for other goods. */
 async function toppedUp() {
   const [own, other] = [await stage.goods(), await stage.goods()];
   const safe = await newSafe();
@@ -62,7 +62,7 @@ describe('a further transfer that its wallet has signed for while the payee deci
     if (early !== null) expect((await decide(idOf(early), { outcome: 'deliver' })).status).toBeGreaterThanOrEqual(400);
     expect(other.isTaken(await steal())).toBe(false);
     expect((await decide(reviewId, { outcome: 'declined' })).status).toBe(200);
-    // It stays the wallet's even between the decision and its claim.
+    // The second transfer stays reserved for this wallet even between the decision and its claim.
     expect(await steal()).toMatchObject({ status: 409, body: { reason: 'transaction_used' } });
     const paid = await name(second);
     expect([paid.status, own.isTaken(paid)]).toEqual([200, true]);
@@ -117,7 +117,7 @@ it('a wallet that takes a claim over has signed for all that it names', async ()
   expect(stolen.body).toMatchObject({ reason: 'payer_unproven' });
   const intent = await openIntent(world, owner, goods.id);
   const byOther = await signChallenge(await trade.wallet(), intent);
-  // Another key opens the claim, so transfers of the wallet do not belong to it.
+  // The signature of another key opens the claim, so the wallet's transfers do not belong to it.
   expect((await goods.claim(owner, { intent, txHash: someHash(), signature: byOther })).status).toBe(202);
   expect((await goods.claim(owner, { intent, txHash: sent, signature: byOther })).status).toBe(422);
   const now = await safe.transfer(intent.seller_wallet, PRICE);

@@ -90,7 +90,7 @@ describe('payments in spite of an entitlement', () => {
     const payer = await wallet();
     await payFor(world, first, { payer, key: buyer.key });
     await world.finalize();
-    // Pretend the facilitator has named signers, none of which sent the transfer.
+    // Pretend that the facilitator has named signers, none of which sent the transfer.
     await world.db.database.run(sql`
       insert into facilitator_readings (chain_id, url, read_at, published) values (8453, ${facilitator.url}, now(), 1)
       on conflict (chain_id, url) do update set published = 1`);
@@ -104,7 +104,7 @@ describe('payments in spite of an entitlement', () => {
 
   it('one that is under way is the answer, and becomes the purchase that it is', async () => {
     const first = await goods();
-    // Paid and final, but not read yet, so it entitles no buyer.
+    // The purchase is paid and final but not read yet, so it entitles no buyer.
     expect((await payFor(world, first, { payer: await wallet(), key: buyer.key })).answer.status).toBe(202);
     await world.finalize();
     const next = await version(first.id);

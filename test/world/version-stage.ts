@@ -19,7 +19,7 @@ import { type Goods, PRICE, type ScriptedTrade, scriptedTrade } from '../support
 
 export interface NewVersion {
   supersedes: bigint;
-  /** Default: true. */
+  /** Whether earlier buyers are entitled to this version. Default: true. */
   entitles?: boolean;
   priceUnits?: bigint;
   artifact?: string;
@@ -33,7 +33,7 @@ export interface NewVersion {
   mediaType?: string;
 }
 
-/** Inserts a live listing that replaces another one of the same merchant. Omitted fields are copied, except the salt. */
+/** Inserts a live listing that replaces another one of the same merchant. Omitted fields are copied, except for the salt. */
 export async function seedVersion(database: Database, given: NewVersion): Promise<bigint> {
   const salt = systemRandom.bytes(32);
   const content = given.artifact === undefined ? null : Buffer.from(given.artifact);
@@ -65,7 +65,7 @@ export async function seedVersion(database: Database, given: NewVersion): Promis
   });
 }
 
-/** Starts a purchase and returns its proof with the answer. */
+/** Starts a purchase and returns its proof and the answer. */
 export async function payFor(
   world: World,
   goods: Goods,
@@ -83,7 +83,7 @@ async function booksOf(database: Database): Promise<Record<string, bigint>> {
       (select count(*) from payment_intents) as intents, (select count(*) from events) as events`);
 }
 
-/** Formats an answer in one line: status, reason, and whether it contained the goods. */
+/** Formats an answer in one line with status, reason, and whether it contained the goods. */
 export function said({ status, body }: Answer): string {
   const reason = body['reason'] ?? body['status'];
   return `${status} ${reason ?? ('artifact' in body ? 'delivered' : 'nothing')}`;
@@ -98,17 +98,17 @@ const NEWER_PRICE = 2n * PRICE;
 export const NEWER_GOODS = 'secret goods of the newer version';
 
 interface VersionTrade extends ScriptedTrade {
-  /** Makes a version. Defaults: now, for earlier buyers too, at twice the price. */
+  /** Creates a version. Defaults: created now, entitles earlier buyers, costs twice the price. */
   version(supersedes: bigint, given?: Partial<NewVersion>): Promise<Goods>;
-  /** Buys those goods with finality and returns the paying wallet. */
+  /** Buys these goods with finality and returns the paying wallet. */
   bought(listing: Goods, key?: string): Promise<TestAccount>;
-  /** Removes a listing at a time after every block so far. */
+  /** Removes a listing at a time later than every block so far. */
   remove(id: bigint): Promise<void>;
-  /** Checks that `act` stores no row and does not call the facilitator. */
+  /** Checks that `act` inserts no row and does not call the facilitator. */
   withoutTrace<T>(act: () => Promise<T>): Promise<T>;
 }
 
-/** Creates a world in which versions are made and bought. At the end its books are compared with the chain. */
+/** Creates a world in which versions are made and bought. At the end, its books are compared with the chain. */
 export async function versionTrade(): Promise<VersionTrade> {
   const trade = await scriptedTrade();
   const { facilitator, world, wallet } = trade;

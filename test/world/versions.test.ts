@@ -17,10 +17,10 @@ async function isUsed({ authorization: { from, nonce } }: SignedProof): Promise<
 let old: Goods;
 let newer: Goods;
 let newest: Goods;
-/** Bought the first version before the second existed: one with a key, one with a wallet alone. */
+/** Two buyers of the first version, before the second existed: one with a key, one with a wallet alone. */
 let keyedPayer: TestAccount;
 let keylessPayer: TestAccount;
-/** Bought the first version when the second existed, and the second before the third. */
+/** Bought the first version when the second already existed, and the second before the third existed. */
 let late: Member;
 let latePayer: TestAccount;
 let second: Member;

@@ -23,7 +23,7 @@ const { stranger } = WORLD_ACCOUNTS;
 
 type Sign = (digest: Hex) => Promise<Hex>;
 
-/** Makes a proof from that address, signed by `sign`, for new goods. */
+/** Builds a proof from that address for new goods, signed by `sign`. */
 async function proofBy(from: Hex, sign: Sign) {
   const goods = await trade.goods();
   const { authorization } = await signProof(world.chain, stranger, { ...goods.terms, signed: { from } });
@@ -73,7 +73,7 @@ async function isRefused(from: Hex, sign: Sign, reason: string): Promise<Answer>
   return answer;
 }
 
-/** Makes a funded key account that delegates to a contract of that kind. */
+/** Creates a funded key account that delegates to a contract of that kind. */
 async function delegated(kind: DelegateKind): Promise<{ account: TestAccount; delegate: Hex }> {
   const account = await trade.wallet(4n * PRICE);
   const delegate = await deployDelegate(world.chain, kind);

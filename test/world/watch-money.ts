@@ -9,7 +9,7 @@ import { type Claiming, claim, type ShownIntent, signChallenge, transfer } from 
 import { type Answer, paidUnits, type SignedProof, signProof, type World } from '../support/market-world.ts';
 import { FEE_TERMS, GAS_WEI, listGoods, newGoods, PRICE, type Trade } from '../support/trade.ts';
 
-/** Validity of an authorization: close to the longest the market accepts, so that a busy machine has time. */
+/** Validity of an authorization in seconds. Close to the longest that the market accepts, so that a busy machine has time. */
 export const LIFE_SECONDS = 590;
 
 type CourseName = 'purchase' | 'fee' | 'claim';
@@ -20,13 +20,12 @@ export interface Course {
   payer: TestAccount;
   payee: Hex;
   units: bigint;
-  /** Signed once and sent repeatedly; null for a claim. */
+  /** Proof that is signed once and sent repeatedly. Null for a claim. */
   proof: SignedProof | null;
-  /** Takes the next step, or repeats the last one, as a client told to send the same request. */
+  /** Takes the next step, or repeats the last one as a client does that was told to send the same request. */
   ask(): Promise<Answer>;
-  /** Asks with only its key, like a client that lost its proof. */
+  /** Asks with only the key, like a client that lost its proof. */
   askWithoutProof(): Promise<Answer>;
-  /** Whether the answer delivers what was paid for. */
   delivers(answer: Answer): boolean;
 }
 
@@ -89,11 +88,11 @@ export const COURSES = { purchase: openPurchase, fee: openFee, claim: openClaim 
   OpenCourse
 >;
 
-/** Listings are inserted without a fee or an event, so the auditor rightly reports that. */
+/** Faults that the auditor rightly reports, because listings are inserted without a fee or an event. */
 const SEEDED = ['a listing without a fee', 'no event tells of this: maintainer_seed'];
-/** Statuses a payer may get; 402 only while no payment is known. */
+/** Statuses that a payer may get. 402 is allowed only while no payment is known. */
 const EXPECTED = new Set([200, 201, 202, 402, 503]);
-/** Errors the market may log while it is lied to. Any other error is a bug. */
+/** Errors that the market may log while it is lied to. Any other error is a bug. */
 const ALARMS = new Set([
   'payment_evidence_contradicts',
   'payment_blocked',
@@ -107,16 +106,16 @@ interface Row {
   status: string;
 }
 
-/** Checks that must hold at every moment, whatever provider or facilitator do. Each throws if violated. */
+/** Checks that must hold at every moment, whatever providers or the facilitator do. Each throws if it fails. */
 export interface MoneyWatch {
   /** Sends the request and compares the answer with the ledger. */
   ask(course: Course, how?: 'proof' | 'plain'): Promise<Answer>;
   rowsOf(course: Course): Promise<Row[]>;
   /** Checks that every delivery is final on the real node. */
   mustBeFinal(): Promise<void>;
-  /** Checks that it was paid at most once on the chain, delivered at most once, and that both agree. */
+  /** Checks that the purchase was paid at most once on the chain, delivered at most once, and that both agree. */
   mustHaveEnded(course: Course): Promise<'completed' | 'unpaid'>;
-  /** Compares books, chain and log, once everything has had time to end. */
+  /** Compares books, chain and log. Call it after everything had time to end. */
   mustAgree(): Promise<void>;
 }
 

@@ -15,7 +15,7 @@ import { seedListing, seedMerchant, seedVote, withdrawListing } from '../support
 
 const db = testDatabase();
 const patiently = { timeout: 50_000, interval: 20 };
-// Most of these start three processes, one also a database.
+// Most of these tests start three processes, one also a database.
 const LONG_MS = 60_000;
 
 /** Returns the latest process id of each worker, from their start messages. */
@@ -43,14 +43,14 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Uses a new connection, so each request goes to the next worker. */
+/** Sends a request on a new connection, so that it goes to the next worker. */
 async function read(market: MainProcess, path = '/healthz', headers: Environment = {}): Promise<number> {
   const answer = await fetch(`${market.url}${path}`, { headers: { connection: 'close', ...headers } });
   await answer.arrayBuffer();
   return answer.status;
 }
 
-/** Reads a page from the next worker. Drops the cursor, which differs by process. */
+/** Reads a page from the next worker and drops the cursor, which differs by process. */
 async function pageOf(market: MainProcess, path: string): Promise<unknown> {
   const answer = await fetch(`${market.url}/api/shelves?limit=50${path}`, { headers: { connection: 'close' } });
   const { next_cursor: _, ...page } = (await answer.json()) as Record<string, unknown>;
@@ -139,7 +139,7 @@ describe('two workers', { timeout: LONG_MS }, () => {
     for (const path of paths) {
       const query = Object.fromEntries(new URLSearchParams(path));
       const { next_cursor: _, ...page } = await browsePage(fresh, query);
-      // Round robin: each of the two workers is asked twice.
+      // Round robin asks each of the two workers twice.
       for (let turn = 0; turn < 4; turn += 1) await expect.poll(() => pageOf(market, path), patiently).toEqual(page);
     }
     expect(serving(market).get(1)).toBe(before.get(1));
@@ -157,7 +157,7 @@ describe('two workers', { timeout: LONG_MS }, () => {
         answered += 1;
       });
       socket.write('GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
-      // A reset or a close both tell the client.
+      // A reset and a close both tell the client.
       await once(socket, 'close').catch(() => {});
     });
     await expect.poll(() => answered, patiently).toBe(1);

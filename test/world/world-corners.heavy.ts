@@ -13,7 +13,7 @@ import { GAS_WEI } from '../support/trade.ts';
 import type { SeededWorldListing } from '../support/world-listing.ts';
 import { type ThingPaid, thingTrade } from './thing-trade.ts';
 
-// Further cases of world-sync and world-sale.
+// Tests further cases of world-sync and world-sale.
 
 const trade = await thingTrade();
 const { world, city, seller, spare, thing, show, checkout, pay, claim, bought, sync, rowOf, checkoutState } = trade;
@@ -25,7 +25,7 @@ const inReview = (reason: string) => ({
   ...{ do_not_pay_again: true, retry: 'never' },
 });
 
-/** Offer fields in chain time; `reserved` is the second at which the reservation begins. */
+/** Returns offer fields in chain time. `reserved` is the second at which the reservation begins. */
 const reservedFrom = (reserved: number): Partial<OfferOut> => ({
   reserved_at: isoTime(reserved * 1_000),
   reserved_until: isoTime((reserved + 300) * 1_000),
@@ -70,7 +70,7 @@ describe('a sale', () => {
       const lamp = await thing();
       const [opened, paid] = [await checkout(lamp), await pay(lamp)];
       await world.finalize();
-      // The checkout is as old as the reservation, which may be some minutes old.
+      // The checkout is as old as the reservation, which may be some minutes.
       await shiftCheckout(lamp, opened, ahead);
       const { id: checkoutId } = await lastCheckout(lamp);
       claim(lamp, paid, checkoutId, reservedFrom(paid.second - ahead));
@@ -147,7 +147,7 @@ describe('what the city calls claimed and the chain does not bear out', () => {
     const nonce = toHex(systemRandom.bytes(32));
     const validBefore = BigInt(Math.floor(trade.clock.now() / 1_000) + 600);
     const terms = { from: payer.address, to: lamp.wallet, value: lamp.priceUnits, validAfter: 0n, validBefore, nonce };
-    await ledgerRow(payer.address, nonce, validBefore);
+    await insertPayment(payer.address, nonce, validBefore);
     const { settleAuthorization } = usdcAdmin(world.chain);
     const { transactionHash } = await settleAuthorization(
       payer,
@@ -180,7 +180,7 @@ async function lastCheckout(lamp: SeededWorldListing): Promise<{ id: number }> {
   return { id: Number(row.id) };
 }
 
-/** Replaces the checkout by one that opened `seconds` earlier. */
+/** Replaces the checkout with one that opened `seconds` earlier. */
 async function shiftCheckout(lamp: SeededWorldListing, id: number, seconds: number): Promise<void> {
   await database().run(sql`update world_checkouts set state = 'closed' where id = ${id}`);
   await database().run(sql`
@@ -195,8 +195,8 @@ async function latestTime(): Promise<number> {
   return Number(block.timestamp);
 }
 
-/** Inserts a payment, as if a buyer had started to buy goods with that authorization. */
-async function ledgerRow(payer: `0x${string}`, nonce: `0x${string}`, validBefore: bigint): Promise<void> {
+/** Inserts a payment row, as if a buyer had started to buy goods with that authorization. */
+async function insertPayment(payer: `0x${string}`, nonce: `0x${string}`, validBefore: bigint): Promise<void> {
   const goods = await seedListing(database(), seller.id);
   await database().transaction(async (tx) => {
     const row = await openAttempt(

@@ -10,7 +10,7 @@ import { startScriptedFacilitator } from '../support/scripted-facilitator.ts';
 import { seedFee } from '../support/seed.ts';
 import { fundedWallet, listGoods, newGoods } from '../support/trade.ts';
 import { FEE, statusAndReason } from './fee-stage.ts';
-import { type Meant, thingFeeStage } from './thing-fee-stage.ts';
+import { type DraftedThing, thingFeeStage } from './thing-fee-stage.ts';
 
 const HOUR = 3_600;
 const PENDING = [202, 'payment_pending'];
@@ -20,10 +20,10 @@ const facilitator = await startScriptedFacilitator();
 afterAll(() => facilitator.close());
 let aheadMs = 0;
 let deadly: CrashPoint | null = null;
-const { stage, city, seller, meant, list, sign, cancel, stateOf, kindOf } = await thingFeeStage({
+const { stage, city, seller, draftThing, list, sign, cancel, stateOf, kindOf } = await thingFeeStage({
   facilitatorUrl: facilitator.url,
   clock: { now: () => systemClock.now() + aheadMs, sleep: systemClock.sleep },
-  // Throws an unexpected error, which ends a request or pass as a crash would.
+  // An unexpected error ends a request or background job as a crash would.
   crashPoint: (point) => {
     if (point !== deadly) return;
     deadly = null;
@@ -40,7 +40,7 @@ beforeEach(() => {
 const database = () => stage.world.db.database;
 const reconcile = () => stage.world.running.payments.reconcileOnce();
 const marked = (answer: Answer): unknown[] => [...statusAndReason(answer), answer.body['do_not_pay_again']];
-const standOf = async (thing: Meant): Promise<unknown[]> => [await stateOf(thing), await kindOf(thing.wallet)];
+const standOf = async (thing: DraftedThing): Promise<unknown[]> => [await stateOf(thing), await kindOf(thing.wallet)];
 const signOwn = async () => sign(await fundedWallet(stage.world));
 const cityIsGone = () => city.answerAll((to) => to.destroy());
 
@@ -51,8 +51,8 @@ async function moveTime(seconds: number): Promise<void> {
   await stage.world.chain.mine(1);
 }
 
-/** Claims a transfer that cannot pay. `again` makes a valid one for the same intent. */
-async function claimOf(thing: Meant, txHash?: string): Promise<Claiming & { again(): Promise<string> }> {
+/** Claims a transfer that cannot pay. `again` makes a valid transfer for the same intent. */
+async function claimOf(thing: DraftedThing, txHash?: string): Promise<Claiming & { again(): Promise<string> }> {
   const payer = await wallet();
   const intent = await openFeeIntent(stage.world, thing.seller);
   const signature = await signChallenge(payer, intent);
@@ -61,13 +61,13 @@ async function claimOf(thing: Meant, txHash?: string): Promise<Claiming & { agai
   return { intent, signature, txHash: elsewhere, again };
 }
 
-/** Returns the answer to a merchant who lists goods with that wallet. */
-async function goodsWith(to: string): Promise<unknown[]> {
+/** Returns the answer to a merchant who lists goods with this wallet. */
+async function listGoodsWith(to: string): Promise<unknown[]> {
   return statusAndReason(await listGoods(stage.world, await stage.merchant(), newGoods({ seller_wallet: to })));
 }
 
-/** Goods of another merchant with the thing's wallet, paid by a transfer that is not final. */
-async function goodsUnderWay(thing: Meant): Promise<{ member: Member; body: ReturnType<typeof newGoods> }> {
+/** Starts goods of another merchant with the thing's wallet. Their fee is paid by a transfer that is not final. */
+async function startGoods(thing: DraftedThing): Promise<{ member: Member; body: ReturnType<typeof newGoods> }> {
   const member = await stage.merchant();
   const body = newGoods({ seller_wallet: thing.wallet });
   expect(statusAndReason(await stage.list(member, body, await payFee(member)))).toEqual(PENDING);
@@ -76,11 +76,11 @@ async function goodsUnderWay(thing: Meant): Promise<{ member: Member; body: Retu
 
 describe('while the fee is under way', () => {
   it('the draft is held past its hour, and listed with the city away, which is not asked', async () => {
-    const thing = await meant();
+    const thing = await draftThing();
     expect(statusAndReason(await list(thing, { proof: (await signOwn()).v1 }))).toEqual(PENDING);
     await moveTime(2 * HOUR);
     expect(marked(await cancel(thing))).toEqual([409, 'draft_fee_pending', true]);
-    await expect(meant({ seller: thing.seller })).rejects.toThrow(`"draft_id":${thing.draftId}`);
+    await expect(draftThing({ seller: thing.seller })).rejects.toThrow(`"draft_id":${thing.draftId}`);
     const other = { ...thing, body: { ...thing.body, city_offer_id: 88 } };
     expect(marked(await list(other))).toEqual([409, 'draft_fee_pending', true]);
     expect(await standOf(thing)).toEqual(['fee_pending', 'world']);
@@ -95,7 +95,7 @@ describe('while the fee is under way', () => {
   });
 
   it('twenty equal requests with one transfer are one fee and one listing', async () => {
-    const thing = await meant();
+    const thing = await draftThing();
     const claim = await payFee(thing.seller);
     const all = () => Promise.all(Array.from({ length: 20 }, () => list(thing, { claim })));
     expect((await all()).map(statusAndReason)).toEqual(Array(20).fill(PENDING));
@@ -113,7 +113,7 @@ describe('while the fee is under way', () => {
     ['direct', 'after_claim_committed', 'at once'],
   ];
   test.each(deaths)('%s, died %s: the same request goes on to one listing, without the city', async (way, at, when) => {
-    const thing = await meant();
+    const thing = await draftThing();
     const by = way === 'direct' ? { claim: await payFee(thing.seller) } : { proof: (await signOwn()).v2 };
     if (when === 'when it is final') {
       expect(statusAndReason(await list(thing, by))).toEqual(PENDING);
@@ -139,23 +139,23 @@ describe('while the fee is under way', () => {
 
 describe('a fee that makes no listing gives back what it held', () => {
   it.each(['garbage', 'valid'] as const)('by x402, verified as %s, its authorization run out', async (verify) => {
-    const thing = await meant();
+    const thing = await draftThing();
     facilitator.script({ verify, settle: 'garbage' });
     expect([202, 503]).toContain((await list(thing, { proof: (await signOwn()).v2 })).status);
     expect(await standOf(thing)).toEqual(['fee_pending', 'world']);
-    expect(await goodsWith(thing.wallet)).toEqual([409, 'wallet_in_use']);
+    expect(await listGoodsWith(thing.wallet)).toEqual([409, 'wallet_in_use']);
     await moveTime(130);
     await finalize();
     await reconcile();
     expect(await standOf(thing)).toEqual(['pending', null]);
     expect([await countOf('pending_listings', thing.seller), await countOf('fees', thing.seller)]).toEqual([0, 0]);
-    expect(await goodsWith(thing.wallet)).toEqual([402, 'payment_required']);
+    expect(await listGoodsWith(thing.wallet)).toEqual([402, 'payment_required']);
     expect(marked(await list(thing))).toEqual([402, 'payment_required', false]);
     expect((await cancel(thing)).status).toBe(200);
   });
 
   it('by a transfer that never came, when the draft’s hour is over too', async () => {
-    const thing = await meant();
+    const thing = await draftThing();
     expect((await list(thing, { claim: await claimOf(thing, `0x${'9'.repeat(64)}`) })).status).toBe(202);
     await moveTime(HOUR);
     expect(await standOf(thing)).toEqual(['fee_pending', 'world']);
@@ -163,11 +163,11 @@ describe('a fee that makes no listing gives back what it held', () => {
     await reconcile();
     expect(await standOf(thing)).toEqual(['expired', null]);
     expect(marked(await list(thing))).toEqual([409, 'draft_closed', false]);
-    expect(await standOf(await meant({ seller: thing.seller, wallet: thing.wallet }))).toEqual(['pending', null]);
+    expect(await standOf(await draftThing({ seller: thing.seller, wallet: thing.wallet }))).toEqual(['pending', null]);
   });
 
   it('by a transfer to another wallet; then the draft is listed for the right one', async () => {
-    const thing = await meant();
+    const thing = await draftThing();
     const claim = await claimOf(thing);
     expect((await list(thing, { claim })).status).toBe(202);
     await finalize();
@@ -179,13 +179,13 @@ describe('a fee that makes no listing gives back what it held', () => {
   });
 
   it('for a review, as it begins; taken as paid, it is a credit for the same draft', async () => {
-    const thing = await meant();
+    const thing = await draftThing();
     const claim = await payFee(thing.seller, { units: FEE - 1n });
     expect((await list(thing, { claim })).status).toBe(202);
     await finalize();
     await reconcile();
     expect(await standOf(thing)).toEqual(['pending', null]);
-    expect(await goodsWith(thing.wallet)).toEqual([402, 'payment_required']);
+    expect(await listGoodsWith(thing.wallet)).toEqual([402, 'payment_required']);
     const review = await list(thing, { claim });
     expect(marked(review)).toEqual([422, 'amount_too_little', true]);
     const { id } = review.body['payment'] as { id: number };
@@ -196,8 +196,8 @@ describe('a fee that makes no listing gives back what it held', () => {
   });
 
   it('but not the wallet that another draft holds as well', async () => {
-    const first = await meant();
-    const second = await meant({ wallet: first.wallet });
+    const first = await draftThing();
+    const second = await draftThing({ wallet: first.wallet });
     facilitator.script({ verify: 'garbage', settle: 'garbage' });
     expect((await list(first, { proof: (await signOwn()).v2 })).status).toBe(503);
     expect((await list(second, { claim: await payFee(second.seller) })).status).toBe(202);
@@ -211,7 +211,7 @@ describe('a fee that makes no listing gives back what it held', () => {
 });
 
 it('a draft that is canceled while its fee is being opened has none opened', async () => {
-  const thing = await meant();
+  const thing = await draftThing();
   const claim = await payFee(thing.seller);
   const row = sql`update world_drafts set state = 'canceled', ended_at = now() where id = ${thing.draftId}`;
   const canceling = await holdTransactionOpen(database(), (tx) => tx.run(row));
@@ -224,8 +224,8 @@ it('a draft that is canceled while its fee is being opened has none opened', asy
 
 describe('of goods and a thing with one wallet', () => {
   it('the thing whose fee opens first is listed; the goods’ fee, final a moment later, is a credit', async () => {
-    const thing = await meant();
-    const goods = await goodsUnderWay(thing);
+    const thing = await draftThing();
+    const goods = await startGoods(thing);
     await finalize();
     const held = await holdTransactionOpen(database(), (tx) => tx.lock('listings'));
     const passing = reconcile();
@@ -240,11 +240,11 @@ describe('of goods and a thing with one wallet', () => {
   });
 
   it('goods that are listed first have it: no fee is opened for the thing, nor is another drafted', async () => {
-    const thing = await meant();
-    const goods = await goodsUnderWay(thing);
+    const thing = await draftThing();
+    const goods = await startGoods(thing);
     await finalize();
     const claim = await payFee(thing.seller);
-    // By then the goods hold the wallet and wait for the guard.
+    // By then, the goods hold the wallet and wait for the guard.
     const place = sql`select from artifact_guards where merchant_id = ${goods.member.id} for update`;
     const held = await holdTransactionOpen(database(), (tx) => tx.run(place));
     const passing = reconcile();
@@ -257,13 +257,13 @@ describe('of goods and a thing with one wallet', () => {
     expect((await listGoods(stage.world, goods.member, goods.body)).status).toBe(201);
     expect([await countOf('payments', thing.seller), await standOf(thing)]).toEqual([0, ['pending', 'ordinary']]);
     await cancel(thing);
-    await expect(meant({ seller: thing.seller, wallet: thing.wallet })).rejects.toThrow('wallet_in_use');
+    await expect(draftThing({ seller: thing.seller, wallet: thing.wallet })).rejects.toThrow('wallet_in_use');
   });
 });
 
 describe('who may have paid is not asked to pay', () => {
   it('while the city is away: with a transfer in hand, or a credit', async () => {
-    const thing = await meant();
+    const thing = await draftThing();
     const DOWN = [503, 'city_unavailable'];
     const claim = await payFee(thing.seller);
     cityIsGone();
@@ -278,7 +278,7 @@ describe('who may have paid is not asked to pay', () => {
 
   it('for an offer that differs, nor once the draft is over; the transfer is good for the next', async () => {
     const owner = await seller();
-    const thing = await meant({ seller: owner, offer: { price_usdc: 3 } });
+    const thing = await draftThing({ seller: owner, offer: { price_usdc: 3 } });
     const claim = await payFee(owner);
     expect(marked(await list(thing, { claim }))).toEqual([409, 'offer_mismatch', true]);
     await moveTime(HOUR - 10);
@@ -287,11 +287,11 @@ describe('who may have paid is not asked to pay', () => {
     expect(marked(await list(thing))).toEqual([409, 'draft_closed', false]);
     expect(marked(await list(thing, { claim }))).toEqual([409, 'draft_closed', true]);
     await finalize();
-    expect((await list(await meant({ seller: owner }), { claim })).status).toBe(201);
+    expect((await list(await draftThing({ seller: owner }), { claim })).status).toBe(201);
   });
 
   it('nor twice at once, nor with what the request does not know', async () => {
-    const thing = await meant();
+    const thing = await draftThing();
     const both = { claim: await payFee(thing.seller), proof: (await signOwn()).v1 };
     expect(statusAndReason(await list(thing, both))).toEqual([400, 'two_proofs']);
     const more = { ...thing, body: { ...thing.body, title: 'Another' } };

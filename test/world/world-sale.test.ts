@@ -202,7 +202,7 @@ describe('while it cannot be known', () => {
   });
 });
 
-/** Opens a checkout of another merchant who was linked to the resident earlier. */
+/** Opens a checkout of another merchant, to whom the resident was linked earlier. */
 async function checkoutOfOther(lamp: SeededWorldListing): Promise<number> {
   const other = await world.join('the-other');
   await world.ask('POST', '/api/city-link', { key: other.key, body: { city_handle: BUYING_RESIDENT } });

@@ -198,7 +198,7 @@ describe('another offer than the one that was listed, or none', () => {
 });
 
 describe('the background pass', () => {
-  /** Marks the listings of earlier tests as just checked, so that none is due. */
+  /** Marks the listings of earlier tests as just checked, so that none is due for a check. */
   const settleOthers = () => database().run(sql`update world_listings set looked_at = now(), phase = 'listed'`);
 
   it('is on duty in a market with a city', async () => {

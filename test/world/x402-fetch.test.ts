@@ -6,7 +6,7 @@ import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { paidUnits } from '../support/market-world.ts';
 import { scriptedTrade } from '../support/trade.ts';
 
-// A third party's client that signs a new authorization for every 402.
+// Tests a third party's client that signs a new authorization for every 402.
 const PRICE = 500_000n;
 const { sellerOne } = WORLD_ACCOUNTS;
 const { facilitator, forward, world, goods, wallet } = await scriptedTrade();
@@ -49,6 +49,6 @@ it('one that knows version 1 alone takes the header first, and signs nothing', a
   const client = new x402Client().registerV1('base', new ExactEvmSchemeV1(payer.signer));
   const { id } = await goods({ units: PRICE });
   const paying = wrapFetchWithPayment(fetch, client)(`${world.url}/api/buy/${id}`, { method: 'POST' });
-  // Documented in docs/agents.md.
+  // docs/agents.md documents this error.
   await expect(paying).rejects.toThrow('No client registered for x402 version: 2');
 });

@@ -1,7 +1,7 @@
 import { BoundMet, readText } from '../bounds.ts';
 import { lineOf, shown } from '../print.ts';
 
-/** The market could not be read to the end. */
+/** The market could not be read completely. */
 export class MarketUnreadable extends Error {
   override readonly name = 'MarketUnreadable';
 }
@@ -13,13 +13,13 @@ export interface Asked {
 export type Answer = { status: 200; body: unknown } | { status: 400 | 404 | 409 | 410; reason: string };
 
 export interface Market {
-  /** Without a trailing slash. */
+  /** URL without a trailing slash. */
   baseUrl: string;
   get(path: string, query?: Asked): Promise<Answer>;
   /** Like `ask`, but throws on a refusal. */
   must(path: string, query?: Asked): Promise<unknown>;
   pause(ms: number): Promise<void>;
-  /** Waits until no cache on the way can answer from before now. */
+  /** Waits until no cache on the way can return an answer from before this call. */
   outlastCaches(): Promise<void>;
 }
 
@@ -33,10 +33,10 @@ const TRIES = 6;
 const LONGEST_PAUSE_SECONDS = 60;
 const REFUSALS: readonly number[] = [400, 404, 409, 410];
 
-/** Longer than `max-age` and `stale-while-revalidate` of the market together. */
+/** Longer than the market's `max-age` and `stale-while-revalidate` together. */
 const CACHED_MS = 7_000;
 
-/** Reads a market as an untrusting stranger, with bounded time. */
+/** Reads a market as a stranger who does not trust it, within bounded time. */
 export function openMarket(url: string, cachedMs = CACHED_MS): Market {
   const baseUrl = readAddress(url);
   let waitedMs = 0;
@@ -75,7 +75,7 @@ function readAddress(given: string): string {
   return url.href.replace(/\/+$/, '');
 }
 
-/** Retries when the market asks to wait, which it may do to somebody who reads all of it. */
+/** Retries when the market asks to wait, which it may ask of anyone who reads all of it. */
 async function askPatiently(baseUrl: string, path: string, query: Asked): Promise<Answer> {
   const url = new URL(baseUrl + path);
   for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, String(value));
@@ -133,7 +133,7 @@ async function readJson(answer: Response, path: string): Promise<unknown> {
   }
 }
 
-/** Returns the cause, since the message `fetch failed` says nothing. */
+/** Returns the cause, because the message `fetch failed` says nothing. */
 function causeOf(error: unknown): string {
   if (!(error instanceof Error)) return shown(error);
   if (error.name === 'TimeoutError') return `no whole answer came within ${ANSWER_MS / 1_000} s`;

@@ -24,31 +24,33 @@ import { type ReadShelves, readShelves, readSingle, SHELF_PAGE, type WrongRows }
 export interface MarketAuditOrder {
   marketUrl: string;
   rpcUrl: string;
-  /** The address of USDC, if it differs from the known one of the chain. */
+  /** Address of USDC, if it differs from the chain's known one. */
   token?: string | undefined;
-  /** Another wallet to check, in addition to the treasury that the market names. */
+  /** Further wallet to check, besides the treasury that the market names. */
   treasury?: string | undefined;
   fromBlock?: number | undefined;
-  /** The first event from which each listing has to promise wallet and goods. Omitted: derived from the log. */
+  /** First event from which each listing must promise wallet and goods. Default: derived from the log. */
   since?: number | undefined;
   mostEvents?: number | undefined;
-  /** Milliseconds for which a cache may serve an older answer. Omitted: as the market's own headers allow. */
+  /** Milliseconds for which a cache may return an older answer. Default: what the market's own headers allow. */
   cachedMs?: number | undefined;
-  /** A file that stores how far the last clean audit came. */
+  /** File that stores how far the last clean audit came. */
   statePath?: string | undefined;
   say?(progress: string): void;
 }
 
 export interface MarketAudit {
   market: string;
-  /** Events that were read: all, or those since the state. */
+  /** Number of events read: all, or those since the state. */
   log: { read: number; whole: boolean; last_id: string | null; running_hash: string | null };
-  /** `proven`: with a final transfer of their own. `free`: without a payment. */
+  /** `proven` sales have a final transfer of their own. `free` sales need no payment. */
   sales: { told: number; proven: number; free: number };
   fees: { read: number; proven: number; units: string };
-  /** Listings checked against the promises of the log. */
+  /** Number of listings checked against the promises in the log. */
   listings: number;
-  /** `price_only`: the log promises no wallet and no goods. `since`: the first event from which each promises more, or null. */
+  /**
+   * For `price_only` listings the log promises neither wallet nor goods. `since` is the first event from which each promises more, or null.
+   */
   promises: { listings: number; price_only: number; since: number | null };
   blocks: { chain_id: string; from: number; to: number } | null;
   treasuries: string[];
@@ -58,9 +60,9 @@ export interface MarketAudit {
 }
 
 const AT_ONCE = 200;
-/** Chains known by name. A market must not name another one than the endpoint's. */
+/** Chains known by name. A market must not name a chain other than the endpoint's. */
 const CHAINS: Readonly<Record<string, bigint>> = { base: 8453n, 'base-sepolia': 84532n };
-/** Longer than the shelves lag behind the log. */
+/** Longer than the shelves can lag behind the log. */
 const CATCH_UP_MS = 1_000;
 
 interface Scene {
@@ -68,11 +70,11 @@ interface Scene {
   chain: Chain;
   log: PublicLog;
   books: PublicFees;
-  /** Wallets by listing that the shelves show and the log does not name. */
+  /** Wallets by listing that are shown on the shelves but not in the log. */
   wallets: Map<number, string>;
   treasury: string;
   fee: string;
-  /** Null: the market names no maintainer. */
+  /** Handle of the maintainer. Null if the market names none. */
   maintainer: string | null;
   prover: Prover;
   say(progress: string): void;
@@ -91,12 +93,12 @@ export async function auditMarket(order: MarketAuditOrder): Promise<MarketAudit>
   const chain = await openChain(order.rpcUrl, order.token);
   const refused = before === null ? [] : await faultsOfState(before, chain, chain.token);
   const facts = await readFacts(market, chain);
-  // Check transfers up to the head that was final before log and fees were read. Later ones may not be in them yet.
+  // Check transfers up to the head that was final before log and fees were read, because these may lack later ones.
   const seen = chain.final;
   const { maintainer } = facts;
   refused.push(...faultsOfMaintainer(before, maintainer));
   const log = await readLog({ market, before, since: order.since ?? null, maintainer, mostEvents, say });
-  // A log that is read whole is checked against all fees.
+  // A log that is read completely is checked against all fees.
   const books = await readFees({
     market,
     before: log.isWhole ? null : (before?.public ?? null),
@@ -132,7 +134,7 @@ export async function auditMarket(order: MarketAuditOrder): Promise<MarketAudit>
   };
 }
 
-/** Merchant 1 stays the maintainer for good. */
+/** Returns a fault if the maintainer changed, because merchant 1 stays the maintainer for good. */
 function faultsOfMaintainer(before: State | null, maintainer: string | null): string[] {
   const named = before?.public?.maintainer ?? null;
   if (named === null || named === maintainer) return [];
@@ -177,8 +179,8 @@ interface HeldShelves {
 }
 
 /**
- * Checks the shelves against the log and the log against the shelves. Reads both again where they differ: a change meanwhile that has its
- * event belongs to the next audit.
+ * Checks the shelves against the log and the log against the shelves. Where they differ, reads both again, because a change made meanwhile
+ * and recorded in an event belongs to the next audit.
  */
 async function holdShelves({ market, log, maintainer, mostEvents, say }: ShelvesScene): Promise<HeldShelves> {
   const promises = log.promises.of;
@@ -190,7 +192,7 @@ async function holdShelves({ market, log, maintainer, mostEvents, say }: Shelves
     await market.pause(CATCH_UP_MS);
     shelves = await readShelves({ ...order, pageSize: SHELF_PAGE - 1 });
   }
-  // A listing that was sold and has ended is read once, by the audit that reads its sale.
+  // A listing that was sold and has ended is read only once, by the audit that reads its sale.
   const sold = [...new Set(log.sales.map(({ listingId }) => listingId))];
   const off = sold.filter((id) => (promises.get(id)?.ending ?? null) !== null);
   const { wallets } = shelves;
@@ -222,7 +224,7 @@ function faultsOfDifferences({ promises, shelves, single, later }: Differences):
   return faults.list();
 }
 
-/** Each paid listing of the log has its fee, and each fee its listing. */
+/** Checks that each paid listing in the log has its fee, and each fee its listing. */
 function faultsOfPaidListings({ log, books }: Scene): string[] {
   if (!log.isWhole) return [];
   const promises = log.promises.of;

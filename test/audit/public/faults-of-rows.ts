@@ -12,10 +12,9 @@ export interface Shown extends Goods {
 const STATES = { removed: 'removed', withdrew: 'withdrawn', sold: 'sold', canceled: 'canceled' } as const;
 export type ListedState = 'live' | (typeof STATES)[keyof typeof STATES];
 
-/** The state according to the log. */
 export const stateOf = ({ ending }: Promised): ListedState => (ending === null ? 'live' : STATES[ending.act]);
 
-/** Returns the faults of a row on the shelves. `later` holds events since the log was read. */
+/** Returns the faults of a row on the shelves. `later` contains events since the log was read. */
 export function faultsOnShelf(row: Shown, promised: Promised | undefined, later?: LaterTold): string[] {
   const known = promised ?? later?.promised;
   if (known === undefined) return [`listing ${row.id} has no event that tells of it`];
@@ -26,13 +25,13 @@ export function faultsOnShelf(row: Shown, promised: Promised | undefined, later?
   ];
 }
 
-/** Returns the faults of a listing that is not on the shelves. A row of null means that the market does not know it. */
+/** Returns the faults of a listing that is not on the shelves. `row` is null if the market does not know the listing. */
 export function faultsOffShelf(id: number, row: Shown | null, promised: Promised, later?: LaterTold): string[] {
   if (row === null) return [`listing ${id}, of which ${promised.name} tells, is not there`];
   return [...faultsOfShown(row, promised, later), ...faultsOfState(row, promised, later)];
 }
 
-/** Later events explain other goods only by naming them. Price, wallet, merchant and version never change. */
+/** Later events explain changed goods only if they name them. Price, wallet, merchant and version never change. */
 function faultsOfShown(row: Shown, promised: Promised, later: LaterTold | undefined): string[] {
   const name = `listing ${row.id}`;
   const isExchanged = row.commitment !== null && later?.commitments.has(row.commitment) === true;
@@ -42,7 +41,7 @@ function faultsOfShown(row: Shown, promised: Promised, later: LaterTold | undefi
       ? []
       : [`${name} is sold by ${lineOf(row.merchant, 64)}, and ${promised.name} says ${lineOf(promised.merchant, 64)}`]),
     ...(row.isThing === promised.isThing ? [] : [`${name} is of another kind than ${promised.name} says`]),
-    // Older events do not carry this field.
+    // Older events lack this field.
     ...(promised.wallet === null || row.supersedes === promised.supersedes
       ? []
       : [
@@ -51,12 +50,12 @@ function faultsOfShown(row: Shown, promised: Promised, later: LaterTold | undefi
   ];
 }
 
-/** Compares the state with the log. Exception: a thing whose offer is gone from its city is `stale`, and no event says so. */
+/** Compares the state with the log. An exception is a thing whose offer is gone from its city: it is `stale` without an event. */
 function faultsOfState({ id, state, isThing }: Shown, promised: Promised, later: LaterTold | undefined): string[] {
   const { ending } = promised;
   const states: ReadonlySet<string> = later?.states ?? new Set();
   if ((isThing && state === 'stale') || states.has(state)) return [];
-  // It left the shelves after this page was made.
+  // The listing left the shelves after this page was made.
   if (ending === null && state === 'live' && states.size > (states.has('live') ? 1 : 0)) return [];
   if (ending === null) return [`listing ${id} is ${state} and not on the shelves, and no event says why`];
   return state === STATES[ending.act] ? [] : [`listing ${id} is ${state}, and ${ending.name} ${ending.act} it`];

@@ -6,18 +6,18 @@ import type { PublicEvent } from './walk-log.ts';
 
 /** A payment that the market reports. */
 export interface Payment {
-  /** Begins a sentence in messages. */
+  /** Name for messages, at the start of a sentence. */
   name: string;
   txHash: string;
   to: string;
   units: bigint;
-  /** True: paid by an authorization, so the transfer comes directly after the use of the authorization. */
+  /** True if paid by an authorization, so that the transfer comes directly after the use of the authorization. */
   isAuthorized: boolean;
-  /** Milliseconds, or null where the market does not give the time of the block. */
+  /** Time of the block in milliseconds. Null if the market does not give it. */
   blockTime: number | null;
-  /** Milliseconds: the time that the log gives for the sale or listing that was paid for. Null: it gives none. */
+  /** Time in milliseconds that the log gives for the sale or the paid listing. Null if it gives none. */
   toldAt: number | null;
-  /** A removal in force: later transfers do not pay, unless a person decided so. */
+  /** Removal in force. Later transfers do not pay, unless a person decided otherwise. */
   removed: Ending | null;
 }
 
@@ -29,7 +29,7 @@ export interface Proven {
 
 export interface Prover {
   faultsOf(payment: Payment): Promise<string[]>;
-  /** Used transfers, since one transfer pays for one thing. */
+  /** Transfers already used as a proof, since one transfer pays for one thing. */
   proven: Map<string, Proven>;
 }
 
@@ -61,9 +61,9 @@ export function createProver(chain: Chain): Prover {
   };
 }
 
-/** The event of a removal is written a moment after the removal itself. */
+/** Allowed delay between a removal and its event, which is written a moment later. */
 const SLACK_MS = 1_000;
-/** Largest difference between the clocks of markets and chains. */
+/** Largest allowed difference between the clocks of markets and chains. */
 const CLOCKS_MS = 300_000;
 
 function faultsOfTime({ name, blockTime, toldAt, removed }: Payment, paidAt: number): string[] {
@@ -80,10 +80,10 @@ function faultsOfTime({ name, blockTime, toldAt, removed }: Payment, paidAt: num
   ];
 }
 
-/** A block may carry a time that no `Date` can hold. */
+/** Formats a time. A block may have a time that no `Date` can hold. */
 const timeIn = (ms: number): string => (Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : `${ms} ms`);
 
-/** Log indexes of the transfers that may have paid for it. */
+/** Returns the log indexes of transfers that may have made this payment. */
 function fittingIn(receipt: ChainReceipt, { to, units, isAuthorized }: Payment, token: string): number[] {
   const uses = new Set(
     receipt.logs
@@ -101,14 +101,14 @@ function fittingIn(receipt: ChainReceipt, { to, units, isAuthorized }: Payment, 
 /** A sale according to the log. */
 export interface PublicSale {
   eventId: number;
-  /** Milliseconds: the time in the event. */
+  /** Time in the event, in milliseconds. */
   at: number;
   listingId: number;
   via: string;
   units: bigint;
   txHash: string | null;
   paymentId: number | null;
-  /** The removal in force when the sale was recorded. */
+  /** Removal in force when the sale was recorded. */
   removed: Ending | null;
 }
 
@@ -118,7 +118,7 @@ export const nameOf = ({ eventId, listingId }: PublicSale): string =>
 const SALES: readonly string[] = ['sale', 'world_sale'];
 const HASH = /^0x[0-9a-f]{64}$/i;
 
-/** Reads the sale of an event and the faults in it. Null: the event is no sale, or does not name its listing. */
+/** Reads the sale in an event and its faults. Null if the event is not a sale or does not name its listing. */
 export function saleIn(
   { id, at, kind, detail }: PublicEvent,
   promises: ReadonlyMap<number, Promised>,
@@ -153,7 +153,7 @@ export function saleIn(
 /** Price and payee wallet. */
 export type Terms = Pick<Goods, 'wallet' | 'units'>;
 
-/** Checks that need no chain. */
+/** Returns faults that show without the chain. */
 export function faultsOfTerms(sale: PublicSale, terms: Terms | null, isReviewed: boolean): string[] {
   const { via, units, txHash } = sale;
   const name = nameOf(sale);
@@ -168,7 +168,7 @@ export function faultsOfTerms(sale: PublicSale, terms: Terms | null, isReviewed:
   return [`${name} was paid with ${units} units, and the goods cost ${price}`];
 }
 
-/** Returns the payment that the chain has to show, or null if it has to show none. */
+/** Returns the payment that must be on the chain. Null if none must be. */
 export function paymentOf(sale: PublicSale, terms: Terms | null, isReviewed: boolean): Payment | null {
   const { via, units, txHash } = sale;
   if (terms === null || txHash === null || via === 'free') return null;

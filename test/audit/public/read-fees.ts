@@ -9,7 +9,7 @@ export interface Fee {
   units: bigint;
   txHash: string;
   isAuthorized: boolean;
-  /** Milliseconds. */
+  /** Time of the block in milliseconds. */
   blockTime: number;
 }
 
@@ -45,7 +45,7 @@ class FeesRefused extends Error {
   }
 }
 
-/** Reads the treasury's fees down to the one that the state remembers. Their sum has to match what the market says it collected. */
+/** Reads the treasury's fees down to the one that the state remembers. Their sum must match what the market says it collected. */
 export async function readFees(order: FeesOrder): Promise<PublicFees> {
   try {
     return await walkFees(order);
@@ -84,7 +84,7 @@ async function walkFees({ market, before, most, say }: FeesOrder): Promise<Publi
   return { fees: fresh, units, lastId: Math.max(newest, rememberedId), faults };
 }
 
-/** Ids must fall from page to page, and rows must not exceed the count of the first page. So the loop ends. */
+/** Throws unless ids fall from page to page and rows stay within the count of the first page, so that the loop ends. */
 function mustGoOn(fees: readonly Fee[], page: Page, first: Page): void {
   const [next] = page.fees;
   const last = fees.at(-1);

@@ -2,16 +2,16 @@ import { shown } from '../print.ts';
 import { unitsOf } from '../told.ts';
 import { MarketUnreadable } from './ask-market.ts';
 
-/** A place in an answer for messages. Contains only our own words and numbers. */
+/** Position in an answer for messages. Contains only our own words and numbers. */
 type Where = string;
 
-/** Reads fields of an answer, each in the only form allowed. Any other form ends the audit, because such an answer shows nothing. */
+/** Reads the fields of an answer, each in its only allowed form. Any other form ends the audit, because such an answer shows nothing. */
 export interface Fields {
   id(name: string): number;
   idOrNull(name: string): number | null;
   count(name: string): number;
   flag(name: string): boolean;
-  /** Accepts at most `most` characters. */
+  /** Returns a text of at most `most` characters. */
   text(name: string, most: number): string;
   textOrNull(name: string, most: number): string | null;
   word(name: string): string;
@@ -19,12 +19,11 @@ export interface Fields {
   hash(name: string): string;
   hashOrNull(name: string): string | null;
   units(name: string): string;
-  /** Milliseconds. */
+  /** Returns a time in milliseconds. */
   time(name: string): number;
   object(name: string): Fields;
-  /** Accepts at most `most` rows. */
+  /** Returns at most `most` rows. */
   rows(name: string, most: number): Fields[];
-  /** Returns the text as received. */
   raw(name: string): unknown;
   names(): string[];
 }
@@ -81,7 +80,7 @@ export function readFields(value: unknown, where: Where): Fields {
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
 
-/** The counts that every page of a collection carries. */
+/** Counts that every page of a collection has. */
 export interface PageCounts {
   total: number;
   returned: number;
@@ -89,7 +88,7 @@ export interface PageCounts {
   hasMore: boolean;
 }
 
-/** Finds a contradiction within one page, or null. */
+/** Returns a contradiction within one page, or null. */
 export function faultOfPage(
   { total, returned, size, hasMore }: PageCounts,
   rows: number,

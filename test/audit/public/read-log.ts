@@ -8,20 +8,20 @@ import { type PublicSale, saleIn } from './prove.ts';
 import { LOG_PAGE, type PublicEvent, walkLog } from './walk-log.ts';
 
 export interface PublicLog {
-  /** Events that were read: all, or those since the state. */
+  /** Number of events read: all, or those since the state. */
   read: number;
-  /** True: read from the first event on. */
+  /** True if reading began at the first event. */
   isWhole: boolean;
-  /** False: reading stopped early because the log contradicts itself. */
+  /** False if reading stopped early because the log contradicts itself. */
   isWalked: boolean;
   last: State['event'];
-  /** Seconds, or null if no event was read. */
+  /** Unix time in seconds of the first event. Null if no event was read. */
   firstAt: number | null;
   promises: Promises;
   sales: PublicSale[];
-  /** Payments below the price that a person accepted. */
+  /** Ids of payments below the price that a person accepted. */
   reviewed: ReadonlySet<number>;
-  /** Fees among them. */
+  /** Number of fees among `reviewed`. */
   reviewedFees: number;
   faults: string[];
 }
@@ -37,7 +37,7 @@ export interface LogOrder {
 
 /**
  * Hashes the public log page by page and keeps only promises, sales and decisions. A state of an older program knows no listings or no
- * maintainer. Then everything is read again and has to produce the remembered hash.
+ * maintainer; everything is then read again and must produce the remembered hash.
  */
 export async function readLog({ market, before, since, maintainer, mostEvents, say }: LogOrder): Promise<PublicLog> {
   const listings = before?.public?.maintainer === undefined ? undefined : before.public.listings;
@@ -66,7 +66,7 @@ export async function readLog({ market, before, since, maintainer, mostEvents, s
   };
 }
 
-/** Keeps the parts of events that later checks need. `remembered` is the hash that has to come out on the way. */
+/** Collects the parts of events that later checks need. The running hash must match `remembered` on the way. */
 function createTaker(promises: Promises, remembered: State['event']) {
   const faults = createFaults();
   const sales: PublicSale[] = [];
@@ -103,9 +103,9 @@ function createTaker(promises: Promises, remembered: State['event']) {
 
 /** Events of a listing since the log was read. */
 export interface LaterTold {
-  /** The promise after the newest event. */
+  /** Every commitment that the listing had after one of these events. */
   promised: Promised;
-  /** Every commitment that it had after one of these events. */
+  /** Every state that the listing had after one of these events. */
   commitments: Set<string>;
   /** Every state that it had after one of these events. */
   states: Set<ListedState>;
@@ -117,8 +117,8 @@ export interface Later {
 }
 
 /**
- * Reads and checks events since the log was read. A change on the shelves that these events explain is no fault. Complete promises are
- * checked by the next audit, which reads these events first.
+ * Reads and checks events since the log was read. A change on the shelves that these events explain is not a fault. The next audit, which
+ * reads these events first, checks whether their promises are complete.
  */
 export async function readSince(log: PublicLog, order: Omit<LogOrder, 'before' | 'since'>): Promise<Later> {
   const of = new Map<number, LaterTold>();

@@ -8,7 +8,7 @@ export interface ShelvesOrder {
   market: Market;
   promises: ReadonlyMap<number, Promised>;
   most: number;
-  /** Listings per page. An unusual size makes an address that no cache has stored. */
+  /** Listings per page. An unusual size makes a URL that no cache has stored. */
   pageSize?: number;
   say(progress: string): void;
 }
@@ -17,16 +17,16 @@ export interface ReadShelves {
   seen: Set<number>;
   /** Listings that differ from the log, by id. */
   wrong: Map<number, Shown>;
-  /** Wallets by listing that the shelves show and the log does not name. */
+  /** Wallets by listing that are shown on the shelves but not in the log. */
   wallets: Map<number, string>;
-  /** A contradiction within the shelves. */
+  /** Contradiction within the shelves, or null. */
   fault: string | null;
 }
 
 export const SHELF_PAGE = 50;
 /** Attempts to read all pages before the cursor expires. */
 const WALKS = 3;
-/** Differing listings kept until the log is read again. */
+/** Limit on differing listings that are kept until the log is read again. */
 const MOST_WRONG = 10_000;
 
 /** Reads all shelves and checks each page against the log. */
@@ -38,7 +38,7 @@ export async function readShelves(order: ShelvesOrder): Promise<ReadShelves> {
   }
 }
 
-/** Returns false when the cursor expired. */
+/** Returns false if the cursor expired. */
 async function walkShelves(
   { market, promises, most, pageSize = SHELF_PAGE, say }: ShelvesOrder,
   shelves: ReadShelves,
@@ -60,7 +60,7 @@ async function walkShelves(
       if (shelves.seen.has(row.id)) shelves.fault ??= `listing ${row.id} came twice`;
       checkRow(row, promises, shelves);
     }
-    // A shelf must end, whatever it says.
+    // Reading must end, whatever the shelves say.
     if (next !== null && (cursors.has(next) || shelves.seen.size > most)) shelves.fault ??= 'their pages do not end';
     say(`${shelves.seen.size} listings on the shelves`);
     mustHaveMemory();
@@ -113,31 +113,31 @@ function readListingRow(row: Fields): Shown {
   };
 }
 
-/** Limit for listings requested one by one, because a market limits a stranger's requests. */
+/** Limit on listings requested one by one, because a market limits a stranger's requests. */
 const MOST_SINGLE = 10_000;
 const AT_ONCE = 8;
 
 export interface SingleOrder extends ShelvesOrder {
   ids: readonly number[];
-  /** Filled where the log does not name the wallet. */
+  /** Gets the wallets that the log does not name. */
   wallets: Map<number, string>;
 }
 
-/** Rows that differ from the log, by id. Null: the listing does not exist any more. */
+/** Rows that differ from the log, by id. Null if the listing no longer exists. */
 export type WrongRows = Map<number, Shown | null>;
 
-/** Reads listings that are not on the shelves, each at its own address. */
+/** Reads listings that are not on the shelves, each from its own URL. */
 export async function readSingle(order: SingleOrder): Promise<{ read: number; wrong: WrongRows }> {
   const ids = order.ids.slice(0, MOST_SINGLE);
-  const first = await lookAt(order, ids);
+  const first = await findWrong(order, ids);
   if (first.size === 0) return { read: ids.length, wrong: first };
-  // A cache may hold an old answer.
+  // A cache may return an old answer.
   await order.market.outlastCaches();
-  return { read: ids.length, wrong: await lookAt(order, [...first.keys()]) };
+  return { read: ids.length, wrong: await findWrong(order, [...first.keys()]) };
 }
 
-/** Returns those listings that have faults. */
-async function lookAt({ market, promises, wallets, say }: SingleOrder, ids: readonly number[]): Promise<WrongRows> {
+/** Returns the listings that have faults. */
+async function findWrong({ market, promises, wallets, say }: SingleOrder, ids: readonly number[]): Promise<WrongRows> {
   const wrong: WrongRows = new Map();
   for (let at = 0; at < ids.length; at += AT_ONCE) {
     const some = ids.slice(at, at + AT_ONCE);

@@ -41,7 +41,7 @@ it('things of a city that are for sale, sold, canceled, withdrawn, removed or go
   await market.running.eventsSettled();
 
   const { faults, listings, promises, sales } = await auditMarket({ marketUrl: market.url, rpcUrl: market.chain.url });
-  // These fees were put into the books directly, and no transfer paid them.
+  // These fees were inserted into the books directly, so no transfer paid them.
   expect(faults.filter((fault) => !/^fee \d+ names 0x/.test(fault))).toEqual([]);
   expect(faults).toHaveLength(6);
   expect({ listings, sales, promises }).toMatchObject({

@@ -18,12 +18,12 @@ export interface Anchor {
 
 export interface LogWalk {
   market: Market;
-  /** Start after this event, which has to be unchanged. Null: start with the first event. */
+  /** Starts after this event, which must be unchanged. Null starts at the first event. */
   from: Anchor | null;
-  /** Ends a sentence in messages: who knows the event. */
+  /** End of a sentence in messages that says how the event is known. */
   knownBy: 'the state remembers' | 'was read before';
   mostEvents: number;
-  /** Events per page. An unusual size makes an address that no cache has stored. */
+  /** Events per page. An unusual size makes a URL that no cache has stored. */
   pageSize?: number;
   /** Takes events in order of the log. */
   take(event: PublicEvent, canonical: Buffer): void;
@@ -33,7 +33,7 @@ export interface LogWalk {
 export interface WalkedLog {
   last: Anchor | null;
   read: number;
-  /** False: reading stopped early because the log contradicts itself. */
+  /** False if reading stopped early because the log contradicts itself. */
   isWalked: boolean;
   faults: string[];
 }
@@ -43,15 +43,15 @@ class LogRefused extends Error {}
 const contradiction = (what: string): LogRefused => new LogRefused(`the public log contradicts itself: ${what}`);
 
 export const LOG_PAGE = 200;
-/** Limit for one event in bytes. The longest that a market writes, a recovery with its reason, has six thousand. */
+/** Limit on one event in bytes. The longest that a market writes, a recovery with its reason, has six thousand. */
 const EVENT_BYTES = 8_192;
 const EVENT_DEPTH = 6;
-/** Limit for gaps between ids, and for pages without a new event. Each needs a recovery, and those are few. */
+/** Limit on gaps between ids, and on pages without a new event. Each needs a recovery, and recoveries are rare. */
 const MOST_GAPS = 1_000;
 
 /**
  * Reads the public log from its oldest event to the newest, so that each page can be hashed and dropped. Every page begins with the last
- * event of the one before, so pages of two logs do not fit together. Ids have no gaps except those that a recovery in the log explains.
+ * event of the previous one, so pages of two logs do not fit together. Ids have no gaps except those that a recovery in the log explains.
  */
 export async function walkLog(walk: LogWalk): Promise<WalkedLog> {
   const taker = createTaker(walk);
@@ -76,7 +76,7 @@ export async function walkLog(walk: LogWalk): Promise<WalkedLog> {
   }
 }
 
-/** Asks again if the log ends before what is known, because the first answer may be a cached one. */
+/** Asks again if the log ends before a known event, because the first answer may come from a cache. */
 async function readNewest({ market, from, pageSize }: LogWalk): Promise<Page> {
   const read = async (): Promise<Page> => {
     const page = await readPage(market, { pageSize });
@@ -99,7 +99,7 @@ function mustBeRead({ from, knownBy, mostEvents }: LogWalk, { rows, total }: Pag
 const tooLong = (what: string, most: number): BoundMet =>
   new BoundMet(`the log has ${what}, and at most ${most} are read. Allow more with --max-events`);
 
-/** Takes pages, oldest first, each overlapping the one before. */
+/** Takes pages, oldest first. Each overlaps the previous one. */
 function createTaker({ from, knownBy, mostEvents, take }: LogWalk) {
   let last = from;
   let read = 0;
@@ -136,7 +136,7 @@ function createTaker({ from, knownBy, mostEvents, take }: LogWalk) {
     expect: (total: number): void => {
       promised = total;
     },
-    /** Tells whether the newest page continues from here. */
+    /** Returns whether the newest page continues from here. */
     reaches: (lowest: number, covered: number): boolean => lowest <= covered || (lowest === covered + 1 && isVerified),
     takePage: (page: Page): void => {
       verify(page);
@@ -176,8 +176,8 @@ function createGaps() {
 }
 
 /**
- * Finds the next page. A cursor has to be the id of an event, and a gap has none. Then the log's recoveries say where it continues. That is
- * only a hint: the gap has to be explained in the log itself.
+ * Finds the next page. A cursor must be the id of an event, so it cannot point into a gap. The log's recoveries then say where it
+ * continues. This is only a hint, because the log itself must explain the gap.
  */
 function createNavigation(
   { market, pageSize = LOG_PAGE }: LogWalk,
@@ -197,7 +197,7 @@ function createNavigation(
   };
 }
 
-/** Ids with which the log continued after each recovery, lowest first. */
+/** Returns the ids at which the log continued after each recovery, lowest first. */
 async function readHints(market: Market): Promise<number[]> {
   const hints: number[] = [];
   for (let before: number | undefined; ; ) {
@@ -231,7 +231,7 @@ interface PageOrder {
   pageSize?: number | undefined;
 }
 
-/** Returns the newest events before that one. Null: no event has that id. */
+/** Returns the newest events before that one. Null if no event has that id. */
 async function readPage(market: Market, { before, kind, pageSize = LOG_PAGE }: PageOrder): Promise<Page | null> {
   const answer = await market.get('/api/events', { limit: pageSize, before_id: before, kind });
   if (answer.status !== 200) {

@@ -40,9 +40,9 @@ export function never(): never {
 export interface ToSign {
   payee: Hex;
   units: bigint;
-  /** Null: a fee. */
+  /** Listing to buy. Null for a fee. */
   listing: Listing | null;
-  /** Seconds until it expires. */
+  /** Validity of the signature in seconds. */
   ahead: number;
 }
 

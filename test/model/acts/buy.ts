@@ -16,7 +16,7 @@ export interface Buying {
   wallet: number;
   listing: number;
   version: 'v1' | 'v2';
-  /** A new proof, an earlier one, or none. */
+  /** What the request sends: a new proof, an earlier one, neither, a signature to collect, or a delivery token. */
   how: 'sign' | 'again' | 'bare' | 'collect' | 'token';
   nth: number;
   ahead: number;
@@ -51,7 +51,7 @@ export class Buy extends Act<Buying> {
       asker: { subject: listing.name, who, payer: proof?.terms.payer ?? null },
     });
     noteToken(run, answer, reference.payments[before]);
-    // The facilitator may learn that one of its own transactions is gone.
+    // The facilitator may notice that one of its own transactions is gone.
     if (how === 'again') await run.stage.tend();
     if (how === 'again') await run.sync();
   }
@@ -71,14 +71,14 @@ function noteToken(run: Run, answer: Answer | null, payment: Payment | undefined
 }
 
 export interface Paying extends Omit<Opening, 'fee'>, Omit<Sending, 'intent'> {
-  /** Happens between the intent and the transfer. */
+  /** What happens between the intent and the transfer. */
   meanwhile: 'nothing' | 'window over' | 'withdraw' | 'remove' | 'bought';
-  /** Null: the sender signs. */
+  /** Signer of the claim. Null: the sender signs. */
   signer: number | null;
-  /** Transfers and claims the whole price once more, for the same intent. */
+  /** True to transfer and claim the whole price once more, for the same intent. */
   again: boolean;
   final: boolean;
-  /** The seller's decision if there is a review. Null: none yet. */
+  /** The seller's decision if there is a review. Null: not decided yet. */
   review: Reviewing['outcome'] | null;
   crashAt: CrashPoint | null;
 }
@@ -121,15 +121,15 @@ interface Batched {
   parts: readonly {
     wallet: number;
     listing: number;
-    /** As signed for the market, or the same nonce used by its owner for a transfer of zero. */
+    /** Whether the nonce is used as signed for the market, or by its owner for a transfer of zero. */
     spend: 'as signed' | 'on nothing';
   }[];
-  /** The first signer pays the seller once more in the same transaction, with a nonce that the market never saw. */
+  /** True if the first signer pays the seller once more in the same transaction, with a nonce that the market never saw. */
   paysSurplus: boolean;
   final: boolean;
 }
 
-/** Purchases not yet submitted when their market dies, and a stranger's single transaction that uses all their nonces. */
+/** Several purchases are not yet submitted when their market dies. A stranger then uses all their nonces in a single transaction. */
 export class SpendTogether extends Act<Batched> {
   async run(_reference: Reference, run: Run): Promise<void> {
     const { parts, paysSurplus, final } = this.given;
@@ -153,7 +153,7 @@ export class SpendTogether extends Act<Batched> {
         settleData(other, await signAuthorization(run.stage.chain, walletOf(run, parts[0]?.wallet ?? 0), other)),
       );
     }
-    // A call that the token refuses because its nonce is used does not revert the other calls.
+    // The token refuses a call whose nonce is used, but the other calls of the transaction still run.
     const hash = await sendBatch(run.stage, run.stage.seller, calls);
     run.sent.push(hash);
     run.reference.byStrangers.add(hash);

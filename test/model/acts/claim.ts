@@ -58,7 +58,7 @@ export interface Sending {
   wallet: number;
   amount: 'exact' | 'tip' | 'little' | 'more than there is';
   to: 'payee' | 'stranger';
-  /** True: a signed authorization instead of a plain transfer. */
+  /** True for a signed authorization, false for a plain transfer. */
   authorized: boolean;
 }
 
@@ -93,12 +93,12 @@ export async function transfer(
 }
 
 export interface Claiming {
-  /** Null: the merchant who opened the intent. */
+  /** Merchant who claims. Null: the merchant who opened the intent. */
   who: number | null;
   listing: number | null;
   intent: number;
   transaction: number;
-  /** Null: the sender signs. */
+  /** Signer of the claim. Null: the sender signs. */
   signer: number | null;
   twice: boolean;
   crashAt: CrashPoint | null;

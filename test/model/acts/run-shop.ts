@@ -82,7 +82,7 @@ export class Review extends Act<Reviewing> {
   }
 }
 
-/** Finds a payment by its authorization or transaction. An intent claimed again shows its newest claim. */
+/** Finds a payment by its authorization or transaction. An intent that was claimed again shows its newest claim. */
 async function paymentId(run: Run, { transfer, proof }: Payment): Promise<number> {
   const [payer, nonce] = proof?.authorization.split(' ') ?? [];
   const query = proof === null ? `tx_hash=${transfer?.hash}` : `payer=${payer}&nonce=${nonce}`;
@@ -136,7 +136,7 @@ export class List extends Act<Listed> {
 
   async #transfer(run: Run) {
     const { wallet, amount, final, nth } = this.given;
-    // An intent opened before, with the transfers sent for it, or a new one.
+    // Use an earlier intent with the transfers sent for it, or a new one.
     const intent =
       nth % 2 === 0
         ? await openIntent(run, { who: 0, listing: 0, named: null, fee: true })

@@ -24,7 +24,9 @@ export class Wait extends Act<{ seconds: number }> {
   }
 }
 
-/** Cuts one provider so that only the other counts, or mends both. The market stops waiting for a provider that is silent for a minute. */
+/**
+ * Cuts one provider so that only the other counts, or restores both. The market stops waiting for a provider that is silent for a minute.
+ */
 export class SwitchProvider extends Act<{ dark: 0 | 1 | null }> {
   async run(reference: Reference, run: Run): Promise<void> {
     const { dark } = this.given;

@@ -31,7 +31,7 @@ export function bug(name: string, file: string, find: string, put: string, tests
   return { name, edits: [{ file, find, put }], tests };
 }
 
-// Left out: the order of writing the goods and recording the payment. Only kills show it: src/cli/kills.heavy.test.ts.
+// Not tested here: the order of writing the goods and recording the payment. Only kills reveal it; see src/cli/kills.heavy.test.ts.
 
 const wallet: readonly Sabotage[] = [
   bug('wallet-signs-another-sum', GUARD, 'BigInt(record.amount_units) === message.value &&', '', SIGNS),
@@ -366,5 +366,5 @@ const words: readonly Sabotage[] = [
   bug('words-begin-a-row', PRINTS, '[row, width] = [margin, margin.length];', "[row, width] = ['', 0];", SHOWS),
 ];
 
-/** Buyers and sellers on their own machines: signatures, limits, and stored data. */
+/** Bugs on buyers' and sellers' own machines, in signatures, limits and stored data. */
 export const AGENT: readonly Sabotage[] = [...wallet, ...book, ...limits, ...buying, ...words];

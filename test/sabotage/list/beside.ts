@@ -18,7 +18,7 @@ function kept(name: string, file: string, find: string, put: string): Sabotage {
   return { name, edits: [{ file, find, put }], tests: TOP_UPS };
 }
 
-/** Second payments for one intent. */
+/** Bugs in second payments for one intent. */
 export const BESIDE: readonly Sabotage[] = [
   bug(
     'second-transfer-not-looked-at',

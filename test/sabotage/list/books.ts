@@ -1,10 +1,10 @@
 import { type Edit, type Sabotage, world } from '../sabotage.ts';
 
-// Left out: unique `purchases.payment_id` and `fees.payment_id`. The trigger payments_move_forward already ends a payment only once.
+// Not tested here: unique `purchases.payment_id` and `fees.payment_id`. The trigger payments_move_forward already ends a payment only once.
 
 const PAYMENTS = 'migrations/market/0004-payments.sql';
 const DIRECT = 'migrations/market/0006-direct-payment.sql';
-/** The newest migration of payments_move_forward. */
+/** Newest migration of payments_move_forward. */
 const MOVES = 'migrations/market/0014-one-transfer-one-payment.sql';
 const BESIDE = 'migrations/market/0008-paid-beside.sql';
 const LICENSE = 'migrations/market/0022-license.sql';
@@ -14,14 +14,14 @@ function book(name: string, edits: readonly Edit[], tests: readonly string[]): S
   return { name, edits, tests };
 }
 
-/** The insert of a proof names the constraint. This edit ignores any conflict instead. */
+/** Makes the insert of a proof ignore any conflict, where the code names one constraint. */
 const ANY_CONFLICT: Edit = { file: PROOFS, find: 'on conflict (tx_hash) do nothing', put: 'on conflict do nothing' };
 
 function notUnique(file: string, index: string): Edit {
   return { file, find: `create unique index ${index} on`, put: `create index ${index} on` };
 }
 
-/** Rules that the database itself enforces. */
+/** Bugs in rules that the database itself enforces. */
 export const BOOKS: readonly Sabotage[] = [
   book(
     'a-transaction-proves-two-things',

@@ -1,7 +1,7 @@
 import { type Sabotage, world } from '../sabotage.ts';
 
-// Left out: that the code does not lower the watermark (the trigger tested below refuses it), and that a head of another chain is ignored
-// (both verdicts, tested elsewhere, and the check of a proof ask for the chain again).
+// Not tested here: that the code does not lower the watermark (the trigger tested below refuses this), and that a head of another chain is
+// ignored (both verdicts, tested elsewhere, and the check of a proof ask for the chain again).
 
 const HEAD = 'src/platform/chain/accept-head.ts';
 const JUDGE = 'src/market/payments/chain/corroborate.ts';
@@ -11,7 +11,7 @@ function bug(name: string, file: string, find: string, put: string, tests: reado
   return { name, edits: [{ file, find, put }], tests };
 }
 
-/** Finality, the providers that report it, and reports that must be ignored. */
+/** Bugs in finality, in the providers that report it, and in ignoring wrong reports. */
 export const CHAIN: readonly Sabotage[] = [
   bug('finality-a-second-too-young', HEAD, '> now - minAgeSeconds * 1000', '> now - minAgeSeconds * 1000 + 1000', UNIT),
   bug(

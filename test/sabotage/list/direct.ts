@@ -1,6 +1,7 @@
 import { type Sabotage, world } from '../sabotage.ts';
 
-// Left out: `doNotPayAgain` where a claim fails. Instead a test checks that no 5xx of a payment route says that paying again is safe.
+// Not tested here: `doNotPayAgain` where a claim fails. Instead, a test checks that no 5xx of a payment route says that paying again is
+// safe.
 
 const INTENT = 'src/market/payments/paths/direct/intents.ts';
 const OPEN = 'src/market/purchases/claim-purchase.ts';
@@ -271,5 +272,5 @@ const payingAgain: readonly Sabotage[] = [
   ),
 ];
 
-/** Intents and claims: payments by transfer. */
+/** Bugs in payments by transfer: intents and claims. */
 export const DIRECT: readonly Sabotage[] = [...intents, ...claims, ...payingAgain];

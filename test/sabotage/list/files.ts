@@ -4,7 +4,7 @@ import { bug } from './agent.ts';
 const IMPORTS = 'src/agent/export/purchases.ts';
 const RESTORES = ['src/agent/export/purchases.test.ts'];
 
-/** Files that are read, sold and restored. */
+/** Bugs in files that are read, sold and restored. */
 export const FILES: readonly Sabotage[] = [
   bug(
     'files-of-other-folders-are-sold',

@@ -19,7 +19,7 @@ function bug(name: string, file: string, find: string, put: string, tests: reado
   return { name, edits: [{ file, find, put }], tests };
 }
 
-/** Integrity of the log, detection of a loss, and the data that a recovery reads. */
+/** Bugs in the integrity of the log, the detection of a loss, and the data that a recovery reads. */
 export const HISTORY: readonly Sabotage[] = [
   bug(
     'other-content-is-the-same-history',

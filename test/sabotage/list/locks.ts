@@ -12,9 +12,10 @@ function bug(name: string, file: string, find: string, put: string, tests: reado
   return { name, edits: [{ file, find, put }], tests };
 }
 
-// Left out: the second check of each process after it made its link. Only many processes show it: src/locks/kills.heavy.test.ts.
+// Not tested here: the second check of each process after it made its link. Only many processes reveal it; see
+// src/locks/kills.heavy.test.ts.
 
-/** Locks that only their owner can take, and the alarm for a log copy that stands still. */
+/** Bugs in locks that only their owner can take, and in the alarm for a log copy that has stopped. */
 export const LOCKS: readonly Sabotage[] = [
   bug(
     'a-lock-folder-of-anybody',

@@ -15,7 +15,7 @@ function bug(name: string, file: string, find: string, put: string, tests: reado
   return { name, edits: [{ file, find, put }], tests };
 }
 
-/** The public log, the operator's log, and stored counters. */
+/** Bugs in the public log, the operator's log, and stored counters. */
 export const RECORDS: readonly Sabotage[] = [
   {
     name: 'an-event-after-the-commit',

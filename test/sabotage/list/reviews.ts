@@ -9,7 +9,7 @@ function bug(name: string, file: string, find: string, put: string, tests: reado
   return { name, edits: [{ file, find, put }], tests };
 }
 
-/** Payments that do not fit, and fees. */
+/** Bugs in fees and in payments that do not fit. */
 export const REVIEWS: readonly Sabotage[] = [
   bug(
     'review-by-a-stranger',

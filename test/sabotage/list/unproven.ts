@@ -16,7 +16,7 @@ function bug(name: string, file: string, find: string, put: string, tests: reado
   return { name, edits: [{ file, find, put }], tests };
 }
 
-/** Signatures of contract wallets, and claims without a signature. */
+/** Bugs in signatures of contract wallets, and in claims without a signature. */
 export const UNPROVEN: readonly Sabotage[] = [
   bug(
     'unproven-before-a-day-is-over',

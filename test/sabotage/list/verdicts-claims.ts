@@ -7,7 +7,7 @@ function verdict(name: string, find: string, put: string, tests: readonly string
   return { name: `claim-${name}`, edits: [{ file: DECIDE, find, put }], tests };
 }
 
-/** Verdicts about claimed transactions. */
+/** Bugs in verdicts about claimed transactions. */
 export const CLAIM_VERDICTS: readonly Sabotage[] = [
   verdict('of-another-chain', "if (evidence.chainId !== terms.chainId) return unknown('wrong_chain');", ''),
   verdict(

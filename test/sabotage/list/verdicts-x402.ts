@@ -1,8 +1,8 @@
 import { type Sabotage, world } from '../sabotage.ts';
 
-// Left out, because another line checks the same: that the block of `stands` has the log's number and hash and the log the receipt's
-// (isCanonical and sameLog), `use.log.removed` (the receipt must contain the very log, and contains none that is removed), and the other
-// fields of the use's log (it was requested by address, payer and nonce, and the unit tests below call decide alone).
+// Not tested here, because another line checks the same: that the block of `stands` has the log's number and hash and its log is the
+// receipt's (isCanonical and sameLog), `use.log.removed` (the receipt must contain this very log, and contains none that is removed), and
+// the other fields of the use's log (it was requested by address, payer and nonce, and the unit tests below call decide alone).
 
 const DECIDE = 'src/market/payments/paths/x402/decide.ts';
 const SIGHTING = 'src/platform/chain/sighting.ts';
@@ -12,7 +12,7 @@ function verdict(name: string, find: string, put: string, tests: readonly string
   return { name: `x402-${name}`, edits: [{ file: DECIDE, find, put }], tests };
 }
 
-/** Verdicts about authorizations: paid, not paid, or unknown. */
+/** Bugs in verdicts about authorizations: paid, not paid, or unknown. */
 export const X402_VERDICTS: readonly Sabotage[] = [
   verdict('of-another-chain', "if (evidence.chainId !== terms.chainId) return unknown('wrong_chain');", ''),
   verdict(
@@ -65,7 +65,7 @@ export const X402_VERDICTS: readonly Sabotage[] = [
     "if (terms.isStopped) return { outcome: 'review', reason: 'listing_changed', transfer };",
     '',
   ),
-  // The second opinions make the same mistake, so that only the tests can notice it.
+  // The second implementations make the same mistake, so that only the tests can notice it.
   {
     name: 'auditor-takes-any-later-transfer',
     edits: [{ file: 'test/audit/read-chain.ts', find: 'logIndex === next && from', put: 'logIndex >= next && from' }],

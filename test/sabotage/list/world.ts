@@ -8,7 +8,7 @@ const DRAFTS = 'src/market/world/drafts/store.ts';
 const CITY_CLAIM = 'src/city/payments/decide-claim.ts';
 const CITY_MOVE = 'src/city/offers/advance-offer.ts';
 const OFFERS_SQL = 'migrations/city/0003-offers.sql';
-/** The trigger that enforces the same rule a second time. */
+/** Disables the trigger that enforces the same rule a second time. */
 const UNPROVEN: Edit = {
   file: OFFERS_SQL,
   find: "if new.phase = 'claimed' and old.phase <> 'claimed' and not exists (",
@@ -28,7 +28,7 @@ function cityVerdict(name: string, find: string, put: string): Sabotage {
   return bug(name, CITY_CLAIM, find, put, ['src/city/payments/decide-claim.test.ts']);
 }
 
-/** The fee of a thing, and the wallet and draft reserved for it. */
+/** Bugs in the fee of a thing, and in the wallet and draft reserved for it. */
 const HOLDING: readonly Sabotage[] = [
   bug(
     'thing-wallet-not-held',
@@ -84,7 +84,7 @@ const HOLDING: readonly Sabotage[] = [
   ),
 ];
 
-/** Sales according to the market. */
+/** Bugs in sales as the market judges them. */
 const SALES: readonly Sabotage[] = [
   saleVerdict(
     'sale-window-end-inclusive',
@@ -131,7 +131,7 @@ const SALES: readonly Sabotage[] = [
   ),
 ];
 
-/** Sales according to the city, and the owner after them. */
+/** Bugs in sales as the city judges them, and in the owner after a sale. */
 const CITY: readonly Sabotage[] = [
   cityVerdict('claim-window-end-inclusive', 'block.timestamp < terms.windowTo;', 'block.timestamp <= terms.windowTo;'),
   cityVerdict(

@@ -1,7 +1,7 @@
 import { type Edit, type Sabotage, world } from '../sabotage.ts';
 
-// Left out, because the token refuses the same: validBefore to the millisecond in drive-payment (an expired authorization is not submitted,
-// and not mined if it is), and reading the nonce at `pending` besides the latest block.
+// Not tested here, because the token refuses the same: validBefore to the millisecond in drive-payment (an expired authorization is not
+// submitted, and not mined if it is), and reading the nonce at `pending` besides the latest block.
 
 const CHECK = 'src/market/payments/paths/x402/check-proof.ts';
 const DRIVE = 'src/market/payments/paths/x402/drive-payment.ts';
@@ -15,7 +15,7 @@ function bug(name: string, file: string, find: string, put: string, tests: reado
 }
 
 const SIGNED_BY_PAYER = 'const recovered = (await recoverSigner(digest, ofKey)) === from;';
-/** Accepts signatures for another domain too. */
+/** Returns code that accepts signatures for another domain too. */
 function alsoSigned(domain: string): string {
   const given =
     'name: network.domainName, version: network.domainVersion, chainId: network.chainId, verifyingContract: network.usdc';
@@ -103,7 +103,7 @@ const proofs: readonly Sabotage[] = [
   ),
 ];
 
-/** The ledger is keyed by the signed data, independent of its spelling. These edits add the header's version to the key. */
+/** Add the header's version to the ledger's key, which otherwise depends only on the signed data and not on its spelling. */
 const RAW_KEY: readonly Edit[] = [
   {
     file: 'src/market/purchases/buy-request.ts',
@@ -373,5 +373,5 @@ const ends: readonly Sabotage[] = [
   ),
 ];
 
-/** Purchases and fees by x402. */
+/** Bugs in purchases and fees by x402. */
 export const X402: readonly Sabotage[] = [...proofs, ...answers, ...ends];

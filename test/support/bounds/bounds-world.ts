@@ -18,7 +18,7 @@ export interface Target {
   site: 'market' | 'facilitator' | 'city';
   /** Operation name, or method and path. */
   name: string;
-  /** Reason why the work may take longer; null: it may not. */
+  /** Why the work may take longer. Null if it may not. */
   exempt: string | null;
   requests: HostileRequest[];
 }
@@ -28,9 +28,8 @@ export interface Measured {
   /** Size of head and body in bytes. */
   bytes: number;
   status: number;
-  /** Reason of the refusal; null if the answer has none. */
   reason: string | null;
-  /** CPU milliseconds in the server. */
+  /** CPU milliseconds used by the server. */
   ms: number;
 }
 
@@ -45,11 +44,11 @@ export interface BoundsWorld {
 /** CPU milliseconds that any single request may take. */
 export const MOST_MS = 50;
 
-/** Reason why these endpoints may take longer: they compare goods with all others. */
+/** These endpoints may take longer, because they compare goods with all others. */
 const COMPARES = 'goods are compared';
 const EXEMPT: Readonly<Record<string, string>> = { createListing: COMPARES, editListing: COMPARES };
 
-/** Starts a whole world on this machine and sends every hostile request to each of its endpoints. */
+/** Starts a whole world on this machine, to which hostile requests can be sent. */
 export async function startBoundsWorld(begun: AsyncDisposableStack, signal: AbortSignal): Promise<BoundsWorld> {
   const dataDir = await mkdtemp(join(tmpdir(), 'openaisle-bounds-'));
   begun.defer(() => rm(dataDir, { recursive: true, force: true }));

@@ -59,7 +59,7 @@ function members(room: number, member: (at: number) => string): string {
   }
 }
 
-/** Values of a query parameter. */
+/** Values for a query parameter. */
 export const VALUES: Readonly<Record<string, Fill>> = {
   marks: filled('%CC%81%CC%96', { before: 'a' }),
   'line ends': filled('%0A', { after: '!' }),
@@ -72,7 +72,6 @@ export const VALUES: Readonly<Record<string, Fill>> = {
   'beginnings of codes': filled('aisle_pc_'),
 };
 
-/** Whole query strings. */
 export const QUERIES: Readonly<Record<string, Fill>> = {
   'many empty pairs': filled('&'),
   'many pairs': filled('a=1&'),

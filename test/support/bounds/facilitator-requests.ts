@@ -17,7 +17,7 @@ interface Route {
   requests: HostileRequest[];
 }
 
-/** Makes every hostile request to each route that the facilitator lists at its root. */
+/** Builds every hostile request for each route that the facilitator lists at its root. */
 export async function facilitatorRequests({ facilitatorUrl, facilitatorAuth }: LocalWorld): Promise<Route[]> {
   const { routes } = told.parse(await (await fetch(`${facilitatorUrl}/`)).json());
   const headers = { authorization: facilitatorAuth };
@@ -64,7 +64,7 @@ function textsIn(value: unknown, path: Path): Path[] {
   return Object.entries(value).flatMap(([name, member]) => textsIn(member, [...path, name]));
 }
 
-/** Makes a well-formed payment with an invalid signature. */
+/** Builds a well-formed payment with an invalid signature. */
 function paymentOf(version: 1 | 2): Record<string, unknown> {
   const network = NETWORKS.base;
   const name = version === 1 ? network.name : network.caip2;

@@ -13,7 +13,7 @@ interface Mounted {
 /** Body limit of `mountMcp`. */
 const MCP_LIMIT_BYTES = 2_097_152;
 
-/** Makes hostile requests to routes outside the contract: tools, authorization server, page forms. */
+/** Builds hostile requests for routes outside the contract: tools, authorization server, page forms. */
 export function mountedRequests(key: string): Mounted[] {
   return [toolRequests(key), ...formRequests()];
 }
@@ -33,7 +33,7 @@ function toolRequests(key: string): Mounted {
   return { name: 'POST /mcp', exempt: null, requests };
 }
 
-/** Makes requests to page forms and to the endpoints of the authorization server. */
+/** Builds requests for page forms and for the endpoints of the authorization server. */
 function formRequests(): Mounted[] {
   const forms = [
     { path: '/join', limit: FORM_LIMIT_BYTES, field: 'handle' },

@@ -42,7 +42,7 @@ const GOOD: Readonly<Record<string, unknown>> = {
   aisle: 'tools',
 };
 
-/** Makes every hostile request to one endpoint from its descriptor alone, so new endpoints and fields are covered automatically. */
+/** Builds every hostile request for one endpoint from its descriptor alone, so new endpoints and fields are covered automatically. */
 export function requestsTo(endpoint: EndpointShape): HostileRequest[] {
   const { method, body, payment } = endpoint;
   const path = pathOf(endpoint);
@@ -67,11 +67,10 @@ export function requestsTo(endpoint: EndpointShape): HostileRequest[] {
 interface Form {
   /** A body that passes as many checks as possible. */
   base: Record<string, unknown>;
-  /** Paths of texts in the body. */
   texts: Path[];
 }
 
-/** Makes hostile bodies of at most `limit` bytes. */
+/** Builds hostile bodies of at most `limit` bytes. */
 export function hostileBodies(forms: readonly Form[], limit: number): Pick<HostileRequest, 'content' | 'body'>[] {
   const whole = Object.entries(BODIES).map(([content, fill]) => ({ content, body: Buffer.from(fill(limit)) }));
   const inTexts = forms.flatMap(({ base, texts }) =>
@@ -127,7 +126,7 @@ function textsIn(schema: JsonSchema, path: Path): Path[] {
     );
   }
   if (items !== undefined) return textsIn(items as JsonSchema, [...path, 0]);
-  // Put a text into fields of other types as well: refusing it must be as quick.
+  // Put text into fields of other types too, because refusing it must be just as fast.
   return type === 'null' ? [] : [path];
 }
 
@@ -164,7 +163,7 @@ function readsOf({ method, query }: EndpointShape, path: string): HostileRequest
   const queries = [
     ...names.flatMap((name) =>
       Object.entries(VALUES).flatMap(([content, fill]) =>
-        // A search may have 100 characters, which are 300 to 1,200 bytes when encoded.
+        // A search may have 100 characters, which take 300 to 1,200 bytes when encoded.
         [HEAD_ROOM, 1_200, 300].map((room) => ({
           content: `${content} in ${name}, ${room} bytes`,
           path: `${path}?${name}=${fill(room - name.length)}`,

@@ -73,7 +73,7 @@ const MAY_IMPORT: Readonly<Record<Part, readonly Part[]>> = {
   test: EVERYTHING,
 };
 
-/** Base features, with the features that they may use themselves. */
+/** Base features, with the features that each may use. */
 const FOUNDATIONS: Readonly<Record<string, readonly string[]>> = {
   events: [],
   catalog: [],
@@ -84,7 +84,7 @@ const FOUNDATIONS: Readonly<Record<string, readonly string[]>> = {
 /** Folders of the market that expose the same operations in different forms. */
 const DOORS: readonly string[] = ['pages', 'http', 'mcp'];
 
-/** Null for a file outside all parts. */
+/** Returns the part that a file belongs to. Null for a file outside all parts. */
 export function partOf(path: string): Part | null {
   if (path.endsWith('.test.ts') || /^(?:test|bench|packages)\//.test(path) || path === 'vitest.config.ts')
     return 'test';
@@ -103,7 +103,7 @@ export function directionFaults(imports: readonly Import[]): string[] {
   });
 }
 
-/** Returns a folder of the market, or the file itself if it is at the top level; null outside the market. */
+/** Returns the market's folder that a file is in, or the file itself if it is at the top level. Null outside the market. */
 function featureOf(path: string): string | null {
   const [, folder] = /^src\/market\/([^/]+)\/.+$/.exec(path) ?? [];
   return folder ?? (path.startsWith('src/market/') ? path : null);
@@ -112,7 +112,7 @@ function featureOf(path: string): string | null {
 const isTop = (feature: string): boolean => feature.startsWith('src/');
 const isDoor = (feature: string): boolean => DOORS.includes(feature);
 
-/** Checks the layers inside the market: endpoints over operations over features over base features. Ignores tests. */
+/** Checks that the market's layers import only downward: endpoints, operations, features, base features. Ignores tests. */
 export function marketFaults(imports: readonly Import[]): string[] {
   const edges = imports.flatMap((one) => {
     const [from, to] = [featureOf(one.from), featureOf(one.to)];

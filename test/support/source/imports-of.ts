@@ -18,16 +18,14 @@ import {
 import { lineOf, nodesOf, type Source } from './open-sources.ts';
 
 export interface Import {
-  /** Path of the importing file. */
   from: string;
   /** Path of a project file, or the specifier of an external module. */
   to: string;
   line: number;
-  /** Whether `to` is a project file. */
   inside: boolean;
 }
 
-/** Stands for a computed module name. No check can follow it, so no rule allows it. */
+/** Stands for a computed module name. No rule allows it, because no check can follow it. */
 export const COMPUTED = '(computed)';
 
 /** Returns all modules that a file refers to in any form, including types. */
@@ -57,7 +55,7 @@ function moduleNamesOf(node: Node): string[] {
   return [];
 }
 
-/** `new URL('./x.ts', import.meta.url)`: a module that is started, not loaded. */
+/** Returns the modules named by `new URL('./x.ts', import.meta.url)`, which are started rather than imported. */
 function fileNamesOf(node: NewExpression): string[] {
   const [name, base] = node.arguments ?? [];
   if (node.expression.getText() !== 'URL' || base?.getText() !== 'import.meta.url') return [];
@@ -65,7 +63,7 @@ function fileNamesOf(node: NewExpression): string[] {
   return text.endsWith('.ts') ? [text] : [];
 }
 
-/** `import(...)` and `require(...)`. Resolving a path loads no module. */
+/** Whether the call is `import(...)` or `require(...)`. Resolving a path loads no module. */
 function isImportCall(callee: Node): boolean {
   if (callee.kind === SyntaxKind.ImportKeyword) return true;
   return isIdentifier(callee) && callee.text === 'require';

@@ -16,9 +16,8 @@ export function listFiles(root: string, folder = ''): string[] {
     });
 }
 
-/** A source file, parsed by the compiler. */
 export interface Source {
-  /** Relative to the project root, with forward slashes. */
+  /** Path relative to the project root, with forward slashes. */
   path: string;
   text: string;
   tree: SourceFile;
@@ -29,7 +28,7 @@ export function openSources(root: string): Source[] {
   return readSources(new API({ cwd: root }), root);
 }
 
-/** Same for files that exist only in a test, with paths relative to an imaginary project root. */
+/** Like `openSources`, but for files that exist only in a test. Paths are relative to an imaginary project root. */
 export function openTexts(files: Readonly<Record<string, string>>): Source[] {
   const root = '/texts';
   const config = JSON.stringify({ compilerOptions: { noLib: true, types: [] }, include: ['**/*.ts'] });
@@ -64,7 +63,7 @@ export function* nodesOf(node: Node): Generator<Node> {
   }
 }
 
-/** Line of the node's first character that is not space or comment, from 1. */
+/** Returns the line (from 1) of the node's first character that is not space or comment. */
 export function lineOf(source: Source, node: Node): number {
   return lineAt(source, node.getStart(source.tree));
 }

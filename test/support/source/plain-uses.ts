@@ -12,10 +12,10 @@ const COMMENT = /^\s*(?:\/\/|\/?\*\*?|--)\s+/;
 const RELATIVE = 'What|Who|Whose|Whom|Which|Where|Of|In what|That|Nothing|None|Neither|So many|As it|Such';
 const OPENS_RELATIVE = new RegExp(`${COMMENT.source}(?:${RELATIVE})\\b`);
 
-/** A rule cited by its number in a specification that is not in this repository. `W/` begins a weak ETag. */
+/** Citation of a numbered rule whose specification is not in this repository. `W/` begins a weak ETag. */
 const RULE_NUMBER = /(?<![\w.-])W(?:[1-9]|[12]\d)\b(?!\/)/;
 
-/** Comment lines that open with a relative word: they make the reader look for a subject. TypeScript and SQL. */
+/** Returns TypeScript and SQL comment lines that open with a relative word, because the reader must then look for a subject. */
 export function relativeComments(path: string, text: string): string[] {
   return linesWith(path, text, OPENS_RELATIVE);
 }
@@ -30,7 +30,7 @@ function linesWith(path: string, text: string, pattern: RegExp): string[] {
     .flatMap((line, index) => (pattern.test(line) ? [`${path}:${index + 1} ${line.trim().slice(0, 120)}`] : []));
 }
 
-/** Functions with more positional parameters than `most`. */
+/** Returns functions with more positional parameters than `most`. */
 export function longParameterLists(source: Source, most: number): Use[] {
   return [...nodesOf(source.tree)].flatMap((node) =>
     isFunctionLikeDeclaration(node) && 'body' in node && node.body !== undefined && node.parameters.length > most
@@ -39,7 +39,7 @@ export function longParameterLists(source: Source, most: number): Use[] {
   );
 }
 
-/** Declared functions whose name is one word (`read`, `open`): it rarely says what the function works on. */
+/** Returns declared functions with a one-word name (`read`, `open`), because it rarely says what the function works on. */
 export function oneWordFunctions(source: Source): Use[] {
   return [...nodesOf(source.tree)].flatMap((node) => {
     const name = isFunctionDeclaration(node) ? node.name?.text : undefined;
@@ -49,7 +49,7 @@ export function oneWordFunctions(source: Source): Use[] {
   });
 }
 
-/** Declared names (variables, parameters, functions, types, members) that match the pattern. */
+/** Returns declared names (variables, parameters, functions, types, members) that match the pattern. */
 export function declaredNames(source: Source, pattern: RegExp): Use[] {
   return [...nodesOf(source.tree)].flatMap((node) => {
     const name = declaredName(node);
@@ -59,7 +59,7 @@ export function declaredNames(source: Source, pattern: RegExp): Use[] {
 
 function declaredName(node: Node): string | null {
   if (!('name' in node) || typeof node.name !== 'object' || node.name === null) return null;
-  // A property access has a name too, and declares nothing.
+  // A property access has a name too, but declares nothing.
   if (isPropertyAccessExpression(node)) return null;
   return isIdentifier(node.name as Node) ? (node.name as Node).getText() : null;
 }

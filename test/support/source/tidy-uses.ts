@@ -16,7 +16,7 @@ import type { Use } from './world-uses.ts';
 interface FunctionSize {
   name: string;
   line: number;
-  /** Number of lines, from its first word to its closing brace. */
+  /** Number of lines from the first word to the closing brace. */
   lines: number;
 }
 
@@ -84,7 +84,6 @@ export function isBarrel(source: Source): boolean {
   );
 }
 
-/** Returns the names of exported functions and constants. */
 export function exportedValues(source: Source): string[] {
   return source.tree.statements.flatMap((one) => {
     if (!one.getText(source.tree).startsWith('export ')) return [];

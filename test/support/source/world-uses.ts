@@ -104,7 +104,7 @@ function isTypeOnly(source: Source, line: number): boolean {
   return /^\s*(?:import|export) type\b/.test(source.text.split('\n')[line - 1] ?? '');
 }
 
-/** Whether the name refers to the global: not a member, a key, part of a type, or a local declaration. */
+/** Whether the name refers to the global, and not to a member, a key, a type or a local declaration. */
 function isValue(node: Node): boolean {
   const { parent } = node;
   if (isPropertyAccessExpression(parent)) return parent.expression === node;
@@ -142,7 +142,7 @@ const SIGNING_NAMES = new Set([
 ]);
 const PROCESS_MODULES = /^node:(?:child_process|cluster|worker_threads)$/;
 
-/** Finds queries and the code that makes them. */
+/** Finds queries and the code that builds them. */
 export function sqlUses(source: Source): Use[] {
   const uses = importUses(source, SQL_MODULES);
   for (const node of nodesOf(source.tree)) {

@@ -15,7 +15,7 @@ const MAGIC = `1626ba7e${'0'.repeat(56)}`;
 
 let made = 0;
 
-/** A wallet with code. Only its owner's key can sign for it. */
+/** A wallet with code, for which only its owner's key can sign. */
 export interface OwnedWallet {
   address: Hex;
   owner: TestAccount;
@@ -23,7 +23,7 @@ export interface OwnedWallet {
   transfer(to: string, units: bigint): Promise<Hex>;
 }
 
-/** An original SimpleAccount behind its proxy (ERC-4337), which does not implement EIP-1271. */
+/** Creates an original SimpleAccount behind its proxy (ERC-4337), which does not implement EIP-1271. */
 export async function createSimpleAccount(chain: LocalChain, usdcUnits: bigint): Promise<OwnedWallet> {
   made += 1;
   const owner = testAccount(`owner of simple account ${made}`);
@@ -56,10 +56,10 @@ function simpleAccount(chain: LocalChain): Promise<Hex> {
   return singleton(chain, 'SimpleAccount', [[{ type: 'address' }, ENTRY_POINT]]);
 }
 
-/** `mute`: no isValidSignature. `plain`: accepts the key's signature. `wraps`: accepts the key's signature over hash and address. */
+/** `mute` has no isValidSignature. `plain` accepts the key's signature. `wraps` accepts the key's signature over hash and address. */
 export type DelegateKind = 'mute' | 'plain' | 'wraps';
 
-/** isValidSignature: ecrecover(keccak256(hash, this), v, r, s) == this. */
+/** Bytecode of isValidSignature: ecrecover(keccak256(hash, this), v, r, s) == this. */
 const WRAPPING_CODE: Hex = `0x${[
   '600435600052306020526040600020600052',
   '60a43560f81c602052606435604052608435606052',
@@ -75,7 +75,7 @@ export async function deployDelegate(chain: LocalChain, kind: DelegateKind): Pro
   return await deployCode(chain, `0x61${size}80600c6000396000f3${WRAPPING_CODE.slice(2)}`);
 }
 
-/** Delegates a key's account to a contract (EIP-7702). From then on USDC asks that contract. */
+/** Delegates a key's account to a contract (EIP-7702). USDC then asks that contract to check signatures. */
 export async function delegateTo(chain: LocalChain, { address }: TestAccount, delegate: Hex): Promise<void> {
   await chain.rpc.call('anvil_setCode', [address, `0xef0100${delegate.slice(2)}`]);
 }

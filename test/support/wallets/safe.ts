@@ -39,14 +39,13 @@ const SAFE_TX = [
 /** A contract wallet that accepts its owners' signatures (EIP-1271). */
 export interface SigningWallet {
   address: Hex;
-  /** Signs in the form that the wallet accepts. */
   sign(digest: Hex): Promise<Hex>;
   /** Resolves with the transaction's hash once it is mined. */
   transfer(to: string, units: bigint): Promise<Hex>;
 }
 
 export interface SafeWallet extends SigningWallet {
-  /** Its address is known before it has code. */
+  /** Deploys the wallet. Its address is known before. */
   deploy(): Promise<void>;
   /** Wraps a signature for use before the wallet is deployed (ERC-6492). */
   wrap(signature: Hex): Hex;
@@ -54,7 +53,7 @@ export interface SafeWallet extends SigningWallet {
 
 let made = 0;
 
-/** Makes a Safe with the handler for EIP-1271. Not deployed yet. */
+/** Prepares a Safe with the handler for EIP-1271, but does not deploy it. */
 export async function createSafe(
   chain: LocalChain,
   { owners: count, threshold, usdcUnits }: { owners: number; threshold: number; usdcUnits: bigint },

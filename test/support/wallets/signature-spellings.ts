@@ -5,12 +5,12 @@ const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0
 const sOf = (signature: Hex): bigint => BigInt(`0x${signature.slice(66, 130)}`);
 const word = (value: bigint): string => value.toString(16).padStart(64, '0');
 
-/** Rewrites v to 0 or 1. */
+/** Returns the signature with v as 0 or 1. */
 export function withShortV(signature: Hex): Hex {
   return `${signature.slice(0, 130)}${signature.endsWith('1b') ? '00' : '01'}` as Hex;
 }
 
-/** Compacts to 64 bytes, with the parity in the highest bit of s (EIP-2098). */
+/** Returns the 64-byte form with the parity in the highest bit of s (EIP-2098). */
 export function compacted(signature: Hex): Hex {
   const parity = signature.endsWith('1c') ? 1n << 255n : 0n;
   return `${signature.slice(0, 66)}${word(sOf(signature) | parity)}` as Hex;

@@ -4,7 +4,7 @@ import type { Run } from '../run.ts';
 /** One act of a participant. Its text describes it in a failing run. */
 export abstract class Act<Given extends object> {
   protected readonly given: Given;
-  /** True once the run has reached it. */
+  /** True once the run has reached this act. */
   hasRun = false;
 
   constructor(given: Given) {

@@ -45,7 +45,7 @@ const NO_CHECKOUT = 999_999_999;
 
 async function reserve(run: Run, lot: Lot, who: Person, checkout: number): Promise<void> {
   const { reference, thing } = lot;
-  // Judge by the state before this request, since the request itself makes a site check the offer.
+  // Use the state before this request, because the request itself makes a site check the offer.
   const mayHave = reference.mayReserve(lot.seen, who.resident.handle, checkout);
   await run.step({
     ...{ what: 'reserve', lot, who },
@@ -107,7 +107,7 @@ function knownOf(told: ToldReservation, { resident, merchant, wallet }: Person, 
   };
 }
 
-/** Checkout and reservation, as a buyer does it. */
+/** Checks out and reserves, as a buyer does. */
 export class Hold extends Act<Opening> {
   async run(run: Run): Promise<void> {
     const lot = run.lot(this.given.lot);
@@ -119,4 +119,4 @@ export class Hold extends Act<Opening> {
 }
 
 /** Returns a reservation by age, newest first. */
-export const toldOf = (lot: Lot, nth: number): Lot['told'][number] | undefined => recent(lot.told, nth);
+export const reservationOf = (lot: Lot, nth: number): Lot['told'][number] | undefined => recent(lot.told, nth);

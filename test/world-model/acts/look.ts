@@ -20,10 +20,10 @@ export class Reconcile extends Act<{ lot: number; who: number }> {
   }
 }
 
-/** The city's own sweep. */
+/** The city runs its own sweep. */
 export class Sweep extends Act<object> {
   async run(run: Run): Promise<void> {
-    await run.happen(
+    await run.runAct(
       'sweep',
       () => run.stage.sites.city.running.sweep.sweepOnce(),
       ({ reference, seen }, before) => reference.judgeLook(before, seen),
@@ -31,11 +31,11 @@ export class Sweep extends Act<object> {
   }
 }
 
-/** The market's own background pass. */
+/** The market runs its own background job. */
 export class WorldPass extends Act<object> {
   async run(run: Run): Promise<void> {
     const { market, payments } = run.stage.sites.market.running;
-    await run.happen('world pass', () => createWorldSyncJob(market, payments, NEVER_MS).syncOnce());
+    await run.runAct('world pass', () => createWorldSyncJob(market, payments, NEVER_MS).syncOnce());
   }
 }
 

@@ -6,17 +6,17 @@ import { secondOf } from '../reference.ts';
 import type { Lot, Run, Step } from '../run.ts';
 import type { Transfer } from '../terms.ts';
 import { Act, otherThan, recent } from './act.ts';
-import { toldOf } from './buy.ts';
+import { reservationOf } from './buy.ts';
 import { Mine } from './trouble.ts';
 
 const AMOUNTS = { exact: PRICE, tip: PRICE + 1n, little: PRICE - 1n } as const;
-/** Seconds relative to the end of the reservation: mines a block of that second if it is still ahead. */
+/** Block times in seconds relative to the end of the reservation. A block with that time is mined if it is still ahead. */
 const SECONDS = { 'last second': -1, 'the end': 0 } as const;
 
 export interface Paying {
   lot: number;
   amount: keyof typeof AMOUNTS;
-  /** The holding buyer's wallet, or the other buyer's. */
+  /** Whether the holding buyer's wallet pays, or the other buyer's. */
   wallet: 'own' | 'other';
   when: 'now' | keyof typeof SECONDS;
 }
@@ -28,13 +28,13 @@ export class Pay extends Act<Paying> {
 }
 
 async function pay(run: Run, lot: Lot, { amount, wallet, when }: Omit<Paying, 'lot'>): Promise<void> {
-  const told = toldOf(lot, 0);
+  const told = reservationOf(lot, 0);
   const holder = told?.who ?? run.buyer(0);
   const payer = wallet === 'own' ? holder : otherThan(run, holder);
   const { market } = run.stage.sites;
   const until = told === undefined ? 0 : secondOf(told.reservation.reserved_until);
   const second = when === 'now' ? 0 : until + SECONDS[when];
-  await run.happen(`pay ${amount}`, async () => {
+  await run.runAct(`pay ${amount}`, async () => {
     if (second > run.view.latest.time) await nextBlockAt(market, second);
     await usdcAdmin(market.chain).transfer(payer.wallet, lot.thing.seller.wallet.address, AMOUNTS[amount]);
   });
@@ -42,11 +42,11 @@ async function pay(run: Run, lot: Lot, { amount, wallet, when }: Omit<Paying, 'l
 
 interface Claiming {
   lot: number;
-  /** The holder of the reservation, or the other resident. */
+  /** Whether the holder of the reservation claims, or the other resident. */
   by: 'holder' | 'other';
-  /** The reservation whose challenge is signed, newest first. */
+  /** Index of the reservation whose challenge is signed, newest first. */
   told: number;
-  /** A transfer of this run, newest first, one of an earlier run, or one that was never made. */
+  /** Index of a transfer of this run, newest first; or one of an earlier run, or one that was never made. */
   hash: number | 'past' | 'past sold' | 'made up';
   signer: 'right' | 'wrong';
 }
@@ -58,10 +58,10 @@ export class Claim extends Act<Claiming> {
   }
 }
 
-/** Null while there is nothing to sign. */
+/** Builds the step that claims. Null if there is nothing to sign. */
 export function claimOf(run: Run, lot: Lot, given: Omit<Claiming, 'lot'>): Step | null {
   const { reference, thing, seen } = lot;
-  const told = toldOf(lot, given.told);
+  const told = reservationOf(lot, given.told);
   if (told === undefined) return null;
   const who = given.by === 'holder' ? told.who : otherThan(run, told.who);
   const { wallet } = given.signer === 'right' ? told.who : otherThan(run, told.who);
@@ -82,7 +82,7 @@ export function claimOf(run: Run, lot: Lot, given: Omit<Claiming, 'lot'>): Step 
   };
 }
 
-/** Tells whether it is the newest reservation shown to anybody and the offer shows it. */
+/** Whether this is the newest reservation shown to anybody and the offer shows it. */
 function isCurrent({ told, reference, seen }: Lot, one: Lot['told'][number]): boolean {
   return one === told.at(-1) && reference.holder(seen.offer) === reference.reservations.at(-1);
 }
@@ -98,11 +98,11 @@ function hashOf(run: Run, which: Claiming['hash']): string {
 
 export interface Buying extends Paying {
   blocks: number;
-  /** True: pays and claims the price once more. */
+  /** True to pay and claim the price once more. */
   again: boolean;
 }
 
-/** Payment and claim, as a buyer does it. */
+/** Pays and claims, as a buyer does. */
 export class Buy extends Act<Buying> {
   async run(run: Run): Promise<void> {
     const { given } = this;

@@ -2,7 +2,7 @@ import { fault } from '../reference.ts';
 import type { Run } from '../run.ts';
 import { Act } from './act.ts';
 
-/** The seller cancels the offer, or a resident without the right tries to. */
+/** The seller cancels the offer, or a resident tries to without the right. */
 export class Cancel extends Act<{ lot: number; bySeller: boolean }> {
   async run(run: Run): Promise<void> {
     const lot = run.lot(this.given.lot);

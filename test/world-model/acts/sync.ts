@@ -14,11 +14,11 @@ export interface Syncing {
   lot: number;
   times: number;
   wire: Wire;
-  /** The seller, or one of the buyers. */
+  /** Index of the buyer who syncs. Null for the seller. */
   by: number | null;
 }
 
-/** Makes the market sync the offer once or several times, over a wire that may lie. */
+/** Makes the market sync the offer once or several times, over a connection that may lie. */
 export class Sync extends Act<Syncing> {
   async run(run: Run): Promise<void> {
     const { times, wire, by } = this.given;
@@ -43,7 +43,7 @@ export class Sync extends Act<Syncing> {
   }
 }
 
-/** The city shows another offer until the market gives up the listing. A sale by it still counts. */
+/** The city shows another offer until the market gives up the listing. A sale of this offer still counts. */
 export class Mislead extends Act<{ lot: number; wire: 'price' | 'nothing' }> {
   async run(run: Run): Promise<void> {
     const lie = new Sync({ ...this.given, times: 1, by: null });
@@ -93,7 +93,7 @@ const offerWith =
     return { status, json: { offer: { ...offer, ...changes(offer) } } };
   };
 
-/** The offer as sold by a transfer that is not final yet or was never made. */
+/** Returns the offer as sold by a transfer that is not final yet or was never made. */
 function claimedBy(run: Run, { thing }: Lot, offer: OfferOut): Partial<OfferOut> {
   const young = run.sent.findLast(({ block }) => block > run.view.finalized.number);
   const now = new Date(run.stage.time.clock.now()).toISOString();

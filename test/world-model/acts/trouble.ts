@@ -2,30 +2,29 @@ import { type Reorganisation, reorganise } from '../chain.ts';
 import type { Run } from '../run.ts';
 import { Act } from './act.ts';
 
-/** Mines blocks. Everything before the last four is final. */
+/** Mines blocks. All blocks before the last four are final. */
 export class Mine extends Act<{ blocks: number }> {
   async run(run: Run): Promise<void> {
-    await run.happen('mine', () => run.stage.sites.market.chain.mine(this.given.blocks));
+    await run.runAct('mine', () => run.stage.sites.market.chain.mine(this.given.blocks));
   }
 }
 
 export class Reorg extends Act<Reorganisation> {
   async run(run: Run): Promise<void> {
-    await run.happen('reorg', () => reorganise(run.stage.sites.market.chain, this.given));
+    await run.runAct('reorg', () => reorganise(run.stage.sites.market.chain, this.given));
   }
 }
 
-/** Mines one block that much later. */
 export class Wait extends Act<{ seconds: number }> {
   async run(run: Run): Promise<void> {
     const { time, sites } = run.stage;
-    await run.happen('wait', () => time.moveOn(sites.market, this.given.seconds));
+    await run.runAct('wait', () => time.moveOn(sites.market, this.given.seconds));
   }
 }
 
 export class RestartCity extends Act<object> {
   async run(run: Run): Promise<void> {
-    await run.happen('restart', run.stage.restartCity, ({ reference, seen }, before) =>
+    await run.runAct('restart', run.stage.restartCity, ({ reference, seen }, before) =>
       reference.judgeLook(before, seen),
     );
   }
