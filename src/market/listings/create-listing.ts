@@ -17,7 +17,6 @@ import { findGuard, holdGuard, insertPending, keepListings } from './store.ts';
 
 type CreateCall = MarketCall<Endpoints['createListing']>;
 
-/** POST /api/listing. */
 export function makeCreateListing(payments: Payments): MarketOperation<Endpoints['createListing']> {
   return async (market, call) => {
     const request = readRequest(market, call);
@@ -68,10 +67,10 @@ function goodsToList(market: Market, request: GoodsRequest): ListedKind {
   };
 }
 
-/** Holds the guard slot of the goods and stores their exact body, for a payment that was just opened. */
+/** Takes the guard entry of the goods and stores their exact body, for a payment that was just opened. */
 export async function holdGoods(tx: Tx, market: Market, request: GoodsRequest, payment: Payment): Promise<void> {
   const versionChain = await checkVersion(tx, request.merchant.id, request.version);
-  // Before the guard's row, which may belong to an older version: an edit too locks its listing first and then moves the guard.
+  // Lock listings before the guard's row, which may belong to an older version. An edit takes the same order.
   await keepListings(tx, versionChain);
   const now = market.clock.now();
   await holdPlace(tx, request, { listingId: null, paymentId: payment.id }, { until: 'infinity', now, versionChain });

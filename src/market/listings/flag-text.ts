@@ -23,7 +23,7 @@ const ROLES: readonly RegExp[] = [
   /"role" ?: ?"(?:system|assistant|developer|tool)"/,
 ];
 
-/** True if the text pretends that another party of the conversation begins to speak. */
+/** Whether the text pretends that another party of the conversation begins to speak. */
 function hasRoleMarkup({ latin }: FoldedText): boolean {
   return ROLES.some((pattern) => pattern.test(latin));
 }
@@ -40,14 +40,14 @@ const CALLS: readonly RegExp[] = [
 const CALLS_IN_WORDS =
   / (?:call|invoke|trigger) (?:the |your |its |this |a )?(?:[^ ]+ ){0,2}tools? | use your (?:[^ ]+ ){0,2}tools? (?:to|and|now|for) /u;
 
-/** True if the text looks like a tool call or asks for one. */
+/** Whether the text looks like a tool call or asks for one. */
 function hasToolCall({ latin, words }: FoldedText): boolean {
   return CALLS_IN_WORDS.test(words) || CALLS.some((pattern) => pattern.test(latin));
 }
 
 /**
- * Flags texts that seem meant to steer a model that reads them, in the order of TEXT_FLAGS, each once. The texts are joined as a model
- * reads them: an attack that begins in a title may go on in the description.
+ * Returns the flags of texts that seem meant to steer a model that reads them, in the order of TEXT_FLAGS. Joins the texts as a model reads
+ * them, because an attack that begins in a title may continue in the description.
  */
 export function flagText(texts: readonly string[]): TextFlag[] {
   const text = texts.join('\n\n');
@@ -63,7 +63,7 @@ export function flagText(texts: readonly string[]): TextFlag[] {
   return TEXT_FLAGS.filter((flag) => flags[flag]);
 }
 
-/** Long enough to carry a message, and longer than a hash. */
+/** Longer than a hash, and long enough to carry a message. */
 const HEX = /[0-9a-f]{65,}/i;
 const BASE64 = /[A-Za-z0-9+/_-]{120,}/g;
 const ESCAPES: readonly RegExp[] = [
@@ -86,7 +86,7 @@ function hasEncoded(text: string): boolean {
   );
 }
 
-/** Excludes rulers, words with a letter held down and paths of small words. */
+/** Excludes rulers, words with a repeated letter and paths of lowercase words. */
 function isBase64(run: string): boolean {
   return /[a-z]/.test(run) && /[A-Z]/.test(run) && /[0-9]/.test(run) && new Set(run).size >= DIFFERENT_LETTERS;
 }
@@ -94,7 +94,7 @@ function isBase64(run: string): boolean {
 const ADDRESS = /\b0x[0-9a-f]{40}\b|\b(?:bc1|ltc1)[0-9a-z]{25,60}\b|\b[a-z0-9-]{3,40}\.eth\b/g;
 const PAY =
   /\b(?:send|pay|transfer|deposit|wire|remit|donate|tip|forward|fund|top up)\b(?! events?\b| logs?\b| history\b)/;
-/** Distance from an address within which a payment verb counts. */
+/** Maximum distance between an address and a payment verb, in characters. */
 const REACH = 100;
 
 const PLACE = '(?:market|marketplace|platform|site|escrow|store|checkout|app)';
@@ -113,7 +113,7 @@ const PAYMENT_NEAR_ADDRESS: readonly RegExp[] = [
   `(?:skip|avoid|save) ${SENTENCE_NEAR}(?:market|platform|marketplace) (?:fee|fees|checkout)`,
 ].map((words) => new RegExp(` ${words.trimEnd()} `, 'u'));
 
-/** True if the text asks for money outside the market. */
+/** Whether the text asks for money outside the market. */
 function requestsPayment({ latin, sentences }: FoldedText): boolean {
   if (PAYMENT_NEAR_ADDRESS.some((pattern) => pattern.test(sentences))) return true;
   return [...latin.matchAll(ADDRESS)].some(({ 0: address, index }) => {

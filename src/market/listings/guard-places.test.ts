@@ -24,7 +24,7 @@ beforeAll(async () => {
   keeper = await seedMerchant(db.database, { handle: 'the-keeper' });
 });
 
-/** A listing, and a request for a newer version with the same title and artifact. */
+/** Makes a listing, and a request for a newer version with the same title and artifact. */
 async function lineOfTwo(): Promise<{ first: Made['listing']; request: GoodsRequest }> {
   const body = newGoods();
   const first = await desk.list(keeper, body);
@@ -42,7 +42,7 @@ async function lineOfTwo(): Promise<{ first: Made['listing']; request: GoodsRequ
   return { first, request };
 }
 
-/** Opens a fee without the chain. */
+/** Opens a fee without reading the chain. */
 async function openFee(tx: Tx, request: GoodsRequest): Promise<bigint> {
   const payment = await openAttempt(opener(NOW), tx, {
     ...{ purpose: 'listing_fee', listingId: null, merchantId: keeper.id, bodyHash: request.bodyHash },

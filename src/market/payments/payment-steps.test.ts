@@ -17,7 +17,7 @@ beforeAll(async () => {
 const STATUSES = Object.keys(PAYMENT_STEPS) as PaymentStatus[];
 const followersOf = (from: PaymentStatus): readonly PaymentStatus[] => PAYMENT_STEPS[from];
 
-/** The shortest way to a status by the steps of the table. */
+/** Returns the shortest path to a status. */
 function wayTo(status: PaymentStatus): PaymentStatus[] {
   const ways: PaymentStatus[][] = [['verifying']];
   for (const way of ways) {
@@ -28,7 +28,7 @@ function wayTo(status: PaymentStatus): PaymentStatus[] {
   throw new Error(`no way leads to ${status}`);
 }
 
-/** Also sets the other columns that the schema requires in that state, so that only the step is judged. */
+/** Also sets the other columns that the schema requires in that state, so that only the step is tested. */
 async function step(tx: Tx, id: bigint, from: PaymentStatus, to: PaymentStatus): Promise<void> {
   const outcome = from !== 'needs_review' ? null : to === 'completed' ? 'deliver' : 'declined';
   const isOver = !isOpenStatus(to);
@@ -45,7 +45,7 @@ async function step(tx: Tx, id: bigint, from: PaymentStatus, to: PaymentStatus):
 
 class TakenBack extends Error {}
 
-/** Returns the rule that forbids the step, including rules that are checked only at the commit. */
+/** Returns the rule that forbids the step, including those that are only checked at commit. */
 async function attempt(from: PaymentStatus, to: PaymentStatus): Promise<string> {
   try {
     return await ruleAgainst(

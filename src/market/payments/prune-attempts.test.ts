@@ -21,7 +21,7 @@ interface Ended {
   wasSettling?: boolean;
 }
 
-/** Writes an attempt that ended that long ago. */
+/** Inserts an attempt that ended this many days ago. */
 async function ended({ daysAgo, reason = 'expired', wasSettling = false }: Ended): Promise<bigint> {
   const { id: listing } = await seedListing(db.database, seller.id);
   const { id } = await db.database.transaction((tx) => openPayment(tx, listing));

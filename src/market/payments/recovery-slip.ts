@@ -14,7 +14,7 @@ const PREFIX = 'rs1_';
 type Sealing = Pick<Market, 'pepper'>;
 
 const hexOf = (bytes: number) => z.custom<Hex>((value) => typeof value === 'string' && isHex(value, bytes));
-/** A whole number as text: ids, units of USDC, seconds, blocks. */
+/** A whole number as text, for ids, units of USDC, seconds and blocks. */
 const whole = z.string().regex(/^\d+$/).transform(BigInt);
 const at = z.number().transform((ms) => new Date(ms));
 const terms = {
@@ -64,7 +64,7 @@ function sealSlip({ pepper }: Sealing, content: Record<string, unknown>): string
 
 const toHex32 = (bytes: Buffer | null): string | null => bytes && `0x${bytes.toString('hex')}`;
 
-/** Null for a direct payment: its intent has a slip. */
+/** Returns null for a direct payment, because its intent has the slip. */
 export function slipOf(market: Sealing, payment: Payment): string | null {
   const opened = pathOf(payment).present.slipTerms(payment);
   if (opened === null) return null;
@@ -77,7 +77,7 @@ export function slipOf(market: Sealing, payment: Payment): string | null {
   });
 }
 
-/** Returns the same slip for the same intent, however it was read. */
+/** Returns the same slip for the same intent every time. */
 export function slipOfIntent(market: Sealing, intent: Intent): string {
   const { id, purpose, listingId, merchantId, chainId, asset, payee, payer, minimumUnits, nonce, challenge } = intent;
   return sealSlip(market, {
@@ -100,7 +100,7 @@ export function slipOfIntent(market: Sealing, intent: Intent): string {
   });
 }
 
-/** Null if this market did not make the slip. */
+/** Returns null if this market did not make the slip. */
 export function readSlip({ pepper }: Pick<Market, 'pepper'>, text: string): PaymentSlip | IntentSlip | null {
   if (!text.startsWith(PREFIX)) return null;
   const keys = pepper.hashes(USE).map(({ hash }) => hash);

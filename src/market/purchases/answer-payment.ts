@@ -10,7 +10,10 @@ import { type Collector, collectedBy, mayCollect, signToCollect } from './collec
 import { type BuyAnswer, deliverGoods } from './deliver.ts';
 import { findPurchase } from './store.ts';
 
-/** Moves a payment as far as this request and the chain allow, and answers with its state. Null if it ended unpaid. */
+/**
+ * Advances a payment as far as this request and the chain allow, and answers with its state. Returns null if the payment ended unpaid or
+ * was rejected.
+ */
 export async function answerPayment(
   buy: BuyContext,
   payment: Payment,
@@ -31,7 +34,7 @@ export async function answerPayment(
 
 async function answerByStatus(buy: BuyContext, payment: Payment, collector: Collector): Promise<BuyAnswer | null> {
   const { market, payments, request, listing } = buy;
-  // Only a request with the payment's own proof, that does more than collect, has it verified or settled.
+  // Only a request that does more than collect may have its proof verified or settled.
   const proof = request.collectOnly ? null : request.proof;
   const { current, refusal } = await payments.advance(payment, proof, purchaseTerms(market, listing));
   switch (current.status) {

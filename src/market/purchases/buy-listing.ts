@@ -33,12 +33,12 @@ import { reviewLost } from './review-lost.ts';
 import { type RequestFindings, startPurchase } from './start-purchase.ts';
 import { type Buyer, findPurchase, insertFreePurchase, shareHistories } from './store.ts';
 
-/** Each round ends in an answer, or finds another request's row in the next round. */
+/** In each round we either answer or lose to another request, whose row the next round finds. */
 const MAX_ROUNDS = 4;
 
 /**
- * POST /api/buy/:id, in this order: ledger, completed purchase, open attempt, goods that earlier buyers get free, state of the listing,
- * 402. Because of this order the end of a listing never hides a purchase, and a client that signs a new authorization at each call never
+ * POST /api/buy/:id. Checks in this order: ledger, completed purchase, open attempt, goods free for earlier buyers, state of the listing,
+ * 402. Because of this order, an ended listing never hides a purchase, and a client that signs a new authorization with each call never
  * pays twice.
  */
 export function makeBuyListing(
@@ -58,7 +58,7 @@ export function makeBuyListing(
   };
 }
 
-/** Null if a rival took the slot between the check and the row. */
+/** Returns null if another request inserted its row between the check and ours. */
 async function answerRound(market: Market, payments: Payments, request: BuyRequest): Promise<BuyAnswer | null> {
   const ledgerPayment = await findInLedger(market, request);
   const listing = await findListingTerms(market.database, request.listingId);
@@ -68,7 +68,7 @@ async function answerRound(market: Market, payments: Payments, request: BuyReque
   }
   if (listing === null) throw new Refusal('listing_unavailable');
   mustBeGoods(listing);
-  // The proof of a known payment shows nothing by itself: it may be public.
+  // The proof of a known payment does not identify the caller, because it may be public.
   const isOwn =
     ledgerPayment !== null && request.proof !== null && pathOf(ledgerPayment).isShownBy(ledgerPayment, request.proof);
   const buy = { market, payments, request, listing };
@@ -80,7 +80,7 @@ async function answerRound(market: Market, payments: Payments, request: BuyReque
   return answer;
 }
 
-/** Answers from payments of this proof, token, key or wallet. A known proof that ended unpaid still names the payer to look for. */
+/** Answers from the payments of this proof, token, key or wallet. If a known proof ended unpaid, its payer is still searched for. */
 async function answerFromPayments(
   buy: BuyContext,
   { ledgerPayment, signedBy, ownPayment }: RequestFindings,
@@ -100,7 +100,7 @@ async function answerWithoutPayment(buy: BuyContext, findings: RequestFindings):
   const { market, payments, request, listing } = buy;
   const { signedBy, ownPayment } = findings;
   if (listing.priceUnits === 0n) return await answerFree(market, request, listing, findings);
-  // Never ask a buyer of an older version for money here; a proof that came along is left alone.
+  // Never ask a buyer of an older version for money here, and leave a proof that came along unused.
   const entitled = await deliverEntitled(market, request, listing, signedBy);
   if (entitled !== null) return entitled;
   if (ownPayment !== null) throw refuseOwnEnded(market, listing, ownPayment);
@@ -128,7 +128,10 @@ async function deliverEntitled(
   return await deliverGoods(market, listing.id, { purchase: null, collectedBy: byKey ? 'key' : 'signature' });
 }
 
-/** Uses up a collecting signature, which hands the goods over once. If the key or the token collected, it was not needed and stays good. */
+/**
+ * Marks a collecting signature as used if it delivered the goods, because it may do so only once. If the key or the token was enough, the
+ * signature stays valid.
+ */
 async function spendIfShown(market: Market, request: BuyRequest, answer: BuyAnswer | null): Promise<void> {
   const { proof } = request;
   if (proof === null || !isWithoutValue(proof)) return;
@@ -141,7 +144,7 @@ function refuseOwnEnded(market: Market, listing: ListingTerms, ended: Payment): 
   return endedRefusal(market.config, purchaseTerms(market, listing), ended);
 }
 
-/** Goods that a merchant took free stay its own, whatever becomes of the listing. */
+/** Answers for free goods. A merchant that took them keeps them, whatever becomes of the listing. */
 async function answerFree(
   market: Market,
   request: BuyRequest,
@@ -154,7 +157,7 @@ async function answerFree(
   const had = merchant && (await findPurchase(market.database, listing.id, { merchantId: merchant.id }));
   if (had) return await deliverGoods(market, listing.id, { purchase: had, collectedBy: 'key' });
   if (isRefused(judgeStep(listing, 'buy'))) {
-    // While the listing is live, even an earlier buyer takes it like everybody else, so that a purchase is recorded.
+    // While the listing is live, an earlier buyer takes it like everyone else, so that a purchase is recorded.
     const entitled = await deliverEntitled(market, request, listing, signedBy);
     if (entitled !== null) return entitled;
     throw new Refusal('listing_unavailable');
@@ -163,7 +166,7 @@ async function answerFree(
   return await takeFreeGoods(market, listing, merchant);
 }
 
-/** Delivers free goods at once. With a key this records a purchase, once; without one nothing is recorded. */
+/** Delivers free goods at once. Records a purchase for a caller with a key, but only the first time. */
 export async function takeFreeGoods(
   market: Market,
   listing: ListingTerms,
@@ -191,7 +194,7 @@ export async function takeFreeGoods(
   return await deliverGoods(market, listing.id, { purchase, collectedBy: 'key' });
 }
 
-/** Checks a proof that is not in the ledger: if it is fresh, it shows who controls the wallet. Null if there is nothing to check. */
+/** Checks a proof that is not in the ledger. A fresh proof shows who controls the wallet. Null if there is nothing to check. */
 async function checkFresh(buy: BuyContext): Promise<ProofCheck | null> {
   const { market, payments, request, listing } = buy;
   const { proof } = request;
@@ -201,7 +204,7 @@ async function checkFresh(buy: BuyContext): Promise<ProofCheck | null> {
     ? await checkCollecting(buy, proof)
     : await checkProof(market, { proof, terms: purchaseTerms(market, listing) }, payments.readHead);
   if (!('refusal' in check) || check.refusal.reason !== 'payment_check_unavailable') return check;
-  // The proof's owner cannot be verified now. If that payer has a payment, no answer may call paying again safe.
+  // The proof's owner cannot be verified now. If that payer has a payment, no answer may say that paying again is safe.
   const existing = await findPaidOrPending(market.database, listing.id, { payer: proof.authorization.from });
   return { refusal: existing === null ? warnAfterRecovery(market, check.refusal) : refuseUnchecked(check.refusal) };
 }

@@ -57,10 +57,10 @@ interface ClaimRequest extends ShownSignature {
 
 type ClaimAnswer = BuyAnswer | PendingClaim;
 
-/** Each round ends in an answer, or finds another request's row in the next round. */
+/** In each round we either answer or lose to another request, whose row the next round finds. */
 const MAX_ROUNDS = 4;
 
-/** POST /api/claim/:id: a signed claim that a transfer was made for an intent. Sent again, it continues or gets the same answer. */
+/** POST /api/claim/:id. A signed claim that a transfer was made for an intent. Repeating it continues the claim or gets the same answer. */
 export function makeClaimPurchase(payments: Payments): MarketOperation<Endpoints['claimPurchase']> {
   return async (market, call) => {
     const shown = await readClaim(market, call.caller, call.params.id, call.body);
@@ -93,7 +93,7 @@ async function readClaim(
   return { merchant, intent, listing, signature: body.payer_signature as Hex };
 }
 
-/** Checks the signature before any money moves. A payment that is made or under way comes first, and nothing is stored. */
+/** Checks the signature before any money moves. Answers first with a payment that is finished or under way. Stores nothing. */
 async function checkAlone(market: Market, payments: Payments, shown: ShownSignature) {
   const { intent, listing, merchant } = shown;
   const standing = await findClaim(market.database, intent.id);
@@ -137,7 +137,7 @@ async function answerRound(market: Market, payments: Payments, claim: ClaimReque
   return await continueClaim<BuyAnswer>(market, payments, claim, {
     bodyHash: null,
     checkPayer: (payer) => checkPayer(market, claim, payer),
-    // Same order as everywhere: the listing, then the payment row.
+    // Same lock order as everywhere: the listing, then the payment row.
     lock: (tx) => shareListing(tx, claim.listing.id),
     openClaim: (tx, payer, standing) => openClaimOf(tx, market, claim, { standing, payer }),
     mustBeSame: async () => {},
@@ -147,8 +147,8 @@ async function answerRound(market: Market, payments: Payments, claim: ClaimReque
 }
 
 /**
- * Refuses a seller's own wallet as payer. A wallet that the intent names was checked when the intent opened. Any other is judged as of that
- * time: a seller must not withhold the goods by listing the buyer's wallet as its own after the buyer began to pay.
+ * Refuses a seller's own wallet as payer. A wallet that the intent names was checked when the intent was opened. Any other is judged as of
+ * that time, because a seller must not withhold the goods by selling to the buyer's wallet after the buyer began to pay.
  */
 async function checkPayer(market: Market, { intent, listing }: ShownSignature, payer: Hex): Promise<void> {
   if (intent.payer !== null) return;
@@ -160,7 +160,7 @@ async function checkPayer(market: Market, { intent, listing }: ShownSignature, p
   }
 }
 
-/** Goods that were bought before are delivered under that purchase. */
+/** Delivers the goods of a completed claim. If the buyer had bought them before, they are delivered under that purchase. */
 async function deliverClaimed(market: Market, listing: ListingTerms, payment: DirectPayment): Promise<BuyAnswer> {
   market.crashPoint('after_commit_before_answer');
   const { database } = market;
@@ -181,7 +181,7 @@ async function openClaimOf(
   const surplus = await hasBought(tx, listing.id, { merchantId: merchant.id, payer });
   const opened = await insertClaim(market, tx, { intent, payer, bodyHash: null, surplus });
   if (opened !== null) return opened;
-  // The same claim, sent at once, was first: the next round continues it, whatever else is undecided.
+  // A concurrent copy of this claim came first. The next round continues it, whatever else is undecided.
   if ((await findClaim(tx, intent.id))?.id !== standing?.id) return null;
   const rival = await findRival(tx, listing.id, merchant, payer);
   if (rival !== null && isUndecided(rival)) throw await undecidedRefusal(tx, market, rival, merchant);
@@ -210,7 +210,7 @@ async function rebindClaim(
   { listing, merchant }: ClaimRequest,
   { standing, payer }: { standing: DirectPayment; payer: Hex },
 ): Promise<void> {
-  // Whether its transfer can be delivered or only reviewed was fixed when the claim opened.
+  // When the claim opened, it was fixed whether its transfer can be delivered or only reviewed.
   const surplus = await hasBought(tx, listing.id, { merchantId: merchant.id, payer });
   if (surplus !== standing.surplus) throw await undecidedRefusal(tx, market, standing);
   try {
@@ -281,7 +281,7 @@ function termsOf({ id, sellerWallet, priceUnits }: ListingTerms): IntentTerms {
   return { purpose: 'purchase', listingId: id, payee: sellerWallet, minimumUnits: priceUnits };
 }
 
-/** Keeps a buyer from paying for goods that an earlier purchase entitles to. */
+/** Builds the refusal for a buyer who need not pay, because an earlier purchase already entitles to the goods. */
 function entitledRefusal({ id }: ListingTerms): Refusal {
   return new Refusal('free_listing', {
     detail: `An older version of this listing was bought before: POST /api/buy/${id} delivers this one without a payment.`,
@@ -289,7 +289,7 @@ function entitledRefusal({ id }: ListingTerms): Refusal {
   });
 }
 
-/** Refuses while this merchant's unsigned claim for these goods waits for its payee. */
+/** Refuses while this merchant's unsigned claim for these goods awaits its payee's decision. */
 async function mustBeDecided(
   queryable: Queryable,
   market: Market,
@@ -300,7 +300,7 @@ async function mustBeDecided(
   if (unproven !== null) throw await undecidedRefusal(queryable, market, viewOfUnproven(unproven), merchant);
 }
 
-/** Looks for payments first, made or under way: an ended listing never hides them. */
+/** Looks for finished or pending payments first, so that an ended listing never hides them. */
 async function checkBuyer(
   queryable: Queryable,
   market: Market,

@@ -22,8 +22,8 @@ interface GoodsDelivery {
 }
 
 /**
- * Hands the goods over; the caller has checked who may have them. `purchase` is null for free goods taken without a key. `payment` saves a
- * query if the purchase's payment was read already.
+ * Delivers the goods; the caller has checked who may have them. `purchase` is null if there is none, as for free goods without a key.
+ * `payment` saves a query if the purchase's payment was already read.
  */
 export async function deliverGoods(
   market: Market,

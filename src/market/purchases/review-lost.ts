@@ -20,7 +20,7 @@ import type { BuyAnswer } from './deliver.ts';
 
 const EVER = new Date(0);
 
-/** A buyer's transfer from lost books, for which it has no slip. */
+/** A transfer that the market has lost and for which the buyer has no slip. */
 interface NamedTransfer {
   request: BuyRequest;
   listing: ListingTerms;
@@ -29,16 +29,16 @@ interface NamedTransfer {
 }
 
 /**
- * Opens a claim for a payment that the market lost and whose buyer has no slip. The collecting signature stands in for that of a challenge.
- * The transfer is older than the claim's intent, so its decision is a review: only the payee can deliver. Null if another payment of this
- * buyer came first. Also works for withdrawn goods.
+ * Opens a claim for a payment that the market lost and whose buyer has no slip. The collecting signature replaces the signature of a
+ * challenge. The transfer is older than the claim's intent, so it goes to review and only the payee can deliver. Returns null if another
+ * payment of this buyer came first. Also works for withdrawn goods.
  */
 export async function reviewLost(market: Market, payments: Payments, named: NamedTransfer): Promise<BuyAnswer | null> {
   const { request, listing, payer } = named;
   const merchant = await mustBeBuyer(market, named);
   const paidAt = await findInLoss(market, payments, named);
   const createdAt = await readIntentTime(market, payments.readHead);
-  // A transfer within the intent's own time would be delivered without a review.
+  // A transfer within the intent's time window would be delivered without a review.
   if (createdAt.getTime() <= paidAt) throw new Refusal('chain_clock', { retryAfterSeconds: 5, doNotPayAgain: true });
   const claim = await openLostClaim(market, named, { merchant, createdAt });
   if (claim === null) return null;
@@ -47,7 +47,7 @@ export async function reviewLost(market: Market, payments: Payments, named: Name
   return answer;
 }
 
-/** Requires a key, since the goods are handed over later, to the merchant who owns it. */
+/** Requires a key, because the goods are later delivered to the merchant that owns the key. */
 async function mustBeBuyer(market: Market, { request, listing, payer }: NamedTransfer): Promise<Merchant> {
   const { merchant } = request;
   if (listing.removedAt !== null) throw new Refusal('listing_removed');
@@ -64,7 +64,7 @@ async function mustBeBuyer(market: Market, { request, listing, payer }: NamedTra
   return merchant;
 }
 
-/** Requires, before anything is stored, a transfer in a lost window that proves nothing else. Returns its block's time. */
+/** Requires, before anything is stored, a transfer in a lost window that proves nothing else. Returns its block's time in milliseconds. */
 async function findInLoss(
   market: Market,
   payments: Payments,
@@ -94,7 +94,7 @@ async function findInLoss(
   throw notFound();
 }
 
-/** Never tells a buyer who says that it has paid that paying is safe: the provider may not have seen the transaction yet. */
+/** A buyer who says that it has paid must never be told that paying is safe, because the provider may not have seen the transaction yet. */
 function notFound(): Refusal {
   return new Refusal('transfer_not_found', {
     doNotPayAgain: true,

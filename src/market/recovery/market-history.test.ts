@@ -141,7 +141,7 @@ test('a copy that stands still while the log grows is told of once, with the pro
     onOtherHistory: () => {},
   });
   await watch.start();
-  // The copy is empty, so the whole log is missing from it.
+  // The copy is empty, so it lacks the whole log.
   const behind = () => recorded.lines.find(({ event }) => event === 'log_copy_behind');
   await expect.poll(behind, patiently).toBeDefined();
   const first = behind();

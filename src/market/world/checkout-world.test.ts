@@ -44,7 +44,7 @@ beforeEach(async () => {
   city.answerAll(null);
 });
 
-/** A merchant and a resident who name each other. */
+/** Seeds a merchant and a resident who name each other. */
 async function linked(handle: string): Promise<SeededMerchant> {
   const merchant = await seedMerchant(db.database);
   await db.database.run(sql`update merchants set city_handle = ${handle} where id = ${merchant.id}`);

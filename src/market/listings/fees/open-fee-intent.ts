@@ -25,7 +25,7 @@ import { countCredits } from './store.ts';
 const NEXT =
   'Sign challenge with the wallet that pays (personal_sign), send at least minimum_amount_units of the asset from it to seller_wallet before expires_at, then POST /api/listing with fee_payment, or for a thing of the city POST /api/world/listing. Goods can be tried with dry_run first.';
 
-/** POST /api/fee-intent: like a purchase intent, with the treasury as payee. Refused for a merchant who owes no fee. */
+/** POST /api/fee-intent. Like a purchase intent, but the treasury is the payee. Refused for a merchant who owes no fee. */
 export function makeOpenFeeIntent(payments: Payments): MarketOperation<Endpoints['openFeeIntent']> {
   return async (market, call) => {
     const { caller: merchant } = call;
@@ -63,7 +63,7 @@ function feeIntentTerms({ config }: Market): IntentTerms {
   return { purpose: 'listing_fee', listingId: null, payee: config.treasury, minimumUnits: LISTING_FEE_UNITS };
 }
 
-/** Refuses while an unsigned fee claim of this merchant waits: a fee intent names no listing, so it may be for the same one. */
+/** Refuses while an unsigned fee claim of this merchant awaits a decision. A fee intent names no listing, so it may be for the same one. */
 async function mustBeDecided(market: Market, merchant: Merchant): Promise<void> {
   const unproven = await findOpenUnproven(market.database, merchant.id, 'fees');
   if (unproven === null) return;

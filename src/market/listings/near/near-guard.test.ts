@@ -125,7 +125,7 @@ describe('goods that are nearly those of a listing', () => {
     const asked = rivals.map((rival, at) =>
       reasonOf(desk.ask(rival, newGoods({ artifact: at === 0 ? artifact : nearText(artifact) }))),
     );
-    // Both have checked and found nothing.
+    // Both transactions have checked and found nothing.
     await untilWaiting(db.database, 2);
     await before.commit();
     expect((await Promise.all(asked)).sort()).toEqual(['duplicate_listing', 'none']);
@@ -170,7 +170,7 @@ describe('an edit', () => {
     await edit(keeper, first.id, { artifact: nearText(artifact) });
     await edit(keeper, second.id, { artifact: nearText(artifact) });
     await edit(keeper, first.id, { artifact });
-    // Equal goods, whose guard slot the other version holds.
+    // Equal goods, whose guard entry another version holds.
     const same = { title: 'The same in both', artifact };
     await edit(keeper, first.id, same);
     await edit(keeper, second.id, same);

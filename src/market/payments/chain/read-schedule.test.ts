@@ -14,7 +14,7 @@ const CHAIN = 8453n;
 const BLOCK_SECONDS = 2;
 const FINALITY_BLOCKS = 600;
 const BEGIN = SEED_TIME.getTime();
-/** The latest block at the beginning. */
+/** Latest block when a test begins. */
 const LATEST = 10_000n;
 
 const db = testDatabase();
@@ -24,7 +24,7 @@ const clock = { now: () => now, sleep: systemClock.sleep };
 const blockTime = (number: bigint): Date => new Date(BEGIN + Number(number - LATEST) * BLOCK_SECONDS * 1_000);
 const watching = (longestPauseMs = 30_000) =>
   createReadSchedule({ database: db.database, clock, blockSeconds: BLOCK_SECONDS, chainId: CHAIN, longestPauseMs });
-/** Heads of a chain with a block every two seconds. */
+/** Returns the heads of a chain with one block every two seconds. */
 const headNow = (): ChainHead => {
   const number = LATEST + BigInt(Math.floor((now - BEGIN) / 1_000 / BLOCK_SECONDS)) - BigInt(FINALITY_BLOCKS);
   const timestamp = BigInt(blockTime(number).getTime() / 1_000);
@@ -54,7 +54,7 @@ async function paid(seenIn: bigint | null): Promise<Payment> {
   return payment;
 }
 
-/** Counts looks until that block is final, with one round a second. */
+/** Counts the checks until the block is final, at one round a second. */
 async function countLooks(looks: ReturnType<typeof watching>): Promise<number> {
   let count = 0;
   for (let second = 0; second < BLOCK_SECONDS * FINALITY_BLOCKS; second += 1) {
@@ -116,7 +116,7 @@ test('what another process has read lately tells how far a payment is from final
   if (finalized === null) throw new Error('no head');
   await raiseWatermark(db.database, CHAIN, finalized, { resets: 0, now: new Date(now) });
   expect([await looks.isFarFromFinal(payment), await looks.isOverdue()]).toEqual([true, false]);
-  // Ten minutes without a look, then so long that the payment should have been decided.
+  // After ten minutes the watermark is too old to use. Later, the payment should have been decided.
   now += 601_000;
   expect([await looks.isFarFromFinal(payment), await looks.isOverdue()]).toEqual([false, false]);
   now = BEGIN + BLOCK_SECONDS * FINALITY_BLOCKS * 1_000 + 31_000;

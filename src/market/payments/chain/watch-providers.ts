@@ -9,15 +9,15 @@ import type { Market } from '../../context.ts';
 import type { ChainHead } from './read-head.ts';
 import { type ChainState, findChainState, haltPayments } from './store.ts';
 
-/** Results of the last look at all providers together. */
+/** Results of the last check of all providers. */
 export interface ChainWatch {
-  /** Waits for a look that begins after this call. Never rejects. */
+  /** Waits for a check that begins after this call. Never rejects. */
   check(): Promise<void>;
   start(): void;
   stop(): Promise<void>;
-  /** The leading provider's heads at the last look; null before the first look and while no head can be read. */
+  /** Heads of the leading provider at the last check. Null before the first one and while no head can be read. */
   head(): ChainHead | null;
-  /** The database's chain state at the last look; null before the first. */
+  /** The database's chain state at the last check. Null before the first one. */
   state(): ChainState | null;
   /** Whether the primary provider answers calls to contract wallets as of the finalized block. */
   contractWallets(): WalletService;
@@ -25,16 +25,16 @@ export interface ChainWatch {
 
 interface WatchOptions {
   readHead(): Promise<ChainHead>;
-  /** The last head read for any purpose; null before the first. */
+  /** The last head that was read for any purpose. Null before the first one. */
   lastRead(): { head: ChainHead; at: number } | null;
   everyMs: number;
   isLeader(): boolean;
 }
 
 /**
- * Looks at every provider from time to time. A provider that is silent or stands still does not count any more, and two that call different
- * blocks final halt payments everywhere. With several providers each process looks, because each has its own view of which provider leads;
- * with one provider only the leader does. Decisions on payments do not wait for this.
+ * Checks every provider periodically. A provider that is silent or stuck no longer counts, and two providers that call different blocks
+ * final halt payments everywhere. With several providers every process checks, because each has its own view of which provider leads; with
+ * one provider only the leader process checks. Decisions on payments do not wait for this.
  */
 export function createWatch(
   market: Market,
@@ -101,7 +101,7 @@ async function readOrNull(readHead: () => Promise<ChainHead>): Promise<ChainHead
   }
 }
 
-/** Logs, in every process, what another process or an operator did. */
+/** Logs changes that another process or an operator made. */
 function logChanges(log: Market['log'], before: ChainState | null, now: ChainState): void {
   if (now.halt !== null && now.halt.id !== before?.halt?.id) {
     log.error('payments_halted', { reason: now.halt.reason, detail: now.halt.detail });
@@ -115,8 +115,8 @@ function logChanges(log: Market['log'], before: ChainState | null, now: ChainSta
 type WalletService = 'served' | 'not_served' | 'unknown';
 
 /**
- * Checks whether the primary answers as of the finalized block, which may be older than the state it keeps. Asks as a claim would, about a
- * contract that certainly exists and accepts no signature.
+ * Checks whether the primary provider answers as of the finalized block, which may be older than the state it keeps. Asks what a claim
+ * would ask, about a contract that certainly exists and accepts no signature.
  */
 async function probeContractWallets({ rpc, config }: Pick<Market, 'rpc' | 'config'>): Promise<WalletService> {
   const { usdc } = config.network;
@@ -148,7 +148,10 @@ async function lookForConflict(market: WatchMarket, providerHealth: ProvidersHea
   if (await haltPayments(database, halt)) log.error('payments_halted_by_conflict', { detail });
 }
 
-/** Reads all providers again before it reports a conflict: a balancer may have mixed two nodes, and only an operator ends a halt. */
+/**
+ * Reads all providers again before it reports a conflict, because a load balancer may have mixed two nodes and only an operator can end a
+ * halt.
+ */
 async function confirmConflict(market: WatchMarket, providerHealth: ProvidersHealth): Promise<Conflict | null> {
   const reports = await readHeadReports(market, providerHealth);
   try {
@@ -181,7 +184,7 @@ async function readHeadReport({ clock, config }: WatchMarket, health: ProviderHe
   }
 }
 
-/** A provider and the plausible block that it calls final. */
+/** A provider, with the plausible block that it calls final. */
 interface HeadReport {
   provider: Provider;
   finalized: FinalizedHead;
@@ -194,8 +197,8 @@ interface Conflict {
 }
 
 /**
- * Finds two providers that call different blocks of one height final. Compares at the lower of their finalized heights, which both call
- * final: chains that part below that height also differ at it. Throws RpcFailure if one does not answer.
+ * Finds two providers that call different blocks of the same height final. Compares at the lower of their finalized heights, because both
+ * call that one final and chains that diverge below it also differ at it. Throws RpcFailure if one does not answer.
  */
 async function findConflict(claims: readonly HeadReport[]): Promise<Conflict | null> {
   for (const [at, one] of claims.entries()) {

@@ -21,7 +21,7 @@ beforeAll(async () => {
 const followersOf = (from: DraftState): DraftState[] =>
   Object.values(DRAFT_STEPS).flatMap((steps: Partial<Record<DraftState, DraftState>>) => steps[from] ?? []);
 
-/** Returns the shortest path to the state by the table's steps. */
+/** Returns the shortest path to the state. */
 function wayTo(state: DraftState): DraftState[] {
   const ways: DraftState[][] = [['pending']];
   for (const way of ways) {

@@ -45,7 +45,7 @@ beforeEach(async () => {
   wallet = toHex(systemRandom.bytes(20));
 });
 
-/** A merchant and a resident who name each other. */
+/** Seeds a merchant and a resident who name each other. */
 async function linked(): Promise<SeededMerchant> {
   const merchant = await seedMerchant(db.database);
   await db.database.run(sql`update merchants set city_handle = ${`r-${merchant.id}`} where id = ${merchant.id}`);
@@ -74,7 +74,7 @@ const rowOf = (id: number) =>
 const countOf = async (merchant = seller): Promise<number> =>
   (await db.database.rows(sql`select from world_drafts where merchant_id = ${merchant.id}`)).length;
 
-/** Leaves the draft as the opening of a fee does. */
+/** Puts the draft into the state in which a newly opened fee leaves it. */
 async function payFor(on: Queryable, id: number): Promise<void> {
   await on.run(sql`insert into wallet_uses (wallet, kind) values (${toBytes(wallet)}, 'world')`);
   await on.run(sql`
@@ -108,7 +108,7 @@ describe('a draft', () => {
     clock.set(START + HOUR - 1);
     expect((await read(made.id)).state).toBe('pending');
     clock.set(START + HOUR);
-    // Its texts must sell nothing any more, and nobody could remove them.
+    // An expired draft shows no texts, because they sell nothing and nobody could remove them.
     expect(await read(made.id)).toMatchObject({ state: 'expired', title: '', description: '', preview: '', tags: [] });
   });
 

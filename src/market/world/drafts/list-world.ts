@@ -32,7 +32,7 @@ import {
   type ThingToAdd,
 } from './store.ts';
 
-/** POST /api/world/listing: lists a draft with its offer in the city, for the same fee as any listing. */
+/** POST /api/world/listing. Lists a draft with its offer in the city, for the same fee as any listing. */
 export function makeListWorld(payments: Payments): MarketOperation<Endpoints['listWorld']> {
   return async (market, call) => {
     const { rawBody: _, ...paying } = readFeePayment(call);
@@ -53,7 +53,7 @@ interface ThingRequest {
   offerId: bigint;
 }
 
-/** Describes a thing for the fee. It needs no guard against duplicates: the city lets a thing be offered only once. */
+/** Describes a thing for the fee. It needs no duplicate guard, because the city lets a thing be offered only once. */
 function thingToList(market: Market, request: ThingRequest): ListedKind {
   return {
     path: '/api/world/listing',
@@ -72,7 +72,7 @@ function thingToList(market: Market, request: ThingRequest): ListedKind {
   };
 }
 
-/** Finds everything that can be wrong before any payment is asked for. */
+/** Makes every check before any payment is requested. */
 async function checkThing(market: Market, request: ThingRequest): Promise<ListedOffer> {
   const origin = cityOrigin(market);
   const row = await findDraft(market.database, request.draftId);
@@ -135,7 +135,7 @@ async function lockPending(tx: Tx, market: Market, request: ThingRequest): Promi
   return mustBePending(await lockDraft(tx, request.draftId), market, request);
 }
 
-/** Holds the draft for a new fee: it can neither expire nor be canceled, and its wallet sells things only. */
+/** Holds the draft for a new fee: it can neither expire nor be canceled, and its wallet may sell only things. */
 async function holdDraft(
   tx: Tx,
   market: Market,
@@ -148,7 +148,7 @@ async function holdDraft(
   await insertPending(tx, payment.id, request.merchant.id, { body: bodyBytes(offer), draftId: draft.id });
 }
 
-/** Lists a thing, records the event and ends its draft. Lock the draft's row before the lock `listings`. */
+/** Lists a thing, records the event and ends its draft. Lock the draft's row before calling, because this takes the lock `listings`. */
 async function addThing(tx: Tx, market: Market, { draft, offer, bodyHash, feeId }: ThingToAdd): Promise<bigint> {
   await tx.lock(LISTINGS_LOCK);
   const at = new Date(market.clock.now());
@@ -165,7 +165,7 @@ async function addThing(tx: Tx, market: Market, { draft, offer, bodyHash, feeId 
   return listingId;
 }
 
-/** Checked before the fee too. An honest city has one draft for an offer, and of each draft there is one listing. */
+/** Also checked before the fee. An honest city has one draft per offer, and a draft has at most one listing. */
 async function mustBeUnlisted(queryable: Queryable, offer: ListedOffer): Promise<void> {
   if (!(await isOfferListed(queryable, offer))) return;
   throw new Refusal('offer_mismatch', {
@@ -183,7 +183,7 @@ export function createThingFees(market: Market): ThingFees {
       if (bodyHash === null) throw new TypeError('a listing fee without a body');
       const stored = listedOffer.safeParse(JSON.parse(body.toString('utf8')));
       return async (within, feeId) => {
-        // An older version may have stored it: refuse rather than wait for ever.
+        // An older version may have stored it in another form. Refuse, or the fee would never end.
         if (!stored.success) throw new Refusal('offer_mismatch');
         await addThing(within, market, { draft, offer: stored.data, bodyHash, feeId });
       };

@@ -37,14 +37,14 @@ export async function readListedOffer(
   return differences.length === 0 ? { offer } : { differences };
 }
 
-/** Refuses a listing of another city, where these ids mean nothing. */
+/** Refuses a listing of another city, because its ids mean nothing in this one. */
 function mustBeLinkedCity(market: Pick<Market, 'config'>, { cityOrigin: listedOf }: WorldListing): void {
   if (listedOf === cityOrigin(market)) return;
   const detail = `This thing belongs to the city at ${listedOf}, but this market is linked with another city now.`;
   throw new CityUnavailable('unusable', { detail });
 }
 
-/** Refuses an id that is no listing of a thing. */
+/** Finds the listing of a thing, and refuses any other id. */
 export async function findOfWorld({ database }: Pick<Market, 'database'>, id: bigint): Promise<WorldListing> {
   const listing = await findWorldListing(database, id);
   if (listing !== null) return listing;
@@ -54,7 +54,7 @@ export async function findOfWorld({ database }: Pick<Market, 'database'>, id: bi
   throw new Refusal('not_world_listing');
 }
 
-/** Returns the state after the act; null if it is not allowed or has been done. A listing in review stays as it is. */
+/** Returns the state after the act. Null if the act is not allowed, was already done, or the listing is in review. */
 export function nextStateBy(
   listing: WorldListing | null,
   act: 'world_sale' | 'world_cancel' | 'world_lapse',
@@ -65,12 +65,12 @@ export function nextStateBy(
 }
 
 /**
- * How long the city has to show a different offer, or none, before the listing ends. The end is permanent, and a cached or restored city
- * may show old data for minutes.
+ * How long the city must show a different offer, or none, before the listing ends. The end is permanent, and a cached or restored city may
+ * show old data for minutes.
  */
 export const STALE_AFTER_MS = 600_000;
 
-/** Ends the listing of an offer that the city calls canceled: nobody can buy it any more. */
+/** Ends the listing of an offer that the city calls canceled, because nobody can buy it any more. */
 export async function endCanceled(market: Market, listingId: bigint): Promise<void> {
   await market.database.transaction(async (tx) => {
     const end = nextStateBy(await lockWorldListing(tx, listingId), 'world_cancel');

@@ -8,7 +8,7 @@ import type { WorldListing, WorldSale } from './store.ts';
 
 export type SyncAnswer = ResultOf<Endpoints['syncWorld']>['body'];
 
-/** `again`: seconds until a new request makes sense; null if nothing can change any more. */
+/** Advice for the caller. `again` is the number of seconds until a new request makes sense; null if nothing can change any more. */
 interface Advice {
   next_step: (cancelUrl: string) => string;
   do_not_pay_again: boolean;
@@ -81,11 +81,11 @@ const ADVICE: Readonly<Record<SyncStatus, Advice>> = {
   },
 };
 
-/** Describes a listing from the market's records alone. `mayBePaid`: a buyer may have reserved it once. */
+/** Describes a listing from the market's records alone. `mayBePaid` is true if a buyer may have reserved it. */
 export function presentSync(listing: WorldListing, sale: WorldSale | null, mayBePaid: boolean): SyncAnswer {
   const status = statusOf(listing);
   const advice = ADVICE[status];
-  // Nobody can have paid for this stale listing, so it will not be sold any more.
+  // If nobody can have paid for this stale listing, it will never be sold.
   const again = status === 'stale' && !mayBePaid ? null : advice.again;
   return {
     listing_id: Number(listing.id),
@@ -104,7 +104,7 @@ function statusOf({ state, phase, reviewReason, differsSince }: WorldListing): S
   if (state === 'canceled') return 'canceled';
   if (reviewReason !== null) return 'needs_review';
   if (state !== 'stale') return phase;
-  // A stale listing that the city later showed as listed, and then claimed.
+  // `claimed` if the city later showed the stale listing's offer as listed, and then claimed.
   return phase === 'claimed' && differsSince === null ? 'claimed' : 'stale';
 }
 

@@ -41,7 +41,7 @@ import {
   type WorldListing,
 } from './store.ts';
 
-/** POST /api/world/sync/:listing_id. Open to any key: the answer is public, and the background job does the same. */
+/** POST /api/world/sync/:listing_id. Any key may call it, because the answer is public and the background job does the same. */
 export function makeSyncWorld(payments: Payments): MarketOperation<Endpoints['syncWorld']> {
   return async (market, call) => {
     cityOrigin(market);
@@ -50,7 +50,7 @@ export function makeSyncWorld(payments: Payments): MarketOperation<Endpoints['sy
 }
 
 /**
- * Checks the offer of a listing, records the result and answers with the listing's status. Anybody may call it at any time; an ended or
+ * Checks the offer of a listing, records the result and answers with the listing's status. Anyone may call it at any time. An ended or
  * reviewed listing is answered from the market's records.
  */
 export async function syncListing(market: Market, payments: Payments, listingId: bigint): Promise<SyncAnswer> {
@@ -59,7 +59,7 @@ export async function syncListing(market: Market, payments: Payments, listingId:
   if (!isEnded(listing)) await checkOffer(market, payments, listing, mayBePaid);
   const after = await findOfWorld(market, listingId);
   const sale = after.state === 'sold' ? await findSale(market.database, listingId) : null;
-  // Read again, so that a caller who repeats the request at once gets the same answer.
+  // Check again, so that a caller who repeats the request at once gets the same answer.
   return presentSync(after, sale, await mayHaveBeenPaid(market, after));
 }
 
@@ -67,7 +67,7 @@ function isEnded({ state, reviewReason }: WorldListing): boolean {
   return state === 'sold' || state === 'canceled' || reviewReason !== null;
 }
 
-/** A buyer who reserved had a checkout from here, or the city has reported the reservation. */
+/** Whether a buyer may have paid. A reservation requires a checkout opened here, or was reported by the city. */
 async function mayHaveBeenPaid({ database }: Market, { id, phase }: WorldListing): Promise<boolean> {
   return (phase !== 'listed' && phase !== 'canceled') || (await hasCheckout(database, id));
 }
@@ -105,8 +105,8 @@ async function noteDifferentOffer(
 }
 
 /**
- * Handles an offer that the city calls claimed. It becomes a sale once the market itself reads the same transfer, final and fitting, and a
- * review if the final transaction breaks a term. Until then only the phase changes. A lost checkout breaks no term: nothing is decided
+ * Handles an offer that the city calls claimed. It becomes a sale once the market itself reads the same transfer, final and matching, and a
+ * review if the final transaction breaks a term. Until then only the phase changes. A lost checkout breaks no term; nothing is decided
  * until its buyer is known.
  */
 async function recordClaimed(
@@ -152,7 +152,7 @@ function logContradiction({ log }: Market, { id }: WorldListing, decision: SaleD
   if (why === 'contradiction' || why === 'wrong_chain') log.error('world_sale_contradicts', { listing_id: id, why });
 }
 
-/** Decides again under the listing's lock: another process may have ended it, or payments may have been halted meanwhile. */
+/** Decides again under the listing's lock, because another process may have ended it, or payments may have been halted meanwhile. */
 async function endClaimed(
   tx: Tx,
   market: Market,
@@ -210,8 +210,8 @@ type SyncContext = Pick<Market, 'database' | 'log'>;
 type ChainReads = Pick<Payments, 'readHead' | 'corroborate'>;
 
 /**
- * Reads the transaction from the leading provider, whatever the city says of it. If it would decide, the other providers have to confirm
- * it; unconfirmed evidence decides nothing. Null if the chain cannot be read.
+ * Reads the transaction from the leading provider, whatever the city says about it. Evidence that would decide must be confirmed by the
+ * other providers; otherwise it decides nothing. Null if the chain cannot be read.
  */
 async function gatherSale(
   market: SyncContext,
@@ -223,7 +223,7 @@ async function gatherSale(
     const head = await chain.readHead();
     const evidence = await readSale(market, head, txHash, terms);
     if (decideSale(evidence, terms).outcome === 'unknown') return evidence;
-    // It has no row in the ledger of payments, whose ids are positive.
+    // Negative, because the sale has no payment row and ids of payments are positive.
     const subject = { id: -listingId, asset: terms.asset };
     const isCertain = (await chain.corroborate(head, subject, evidence)) && (await isStillFinal(head.rpc, head));
     return isCertain ? evidence : { ...evidence, finalized: null };

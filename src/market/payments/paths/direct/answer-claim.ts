@@ -42,8 +42,8 @@ export function reasonOf(stored: string | null): Reason {
 }
 
 /**
- * Throws the refusal, or returns the 202. Call after the chain was read, with a claim that is not completed. Null if the claim ended over
- * other transactions and this one was never judged.
+ * Throws the refusal, or returns the 202. Call after the chain was read, with a claim that is not completed. Returns null if the claim
+ * ended because of other transactions and this one was never judged.
  */
 export async function answerUncompleted(
   market: Market,
@@ -59,7 +59,7 @@ export async function answerUncompleted(
   }
   const named = (await listClaimHashes(database, claim.id)).find((hash) => hash.txHash === txHash);
   if (named?.refusedReason) {
-    // Another transaction of the claim that is still undecided may be the one that pays.
+    // Another transaction of the claim may be undecided, and may be the one that pays.
     throw new Refusal(reasonOf(named.refusedReason), isOpen(claim) ? { doNotPayAgain: true } : {});
   }
   if (!isOpen(claim)) return null;
@@ -71,7 +71,7 @@ export async function answerUncompleted(
   return { status: 202, body, headers: { 'retry-after': body.retry_after_seconds.toString() } };
 }
 
-/** Throws payment_preserved if the transaction may be unseen only because the chain cannot be read. */
+/** Throws payment_preserved if the chain cannot be read, because then the transaction may exist unseen. */
 async function mustBeReadable(payments: Payments): Promise<void> {
   try {
     await payments.readHead();
@@ -82,8 +82,9 @@ async function mustBeReadable(payments: Payments): Promise<void> {
 }
 
 /**
- * Answers a claim whose signature cannot be checked yet: the intent's wallet is no contract yet, or (`wallet` null) the intent names none
- * and no sender's key signed. Pending until the transfer is final. Stores nothing. Null once the wallet can be asked.
+ * Answers a claim whose signature cannot be checked yet. Either the intent's wallet has no code yet or, with `wallet` null, the intent
+ * names none and no sender's key signed. The claim stays pending until the transfer is final, and nothing is stored. Returns null once the
+ * wallet can be asked.
  */
 export async function answerWaiting(
   market: Market,
@@ -96,7 +97,7 @@ export async function answerWaiting(
     const receipt = await readReceipt(rpc, txHash);
     if (receipt !== null && finalized !== null && receipt.blockNumber <= finalized.number) {
       if (wallet === null) return null;
-      // A wallet is often created by the transaction that pays: it may have become final since the code was read.
+      // The transaction that pays often also creates the wallet, and may have become final since the code was read.
       if ((await readCode(rpc, wallet, 'finalized')) !== '0x') return null;
       throw new Refusal('signature_invalid', {
         detail: 'The wallet that the intent names did not sign, and is no contract.',

@@ -5,14 +5,14 @@ import type { DirectPayment } from '../../payment.ts';
 import { findPayment, readPayments } from '../../store.ts';
 import { MOST_HASHES } from './store.ts';
 
-/** Reason in claim_hashes of transactions that a claim in review keeps: they are judged once the payee has decided. */
+/** Value of refused_reason for transactions that a claim in review keeps. They are judged once the payee has decided. */
 export const WAITING = 'payment_undecided';
 
 export interface WaitingHash {
   txHash: Hex;
-  /** The block in which it moved money from the payer to the payee when last seen; null if it was not seen. */
+  /** Block in which it last moved money from the payer to the payee. Null if no such block was seen. */
   seenBlock: bigint | null;
-  /** The transaction is final and its transfers are stored. */
+  /** Whether the transaction is final and its transfers are stored. */
   isRead: boolean;
 }
 
@@ -25,7 +25,7 @@ export async function listWaiting(queryable: Queryable, paymentId: bigint): Prom
   return rows.map((row) => ({ txHash: toHex(row.tx_hash), seenBlock: row.seen_block, isRead: row.read }));
 }
 
-/** Call with the row locked and in review. False if the transaction is still being judged, which continues. */
+/** Call with the row locked and in review. Returns false if the transaction is already being judged. */
 export async function nameWaiting(tx: Tx, paymentId: bigint, txHash: Hex): Promise<boolean> {
   const touched = await tx.run(sql`
     insert into claim_hashes (payment_id, tx_hash, refused_reason) values (${paymentId}, ${toBytes(txHash)}, ${WAITING})
@@ -40,8 +40,8 @@ export async function dropWaiting(queryable: Queryable, paymentId: bigint, txHas
 }
 
 /**
- * Call when the payee has delivered: waiting transactions are surplus now, and the background job opens a review for each. Releases at most
- * as many as a claim may name; the rest waits until it is claimed. Call with the row locked.
+ * Call once the payee has delivered. Waiting transactions are surplus then, and the background job opens a review for each. Releases at
+ * most as many as a claim may name; the rest wait until they are claimed. Call with the row locked.
  */
 export async function releaseWaiting(tx: Tx, paymentId: bigint): Promise<void> {
   await tx.run(sql`
@@ -51,7 +51,7 @@ export async function releaseWaiting(tx: Tx, paymentId: bigint): Promise<void> {
         where payment_id = ${paymentId} and refused_reason is null and not proven))`);
 }
 
-/** A transaction, and the wallet whose claims are searched. `except` is the claim that names it now. */
+/** A transaction, and the wallet whose claims are searched. `except` is the id of the claim that names the transaction now. */
 export interface NamedBy {
   txHash: Hex;
   payer: Hex;
@@ -59,8 +59,9 @@ export interface NamedBy {
 }
 
 /**
- * Finds that wallet's claim which holds the transaction: its payee decides on another transaction with this one in sight, or has delivered
- * and the background job has not opened its review yet. Meanwhile it must not pay for a second thing. Call with the transfer locked.
+ * Finds this wallet's claim that holds the transaction. Its payee either sees the transaction while deciding on another, or has delivered
+ * and the background job has not opened the review yet. Meanwhile the transaction must not pay for anything else. Call with the transfer
+ * locked.
  */
 export function findHolder(tx: Tx, named: NamedBy): Promise<DirectPayment | null> {
   return findNaming(
@@ -71,7 +72,7 @@ export function findHolder(tx: Tx, named: NamedBy): Promise<DirectPayment | null
   );
 }
 
-/** Also finds a claim of that wallet for which the transaction is undecided. */
+/** Like `findHolder`, but also finds a claim of this wallet for which the transaction is undecided. */
 export function findUndecided(tx: Tx, named: NamedBy): Promise<DirectPayment | null> {
   return findNaming(
     tx,
@@ -94,7 +95,7 @@ export interface WaitingClaim {
   seenBlock: bigint;
 }
 
-/** Finds the claim for which a transaction waits that the chain has shown. Null if there is none, or its intent has a newer claim. */
+/** Finds the claim that keeps this transaction, if the chain has shown it. Null if there is none, or its intent has a newer claim. */
 export async function findWaitingClaim(queryable: Queryable, txHash: Hex): Promise<WaitingClaim | null> {
   const row = await queryable.maybe<{ payment_id: bigint; seen_block: bigint }>(sql`
     select h.payment_id, h.seen_block from claim_hashes h join payments p on p.id = h.payment_id
@@ -112,7 +113,7 @@ export interface FurtherTransfer {
   blockNumber: bigint;
 }
 
-/** Stores final transfers, each once. */
+/** Stores final transfers. Stores each one only once. */
 export async function insertFurther(
   queryable: Queryable,
   paymentId: bigint,
@@ -127,19 +128,19 @@ export async function insertFurther(
     on conflict do nothing`);
 }
 
-/** A further transfer as the payee of a review sees it. */
+/** A further transfer, as shown to the payee who decides on a review. */
 export interface ShownTransfer {
   paymentId: bigint;
   txHash: Hex;
-  /** Null while it is not final. */
+  /** Null until it is final. */
   valueUnits: bigint | null;
   /** Null until it was seen in a block. */
   blockNumber: bigint | null;
-  /** The payer named it for the claim in review. */
+  /** Whether the payer named it for the claim in review. */
   isClaimed: boolean;
 }
 
-/** Lists further transfers of these payments in chain order, without those that pay for something else or have a review of their own. */
+/** Lists further transfers of these payments in chain order. Leaves out those that pay for something else or have their own review. */
 export async function listFurther(queryable: Queryable, paymentIds: readonly bigint[]): Promise<ShownTransfer[]> {
   if (paymentIds.length === 0) return [];
   const rows = await queryable.rows<{
@@ -173,7 +174,7 @@ export async function listFurther(queryable: Queryable, paymentIds: readonly big
   }));
 }
 
-/** Returns claims in review after `afterId`, by id. */
+/** Returns claims in review whose id is above `afterId`, by id. */
 export async function listClaimsInReview(
   queryable: Queryable,
   afterId: bigint,

@@ -12,11 +12,11 @@ import { readClaim } from './gather-claims.ts';
 import { noteSeenBlock } from './store.ts';
 
 /**
- * Finds other transfers from the payer of a claim in review to its payee. Decides nothing and is not shown to other providers: the payee
- * only sees the list. A transfer that should count is claimed and judged like any other.
+ * Finds further transfers from the payer of a claim in review to its payee, for the payee to see. Decides nothing and asks no other
+ * provider. A transfer that should count must be claimed and is judged like any other.
  */
 export interface FurtherTransfers {
-  /** Reads the transactions that the payer named while the payee decides. An unreadable chain changes nothing. */
+  /** Reads the transactions that the payer named while the payee decides. Changes nothing if the chain cannot be read. */
   readNamed(review: DirectPayment): Promise<void>;
   /** Does the same for all claims in review, and searches each claim's window until it is final. */
   readAll(): Promise<void>;
@@ -25,14 +25,14 @@ export interface FurtherTransfers {
 type FurtherMarket = Pick<Market, 'database' | 'log'>;
 
 const AT_ONCE = 50;
-/** At most this many transfers of one payer in one window are stored: more are no top-up. */
+/** Maximum number of transfers stored for one payer and window. More than this are not top-ups. */
 const MOST_OF_WINDOW = 100;
 
 export function createFurtherTransfers(market: FurtherMarket, readHead: () => Promise<ChainHead>): FurtherTransfers {
-  /** Reviews whose whole window this process has read. After a restart each is read once more. */
+  /** Reviews whose whole window this process has read. A restart empties it, so each is read once more. */
   const whole = new Set<bigint>();
 
-  /** `about` names the review for the log; empty while the heads are read. */
+  /** `about` names the review in the log. It is empty while the heads are read. */
   async function orNull<T>(read: () => Promise<T>, about: { payment_id?: bigint } = {}): Promise<T | null> {
     try {
       return await read();
@@ -59,7 +59,7 @@ export function createFurtherTransfers(market: FurtherMarket, readHead: () => Pr
         const reviews = await listClaimsInReview(market.database, after, AT_ONCE);
         const last = reviews.at(-1);
         if (last === undefined) break;
-        // Read the head once for all reviews, and not at all if there are none.
+        // Read the head once for all reviews, and only if there are any.
         head ??= await orNull(readHead);
         if (head === null) return;
         const shown = head;
@@ -105,7 +105,7 @@ interface Seen {
   transfers: FurtherTransfer[];
 }
 
-/** Null if the transaction is in no canonical block. `nothing`: it is final and moved nothing from the payer to the payee. */
+/** Returns null if the transaction is in no canonical block; `nothing` if it is final and moved nothing from the payer to the payee. */
 function judgeFurther(
   { finalized, receipt, block, ...evidence }: ClaimEvidence,
   review: DirectPayment,
@@ -121,7 +121,7 @@ function judgeFurther(
   return isFinal ? 'nothing' : null;
 }
 
-/** Searches the final part of the window. True once that is the whole window. */
+/** Searches the final part of the window. Returns true once the whole window is final. */
 async function readWindow({ database }: FurtherMarket, head: ChainHead, review: DirectPayment): Promise<boolean> {
   const { rpc, finalized } = head;
   if (head.chainId !== review.chainId || finalized === null) return false;

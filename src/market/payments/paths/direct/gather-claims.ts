@@ -12,19 +12,21 @@ import { hasAuthorization, listClaimHashes } from './store.ts';
 
 export interface ClaimGathering {
   market: Pick<Market, 'database' | 'log'>;
-  /** Confirms with the other providers whatever would be decided. */
+  /** Checks with the other providers any evidence that would decide a payment. */
   corroboration: Pick<Corroboration, 'onClaim'>;
-  /** True if a reading could show nothing new about a claim whose undecided transactions were seen in these blocks; null: in none. */
+  /**
+   * Whether a new reading cannot show anything new about a claim whose undecided transactions were seen in these blocks (null if in none).
+   */
   isUnchanged(payment: DirectPayment, seenIn: readonly (bigint | null)[]): boolean;
 }
 
-/** Evidence by transaction, for the undecided transactions of one claim. */
+/** Evidence on the undecided transactions of one claim, by hash. */
 export type ClaimReading = Map<Hex, ClaimEvidence>;
 
 /**
- * Reads the transactions that claims name, all from the head's provider. Shows anything that would decide to the other providers;
- * unconfirmed evidence comes back as evidence that decides nothing. Throws RpcFailure when the heads cannot be read. A transaction that
- * cannot be read by itself is left out, and the next round reads it again.
+ * Reads the transactions that claims name, all from the head's provider. Checks any evidence that would decide a claim with the other
+ * providers; unconfirmed evidence comes back without the finalized head, so it decides nothing. Throws RpcFailure if the heads cannot be
+ * read. Leaves out a transaction that cannot be read; the next round reads it again.
  */
 export async function gatherClaims(
   { market, corroboration, isUnchanged }: ClaimGathering,
@@ -53,8 +55,8 @@ interface Named {
 }
 
 /**
- * Throws unless a missing receipt is explained by a reorganisation: a transaction seen in a block is gone only if another block took its
- * place. A provider that has no block there, or still the same one, has forgotten data, and its silence says nothing.
+ * Throws unless a reorganisation explains the missing receipt: a transaction seen in a block is gone only if another block replaced that
+ * one. A provider that has no block there, or still the same one, has lost data, so its missing receipt says nothing.
  */
 async function mustHaveLost(rpc: Rpc, txHash: Hex, seenBlock: bigint): Promise<void> {
   const block = await readBlock(rpc, seenBlock);
@@ -77,7 +79,7 @@ async function tryToRead(
   }
 }
 
-/** Reads one transaction that a claim names from the head's provider. Throws RpcFailure. */
+/** Reads one transaction that a claim names, from the head's provider. Throws RpcFailure. */
 export async function readClaim(
   { database }: Pick<Market, 'database'>,
   payment: DirectPayment,

@@ -20,8 +20,8 @@ interface FurtherClaim {
 
 /**
  * Answers a claim of another transaction while the payee decides on the intent's first one. Partial amounts are never added up, but a
- * transfer that fits may still pay once the first is declined. So the transaction is kept, shown to the payee, and judged after the
- * decision. Null if the payee has decided meanwhile.
+ * matching transfer may still pay if the first one is declined. So the transaction is kept, shown to the payee, and judged after the
+ * decision. Returns null if the payee has decided meanwhile.
  */
 export async function refuseMeanwhile(
   market: Market,
@@ -49,7 +49,7 @@ export async function refuseMeanwhile(
   });
 }
 
-/** `waiting`: null if the transaction is not kept. */
+/** `waiting` is null if the transaction is not kept. */
 function nextStepOf(txHash: Hex, waiting: { isSeen: boolean } | null): string {
   const later = 'Claim it again once the payee has decided. Do not pay again.';
   if (waiting === null) return later;
@@ -57,9 +57,9 @@ function nextStepOf(txHash: Hex, waiting: { isSeen: boolean } | null): string {
 }
 
 /**
- * Stores the transaction with the claim. Only transfers of the claim's own wallet count, and it keeps as many as a claim may name: beyond
- * that, the oldest unseen one makes room. A claim of another intent for which the transaction is undecided has precedence, and is returned.
- * The wallet has signed for the transaction, so unsigned claims of it end.
+ * Stores the transaction with the claim. Only transfers of the claim's own wallet count. The claim keeps as many as it may name; beyond
+ * that, a new one replaces the oldest unseen one. If the transaction is undecided for another intent's claim, that claim takes precedence
+ * and is returned. The wallet has signed for the transaction, so unsigned claims of it end.
  */
 async function keepFurther(
   { database, clock }: Market,
@@ -70,7 +70,7 @@ async function keepFurther(
     await lockTransfer(tx, txHash);
     const locked = await lockPayment(tx, review.id);
     if (locked?.status !== 'needs_review') return 'decided';
-    // Look for the proof last: a claim that is being paid right now is no longer undecided but has its proof, so this order misses neither.
+    // Look for the proof last. A claim that is being paid right now is no longer undecided but has its proof, so this order misses neither.
     const elsewhere = await findUndecided(tx, { txHash, payer, except: review.id });
     if ((await findProof(tx, { txHash })) !== null) return 'used';
     if (payer !== locked.payer) return 'left';

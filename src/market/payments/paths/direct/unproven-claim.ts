@@ -37,8 +37,8 @@ export interface UnsignedClaim {
 const AFTER_SECONDS = BigInt(UNPROVEN_AFTER_HOURS * 3_600);
 
 /**
- * Refuses a claim that the wallet did not sign. If the wallet can sign nothing, and its transfer is final, fits, belongs to nobody and is a
- * day old, the claim is stored, and the refusal says that the payee decides now. A stored claim takes no slot and writes no proof.
+ * Refuses a claim that the wallet did not sign. If the wallet cannot sign, and its transfer is final, matches, is unclaimed and a day old,
+ * the claim is stored and the refusal says that the payee decides now. A stored claim blocks no other payment and writes no proof.
  */
 export async function refuseUnsigned(market: Market, payments: Payments, claim: UnsignedClaim): Promise<Refusal> {
   const { database } = market;
@@ -64,7 +64,7 @@ const SAID_NO = 'The code at the wallet of the intent did not accept the signatu
 const OF_A_DELEGATE =
   'The wallet of the intent delegates to a contract (EIP-7702), which did not accept the signature, and it is not that of its own key, which counts as well.';
 
-/** Null if the transfer is not final, does not fit, or another provider does not confirm it. */
+/** Returns null if the transfer is not final, does not match, or is not confirmed by another provider. */
 async function readTransfer(
   market: Market,
   payments: Payments,
@@ -87,7 +87,7 @@ async function readTransfer(
   }
 }
 
-/** Gives the same verdict as for a signed claim. */
+/** Reaches the same verdict as for a signed claim. */
 async function decideUnsigned(
   queryable: Queryable,
   { intent, payer }: UnsignedClaim,
@@ -130,7 +130,7 @@ async function storeClaim(
   return await refuseExisting(market, opened, txHash, tx);
 }
 
-/** Refuses a claim on which the payee decides or has decided. */
+/** Builds the refusal for a claim on which the payee decides or has decided. */
 async function refuseExisting(
   market: Market,
   claim: UnprovenClaim,
@@ -164,7 +164,7 @@ async function refuseExisting(
   return new Refusal('payer_unproven', { fields: { payment_status: 'needs_review', payment } });
 }
 
-/** Refuses another payment for the same subject while the claim is undecided. */
+/** Builds the refusal of another payment for the same subject while this claim is undecided. */
 export async function reviewOfUnproven({ database, clock }: Market, claim: UnprovenClaim): Promise<Refusal> {
   return reviewRefusal(viewOfUnproven(claim), await findWatermark(database, claim.chainId), clock.now());
 }

@@ -8,10 +8,10 @@ import { readPayments } from '../../store.ts';
 import { WAITING } from './further-store.ts';
 import type { Intent } from './store.ts';
 
-/** The payee's decision, or `proven` (the wallet's own signature came), or `superseded` (its transfer pays for another claim). */
+/** The payee's decision; or `proven`, if the wallet itself signed; or `superseded`, if the transfer pays for another claim. */
 export type UnprovenOutcome = ReviewOutcome | 'proven' | 'superseded';
 
-/** A claim of a final transfer by the intent's contract wallet, which did not sign. It is no payment and writes no proof. */
+/** A claim of a final transfer by the intent's contract wallet, without its signature. It is not a payment and writes no proof. */
 export interface UnprovenClaim {
   id: bigint;
   purpose: PaymentPurpose;
@@ -129,7 +129,7 @@ function isOfSubject(of: { listingId: bigint } | { bodyHash: Buffer }): Sql {
   return 'listingId' in of ? sql`u.listing_id = ${of.listingId}` : sql`u.body_hash = ${of.bodyHash}`;
 }
 
-/** Serializes work on one transaction: naming it with a good signature, opening a review of it, and deciding on it. */
+/** Serializes work on one transaction: naming it with a valid signature, opening a review of it, and deciding on it. */
 export function lockTransfer(tx: Tx, txHash: Hex): Promise<void> {
   return tx.lock(`transfer:${txHash}`);
 }
@@ -139,7 +139,7 @@ export async function lockTransfers(tx: Tx, txHashes: ReadonlySet<Hex>): Promise
   for (const txHash of [...txHashes].toSorted()) await lockTransfer(tx, txHash);
 }
 
-/** Null if it is decided or does not exist. Waits for the transaction that is changing it. */
+/** Returns null if the claim is decided or does not exist. Waits for any transaction that is changing it. */
 export function lockOpenUnproven(tx: Tx, id: bigint): Promise<UnprovenClaim | null> {
   return maybeClaim(tx, sql`${selected} where u.id = ${id} and u.ended_at is null for update of u`);
 }
@@ -171,7 +171,7 @@ export async function insertUnproven(tx: Tx, { intent, transfer, ...rest }: NewU
 
 interface UnprovenEnd {
   outcome: ReviewOutcome;
-  /** Null: the review timed out. */
+  /** Null if the review timed out. */
   by: bigint | null;
   note: string | null;
   now: Date;
@@ -184,7 +184,7 @@ export async function endUnproven(tx: Tx, id: bigint, { outcome, by, note, now }
   );
 }
 
-/** Ends all open claims of that wallet's transfers to that payee in that transaction. */
+/** Ends all open claims of transfers in this transaction from that wallet to that payee. */
 export async function endUnprovenOf(
   tx: Tx,
   { txHash, payer, payee }: { txHash: Hex; payer: Hex; payee: Hex },
@@ -198,7 +198,7 @@ export async function endUnprovenOf(
   );
 }
 
-/** Returns reviews that began before that time, oldest first. */
+/** Returns reviews that began no later than `before`, oldest first. */
 export async function listUnprovenSince(queryable: Queryable, before: Date, limit: number): Promise<UnprovenClaim[]> {
   const rows = await queryable.rows<UnprovenRow>(
     sql`${selected} where u.ended_at is null and u.created_at <= ${before} order by u.created_at, u.id limit ${limit}`,
@@ -207,9 +207,9 @@ export async function listUnprovenSince(queryable: Queryable, before: Date, limi
 }
 
 /**
- * Turns the claim into a payment with the same number, as its payee decided. The payment must be in review, with its proof, before the
- * transaction ends. If the wallet paid for the intent by another transfer, it is stored beside that payment as surplus. Null if the goods
- * or the fee have another payment, or the intent has an undecided one.
+ * Turns the claim into a payment with the same number, because its payee decided so. The caller must move it to review, with its proof,
+ * before the transaction ends. If another transfer of the wallet paid for the intent, the new payment is surplus to that one. Returns null
+ * if the goods or the fee have another payment, or the intent has an undecided one.
  */
 export async function insertFromUnproven(
   tx: Tx,
@@ -235,8 +235,8 @@ export async function insertFromUnproven(
 }
 
 /**
- * True if a payment of that wallet has the transaction already, or a claim that it signed names it, undecided or kept until the payee has
- * decided. Only the wallet's signature claims what it has signed for, whatever becomes of that claim.
+ * Whether the transaction proves something or pays for a payment of this wallet, or a claim that the wallet signed names it, undecided or
+ * kept until the payee decides. Only the wallet's signature can claim what it has signed for, whatever becomes of that claim.
  */
 export async function isTransactionClaimed(
   queryable: Queryable,
@@ -267,7 +267,7 @@ export interface UnprovenReviewRow {
   created_at: Date;
 }
 
-/** Returns the claims on which this merchant must decide. All claims of a transaction follow one another. */
+/** Returns the claims that this merchant must decide on. Claims of the same transaction are adjacent. */
 export async function readUnprovenReviews(
   queryable: Queryable,
   merchant: { id: bigint; maintainer: boolean },
@@ -282,7 +282,7 @@ export async function readUnprovenReviews(
     order by min(u.created_at) over (partition by u.tx_hash), u.tx_hash, u.id limit ${limit}`);
 }
 
-/** Presents the claim as the payment that it would be. */
+/** Presents the claim as the payment it would become. */
 export function viewOfUnproven(claim: UnprovenClaim): DirectPayment {
   const { transfer, outcome } = claim;
   const isOver = outcome === 'declined' || outcome === 'proven' || outcome === 'superseded';

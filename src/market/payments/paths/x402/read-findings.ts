@@ -20,10 +20,10 @@ import type { Market } from '../../../context.ts';
 import type { X402Payment } from '../../payment.ts';
 import type { Evidence, Use } from './decide.ts';
 
-/** Each payment adds a payer and a nonce, and providers also cap the topics of one query. */
+/** Each payment adds a payer and a nonce to a query, and providers limit the topics of one query. */
 const PAYMENTS_A_QUERY = 240;
 
-/** A provider's view of one authorization. */
+/** What a provider shows about one authorization. */
 export type Finding = Pick<Evidence, 'nonceUsed' | 'use'>;
 
 export interface View {
@@ -34,9 +34,9 @@ export interface View {
 type FindingsMarket = Pick<Market, 'clock' | 'log'>;
 
 /**
- * Reads what a provider shows of payments of one asset: first the logs of their nonces, then the transactions behind those. Payments in one
- * block share its reading. Throws RpcFailure when the logs cannot be read. A payment that cannot be read by itself is left out, so that it
- * does not hold up the others. Calls `onUnfinished` for payments whose search continues with the next reading.
+ * Reads what a provider shows about payments of one asset: first the logs of their nonces, then the transactions behind those logs.
+ * Payments in one block share its reading. Throws RpcFailure if the logs cannot be read. Leaves out a payment that cannot be read alone, so
+ * that it does not hold up the others. Calls `onUnfinished` for payments whose search continues in the next reading.
  */
 export async function readFindings(
   market: FindingsMarket,
@@ -74,8 +74,8 @@ async function readOne(
   };
   const log = uses.logs.get(keyOf(payment));
   if (log !== undefined) return await showUse(log);
-  // Ask only once the answer can decide something, and for the head's own block: a node that lags behind does not know that block, and
-  // fails instead of calling a used nonce unused.
+  // Ask only when the answer can decide something. Ask at the head's own block, so that a lagging node fails instead of calling a used
+  // nonce unused.
   const isOver = clock.now() >= Number(payment.validBefore) * 1000;
   const isApart = uses.apart.has(payment.id);
   if (!isOver && !isApart) return { nonceUsed: null, use: null };
@@ -87,7 +87,10 @@ async function readOne(
   return late === undefined ? { nonceUsed: isOver ? nonceUsed : null, use: null } : await showUse(late);
 }
 
-/** A cancellation can come at any time, and blocks from two nodes may have ended the search too early. */
+/**
+ * Searches the blocks above `ended`, because a cancellation can come at any time, and blocks from two nodes may have ended the search too
+ * early.
+ */
 async function readUseAbove({ rpc, latest }: View, payment: X402Payment, ended?: bigint): Promise<Log | undefined> {
   if (ended === undefined) return undefined;
   const blocks = { fromBlock: ended + 1n, toBlock: latest.number };
@@ -95,9 +98,8 @@ async function readUseAbove({ rpc, latest }: View, payment: X402Payment, ended?:
 }
 
 /**
- * On a provider that takes few blocks in one query, the nonce says whether there is a log to find. An unused nonce has none; but once it
- * can never be used any more, all blocks that could hold a use are searched, so that the chain is not called empty on the nonce's word
- * alone.
+ * Searches for one payment on a provider that accepts few blocks per query. The nonce tells whether there is a log to find. If it is unused
+ * but can no longer be used, still searches all blocks that could hold a use, so that the nonce alone is not trusted.
  */
 async function searchApart(
   { rpc, latest }: View,
@@ -112,7 +114,7 @@ async function searchApart(
   return (await searchLogs(rpc, { ...filter, ...blocks })).at(-1);
 }
 
-/** An authorization is used or cancelled once. */
+/** An authorization is used or cancelled only once. */
 const isEnough = ({ length }: readonly Log[]): boolean => length > 0;
 
 const keyOf = ({ payer, nonce }: { payer: Hex; nonce: Hex }): string => `${addressTopic(payer)}${nonce}`;
@@ -120,9 +122,9 @@ const keyOf = ({ payer, nonce }: { payer: Hex; nonce: Hex }): string => `${addre
 interface Uses {
   /** The last use or cancellation of each authorization, by `keyOf`. */
   logs: Map<string, Log>;
-  /** By payment: the block after which the search stopped, since no authorization is used at or after its `validBefore`. */
+  /** Maps a payment to the block after which its search stopped, because no authorization is used at or after its `validBefore`. */
   endedAt: Map<bigint, bigint>;
-  /** Payments of which only some blocks were searched here, because the provider takes few in one query. */
+  /** Payments searched only in some blocks, because the provider accepts few per query. */
   apart: Set<bigint>;
 }
 
@@ -135,8 +137,8 @@ async function readUses(view: View, payments: readonly X402Payment[]): Promise<U
 }
 
 /**
- * Each query covers only payments opened at or below its last block. If that block is not the latest, its time says which payments need no
- * further query. So a payment that stays open for days costs one query a reading, not one for every 2,000 blocks since.
+ * Each query covers only payments opened at or below its last block. If that block is not the latest, its time tells which payments need no
+ * further query. So a payment that stays open for days costs one query per reading, not one for every 2,000 blocks since.
  */
 async function addUses(uses: Uses, view: View, payments: readonly X402Payment[]): Promise<void> {
   const { rpc, latest } = view;
@@ -152,7 +154,7 @@ async function addUses(uses: Uses, view: View, payments: readonly X402Payment[])
     ]);
     noteUses(uses, part);
     if (part.toBlock < to) {
-      // The provider takes fewer blocks than was assumed.
+      // The provider accepts fewer blocks than assumed.
       from = part.toBlock + 1n;
       continue;
     }
@@ -165,7 +167,7 @@ async function addUses(uses: Uses, view: View, payments: readonly X402Payment[])
   }
 }
 
-/** Looks where a use usually is, in the block where it was last seen and in the newest blocks, with one query for all payments. */
+/** Searches where a use is most likely: the block where it was last seen, and the newest blocks. One query covers all payments. */
 async function addNearUses(uses: Uses, { rpc, latest }: View, payments: readonly X402Payment[]): Promise<void> {
   const isMissing = (payment: X402Payment): boolean => !uses.logs.has(keyOf(payment));
   const seen = Map.groupBy(payments.filter(isMissing), ({ blockNumber }) => blockNumber);
@@ -214,7 +216,7 @@ function distinctHex(values: Hex[]): Hex[] {
 
 type OfBlock = Pick<Use, 'block' | 'transfersInBlock'>;
 
-/** Reads the block of a log and the transfers in it by all payers with logs there, once for all of them. */
+/** Reads a log's block once for all payers with logs there, with their transfers in it. */
 function createBlockReader(rpc: Rpc, logs: ReadonlyMap<string, Log>): (log: Log) => Promise<OfBlock> {
   const ofBlock = Map.groupBy(logs.values(), ({ blockHash }) => blockHash);
   const read = new Map<Hex, { block: Promise<Block | null>; transfers: Promise<Log[]> }>();
@@ -226,7 +228,7 @@ function createBlockReader(rpc: Rpc, logs: ReadonlyMap<string, Log>): (log: Log)
     const all = payersOf(ofBlock.get(blockHash) ?? [log]).slice(0, 2 * PAYMENTS_A_QUERY);
     const shared = read.get(blockHash) ?? { block: readBlock(rpc, blockNumber), transfers: readTransfers(log, all) };
     read.set(blockHash, shared);
-    // Callers that await it get its failure.
+    // Callers that await this promise still get its failure.
     shared.transfers.catch(() => undefined);
     const own = payersOf([log]);
     // A payer with very many transfers in the block must not block the others.
