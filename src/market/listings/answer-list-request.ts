@@ -50,10 +50,7 @@ const MAY_BE_OWN_DOING: ReadonlySet<Reason> = new Set<Reason>([
   'transaction_used',
 ]);
 
-/**
- * Lists goods or a thing: returns the result of an earlier identical request, or checks the request and charges the fee. If no fee is due,
- * leaves the proof unused.
- */
+/** Answers with an earlier identical request's result, or checks the request and charges the fee. If none is due, no proof is used. */
 export async function answerListRequest(market: Market, payments: Payments, request: ListRequest): Promise<ListAnswer> {
   try {
     return await answerOrList(market, payments, request);

@@ -4,9 +4,7 @@ import { Refusal } from '../../platform/refusal.ts';
 
 type StepRefusal = Extract<Reason, 'listing_closed' | 'listing_unavailable' | 'not_removed'>;
 
-/**
- * The next state; `same` if the act is allowed but changes no state; `nothing` if it was already done; otherwise the reason of the refusal.
- */
+/** The next state; `same` if the act changes no state; `nothing` if it was already done; otherwise the reason of the refusal. */
 export type Step = ListingState | 'same' | 'nothing' | StepRefusal;
 
 /** Steps for a removed listing that depend on its state before the removal. */
@@ -16,9 +14,7 @@ const CLOSED = 'listing_closed';
 const NOT_FOR_SALE = 'listing_unavailable';
 const NOT_REMOVED = 'not_removed';
 
-/**
- * Returns the same step for the states in which a thing of the world ends. A sale still leads out of `stale`, because its buyer has paid.
- */
+/** Returns the same step for every state in which a thing has ended. A sale still leads out of `stale`, because its buyer has paid. */
 const allEnded = <S extends Step>(step: S) => ({ sold: step, canceled: step, stale: step });
 const onlyLive = <L extends Step, S extends Step>(live: L, other: S) => ({
   live,

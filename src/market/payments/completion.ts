@@ -14,10 +14,7 @@ export interface Subject {
 
 export interface Paid<Transfer> {
   transfer: Transfer;
-  /**
-   * Whether only the payer may collect. True if none of the facilitator's signers sent the transaction, because then nobody else is known
-   * to have brought the payment here.
-   */
+  /** Whether only the payer may collect: no signer of the facilitator sent the transaction, so anyone may have brought it here. */
   payerCollectsOnly: boolean;
   subject: Subject;
 }

@@ -63,9 +63,8 @@ interface Opening {
 type LostPaymentMarket = Pick<Market, 'config' | 'database' | 'clock' | 'hasRecentRecovery'>;
 
 /**
- * Stops a buyer from paying twice after a recovery, because the market may have lost its record of the first payment and the buyer may not
- * know. Searches the chain for an unrecorded transfer of exactly this value from this payer to this payee. Costs nothing without a recent
- * recovery.
+ * Stops a buyer from paying twice after a recovery: the market may have lost the first payment without the buyer's knowledge. Searches the
+ * chain for an unrecorded transfer of exactly this value from this payer to this payee. Costs nothing without a recent recovery.
  */
 export async function mustNotBePaid(
   market: LostPaymentMarket,

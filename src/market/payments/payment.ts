@@ -118,10 +118,7 @@ export function unseenRefusal(payment: Payment): Refusal {
     : new Refusal('settlement_pending', { retryAfterSeconds: LEAST_RETRY_SECONDS });
 }
 
-/**
- * Builds the refusal for a payment that an edit stopped. It is never submitted, and ends unpaid when its authorization expires at
- * `expiresAt` (ms).
- */
+/** Builds the refusal for a payment that an edit stopped. It ends unpaid when its authorization expires at `expiresAt` (ms). */
 export function stoppedRefusal(expiresAt: number, now: number): Refusal {
   const retryAfterSeconds = Math.max(LEAST_RETRY_SECONDS, Math.ceil((expiresAt - now) / 1000));
   return new Refusal('listing_changed', { retryAfterSeconds });

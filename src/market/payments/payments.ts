@@ -243,9 +243,7 @@ function createAdvance(context: PathContext, readAndDecide: (payment: Payment) =
   };
 }
 
-/**
- * Runs one driver per payment across all processes. Concurrent calls in this process wait for it; other processes return the stored row.
- */
+/** Runs one driver per payment across all processes. Calls in this process wait for it; other processes return the stored row. */
 function createDriver(context: PathContext) {
   const { database } = context.market;
   const underway = new Map<bigint, Promise<Driven>>();

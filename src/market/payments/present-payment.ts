@@ -119,9 +119,8 @@ function presentWaiting({ claim, txHash, seenBlock }: Waiting, watermark: Waterm
 }
 
 /**
- * Returns the latest end, in milliseconds, of a payment whose transfer has not been seen. While `verifying`, that is validBefore.
- * Afterwards it is when a block of that time becomes final, which is later by the current lag of finality. Null once the payment has ended
- * or a transfer is seen.
+ * Returns the latest end, in milliseconds, of a payment whose transfer has not been seen: while `verifying`, validBefore; afterwards, when
+ * a block of that time becomes final, which is later by the lag of finality. Null once the payment has ended or a transfer is seen.
  */
 function endsAtLatest(payment: Payment, watermark: Watermark | null, now: number): number | null {
   if (!isOpen(payment) || payment.txHash !== null) return null;
@@ -176,10 +175,7 @@ function nextStepOf(payment: Payment): string {
   }
 }
 
-/**
- * Estimates, in whole seconds, when the transfer's block becomes final, assuming that finality advances in real time. Null until it is
- * mined.
- */
+/** Estimates in whole seconds when the transfer's block becomes final, if finality advances in real time. Null until it is mined. */
 function estimateSeconds(payment: Payment, watermark: Watermark | null): number | null {
   if (payment.blockTime === null || watermark === null) return null;
   const behind = payment.blockTime.getTime() / 1000 - Number(watermark.timestamp);

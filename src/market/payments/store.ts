@@ -194,10 +194,7 @@ export async function stopAttempts(tx: Tx, listingId: bigint, now: Date): Promis
   );
 }
 
-/**
- * Stores what the chain shows. A null sighting clears one that a reorganisation removed. Returns null if nothing changed or the payment has
- * ended.
- */
+/** Stores what the chain shows; null clears a sighting that a reorganisation removed. Returns null if unchanged or already ended. */
 export async function noteSighting(
   queryable: Queryable,
   id: bigint,

@@ -10,10 +10,7 @@ import { type Collector, collectedBy, mayCollect, signToCollect } from './collec
 import { type BuyAnswer, deliverGoods } from './deliver.ts';
 import { findPurchase } from './store.ts';
 
-/**
- * Advances a payment as far as this request and the chain allow, and answers with its state. Returns null if the payment ended unpaid or
- * was rejected.
- */
+/** Advances a payment as far as request and chain allow, and answers with its state. Null if it ended unpaid or was rejected. */
 export async function answerPayment(
   buy: BuyContext,
   payment: Payment,

@@ -38,8 +38,7 @@ const MAX_ROUNDS = 4;
 
 /**
  * POST /api/buy/:id. Checks in this order: ledger, completed purchase, open attempt, goods free for earlier buyers, state of the listing,
- * 402. Because of this order, an ended listing never hides a purchase, and a client that signs a new authorization with each call never
- * pays twice.
+ * 402. So an ended listing never hides a purchase, and a client that signs a new authorization with each call never pays twice.
  */
 export function makeBuyListing(
   payments: Payments,
@@ -128,10 +127,7 @@ async function deliverEntitled(
   return await deliverGoods(market, listing.id, { purchase: null, collectedBy: byKey ? 'key' : 'signature' });
 }
 
-/**
- * Marks a collecting signature as used if it delivered the goods, because it may do so only once. If the key or the token was enough, the
- * signature stays valid.
- */
+/** Marks the signature as used if it delivered the goods, which it may do once. If key or token was enough, it stays valid. */
 async function spendIfShown(market: Market, request: BuyRequest, answer: BuyAnswer | null): Promise<void> {
   const { proof } = request;
   if (proof === null || !isWithoutValue(proof)) return;

@@ -132,9 +132,9 @@ export function signToCollect(): Refusal {
 }
 
 /**
- * Whether this buyer gets the goods free because it bought an older version. Only reads: an entitlement is never stored, so nothing can
- * collide with a payment of the same buyer (0027). More purchases create more entitlements. A removal ends them, because removed goods go
- * to no new buyer.
+ * Whether this buyer gets the goods free because it bought an older version. Only reads: an entitlement is never stored, so it cannot
+ * collide with a payment of the same buyer (0027). Purchases add entitlements. A removal ends them, because removed goods go to no new
+ * buyer.
  */
 export async function isEntitled(
   queryable: Queryable,

@@ -48,10 +48,7 @@ export function checkOpeningToken({ token, merchant, collectOnly }: TokenRequest
   if (collectOnly) throw refuseToken('goes with what opens a payment, and this only collects');
 }
 
-/**
- * Builds the refusal of a token that comes without a proof and belongs to no payment for this listing. The client may have paid, so it must
- * not get a 402.
- */
+/** Refuses a token that has no proof and no payment for this listing. The client may have paid, so it must not get a 402. */
 export function refuseStray({ token, merchant }: TokenRequest, isFree: boolean): Refusal {
   if (token?.form === 'own' && isFree) return refuseToken(NOT_FOR_FREE);
   if (token?.form === 'own' && merchant !== null)
@@ -73,9 +70,7 @@ export async function takeClientToken(market: Market, { token }: TokenRequest): 
   return token.hash;
 }
 
-/**
- * Adds the token to every answer to the keyless request that opened a payment: to the body, and to a header for answers that are raw bytes.
- */
+/** Adds the token to every answer to the keyless request that opened a payment: to the body, and to a header for raw bytes. */
 export async function withToken(
   market: Market,
   token: string | null,

@@ -65,9 +65,8 @@ async function openOrRefuse(buy: BuyContext, findings: RequestFindings, token: s
 }
 
 /**
- * Adds "do not pay again" if the proof shows no wallet, because it is out of time or for other goods, and that wallet may have a payment
- * under way. Leaves out refusals of the proof itself, which say so themselves, and a 402, because the proof it asks for shows a wallet and
- * so finds that payment.
+ * Adds "do not pay again" if the proof shows no wallet, because it is out of time or for other goods: that wallet may have a payment under
+ * way. Skips refusals of the proof itself, which say so themselves, and 402s, because a proof that shows a wallet then finds that payment.
  */
 function warnOfUnseenPayment(refusal: Refusal, { proof }: BuyRequest, { check, signedBy }: RequestFindings): Refusal {
   const { reason, row, options } = refusal;

@@ -28,8 +28,7 @@ import { isLocked, type MarketLosses, readLosses } from './store.ts';
 /**
  * Restores a lost payment or intent from its slip, as it was opened; the chain decides the rest. The slip only proves that this market
  * opened it on these terms, so the collector must still show the key, the token or the payer's signature. Queries the database only if this
- * process knows of a later recovery. A process that does not know yet answers as if there were no slip, and the next request brings the
- * slip again.
+ * process knows of a later recovery. If it does not know yet, it answers as without a slip, and the next request brings the slip again.
  */
 export async function restoreFromSlip(
   market: Pick<Market, 'database' | 'pepper' | 'clock'>,
@@ -107,17 +106,14 @@ type LossState = Pick<MarketHistory, 'isLost' | 'hasLocks' | 'recoveredAt'>;
 
 const isWrite = (name: EndpointName): boolean => endpoints[name].method !== 'GET';
 
-/**
- * Whether this merchant must rotate its key first, as after a recovery without a copy of the log. Rotation itself has no caller, so it is
- * never blocked.
- */
+/** Whether this merchant must rotate its key first. Rotation itself has no caller, so it is never blocked. */
 async function isLockedOut(market: Market, caller: Merchant | null | undefined): Promise<boolean> {
   return caller !== null && caller !== undefined && (await isLocked(market.database, caller.id));
 }
 
 /**
- * Restores a payment from its slip before the operation looks for it. While history is lost, writes nothing, and gives no answer about a
- * payment that the database may have lost.
+ * Restores a payment from its slip before the operation looks for it. While history is lost, nothing is written, and no answer is given
+ * about a payment that the database may have lost.
  */
 export function guardHistory(history: LossState, operations: MarketOperations): MarketOperations {
   const { isLost, hasLocks, recoveredAt } = history;

@@ -40,10 +40,7 @@ function timeOf({ timestamp }: Block): Date {
   return new Date(Number(timestamp) * 1000);
 }
 
-/**
- * Returns the answer of the first provider that can be read. Stops the command if a provider is on another chain, because the configuration
- * is wrong.
- */
+/** Returns the first readable provider's answer. A provider on another chain stops the command, because the configuration is wrong. */
 async function askProviders<T>(
   { providers, config }: ChainReader,
   what: string,

@@ -6,9 +6,7 @@ import { readMerchant } from '../merchants/store.ts';
 import { cityOrigin, readResident } from './city.ts';
 import { findCityHandle, setCityHandle } from './store.ts';
 
-/**
- * POST /api/city-link. Stores a public claim, which is checked whenever it matters. The log has no event for it, because it is not a trade.
- */
+/** POST /api/city-link. Stores a public claim, which is checked whenever it matters. It is not a trade, so the log has no event for it. */
 export const linkCity: MarketOperation<Endpoints['linkCity']> = async (market, call) => {
   cityOrigin(market);
   const { id } = call.caller;
@@ -18,10 +16,7 @@ export const linkCity: MarketOperation<Endpoints['linkCity']> = async (market, c
   return { status: 200, body: { merchant: presentMerchant(merchant) } };
 };
 
-/**
- * Returns the resident linked to this merchant; each must name the other. Reads both sites every time, so the link ends as soon as one side
- * drops it.
- */
+/** Returns the resident linked to this merchant; each must name the other. Reads both sites every time, so either can end the link. */
 export async function mustBeLinked(market: Market, merchant: Merchant): Promise<string> {
   const cityHandle = await findCityHandle(market.database, merchant.id);
   if (cityHandle === null) {

@@ -87,9 +87,7 @@ function listingOfGoods(market: Market, payment: Payment, body: Buffer): ListAft
   };
 }
 
-/**
- * Reads the goods that were paid for, or returns the refusal under today's rules, which may be stricter than when the fee was requested.
- */
+/** Reads the paid goods, or returns the refusal under today's rules, which may be stricter than when the fee was requested. */
 function readStored(payment: Payment, body: Buffer): Omit<ListingToAdd, 'feeId'> | Refusal {
   const { merchantId, bodyHash } = payment;
   if (merchantId === null || bodyHash === null) throw new TypeError('a listing fee without a merchant');

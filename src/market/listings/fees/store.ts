@@ -28,9 +28,7 @@ interface Newest {
   running_units: bigint | null;
 }
 
-/**
- * Reads count and total from the newest row, which keeps running values. A single statement, so that all values are from the same moment.
- */
+/** Reads count and total from the newest row, which keeps running values. Uses one statement, so that all values match. */
 export async function readFees(
   database: Queryable,
   page: { limit: number; beforeId: bigint | null },

@@ -72,10 +72,7 @@ export interface Fingerprint {
   signature: string;
 }
 
-/**
- * Shorter texts may be similar by chance. A run of blank space counts as one character, so that padding does not make a few hidden words
- * guessable.
- */
+/** Shorter texts may be similar by chance. A run of blanks counts once, so that padding cannot make a few hidden words guessable. */
 export const LEAST_CHARACTERS = 200;
 
 /** Version of the fingerprint rule. Version 2 leaves out common licences. Fingerprints of different versions cannot be compared. */

@@ -8,10 +8,7 @@ import { MEMORY_MS } from '../read-goods.ts';
 import { type Fingerprint, fingerprintOf } from './fingerprint.ts';
 import { findAlike, replaceFingerprint, takeOldFingerprints } from './store.ts';
 
-/**
- * Refuses goods that nearly equal those of a listing. Call under the lock `listings`, so that every rival is either seen or comes later and
- * sees this one.
- */
+/** Refuses goods that nearly equal those of a listing. Call under the lock `listings`; otherwise two rivals could miss each other. */
 export async function checkNear(
   queryable: Queryable,
   market: Pick<Market, 'clock'>,
@@ -36,10 +33,7 @@ export function duplicateOf(listingId: bigint): Refusal {
 const BATCH = 10;
 const EVERY_MS = 60_000;
 
-/**
- * Recomputes fingerprints of older rule versions and returns how many. Uses one transaction per batch, so that a stop loses at most one
- * batch.
- */
+/** Recomputes fingerprints of older rules and returns how many. One transaction per batch, so that a stop loses at most one batch. */
 export async function renewFingerprints(database: Database, signal?: AbortSignal): Promise<number> {
   let count = 0;
   for (;;) {

@@ -3,10 +3,7 @@ import { cutPiles } from '../../../contract/text.ts';
 /** Number of consecutive words that are compared as one unit. */
 export const SHINGLE_WORDS = 5;
 
-/**
- * Returns the distinct hashes of all sequences of five words, in ascending order. A shorter text is one sequence; without words the result
- * is empty.
- */
+/** Returns the distinct hashes of all five-word sequences, ascending. A shorter text is one sequence; without words there is none. */
 export function shinglesOf(text: string): Uint32Array {
   const words = hashWords(splitWords(text));
   if (words.length === 0) return new Uint32Array();

@@ -148,10 +148,7 @@ async function lookForConflict(market: WatchMarket, providerHealth: ProvidersHea
   if (await haltPayments(database, halt)) log.error('payments_halted_by_conflict', { detail });
 }
 
-/**
- * Reads all providers again before it reports a conflict, because a load balancer may have mixed two nodes and only an operator can end a
- * halt.
- */
+/** Reads all providers twice before it reports a conflict: a balancer may have mixed two nodes, and only an operator ends a halt. */
 async function confirmConflict(market: WatchMarket, providerHealth: ProvidersHealth): Promise<Conflict | null> {
   const reports = await readHeadReports(market, providerHealth);
   try {

@@ -49,10 +49,7 @@ export interface PaymentPath<P extends Payment, Opening, Evidence> {
   seenIn(evidence: Evidence): readonly (bigint | null)[];
   /** Ends the payment in one transaction if the evidence allows it, otherwise records what was seen. Returns the updated payment. */
   decide(context: PathContext, payment: P, evidence: Evidence): Promise<Payment>;
-  /**
-   * Finds the log index of the payment's own final transfer when another payment has the transaction's proof. Null if there is none. Throws
-   * RpcFailure.
-   */
+  /** Finds the log index of the payment's own final transfer when another payment has the proof; null if none. Throws RpcFailure. */
   locate(context: PathContext, head: ChainHead, payment: P): Promise<number | null>;
   present: Presentation<P>;
 }

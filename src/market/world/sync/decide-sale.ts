@@ -179,8 +179,8 @@ type ClaimedCheckout = { checkout: Checkout | null; isLost: boolean };
 
 /**
  * Finds the checkout that a claimed offer names. A lost one is rebuilt from the city's reservation if this market links that merchant with
- * that resident. At worst, this lets a transfer that is on the chain be recorded. `checkout` is null if no merchant opened it or the buyer
- * is unknown.
+ * that resident; at worst, this records a transfer that is on the chain. `checkout` is null if no merchant opened it or the buyer is
+ * unknown.
  */
 export async function findClaimedCheckout(
   queryable: Queryable,

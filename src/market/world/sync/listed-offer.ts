@@ -64,10 +64,7 @@ export function nextStateBy(
   return isRefused(state) || state === 'nothing' || state === 'same' ? null : { listing, state };
 }
 
-/**
- * How long the city must show a different offer, or none, before the listing ends. The end is permanent, and a cached or restored city may
- * show old data for minutes.
- */
+/** A listing ends if the city shows a different offer, or none, for this long. A cached or restored city may show old data for minutes. */
 export const STALE_AFTER_MS = 600_000;
 
 /** Ends the listing of an offer that the city calls canceled, because nobody can buy it any more. */

@@ -71,10 +71,7 @@ export async function findWorldListing(queryable: Queryable, id: bigint): Promis
   );
 }
 
-/**
- * Locks the listing until the transaction ends, then reads it separately, because the locking statement does not see the changes it waited
- * for.
- */
+/** Locks the listing until the transaction ends. Reads it afterwards, because the locking statement does not see what it waited for. */
 export async function lockWorldListing(tx: Tx, id: bigint): Promise<WorldListing | null> {
   await tx.maybe(sql`select id from listings where id = ${id} for update`);
   return await findWorldListing(tx, id);

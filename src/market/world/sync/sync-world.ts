@@ -105,9 +105,9 @@ async function noteDifferentOffer(
 }
 
 /**
- * Handles an offer that the city calls claimed. It becomes a sale once the market itself reads the same transfer, final and matching, and a
- * review if the final transaction breaks a term. Until then only the phase changes. A lost checkout breaks no term; nothing is decided
- * until its buyer is known.
+ * Handles an offer that the city calls claimed. It becomes a sale once the market itself reads the same transfer, final and matching, or a
+ * review if the final transaction breaks a term. Until then only the phase changes. A lost checkout breaks no term, but its buyer must be
+ * known.
  */
 async function recordClaimed(
   market: Market,

@@ -15,8 +15,7 @@ const NO_KEY_SIGNED =
 
 /**
  * `waitsFor` is the wallet that cannot be asked yet, because it has no code in the finalized block. It is null if the intent names no
- * wallet, and either no key signed or a contract sent the transfer instead of the signing key. Then the wallet is known once the transfer
- * is final.
+ * wallet, and no key signed or a contract may have sent the transfer; then the wallet is known once the transfer is final.
  */
 type SignatureCheck = { payer: Hex } | { waitsFor: Hex | null } | Unsigned;
 
@@ -27,9 +26,8 @@ export interface Unsigned {
 }
 
 /**
- * Finds who signed the intent's challenge: the wallet that the intent names or, if it names none, either the signing key or a contract that
- * sent a matching transfer in that transaction. Asks contract wallets as of the finalized block. Throws if neither a key nor a sender
- * signed.
+ * Finds who signed the intent's challenge: the wallet that the intent names or, if none, the signing key or a contract that sent a matching
+ * transfer in that transaction. Asks contract wallets as of the finalized block. Throws if neither a key nor a sender signed.
  */
 export async function checkSignature(
   payments: { readHead(): Promise<ChainHead> },

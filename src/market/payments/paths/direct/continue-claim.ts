@@ -36,10 +36,7 @@ export interface ClaimSubject<Answer> {
   checkPayer(payer: Hex): Promise<void>;
   /** Takes the locks that come before the payment row in the lock order. */
   lock(tx: Tx): Promise<unknown>;
-  /**
-   * Opens a new claim after `standing`, the previous one. Returns null if another request took its unique index entry, or nothing may be
-   * opened now.
-   */
+  /** Opens a new claim after `standing`, the previous one. Returns null if another request came first, or nothing may be opened now. */
   openClaim(tx: Tx, payer: Hex, standing: DirectPayment | null): Promise<DirectPayment | null>;
   /** Throws if the standing claim is for another subject. */
   mustBeSame(tx: Tx, standing: DirectPayment): Promise<void>;
@@ -156,10 +153,7 @@ async function tryToOpen(
   });
 }
 
-/**
- * Returns the newly named transaction. If the claim may pass to another wallet, also returns the claim's own transactions, which pass with
- * it.
- */
+/** Returns the newly named transaction and, if the claim may change hands, all of its own, because they change hands with it. */
 async function transfersToLock(tx: Tx, intent: Intent, txHash: Hex, payer: Hex): Promise<ReadonlySet<Hex>> {
   const standing = await findClaim(tx, intent.id);
   if (standing?.status !== 'settling' || standing.payer === payer) return new Set([txHash]);
@@ -231,9 +225,7 @@ async function decideSurplus(
   return (await nameSurplus(market, payments, claim, txHash)) ?? claim;
 }
 
-/**
- * Returns null while there is nothing to review. If the chain cannot be read, the transaction stays named and the background job reads it.
- */
+/** Returns null while there is nothing to review. If the chain is unreadable, the transaction stays named for the background job. */
 async function nameSurplus(
   market: Market,
   payments: Payments,

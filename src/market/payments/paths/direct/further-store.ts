@@ -59,9 +59,8 @@ export interface NamedBy {
 }
 
 /**
- * Finds this wallet's claim that holds the transaction. Its payee either sees the transaction while deciding on another, or has delivered
- * and the background job has not opened the review yet. Meanwhile the transaction must not pay for anything else. Call with the transfer
- * locked.
+ * Finds this wallet's claim that holds the transaction: its payee sees the transaction while deciding on another, or has delivered and the
+ * background job has not opened the review yet. Meanwhile it must not pay for anything else. Call with the transfer locked.
  */
 export function findHolder(tx: Tx, named: NamedBy): Promise<DirectPayment | null> {
   return findNaming(

@@ -77,9 +77,7 @@ export async function nameTransaction(tx: Tx, market: Market, claim: DirectPayme
   if (!(await tryToName(tx, claim, txHash))) throw await undecidedRefusal(tx, market, claim);
 }
 
-/**
- * Adds a transaction to a claim. If the claim already has five, drops the oldest one not seen on the chain; returns false if all were seen.
- */
+/** Adds a transaction. If the claim already has five, drops the oldest one not seen on the chain; returns false if all were seen. */
 export async function tryToName(tx: Tx, claim: DirectPayment, txHash: Hex): Promise<boolean> {
   const named = await listClaimHashes(tx, claim.id);
   if (named.some((one) => one.txHash === txHash && one.refusedReason === null)) return true;

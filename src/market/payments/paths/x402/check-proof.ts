@@ -36,9 +36,9 @@ interface LatestHead {
 }
 
 /**
- * Finds the transaction in which this used nonce paid exactly this payee and price. Searches the 600 s before validBefore, located by the
- * network's block time, in one query and one receipt. If the provider accepts fewer blocks, searches only those seconds. Null does not
- * prove that it paid elsewhere.
+ * Finds the transaction in which this used nonce paid exactly this payee and price. Searches the 600 s before validBefore, located by block
+ * time, with one query and one receipt. If a provider accepts fewer blocks, it is asked for those seconds only. Null does not prove that it
+ * paid elsewhere.
  */
 async function findExactUse(
   { rpc, latest }: LatestHead,
@@ -196,9 +196,7 @@ function refuseMisfit({ config, clock }: ProofMarket, proof: Proof, terms: Terms
   return isOfTimes ? withFields(refusal, { market_time: isoTime(now) }) : refusal;
 }
 
-/**
- * Explains why the token would reject the signature. The token asks the code at the payer's address or, if there is none, checks the key.
- */
+/** Explains why the token would reject the signature. It asks the code at the payer's address or, if there is none, checks the key. */
 function refuseSignature(config: MarketConfig, terms: Terms, { signature }: Proof, read: ReadSignature): Refusal {
   const { form, code } = read;
   if (code === '0x') {

@@ -50,10 +50,7 @@ export interface AttemptTerms {
   mayBeSubmitted: boolean;
   /** When the maintainer removed the listing, in milliseconds. Null if not removed. */
   removedAt: number | null;
-  /**
-   * Whether an edit of the listing stopped the attempt before it was submitted. If a transfer arrives after all, it is not for the edited
-   * goods.
-   */
+  /** Whether an edit stopped the attempt before it was submitted. A transfer that still arrives is not for the edited goods. */
   isStopped: boolean;
 }
 

@@ -143,10 +143,7 @@ async function submitPayment(market: Market, proof: Proof, terms: Terms): Promis
   return answer.kind === 'rejected' ? facilitatorRefused('settle', answer.reason) : null;
 }
 
-/**
- * Whether to submit the payment again. The nonce makes it one payment however often it is submitted; once used or expired, there is nothing
- * to submit.
- */
+/** Whether to submit again. The nonce keeps it one payment, however often it is submitted, until it is used or expired. */
 async function maySubmitAgain(market: Market, payment: X402Payment): Promise<boolean> {
   if (isExpired(market, payment)) return false;
   try {

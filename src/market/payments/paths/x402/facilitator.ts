@@ -49,10 +49,7 @@ type X402GateMarket = Pick<Market, 'config' | 'log' | 'clock'>;
 /** The result of a proof check. Null if there was no proof. */
 type Checked = { payer: Hex } | { refusal: Refusal } | null;
 
-/**
- * If the facilitator can pay for fewer settlements than this, no payer is asked to sign. Payments that are already signed are still
- * settled.
- */
+/** If the facilitator can pay for fewer settlements than this, no payer is asked to sign. Signed payments are still settled. */
 const LEAST_COVERED = 50;
 const STATE_KEPT_MS = 10_000;
 /** A third-party facilitator has no such route, so it is not asked again for this long. */
@@ -87,8 +84,7 @@ const ALTERNATIVES: Readonly<Record<Terms['purpose'], string>> = {
 
 /**
  * Asks the facilitator whether it would settle now, before a payment is opened, so that no payer signs or waits in vain. A facilitator that
- * has no such route or does not answer counts as willing, at the least price it named within the last minute; then /verify decides. Create
- * one per market.
+ * does not answer this counts as willing, at the least price it named within the last minute; then /verify decides. Create one per market.
  */
 export function createX402Gate(market: X402GateMarket) {
   const { clock } = market;

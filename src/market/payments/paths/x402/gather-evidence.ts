@@ -13,9 +13,8 @@ interface Gathering {
 }
 
 /**
- * Reads the chain about payments of one asset, all from the head's provider. Checks any evidence that would decide a payment with the other
- * providers; unconfirmed evidence comes back without the parts that could decide it. Throws RpcFailure if the shared part of the reading
- * fails.
+ * Reads the chain about payments of one asset, all from the head's provider. Checks decisive evidence with the other providers; if
+ * unconfirmed, it comes back without the parts that could decide. Throws RpcFailure if the shared part of the reading fails.
  */
 export async function gatherEvidence(
   { market, corroboration }: Gathering,

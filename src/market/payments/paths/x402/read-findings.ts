@@ -87,10 +87,7 @@ async function readOne(
   return late === undefined ? { nonceUsed: isOver ? nonceUsed : null, use: null } : await showUse(late);
 }
 
-/**
- * Searches the blocks above `ended`, because a cancellation can come at any time, and blocks from two nodes may have ended the search too
- * early.
- */
+/** Searches above `ended`, because a cancellation can come at any time, and blocks from two nodes may have ended the search early. */
 async function readUseAbove({ rpc, latest }: View, payment: X402Payment, ended?: bigint): Promise<Log | undefined> {
   if (ended === undefined) return undefined;
   const blocks = { fromBlock: ended + 1n, toBlock: latest.number };
