@@ -27,7 +27,7 @@ import { type CheckedGoods, feeTerms, type ListRequest } from './list-request.ts
  * superseded the old listing, listed the offer so that a buyer reserved it, used the nonce and the money, spent the credit (so that another
  * fee is requested), or used up guard runs or an open fee. An unreachable city may hide any of these.
  */
-const MAY_BE_OWN_DOING: ReadonlySet<Reason> = new Set<Reason>([
+const MAY_BE_SELF_CAUSED: ReadonlySet<Reason> = new Set<Reason>([
   'duplicate_listing',
   'already_superseded',
   'draft_closed',
@@ -66,8 +66,8 @@ async function answerOrList(market: Market, payments: Payments, request: ListReq
     return await listAnew(market, payments, request);
   } catch (error) {
     // If a copy of this request succeeded, return its result, and never a 402 to a merchant who has paid.
-    const bySelf = error instanceof Refusal && MAY_BE_OWN_DOING.has(error.reason);
-    const rival = bySelf ? await answerEarlier(market, payments, request) : null;
+    const mayBeOwn = error instanceof Refusal && MAY_BE_SELF_CAUSED.has(error.reason);
+    const rival = mayBeOwn ? await answerEarlier(market, payments, request) : null;
     if (rival === null) throw error;
     return rival;
   }
@@ -77,8 +77,8 @@ async function answerOrList(market: Market, payments: Payments, request: ListReq
 async function warnOfUnspentFee(market: Market, request: ListRequest, refusal: Refusal): Promise<Refusal> {
   const { claim, merchant } = request;
   const { reason, row, options } = refusal;
-  const isSaid = (options.doNotPayAgain ?? row.do_not_pay_again) === true;
-  if (isSaid || row.status === 402 || reason === 'transfer_not_found') return refusal;
+  const isSaidAlready = (options.doNotPayAgain ?? row.do_not_pay_again) === true;
+  if (isSaidAlready || row.status === 402 || reason === 'transfer_not_found') return refusal;
   const hasCredit = claim === null && (await countCredits(market.database, merchant.id)) > 0n;
   if (claim === null && !hasCredit) return refusal;
   const nextStep = nextStepUnspent(request, reason, hasCredit);
@@ -94,8 +94,8 @@ function nextStepUnspent({ subject }: ListRequest, reason: Reason, hasCredit: bo
 
 async function listAnew(market: Market, payments: Payments, request: ListRequest): Promise<ListAnswer> {
   const checked = await request.subject.check();
-  const free = await listWithoutFee(market, request, checked);
-  if (free !== null) return await answerCreated(market, free);
+  const freeListingId = await listWithoutFee(market, request, checked);
+  if (freeListingId !== null) return await answerCreated(market, freeListingId);
   return await listWithFee(market, payments, request, checked);
 }
 

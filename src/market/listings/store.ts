@@ -114,10 +114,10 @@ export async function findFeeOfListing(
 
 /** Returns true for the first answer that names the listing to its merchant. */
 export async function noteAnswered(queryable: Queryable, listingId: bigint, now: Date): Promise<boolean> {
-  const touched = await queryable.run(
+  const rowCount = await queryable.run(
     sql`insert into listing_answers (listing_id, answered_at) values (${listingId}, ${now}) on conflict do nothing`,
   );
-  return touched === 1;
+  return rowCount === 1;
 }
 
 export interface NewListingRow {
@@ -180,7 +180,7 @@ export async function holdGuard(
   owner: GuardOwner,
   { until, now, versionChain }: GuardTerm,
 ): Promise<boolean> {
-  const touched = await tx.run(
+  const rowCount = await tx.run(
     sql`insert into artifact_guards as guard (guard_key, merchant_id, listing_id, payment_id, expires_at)
       values (${key}, ${owner.merchantId}, ${owner.listingId}, ${owner.paymentId}, ${until}::timestamptz)
       on conflict (guard_key) do update set merchant_id = excluded.merchant_id, listing_id = excluded.listing_id,
@@ -189,7 +189,7 @@ export async function holdGuard(
         taken_until = case when excluded.payment_id is not null and guard.expires_at > ${now} then guard.expires_at end
       where guard.expires_at <= ${now} or guard.listing_id = any(${versionChain}::bigint[])`,
   );
-  return touched === 1;
+  return rowCount === 1;
 }
 
 /** Passes the guard entry from a fee to the listing that the fee made. */

@@ -11,7 +11,7 @@ import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import type { ChainHead } from './chain/read-head.ts';
-import { type LostWindow, leaveUnbooked, listLostWindows, RECENT_RECOVERY_MS } from './proof-store.ts';
+import { keepUnrecorded, type LostWindow, listLostWindows, RECENT_RECOVERY_MS } from './proof-store.ts';
 
 type PayeeCheckMarket = Pick<Market, 'rpc' | 'clock' | 'config'>;
 
@@ -112,7 +112,7 @@ async function mustNotBeIn(
   const logs = await searchLogs(rpc, { address: usdc, topics, ...window, most });
   const transfers = logs.filter((log) => decodeTransfer(log)?.value === valueUnits);
   if (transfers.length === 0) return;
-  const [hash] = await leaveUnbooked(database, [...new Set(transfers.map((log) => log.transactionHash))]);
+  const [hash] = await keepUnrecorded(database, [...new Set(transfers.map((log) => log.transactionHash))]);
   const lost = transfers.find((log) => log.transactionHash === hash);
   if (lost === undefined) return;
   const block = Number(lost.blockNumber);

@@ -63,7 +63,7 @@ export interface DirectPayment extends AnyPayment {
 export type Payment = X402Payment | DirectPayment;
 
 /** The merchant, which only some payment methods require, and the columns that only some methods fill. */
-export interface OwnRow {
+export interface MethodRow {
   merchant_id: bigint | null;
   nonce: Buffer | null;
   valid_after: bigint | null;
@@ -75,7 +75,7 @@ export interface OwnRow {
   window_to: Date | null;
 }
 
-const OWN: Readonly<Record<keyof OwnRow, true>> = {
+const IS_METHOD_COLUMN: Readonly<Record<keyof MethodRow, true>> = {
   merchant_id: true,
   nonce: true,
   valid_after: true,
@@ -86,12 +86,15 @@ const OWN: Readonly<Record<keyof OwnRow, true>> = {
   window_from: true,
   window_to: true,
 };
-export const OWN_COLUMNS: readonly string[] = Object.keys(OWN);
+export const METHOD_COLUMNS: readonly string[] = Object.keys(IS_METHOD_COLUMN);
 
-type OwnFields<Way extends PaymentWay> = Omit<Extract<Payment, { path: Way }>, Exclude<keyof AnyPayment, 'merchantId'>>;
+type MethodFields<Way extends PaymentWay> = Omit<
+  Extract<Payment, { path: Way }>,
+  Exclude<keyof AnyPayment, 'merchantId'>
+>;
 
 /** Builds the method-specific fields from a row. Null if a column is missing. */
-export const OWN_FIELDS: { readonly [Way in PaymentWay]: (row: OwnRow) => OwnFields<Way> | null } = {
+export const METHOD_FIELDS: { readonly [Way in PaymentWay]: (row: MethodRow) => MethodFields<Way> | null } = {
   x402: ({ nonce, valid_after: validAfter, valid_before: validBefore, opened_block: openedBlock, ...row }) =>
     nonce === null || validAfter === null || validBefore === null || openedBlock === null
       ? null
@@ -159,14 +162,14 @@ export function hasEnded(status: PaymentStatus): boolean {
  * Outcomes of an unsigned claim that leave the money with the payee. `proven` means that the wallet itself signed later, `superseded` that
  * the payee delivered or refunded the transfer for another claim.
  */
-const COUNTS_ELSEWHERE = ['proven', 'superseded'] as const;
+const ELSEWHERE_OUTCOMES = ['proven', 'superseded'] as const;
 
 /** Returns which of these outcomes an unsigned claim had. Null if it had another or is a payment. */
-export function endElsewhere({ endReason }: Payment): (typeof COUNTS_ELSEWHERE)[number] | null {
-  return COUNTS_ELSEWHERE.find((end) => end === endReason) ?? null;
+export function findElsewhereOutcome({ endReason }: Payment): (typeof ELSEWHERE_OUTCOMES)[number] | null {
+  return ELSEWHERE_OUTCOMES.find((end) => end === endReason) ?? null;
 }
 
 /** False from the committed row until the payment has ended and the payee does not keep the money. */
 export function mayPayAgain(payment: Payment): boolean {
-  return hasEnded(payment.status) && payment.status !== 'completed' && endElsewhere(payment) === null;
+  return hasEnded(payment.status) && payment.status !== 'completed' && findElsewhereOutcome(payment) === null;
 }

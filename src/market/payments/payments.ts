@@ -19,7 +19,7 @@ import { createSignerRefresh, createX402Gate, refreshSigners } from './paths/x40
 import { isOpen, type Payment, type ReviewOutcome } from './payment.ts';
 import { createPayeeCheck } from './payment-guards.ts';
 import { createDecider } from './read-and-decide.ts';
-import { type Chore, createPass, createReconciler } from './reconcile.ts';
+import { type Chore, createReconcileRound, createReconciler } from './reconcile.ts';
 import { decideUnproven } from './review-unproven.ts';
 import {
   countOpenPayments,
@@ -50,7 +50,7 @@ const FURTHER_EVERY_MS = 30_000;
 export function createPayments(market: Market, completions: Completions, options: PaymentsOptions) {
   const providerHealth = createProviderHealth(market.providers, market.clock);
   let lastRead: { head: ChainHead; at: number } | null = null;
-  const whenToLook = createReadSchedule({
+  const readSchedule = createReadSchedule({
     ...{ database: market.database, clock: market.clock },
     blockSeconds: market.config.network.blockSeconds,
     chainId: market.config.network.chainId,
@@ -58,7 +58,7 @@ export function createPayments(market: Market, completions: Completions, options
   });
   const heads = followHeads(market, async (askAlso) => {
     const head = await readHead(market, providerHealth, askAlso);
-    whenToLook.noteHead(head);
+    readSchedule.noteHead(head);
     lastRead = { head, at: market.clock.now() };
     return head;
   });
@@ -70,19 +70,19 @@ export function createPayments(market: Market, completions: Completions, options
   const corroboration = createCorroboration(market, providerHealth, watch.check);
   const context = { market, completions, corroboration, refreshSigners: createSignerRefresh(market) };
   const unreadable = createUnreadablePayments(market.clock, providerHealth);
-  const { isFarFromFinal } = whenToLook;
+  const { isFarFromFinal } = readSchedule;
   const decider = createDecider(context, { readHead: heads.fresh, isFarFromFinal, noteReading: unreadable.note });
   const facts = createPaymentFacts(market);
-  const reconcileOnce = createPass(market, decider.readAndDecideMany, heads.fresh);
-  const timedPass = facts.timed(reconcileOnce);
-  const passIfDue = async (): Promise<void> => ((await whenToLook.isDue()) ? await timedPass() : undefined);
-  const passIfOverdue = async (): Promise<void> => ((await whenToLook.isOverdue()) ? await timedPass() : undefined);
+  const reconcileOnce = createReconcileRound(market, decider.readAndDecideMany, heads.fresh);
+  const timedRound = facts.timed(reconcileOnce);
+  const runIfDue = async (): Promise<void> => ((await readSchedule.isDue()) ? await timedRound() : undefined);
+  const runIfOverdue = async (): Promise<void> => ((await readSchedule.isOverdue()) ? await timedRound() : undefined);
   const declineOld = (): Promise<void> => declineOldReviews(market, completions);
   const further = createFurtherTransfers(market, heads.fresh);
   const chores = choresOf(market, { declineOld, count: facts.count, readFurther: further.readAll });
   const reconciler = createReconciler(
     market,
-    { pass: passIfDue, followerPass: passIfOverdue, chores },
+    { pass: runIfDue, followerRound: runIfOverdue, chores },
     options.reconcileEveryMs,
   );
   return {
@@ -237,8 +237,8 @@ function createAdvance(context: PathContext, readAndDecide: (payment: Payment) =
       }
       current = await readAndDecide(current);
       // A reorganisation removed its block, so submit the proof once more.
-      const isGone = proof !== null && !isDriven && isOpen(current) && current.blockNumber === null;
-      if (!isGone) return { current, refusal };
+      const lostItsBlock = proof !== null && !isDriven && isOpen(current) && current.blockNumber === null;
+      if (!lostItsBlock) return { current, refusal };
     }
   };
 }
@@ -246,21 +246,21 @@ function createAdvance(context: PathContext, readAndDecide: (payment: Payment) =
 /** Runs one driver per payment across all processes. Calls in this process wait for it; other processes return the stored row. */
 function createDriver(context: PathContext) {
   const { database } = context.market;
-  const underway = new Map<bigint, Promise<Driven>>();
+  const runningDrives = new Map<bigint, Promise<Driven>>();
 
   return async function drive(payment: Payment, proof: Proof, terms: Terms): Promise<Driven> {
-    const running = underway.get(payment.id);
+    const running = runningDrives.get(payment.id);
     if (running) return await running;
     const run = database
       .withAdvisoryLock(`payment:${payment.id}`, () => pathOf(payment).drive(context, payment, proof, terms))
       .then(async (locked): Promise<Driven> => {
         return locked?.value ?? { current: (await findPayment(database, payment.id)) ?? payment, refusal: null };
       });
-    underway.set(payment.id, run);
+    runningDrives.set(payment.id, run);
     try {
       return await run;
     } finally {
-      underway.delete(payment.id);
+      runningDrives.delete(payment.id);
     }
   };
 }
@@ -272,12 +272,12 @@ export async function recordReview(
   payment: Payment,
   { outcome, actor }: { outcome: ReviewOutcome; actor: string },
 ): Promise<void> {
-  const isMaintainers = payment.purpose === 'listing_fee' && actor !== 'system';
+  const isByMaintainer = payment.purpose === 'listing_fee' && actor !== 'system';
   await recordEvent(tx, market, {
-    kind: isMaintainers ? 'moderation' : 'review',
+    kind: isByMaintainer ? 'moderation' : 'review',
     actor,
     detail: {
-      ...(isMaintainers ? { action: 'fee_review' } : {}),
+      ...(isByMaintainer ? { action: 'fee_review' } : {}),
       payment_id: Number(payment.id),
       ...(payment.listingId === null ? {} : { listing_id: Number(payment.listingId) }),
       outcome,

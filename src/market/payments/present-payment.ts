@@ -14,7 +14,7 @@ import { findWaitingClaim, type WaitingClaim } from './paths/direct/further-stor
 import { findIntentPayment } from './paths/direct/intent-payment.ts';
 import { findIntent, type Intent } from './paths/direct/store.ts';
 import { pathOf } from './paths/payment-paths.ts';
-import { endElsewhere, hasEnded, isOpen, mayPayAgain, type Payment } from './payment.ts';
+import { findElsewhereOutcome, hasEnded, isOpen, mayPayAgain, type Payment } from './payment.ts';
 import type { Payments } from './payments.ts';
 import { findProof, type ProofRow } from './proof-store.ts';
 import { slipOf } from './recovery-slip.ts';
@@ -157,7 +157,7 @@ const ELSEWHERE = {
 
 function nextStepOf(payment: Payment): string {
   const { present } = pathOf(payment);
-  const elsewhere = endElsewhere(payment);
+  const elsewhere = findElsewhereOutcome(payment);
   if (elsewhere !== null) return ELSEWHERE[elsewhere];
   switch (payment.status) {
     case 'verifying':
@@ -178,8 +178,8 @@ function nextStepOf(payment: Payment): string {
 /** Estimates in whole seconds when the transfer's block becomes final, if finality advances in real time. Null until it is mined. */
 function estimateSeconds(payment: Payment, watermark: Watermark | null): number | null {
   if (payment.blockTime === null || watermark === null) return null;
-  const behind = payment.blockTime.getTime() / 1000 - Number(watermark.timestamp);
-  return Math.max(1, Math.ceil(behind));
+  const secondsLeft = payment.blockTime.getTime() / 1000 - Number(watermark.timestamp);
+  return Math.max(1, Math.ceil(secondsLeft));
 }
 
 export type Pending = z.input<typeof pendingAnswer>;
@@ -256,8 +256,8 @@ export function makeGetPayment(payments: Payments): MarketOperation<Endpoints['g
     const watermark = await findWatermark(market.database, payment.chainId);
     const listingId = await payments.listingOf(payment);
     const view = presentPayment(payment, watermark, listingId, market.clock.now());
-    const isByOther = intent?.payer === null && payment.status === 'unpaid' && payment.endReason === 'wrong_payer';
-    return { status: 200, body: { payment: isByOther ? { ...view, ...PAID_BY_OTHER } : view } };
+    const isPaidByOther = intent?.payer === null && payment.status === 'unpaid' && payment.endReason === 'wrong_payer';
+    return { status: 200, body: { payment: isPaidByOther ? { ...view, ...PAID_BY_OTHER } : view } };
   };
 }
 

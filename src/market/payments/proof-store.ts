@@ -34,7 +34,7 @@ async function insertRow(
   transfer: FoundTransfer,
   now: Date,
 ): Promise<boolean> {
-  const touched = await tx.run(
+  const rowCount = await tx.run(
     sql`insert into payment_proofs (tx_hash, purpose, payment_id, world_listing_id, block_number, block_hash, block_time, log_index,
         value_units, written_at)
       values (${toBytes(transfer.txHash)}, ${proves.purpose}, ${proves.paymentId}, ${proves.worldListingId},
@@ -42,7 +42,7 @@ async function insertRow(
         ${transfer.logIndex}, ${transfer.value}, ${now})
       on conflict (tx_hash) do nothing`,
   );
-  return touched === 1;
+  return rowCount === 1;
 }
 
 /** Whether this exact transfer already paid for another payment or a thing. */
@@ -79,7 +79,7 @@ export async function findProof(
   queryable: Queryable,
   by: { txHash: Hex } | { paymentId: bigint },
 ): Promise<ProofRow | null> {
-  const which =
+  const condition =
     'txHash' in by ? sql`tx_hash = ${toBytes(by.txHash)}` : sql`payment_id = ${by.paymentId} and purpose <> 'refund'`;
   const row = await queryable.maybe<{
     tx_hash: Buffer;
@@ -95,7 +95,7 @@ export async function findProof(
   }>(
     sql`select tx_hash, purpose, payment_id, world_listing_id, block_number, block_hash, block_time, log_index, value_units,
         written_at
-      from payment_proofs where ${which}`,
+      from payment_proofs where ${condition}`,
   );
   return (
     row && {
@@ -130,7 +130,7 @@ export async function listLostWindows(queryable: Queryable, chainId: bigint, sin
 }
 
 /** Keeps the transactions that no payment names and that prove nothing, in the given order. */
-export async function leaveUnbooked(queryable: Queryable, hashes: readonly Hex[]): Promise<Hex[]> {
+export async function keepUnrecorded(queryable: Queryable, hashes: readonly Hex[]): Promise<Hex[]> {
   const rows = await queryable.rows<{ hash: Buffer }>(sql`
     select hash from unnest(${hashes.map(toBytes)}::bytea[]) with ordinality as found (hash, nth)
     where not exists (select from payment_proofs where tx_hash = hash)

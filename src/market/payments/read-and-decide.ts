@@ -13,7 +13,7 @@ import { findPayment } from './store.ts';
 interface SharedReading {
   newest: Payment;
   users: number;
-  passes: SingleFlight<Payment | null>;
+  singleFlight: SingleFlight<Payment | null>;
 }
 
 interface DeciderDependencies {
@@ -37,7 +37,7 @@ export function createDecider(context: PathContext, { readHead, isFarFromFinal, 
     const started: SharedReading = {
       newest: payment,
       users: 0,
-      passes: createSingleFlight(() => readAndDecideOne(started.newest)),
+      singleFlight: createSingleFlight(() => readAndDecideOne(started.newest)),
     };
     return started;
   }
@@ -54,7 +54,7 @@ export function createDecider(context: PathContext, { readHead, isFarFromFinal, 
       if (payment.updatedAt > shared.newest.updatedAt) shared.newest = payment;
       shared.users += 1;
       try {
-        const current = await shared.passes.fresh();
+        const current = await shared.singleFlight.fresh();
         if (current !== null && current.status !== 'verifying') return current;
         // Another request may have ended or submitted the payment meanwhile. Reread it, or we might wrongly report that no money was taken.
         return (await findPayment(context.market.database, payment.id)) ?? payment;
@@ -132,19 +132,25 @@ function createPaymentReader({ context, readHead, noteReading }: ReaderDependenc
       return isSame;
     };
     // Skip payments on a chain that this market used before, because only a market on that chain may decide them.
-    const here = payments.filter(({ chainId }) => chainId === market.config.network.chainId);
-    const byPath = [...Map.groupBy(here, ({ path }) => path).values()];
-    const ofPath = async (some: readonly [Payment, ...Payment[]]): Promise<PaymentEvidence[]> => {
+    const onThisChain = payments.filter(({ chainId }) => chainId === market.config.network.chainId);
+    const byPath = [...Map.groupBy(onThisChain, ({ path }) => path).values()];
+    const readOfPath = async (some: readonly [Payment, ...Payment[]]): Promise<PaymentEvidence[]> => {
       const path = pathOf(some[0]);
       const evidences = await orNullIfUnreadable(market, () => path.evidence(context, { head, isUnchanged }, some));
       const read = some.filter(({ id }) => !unchanged.has(id));
-      noteReading({ rpc: head.rpc, path: some[0].path, about: path.readFrom, payments: read, shown: evidences });
+      noteReading({
+        rpc: head.rpc,
+        path: some[0].path,
+        about: path.providerQuestion,
+        payments: read,
+        shown: evidences,
+      });
       return some.flatMap((payment) => {
         const evidence = evidences?.get(payment.id);
         return evidence === undefined ? [] : [{ payment, evidence, seenIn: path.seenIn(evidence as never) }];
       });
     };
-    return (await Promise.all(byPath.map((some) => ofPath(some as [Payment, ...Payment[]])))).flat();
+    return (await Promise.all(byPath.map((some) => readOfPath(some as [Payment, ...Payment[]])))).flat();
   }
 
   return {
@@ -163,16 +169,16 @@ const REMEMBERED = 20_000;
  * reading was replaced, because nothing can have changed. Once its block is final, it is read again.
  */
 function createMemory() {
-  const read = new Map<bigint, { rewrites: number; upTo: bigint; seenIn: string }>();
+  const read = new Map<bigint, { reorgCount: number; upTo: bigint; seenIn: string }>();
   const spellBlocks = (seenIn: readonly (bigint | null)[]): string => seenIn.join(' ');
   return {
-    note: (shown: PaymentEvidence, { rewrites, latest }: FollowedHead): void => {
+    note: (shown: PaymentEvidence, { reorgCount, latest }: FollowedHead): void => {
       if (read.size >= REMEMBERED) read.clear();
-      read.set(shown.payment.id, { rewrites, upTo: latest.number, seenIn: spellBlocks(shown.seenIn) });
+      read.set(shown.payment.id, { reorgCount, upTo: latest.number, seenIn: spellBlocks(shown.seenIn) });
     },
     isUnchanged: ({ id }: Payment, seenIn: readonly (bigint | null)[], head: FollowedHead): boolean => {
       const before = read.get(id);
-      if (before?.rewrites !== head.rewrites || before.seenIn !== spellBlocks(seenIn)) return false;
+      if (before?.reorgCount !== head.reorgCount || before.seenIn !== spellBlocks(seenIn)) return false;
       const { finalized } = head;
       return seenIn.every(
         (block) => block !== null && block <= before.upTo && (finalized === null || block > finalized.number),

@@ -2,13 +2,13 @@ import { createSingletonJob, repeatTask } from '../../platform/background-jobs.t
 import { RpcFailure } from '../../platform/chain/rpc.ts';
 import type { Market } from '../context.ts';
 import type { FollowedHead } from './chain/read-head.ts';
-import { listWithMore } from './paths/direct/store.ts';
+import { listWithUndecided } from './paths/direct/store.ts';
 import type { Payment } from './payment.ts';
 import { listOpenPayments } from './store.ts';
 
 const BATCH = 250;
 /** If a machine or network is lost, the lock may remain with a dead session. A round only reads, so other processes run it as well. */
-const STAND_IN_EVERY_MS = 60_000;
+const FOLLOWER_EVERY_MS = 60_000;
 
 type ReadAndDecideMany = (payments: readonly Payment[], head: FollowedHead) => Promise<void>;
 
@@ -16,7 +16,7 @@ type ReadAndDecideMany = (payments: readonly Payment[], head: FollowedHead) => P
  * Advances every open payment as far as the chain allows. Only reads and never submits, so two concurrent rounds do no harm. A payment that
  * is mined but not final is read again only after a reorganisation (see read-and-decide.ts).
  */
-export function createPass(
+export function createReconcileRound(
   market: Market,
   readAndDecideMany: ReadAndDecideMany,
   readHead: () => Promise<FollowedHead>,
@@ -42,7 +42,7 @@ export function createPass(
     let head: Promise<FollowedHead> | null = null;
     // Read the head once per round, and only if something is undecided.
     const readOnce = (): Promise<FollowedHead> => (head ??= readHead());
-    for (const list of [listOpenPayments, listWithMore]) await decideAll(list, readOnce);
+    for (const list of [listOpenPayments, listWithUndecided]) await decideAll(list, readOnce);
   };
 }
 
@@ -56,14 +56,14 @@ export interface Chore {
 interface ReconcilerWork {
   pass(): Promise<void>;
   /** Runs periodically in followers; defaults to `pass`. */
-  followerPass?(): Promise<void>;
+  followerRound?(): Promise<void>;
   chores?: readonly Chore[];
 }
 
 /** Runs the background work on payments, in one leader at a time. After a failure, the next round tries again. */
 export function createReconciler(
   market: Market,
-  { pass, followerPass = pass, chores = [] }: ReconcilerWork,
+  { pass, followerRound = pass, chores = [] }: ReconcilerWork,
   everyMs: number,
 ) {
   const stopping = new AbortController();
@@ -83,18 +83,18 @@ export function createReconciler(
   });
 
   /** Followers also run a round periodically, because a frozen leader keeps its lock. */
-  const passAsFollower = async (): Promise<void> => {
-    await clock.sleep(STAND_IN_EVERY_MS, stopping.signal);
+  const runAsFollower = async (): Promise<void> => {
+    await clock.sleep(FOLLOWER_EVERY_MS, stopping.signal);
     if (stopping.signal.aborted) return;
-    const unlessLeader = async (): Promise<void> => (job.isLeader() ? undefined : await followerPass());
-    const task = { name: 'reconcile', act: unlessLeader, everyMs: STAND_IN_EVERY_MS };
+    const unlessLeader = async (): Promise<void> => (job.isLeader() ? undefined : await followerRound());
+    const task = { name: 'reconcile', act: unlessLeader, everyMs: FOLLOWER_EVERY_MS };
     await repeatTask(market, task, stopping.signal);
   };
 
   return {
     start(): void {
       if (stopping.signal.aborted) return;
-      followerLoop ??= passAsFollower();
+      followerLoop ??= runAsFollower();
       job.start();
     },
     async stop(): Promise<void> {

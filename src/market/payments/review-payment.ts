@@ -99,14 +99,14 @@ async function gatherRefund(payments: Payments, payment: Payment, txHash: Hex): 
     const head = await payments.readHead();
     const { rpc, chainId } = head;
     const receipt = await readReceipt(rpc, txHash);
-    const nothing = { chainId, finalized: head.finalized, receipt, block: null, transfersInBlock: [] };
-    if (receipt === null) return nothing;
+    const baseEvidence = { chainId, finalized: head.finalized, receipt, block: null, transfersInBlock: [] };
+    if (receipt === null) return baseEvidence;
     const topics = [TRANSFER_TOPIC, null, addressTopic(payment.payer)];
     const [block, transfersInBlock] = await Promise.all([
       readBlock(rpc, receipt.blockNumber),
       readLogs(rpc, { address: payment.asset, topics, blockHash: receipt.blockHash }),
     ]);
-    const shown = { ...nothing, block, transfersInBlock };
+    const shown = { ...baseEvidence, block, transfersInBlock };
     // If another provider does not confirm the evidence, treat it as not final.
     const isCertain = (await payments.corroborate(head, payment, shown)) && (await isStillFinal(rpc, head));
     return { ...shown, finalized: isCertain ? head.finalized : null };

@@ -5,15 +5,15 @@ import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../platform/hex.ts';
 import {
   type ChainEnd,
-  OWN_COLUMNS,
-  OWN_FIELDS,
-  type OwnRow,
+  METHOD_COLUMNS,
+  METHOD_FIELDS,
+  type MethodRow,
   type Payment,
   type PaymentStatus,
   type ReviewOutcome,
 } from './payment.ts';
 
-interface PaymentRow extends OwnRow {
+interface PaymentRow extends MethodRow {
   id: bigint;
   path: PaymentWay;
   purpose: PaymentPurpose;
@@ -42,7 +42,7 @@ interface PaymentRow extends OwnRow {
 }
 
 const columns = sql`id, path, purpose, status, listing_id, body_hash, chain_id, asset, payee, payer,
-  value_units, ${raw(OWN_COLUMNS.join(', '))}, surplus, delivery_token_hash, payer_collects_only, tx_hash, block_number, block_time, log_index, end_reason, review_outcome, settling_at,
+  value_units, ${raw(METHOD_COLUMNS.join(', '))}, surplus, delivery_token_hash, payer_collects_only, tx_hash, block_number, block_time, log_index, end_reason, review_outcome, settling_at,
   stopped_at, created_at, ended_at, updated_at`;
 
 function paymentOf(row: PaymentRow): Payment {
@@ -72,9 +72,9 @@ function paymentOf(row: PaymentRow): Payment {
     endedAt: row.ended_at,
     updatedAt: row.updated_at,
   };
-  const own = OWN_FIELDS[row.path](row);
-  if (own === null) throw new TypeError(`payment ${row.id} lacks what one by ${row.path} has`);
-  return { ...common, ...own };
+  const methodFields = METHOD_FIELDS[row.path](row);
+  if (methodFields === null) throw new TypeError(`payment ${row.id} lacks what one by ${row.path} has`);
+  return { ...common, ...methodFields };
 }
 
 /** Runs queries on this table for other files; `buildQuery` receives the columns. */
@@ -134,10 +134,11 @@ export function findPaidOrPending(
   listingId: bigint,
   holder: { merchantId: bigint } | { payer: Hex },
 ): Promise<Payment | null> {
-  const who = 'merchantId' in holder ? sql`merchant_id = ${holder.merchantId}` : sql`payer = ${toBytes(holder.payer)}`;
+  const holderCondition =
+    'merchantId' in holder ? sql`merchant_id = ${holder.merchantId}` : sql`payer = ${toBytes(holder.payer)}`;
   return maybePayment(
     queryable,
-    sql`select ${columns} from payments where purpose = 'purchase' and listing_id = ${listingId} and ${who}
+    sql`select ${columns} from payments where purpose = 'purchase' and listing_id = ${listingId} and ${holderCondition}
       and status not in ('unpaid', 'rejected') and not surplus`,
   );
 }

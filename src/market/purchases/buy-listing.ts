@@ -28,7 +28,7 @@ import {
 import { checkCollecting, collectorOf, isEntitled, isWithoutValue, spendSignature } from './collecting.ts';
 import { recordSale } from './complete-purchase.ts';
 import { type BuyAnswer, deliverGoods } from './deliver.ts';
-import { mustNotBringToken, refuseStray } from './delivery-token.ts';
+import { mustNotBringToken, refuseStrayToken } from './delivery-token.ts';
 import { reviewLost } from './review-lost.ts';
 import { type RequestFindings, startPurchase } from './start-purchase.ts';
 import { type Buyer, findPurchase, insertFreePurchase, shareHistories } from './store.ts';
@@ -63,7 +63,7 @@ async function answerRound(market: Market, payments: Payments, request: BuyReque
   const listing = await findListingTerms(market.database, request.listingId);
   if (listing === null) await mustNotBeLost(market.database, request.listingId);
   if (request.token !== null && request.proof === null && ledgerPayment === null) {
-    throw refuseStray(request, listing?.priceUnits === 0n);
+    throw refuseStrayToken(request, listing?.priceUnits === 0n);
   }
   if (listing === null) throw new Refusal('listing_unavailable');
   mustBeGoods(listing);
@@ -75,7 +75,7 @@ async function answerRound(market: Market, payments: Payments, request: BuyReque
   const signedBy = check && 'payer' in check ? check.payer : null;
   const findings: RequestFindings = { ledgerPayment, check, signedBy, ownPayment: isOwn ? ledgerPayment : null };
   const answer = (await answerFromPayments(buy, findings)) ?? (await answerWithoutPayment(buy, findings));
-  await spendIfShown(market, request, answer);
+  await spendIfCollected(market, request, answer);
   return answer;
 }
 
@@ -120,15 +120,15 @@ async function deliverEntitled(
   listing: ListingTerms,
   signedBy: Hex | null,
 ): Promise<BuyAnswer | null> {
-  const isFor = (buyer: Buyer): Promise<boolean> => isEntitled(market.database, listing, buyer);
+  const isEntitledAs = (buyer: Buyer): Promise<boolean> => isEntitled(market.database, listing, buyer);
   const merchantId = merchant?.id ?? null;
-  if (!(await isFor({ merchantId, payer: signedBy }))) return null;
-  const byKey = signedBy === null || (await isFor({ merchantId, payer: null }));
+  if (!(await isEntitledAs({ merchantId, payer: signedBy }))) return null;
+  const byKey = signedBy === null || (await isEntitledAs({ merchantId, payer: null }));
   return await deliverGoods(market, listing.id, { purchase: null, collectedBy: byKey ? 'key' : 'signature' });
 }
 
 /** Marks the signature as used if it delivered the goods, which it may do once. If key or token was enough, it stays valid. */
-async function spendIfShown(market: Market, request: BuyRequest, answer: BuyAnswer | null): Promise<void> {
+async function spendIfCollected(market: Market, request: BuyRequest, answer: BuyAnswer | null): Promise<void> {
   const { proof } = request;
   if (proof === null || !isWithoutValue(proof)) return;
   if (answer?.status === 200 && answer.body.collected_by === 'signature') await spendSignature(market, request, proof);
@@ -150,8 +150,8 @@ async function answerFree(
   const { merchant } = request;
   mustNotBringToken(request.token);
   if (check !== null && 'refusal' in check) throw check.refusal;
-  const had = merchant && (await findPurchase(market.database, listing.id, { merchantId: merchant.id }));
-  if (had) return await deliverGoods(market, listing.id, { purchase: had, collectedBy: 'key' });
+  const earlierPurchase = merchant && (await findPurchase(market.database, listing.id, { merchantId: merchant.id }));
+  if (earlierPurchase) return await deliverGoods(market, listing.id, { purchase: earlierPurchase, collectedBy: 'key' });
   if (isRefused(judgeStep(listing, 'buy'))) {
     // While the listing is live, an earlier buyer takes it like everyone else, so that a purchase is recorded.
     const entitled = await deliverEntitled(market, request, listing, signedBy);

@@ -45,10 +45,10 @@ export function readBuyRequest(
   const { max_price_usdc: maxPriceUnits, collect: collectOnly = false } = call.body;
   const { collect_salt: collectSalt, tx_hash: txHash } = call.body;
   const toCollect = { collect_salt: collectSalt, tx_hash: txHash };
-  const stray = Object.entries(toCollect).filter(([, value]) => value !== undefined && !collectOnly);
-  if (stray.length > 0) {
+  const unexpected = Object.entries(toCollect).filter(([, value]) => value !== undefined && !collectOnly);
+  if (unexpected.length > 0) {
     throw new Refusal('invalid_fields', {
-      errors: stray.map(([path]) => ({ path, message: 'goes with collect: true' })),
+      errors: unexpected.map(([path]) => ({ path, message: 'goes with collect: true' })),
     });
   }
   return {
@@ -127,6 +127,6 @@ export async function findPaymentsOf(market: Market, request: BuyRequest, by: Kn
     if (payment.status !== 'completed') return 2;
     return payment.payer === by.signedBy ? 0 : 1;
   };
-  const isOthers = ({ merchantId }: Payment): number => Number(merchant === null || merchantId !== merchant.id);
-  return payments.sort((a, b) => rankOf(a) - rankOf(b) || isOthers(a) - isOthers(b));
+  const otherRank = ({ merchantId }: Payment): number => Number(merchant === null || merchantId !== merchant.id);
+  return payments.sort((a, b) => rankOf(a) - rankOf(b) || otherRank(a) - otherRank(b));
 }

@@ -16,6 +16,7 @@ import type { PendingClaim } from '../payments/paths/direct/answer-claim.ts';
 import { type EarlyCheck, judgeSignature } from '../payments/paths/direct/check-signature.ts';
 import { continueClaim } from '../payments/paths/direct/continue-claim.ts';
 import {
+  existingIntentQuery,
   hasTimeLeft,
   type IntentFindings,
   type IntentTerms,
@@ -25,7 +26,6 @@ import {
   presentIntentTerms,
   readFindings,
   readIntentTime,
-  shownAgain,
 } from '../payments/paths/direct/intents.ts';
 import {
   findOwnIntent,
@@ -222,7 +222,7 @@ async function rebindClaim(
   }
 }
 
-const NEXT =
+const NEXT_STEP =
   'Sign challenge with the wallet that pays (personal_sign), send at least minimum_amount_units of the asset from it to seller_wallet before expires_at, then POST /api/claim/:id.';
 
 /** POST /api/purchase-intent/:id. An unclaimed intent blocks no buyer and costs nothing. */
@@ -240,7 +240,7 @@ export function makeOpenPurchaseIntent(payments: Payments): MarketOperation<Endp
     await checkBuyer(market.database, market, listing, { merchant, payer });
     const present = (intent: Intent, findings: IntentFindings) => ({
       purchase_intent: {
-        ...presentIntentTerms(market, intent, merchant, { ...findings, next: NEXT }),
+        ...presentIntentTerms(market, intent, merchant, { ...findings, next: NEXT_STEP }),
         listing_id: Number(listing.id),
       },
       signature_checked: findings.check?.isGood ?? null,
@@ -254,7 +254,7 @@ export function makeOpenPurchaseIntent(payments: Payments): MarketOperation<Endp
     await takeIntentQuota(
       market,
       { ...call, merchant },
-      shownAgain(market, { merchant, terms: termsOf(listing), payer }),
+      existingIntentQuery(market, { merchant, terms: termsOf(listing), payer }),
     );
     await mustNotBeTransferred(market, payments.readHead, termsOf(listing), call.body);
     await payments.payees.mustReceive(listing.sellerWallet);

@@ -12,7 +12,7 @@ import { checkProof, type ProofCheck } from '../payments/paths/x402/check-proof.
 import { paymentRequired } from '../payments/paths/x402/payment-required.ts';
 import type { Proof } from '../payments/terms.ts';
 import { type BuyContext, type BuyRequest, purchaseTerms } from './buy-request.ts';
-import { type Buyer, isEarlierBuyer, noteShown, pruneShown, wasShown } from './store.ts';
+import { type Buyer, isEarlierBuyer, isSignatureUsed, noteSignatureUsed, pruneUsedSignatures } from './store.ts';
 
 /** A row outlives its signature by this much, because the clocks of processes differ a little. */
 const SIGNATURE_KEPT_MS = 600_000;
@@ -33,13 +33,13 @@ export async function checkCollecting(
   if (!request.collectOnly || request.collectSalt === null) {
     return { refusal: refuseWithoutValue(market, listing) };
   }
-  const wanted = collectNonce(collectTerms(market, listing, payer, request.collectSalt));
-  if (nonce !== wanted) {
+  const expectedNonce = collectNonce(collectTerms(market, listing, payer, request.collectSalt));
+  if (nonce !== expectedNonce) {
     const detail = `The nonce is not that of a collecting signature for listing ${listing.id} at ${market.config.baseUrl} with this collect_salt.`;
     return { refusal: paymentRequired(market.config, terms, 'payment_invalid', detail) };
   }
   const shown = { payer, nonce, merchantId: request.merchant?.id ?? null };
-  if (await wasShown(market.database, shown)) return { refusal: new Refusal('collect_signature_used') };
+  if (await isSignatureUsed(market.database, shown)) return { refusal: new Refusal('collect_signature_used') };
   return await checkProof(market, { proof, terms }, payments.readHead, { alsoAtFinalized: true });
 }
 
@@ -63,8 +63,8 @@ export async function spendSignature(market: Market, request: BuyRequest, { auth
   const { database, clock } = market;
   const { from: payer, nonce, validBefore } = authorization;
   const shown = { payer, nonce, merchantId: request.merchant?.id ?? null };
-  await pruneShown(database, new Date(clock.now() - SIGNATURE_KEPT_MS), PRUNED_AT_ONCE);
-  if (await noteShown(database, shown, new Date(Number(validBefore) * 1000))) return;
+  await pruneUsedSignatures(database, new Date(clock.now() - SIGNATURE_KEPT_MS), PRUNED_AT_ONCE);
+  if (await noteSignatureUsed(database, shown, new Date(Number(validBefore) * 1000))) return;
   throw new Refusal('collect_signature_used');
 }
 
@@ -123,8 +123,9 @@ export function collectedBy(collector: Collector, goods: Collectable, deliveryTo
   if (goods.payerCollectsOnly) return 'signature';
   if (collector.merchantId !== null && collector.merchantId === goods.merchantId) return 'key';
   const { tokenHash } = collector;
-  const isIts = tokenHash !== null && deliveryTokenHash !== null && timingSafeEqual(tokenHash, deliveryTokenHash);
-  return isIts ? 'token' : 'signature';
+  const isTokenMatch =
+    tokenHash !== null && deliveryTokenHash !== null && timingSafeEqual(tokenHash, deliveryTokenHash);
+  return isTokenMatch ? 'token' : 'signature';
 }
 
 export function signToCollect(): Refusal {

@@ -49,7 +49,7 @@ export function checkOpeningToken({ token, merchant, collectOnly }: TokenRequest
 }
 
 /** Refuses a token that has no proof and no payment for this listing. The client may have paid, so it must not get a 402. */
-export function refuseStray({ token, merchant }: TokenRequest, isFree: boolean): Refusal {
+export function refuseStrayToken({ token, merchant }: TokenRequest, isFree: boolean): Refusal {
   if (token?.form === 'own' && isFree) return refuseToken(NOT_FOR_FREE);
   if (token?.form === 'own' && merchant !== null)
     return refuseToken('goes without a key, and belongs to no payment here');

@@ -18,7 +18,7 @@ import type { BuyRequest } from './buy-request.ts';
 import { collectorOf } from './collecting.ts';
 import type { BuyAnswer } from './deliver.ts';
 
-const EVER = new Date(0);
+const EPOCH = new Date(0);
 
 /** A transfer that the market has lost and for which the buyer has no slip. */
 interface NamedTransfer {
@@ -73,7 +73,7 @@ async function findInLoss(
   const { database, config } = market;
   const { usdc, chainId } = config.network;
   if ((await findProof(database, { txHash })) !== null) throw new Refusal('transaction_used');
-  const windows = await listLostWindows(database, chainId, EVER);
+  const windows = await listLostWindows(database, chainId, EPOCH);
   if (windows.length === 0) throw notFound();
   try {
     const { rpc } = await payments.readHead();

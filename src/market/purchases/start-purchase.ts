@@ -51,10 +51,10 @@ async function openOrRefuse(buy: BuyContext, findings: RequestFindings, token: s
   const { market, request, listing } = buy;
   try {
     const { proof, floor } = await checkPurchase(buy, findings);
-    const brought = await takeClientToken(market, request);
+    const clientTokenHash = await takeClientToken(market, request);
     return await openPurchase(market, {
       ...{ request, listing, proof, floor },
-      token: token === null ? brought : tokenHashOf(token),
+      token: token === null ? clientTokenHash : tokenHashOf(token),
     });
   } catch (error) {
     if (token !== null && isOutcomeUnknown(error)) throw refuseWithToken(market, token, error);
@@ -166,14 +166,14 @@ const UNVERIFIED: ReadonlySet<Reason> = new Set([
 async function limitAttempts<T>({ proof, takeAttempt }: BuyRequest, open: () => Promise<T>): Promise<T> {
   if (proof === null) return await open();
   const taken = takeAttempt();
-  let isLeft = false;
+  let staysUnverified = false;
   try {
     return await open();
   } catch (error) {
-    isLeft = !(error instanceof Refusal) || UNVERIFIED.has(error.reason);
+    staysUnverified = !(error instanceof Refusal) || UNVERIFIED.has(error.reason);
     throw error;
   } finally {
-    taken.adjustTo(isLeft ? 1 : 0);
+    taken.adjustTo(staysUnverified ? 1 : 0);
   }
 }
 

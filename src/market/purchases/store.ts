@@ -95,11 +95,11 @@ export async function findPurchase(
   listingId: bigint,
   by: { merchantId: bigint } | { payer: Hex } | { paymentId: bigint },
 ): Promise<Purchase | null> {
-  let who = sql`payment_id = ${'paymentId' in by ? by.paymentId : null}`;
-  if ('merchantId' in by) who = sql`merchant_id = ${by.merchantId}`;
-  if ('payer' in by) who = sql`payer = ${toBytes(by.payer)}`;
+  let condition = sql`payment_id = ${'paymentId' in by ? by.paymentId : null}`;
+  if ('merchantId' in by) condition = sql`merchant_id = ${by.merchantId}`;
+  if ('payer' in by) condition = sql`payer = ${toBytes(by.payer)}`;
   const row = await queryable.maybe<Row>(
-    sql`select ${columns} from purchases where listing_id = ${listingId} and ${who}`,
+    sql`select ${columns} from purchases where listing_id = ${listingId} and ${condition}`,
   );
   return row && purchaseOf(row);
 }
@@ -178,14 +178,17 @@ export async function readArtifact(queryable: Queryable, listingId: bigint): Pro
   };
 }
 
-export interface ShownSignature {
+export interface UsedSignature {
   payer: Hex;
   nonce: Hex;
   /** Null for a caller without a key. */
   merchantId: bigint | null;
 }
 
-export async function wasShown(queryable: Queryable, { payer, nonce, merchantId }: ShownSignature): Promise<boolean> {
+export async function isSignatureUsed(
+  queryable: Queryable,
+  { payer, nonce, merchantId }: UsedSignature,
+): Promise<boolean> {
   const { found } = await queryable.one<{ found: boolean }>(
     sql`select exists (select from collect_signatures where payer = ${toBytes(payer)} and nonce = ${toBytes(nonce)}
       and merchant_id is not distinct from ${merchantId}) as found`,
@@ -194,17 +197,17 @@ export async function wasShown(queryable: Queryable, { payer, nonce, merchantId 
 }
 
 /** Returns false if this caller has already collected with it, in any process. */
-export async function noteShown(queryable: Queryable, shown: ShownSignature, endsAt: Date): Promise<boolean> {
-  const touched = await queryable.run(
+export async function noteSignatureUsed(queryable: Queryable, shown: UsedSignature, endsAt: Date): Promise<boolean> {
+  const rowCount = await queryable.run(
     sql`insert into collect_signatures (payer, nonce, merchant_id, ends_at)
       values (${toBytes(shown.payer)}, ${toBytes(shown.nonce)}, ${shown.merchantId}, ${endsAt})
       on conflict do nothing`,
   );
-  return touched === 1;
+  return rowCount === 1;
 }
 
 /** Deletes up to `limit` rows that expired before that time, far more than the one row that each use adds. */
-export async function pruneShown(queryable: Queryable, before: Date, limit: number): Promise<void> {
+export async function pruneUsedSignatures(queryable: Queryable, before: Date, limit: number): Promise<void> {
   await queryable.run(
     sql`delete from collect_signatures where ctid in (
       select ctid from collect_signatures where ends_at < ${before} order by ends_at limit ${limit} for update skip locked)`,

@@ -156,13 +156,13 @@ async function raiseIds(
   { eventId, isBlind }: { eventId: bigint; isBlind: boolean },
 ): Promise<void> {
   const nextFloor = async (table: string): Promise<bigint> => {
-    const inBooks = await store.findHighestOf(tx, table);
+    const inDatabase = await store.findHighestOf(tx, table);
     const unknown = UNKNOWN_MARGIN * (1n + recoveries);
-    if (isBlind || !(table in LOGGED_IDS)) return inBooks + unknown;
+    if (isBlind || !(table in LOGGED_IDS)) return inDatabase + unknown;
     const logged = shown[table as keyof typeof LOGGED_IDS];
     // A payment has its number long before the log names it.
     const margin = table === 'payments' ? unknown : LOGGED_MARGIN;
-    return (logged > inBooks ? logged : inBooks) + margin;
+    return (logged > inDatabase ? logged : inDatabase) + margin;
   };
   await raiseFloor(tx, 'events', eventId - 1n);
   for (const table of store.NUMBERED) await raiseFloor(tx, table, await nextFloor(table));
@@ -226,17 +226,17 @@ async function repeatEnds(
       detail: { action: 'remove', ...about, ...again },
     });
   }
-  await emptyTexts(tx, lost, { recordAgain, now, again });
+  await repeatTextRemovals(tx, lost, { recordAgain, now, again });
 }
 
-interface EmptyTexts {
+interface TextRemovals {
   recordAgain(event: Parameters<typeof recordEvent>[2]): Promise<void>;
   now: Date;
   again: { recovery_id: number };
 }
 
 /** Removes texts again that lost events removed. A store line may be from before the removal; its merchant can write it again. */
-async function emptyTexts(tx: Tx, lost: Lost, { recordAgain, now, again }: EmptyTexts): Promise<void> {
+async function repeatTextRemovals(tx: Tx, lost: Lost, { recordAgain, now, again }: TextRemovals): Promise<void> {
   const recordRemoval = async (detail: Parameters<typeof recordEvent>[2]['detail']): Promise<void> =>
     await recordAgain({ kind: 'moderation', actor: await findHandle(tx, MAINTAINER), detail: { ...detail, ...again } });
   for (const [id, reasonCode] of lost.commentsRemoved) {

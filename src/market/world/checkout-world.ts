@@ -11,7 +11,7 @@ import { shareListing } from '../listings/store.ts';
 import { CityUnavailable, cityOrigin } from './city.ts';
 import { mustBeLinked } from './link-city.ts';
 import { type Checkout, findCheckout, findOpenCheckout, hasCheckout, insertCheckout, mustNotBeLost } from './store.ts';
-import { findOfWorld, readListedOffer } from './sync/listed-offer.ts';
+import { findThingListing, readListedOffer } from './sync/listed-offer.ts';
 import { findWorldListing, type WorldListing } from './sync/store.ts';
 
 type CheckoutCall = MarketCall<Endpoints['checkoutWorld']>;
@@ -25,12 +25,12 @@ const OPEN_PHASES: readonly OfferPhase[] = ['listed', 'reserved'];
 /** POST /api/world/checkout/:listing_id. Reserves nothing. It tells the city for which merchant a resident buys. */
 export const checkoutWorld: MarketOperation<Endpoints['checkoutWorld']> = async (market, call) => {
   cityOrigin(market);
-  const listing = await findOfWorld(market, call.params.listing_id);
+  const listing = await findThingListing(market, call.params.listing_id);
   mustStep(listing, 'buy');
   mustBeForeign(listing, call);
   const open = await findOpenCheckout(market.database, checkoutKeyOf(call), new Date(market.clock.now()));
   if (open !== null) return answerCheckout(market, open, 200);
-  await unlessPaid(market, call, () => mustBeOpen(market, listing, call));
+  await warnIfMaybePaid(market, call, () => mustBeOpen(market, listing, call));
   const { checkout, isNew } = await market.database.transaction((tx) => openCheckout(tx, market, call));
   return answerCheckout(market, checkout, isNew ? 201 : 200);
 };
@@ -65,7 +65,7 @@ async function mustBeLinkedAs(market: Market, caller: Merchant, cityHandle: stri
 }
 
 /** A buyer with an earlier checkout may have paid, so the answer must not suggest paying again if the city is silent. */
-async function unlessPaid(market: Market, call: CheckoutCall, ask: () => Promise<void>): Promise<void> {
+async function warnIfMaybePaid(market: Market, call: CheckoutCall, ask: () => Promise<void>): Promise<void> {
   try {
     await ask();
   } catch (error) {

@@ -6,7 +6,7 @@ import { fetchRecord } from '../../platform/http/fetch-record.ts';
 import { Refusal, type RefusalOptions } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 
-const absent = z.object({ reason: z.literal('not_found') });
+const notFoundAnswer = z.object({ reason: z.literal('not_found') });
 /** Accepts any address, because a wrong one is for the seller to correct and does not make the city's answer invalid. */
 const anyAddress = z.string().max(2_000);
 const offerIn = offerOut.extend({ offer_url: anyAddress, thing_url: anyAddress });
@@ -67,7 +67,7 @@ function readRecord<Shape extends z.ZodType>(
 ): Promise<z.output<Shape> | null> {
   return fetchRecord(`${cityOrigin(market)}${path}`, {
     shape,
-    isAbsent: ({ status, json }) => status === 404 && absent.safeParse(json).success,
+    isAbsent: ({ status, json }) => status === 404 && notFoundAnswer.safeParse(json).success,
     refuse: (why, isSilent) => cityUnavailable(market, isSilent ? 'silent' : 'unusable', why),
   });
 }

@@ -53,7 +53,7 @@ export async function findLostBuyer(
 }
 
 /** Restores a checkout under its own id as completed, so that no resident can reserve with it. */
-export async function putCheckout(tx: Tx, checkout: Checkout): Promise<void> {
+export async function restoreCheckout(tx: Tx, checkout: Checkout): Promise<void> {
   await tx.run(sql`
     insert into world_checkouts (id, listing_id, merchant_id, city_handle, offer_id, state, created_at, expires_at)
     values (${checkout.id}, ${checkout.listingId}, ${checkout.merchantId}, ${checkout.cityHandle}, ${checkout.offerId}, 'completed',

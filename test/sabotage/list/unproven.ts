@@ -74,7 +74,7 @@ export const UNPROVEN: readonly Sabotage[] = [
   bug(
     'superseded-may-be-paid-again',
     'src/market/payments/payment.ts',
-    " && payment.status !== 'completed' && endElsewhere(payment) === null",
+    " && payment.status !== 'completed' && findElsewhereOutcome(payment) === null",
     " && payment.status !== 'completed'",
     CORNERS,
   ),

@@ -111,13 +111,13 @@ async function applyEdit(tx: Tx, market: Market, call: EditCall, fingerprint: Fi
   const { goods } = request;
   const fields = changedFields(before, goods);
   if (fields.length === 0) return;
-  const isExchanged = !goods.content.equals(before.content);
+  const isReplaced = !goods.content.equals(before.content);
   if (!request.guardKey.equals(guardKeyOf(before, listing.merchantId))) {
     await moveGuard(tx, market, listing.id, request);
   }
-  if (isExchanged) await changeFingerprint(tx, market, listing.id, fingerprint);
+  if (isReplaced) await changeFingerprint(tx, market, listing.id, fingerprint);
   await stopAttempts(tx, listing.id, new Date(market.clock.now()));
-  const commitment = isExchanged ? putArtifact(tx, market, listing.id, goods) : null;
+  const commitment = isReplaced ? putArtifact(tx, market, listing.id, goods) : null;
   updateTexts(tx, listing.id, goods);
   await recordEvent(tx, market, {
     kind: 'listing_edit',
@@ -159,14 +159,20 @@ function putArtifact(tx: Tx, market: Market, id: bigint, { content }: Goods): st
   return toHex(commitment);
 }
 
-const NEVER = ['price_usdc', 'seller_wallet'] as const;
+const NEVER_EDITABLE = ['price_usdc', 'seller_wallet'] as const;
 /** Field names in the order of refusals and events. The goods come before their encoding, type and file name. */
-const NAMES = [...COMPARED_FIELDS, 'artifact', ...FIELD_NAMES.filter((name) => name.startsWith('artifact_'))] as const;
-const FREE_ONLY = NAMES.filter((name) => name === 'artifact' || LISTING_FIELDS[name].changes === 'free_goods');
+const ORDERED_FIELDS = [
+  ...COMPARED_FIELDS,
+  'artifact',
+  ...FIELD_NAMES.filter((name) => name.startsWith('artifact_')),
+] as const;
+const EDITABLE_IF_FREE = ORDERED_FIELDS.filter(
+  (name) => name === 'artifact' || LISTING_FIELDS[name].changes === 'free_goods',
+);
 
 /** Returns the edit's fields that can never change in a listing of these goods. */
 function fixedFields(edit: ListingEdit, goods: ListedGoods): string[] {
-  const fixed = goods.priceUnits === 0n ? NEVER : [...NEVER, ...FREE_ONLY];
+  const fixed = goods.priceUnits === 0n ? NEVER_EDITABLE : [...NEVER_EDITABLE, ...EDITABLE_IF_FREE];
   return fixed.filter((field) => edit[field] !== undefined);
 }
 
@@ -206,11 +212,11 @@ function editedGoods(before: Goods, edit: ListingEdit, limits: { artifact_bytes:
 }
 
 function changedFields(before: Goods, after: Goods): string[] {
-  return NAMES.filter((name) =>
-    name === 'artifact' ? !before.content.equals(after.content) : isOther(before[name], after[name]),
+  return ORDERED_FIELDS.filter((name) =>
+    name === 'artifact' ? !before.content.equals(after.content) : differs(before[name], after[name]),
   );
 }
 
-function isOther(one: FieldValues[FieldName], other: FieldValues[FieldName]): boolean {
+function differs(one: FieldValues[FieldName], other: FieldValues[FieldName]): boolean {
   return JSON.stringify(one) !== JSON.stringify(other);
 }

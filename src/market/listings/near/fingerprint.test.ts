@@ -2,10 +2,10 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { processorMs } from '../../../../test/support/processor-time.ts';
 import {
+  estimateSimilarity,
   type Fingerprint,
   fingerprintOf,
   LEAST_CHARACTERS,
-  likenessOf,
   MOST_DIFFERENT_BITS,
   SLOTS,
   sketchOf,
@@ -15,7 +15,8 @@ import { mixBits, SHINGLE_WORDS, shinglesOf, splitWords } from './shingles.ts';
 const of = (text: string): Fingerprint | null => fingerprintOf(Buffer.from(text));
 const mustHave = (text: string): Fingerprint => of(text) ?? expect.fail('a long text without a shape');
 const isFound = (one: Fingerprint, other: Fingerprint): boolean =>
-  one.bands.some((key) => other.bands.includes(key)) && likenessOf(one, other) >= 1 - (2 * MOST_DIFFERENT_BITS) / SLOTS;
+  one.bands.some((key) => other.bands.includes(key)) &&
+  estimateSimilarity(one, other) >= 1 - (2 * MOST_DIFFERENT_BITS) / SLOTS;
 
 /** Computes the exact similarity independently, without hashes. */
 function jaccard(one: readonly string[], other: readonly string[]): number {
@@ -131,7 +132,7 @@ describe('likeness', () => {
     fc.assert(
       fc.property(pairs, ({ one, other }) => {
         const truth = jaccard(one, other);
-        const estimate = likenessOf(mustHave(one.join(' ')), mustHave(other.join(' ')));
+        const estimate = estimateSimilarity(mustHave(one.join(' ')), mustHave(other.join(' ')));
         const differs = (1 - truth) / 2;
         // Five standard deviations (0.1 at a similarity of 0.9), plus some bits for pairs with few differences.
         const most = 10 * Math.sqrt((differs * (1 - differs)) / SLOTS) + 0.03;

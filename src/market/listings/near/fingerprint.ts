@@ -112,7 +112,7 @@ export function fingerprintOf(content: Uint8Array): Fingerprint | null {
 }
 
 /** Estimates the similarity of two artifacts from their signatures: 1 if equal, about 0 if they have nothing in common. */
-export function likenessOf(one: Fingerprint, other: Fingerprint): number {
+export function estimateSimilarity(one: Fingerprint, other: Fingerprint): number {
   let different = 0;
   for (let slot = 0; slot < SLOTS; slot += 1) {
     if (one.signature[slot] !== other.signature[slot]) different += 1;

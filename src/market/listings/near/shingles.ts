@@ -62,7 +62,7 @@ const LEAST_WORD_SHARE = 0.1;
 const PIECE_LENGTH = 8_192;
 
 /** Invisible characters, such as zero-width marks, do not change a word. */
-const UNSEEN = /\p{Default_Ignorable_Code_Point}+/gu;
+const INVISIBLE = /\p{Default_Ignorable_Code_Point}+/gu;
 /** In scripts without spaces, each character is a word. */
 const WORDS =
   /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}]|[[\p{L}\p{M}\p{N}_]--[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}]]+/gv;
@@ -104,5 +104,5 @@ function endOfPiece(text: string, from: number): number {
 function foldPiece(text: string): string {
   const plain = text.replace(SPACES, ' ');
   if (ASCII.test(plain)) return plain.toLowerCase();
-  return cutPiles(plain.replace(UNSEEN, '')).normalize('NFKC').toLowerCase().normalize('NFKC');
+  return cutPiles(plain.replace(INVISIBLE, '')).normalize('NFKC').toLowerCase().normalize('NFKC');
 }

@@ -72,12 +72,12 @@ export async function resetWatermark(
   const { database, clock, log, config } = market;
   const { chainId } = config.network;
   const block = await confirmBlock(market, to);
-  const after = blockOut(block);
+  const after = presentBlock(block);
   const before = await database.transaction(async (tx) => {
     await tx.lock(`chain:${chainId}`);
     const { watermark } = await findChainState(tx, chainId);
     if (watermark === null) throw new CommandRefused('there is no watermark yet: the first final block makes one');
-    const before = blockOut(watermark);
+    const before = presentBlock(watermark);
     await writeCommand(tx, { chainId, act: 'reset_watermark', reason, before, after, now: new Date(clock.now()) });
     await moveWatermark(tx, chainId, block);
     return before;
@@ -91,7 +91,7 @@ export async function resetWatermark(
   return { status: 'reset', chain_id: Number(chainId), before, after };
 }
 
-function blockOut({ number, hash }: Pick<Watermark, 'number' | 'hash'>): { block_number: number; block_hash: Hex } {
+function presentBlock({ number, hash }: Pick<Watermark, 'number' | 'hash'>): { block_number: number; block_hash: Hex } {
   return { block_number: Number(number), block_hash: hash };
 }
 

@@ -52,7 +52,7 @@ export function createCorroboration(
   const withheld = createWithheldPayments(market.clock, market.log);
   const isAlone = providerHealth.all.length === 1;
 
-  async function objectedBy<Key>(question: Question<Key>): Promise<ReadonlySet<Key>> {
+  async function findObjectedKeys<Key>(question: Question<Key>): Promise<ReadonlySet<Key>> {
     const { objected, isDisputed } = await askAll(providerHealth, withheld, question);
     if (isDisputed) await onDisagreement();
     return objected;
@@ -62,7 +62,7 @@ export function createCorroboration(
     { id, asset }: { id: bigint; asset: Hex },
     finals: readonly [Hex, LeaderView][],
   ): Promise<ReadonlySet<Hex>> =>
-    objectedBy({
+    findObjectedKeys({
       leader: head.rpc,
       about: 'receipts',
       keys: finals.map(([hash]) => hash),
@@ -73,9 +73,9 @@ export function createCorroboration(
   return {
     withheld,
     onUses: async (head, payments, gathered) => {
-      const finals = isAlone ? [] : finalUses(payments, gathered);
+      const finals = isAlone ? [] : findFinalUses(payments, gathered);
       if (finals.length === 0) return gathered;
-      const objected = await objectedBy({
+      const objected = await findObjectedKeys({
         leader: head.rpc,
         about: 'logs',
         keys: finals.map(({ payment }) => payment.id),
@@ -106,7 +106,7 @@ interface FinalUse {
 }
 
 /** Returns the payments that this evidence would end now, with their evidence. */
-function finalUses(payments: readonly X402Payment[], gathered: Map<bigint, Evidence>): FinalUse[] {
+function findFinalUses(payments: readonly X402Payment[], gathered: Map<bigint, Evidence>): FinalUse[] {
   return payments.flatMap((payment) => {
     const evidence = gathered.get(payment.id);
     if (evidence === undefined || decide(evidence, attemptTermsOf(payment, null)).outcome === 'unknown') return [];
@@ -114,8 +114,8 @@ function finalUses(payments: readonly X402Payment[], gathered: Map<bigint, Evide
   });
 }
 
-function withoutVerdicts<Key, E>(gathered: Map<Key, E>, objected: ReadonlySet<Key>, blind: (evidence: E) => E) {
-  return new Map([...gathered].map(([key, evidence]) => [key, objected.has(key) ? blind(evidence) : evidence]));
+function withoutVerdicts<Key, E>(gathered: Map<Key, E>, objected: ReadonlySet<Key>, stripVerdict: (evidence: E) => E) {
+  return new Map([...gathered].map(([key, evidence]) => [key, objected.has(key) ? stripVerdict(evidence) : evidence]));
 }
 
 async function objectToUses(
@@ -136,7 +136,7 @@ async function objectToUses(
     finals.some(({ evidence }) => evidence.use === null),
   );
   const unfinished = new Set<bigint>();
-  const findings = await readFindings(market, view, finals.map(whereLeaderSaw), ({ id }) => unfinished.add(id));
+  const findings = await readFindings(market, view, finals.map(withLeaderBlock), ({ id }) => unfinished.add(id));
   const objections: Objections<bigint> = new Map();
   for (const { payment, evidence } of finals) {
     const finding = findings.get(payment.id);
@@ -151,7 +151,7 @@ async function objectToUses(
  * Sets the payment's block to that of the leader's use, so the search begins there. A provider with a low limit on blocks per query then
  * finds the same use there, or searches all blocks.
  */
-function whereLeaderSaw({ payment, evidence }: FinalUse): X402Payment {
+function withLeaderBlock({ payment, evidence }: FinalUse): X402Payment {
   return { ...payment, blockNumber: evidence.use?.log.blockNumber ?? payment.blockNumber };
 }
 
@@ -199,8 +199,8 @@ async function askAll<Key>(
     }),
   );
   for (const [key, { health, why }] of objected) {
-    const isNews = withheld.note(paymentOf(key), health.provider, why);
-    if (isNews && why === 'disagrees') health.noteDisagreement();
+    const isNew = withheld.note(paymentOf(key), health.provider, why);
+    if (isNew && why === 'disagrees') health.noteDisagreement();
   }
   const waiting = new Set([...objected.keys()].map(paymentOf));
   for (const key of keys) if (!waiting.has(paymentOf(key))) withheld.release(paymentOf(key));
@@ -229,9 +229,9 @@ function createWithheldPayments(clock: Clock, log: Log): WithheldPayments {
   };
   return {
     note: (paymentId, provider, why) => {
-      const isNews = withheld.get(paymentId)?.why !== why;
+      const isNew = withheld.get(paymentId)?.why !== why;
       withheld.set(paymentId, { why, seenAt: clock.now() });
-      if (!isNews) return false;
+      if (!isNew) return false;
       forgetOld();
       const fields = { payment_id: paymentId, why, endpoint: provider?.endpoint };
       if (why === 'disagrees' || why === 'use_without_transfer') log.error('payment_blocked', fields);

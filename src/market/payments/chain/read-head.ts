@@ -69,7 +69,7 @@ async function readHeadOf(market: HeadMarket, health: ProviderHealth, state: Cha
 
 export interface FollowedHead extends ChainHead {
   /** Number of reorganisations that this process has noticed. If two heads have the same count, no block of the first was replaced. */
-  rewrites: number;
+  reorgCount: number;
 }
 
 /** Limits how often the provider is asked: under load, more requests share one reading. */
@@ -86,30 +86,30 @@ export function followHeads(
 ): SingleFlight<FollowedHead> {
   const blockMs = config.network.blockSeconds * 1_000;
   let last: { rpc: Rpc; latest: Block; readAt: number } | null = null;
-  let rewrites = 0;
+  let reorgCount = 0;
 
   const isCanonical = async (
     before: NonNullable<typeof last>,
-    early: Promise<Block | null> | null,
+    earlyRead: Promise<Block | null> | null,
     head: ChainHead,
   ) => {
     const { hash } = before.latest;
     if (head.latest.hash === hash || head.latest.parentHash === hash) return true;
-    const again = await (early ?? readOrNull(head.rpc, before.latest.number));
-    return again?.hash === hash;
+    const reread = await (earlyRead ?? readOrNull(head.rpc, before.latest.number));
+    return reread?.hash === hash;
   };
   return createSingleFlight(
     async () => {
       const before = last;
       // After a few blocks the previous head is neither the latest block nor its parent, so request it together with the heads.
       const isOld = before !== null && clock.now() - before.readAt > 1.5 * blockMs;
-      let early: Promise<Block | null> | null = null;
+      let earlyRead: Promise<Block | null> | null = null;
       const head = await readHead(() => {
-        if (isOld) early ??= readOrNull(before.rpc, before.latest.number);
+        if (isOld) earlyRead ??= readOrNull(before.rpc, before.latest.number);
       });
-      if (before !== null && !(await isCanonical(before, early, head))) rewrites += 1;
+      if (before !== null && !(await isCanonical(before, earlyRead, head))) reorgCount += 1;
       last = { rpc: head.rpc, latest: head.latest, readAt: clock.now() };
-      return { ...head, rewrites };
+      return { ...head, reorgCount };
     },
     { clock, everyMs: EVERY_MS, atOnce: AT_ONCE },
   );

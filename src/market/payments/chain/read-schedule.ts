@@ -8,13 +8,13 @@ import { findWatermark } from './store.ts';
 /** A payment that is in no block yet is checked in every round for this long, and less often afterwards. */
 const NEW_MS = 60_000;
 /** Share of the time until finality that passes before the next check, so checks get closer together as finality nears. */
-const SHARE = 0.25;
+const PAUSE_SHARE = 0.25;
 /** Block times vary, so a payment this close to finality is checked in every round. */
 const CLOSE_MS = 8_000;
 /** An older reading of the heads no longer tells how far a block is from finality. */
-const READING_KEPT_MS = 60_000;
+const READING_MAX_AGE_MS = 60_000;
 /** The same for the watermark, which another process may have raised. Its time is when it last rose. */
-const WATERMARK_KEPT_MS = 600_000;
+const WATERMARK_MAX_AGE_MS = 600_000;
 /**
  * A request skips a payment that is further from finality than this. If finality comes early, it loses only the rest of a round, because
  * the background job already checks in every round.
@@ -33,7 +33,7 @@ export interface ReadSchedule {
   isFarFromFinal(payment: Payment): Promise<boolean>;
 }
 
-interface Final {
+interface FinalReading {
   number: bigint;
   timeMs: number;
   readAt: number;
@@ -56,8 +56,8 @@ export function createReadSchedule({
   chainId,
   longestPauseMs,
 }: ReadScheduleDependencies): ReadSchedule {
-  let finalized: Final | null = null;
-  let lookedAt = Number.NEGATIVE_INFINITY;
+  let finalized: FinalReading | null = null;
+  let checkedAt = Number.NEGATIVE_INFINITY;
 
   /** Returns the smaller of two estimates, by missing blocks and by block times. 0 while no finalized head is known. */
   const untilFinalMs = (blockNumber: bigint, blockTime: Date, final = finalized): number => {
@@ -66,12 +66,12 @@ export function createReadSchedule({
     const byTime = blockTime.getTime() - final.timeMs;
     return Math.min(byNumber, byTime) - (clock.now() - final.readAt);
   };
-  const isKept = (final: Final | null, keptMs: number): boolean => {
+  const isRecent = (final: FinalReading | null, maxAgeMs: number): boolean => {
     const age = final === null ? -1 : clock.now() - final.readAt;
-    return age >= 0 && age < keptMs;
+    return age >= 0 && age < maxAgeMs;
   };
   /** Lets a process that reads nothing itself use another process's latest reading. */
-  const readWatermark = async (): Promise<Final | null> => {
+  const readWatermark = async (): Promise<FinalReading | null> => {
     const mark = await findWatermark(database, chainId);
     return mark && { number: mark.number, timeMs: Number(mark.timestamp) * 1_000, readAt: mark.acceptedAt };
   };
@@ -79,8 +79,8 @@ export function createReadSchedule({
     const { oldestSeen, newestUnseen, hasUndecided } = await findOpenTimes(database);
     const pauses: number[] = [];
     if (oldestSeen !== null) {
-      const left = untilFinalMs(oldestSeen.blockNumber, oldestSeen.blockTime) - CLOSE_MS;
-      pauses.push(Math.min(longestPauseMs, Math.max(0, left * SHARE)));
+      const remainingMs = untilFinalMs(oldestSeen.blockNumber, oldestSeen.blockTime) - CLOSE_MS;
+      pauses.push(Math.min(longestPauseMs, Math.max(0, remainingMs * PAUSE_SHARE)));
     }
     if (newestUnseen !== null) pauses.push(clock.now() - newestUnseen.getTime() < NEW_MS ? 0 : longestPauseMs);
     if (hasUndecided) pauses.push(longestPauseMs);
@@ -96,9 +96,9 @@ export function createReadSchedule({
     isDue: async () => {
       const now = clock.now();
       // If the clock was set back, a check is due.
-      const since = now < lookedAt ? Number.POSITIVE_INFINITY : now - lookedAt;
-      if (since < (await pauseMs())) return false;
-      lookedAt = now;
+      const msSinceCheck = now < checkedAt ? Number.POSITIVE_INFINITY : now - checkedAt;
+      if (msSinceCheck < (await pauseMs())) return false;
+      checkedAt = now;
       return true;
     },
     isOverdue: async () => {
@@ -111,10 +111,10 @@ export function createReadSchedule({
     },
     isFarFromFinal: async ({ blockNumber, blockTime }) => {
       if (longestPauseMs === 0 || blockNumber === null || blockTime === null) return false;
-      const isFar = (final: Final | null): boolean => untilFinalMs(blockNumber, blockTime, final) > FAR_MS;
-      if (isKept(finalized, READING_KEPT_MS)) return isFar(finalized);
+      const isFar = (final: FinalReading | null): boolean => untilFinalMs(blockNumber, blockTime, final) > FAR_MS;
+      if (isRecent(finalized, READING_MAX_AGE_MS)) return isFar(finalized);
       const mark = await readWatermark();
-      return isKept(mark, WATERMARK_KEPT_MS) && isFar(mark);
+      return isRecent(mark, WATERMARK_MAX_AGE_MS) && isFar(mark);
     },
   };
 }

@@ -62,10 +62,10 @@ export async function findChainState(queryable: Queryable, chainId: bigint): Pro
         limit 1
       ) halt on true`,
   );
-  return { watermark: markIn(row), resets: row.resets ?? 0, halt: haltIn(row) };
+  return { watermark: watermarkIn(row), resets: row.resets ?? 0, halt: haltIn(row) };
 }
 
-function markIn({ block_number, block_hash, block_time, accepted_at }: StateRow): Watermark | null {
+function watermarkIn({ block_number, block_hash, block_time, accepted_at }: StateRow): Watermark | null {
   if (block_number === null || block_hash === null || block_time === null || accepted_at === null) return null;
   return watermarkOf({ block_number, block_hash, block_time, accepted_at });
 }
@@ -87,11 +87,11 @@ export async function haltPayments(
   halt: { chainId: bigint; reason: string; detail: string; now: Date },
 ): Promise<boolean> {
   const { chainId, reason, detail, now } = halt;
-  const touched = await queryable.run(
+  const rowCount = await queryable.run(
     sql`insert into chain_halts (chain_id, reason, detail, halted_at) values (${chainId}, ${reason}, ${detail}, ${now})
       on conflict (chain_id) where resumed_at is null do nothing`,
   );
-  return touched === 1;
+  return rowCount === 1;
 }
 
 /**

@@ -43,25 +43,25 @@ export function createWatch(
 ): ChainWatch {
   const { database, clock, config, log } = market;
   const stopping = new AbortController();
-  let looping: Promise<void> | null = null;
+  let loop: Promise<void> | null = null;
   let state: ChainState | null = null;
   let head: ChainHead | null = null;
   let wallets: WalletService = 'unknown';
 
-  const readState = async (isLooking: boolean): Promise<void> => {
+  const updateState = async (isChecking: boolean): Promise<void> => {
     try {
-      if (isLooking && providerHealth.all.length > 1) await lookForConflict(market, providerHealth);
+      if (isChecking && providerHealth.all.length > 1) await haltOnConflict(market, providerHealth);
       // Read the head even while nobody pays, so that the watermark follows the chain.
-      if (isLooking) head = await readOrNull(readHead);
+      if (isChecking) head = await readOrNull(readHead);
       const now = await findChainState(database, config.network.chainId);
       logChanges(log, state, now);
       state = now;
-      if (isLooking && wallets === 'unknown') wallets = await probeContractWallets(market);
+      if (isChecking && wallets === 'unknown') wallets = await probeContractWallets(market);
     } catch (error) {
       log.error('chain_watch_failed', { error });
     }
   };
-  const passes = createSingleFlight(() => readState(true));
+  const singleFlight = createSingleFlight(() => updateState(true));
 
   async function runLoop(): Promise<void> {
     while (!stopping.signal.aborted) {
@@ -69,22 +69,22 @@ export function createWatch(
       if (stopping.signal.aborted) return;
       const read = lastRead();
       const isRead = read !== null && clock.now() - read.at < everyMs;
-      if (providerHealth.all.length > 1 || (isLeader() && !isRead)) await passes.fresh();
+      if (providerHealth.all.length > 1 || (isLeader() && !isRead)) await singleFlight.fresh();
       else {
         if (isRead) head = read.head;
-        await readState(false);
+        await updateState(false);
       }
     }
   }
 
   return {
-    check: () => passes.fresh(),
+    check: () => singleFlight.fresh(),
     start: () => {
-      looping ??= runLoop();
+      loop ??= runLoop();
     },
     stop: async () => {
       stopping.abort();
-      await Promise.all([looping, passes.ended()]);
+      await Promise.all([loop, singleFlight.ended()]);
     },
     head: () => head,
     state: () => state,
@@ -139,11 +139,11 @@ async function probeContractWallets({ rpc, config }: Pick<Market, 'rpc' | 'confi
 type WatchMarket = Pick<Market, 'database' | 'clock' | 'config' | 'log'>;
 
 /** Halts payments in every process if two providers call different blocks final. */
-async function lookForConflict(market: WatchMarket, providerHealth: ProvidersHealth): Promise<void> {
+async function haltOnConflict(market: WatchMarket, providerHealth: ProvidersHealth): Promise<void> {
   const { database, clock, config, log } = market;
   const conflict = await confirmConflict(market, providerHealth);
   if (conflict === null) return;
-  const detail = conflictWords(conflict);
+  const detail = describeConflict(conflict);
   const halt = { chainId: config.network.chainId, reason: 'finalized_conflict', detail, now: new Date(clock.now()) };
   if (await haltPayments(database, halt)) log.error('payments_halted_by_conflict', { detail });
 }
@@ -201,9 +201,9 @@ async function findConflict(claims: readonly HeadReport[]): Promise<Conflict | n
   for (const [at, one] of claims.entries()) {
     for (const other of claims.slice(at + 1)) {
       const number = one.finalized.number < other.finalized.number ? one.finalized.number : other.finalized.number;
-      const [mine, theirs] = await Promise.all([blockAt(one, number), blockAt(other, number)]);
-      if (mine !== null && theirs !== null && mine.hash !== theirs.hash) {
-        return { number, one: { ...one, block: mine }, other: { ...other, block: theirs } };
+      const [oneBlock, otherBlock] = await Promise.all([blockAt(one, number), blockAt(other, number)]);
+      if (oneBlock !== null && otherBlock !== null && oneBlock.hash !== otherBlock.hash) {
+        return { number, one: { ...one, block: oneBlock }, other: { ...other, block: otherBlock } };
       }
     }
   }
@@ -215,7 +215,7 @@ async function blockAt({ provider, finalized }: HeadReport, number: bigint): Pro
 }
 
 /** Names providers by their position in the configuration, because this text is public. */
-function conflictWords({ number, one, other }: Conflict): string {
+function describeConflict({ number, one, other }: Conflict): string {
   const describeSide = ({ provider, block }: Conflict['one']): string =>
     `provider ${provider.number} has ${block.hash}`;
   return `at the final height ${number} ${describeSide(one)} and ${describeSide(other)}`;

@@ -38,7 +38,7 @@ export const draftWorld: MarketOperation<Endpoints['draftWorld']> = async (marke
   const draft = await database.transaction(async (tx) => {
     // Lock before the check, so that the second of two concurrent requests sees the first.
     await tx.lock('world_drafts');
-    await mustHaveNone(tx, caller.id, nowMs);
+    await mustHaveNoOpenDraft(tx, caller.id, nowMs);
     const time = { createdAt: new Date(nowMs), expiresAt: new Date(nowMs + DRAFT_MINUTES * 60_000) };
     return await findDraft(tx, await insertDraft(tx, terms, time));
   });
@@ -46,7 +46,7 @@ export const draftWorld: MarketOperation<Endpoints['draftWorld']> = async (marke
   return { status: 201, body: { draft: presentDraft(draft, nowMs) } };
 };
 
-async function mustHaveNone(tx: Tx, merchantId: bigint, nowMs: number): Promise<void> {
+async function mustHaveNoOpenDraft(tx: Tx, merchantId: bigint, nowMs: number): Promise<void> {
   const open = await lockOpenDraftOf(tx, merchantId);
   if (open === null) return;
   if (draftStateAt(open, nowMs) === 'expired') return await endDraft(tx, open.id, 'expired', new Date(nowMs));

@@ -151,7 +151,7 @@ export function readClaim(offer: OfferOut, nowMs: number): CityClaim | null {
 }
 
 /** Allowed clock skew between the market and the city. The city uses the earlier of its own clock and the chain's. */
-const CLOCKS_APART_MS = 60_000;
+const MAX_CLOCK_SKEW_MS = 60_000;
 const RESERVATION_MS = RESERVATION_MINUTES * 60_000;
 
 /** Returns how the reservation contradicts the checkout. Null if they agree. Pure. */
@@ -167,8 +167,8 @@ export function judgeReservation(
   if (!isOfCheckout) return 'checkout_mismatch';
   const { reservedAt, reservedUntil } = claim;
   if (reservedUntil - reservedAt !== RESERVATION_MS || reservedAt % 1_000 !== 0) return 'reservation_mismatch';
-  const from = checkout.createdAt.getTime() - CLOCKS_APART_MS;
-  const to = checkout.expiresAt.getTime() + CLOCKS_APART_MS;
+  const from = checkout.createdAt.getTime() - MAX_CLOCK_SKEW_MS;
+  const to = checkout.expiresAt.getTime() + MAX_CLOCK_SKEW_MS;
   if (reservedAt <= from || reservedAt >= to) return 'reservation_mismatch';
   // A transfer from a wallet to itself is not a payment.
   return claim.buyerWallet === listing.sellerWallet ? 'own_goods' : null;

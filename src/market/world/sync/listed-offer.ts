@@ -45,7 +45,7 @@ function mustBeLinkedCity(market: Pick<Market, 'config'>, { cityOrigin: listedOf
 }
 
 /** Finds the listing of a thing, and refuses any other id. */
-export async function findOfWorld({ database }: Pick<Market, 'database'>, id: bigint): Promise<WorldListing> {
+export async function findThingListing({ database }: Pick<Market, 'database'>, id: bigint): Promise<WorldListing> {
   const listing = await findWorldListing(database, id);
   if (listing !== null) return listing;
   const other = await findListingTerms(database, id);

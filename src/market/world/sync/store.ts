@@ -78,14 +78,14 @@ export async function lockWorldListing(tx: Tx, id: bigint): Promise<WorldListing
 }
 
 /** Minimum time between writes of an unchanged phase, because each write makes every catalog reread the listing. */
-const SAME_MS = 60_000;
+const UNCHANGED_WRITE_MS = 60_000;
 
 /** Records that the city shows the listed offer in this phase. A listing in review stays as it is. */
 export async function notePhase(queryable: Queryable, id: bigint, phase: OfferPhase, now: Date): Promise<void> {
   await queryable.run(
     sql`update world_listings set phase = ${phase}, looked_at = ${now}, differs_since = null
       where listing_id = ${id} and reviewed_at is null
-        and (phase <> ${phase} or differs_since is not null or looked_at < ${new Date(now.getTime() - SAME_MS)})`,
+        and (phase <> ${phase} or differs_since is not null or looked_at < ${new Date(now.getTime() - UNCHANGED_WRITE_MS)})`,
   );
 }
 

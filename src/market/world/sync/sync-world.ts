@@ -17,7 +17,7 @@ import type { Payments } from '../../payments/payments.ts';
 import { insertCityProof } from '../../payments/proof-store.ts';
 import { shareHistories } from '../../purchases/store.ts';
 import { CityUnavailable, cityOrigin, type OfferDifference, unusableAnswer } from '../city.ts';
-import { type Checkout, closeCheckouts, completeCheckout, hasCheckout, putCheckout } from '../store.ts';
+import { type Checkout, closeCheckouts, completeCheckout, hasCheckout, restoreCheckout } from '../store.ts';
 import {
   type CityClaim,
   decideSale,
@@ -28,7 +28,7 @@ import {
   type SaleEvidence,
   type SaleTerms,
 } from './decide-sale.ts';
-import { endCanceled, endIfStale, findOfWorld, nextStateBy, readListedOffer } from './listed-offer.ts';
+import { endCanceled, endIfStale, findThingListing, nextStateBy, readListedOffer } from './listed-offer.ts';
 import { presentSync, type SyncAnswer } from './present-sync.ts';
 import {
   findSale,
@@ -54,10 +54,10 @@ export function makeSyncWorld(payments: Payments): MarketOperation<Endpoints['sy
  * reviewed listing is answered from the market's records.
  */
 export async function syncListing(market: Market, payments: Payments, listingId: bigint): Promise<SyncAnswer> {
-  const listing = await findOfWorld(market, listingId);
+  const listing = await findThingListing(market, listingId);
   const mayBePaid = await mayHaveBeenPaid(market, listing);
   if (!isEnded(listing)) await checkOffer(market, payments, listing, mayBePaid);
-  const after = await findOfWorld(market, listingId);
+  const after = await findThingListing(market, listingId);
   const sale = after.state === 'sold' ? await findSale(market.database, listingId) : null;
   // Check again, so that a caller who repeats the request at once gets the same answer.
   return presentSync(after, sale, await mayHaveBeenPaid(market, after));
@@ -99,7 +99,7 @@ async function noteDifferentOffer(
   const { id } = listing;
   await noteDifference(market.database, id, new Date(market.clock.now()));
   await endIfStale(market, id);
-  if ((await findOfWorld(market, id)).state === 'stale') return;
+  if ((await findThingListing(market, id)).state === 'stale') return;
   const detail = 'The city shows another offer than the one that was listed, or none. If that lasts, the listing ends.';
   throw new CityUnavailable('differs', { detail, errors: differences });
 }
@@ -171,7 +171,7 @@ async function endClaimed(
   if (decision.outcome === 'unknown' || checkout === null) return;
   const { transfer } = decision;
   if (!(await insertCityProof(tx, listingId, transfer, now))) return await review('transaction_used');
-  if (isLost) await putCheckout(tx, checkout);
+  if (isLost) await restoreCheckout(tx, checkout);
   await recordSale(tx, market, { listing, state, checkout, claim, transfer, now });
 }
 
@@ -241,8 +241,8 @@ async function readSale(
   terms: SaleTerms,
 ): Promise<SaleEvidence> {
   const receipt = await readReceipt(rpc, txHash);
-  const nothing = { chainId, finalized, receipt, block: null, transfersInBlock: [], isOfLedger: false };
-  if (receipt === null) return nothing;
+  const baseEvidence = { chainId, finalized, receipt, block: null, transfersInBlock: [], isOfLedger: false };
+  if (receipt === null) return baseEvidence;
   const { asset, payee } = terms;
   const topics = [TRANSFER_TOPIC, null, addressTopic(payee)];
   const [block, transfersInBlock] = await Promise.all([
@@ -251,5 +251,5 @@ async function readSale(
   ]);
   const used = receipt.logs.flatMap((log) => (log.address === asset ? (decodeAuthorizationUsed(log) ?? []) : []));
   const isOfLedger = await hasAuthorization(database, terms, used);
-  return { ...nothing, block, transfersInBlock, isOfLedger };
+  return { ...baseEvidence, block, transfersInBlock, isOfLedger };
 }

@@ -21,7 +21,7 @@ export interface WorldSyncJob {
 /** Syncs listings in the background, so that a sale is recorded even if nobody asks. Runs in one process at a time. */
 export function createWorldSyncJob(market: Market, payments: Payments, everyMs: number): WorldSyncJob {
   const { database, clock, log } = market;
-  const never = new AbortController().signal;
+  const neverAborted = new AbortController().signal;
 
   async function syncDue(signal: AbortSignal): Promise<void> {
     const now = clock.now();
@@ -55,7 +55,7 @@ export function createWorldSyncJob(market: Market, payments: Payments, everyMs: 
   return {
     start: () => job.start(),
     stop: () => job.stop(),
-    syncOnce: () => syncDue(never),
+    syncOnce: () => syncDue(neverAborted),
     isLeader: () => job.isLeader(),
   };
 }

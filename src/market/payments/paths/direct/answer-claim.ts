@@ -57,13 +57,13 @@ export async function answerUncompleted(
     const payment = presentPayment(claim, watermark, claim.listingId, clock.now());
     throw new Refusal(reasonOf(claim.endReason), { fields: { payment_status: 'needs_review', payment } });
   }
-  const named = (await listClaimHashes(database, claim.id)).find((hash) => hash.txHash === txHash);
-  if (named?.refusedReason) {
+  const namedHash = (await listClaimHashes(database, claim.id)).find((hash) => hash.txHash === txHash);
+  if (namedHash?.refusedReason) {
     // Another transaction of the claim may be undecided, and may be the one that pays.
-    throw new Refusal(reasonOf(named.refusedReason), isOpen(claim) ? { doNotPayAgain: true } : {});
+    throw new Refusal(reasonOf(namedHash.refusedReason), isOpen(claim) ? { doNotPayAgain: true } : {});
   }
   if (!isOpen(claim)) return null;
-  if (!named?.seenBlock) await mustBeReadable(payments);
+  if (!namedHash?.seenBlock) await mustBeReadable(payments);
   const body = {
     ...pendingBody(market, claim, { watermark, retry: 'same_request', now: clock.now() }),
     next_step: 'The transfer is not final yet. Send the same claim again after retry_after_seconds. Do not pay again.',
@@ -85,7 +85,7 @@ async function mustBeReadable(payments: Payments): Promise<void> {
  * Answers a claim whose signature cannot be checked yet: the intent's wallet has no code yet or, with `wallet` null, the intent names none
  * and no sender's key signed. It stays pending until the transfer is final; nothing is stored. Null once the wallet can be asked.
  */
-export async function answerWaiting(
+export async function answerUncheckable(
   market: Market,
   payments: Payments,
   intent: Intent,
@@ -102,8 +102,8 @@ export async function answerWaiting(
         detail: 'The wallet that the intent names did not sign, and is no contract.',
       });
     }
-    const isOver = finalized !== null && Number(finalized.timestamp) * 1000 >= intent.expiresAt.getTime();
-    if (receipt === null && isOver) throw new Refusal('transfer_not_found');
+    const isWindowOver = finalized !== null && Number(finalized.timestamp) * 1000 >= intent.expiresAt.getTime();
+    if (receipt === null && isWindowOver) throw new Refusal('transfer_not_found');
   } catch (error) {
     if (error instanceof RpcFailure) throw new Refusal('payment_preserved', { retryAfterSeconds: 5 });
     throw error;

@@ -70,12 +70,12 @@ async function checkSenders(
   { digest, signer }: { digest: Hex; signer: Hex | null },
 ): Promise<SignatureCheck> {
   const receipt = await readReceipt(rpc, txHash);
-  const senders = receipt === null ? [] : sendersIn(receipt, intent);
+  const senders = receipt === null ? [] : listSenders(receipt, intent);
   if (signer !== null && senders.includes(signer)) return { payer: signer };
   const candidates = senders.slice(0, MOST_SENDERS);
   if (receipt === null || finalized === null || receipt.blockNumber > finalized.number) {
-    const waits = signer === null || (await hasCode(rpc, candidates));
-    return waits ? { waitsFor: null } : { payer: signer };
+    const mustWait = signer === null || (await hasCode(rpc, candidates));
+    return mustWait ? { waitsFor: null } : { payer: signer };
   }
   for (const wallet of candidates) {
     if ((await readCode(rpc, wallet, 'finalized')) === '0x') continue;
@@ -92,7 +92,7 @@ async function hasCode(rpc: Rpc, wallets: readonly Hex[]): Promise<boolean> {
 }
 
 /** Returns the distinct senders of transfers to the payee of at least the price, in log order. */
-function sendersIn({ logs }: Receipt, { asset, payee, minimumUnits }: Intent): Hex[] {
+function listSenders({ logs }: Receipt, { asset, payee, minimumUnits }: Intent): Hex[] {
   const senders = logs.flatMap((log) => {
     const transfer = log.address === asset ? decodeTransfer(log) : null;
     return transfer?.to === payee && transfer.value >= minimumUnits ? [transfer.from] : [];
@@ -130,12 +130,12 @@ export async function judgeSignature(
   const { rpc } = await readHead();
   if ((await readCode(rpc, wallet, 'latest')) === '0x') return badSignature(NO_CODE);
   const isGood = (await findAcceptedForm(rpc, { wallet, digest, signature }, { block: 'latest' })) !== null;
-  return isGood ? goodSignature(wallet) : badSignature(SAID_NO);
+  return isGood ? goodSignature(wallet) : badSignature(REJECTED_BY_CODE);
 }
 
 const NO_CODE =
   'The wallet of the intent did not sign, and has no code that could speak for it. Sign the exact challenge with its key, or deploy it first. Do not pay before.';
-const SAID_NO =
+const REJECTED_BY_CODE =
   'The code at the wallet of the intent did not accept the signature. Do not pay from it: have it sign the exact challenge in its own way and check again, or pay from another wallet.';
 
 function goodSignature(signer: Hex): EarlyCheck {

@@ -6,12 +6,12 @@ import { type DirectPayment, isOpen } from '../../payment.ts';
 import type { Payments } from '../../payments.ts';
 import { findProof } from '../../proof-store.ts';
 import { lockPayment } from '../../store.ts';
-import { answerUncompleted, answerWaiting, type PendingClaim } from './answer-claim.ts';
+import { answerUncheckable, answerUncompleted, type PendingClaim } from './answer-claim.ts';
 import { checkSignature, type SignedIntent } from './check-signature.ts';
 import { findHolder } from './further-store.ts';
 import {
   checkUnused,
-  isBound,
+  hasFinalTransfer,
   mustNotBeHeld,
   nameTransaction,
   rejectedRefusal,
@@ -59,21 +59,21 @@ export async function continueClaim<Answer>(
   const decided = await findDecided(market.database, intent, txHash);
   if (decided !== null) return await answerDecided(market, payments, subject, { decided, txHash });
   const standing = await findClaim(market.database, intent.id);
-  const signed = await checkSignature(payments, claim);
-  if ('waitsFor' in signed) {
-    return await answerWaiting(market, payments, intent, { wallet: signed.waitsFor, txHash });
+  const signatureCheck = await checkSignature(payments, claim);
+  if ('waitsFor' in signatureCheck) {
+    return await answerUncheckable(market, payments, intent, { wallet: signatureCheck.waitsFor, txHash });
   }
-  if ('unsigned' in signed) {
+  if ('unsigned' in signatureCheck) {
     const { bodyHash } = subject;
     throw await refuseUnsigned(market, payments, {
       intent,
       txHash,
-      payer: signed.unsigned,
-      code: signed.code,
+      payer: signatureCheck.unsigned,
+      code: signatureCheck.code,
       bodyHash,
     });
   }
-  const { payer } = signed;
+  const { payer } = signatureCheck;
   await subject.checkPayer(payer);
   if (standing?.status === 'needs_review') {
     const refusal = await refuseMeanwhile(market, payments, standing, { txHash, payer });
@@ -179,7 +179,7 @@ async function joinClaim(
   if (locked.payer === payer) return locked;
   // A transaction named since then is not locked yet; the next round locks it.
   if ((await listClaimHashes(tx, locked.id)).some(({ txHash }) => !transfers.has(txHash))) return null;
-  if (await isBound(tx, locked)) throw await undecidedRefusal(tx, market, locked);
+  if (await hasFinalTransfer(tx, locked)) throw await undecidedRefusal(tx, market, locked);
   await subject.rebind(tx, locked, payer);
   const rebound = { ...locked, payer };
   await takeOver(tx, rebound, new Date(market.clock.now()));

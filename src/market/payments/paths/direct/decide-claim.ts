@@ -55,8 +55,8 @@ export function decideClaim(evidence: ClaimEvidence, terms: ClaimTerms): ClaimDe
   if (evidence.chainId !== terms.chainId) return unknown('wrong_chain');
   if (receipt === null) {
     // Any later transfer is outside the window. The buyer can claim it again, and then it is reviewed.
-    const over = finalized !== null && finalized.timestamp >= terms.windowTo;
-    return over ? { outcome: 'refused', reason: 'transfer_not_found' } : unknown('not_mined');
+    const isWindowOver = finalized !== null && finalized.timestamp >= terms.windowTo;
+    return isWindowOver ? { outcome: 'refused', reason: 'transfer_not_found' } : unknown('not_mined');
   }
   if (!isInBlock(receipt, block)) return unknown('not_canonical');
   if (!sameLogs(receipt, evidence.transfersInBlock, (log) => isToPayee(log, terms))) return unknown('contradiction');

@@ -53,8 +53,8 @@ async function areAllRead(
   { id }: DirectPayment,
   decisions: ReadonlyMap<Hex, ClaimDecision>,
 ): Promise<boolean> {
-  const named = await listClaimHashes(database, id);
-  return named.every(({ txHash, isUndecided }) => !isUndecided || decisions.has(txHash));
+  const claimHashes = await listClaimHashes(database, id);
+  return claimHashes.every(({ txHash, isUndecided }) => !isUndecided || decisions.has(txHash));
 }
 
 function decideAll(reading: ClaimReading, terms: ClaimTerms): Map<Hex, ClaimDecision> {
@@ -113,30 +113,30 @@ async function judgeClaim(
     await markProven(tx, payment.id, transfer.txHash);
     return true;
   };
-  let waits = false;
-  let refused = 'transfer_not_found';
+  let hasUndecided = false;
+  let refusedReason = 'transfer_not_found';
   const toReview: Extract<ClaimDecision, { outcome: 'review' }>[] = [];
   for (const { txHash, isUndecided } of await listClaimHashes(tx, payment.id)) {
     if (!isUndecided) continue;
     const decision = decisions.get(txHash);
-    if (decision === undefined || decision.outcome === 'unknown') waits = true;
+    if (decision === undefined || decision.outcome === 'unknown') hasUndecided = true;
     else if (decision.outcome === 'review') toReview.push(decision);
     else if (decision.outcome === 'settled' && (await proveBy(decision.transfer))) {
       return { status: 'completed', reason: null, transfer: decision.transfer };
     } else {
-      refused = decision.outcome === 'settled' ? 'transaction_used' : decision.reason;
-      await refuseHash(tx, payment.id, txHash, refused);
+      refusedReason = decision.outcome === 'settled' ? 'transaction_used' : decision.reason;
+      await refuseHash(tx, payment.id, txHash, refusedReason);
     }
   }
-  if (waits) return null;
+  if (hasUndecided) return null;
   // Review first a transfer that the seller can deliver on without a loss. The others become surplus payments.
-  const enoughFirst = toReview.toSorted((a, b) => Number(isTooLittle(a)) - Number(isTooLittle(b)));
-  for (const { reason, transfer } of enoughFirst) {
+  const sufficientFirst = toReview.toSorted((a, b) => Number(isTooLittle(a)) - Number(isTooLittle(b)));
+  for (const { reason, transfer } of sufficientFirst) {
     if (await proveBy(transfer)) return { status: 'needs_review', reason, transfer };
-    refused = 'transaction_used';
-    await refuseHash(tx, payment.id, transfer.txHash, refused);
+    refusedReason = 'transaction_used';
+    await refuseHash(tx, payment.id, transfer.txHash, refusedReason);
   }
-  return { status: 'unpaid', reason: refused, transfer: null };
+  return { status: 'unpaid', reason: refusedReason, transfer: null };
 }
 
 function isTooLittle({ reason }: Extract<ClaimDecision, { outcome: 'review' }>): boolean {

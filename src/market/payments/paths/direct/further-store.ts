@@ -6,7 +6,7 @@ import { findPayment, readPayments } from '../../store.ts';
 import { MOST_HASHES } from './store.ts';
 
 /** Value of refused_reason for transactions that a claim in review keeps. They are judged once the payee has decided. */
-export const WAITING = 'payment_undecided';
+export const WAITING_REASON = 'payment_undecided';
 
 export interface WaitingHash {
   txHash: Hex;
@@ -21,22 +21,22 @@ export async function listWaiting(queryable: Queryable, paymentId: bigint): Prom
   const rows = await queryable.rows<{ tx_hash: Buffer; seen_block: bigint | null; read: boolean }>(sql`
     select tx_hash, seen_block,
       exists (select from further_transfers f where f.payment_id = h.payment_id and f.tx_hash = h.tx_hash) as read
-    from claim_hashes h where payment_id = ${paymentId} and refused_reason = ${WAITING} order by place`);
+    from claim_hashes h where payment_id = ${paymentId} and refused_reason = ${WAITING_REASON} order by place`);
   return rows.map((row) => ({ txHash: toHex(row.tx_hash), seenBlock: row.seen_block, isRead: row.read }));
 }
 
 /** Call with the row locked and in review. Returns false if the transaction is already being judged. */
 export async function nameWaiting(tx: Tx, paymentId: bigint, txHash: Hex): Promise<boolean> {
-  const touched = await tx.run(sql`
-    insert into claim_hashes (payment_id, tx_hash, refused_reason) values (${paymentId}, ${toBytes(txHash)}, ${WAITING})
-    on conflict (payment_id, tx_hash) do update set refused_reason = ${WAITING} where claim_hashes.refused_reason is not null`);
-  return touched === 1;
+  const rowCount = await tx.run(sql`
+    insert into claim_hashes (payment_id, tx_hash, refused_reason) values (${paymentId}, ${toBytes(txHash)}, ${WAITING_REASON})
+    on conflict (payment_id, tx_hash) do update set refused_reason = ${WAITING_REASON} where claim_hashes.refused_reason is not null`);
+  return rowCount === 1;
 }
 
 /** Drops a transaction that moved nothing from the payer to the payee. */
 export async function dropWaiting(queryable: Queryable, paymentId: bigint, txHash: Hex): Promise<void> {
   await queryable.run(sql`
-    delete from claim_hashes where payment_id = ${paymentId} and tx_hash = ${toBytes(txHash)} and refused_reason = ${WAITING}`);
+    delete from claim_hashes where payment_id = ${paymentId} and tx_hash = ${toBytes(txHash)} and refused_reason = ${WAITING_REASON}`);
 }
 
 /**
@@ -46,7 +46,7 @@ export async function dropWaiting(queryable: Queryable, paymentId: bigint, txHas
 export async function releaseWaiting(tx: Tx, paymentId: bigint): Promise<void> {
   await tx.run(sql`
     update claim_hashes set refused_reason = null where payment_id = ${paymentId} and tx_hash in (
-      select tx_hash from claim_hashes where payment_id = ${paymentId} and refused_reason = ${WAITING}
+      select tx_hash from claim_hashes where payment_id = ${paymentId} and refused_reason = ${WAITING_REASON}
       order by place limit (select greatest(0, ${MOST_HASHES} - count(*)) from claim_hashes
         where payment_id = ${paymentId} and refused_reason is null and not proven))`);
 }
@@ -63,24 +63,24 @@ export interface NamedBy {
  * background job has not opened the review yet. Meanwhile it must not pay for anything else. Call with the transfer locked.
  */
 export function findHolder(tx: Tx, named: NamedBy): Promise<DirectPayment | null> {
-  return findNaming(
+  return findNamingClaim(
     tx,
     named,
-    sql`(h.refused_reason = ${WAITING} and p.status in ('needs_review', 'completed')
+    sql`(h.refused_reason = ${WAITING_REASON} and p.status in ('needs_review', 'completed')
       or h.refused_reason is null and p.status = 'completed' and p.review_outcome = 'deliver')`,
   );
 }
 
 /** Like `findHolder`, but also finds a claim of this wallet for which the transaction is undecided. */
 export function findUndecided(tx: Tx, named: NamedBy): Promise<DirectPayment | null> {
-  return findNaming(
+  return findNamingClaim(
     tx,
     named,
-    sql`(h.refused_reason is null or h.refused_reason = ${WAITING} and p.status in ('needs_review', 'completed'))`,
+    sql`(h.refused_reason is null or h.refused_reason = ${WAITING_REASON} and p.status in ('needs_review', 'completed'))`,
   );
 }
 
-async function findNaming(tx: Tx, { txHash, payer, except }: NamedBy, which: Sql): Promise<DirectPayment | null> {
+async function findNamingClaim(tx: Tx, { txHash, payer, except }: NamedBy, which: Sql): Promise<DirectPayment | null> {
   const row = await tx.maybe<{ id: bigint }>(sql`
     select p.id from claim_hashes h join payments p on p.id = h.payment_id
     where h.tx_hash = ${toBytes(txHash)} and not h.proven and p.payer = ${toBytes(payer)} and p.id is distinct from ${except} and ${which}
@@ -98,7 +98,7 @@ export interface WaitingClaim {
 export async function findWaitingClaim(queryable: Queryable, txHash: Hex): Promise<WaitingClaim | null> {
   const row = await queryable.maybe<{ payment_id: bigint; seen_block: bigint }>(sql`
     select h.payment_id, h.seen_block from claim_hashes h join payments p on p.id = h.payment_id
-    where h.tx_hash = ${toBytes(txHash)} and h.refused_reason = ${WAITING} and h.seen_block is not null
+    where h.tx_hash = ${toBytes(txHash)} and h.refused_reason = ${WAITING_REASON} and h.seen_block is not null
       and not exists (select from payments newer where newer.intent_id = p.intent_id and newer.beside is null and newer.id > p.id)
     order by h.payment_id desc limit 1`);
   const claim = row && (await findPayment(queryable, row.payment_id));
@@ -151,7 +151,7 @@ export async function listFurther(queryable: Queryable, paymentIds: readonly big
   }>(sql`
     with waiting as (
       select payment_id, tx_hash, seen_block from claim_hashes
-      where payment_id = any(${paymentIds}::int8[]) and refused_reason = ${WAITING}
+      where payment_id = any(${paymentIds}::int8[]) and refused_reason = ${WAITING_REASON}
     ), seen as (
       select * from further_transfers where payment_id = any(${paymentIds}::int8[])
     )

@@ -30,10 +30,10 @@ const MOST_OF_WINDOW = 100;
 
 export function createFurtherTransfers(market: FurtherMarket, readHead: () => Promise<ChainHead>): FurtherTransfers {
   /** Reviews whose whole window this process has read. A restart empties it, so each is read once more. */
-  const whole = new Set<bigint>();
+  const fullyRead = new Set<bigint>();
 
   /** `about` names the review in the log. It is empty while the heads are read. */
-  async function orNull<T>(read: () => Promise<T>, about: { payment_id?: bigint } = {}): Promise<T | null> {
+  async function readOrNull<T>(read: () => Promise<T>, about: { payment_id?: bigint } = {}): Promise<T | null> {
     try {
       return await read();
     } catch (error) {
@@ -45,31 +45,31 @@ export function createFurtherTransfers(market: FurtherMarket, readHead: () => Pr
 
   async function readOne(review: DirectPayment, head: ChainHead): Promise<void> {
     await readWaiting(market, head, review);
-    if (!whole.has(review.id) && (await readWindow(market, head, review))) whole.add(review.id);
+    if (!fullyRead.has(review.id) && (await readWindow(market, head, review))) fullyRead.add(review.id);
   }
 
   return {
     readNamed: async (review) => {
-      await orNull(async () => await readWaiting(market, await readHead(), review), { payment_id: review.id });
+      await readOrNull(async () => await readWaiting(market, await readHead(), review), { payment_id: review.id });
     },
     readAll: async () => {
       const inReview = new Set<bigint>();
       let head: ChainHead | null = null;
-      for (let after = 0n; ; ) {
-        const reviews = await listClaimsInReview(market.database, after, AT_ONCE);
+      for (let afterId = 0n; ; ) {
+        const reviews = await listClaimsInReview(market.database, afterId, AT_ONCE);
         const last = reviews.at(-1);
         if (last === undefined) break;
         // Read the head once for all reviews, and only if there are any.
-        head ??= await orNull(readHead);
+        head ??= await readOrNull(readHead);
         if (head === null) return;
-        const shown = head;
+        const currentHead = head;
         for (const review of reviews) {
           inReview.add(review.id);
-          await orNull(() => readOne(review, shown), { payment_id: review.id });
+          await readOrNull(() => readOne(review, currentHead), { payment_id: review.id });
         }
-        after = last.id;
+        afterId = last.id;
       }
-      for (const id of whole) if (!inReview.has(id)) whole.delete(id);
+      for (const id of fullyRead) if (!inReview.has(id)) fullyRead.delete(id);
     },
   };
 }
@@ -126,8 +126,8 @@ async function readWindow({ database }: FurtherMarket, head: ChainHead, review: 
   const { rpc, finalized } = head;
   if (head.chainId !== review.chainId || finalized === null) return false;
   const { asset, payer, payee, windowFrom, windowTo } = claimTermsOf(review, null);
-  const final = { fromBlock: 0n, toBlock: finalized.number };
-  const blocks = await blocksBetween(rpc, final, { from: windowFrom, before: windowTo });
+  const finalRange = { fromBlock: 0n, toBlock: finalized.number };
+  const blocks = await blocksBetween(rpc, finalRange, { from: windowFrom, before: windowTo });
   const topics = [TRANSFER_TOPIC, addressTopic(payer), addressTopic(payee)];
   const logs = await searchLogs(rpc, { address: asset, topics, ...blocks });
   if (!(await isStillFinal(rpc, head))) return false;

@@ -47,7 +47,7 @@ export async function gatherClaims(
   return gathered.size === 0 || (await isStillFinal(head.rpc, head)) ? gathered : withoutFinalized(gathered);
 }
 
-interface Named {
+interface NamedTransaction {
   txHash: Hex;
   seenBlock: bigint | null;
 }
@@ -65,7 +65,7 @@ async function mustHaveLost(rpc: Rpc, txHash: Hex, seenBlock: bigint): Promise<v
 async function tryToRead(
   market: ClaimGathering['market'],
   payment: DirectPayment,
-  named: Named,
+  named: NamedTransaction,
   head: ChainHead,
 ): Promise<ClaimEvidence | null> {
   try {
@@ -81,14 +81,14 @@ async function tryToRead(
 export async function readClaim(
   { database }: Pick<Market, 'database'>,
   payment: DirectPayment,
-  { txHash, seenBlock }: Named,
+  { txHash, seenBlock }: NamedTransaction,
   { rpc, chainId, latest, finalized }: ChainHead,
 ): Promise<ClaimEvidence> {
   const receipt = await readReceipt(rpc, txHash);
-  const nothing = { chainId, finalized, receipt, block: null, transfersInBlock: [], isOfLedger: false };
+  const baseEvidence = { chainId, finalized, receipt, block: null, transfersInBlock: [], isOfLedger: false };
   if (receipt === null) {
     if (seenBlock !== null && seenBlock <= latest.number) await mustHaveLost(rpc, txHash, seenBlock);
-    return nothing;
+    return baseEvidence;
   }
   const { asset, payee } = payment;
   const [block, transfersInBlock] = await Promise.all([
@@ -101,7 +101,7 @@ export async function readClaim(
   ]);
   const used = receipt.logs.flatMap((log) => (log.address === asset ? (decodeAuthorizationUsed(log) ?? []) : []));
   const isOfLedger = await hasAuthorization(database, payment, used);
-  return { ...nothing, block, transfersInBlock, isOfLedger };
+  return { ...baseEvidence, block, transfersInBlock, isOfLedger };
 }
 
 function withoutFinalized(gathered: Map<bigint, ClaimReading>): Map<bigint, ClaimReading> {

@@ -96,7 +96,7 @@ export async function mustNotBeTransferred(
 }
 
 /** Returns a query that tells whether this merchant would get an existing intent instead of a new one. */
-export function shownAgain(
+export function existingIntentQuery(
   market: Pick<Market, 'clock'>,
   { merchant, terms, payer }: { merchant: Merchant; terms: IntentTerms; payer: Hex | null },
 ): ScalarQuery {
@@ -145,11 +145,11 @@ export async function openIntent(tx: Tx, market: Market, requested: NewIntent): 
 /** Builds a new intent without storing it. */
 export function makeIntent(
   market: Pick<Market, 'config' | 'random'>,
-  { merchant, terms, payer, isContract: asksExactly, createdAt }: NewIntent,
+  { merchant, terms, payer, isContract: asksExactAmount, createdAt }: NewIntent,
 ): Intent {
   const { network, baseUrl } = market.config;
   const { purpose, listingId, payee, minimumUnits } = terms;
-  const bound = {
+  const boundTerms = {
     id: market.random.bytes(16).toString('hex'),
     purpose,
     listingId,
@@ -158,13 +158,13 @@ export function makeIntent(
     payee,
     payer,
     minimumUnits,
-    exactUnits: asksExactly ? minimumUnits + 1n + BigInt(market.random.int(MOST_EXACT_UNITS)) : null,
+    exactUnits: asksExactAmount ? minimumUnits + 1n + BigInt(market.random.int(MOST_EXACT_UNITS)) : null,
     nonce: market.random.bytes(16).toString('hex'),
     createdAt,
     expiresAt: new Date(createdAt.getTime() + INTENT_MS),
   };
-  const challenge = challengeOf({ ...bound, baseUrl, buyer: merchant.handle });
-  return { ...bound, merchantId: merchant.id, challenge };
+  const challenge = challengeOf({ ...boundTerms, baseUrl, buyer: merchant.handle });
+  return { ...boundTerms, merchantId: merchant.id, challenge };
 }
 
 /** Presents an intent to its owner; the route adds `listing_id`. */
@@ -175,7 +175,7 @@ export function presentIntentTerms(
   { code, check, next }: IntentFindings & { next: string },
 ) {
   const hasCode = code !== '0x';
-  const exact = intent.exactUnits === null ? {} : { exact_amount_units: intent.exactUnits.toString() };
+  const exactAmount = intent.exactUnits === null ? {} : { exact_amount_units: intent.exactUnits.toString() };
   return {
     id: intent.id,
     buyer: merchant.handle,
@@ -186,7 +186,7 @@ export function presentIntentTerms(
     asset: checksummed(intent.asset),
     minimum_amount_usdc: usdcText(intent.minimumUnits),
     minimum_amount_units: intent.minimumUnits.toString(),
-    ...exact,
+    ...exactAmount,
     challenge_nonce: intent.nonce,
     created_at: isoTime(intent.createdAt),
     expires_at: isoTime(intent.expiresAt),

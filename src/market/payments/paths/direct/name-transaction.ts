@@ -92,7 +92,7 @@ export async function tryToName(tx: Tx, claim: DirectPayment, txHash: Hex): Prom
 }
 
 /** Whether a transfer of the claim's wallet may already be final and waits only for the claim's other transactions. */
-export async function isBound(tx: Tx, claim: DirectPayment): Promise<boolean> {
+export async function hasFinalTransfer(tx: Tx, claim: DirectPayment): Promise<boolean> {
   const watermark = await findWatermark(tx, claim.chainId);
   const named = await listClaimHashes(tx, claim.id);
   return named.some(

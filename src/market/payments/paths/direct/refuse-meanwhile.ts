@@ -38,12 +38,12 @@ export async function refuseMeanwhile(
   if (kept === 'kept') await payments.further.readNamed(review);
   const waiting = (await listWaiting(database, review.id)).find((one) => one.txHash === txHash);
   const payment = presentPayment(review, await findWatermark(database, review.chainId), review.listingId, clock.now());
-  const first = `the payee decides on payment ${review.id}, transaction ${review.txHash}, first`;
-  const isNothing = kept === 'kept' && waiting === undefined;
+  const payeeDecidesFirst = `the payee decides on payment ${review.id}, transaction ${review.txHash}, first`;
+  const movedNothing = kept === 'kept' && waiting === undefined;
   return new Refusal(reasonOf(review.endReason), {
-    detail: isNothing
-      ? `Transaction ${txHash} moved nothing from this wallet to the payee, and ${first}.`
-      : `Transaction ${txHash} was not looked at: ${first}.`,
+    detail: movedNothing
+      ? `Transaction ${txHash} moved nothing from this wallet to the payee, and ${payeeDecidesFirst}.`
+      : `Transaction ${txHash} was not looked at: ${payeeDecidesFirst}.`,
     nextStep: nextStepOf(txHash, waiting === undefined ? null : { isSeen: waiting.seenBlock !== null }),
     fields: { payment_status: 'needs_review', payment, tx_hash: txHash },
   });
@@ -51,9 +51,9 @@ export async function refuseMeanwhile(
 
 /** `waiting` is null if the transaction is not kept. */
 function nextStepOf(txHash: Hex, waiting: { isSeen: boolean } | null): string {
-  const later = 'Claim it again once the payee has decided. Do not pay again.';
-  if (waiting === null) return later;
-  return waiting.isSeen ? `GET /api/payment?tx_hash=${txHash} shows where it stands. ${later}` : later;
+  const claimLater = 'Claim it again once the payee has decided. Do not pay again.';
+  if (waiting === null) return claimLater;
+  return waiting.isSeen ? `GET /api/payment?tx_hash=${txHash} shows where it stands. ${claimLater}` : claimLater;
 }
 
 /**
@@ -71,10 +71,10 @@ async function keepFurther(
     const locked = await lockPayment(tx, review.id);
     if (locked?.status !== 'needs_review') return 'decided';
     // Look for the proof last. A claim that is being paid right now is no longer undecided but has its proof, so this order misses neither.
-    const elsewhere = await findUndecided(tx, { txHash, payer, except: review.id });
+    const undecidedClaim = await findUndecided(tx, { txHash, payer, except: review.id });
     if ((await findProof(tx, { txHash })) !== null) return 'used';
     if (payer !== locked.payer) return 'left';
-    if (elsewhere !== null) return elsewhere;
+    if (undecidedClaim !== null) return undecidedClaim;
     await endUnprovenOf(tx, { txHash, payer, payee: locked.payee }, 'proven', new Date(clock.now()));
     const waiting = await listWaiting(tx, review.id);
     if (waiting.length >= MOST_HASHES && !waiting.some((one) => one.txHash === txHash)) {

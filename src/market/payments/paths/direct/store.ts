@@ -158,7 +158,7 @@ export async function insertClaim(
   { intent, ...claim }: NewClaim,
 ): Promise<DirectPayment | null> {
   const now = new Date(clock.now());
-  const [made] = await readPayments(
+  const [inserted] = await readPayments(
     tx,
     (columns) => sql`
       insert into payments (purpose, path, status, listing_id, merchant_id, body_hash, chain_id, asset, payee, payer, value_units,
@@ -169,7 +169,7 @@ export async function insertClaim(
       on conflict do nothing
       returning ${columns}`,
   );
-  return isDirect(made) ? made : null;
+  return isDirect(inserted) ? inserted : null;
 }
 
 /** Whether this buyer already has the goods by a payment that counts. Then a further payment can only be reviewed. */
@@ -303,7 +303,7 @@ export async function findSurplus(queryable: Queryable, intentId: string, txHash
 
 /** Inserts a surplus payment with the terms of a decided claim. The caller must move it to review before the transaction ends. */
 export async function insertSurplus(tx: Tx, claimId: bigint, now: Date): Promise<DirectPayment> {
-  const [made] = await readPayments(
+  const [inserted] = await readPayments(
     tx,
     (columns) => sql`
       insert into payments (purpose, path, status, listing_id, merchant_id, body_hash, chain_id, asset, payee, payer, value_units,
@@ -313,14 +313,14 @@ export async function insertSurplus(tx: Tx, claimId: bigint, now: Date): Promise
       from payments where id = ${claimId}
       returning ${columns}`,
   );
-  if (!isDirect(made)) throw new TypeError('a surplus payment without a claim');
-  return made;
+  if (!isDirect(inserted)) throw new TypeError('a surplus payment without a claim');
+  return inserted;
 }
 
 /** Moves a transaction from the claim to the surplus payment made for it. */
-export async function handOverHash(tx: Tx, claimId: bigint, besideId: bigint, txHash: Hex): Promise<void> {
+export async function handOverHash(tx: Tx, claimId: bigint, surplusId: bigint, txHash: Hex): Promise<void> {
   await tx.run(
-    sql`update claim_hashes set payment_id = ${besideId}, proven = true
+    sql`update claim_hashes set payment_id = ${surplusId}, proven = true
       where payment_id = ${claimId} and tx_hash = ${toBytes(txHash)}`,
   );
 }
@@ -340,7 +340,7 @@ export async function isNamedElsewhere(
 }
 
 /** Returns decided claims that still name undecided transactions, by ascending id. */
-export function listWithMore(queryable: Queryable, afterId: bigint, limit: number): Promise<Payment[]> {
+export function listWithUndecided(queryable: Queryable, afterId: bigint, limit: number): Promise<Payment[]> {
   return readPayments(
     queryable,
     (columns) => sql`select ${columns} from payments where id > ${afterId}

@@ -44,15 +44,15 @@ export async function refuseUnsigned(market: Market, payments: Payments, claim: 
   const { database } = market;
   const existing = await findUnproven(database, { intentId: claim.intent.id });
   if (existing !== null) return await refuseExisting(market, existing, claim.txHash);
-  if (delegateOf(claim.code) !== null) return new Refusal('signature_invalid', { detail: OF_A_DELEGATE });
+  if (delegateOf(claim.code) !== null) return new Refusal('signature_invalid', { detail: REJECTED_BY_DELEGATE });
   const head = await readTransfer(market, payments, claim);
-  if (head === null) return new Refusal('signature_invalid', { detail: SAID_NO });
+  if (head === null) return new Refusal('signature_invalid', { detail: REJECTED_BY_CODE });
   const { transfer, finalizedAt } = head;
   const from = transfer.blockTime + AFTER_SECONDS;
   if (finalizedAt < from || market.clock.now() < Number(from) * 1000) {
     const reviewFrom = isoTime(Number(from) * 1000);
     return new Refusal('signature_invalid', {
-      detail: SAID_NO,
+      detail: REJECTED_BY_CODE,
       fields: { review_from: reviewFrom },
       nextStep: `Sign the exact challenge in the wallet’s own way and claim again. If it cannot sign, send the same claim from ${reviewFrom} on: then the payee decides. Do not pay again.`,
     });
@@ -60,8 +60,8 @@ export async function refuseUnsigned(market: Market, payments: Payments, claim: 
   return await database.transaction((tx) => storeClaim(tx, market, payments, { claim, transfer }));
 }
 
-const SAID_NO = 'The code at the wallet of the intent did not accept the signature.';
-const OF_A_DELEGATE =
+const REJECTED_BY_CODE = 'The code at the wallet of the intent did not accept the signature.';
+const REJECTED_BY_DELEGATE =
   'The wallet of the intent delegates to a contract (EIP-7702), which did not accept the signature, and it is not that of its own key, which counts as well.';
 
 /** Returns null if the transfer is not final, does not match, or is not confirmed by another provider. */
@@ -116,9 +116,9 @@ async function storeClaim(
     (await findUnproven(tx, { merchantId: intent.merchantId, txHash }));
   if (existing !== null) return await refuseExisting(market, existing, txHash, tx);
   if (await isTransactionClaimed(tx, { txHash, payer })) return new Refusal('transaction_used');
-  if ((await findClaim(tx, intent.id)) !== null) return new Refusal('signature_invalid', { detail: SAID_NO });
+  if ((await findClaim(tx, intent.id)) !== null) return new Refusal('signature_invalid', { detail: REJECTED_BY_CODE });
   if (removedAt !== null && Number(transfer.blockTime) * 1000 >= removedAt.getTime()) {
-    return new Refusal('signature_invalid', { detail: SAID_NO });
+    return new Refusal('signature_invalid', { detail: REJECTED_BY_CODE });
   }
   if ((await countOpenUnproven(tx, intent.merchantId)) >= MOST_UNPROVEN_CLAIMS) {
     return new Refusal('too_many_unproven', { retryAfterSeconds: 3_600 });
@@ -140,7 +140,7 @@ async function refuseExisting(
   const isSame = claim.transfer.txHash === txHash;
   if (claim.outcome !== null && !isSame) {
     return new Refusal('signature_invalid', {
-      detail: `${SAID_NO} One transfer can be claimed for an intent without it, and that one ended as ${claim.outcome}.`,
+      detail: `${REJECTED_BY_CODE} One transfer can be claimed for an intent without it, and that one ended as ${claim.outcome}.`,
       nextStep:
         'Sign the exact challenge in the wallet’s own way and claim again. If it cannot sign, ask the payee to send this transfer back. Do not pay again.',
     });

@@ -50,7 +50,7 @@ async function findExactUse(
   if (age < 0n) return null;
   const wanted = latest.number - age / BigInt(network.blockSeconds) - MARGIN_BLOCKS;
   const newest = latest.number - SPAN_BLOCKS + 1n;
-  const from = largerOf(0n, wanted < newest ? wanted : newest);
+  const from = maxOf(0n, wanted < newest ? wanted : newest);
   const to = from + SPAN_BLOCKS - 1n;
   const all = { fromBlock: from, toBlock: to < latest.number ? to : latest.number };
   const { validBefore } = authorization;
@@ -74,7 +74,7 @@ function paysTerms(log: Log, { usdc }: MarketConfig['network'], payer: string, t
   return transfer?.from === payer && transfer.to === terms.payee && transfer.value === terms.valueUnits;
 }
 
-function largerOf(one: bigint, other: bigint): bigint {
+function maxOf(one: bigint, other: bigint): bigint {
   return one > other ? one : other;
 }
 
@@ -202,7 +202,7 @@ function refuseSignature(config: MarketConfig, terms: Terms, { signature }: Proo
   if (code === '0x') {
     return isEnvelope(signature)
       ? paymentRequired(config, terms, 'payer_not_deployed')
-      : paymentRequired(config, terms, 'signature_invalid', NO_KEY_OF_THE_PAYER);
+      : paymentRequired(config, terms, 'signature_invalid', NOT_SIGNED_BY_PAYER);
   }
   const delegate = delegateOf(code);
   if (form !== null) {
@@ -220,7 +220,7 @@ function refuseSignature(config: MarketConfig, terms: Terms, { signature }: Proo
 }
 
 const NOT_FINAL = 'The contract accepts the signature at the latest block, and does not at the finalized one.';
-const NO_KEY_OF_THE_PAYER = 'It is not a signature of these terms by the key of the payer, with a low s.';
+const NOT_SIGNED_BY_PAYER = 'It is not a signature of these terms by the key of the payer, with a low s.';
 
 function withFields({ reason, options }: Refusal, fields: Readonly<Record<string, unknown>>): Refusal {
   return new Refusal(reason, { ...options, fields: { ...options.fields, ...fields } });
@@ -315,18 +315,18 @@ async function readSignature(
     },
     authorization,
   );
-  const ofKey = canonicalForm(signature);
-  const recovered = (await recoverSigner(digest, ofKey)) === from;
+  const keyForm = canonicalForm(signature);
+  const recovered = (await recoverSigner(digest, keyForm)) === from;
   if (recovered) admitSpender(from);
   const readAt = async (block: 'latest' | 'finalized'): Promise<Pick<ReadSignature, 'form' | 'code'>> => {
     const code = await readCode(rpc, from, block);
-    if (code === '0x') return { form: recovered ? ofKey : null, code };
+    if (code === '0x') return { form: recovered ? keyForm : null, code };
     return { form: await findAcceptedForm(rpc, { wallet: from, digest, signature }, { block }), code };
   };
   const now = await readAt('latest');
   if (now.form !== null) acceptedForms.set(proof, now.form);
-  const isAsked = alsoAtFinalized && now.code !== '0x' && now.form !== null;
-  return { ...now, isFinal: !isAsked || (await readAt('finalized')).form !== null };
+  const isAskedAtFinalized = alsoAtFinalized && now.code !== '0x' && now.form !== null;
+  return { ...now, isFinal: !isAskedAtFinalized || (await readAt('finalized')).form !== null };
 }
 
 /** Checks the balance last. The same proof works once the wallet holds enough, because nothing was stored. */

@@ -170,14 +170,14 @@ export async function mayDrive(
 ): Promise<boolean> {
   if (payment.path !== 'x402' || payment.chainId !== market.config.network.chainId) return false;
   const { authorization } = proof;
-  const same =
+  const isSame =
     authorization.from === payment.payer &&
     authorization.nonce === payment.nonce &&
     authorization.to === payment.payee &&
     authorization.value === payment.valueUnits &&
     authorization.validAfter === payment.validAfter &&
     authorization.validBefore === payment.validBefore;
-  if (!same || !isOpen(payment)) return false;
+  if (!isSame || !isOpen(payment)) return false;
   try {
     return await isSignedBy(market, proof);
   } catch (error) {

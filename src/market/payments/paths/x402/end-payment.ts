@@ -89,8 +89,8 @@ async function outcomeOf(tx: Tx, payment: Payment, decision: Decision, now: Date
   const isFirst = await insertProof(tx, payment, { purpose: payment.purpose, transfer, now });
   if (!isFirst) {
     // Do not show the payee the same money twice.
-    const own = (await isTransferTaken(tx, transfer)) ? null : logIndex;
-    return { status: 'needs_review', reason: 'transaction_used', transfer, logIndex: own };
+    const ownLogIndex = (await isTransferTaken(tx, transfer)) ? null : logIndex;
+    return { status: 'needs_review', reason: 'transaction_used', transfer, logIndex: ownLogIndex };
   }
   if (decision.outcome === 'review') return { status: 'needs_review', reason: decision.reason, transfer, logIndex };
   return { status: 'completed', reason: null, transfer, logIndex };

@@ -34,14 +34,14 @@ export async function refreshSigners(market: SignerMarket): Promise<boolean> {
 /** Shares one refresh among concurrent callers, and repeats it after ten seconds at the earliest. Until then the last result counts. */
 export function createSignerRefresh(market: SignerMarket): () => Promise<boolean> {
   let last = { at: Number.NEGATIVE_INFINITY, outcome: false };
-  const passes = createSingleFlight(async () => {
+  const refreshes = createSingleFlight(async () => {
     if (market.clock.now() - last.at >= ASK_AGAIN_MS) {
       const outcome = await refreshSigners(market);
       last = { at: market.clock.now(), outcome };
     }
     return last.outcome;
   });
-  return () => passes.fresh();
+  return () => refreshes.fresh();
 }
 
 type X402GateMarket = Pick<Market, 'config' | 'log' | 'clock'>;
@@ -112,8 +112,8 @@ export function createX402Gate(market: X402GateMarket) {
   };
   const countRefusal = (why: string): void => void refused.set(why, (refused.get(why) ?? 0) + 1);
   /** A fee may be below the least price, because there is one per listing and its amount is fixed. */
-  const mustPayForGas = ({ purpose, valueUnits }: Terms, said: bigint | null): void => {
-    const leastPriceUnits = said ?? lastLeastPrice.read();
+  const mustPayForGas = ({ purpose, valueUnits }: Terms, stated: bigint | null): void => {
+    const leastPriceUnits = stated ?? lastLeastPrice.read();
     if (purpose !== 'purchase' || leastPriceUnits === null || valueUnits >= leastPriceUnits) return;
     countRefusal('below_gas');
     throw belowLeastPrice(leastPriceUnits, 'A sale below this price does not pay for its own gas just now.');
@@ -126,8 +126,8 @@ export function createX402Gate(market: X402GateMarket) {
     },
     /** Call if the answer would ask the payer to sign. Throws 409 x402_not_offered or 503 settlement_unavailable. */
     async beforeSigning(terms: Terms, check: Checked): Promise<void> {
-      const asks = check === null || ('refusal' in check && check.refusal.row.status === 402);
-      if (!asks) return;
+      const asksToSign = check === null || ('refusal' in check && check.refusal.row.status === 402);
+      if (!asksToSign) return;
       const readiness = await readReadiness();
       mustPayForGas(terms, readiness.leastPriceUnits);
       const { covered } = readiness;
@@ -145,13 +145,13 @@ export function createX402Gate(market: X402GateMarket) {
       mustPayForGas(terms, state?.leastPriceUnits ?? null);
       if (state === null || state.refusal === null) return;
       countRefusal(state.refusal.why);
-      throw notBegun(terms, state.refusal);
+      throw notOfferedRefusal(terms, state.refusal);
     },
     refused: (): ReadonlyMap<string, number> => refused,
   };
 }
 
-function notBegun({ purpose }: Terms, { why, seconds }: NonNullable<FacilitatorState['refusal']>): Refusal {
+function notOfferedRefusal({ purpose }: Terms, { why, seconds }: NonNullable<FacilitatorState['refusal']>): Refusal {
   const detail =
     why === 'payer_resting'
       ? 'The last transfer that this wallet signed failed on the chain, so its next ones are not submitted for a while.'
@@ -254,9 +254,9 @@ async function askState(
   if (answer.status >= 400 && answer.status < 500) return 'no_route';
   const read = stateShape.safeParse(answer.json);
   if (answer.status !== 200 || !read.success) return 'unknown';
-  const { settlements_covered: covered, least_price_units: least, ...said } = read.data;
-  const { may_settle: may, why, retry_after_seconds: seconds } = said;
-  const isRefused = payment !== null && may === false && typeof why === 'string';
+  const { settlements_covered: covered, least_price_units: least, ...stated } = read.data;
+  const { may_settle: maySettle, why, retry_after_seconds: seconds } = stated;
+  const isRefused = payment !== null && maySettle === false && typeof why === 'string';
   const leastPriceUnits = least == null ? null : BigInt(least);
   return { covered, leastPriceUnits, refusal: isRefused ? { why, seconds: seconds ?? 1 } : null };
 }
@@ -303,15 +303,15 @@ async function askFacilitator(
     });
     if (answer.status !== 401) return answer;
     // A 401 is about this market's credentials, so the facilitator has not looked at the payment.
-    market.log.error('facilitator_unauthorized', { path: nameOf(path) });
+    market.log.error('facilitator_unauthorized', { path: pathName(path) });
     return { why: 'unauthorized' } as const;
   } catch (error) {
     if (!(error instanceof OutboundFailure)) throw error;
-    market.log.warn('facilitator_unreadable', { path: nameOf(path), why: error.why });
+    market.log.warn('facilitator_unreadable', { path: pathName(path), why: error.why });
     return { why: error.why };
   }
 }
 
-function nameOf(path: string): string {
+function pathName(path: string): string {
   return path.split('?', 1)[0] ?? '';
 }

@@ -65,26 +65,26 @@ async function readOne(
   { clock }: FindingsMarket,
   view: View,
   payment: X402Payment,
-  { uses, readBlockOf }: { uses: Uses; readBlockOf(log: Log): Promise<OfBlock> },
+  { uses, readBlockOf }: { uses: Uses; readBlockOf(log: Log): Promise<BlockContent> },
 ): Promise<Finding> {
   const { rpc, latest } = view;
   const showUse = async (log: Log): Promise<Finding> => {
-    const [receipt, ofBlock] = await Promise.all([readReceipt(rpc, log.transactionHash), readBlockOf(log)]);
-    return { nonceUsed: null, use: { log, receipt, ...ofBlock } };
+    const [receipt, logsByBlock] = await Promise.all([readReceipt(rpc, log.transactionHash), readBlockOf(log)]);
+    return { nonceUsed: null, use: { log, receipt, ...logsByBlock } };
   };
   const log = uses.logs.get(keyOf(payment));
   if (log !== undefined) return await showUse(log);
   // Ask only when the answer can decide something. Ask at the head's own block, so that a lagging node fails instead of calling a used
   // nonce unused.
   const isOver = clock.now() >= Number(payment.validBefore) * 1000;
-  const isApart = uses.apart.has(payment.id);
-  if (!isOver && !isApart) return { nonceUsed: null, use: null };
+  const isPartlySearched = uses.partlySearched.has(payment.id);
+  if (!isOver && !isPartlySearched) return { nonceUsed: null, use: null };
   const { asset, payer, nonce } = payment;
   const nonceUsed = await readAuthorizationState(rpc, asset, { authorizer: payer, nonce }, latest.number);
-  const late = isApart
-    ? await searchApart(view, payment, { nonceUsed, isOver })
+  const lateUse = isPartlySearched
+    ? await searchSeparately(view, payment, { nonceUsed, isOver })
     : await readUseAbove(view, payment, nonceUsed ? uses.endedAt.get(payment.id) : undefined);
-  return late === undefined ? { nonceUsed: isOver ? nonceUsed : null, use: null } : await showUse(late);
+  return lateUse === undefined ? { nonceUsed: isOver ? nonceUsed : null, use: null } : await showUse(lateUse);
 }
 
 /** Searches above `ended`, because a cancellation can come at any time, and blocks from two nodes may have ended the search early. */
@@ -98,7 +98,7 @@ async function readUseAbove({ rpc, latest }: View, payment: X402Payment, ended?:
  * Searches for one payment on a provider that accepts few blocks per query. The nonce tells whether there is a log to find. If it is unused
  * but can no longer be used, still searches all blocks that could hold a use, so that the nonce alone is not trusted.
  */
-async function searchApart(
+async function searchSeparately(
   { rpc, latest }: View,
   payment: X402Payment,
   { nonceUsed, isOver }: { nonceUsed: boolean; isOver: boolean },
@@ -122,11 +122,11 @@ interface Uses {
   /** Maps a payment to the block after which its search stopped, because no authorization is used at or after its `validBefore`. */
   endedAt: Map<bigint, bigint>;
   /** Payments searched only in some blocks, because the provider accepts few per query. */
-  apart: Set<bigint>;
+  partlySearched: Set<bigint>;
 }
 
 async function readUses(view: View, payments: readonly X402Payment[]): Promise<Uses> {
-  const uses: Uses = { logs: new Map(), endedAt: new Map(), apart: new Set() };
+  const uses: Uses = { logs: new Map(), endedAt: new Map(), partlySearched: new Set() };
   for (let at = 0; at < payments.length; at += PAYMENTS_A_QUERY) {
     await addUses(uses, view, payments.slice(at, at + PAYMENTS_A_QUERY));
   }
@@ -139,12 +139,12 @@ async function readUses(view: View, payments: readonly X402Payment[]): Promise<U
  */
 async function addUses(uses: Uses, view: View, payments: readonly X402Payment[]): Promise<void> {
   const { rpc, latest } = view;
-  let left = payments;
-  let from = lowestOpened(left);
-  while (left.length > 0 && from <= latest.number) {
-    if (isCostly(rpc, { fromBlock: from, toBlock: latest.number })) return await addNearUses(uses, view, left);
+  let remaining = payments;
+  let from = lowestOpened(remaining);
+  while (remaining.length > 0 && from <= latest.number) {
+    if (isCostly(rpc, { fromBlock: from, toBlock: latest.number })) return await addNearUses(uses, view, remaining);
     const to = endOfSpan(from, view);
-    const wanted = left.filter(({ openedBlock }) => openedBlock <= to);
+    const wanted = remaining.filter(({ openedBlock }) => openedBlock <= to);
     const [part, last] = await Promise.all([
       readLogsAt('oldest', rpc, usesOf(wanted), { fromBlock: from, toBlock: to }),
       to < latest.number ? readBlock(rpc, to) : null,
@@ -158,8 +158,8 @@ async function addUses(uses: Uses, view: View, payments: readonly X402Payment[])
     for (const { id, validBefore } of wanted) {
       if (last !== null && last.timestamp >= validBefore) uses.endedAt.set(id, to);
     }
-    left = left.filter(({ id }) => !uses.endedAt.has(id));
-    const lowest = lowestOpened(left);
+    remaining = remaining.filter(({ id }) => !uses.endedAt.has(id));
+    const lowest = lowestOpened(remaining);
     from = lowest > to ? lowest : to + 1n;
   }
 }
@@ -178,7 +178,7 @@ async function addNearUses(uses: Uses, { rpc, latest }: View, payments: readonly
   if (missing.length === 0) return;
   const range = { fromBlock: lowestOpened(missing), toBlock: latest.number };
   noteUses(uses, await readLogsAt('newest', rpc, usesOf(missing), range));
-  for (const payment of missing) if (isMissing(payment)) uses.apart.add(payment.id);
+  for (const payment of missing) if (isMissing(payment)) uses.partlySearched.add(payment.id);
 }
 
 function noteUses({ logs }: Uses, part: LogPart): void {
@@ -211,31 +211,31 @@ function distinctHex(values: Hex[]): Hex[] {
   return [...new Set(values)];
 }
 
-type OfBlock = Pick<Use, 'block' | 'transfersInBlock'>;
+type BlockContent = Pick<Use, 'block' | 'transfersInBlock'>;
 
 /** Reads a log's block once for all payers with logs there, with their transfers in it. */
-function createBlockReader(rpc: Rpc, logs: ReadonlyMap<string, Log>): (log: Log) => Promise<OfBlock> {
-  const ofBlock = Map.groupBy(logs.values(), ({ blockHash }) => blockHash);
+function createBlockReader(rpc: Rpc, logs: ReadonlyMap<string, Log>): (log: Log) => Promise<BlockContent> {
+  const logsByBlock = Map.groupBy(logs.values(), ({ blockHash }) => blockHash);
   const read = new Map<Hex, { block: Promise<Block | null>; transfers: Promise<Log[]> }>();
   const readTransfers = ({ address, blockHash }: Log, payers: Hex[]): Promise<Log[]> =>
     readLogs(rpc, { address, topics: [TRANSFER_TOPIC, payers], blockHash });
   return async (log) => {
     const { blockHash, blockNumber } = log;
     const payersOf = (some: readonly Log[]): Hex[] => distinctHex(some.flatMap(({ topics }) => topics[1] ?? []));
-    const all = payersOf(ofBlock.get(blockHash) ?? [log]).slice(0, 2 * PAYMENTS_A_QUERY);
+    const all = payersOf(logsByBlock.get(blockHash) ?? [log]).slice(0, 2 * PAYMENTS_A_QUERY);
     const shared = read.get(blockHash) ?? { block: readBlock(rpc, blockNumber), transfers: readTransfers(log, all) };
     read.set(blockHash, shared);
     // Callers that await this promise still get its failure.
     shared.transfers.catch(() => undefined);
-    const own = payersOf([log]);
+    const ownPayers = payersOf([log]);
     // A payer with very many transfers in the block must not block the others.
     const readOwnTransfers = async (): Promise<Log[]> => {
-      const isIn = own.every((payer) => all.includes(payer));
+      const isCovered = ownPayers.every((payer) => all.includes(payer));
       try {
-        return isIn ? await shared.transfers : await readTransfers(log, own);
+        return isCovered ? await shared.transfers : await readTransfers(log, ownPayers);
       } catch (error) {
         if (!(error instanceof RpcFailure) || all.length === 1) throw error;
-        return await readTransfers(log, own);
+        return await readTransfers(log, ownPayers);
       }
     };
     const [block, transfersInBlock] = await Promise.all([shared.block, readOwnTransfers()]);
