@@ -119,8 +119,8 @@ function presentWaiting({ claim, txHash, seenBlock }: Waiting, watermark: Waterm
 }
 
 /**
- * Returns the latest end, in milliseconds, of a payment whose transfer has not been seen: while `verifying`, validBefore; afterwards, when
- * a block of that time becomes final, which is later by the lag of finality. Null once the payment has ended or a transfer is seen.
+ * Returns when a payment ends at the latest if no transfer is seen, in milliseconds. While `verifying`, that is validBefore; afterwards,
+ * when a block of that time becomes final, which is later by the lag of finality. Null once the payment has ended or a transfer is seen.
  */
 function endsAtLatest(payment: Payment, watermark: Watermark | null, now: number): number | null {
   if (!isOpen(payment) || payment.txHash !== null) return null;
@@ -147,7 +147,7 @@ function stageOf(payment: Payment, watermark: Watermark | null): Stage {
   return payment.settlingAt === null ? 'verifying' : 'settling';
 }
 
-/** These texts look up the transfer by its hash, because its proof belongs to another payment. */
+/** These texts refer to the transfer by its hash, because its proof belongs to another payment. */
 const ELSEWHERE = {
   proven:
     'The wallet’s own signature has claimed this transfer: GET /api/payment by tx_hash shows for what. Do not pay again.',
@@ -175,7 +175,7 @@ function nextStepOf(payment: Payment): string {
   }
 }
 
-/** Estimates in whole seconds when the transfer's block becomes final, if finality advances in real time. Null until it is mined. */
+/** Estimates how many seconds remain until the transfer's block is final, if finality advances in real time. Null until it is mined. */
 function estimateSeconds(payment: Payment, watermark: Watermark | null): number | null {
   if (payment.blockTime === null || watermark === null) return null;
   const secondsLeft = payment.blockTime.getTime() / 1000 - Number(watermark.timestamp);

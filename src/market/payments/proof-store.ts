@@ -113,7 +113,7 @@ export async function findProof(
   );
 }
 
-/** After a recovery, the chain is searched this long for a lost payment before a buyer may pay, unless the request waives it. */
+/** For this long after a recovery, the chain is searched for a lost payment before a buyer pays, unless the request waives it. */
 export const RECENT_RECOVERY_MS = 30 * 86_400_000;
 
 /** A range of blocks whose transfers the lost records may have contained. */

@@ -13,8 +13,8 @@ const FOLLOWER_EVERY_MS = 60_000;
 type ReadAndDecideMany = (payments: readonly Payment[], head: FollowedHead) => Promise<void>;
 
 /**
- * Advances every open payment as far as the chain allows. Only reads and never submits, so two concurrent rounds do no harm. A payment that
- * is mined but not final is read again only after a reorganisation (see read-and-decide.ts).
+ * Returns a round that advances every open payment as far as the chain allows. It only reads and never submits, so two concurrent rounds do
+ * no harm. A payment that is mined but not final is read again only after a reorganisation (see read-and-decide.ts).
  */
 export function createReconcileRound(
   market: Market,

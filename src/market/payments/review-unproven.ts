@@ -25,9 +25,9 @@ export interface UnprovenDecision {
 }
 
 /**
- * Ends an unsigned claim as its payee decides. If delivered or refunded, it becomes a payment in review with the proof of its transfer,
- * which is returned for the caller to finish, and all other claims of the transfer end. If declined, the transfer stays free and null is
- * returned. Call with the claim's subject locked. Throws if the claim was already decided.
+ * Ends an unsigned claim as its payee decides. If delivered or refunded, returns it as a payment in review with the proof of its transfer,
+ * for the caller to finish, and ends all other claims of the transfer. If declined, returns null, and the transfer stays free. Call with
+ * the claim's subject locked. Throws if the claim was already decided.
  */
 export async function decideUnproven(tx: Tx, market: Market, decision: UnprovenDecision): Promise<Payment | null> {
   const found = await findUnproven(tx, { id: decision.id });

@@ -99,7 +99,7 @@ async function answerWithoutPayment(buy: BuyContext, findings: RequestFindings):
   const { market, payments, request, listing } = buy;
   const { signedBy, ownPayment } = findings;
   if (listing.priceUnits === 0n) return await answerFree(market, request, listing, findings);
-  // Never ask a buyer of an older version for money here, and leave a proof that came along unused.
+  // Never ask a buyer of an older version for money here. If the request has a proof, leave it unused.
   const entitled = await deliverEntitled(market, request, listing, signedBy);
   if (entitled !== null) return entitled;
   if (ownPayment !== null) throw refuseOwnEnded(market, listing, ownPayment);

@@ -134,8 +134,7 @@ export function signToCollect(): Refusal {
 
 /**
  * Whether this buyer gets the goods free because it bought an older version. Only reads: an entitlement is never stored, so it cannot
- * collide with a payment of the same buyer (0027). Purchases add entitlements. A removal ends them, because removed goods go to no new
- * buyer.
+ * collide with a payment of the same buyer (0027). Purchases add entitlements. A removal ends them, because removed goods go to nobody new.
  */
 export async function isEntitled(
   queryable: Queryable,

@@ -16,7 +16,7 @@ import { findLost, LOGGED_IDS, type Lost } from './find-lost.ts';
 import { readLatestNumber } from './read-chain.ts';
 import * as store from './store.ts';
 
-/** Margin for ids that were shown within the last second, before they were copied. */
+/** Margin for ids that may have been shown within the second before they could be copied. */
 const LOGGED_MARGIN = 1_000n;
 /** Margin for ids that the log does not name, and for all ids if there is no copy. */
 const UNKNOWN_MARGIN = 1_000_000n;

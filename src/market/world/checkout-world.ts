@@ -64,7 +64,7 @@ async function mustBeLinkedAs(market: Market, caller: Merchant, cityHandle: stri
   throw new Refusal('link_missing', { detail: `${caller.handle} is linked with ${linked}, not with ${cityHandle}.` });
 }
 
-/** A buyer with an earlier checkout may have paid, so the answer must not suggest paying again if the city is silent. */
+/** Runs `ask`. If the city is unavailable, tells a buyer with an earlier checkout not to pay again, because that buyer may have paid. */
 async function warnIfMaybePaid(market: Market, call: CheckoutCall, ask: () => Promise<void>): Promise<void> {
   try {
     await ask();

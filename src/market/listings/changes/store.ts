@@ -65,7 +65,7 @@ export async function lockListing(tx: Tx, id: bigint): Promise<ChangingListing |
 }
 
 export interface EditConditions {
-  /** The hidden goods, to compare the edit with. Only deliver.ts may send them to anyone. */
+  /** The hidden goods, to compare the edit with. They leave the market only through deliver.ts and the merchant's own history. */
   content: Buffer;
   purchased: boolean;
   /** Whether money may be on its way. Attempts not submitted yet do not count, because the edit stops them; nor do payments in review. */

@@ -28,7 +28,7 @@ interface Newest {
   running_units: bigint | null;
 }
 
-/** Reads count and total from the newest row, which keeps running values. Uses one statement, so that all values match. */
+/** Reads count and total from the newest row, which keeps running values. Uses one statement, so that all values are of one moment. */
 export async function readFees(
   database: Queryable,
   page: { limit: number; beforeId: bigint | null },

@@ -68,7 +68,7 @@ function withoutLicences(shingles: Uint32Array): Uint32Array {
 export interface Fingerprint {
   /** One number for each band. Only artifacts that share one are compared. */
   bands: number[];
-  /** One bit for each value of the sketch, as PostgreSQL bit string. */
+  /** One bit for each value of the sketch, as a PostgreSQL bit string. */
   signature: string;
 }
 
@@ -82,8 +82,8 @@ export const RULE = 2;
 const LEAST_OWN_SHINGLES = 40;
 
 /**
- * With these bands, 6 in 1,000 pairs with a similarity of 0.9 are missed, and 2 in 100,000 with 0.95. They select 3 in 10 pairs at 0.7,
- * which goods made from one template reach, and 1 in 100 at 0.5. Fewer rows per band would select more of the latter, each of which must be read.
+ * These bands miss 6 in 1,000 pairs with a similarity of 0.9, and 2 in 100,000 with 0.95. They select 3 in 10 pairs at 0.7, which goods
+ * made from one template reach, and 1 in 100 at 0.5. Fewer rows per band would select more of the latter, and each must be read.
  */
 const BANDS = 12;
 const ROWS = 10;

@@ -35,7 +35,7 @@ describe('a licence that many have', () => {
     '%s alone as goods keeps no rival from its own work with that licence in front',
     async (name) => {
       await desk.list(keeper, { artifact: licence(name) });
-      // With this many characters after one of the licences, it was refused before.
+      // A text with this many characters after one of the licences used to be refused.
       const own = ownText().slice(0, 964);
       expect(await tryIt(`${licence(name)}\n\n${own}`)).toBe('none');
       expect(await tryIt(`${commented(signed(name, 'The Rival'))}\n\n${own}`)).toBe('none');

@@ -27,7 +27,7 @@ export async function findAlike(
   return row?.id ?? null;
 }
 
-/** Sent with the transaction's next statement or its commit. */
+/** The statement is sent with the transaction's next one or its commit. */
 export function insertFingerprint(tx: Tx, listingId: bigint, { bands, signature }: Fingerprint): void {
   tx.later(
     sql`insert into artifact_shapes (listing_id, bands, signature, rule)

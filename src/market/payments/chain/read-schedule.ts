@@ -13,12 +13,9 @@ const PAUSE_SHARE = 0.25;
 const CLOSE_MS = 8_000;
 /** An older reading of the heads no longer tells how far a block is from finality. */
 const READING_MAX_AGE_MS = 60_000;
-/** The same for the watermark, which another process may have raised. Its time is when it last rose. */
+/** The same for the watermark, which another process may have raised. Its age counts from its last rise. */
 const WATERMARK_MAX_AGE_MS = 600_000;
-/**
- * A request skips a payment that is further from finality than this. If finality comes early, it loses only the rest of a round, because
- * the background job already checks in every round.
- */
+/** Requests skip payments further from finality than this. If one becomes final early, the background job ends it within a round. */
 const FAR_MS = 3_000;
 /** A payment is overdue this long after its block should be final, because the leader ends payments within seconds. */
 const OVERDUE_MS = 30_000;

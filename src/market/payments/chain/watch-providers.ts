@@ -148,7 +148,7 @@ async function haltOnConflict(market: WatchMarket, providerHealth: ProvidersHeal
   if (await haltPayments(database, halt)) log.error('payments_halted_by_conflict', { detail });
 }
 
-/** Reads all providers twice before it reports a conflict: a balancer may have mixed two nodes, and only an operator ends a halt. */
+/** Reads again before it reports a conflict, because a load balancer may mix two nodes and only an operator can end a halt. */
 async function confirmConflict(market: WatchMarket, providerHealth: ProvidersHealth): Promise<Conflict | null> {
   const reports = await readHeadReports(market, providerHealth);
   try {

@@ -21,7 +21,7 @@ export interface PathContext {
 /** One reading of the chain, for some payments of one asset. */
 export interface Reading {
   head: ChainHead;
-  /** Whether a new reading cannot show anything new about a payment whose transactions were seen in these blocks (null if in none). */
+  /** Whether a reading can show nothing new about a payment whose transactions were seen in these blocks (null if in none). */
   isUnchanged(payment: Payment, seenIn: readonly (bigint | null)[]): boolean;
 }
 

@@ -117,7 +117,7 @@ function mustAgree(
   throw new Refusal('offer_mismatch', { detail: `The offer differs from the draft: ${paths}.`, errors: differences });
 }
 
-/** Both addresses are shown to people, who may open them. */
+/** Finds addresses that are not http or https, because both are shown to people, who may open them. */
 function unusableAddresses(offer: OfferOut): OfferDifference[] {
   const paths = (['offer_url', 'thing_url'] as const).filter((path) => !/^https?:\/\//.test(offer[path]));
   return paths.map((path) => ({ path, message: 'must be an http or https address' }));
@@ -165,7 +165,7 @@ async function addThing(tx: Tx, market: Market, { draft, offer, bodyHash, feeId 
   return listingId;
 }
 
-/** Also checked before the fee. An honest city has one draft per offer, and a draft has at most one listing. */
+/** Refuses an offer that is already listed. An honest city has one draft per offer, and a draft has at most one listing. */
 async function mustBeUnlisted(queryable: Queryable, offer: ListedOffer): Promise<void> {
   if (!(await isOfferListed(queryable, offer))) return;
   throw new Refusal('offer_mismatch', {

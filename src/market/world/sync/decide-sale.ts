@@ -125,7 +125,7 @@ export interface CityClaim {
   claimedAt: Date;
 }
 
-/** Earliest valid time. Also invalid are times further ahead than a city's clock may be. */
+/** Earlier times are invalid, and so are times further ahead than a city's clock may be. */
 const EARLIEST_MS = Date.UTC(2020, 0, 1);
 const AHEAD_MS = 86_400_000;
 
@@ -179,8 +179,7 @@ type ClaimedCheckout = { checkout: Checkout | null; isLost: boolean };
 
 /**
  * Finds the checkout that a claimed offer names. A lost one is rebuilt from the city's reservation if this market links that merchant with
- * that resident; at worst, this records a transfer that is on the chain. `checkout` is null if no merchant opened it or the buyer is
- * unknown.
+ * that resident; at worst, this records a transfer that is on the chain. `checkout` is null if nobody opened it or the buyer is unknown.
  */
 export async function findClaimedCheckout(
   queryable: Queryable,

@@ -8,7 +8,7 @@ import type { WorldListing, WorldSale } from './store.ts';
 
 export type SyncAnswer = ResultOf<Endpoints['syncWorld']>['body'];
 
-/** Advice for the caller. `again` is the number of seconds until a new request makes sense; null if nothing can change any more. */
+/** Advice for the caller. `retrySeconds` says when a new request makes sense; null if nothing can change any more. */
 interface Advice {
   next_step: (cancelUrl: string) => string;
   do_not_pay_again: boolean;

@@ -105,9 +105,8 @@ async function noteDifferentOffer(
 }
 
 /**
- * Handles an offer that the city calls claimed. It becomes a sale once the market itself reads the same transfer, final and matching, or a
- * review if the final transaction breaks a term. Until then only the phase changes. A lost checkout breaks no term, but its buyer must be
- * known.
+ * Handles an offer that the city calls claimed. Once the market itself reads the same transfer as final, it becomes a sale, or a review if
+ * it breaks a term; until then only the phase changes. A lost checkout breaks no term, but nothing is decided until its buyer is known.
  */
 async function recordClaimed(
   market: Market,

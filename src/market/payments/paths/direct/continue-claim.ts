@@ -153,7 +153,7 @@ async function tryToOpen(
   });
 }
 
-/** Returns the newly named transaction and, if the claim may change hands, all of its own, because they change hands with it. */
+/** Returns the newly named transaction. If the claim may change hands, also returns its transactions, which go to the new wallet too. */
 async function transfersToLock(tx: Tx, intent: Intent, txHash: Hex, payer: Hex): Promise<ReadonlySet<Hex>> {
   const standing = await findClaim(tx, intent.id);
   if (standing?.status !== 'settling' || standing.payer === payer) return new Set([txHash]);

@@ -31,8 +31,7 @@ export async function endClaimByEvidence(
     if (decision.outcome === 'unknown' && (decision.why === 'contradiction' || decision.why === 'wrong_chain')) {
       market.log.error('payment_evidence_contradicts', { payment_id: payment.id, why: decision.why });
     }
-    // Also record the block of a transaction that needs a review. It waits for the others, and a sixth transaction must not replace it
-    // meanwhile.
+    // Also record the block of a transaction that needs a review: while it waits, a sixth transaction must not replace it.
     await noteSeenBlock(market.database, payment.id, txHash, sightingOf(decision)?.blockNumber ?? null);
   }
   if ([...decisions.values()].some(({ outcome }) => outcome !== 'unknown')) {

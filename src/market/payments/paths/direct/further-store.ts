@@ -25,7 +25,7 @@ export async function listWaiting(queryable: Queryable, paymentId: bigint): Prom
   return rows.map((row) => ({ txHash: toHex(row.tx_hash), seenBlock: row.seen_block, isRead: row.read }));
 }
 
-/** Call with the row locked and in review. Returns false if the transaction is already being judged. */
+/** Keeps a transaction until the payee has decided. Call with the row locked and in review. Returns false if it is already being judged. */
 export async function nameWaiting(tx: Tx, paymentId: bigint, txHash: Hex): Promise<boolean> {
   const rowCount = await tx.run(sql`
     insert into claim_hashes (payment_id, tx_hash, refused_reason) values (${paymentId}, ${toBytes(txHash)}, ${WAITING_REASON})
@@ -112,7 +112,7 @@ export interface FurtherTransfer {
   blockNumber: bigint;
 }
 
-/** Stores final transfers. Stores each one only once. */
+/** Stores final transfers, without those already stored. */
 export async function insertFurther(
   queryable: Queryable,
   paymentId: bigint,

@@ -56,7 +56,7 @@ export async function readIntentTime(market: Market, readHead: () => Promise<Cha
   return new Date(Math.floor(Math.min(now, chain) / 1000) * 1000);
 }
 
-/** If false, a new intent replaces this one, to leave time to sign, send and be mined. */
+/** Whether enough time is left to sign, send and be mined. If not, a new intent replaces this one. */
 export function hasTimeLeft({ clock }: Pick<Market, 'clock'>, { expiresAt }: Intent): boolean {
   return expiresAt.getTime() - clock.now() >= LEAST_LEFT_MS;
 }
@@ -107,7 +107,7 @@ export interface NewIntent {
   merchant: Merchant;
   terms: IntentTerms;
   payer: Hex | null;
-  /** Whether the wallet is a contract. A contract is asked for an exact amount, unique to this intent. */
+  /** Whether the wallet is a contract. A contract is asked to send an exact, random amount. */
   isContract: boolean;
   createdAt: Date;
 }

@@ -37,7 +37,7 @@ export async function drivePayment(
   return { current: payment, refusal: maySubmit ? await submitPayment(market, proof, terms) : null };
 }
 
-/** Nothing is submitted while payments are halted, because nothing could be delivered for the money. */
+/** Builds the refusal while payments are halted. Nothing is submitted then, because nothing could be delivered for the money. */
 function haltedRefusal(): Refusal {
   return new Refusal('verification_pending', {
     detail: 'Payments are halted, as the providers of the chain contradict each other; nothing was submitted now.',
@@ -143,7 +143,7 @@ async function submitPayment(market: Market, proof: Proof, terms: Terms): Promis
   return answer.kind === 'rejected' ? facilitatorRefused('settle', answer.reason) : null;
 }
 
-/** Whether to submit again. The nonce keeps it one payment, however often it is submitted, until it is used or expired. */
+/** Whether to submit the payment again; the nonce keeps it from paying twice. False once the nonce is used or has expired. */
 async function maySubmitAgain(market: Market, payment: X402Payment): Promise<boolean> {
   if (isExpired(market, payment)) return false;
   try {

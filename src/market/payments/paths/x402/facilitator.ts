@@ -83,8 +83,8 @@ const ALTERNATIVES: Readonly<Record<Terms['purpose'], string>> = {
 };
 
 /**
- * Asks the facilitator whether it would settle now, before a payment is opened, so that no payer signs or waits in vain. A facilitator that
- * does not answer this counts as willing, at the least price it named within the last minute; then /verify decides. Create one per market.
+ * Asks the facilitator whether it would settle now, before a payment is opened, so that no payer signs or waits in vain. If it gives no
+ * answer, it counts as willing, at the least price it named within the last minute; then /verify decides. Create one per market.
  */
 export function createX402Gate(market: X402GateMarket) {
   const { clock } = market;

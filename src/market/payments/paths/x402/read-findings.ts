@@ -74,8 +74,7 @@ async function readOne(
   };
   const log = uses.logs.get(keyOf(payment));
   if (log !== undefined) return await showUse(log);
-  // Ask only when the answer can decide something. Ask at the head's own block, so that a lagging node fails instead of calling a used
-  // nonce unused.
+  // Ask only if the answer matters, and at the head's own block, so that a lagging node fails instead of calling a used nonce unused.
   const isOver = clock.now() >= Number(payment.validBefore) * 1000;
   const isPartlySearched = uses.partlySearched.has(payment.id);
   if (!isOver && !isPartlySearched) return { nonceUsed: null, use: null };
@@ -213,7 +212,7 @@ function distinctHex(values: Hex[]): Hex[] {
 
 type BlockContent = Pick<Use, 'block' | 'transfersInBlock'>;
 
-/** Reads a log's block once for all payers with logs there, with their transfers in it. */
+/** Reads the block of a log, and the transfers in it by all payers with logs there. All those payers share one reading. */
 function createBlockReader(rpc: Rpc, logs: ReadonlyMap<string, Log>): (log: Log) => Promise<BlockContent> {
   const logsByBlock = Map.groupBy(logs.values(), ({ blockHash }) => blockHash);
   const read = new Map<Hex, { block: Promise<Block | null>; transfers: Promise<Log[]> }>();
