@@ -44,7 +44,7 @@ const rowOf = (id: bigint) =>
   );
 
 /** Lists the states to which these acts lead from this one, without the present state. */
-function followersOf(standing: ListingSetup, acts = ACTS): ListingState[] {
+function nextStates(standing: ListingSetup, acts = ACTS): ListingState[] {
   const steps = acts.map((of) => judgeStep(standingOf(standing), of));
   return LISTING_STATES.filter((state) => state !== standing.state && steps.includes(state));
 }
@@ -70,16 +70,16 @@ interface Kind {
 const GOODS: Kind = {
   make: () => seedListing(db.database, seller.id),
   ruleTo: (standing, to) => {
-    if (!followersOf(standing).includes(to)) return 'listing_states_step';
+    if (!nextStates(standing).includes(to)) return 'listing_states_step';
     const acts = ACTS.filter((name) => !OF_CITIES.includes(name));
-    return followersOf(standing, acts).includes(to) ? 'none' : 'listings_kind';
+    return nextStates(standing, acts).includes(to) ? 'none' : 'listings_kind';
   },
   move: (id, _, to) => moveTo(id, to),
 };
 
 const THING: Kind = {
   make: () => seedWorldListing(db.database, seller.id),
-  ruleTo: (standing, to) => (followersOf(standing).includes(to) ? 'none' : 'listing_states_step'),
+  ruleTo: (standing, to) => (nextStates(standing).includes(to) ? 'none' : 'listing_states_step'),
   move: (id, from, to) =>
     to === 'sold' && from !== 'sold'
       ? ruleAgainst(seedWorldSale(db.database, id, { merchantId: other.id }))
@@ -178,6 +178,6 @@ function pin(id: bigint, pinned: boolean): Promise<unknown> {
 it('every act has a step from every state, and every state is reached by one', () => {
   for (const steps of Object.values(LISTING_STEPS))
     expect(Object.keys(steps).sort()).toEqual([...LISTING_STATES].sort());
-  const reached = new Set(LISTING_SETUPS.flatMap((standing) => followersOf(standing)));
+  const reached = new Set(LISTING_SETUPS.flatMap((standing) => nextStates(standing)));
   expect([...reached].sort()).toEqual([...LISTING_STATES].sort());
 });

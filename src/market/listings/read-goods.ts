@@ -91,7 +91,6 @@ function hasSharedLength({ artifact_encoding: encoding, content }: Goods): boole
   return [...content.toString('utf8')].length >= SHARED_GUARD_CHARACTERS;
 }
 
-/** Identifies a request: the same merchant and body mean the same listing. */
 export function bodyHashOf(rawBody: unknown): Buffer {
   return sha256(canonicalJson(rawBody));
 }

@@ -18,12 +18,12 @@ const STATUSES = Object.keys(PAYMENT_STEPS) as PaymentStatus[];
 const followersOf = (from: PaymentStatus): readonly PaymentStatus[] => PAYMENT_STEPS[from];
 
 /** Returns the shortest path to a status. */
-function wayTo(status: PaymentStatus): PaymentStatus[] {
-  const ways: PaymentStatus[][] = [['verifying']];
-  for (const way of ways) {
-    const last = way.at(-1) ?? 'verifying';
-    if (last === status) return way.slice(1);
-    ways.push(...followersOf(last).map((next) => [...way, next]));
+function pathTo(status: PaymentStatus): PaymentStatus[] {
+  const paths: PaymentStatus[][] = [['verifying']];
+  for (const path of paths) {
+    const last = path.at(-1) ?? 'verifying';
+    if (last === status) return path.slice(1);
+    paths.push(...followersOf(last).map((next) => [...path, next]));
   }
   throw new Error(`no way leads to ${status}`);
 }
@@ -56,7 +56,7 @@ async function attempt(from: PaymentStatus, to: PaymentStatus): Promise<string> 
             value_units, written_at)
           values (${Buffer.alloc(32, 1)}, 'purchase', ${id}, 2, ${Buffer.alloc(32, 2)}, now(), 0, 1, now())`);
         let at: PaymentStatus = 'verifying';
-        for (const next of [...wayTo(from), to]) {
+        for (const next of [...pathTo(from), to]) {
           await step(tx, id, at, next);
           at = next;
         }

@@ -89,7 +89,6 @@ export function createPayments(market: Market, completions: Completions, options
     completions,
     payees: createPayeeCheck(market),
     x402Gate: createX402Gate(market),
-    /** Reads the heads of the chain once for all concurrent callers. */
     readHead: heads.fresh,
     /** Whether all providers that count show the same receipt. */
     corroborate: corroboration.onReceipt,
@@ -100,14 +99,11 @@ export function createPayments(market: Market, completions: Completions, options
     readAndDecide: decider.readAndDecide,
     /** Finds the payment's own transfer when another payment has the proof of the transaction. */
     locate: async (payment: Payment) => pathOf(payment).locate(context, await heads.fresh(), payment),
-    /** Reads and decides further transactions of a claim that is already decided. */
     readSurplus: decider.readSurplus,
-    /** Finds further transfers from the payer of a claim in review to its payee. */
     further,
     reconcileOnce,
     declineOld,
     reconciler,
-    /** Health of the providers and undecided payments, for metrics and `/readyz`. */
     providerHealth,
     watch,
     withheld: corroboration.withheld,

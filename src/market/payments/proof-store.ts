@@ -69,7 +69,6 @@ export interface ProofRow {
   blockHash: Hex;
   blockTime: Date;
   logIndex: number;
-  /** Amount that the payee received. */
   valueUnits: bigint;
   writtenAt: Date;
 }

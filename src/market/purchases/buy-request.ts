@@ -28,7 +28,6 @@ export interface BuyRequest {
   takeAttempt(): Reservation;
 }
 
-/** Everything needed to answer one request to buy a listing. */
 export interface BuyContext {
   market: Market;
   payments: Payments;

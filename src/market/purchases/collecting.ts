@@ -112,7 +112,6 @@ interface Collectable {
   payerCollectsOnly: boolean;
 }
 
-/** Whether this request may collect the goods of that payment. */
 export function mayCollect(collector: Collector, goods: Collectable, deliveryTokenHash: Buffer | null): boolean {
   if (collector.signedBy !== null && collector.signedBy === goods.payer) return true;
   return collectedBy(collector, goods, deliveryTokenHash) !== 'signature';

@@ -7,7 +7,6 @@ import { fieldColumns, fieldsOf, setFields } from '../../catalog/store.ts';
 import { flagText } from '../flag-text.ts';
 import type { Goods } from '../read-goods.ts';
 
-/** Goods as listed, without the hidden artifact. */
 export type ListedGoods = Omit<Goods, 'content'>;
 
 export interface ChangingListing {

@@ -1,7 +1,5 @@
 import { createSingletonJob, type SingletonJob } from '../../../platform/background-jobs.ts';
-import type { Clock } from '../../../platform/clock.ts';
 import type { Database, Queryable } from '../../../platform/database/database.ts';
-import type { Log } from '../../../platform/log.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Market } from '../../context.ts';
 import { MEMORY_MS } from '../read-goods.ts';
@@ -47,16 +45,10 @@ export async function renewFingerprints(database: Database, signal?: AbortSignal
   }
 }
 
+type RenewalMarket = Pick<Market, 'database' | 'clock' | 'log'>;
+
 /** Runs repeatedly, because a process of the previous version may still be writing. */
-export function createFingerprintRenewal({
-  database,
-  clock,
-  log,
-}: {
-  database: Database;
-  clock: Clock;
-  log: Log;
-}): SingletonJob {
+export function createFingerprintRenewal({ database, clock, log }: RenewalMarket): SingletonJob {
   return createSingletonJob({
     database,
     clock,

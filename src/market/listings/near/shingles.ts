@@ -1,6 +1,5 @@
 import { cutPiles } from '../../../contract/text.ts';
 
-/** Number of consecutive words that are compared as one unit. */
 export const SHINGLE_WORDS = 5;
 
 /** Returns the distinct hashes of all five-word sequences, ascending. A shorter text is one sequence; without words there is none. */

@@ -138,7 +138,6 @@ async function probeContractWallets({ rpc, config }: Pick<Market, 'rpc' | 'confi
 
 type WatchMarket = Pick<Market, 'database' | 'clock' | 'config' | 'log'>;
 
-/** Halts payments in every process if two providers call different blocks final. */
 async function haltOnConflict(market: WatchMarket, providerHealth: ProvidersHealth): Promise<void> {
   const { database, clock, config, log } = market;
   const conflict = await confirmConflict(market, providerHealth);
@@ -181,7 +180,6 @@ async function readHeadReport({ clock, config }: WatchMarket, health: ProviderHe
   }
 }
 
-/** A provider, with the plausible block that it calls final. */
 interface HeadReport {
   provider: Provider;
   finalized: FinalizedHead;

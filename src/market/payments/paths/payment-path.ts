@@ -12,7 +12,6 @@ import type { Proof, Terms } from '../terms.ts';
 export interface PathContext {
   market: Market;
   completions: Completions;
-  /** Checks with the other providers any evidence that would decide a payment. */
   corroboration: Corroboration;
   /** Asks the facilitator for its signers. Returns false if it does not answer. */
   refreshSigners(): Promise<boolean>;

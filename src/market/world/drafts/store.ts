@@ -116,7 +116,6 @@ export async function findDraft(queryable: Queryable, id: bigint): Promise<Draft
   return draftOf(await queryable.maybe<DraftRow>(sql`${selectDraft} where d.id = ${id}`));
 }
 
-/** Locks the draft until the transaction ends. */
 export async function lockDraft(tx: Tx, id: bigint): Promise<Draft | null> {
   return draftOf(await tx.maybe<DraftRow>(sql`${selectDraft} where d.id = ${id} for update of d`));
 }

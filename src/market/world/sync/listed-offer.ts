@@ -1,6 +1,5 @@
 import type { ListingState } from '../../../contract/vocabulary.ts';
 import type { OfferOut } from '../../../contract/world-records.ts';
-import type { Tx } from '../../../platform/database/database.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Market } from '../../context.ts';
 import { recordEvent } from '../../events/record-event.ts';
@@ -90,14 +89,12 @@ export async function endCanceled(market: Market, listingId: bigint): Promise<vo
 
 /** Ends a listing whose offer has differed for long enough. A sale is still recorded if the city shows one. */
 export async function endIfStale(market: Market, listingId: bigint): Promise<void> {
-  await market.database.transaction((tx) => endStale(tx, market, listingId));
-}
-
-async function endStale(tx: Tx, market: Market, listingId: bigint): Promise<void> {
-  const end = nextStateBy(await lockWorldListing(tx, listingId), 'world_lapse');
-  // Another check may have seen the listed offer again meanwhile.
-  const since = end?.listing.differsSince ?? null;
-  if (end === null || since === null || market.clock.now() - since.getTime() < STALE_AFTER_MS) return;
-  await setListingState(tx, listingId, end.state);
-  await closeCheckouts(tx, listingId);
+  await market.database.transaction(async (tx) => {
+    const end = nextStateBy(await lockWorldListing(tx, listingId), 'world_lapse');
+    // Another check may have seen the listed offer again meanwhile.
+    const since = end?.listing.differsSince ?? null;
+    if (end === null || since === null || market.clock.now() - since.getTime() < STALE_AFTER_MS) return;
+    await setListingState(tx, listingId, end.state);
+    await closeCheckouts(tx, listingId);
+  });
 }

@@ -17,7 +17,6 @@ export interface WorldListing {
   cityOrigin: string;
   offerId: bigint;
   thingId: bigint;
-  /** The resident's handle. */
   sellerHandle: string;
   /** As last reported by the city. */
   phase: OfferPhase;

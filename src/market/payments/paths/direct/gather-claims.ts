@@ -12,7 +12,6 @@ import { hasAuthorization, listClaimHashes } from './store.ts';
 
 export interface ClaimGathering {
   market: Pick<Market, 'database' | 'log'>;
-  /** Checks with the other providers any evidence that would decide a payment. */
   corroboration: Pick<Corroboration, 'onClaim'>;
   /** Whether a reading can show nothing new about a claim whose undecided transactions were seen in these blocks (null if in none). */
   isUnchanged(payment: DirectPayment, seenIn: readonly (bigint | null)[]): boolean;

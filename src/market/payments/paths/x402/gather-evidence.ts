@@ -8,7 +8,6 @@ import { readFindings } from './read-findings.ts';
 
 interface Gathering {
   market: Pick<Market, 'clock' | 'log'>;
-  /** Checks with the other providers any evidence that would decide a payment. */
   corroboration: Pick<Corroboration, 'onUses'>;
 }
 

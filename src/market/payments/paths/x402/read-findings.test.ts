@@ -44,7 +44,7 @@ let hasReceipts = true;
 beforeAll(async () => {
   chain = await startTestChain();
   node = await startRpcServer();
-  node.answer((response, body) => void passOn(response, body));
+  node.answer((response, body) => void forward(response, body));
   rpc = createRpc({ url: node.url });
 });
 beforeEach(() => {
@@ -58,7 +58,7 @@ afterAll(async () => {
 });
 
 /** Forwards requests to the real node. Records log queries, and pretends that the chain has `STRETCH` blocks for each real one. */
-async function passOn(response: ServerResponse, body: unknown): Promise<void> {
+async function forward(response: ServerResponse, body: unknown): Promise<void> {
   const calls = [body].flat() as Call[];
   for (const { method, params } of calls) {
     if (method === 'eth_getLogs') queries.push(params[0] as Query);
@@ -137,7 +137,7 @@ async function find(payments: readonly X402Payment[]) {
 }
 
 /** Number of range queries, and the highest block that one of them reached. */
-function searched(): { ranges: number; to: number } {
+function countSearched(): { ranges: number; to: number } {
   const ends = queries.flatMap(({ toBlock }) => (toBlock === undefined ? [] : [Number(toBlock)]));
   return { ranges: ends.length, to: Math.max(...ends) };
 }
@@ -150,7 +150,7 @@ test('what stays open long after its last moment is searched up to there, each t
   const findings = await find([unpaid, paid]);
   expect(findings.get(unpaid.id)).toEqual({ nonceUsed: false, use: null });
   expect(findings.get(paid.id)?.use?.receipt?.status).toBe('success');
-  expect(searched()).toEqual({ ranges: 1, to: Number(unpaid.openedBlock) + SPAN - 1 });
+  expect(countSearched()).toEqual({ ranges: 1, to: Number(unpaid.openedBlock) + SPAN - 1 });
 });
 
 test('a younger payment is searched for in its own blocks, though an older one is open', async () => {
@@ -161,7 +161,7 @@ test('a younger payment is searched for in its own blocks, though an older one i
   const findings = await find([old, young]);
   expect(findings.get(old.id)).toEqual({ nonceUsed: false, use: null });
   expect(findings.get(young.id)?.use?.receipt?.status).toBe('success');
-  expect(searched().ranges).toBe(2);
+  expect(countSearched().ranges).toBe(2);
   // One read for the end of the first range, and one for the block of the use.
   expect(blocksRead).toBe(2);
 });
