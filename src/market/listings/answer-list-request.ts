@@ -119,7 +119,7 @@ async function listWithFee(
   checked: CheckedGoods,
 ): Promise<ListAnswer> {
   const { proof, merchant, claim } = request;
-  await mustBeDecided(market, request);
+  await mustHaveNoOpenClaim(market, request);
   if (claim !== null) return await listByTransfer(market, payments, request, { claim, checked });
   const terms = feeTerms(market, request.subject);
   await checkOpenFees(market.database, market, merchant.id);
@@ -146,7 +146,7 @@ async function listWithFee(
 }
 
 /** Refuses another payment while an unsigned claim for the same fee awaits its payee, unless the request claims that transfer or intent. */
-async function mustBeDecided(market: Market, { merchant, bodyHash, claim }: ListRequest): Promise<void> {
+async function mustHaveNoOpenClaim(market: Market, { merchant, bodyHash, claim }: ListRequest): Promise<void> {
   const unproven = await findOpenUnproven(market.database, merchant.id, { bodyHash });
   if (unproven === null) return;
   const refusal = await reviewOfUnproven(market, unproven);

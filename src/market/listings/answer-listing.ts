@@ -9,7 +9,7 @@ import { readListingDetail } from '../catalog/present-listing.ts';
 import type { Market } from '../context.ts';
 import { pathOf } from '../payments/paths/payment-paths.ts';
 import type { Payment } from '../payments/payment.ts';
-import { settlementHeaders, slipIn } from '../payments/present-payment.ts';
+import { settlementHeaders, slipField } from '../payments/present-payment.ts';
 import { findPayment } from '../payments/store.ts';
 import { countCredits, findListingOfFee } from './fees/store.ts';
 import type { ListedKind } from './list-request.ts';
@@ -38,7 +38,7 @@ export async function answerCreated(market: Market, listingId: bigint): Promise<
       tx_hash: fee && toHex(fee.tx_hash),
       verified_via: fee?.verified_via ?? ('free' as const),
     },
-    ...(payment === null ? {} : slipIn(market, payment)),
+    ...(payment === null ? {} : slipField(market, payment)),
   };
   const first = await noteAnswered(database, listingId, new Date(market.clock.now()));
   const headers =

@@ -82,7 +82,7 @@ export async function mustNotBePaid(
     for (const window of windows) {
       // A lagging provider has not seen the whole window.
       if (head.latest.number < window.toBlock) throw notReadable();
-      await mustNotBeIn(market, head.rpc, window, opening);
+      await mustNotBeInWindow(market, head.rpc, window, opening);
     }
   } catch (error) {
     throw error instanceof RpcFailure ? notReadable() : error;
@@ -99,7 +99,7 @@ function notReadable(): Refusal {
   return new Refusal('payment_check_unavailable', { retryAfterSeconds: 2, doNotPayAgain: true });
 }
 
-async function mustNotBeIn(
+async function mustNotBeInWindow(
   { config, database }: LostPaymentMarket,
   rpc: Rpc,
   window: LostWindow,

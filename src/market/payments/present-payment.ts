@@ -196,7 +196,7 @@ export function pendingBody(
   return {
     status: 'payment_pending',
     payment: view,
-    ...slipIn(market, payment),
+    ...slipField(market, payment),
     do_not_pay_again: true,
     collected_by: payment.merchantId === null ? 'signature' : 'key',
     retry,
@@ -214,7 +214,7 @@ export function pendingHeaders(network: Network, payment: Payment, body: Pending
 }
 
 /** Builds the `recovery_slip` field of an answer, if the payment has a slip. */
-export function slipIn(market: Pick<Market, 'pepper'>, payment: Payment): { recovery_slip?: string } {
+export function slipField(market: Pick<Market, 'pepper'>, payment: Payment): { recovery_slip?: string } {
   const slip = slipOf(market, payment);
   return slip === null ? {} : { recovery_slip: slip };
 }

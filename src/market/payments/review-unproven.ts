@@ -45,12 +45,12 @@ export async function decideUnproven(tx: Tx, market: Market, decision: UnprovenD
   }
   await endUnproven(tx, claim.id, { ...decision, now });
   if (decision.outcome === 'declined') return null;
-  const payment = await becomePayment(tx, claim, decision.outcome, now);
+  const payment = await convertToPayment(tx, claim, decision.outcome, now);
   await endUnprovenOf(tx, { txHash, payer: claim.payer, payee: claim.payee }, 'superseded', now);
   return payment;
 }
 
-async function becomePayment(tx: Tx, claim: UnprovenClaim, outcome: ReviewOutcome, now: Date): Promise<Payment> {
+async function convertToPayment(tx: Tx, claim: UnprovenClaim, outcome: ReviewOutcome, now: Date): Promise<Payment> {
   const { listingId, merchantId, payer, transfer } = claim;
   // A refunded payment must not block one that may be under way by now, so it is stored as surplus.
   const surplus =

@@ -4,7 +4,7 @@ import type { ListingTerms } from '../listings/store.ts';
 import { findWatermark } from '../payments/chain/store.ts';
 import { pathOf } from '../payments/paths/payment-paths.ts';
 import { type Payment, stoppedRefusal, unseenRefusal } from '../payments/payment.ts';
-import { pendingBody, pendingHeaders, reviewRefusal, slipIn } from '../payments/present-payment.ts';
+import { pendingBody, pendingHeaders, reviewRefusal, slipField } from '../payments/present-payment.ts';
 import { type BuyContext, purchaseTerms } from './buy-request.ts';
 import { type Collector, collectedBy, mayCollect, signToCollect } from './collecting.ts';
 import { type BuyAnswer, deliverGoods } from './deliver.ts';
@@ -23,7 +23,7 @@ export async function answerPayment(
     const fields = {
       ...error.options.fields,
       collected_by: collectedBy(collector, payment, payment.deliveryTokenHash),
-      ...slipIn(buy.market, payment),
+      ...slipField(buy.market, payment),
     };
     throw new Refusal(error.reason, { ...error.options, fields });
   }

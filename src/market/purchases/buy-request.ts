@@ -98,11 +98,11 @@ export async function findInLedger(market: Market, request: BuyRequest): Promise
     if (payment !== null) return payment;
   }
   const payment = token && (await findByToken(market.database, token.hash));
-  return payment?.listingId === listingId && isMeantFor(request, payment) ? payment : null;
+  return payment?.listingId === listingId && isTokenMeantFor(request, payment) ? payment : null;
 }
 
 /** Returns false if a client-made token comes with another wallet's proof, because the token is for the payment that the proof opens. */
-function isMeantFor({ proof, token, collectOnly }: BuyRequest, { payer }: Payment): boolean {
+function isTokenMeantFor({ proof, token, collectOnly }: BuyRequest, { payer }: Payment): boolean {
   return proof === null || collectOnly || token?.form !== 'own' || proof.authorization.from === payer;
 }
 

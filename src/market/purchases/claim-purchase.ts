@@ -65,7 +65,7 @@ export function makeClaimPurchase(payments: Payments): MarketOperation<Endpoints
   return async (market, call) => {
     const shown = await readClaim(market, call.caller, call.params.id, call.body);
     const txHash = call.body.tx_hash;
-    if (txHash === undefined) return await checkAlone(market, payments, shown);
+    if (txHash === undefined) return await checkSignatureOnly(market, payments, shown);
     const claim = { ...shown, txHash };
     try {
       for (let round = 0; round < MAX_ROUNDS; round += 1) {
@@ -94,13 +94,13 @@ async function readClaim(
 }
 
 /** Checks the signature before any money moves. Answers first with a payment that is finished or under way. Stores nothing. */
-async function checkAlone(market: Market, payments: Payments, shown: ShownSignature) {
+async function checkSignatureOnly(market: Market, payments: Payments, shown: ShownSignature) {
   const { intent, listing, merchant } = shown;
   const standing = await findClaim(market.database, intent.id);
   if (standing?.status === 'completed') return await deliverClaimed(market, listing, standing);
   await mustBeUnclaimed(market.database, market, intent);
-  await mustBeDecided(market.database, market, listing, merchant);
-  const check = await judgeShown(payments, shown);
+  await mustHaveNoOpenClaim(market.database, market, listing, merchant);
+  const check = await judgeClaimSignature(payments, shown);
   if (check.signer !== null) {
     await checkPayer(market, shown, check.signer);
     const rival = await findRival(market.database, listing.id, merchant, check.signer);
@@ -124,7 +124,7 @@ async function checkAlone(market: Market, payments: Payments, shown: ShownSignat
 const OPEN_ANOTHER =
   'Less than five minutes of the intent are left. If nothing was sent for it, open another with POST /api/purchase-intent/:id and sign that.';
 
-async function judgeShown(payments: Payments, { intent, signature }: ShownSignature): Promise<EarlyCheck> {
+async function judgeClaimSignature(payments: Payments, { intent, signature }: ShownSignature): Promise<EarlyCheck> {
   try {
     return await judgeSignature(payments.readHead, intent, signature);
   } catch (error) {
@@ -290,7 +290,7 @@ function entitledRefusal({ id }: ListingTerms): Refusal {
 }
 
 /** Refuses while this merchant's unsigned claim for these goods awaits its payee's decision. */
-async function mustBeDecided(
+async function mustHaveNoOpenClaim(
   queryable: Queryable,
   market: Market,
   listing: ListingTerms,
@@ -312,7 +312,7 @@ async function checkBuyer(
     (payer && (await findPaidOrPending(queryable, listing.id, { payer })));
   if (existing?.status === 'completed') throw new Refusal('purchase_exists');
   if (existing) throw await undecidedRefusal(queryable, market, existing, merchant);
-  await mustBeDecided(queryable, market, listing, merchant);
+  await mustHaveNoOpenClaim(queryable, market, listing, merchant);
   if (await isEntitled(queryable, listing, { merchantId: merchant.id, payer })) throw entitledRefusal(listing);
   mustStep(listing, 'buy');
   mustBeOnNetwork(market, listing);

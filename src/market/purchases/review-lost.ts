@@ -36,14 +36,14 @@ interface NamedTransfer {
 export async function reviewLost(market: Market, payments: Payments, named: NamedTransfer): Promise<BuyAnswer | null> {
   const { request, listing, payer } = named;
   const merchant = await mustBeBuyer(market, named);
-  const paidAt = await findInLoss(market, payments, named);
+  const paidAt = await findInLostWindow(market, payments, named);
   const createdAt = await readIntentTime(market, payments.readHead);
   // A transfer within the intent's time window would be delivered without a review.
   if (createdAt.getTime() <= paidAt) throw new Refusal('chain_clock', { retryAfterSeconds: 5, doNotPayAgain: true });
   const claim = await openLostClaim(market, named, { merchant, createdAt });
   if (claim === null) return null;
   const answer = await answerPayment({ market, payments, request, listing }, claim, collectorOf(request, payer));
-  if (answer === null) throw notFound();
+  if (answer === null) throw notFoundRefusal();
   return answer;
 }
 
@@ -65,7 +65,7 @@ async function mustBeBuyer(market: Market, { request, listing, payer }: NamedTra
 }
 
 /** Requires, before anything is stored, a transfer in a lost window that proves nothing else. Returns its block's time in milliseconds. */
-async function findInLoss(
+async function findInLostWindow(
   market: Market,
   payments: Payments,
   { listing, payer, txHash }: NamedTransfer,
@@ -74,16 +74,16 @@ async function findInLoss(
   const { usdc, chainId } = config.network;
   if ((await findProof(database, { txHash })) !== null) throw new Refusal('transaction_used');
   const windows = await listLostWindows(database, chainId, EPOCH);
-  if (windows.length === 0) throw notFound();
+  if (windows.length === 0) throw notFoundRefusal();
   try {
     const { rpc } = await payments.readHead();
     const receipt = await readReceipt(rpc, txHash);
-    const isInLoss = windows.some(
+    const isInLostWindow = windows.some(
       ({ fromBlock, toBlock }) =>
         receipt !== null && receipt.blockNumber >= fromBlock && receipt.blockNumber <= toBlock,
     );
     const transfers = receipt?.logs.flatMap((log) => (log.address === usdc ? (decodeTransfer(log) ?? []) : [])) ?? [];
-    const block = receipt && isInLoss ? await readBlock(rpc, receipt.blockHash) : null;
+    const block = receipt && isInLostWindow ? await readBlock(rpc, receipt.blockHash) : null;
     if (block !== null && transfers.some(({ from, to }) => from === payer && to === listing.sellerWallet)) {
       return Number(block.timestamp) * 1000;
     }
@@ -91,11 +91,11 @@ async function findInLoss(
     if (!(error instanceof RpcFailure)) throw error;
     throw new Refusal('payment_check_unavailable', { retryAfterSeconds: 2, doNotPayAgain: true });
   }
-  throw notFound();
+  throw notFoundRefusal();
 }
 
 /** A buyer who says that it has paid must never be told that paying is safe, because the provider may not have seen the transaction yet. */
-function notFound(): Refusal {
+function notFoundRefusal(): Refusal {
   return new Refusal('transfer_not_found', {
     doNotPayAgain: true,
     detail:
@@ -104,7 +104,7 @@ function notFound(): Refusal {
   });
 }
 
-function heldElsewhere(): Refusal {
+function heldElsewhereRefusal(): Refusal {
   return new Refusal('transaction_used', {
     doNotPayAgain: true,
     detail: 'That transaction is claimed for an intent, and that is undecided.',
@@ -124,7 +124,7 @@ async function openLostClaim(
     const { id: listingId, sellerWallet: payee, priceUnits: minimumUnits } = shared;
     const terms = { purpose: 'purchase' as const, listingId, payee, minimumUnits };
     const intent = makeIntent(market, { merchant, terms, payer, isContract: false, createdAt });
-    if ((await findHolder(tx, { txHash, payer, except: null })) !== null) throw heldElsewhere();
+    if ((await findHolder(tx, { txHash, payer, except: null })) !== null) throw heldElsewhereRefusal();
     const surplus = await hasBought(tx, listingId, { merchantId: merchant.id, payer });
     await insertIntent(tx, intent);
     const claim = await insertClaim(market, tx, { intent, payer, bodyHash: null, surplus });

@@ -59,7 +59,7 @@ async function openOrRefuse(buy: BuyContext, findings: RequestFindings, token: s
   } catch (error) {
     if (token !== null && isOutcomeUnknown(error)) throw refuseWithToken(market, token, error);
     if (!(error instanceof Refusal)) throw error;
-    if (await hasArrived(market, request, findings)) return null;
+    if (await hasPaymentArrived(market, request, findings)) return null;
     throw warnOfUnseenPayment(error, request, findings);
   }
 }
@@ -75,7 +75,7 @@ function warnOfUnseenPayment(refusal: Refusal, { proof }: BuyRequest, { check, s
   return new Refusal(reason, { ...options, doNotPayAgain: true });
 }
 
-async function hasArrived(
+async function hasPaymentArrived(
   market: Market,
   request: BuyRequest,
   { ledgerPayment, signedBy }: RequestFindings,

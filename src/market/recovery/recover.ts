@@ -100,7 +100,7 @@ export async function recover(
       await store.endLoss(tx, recoveryId);
       await raiseIds(tx, lost, { eventId, isBlind: copied === null });
       await store.markThingsForCheck(tx);
-      await repeatEnds(tx, market, lost, { recoveryId, now });
+      await repeatEndings(tx, market, lost, { recoveryId, now });
       await holdIdentities(tx, lost, { recoveryId, now, isBlind: copied === null });
       const detail = {
         ...{ from_block: Number(fromBlock), to_block: Number(toBlock), reason },
@@ -197,7 +197,7 @@ interface RecoveryRecord {
 }
 
 /** Repeats the endings and removals of lost events, and records them again. */
-async function repeatEnds(
+async function repeatEndings(
   tx: Tx,
   { clock }: CommandMarket,
   lost: Lost,

@@ -27,10 +27,10 @@ export const checkoutWorld: MarketOperation<Endpoints['checkoutWorld']> = async 
   cityOrigin(market);
   const listing = await findThingListing(market, call.params.listing_id);
   mustStep(listing, 'buy');
-  mustBeForeign(listing, call);
+  mustNotBeOwn(listing, call);
   const open = await findOpenCheckout(market.database, checkoutKeyOf(call), new Date(market.clock.now()));
   if (open !== null) return answerCheckout(market, open, 200);
-  await warnIfMaybePaid(market, call, () => mustBeOpen(market, listing, call));
+  await warnIfMaybePaid(market, call, () => mustBeBuyable(market, listing, call));
   const { checkout, isNew } = await market.database.transaction((tx) => openCheckout(tx, market, call));
   return answerCheckout(market, checkout, isNew ? 201 : 200);
 };
@@ -43,12 +43,12 @@ function checkoutKeyOf({ params, body, caller }: CheckoutCall) {
   return { listingId: params.listing_id, merchantId: caller.id, cityHandle: body.city_handle };
 }
 
-function mustBeForeign(listing: WorldListing, { body, caller }: CheckoutCall): void {
+function mustNotBeOwn(listing: WorldListing, { body, caller }: CheckoutCall): void {
   if (listing.merchantId === caller.id || listing.sellerHandle === body.city_handle) throw new Refusal('own_goods');
 }
 
 /** Checks buyer and offer in the city now. The city checks them again when the buyer reserves. */
-async function mustBeOpen(market: Market, listing: WorldListing, { body, caller }: CheckoutCall): Promise<void> {
+async function mustBeBuyable(market: Market, listing: WorldListing, { body, caller }: CheckoutCall): Promise<void> {
   await mustBeLinkedAs(market, caller, body.city_handle);
   const shown = await readListedOffer(market, listing);
   if ('differences' in shown) throw new Refusal('offer_mismatch', { errors: shown.differences });

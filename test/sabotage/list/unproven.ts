@@ -81,7 +81,7 @@ export const UNPROVEN: readonly Sabotage[] = [
   bug(
     'fee-is-asked-for-while-one-waits',
     'src/market/listings/fees/open-fee-intent.ts',
-    '    if (call.body.pay_anew !== true) await mustBeDecided(market, merchant);\n',
+    '    if (call.body.pay_anew !== true) await mustHaveNoOpenClaim(market, merchant);\n',
     '',
     CORNERS,
   ),

@@ -40,7 +40,7 @@ export function completeFee(market: Market, things: ThingFees): Completion {
         draftId === null ? listingOfGoods(market, payment, body) : await things.take(tx, payment, { draftId, body });
       await tx.lock(LISTINGS_LOCK);
       const feeId = await insertFee(tx, payment, transfer, new Date(market.clock.now()));
-      if (await goesLive(tx, market, payment, () => list(tx, feeId))) return;
+      if (await tryToList(tx, market, payment, () => list(tx, feeId))) return;
       await releaseHeld(tx, things, payment, draftId);
     },
     // The guard entry or draft was released when the review began, so the fee becomes a credit.
@@ -66,7 +66,7 @@ async function releaseHeld(tx: Tx, things: ThingFees, payment: Payment, draftId:
 }
 
 /** Returns false if the listing has become impossible. Then the fee stays unspent, as a credit. */
-async function goesLive(tx: Tx, market: Market, payment: Payment, list: () => Promise<void>): Promise<boolean> {
+async function tryToList(tx: Tx, market: Market, payment: Payment, list: () => Promise<void>): Promise<boolean> {
   try {
     await tx.savepoint(list);
     return true;
@@ -79,7 +79,7 @@ async function goesLive(tx: Tx, market: Market, payment: Payment, list: () => Pr
 
 /** Parses and fingerprints big goods before any lock is taken. */
 function listingOfGoods(market: Market, payment: Payment, body: Buffer): ListAfterFee {
-  const goods = readStored(payment, body);
+  const goods = readStoredGoods(payment, body);
   return async (tx, feeId) => {
     if (goods instanceof Refusal) throw goods;
     const { id } = await addListing(tx, market, { ...goods, feeId });
@@ -88,7 +88,7 @@ function listingOfGoods(market: Market, payment: Payment, body: Buffer): ListAft
 }
 
 /** Reads the paid goods, or returns the refusal under today's rules, which may be stricter than when the fee was requested. */
-function readStored(payment: Payment, body: Buffer): Omit<ListingToAdd, 'feeId'> | Refusal {
+function readStoredGoods(payment: Payment, body: Buffer): Omit<ListingToAdd, 'feeId'> | Refusal {
   const { merchantId, bodyHash } = payment;
   if (merchantId === null || bodyHash === null) throw new TypeError('a listing fee without a merchant');
   const stored = newListing.safeParse(JSON.parse(body.toString('utf8')));

@@ -31,7 +31,7 @@ export function makeOpenFeeIntent(payments: Payments): MarketOperation<Endpoints
     const { caller: merchant } = call;
     await checkDue(market, merchant);
     await checkOpenFees(market.database, market, merchant.id);
-    if (call.body.pay_anew !== true) await mustBeDecided(market, merchant);
+    if (call.body.pay_anew !== true) await mustHaveNoOpenClaim(market, merchant);
     const terms = feeIntentTerms(market);
     const signed = await findSignedIntent(market.database, merchant, terms, call.body);
     const payer = signed === null ? (call.body.payer_wallet ?? null) : signed.intent.payer;
@@ -64,7 +64,7 @@ function feeIntentTerms({ config }: Market): IntentTerms {
 }
 
 /** Refuses while an unsigned fee claim of this merchant awaits a decision. A fee intent names no listing, so it may be for the same one. */
-async function mustBeDecided(market: Market, merchant: Merchant): Promise<void> {
+async function mustHaveNoOpenClaim(market: Market, merchant: Merchant): Promise<void> {
   const unproven = await findOpenUnproven(market.database, merchant.id, 'fees');
   if (unproven === null) return;
   const { reason, options } = await undecidedRefusal(market.database, market, viewOfUnproven(unproven));

@@ -64,7 +64,7 @@ function thingToList(market: Market, request: ThingRequest): ListedKind {
       return {
         hold: (tx, payment) => holdDraft(tx, market, request, { offer, payment }),
         list: async (tx, feeId) => {
-          const draft = await lockPending(tx, market, request);
+          const draft = await lockPendingDraft(tx, market, request);
           return await addThing(tx, market, { draft, offer, bodyHash: request.bodyHash, feeId });
         },
       };
@@ -81,7 +81,7 @@ async function checkThing(market: Market, request: ThingRequest): Promise<Listed
   const resident = await mustBeLinked(market, request.merchant);
   const offer = await readOffer(market, request.offerId);
   if (offer === null) throw new Refusal('not_found', { detail: 'The city has no such offer.' });
-  mustAgree(market, request, { draft, offer, resident });
+  mustMatchDraft(market, request, { draft, offer, resident });
   if (offer.phase !== 'listed') throw new Refusal('offer_not_open', { detail: `The offer is ${offer.phase}.` });
   await checkWallet(market, draft.sellerWallet, 'world');
   const listed = {
@@ -95,7 +95,7 @@ async function checkThing(market: Market, request: ThingRequest): Promise<Listed
   return listed;
 }
 
-function mustAgree(
+function mustMatchDraft(
   { config }: Market,
   request: ThingRequest,
   { draft, offer, resident }: { draft: Draft; offer: OfferOut; resident: string },
@@ -131,7 +131,7 @@ function mustBePending(draft: Draft | null, { clock }: Pick<Market, 'clock'>, { 
   throw new Refusal('draft_closed', { detail: `The draft is ${state}.` });
 }
 
-async function lockPending(tx: Tx, market: Market, request: ThingRequest): Promise<Draft> {
+async function lockPendingDraft(tx: Tx, market: Market, request: ThingRequest): Promise<Draft> {
   return mustBePending(await lockDraft(tx, request.draftId), market, request);
 }
 
@@ -142,7 +142,7 @@ async function holdDraft(
   request: ThingRequest,
   { offer, payment }: { offer: ListedOffer; payment: Payment },
 ): Promise<void> {
-  const draft = await lockPending(tx, market, request);
+  const draft = await lockPendingDraft(tx, market, request);
   await holdWallet(tx, draft.sellerWallet);
   await keepDraftForFee(tx, draft.id, { paymentId: payment.id, offerId: request.offerId });
   await insertPending(tx, payment.id, request.merchant.id, { body: bodyBytes(offer), draftId: draft.id });

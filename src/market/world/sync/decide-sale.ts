@@ -54,7 +54,7 @@ export function decideSale(evidence: SaleEvidence, terms: SaleTerms): SaleDecisi
   if (evidence.chainId !== terms.chainId) return unknown('wrong_chain');
   if (receipt === null) return unknown('not_mined');
   if (!isInBlock(receipt, block)) return unknown('not_canonical');
-  if (!sameLogs(receipt, evidence.transfersInBlock, (log) => transferIn(log, terms) !== null))
+  if (!sameLogs(receipt, evidence.transfersInBlock, (log) => findTransfer(log, terms) !== null))
     return unknown('contradiction');
   if (finalized === null) return unknown('no_finalized_head');
   if (receipt.blockNumber > finalized.number) return unknown('not_final');
@@ -69,7 +69,7 @@ export function decideSale(evidence: SaleEvidence, terms: SaleTerms): SaleDecisi
 }
 
 function decideTransfers(receipt: Receipt, block: Block, terms: SaleTerms): SaleDecision {
-  const received = receipt.logs.flatMap((log) => paymentIn(log, terms));
+  const received = receipt.logs.flatMap((log) => listPayments(log, terms));
   const own = received.filter(({ from }) => from === terms.payer);
   if (own.length === 0) {
     const byOther = received.some(({ value }) => value >= terms.minimumUnits);
@@ -94,12 +94,12 @@ function decideTransfers(receipt: Receipt, block: Block, terms: SaleTerms): Sale
 }
 
 /** Skips transfers of 0, because anyone can send one in another's name. */
-function paymentIn(log: Log, terms: SaleTerms): (Transfer & { logIndex: number })[] {
-  const transfer = transferIn(log, terms);
+function listPayments(log: Log, terms: SaleTerms): (Transfer & { logIndex: number })[] {
+  const transfer = findTransfer(log, terms);
   return transfer === null || transfer.value === 0n ? [] : [{ ...transfer, logIndex: log.logIndex }];
 }
 
-function transferIn(log: Log, { asset, payee }: SaleTerms): Transfer | null {
+function findTransfer(log: Log, { asset, payee }: SaleTerms): Transfer | null {
   const transfer = log.address === asset ? decodeTransfer(log) : null;
   return transfer?.to === payee ? transfer : null;
 }
@@ -192,8 +192,8 @@ export async function findClaimedCheckout(
   const { marketBuyer, buyer: cityHandle } = claim;
   const createdAt = new Date(claim.reservedAt);
   const merchantId = await findLostBuyer(queryable, { marketBuyer, cityHandle, reservedAt: createdAt });
-  const isForeign = merchantId !== listing.merchantId && cityHandle !== listing.sellerHandle;
-  if (merchantId === null || !isForeign) return { checkout: null, isLost: true };
+  const isNotOwn = merchantId !== listing.merchantId && cityHandle !== listing.sellerHandle;
+  if (merchantId === null || !isNotOwn) return { checkout: null, isLost: true };
   const expiresAt = new Date(claim.reservedAt + CHECKOUT_MINUTES * 60_000);
   const own = { id: claim.checkoutId, listingId: listing.id, offerId: listing.offerId, merchantId };
   return {

@@ -294,7 +294,7 @@ export async function isSignedBy(market: Pick<Market, 'rpc' | 'config'>, proof: 
   return acceptedForms.has(proof) || (await readSignature(market, proof, {})).form !== null;
 }
 
-export function asAccepted(proof: Proof): Proof {
+export function withAcceptedSignature(proof: Proof): Proof {
   return { ...proof, signature: acceptedForms.get(proof) ?? proof.signature };
 }
 

@@ -7,7 +7,7 @@ import { isOpen, type Payment, stoppedRefusal, type X402Payment } from '../../pa
 import { findPayment, findToDrive, markSettling } from '../../store.ts';
 import type { Proof, Terms } from '../../terms.ts';
 import type { Driven, PathContext } from '../payment-path.ts';
-import { asAccepted, isSignedBy } from './check-proof.ts';
+import { isSignedBy, withAcceptedSignature } from './check-proof.ts';
 import { askSettle, askVerify } from './facilitator.ts';
 
 /** Calls the facilitator's verify while the payment is `verifying`, and its settle while it is `settling`. */
@@ -72,7 +72,7 @@ async function verifyPayment(
   proof: Proof,
   terms: Terms,
 ): Promise<Refusal | null> {
-  const answer = await askVerify(market, asAccepted(proof), terms);
+  const answer = await askVerify(market, withAcceptedSignature(proof), terms);
   if (answer.kind === 'valid') return null;
   if (answer.kind === 'unknown') {
     const detail = `The facilitator gave no verdict (${answer.why}); nothing was submitted.`;
@@ -138,7 +138,7 @@ async function commitSettling(
 }
 
 async function submitPayment(market: Market, proof: Proof, terms: Terms): Promise<Refusal | null> {
-  const answer = await askSettle(market, asAccepted(proof), terms);
+  const answer = await askSettle(market, withAcceptedSignature(proof), terms);
   market.crashPoint('after_settle_before_answer');
   return answer.kind === 'rejected' ? facilitatorRefused('settle', answer.reason) : null;
 }

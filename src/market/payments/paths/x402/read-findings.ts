@@ -90,7 +90,7 @@ async function readOne(
 async function readUseAbove({ rpc, latest }: View, payment: X402Payment, ended?: bigint): Promise<Log | undefined> {
   if (ended === undefined) return undefined;
   const blocks = { fromBlock: ended + 1n, toBlock: latest.number };
-  return (await searchLogs(rpc, { ...usesOf([payment]), ...blocks, isEnough })).at(-1);
+  return (await searchLogs(rpc, { ...usesFilter([payment]), ...blocks, isEnough })).at(-1);
 }
 
 /**
@@ -102,7 +102,7 @@ async function searchSeparately(
   payment: X402Payment,
   { nonceUsed, isOver }: { nonceUsed: boolean; isOver: boolean },
 ): Promise<Log | undefined> {
-  const filter = usesOf([payment]);
+  const filter = usesFilter([payment]);
   const all = { fromBlock: payment.openedBlock, toBlock: latest.number };
   if (nonceUsed) return (await searchLogs(rpc, { ...filter, ...all, isEnough })).at(-1);
   if (!isOver) return undefined;
@@ -145,7 +145,7 @@ async function addUses(uses: Uses, view: View, payments: readonly X402Payment[])
     const to = endOfSpan(from, view);
     const wanted = remaining.filter(({ openedBlock }) => openedBlock <= to);
     const [part, last] = await Promise.all([
-      readLogsAt('oldest', rpc, usesOf(wanted), { fromBlock: from, toBlock: to }),
+      readLogsAt('oldest', rpc, usesFilter(wanted), { fromBlock: from, toBlock: to }),
       to < latest.number ? readBlock(rpc, to) : null,
     ]);
     noteUses(uses, part);
@@ -170,13 +170,13 @@ async function addNearUses(uses: Uses, { rpc, latest }: View, payments: readonly
   await Promise.all(
     [...seen].map(async ([block, some]) => {
       if (block === null || block === undefined || block > latest.number) return;
-      noteUses(uses, await readLogsAt('newest', rpc, usesOf(some), { fromBlock: block, toBlock: block }));
+      noteUses(uses, await readLogsAt('newest', rpc, usesFilter(some), { fromBlock: block, toBlock: block }));
     }),
   );
   const missing = payments.filter((payment) => isMissing(payment) && payment.openedBlock <= latest.number);
   if (missing.length === 0) return;
   const range = { fromBlock: lowestOpened(missing), toBlock: latest.number };
-  noteUses(uses, await readLogsAt('newest', rpc, usesOf(missing), range));
+  noteUses(uses, await readLogsAt('newest', rpc, usesFilter(missing), range));
   for (const payment of missing) if (isMissing(payment)) uses.partlySearched.add(payment.id);
 }
 
@@ -193,7 +193,7 @@ function endOfSpan(from: bigint, { rpc, latest }: View): bigint {
   return end < latest.number ? end : latest.number;
 }
 
-function usesOf(payments: readonly X402Payment[]): RangeFilter {
+function usesFilter(payments: readonly X402Payment[]): RangeFilter {
   const [first] = payments;
   if (first === undefined) throw new TypeError('a query for the uses of no authorization');
   return {
