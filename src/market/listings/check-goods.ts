@@ -33,10 +33,7 @@ export interface GoodsRequest {
   guardKey: Buffer;
 }
 
-/**
- * Finds every fault of a listing before the 402, so that no merchant is asked to pay for a listing that would be refused. Returns the
- * fingerprint of the goods, which is checked again when they go live.
- */
+/** Finds every fault before the 402, so that no merchant pays for a refused listing. Returns the fingerprint for the check at listing. */
 export async function checkGoods(market: Market, request: GoodsRequest): Promise<Fingerprint | null> {
   const { database } = market;
   const { merchant, goods, guardKey } = request;
@@ -81,10 +78,7 @@ export function duplicateRefusal(merchantId: bigint, owner: GuardOwner): Refusal
   });
 }
 
-/**
- * Limits guard runs per day that led to no paid listing; the maintainer has no limit. The same body counts only once, so a merchant who was
- * asked to pay is not refused when the payment comes.
- */
+/** Limits guard runs per day without a paid listing. A body counts once, so a merchant asked to pay is not refused when it pays. */
 export async function takeGuardRun(market: Market, request: GoodsRequest): Promise<void> {
   const { merchant } = request;
   if (merchant.maintainer) return;

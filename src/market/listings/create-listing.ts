@@ -73,12 +73,7 @@ export async function holdGoods(tx: Tx, market: Market, request: GoodsRequest, p
   // Lock listings before the guard's row, which may belong to an older version. An edit takes the same order.
   await keepListings(tx, versionChain);
   const now = market.clock.now();
-  await holdGuardEntry(
-    tx,
-    request,
-    { listingId: null, paymentId: payment.id },
-    { until: 'infinity', now, versionChain },
-  );
+  await holdEntry(tx, request, { listingId: null, paymentId: payment.id }, { until: 'infinity', now, versionChain });
   await insertPending(tx, payment.id, request.merchant.id, { body: bodyBytes(request.rawBody), draftId: null });
 }
 
@@ -98,7 +93,7 @@ async function listGoods(
     feeId,
   });
   const now = market.clock.now();
-  await holdGuardEntry(
+  await holdEntry(
     tx,
     request,
     { listingId: id, paymentId: null },
@@ -107,7 +102,7 @@ async function listGoods(
   return id;
 }
 
-async function holdGuardEntry(
+async function holdEntry(
   tx: Tx,
   { merchant, guardKey }: GoodsRequest,
   by: { listingId: bigint | null; paymentId: bigint | null },

@@ -138,13 +138,7 @@ function createPaymentReader({ context, readHead, noteReading }: ReaderDependenc
       const path = pathOf(some[0]);
       const evidences = await orNullIfUnreadable(market, () => path.evidence(context, { head, isUnchanged }, some));
       const read = some.filter(({ id }) => !unchanged.has(id));
-      noteReading({
-        rpc: head.rpc,
-        path: some[0].path,
-        about: path.providerQuestion,
-        payments: read,
-        shown: evidences,
-      });
+      noteReading({ rpc: head.rpc, path: some[0].path, about: path.question, payments: read, shown: evidences });
       return some.flatMap((payment) => {
         const evidence = evidences?.get(payment.id);
         return evidence === undefined ? [] : [{ payment, evidence, seenIn: path.seenIn(evidence as never) }];

@@ -21,10 +21,7 @@ interface GoodsDelivery {
   payment?: Payment | null;
 }
 
-/**
- * Delivers the goods; the caller has checked who may have them. `purchase` is null if there is none, as for free goods without a key.
- * `payment` saves a query if the purchase's payment was already read.
- */
+/** Delivers the goods to a caller who was checked. `purchase` is null if none was recorded; a known `payment` saves a query. */
 export async function deliverGoods(
   market: Market,
   listingId: bigint,

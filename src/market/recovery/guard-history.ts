@@ -111,10 +111,7 @@ async function isLockedOut(market: Market, caller: Merchant | null | undefined):
   return caller !== null && caller !== undefined && (await isLocked(market.database, caller.id));
 }
 
-/**
- * Restores a payment from its slip before the operation looks for it. While history is lost, nothing is written, and no answer is given
- * about a payment that the database may have lost.
- */
+/** Restores a payment from its slip first. While history is lost, writes nothing and answers nothing about possibly lost payments. */
 export function guardHistory(history: LossState, operations: MarketOperations): MarketOperations {
   const { isLost, hasLocks, recoveredAt } = history;
   const guarded = Object.entries(operations).map(([name, operation]) => {

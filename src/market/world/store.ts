@@ -70,10 +70,7 @@ export async function mustNotBeLost(queryable: Queryable, kind: keyof typeof LOS
   if (await mayHaveBeenShown(queryable, kind, id)) throw new Refusal('listing_lost', { detail: LOST_DETAILS[kind] });
 }
 
-/**
- * The allowed steps of a checkout; the trigger `world_checkouts_step` enforces the same ones. A sale also completes an expired or closed
- * checkout, because its reservation may outlast it.
- */
+/** The allowed steps of a checkout, as in the trigger `world_checkouts_step`. A sale can also complete an expired or closed one. */
 export const CHECKOUT_STEPS = {
   expire: { open: 'expired' },
   close: { open: 'closed' },

@@ -101,10 +101,7 @@ function refuseFields(reason: 'listing_closed' | 'field_fixed', fields: string[]
   });
 }
 
-/**
- * Plans again under the lock, because the listing may have changed since the guard run. New goods need the lock `listings`, as for a new
- * listing, and it must be taken before the row (see LISTINGS_LOCK).
- */
+/** Plans again, because the listing may have changed. New goods need the lock `listings`, taken before the row (see LISTINGS_LOCK). */
 async function applyEdit(tx: Tx, market: Market, call: EditCall, fingerprint: Fingerprint | null): Promise<void> {
   if (namesArtifact(call.body)) await tx.lock(LISTINGS_LOCK);
   const { listing, before, request } = await planEdit(tx, market, call, await lockListing(tx, call.params.id));
@@ -161,18 +158,12 @@ function putArtifact(tx: Tx, market: Market, id: bigint, { content }: Goods): st
 
 const NEVER_EDITABLE = ['price_usdc', 'seller_wallet'] as const;
 /** Field names in the order of refusals and events. The goods come before their encoding, type and file name. */
-const ORDERED_FIELDS = [
-  ...COMPARED_FIELDS,
-  'artifact',
-  ...FIELD_NAMES.filter((name) => name.startsWith('artifact_')),
-] as const;
-const EDITABLE_IF_FREE = ORDERED_FIELDS.filter(
-  (name) => name === 'artifact' || LISTING_FIELDS[name].changes === 'free_goods',
-);
+const FIELDS = [...COMPARED_FIELDS, 'artifact', ...FIELD_NAMES.filter((name) => name.startsWith('artifact_'))] as const;
+const FREE_EDITABLE = FIELDS.filter((name) => name === 'artifact' || LISTING_FIELDS[name].changes === 'free_goods');
 
 /** Returns the edit's fields that can never change in a listing of these goods. */
 function fixedFields(edit: ListingEdit, goods: ListedGoods): string[] {
-  const fixed = goods.priceUnits === 0n ? NEVER_EDITABLE : [...NEVER_EDITABLE, ...EDITABLE_IF_FREE];
+  const fixed = goods.priceUnits === 0n ? NEVER_EDITABLE : [...NEVER_EDITABLE, ...FREE_EDITABLE];
   return fixed.filter((field) => edit[field] !== undefined);
 }
 
@@ -212,7 +203,7 @@ function editedGoods(before: Goods, edit: ListingEdit, limits: { artifact_bytes:
 }
 
 function changedFields(before: Goods, after: Goods): string[] {
-  return ORDERED_FIELDS.filter((name) =>
+  return FIELDS.filter((name) =>
     name === 'artifact' ? !before.content.equals(after.content) : differs(before[name], after[name]),
   );
 }

@@ -8,10 +8,7 @@ const ROUND_STEP = 0x9e3779b9;
 const ROUND_START = 0x6a09e667;
 const VALUE_TURN = 0x3c6ef372;
 
-/**
- * After this many draws no slot is empty, unless by design: a text can be written so that its shingles miss one slot round after round. It
- * must not delay everyone for a thousand rounds.
- */
+/** Only a text crafted to miss a slot in every round needs more draws. It must not delay everyone for a thousand rounds. */
 const MOST_DRAWS = 131_072;
 
 /**

@@ -147,10 +147,7 @@ async function objectToUses(
   return objections;
 }
 
-/**
- * Sets the payment's block to that of the leader's use, so the search begins there. A provider with a low limit on blocks per query then
- * finds the same use there, or searches all blocks.
- */
+/** Starts the search at the leader's use. A provider that limits blocks per query then finds the same use, or searches all blocks. */
 function withLeaderBlock({ payment, evidence }: FinalUse): X402Payment {
   return { ...payment, blockNumber: evidence.use?.log.blockNumber ?? payment.blockNumber };
 }

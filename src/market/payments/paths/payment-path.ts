@@ -43,7 +43,7 @@ export interface PaymentPath<P extends Payment, Opening, Evidence> {
   /** Reads the chain from one provider. Leaves out unreadable and unchanged payments. Throws RpcFailure if the shared part fails. */
   evidence(context: PathContext, reading: Reading, payments: readonly P[]): Promise<Map<bigint, Evidence>>;
   /** The kind of question that a provider must answer for payments to be read. */
-  providerQuestion: PaymentQuestion;
+  question: PaymentQuestion;
   /** Blocks in which the evidence shows the payment's transactions (null if in none). */
   seenIn(evidence: Evidence): readonly (bigint | null)[];
   /** Ends the payment in one transaction if the evidence allows it, otherwise records what was seen. Returns the updated payment. */

@@ -20,7 +20,7 @@ const x402: PaymentPath<X402Payment, Attempt, Evidence> = {
     const changed = payments.filter((payment) => !isUnchanged(payment, [payment.blockNumber]));
     return await gatherEvidence(context, head, changed);
   },
-  providerQuestion: 'logs',
+  question: 'logs',
   seenIn: ({ use }) => [use?.log.blockNumber ?? null],
   decide: endPaymentByEvidence,
   locate: async (context, head, payment) => {
@@ -55,7 +55,7 @@ const direct: PaymentPath<DirectPayment, NewClaim, ClaimReading> = {
   drive: async (_context, payment) => ({ current: payment, refusal: null }),
   evidence: ({ market, corroboration }, { head, isUnchanged }, payments) =>
     gatherClaims({ market, corroboration, isUnchanged }, head, payments),
-  providerQuestion: 'receipts',
+  question: 'receipts',
   seenIn: (evidence) => [...evidence.values()].map(({ receipt }) => receipt?.blockNumber ?? null),
   decide: endClaimByEvidence,
   // A transaction that proves another payment is refused before it can end a claim.

@@ -49,10 +49,7 @@ export function makeSyncWorld(payments: Payments): MarketOperation<Endpoints['sy
   };
 }
 
-/**
- * Checks the offer of a listing, records the result and answers with the listing's status. Anyone may call it at any time. An ended or
- * reviewed listing is answered from the market's records.
- */
+/** Checks a listing's offer, records the result and returns the status. Ended or reviewed listings are answered from our records. */
 export async function syncListing(market: Market, payments: Payments, listingId: bigint): Promise<SyncAnswer> {
   const listing = await findThingListing(market, listingId);
   const mayBePaid = await mayHaveBeenPaid(market, listing);

@@ -112,10 +112,7 @@ export interface EarlyCheck {
   nextStep: string;
 }
 
-/**
- * Checks only the challenge's signature, at the latest block. A good result is no guarantee, because the claim checks again at the
- * finalized block. Throws `RpcFailure` if the chain cannot be read.
- */
+/** Checks only the challenge's signature, at the latest block; the claim checks again at the finalized one. Throws `RpcFailure`. */
 export async function judgeSignature(
   readHead: () => Promise<ChainHead>,
   intent: Intent,

@@ -134,10 +134,7 @@ export interface ProofOptions {
   alsoAtFinalized?: boolean;
 }
 
-/**
- * Checks a fresh authorization, except for the balance, which mustHaveFunds checks. A refusal stores nothing. If the chain cannot be read,
- * the refusal is a 503 and says nothing about the proof.
- */
+/** Checks a fresh authorization, except for the balance (mustHaveFunds). Stores nothing. Refuses with 503 if the chain is unreadable. */
 export async function checkProof(
   market: ProofMarket,
   { proof, terms }: ProofToCheck,
@@ -339,10 +336,7 @@ export function mustHaveFunds(config: ProofMarket['config'], terms: Terms, balan
 
 const MOST_BEHIND_SECONDS = 30n;
 
-/**
- * Opens nothing if the provider's latest block is old, because a nonce that it calls unused may have been used since. A chain ahead of our
- * clock hides nothing. Throws 503 `chain_clock`, as for an intent.
- */
+/** Refuses (503 `chain_clock`) if the latest block is old, because the nonce may be used since. A chain ahead of our clock is fine. */
 export function mustNotLag(clock: { now(): number }, latest: { timestamp: bigint }): void {
   const behind = BigInt(Math.floor(clock.now() / 1000)) - latest.timestamp;
   if (behind > MOST_BEHIND_SECONDS) throw new Refusal('chain_clock', { retryAfterSeconds: 5 });
