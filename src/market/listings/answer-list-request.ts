@@ -155,7 +155,7 @@ async function mustHaveNoOpenClaim(market: Market, { merchant, bodyHash, claim }
   throw withUnjudged(refusal, claim.tx_hash);
 }
 
-/** Answers for a concurrent copy of this request that came first, with that copy's payment, whatever became of it. */
+/** Answers for a concurrent copy of this request that came first, with that copy's payment, whatever its status. */
 async function answerPresented(
   market: Market,
   payments: Payments,

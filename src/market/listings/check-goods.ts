@@ -40,14 +40,14 @@ export async function checkGoods(market: Market, request: GoodsRequest): Promise
   const versionChain = await checkVersion(database, merchant.id, request.version);
   await checkWallet(market, goods.sellerWallet, 'ordinary');
   const owner = await findGuard(database, guardKey, new Date(market.clock.now()));
-  if (owner !== null && !isVersionSlot(owner, versionChain)) throw duplicateRefusal(merchant.id, owner);
+  if (owner !== null && !isHeldByVersion(owner, versionChain)) throw duplicateRefusal(merchant.id, owner);
   const fingerprint = fingerprintOf(goods.content);
   await checkNear(database, market, fingerprint, versionChain);
   return fingerprint;
 }
 
 /** Whether an older version holds the guard entry, so that the newer one may take it over. */
-function isVersionSlot({ listingId }: GuardOwner, versionChain: readonly bigint[]): boolean {
+function isHeldByVersion({ listingId }: GuardOwner, versionChain: readonly bigint[]): boolean {
   return listingId !== null && versionChain.includes(listingId);
 }
 

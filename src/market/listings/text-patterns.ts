@@ -120,7 +120,7 @@ const MARKUP_PATTERNS: readonly RegExp[] = [
 const IMPERATIVE_PATTERN =
   /(?:^|[\n.!?:;>*"-]) {0,4}(?:please |now |always |you must |you should |you will )?(?:act|behave|roleplay|role-play) as (?:a|an|my|the|if|though)\b/u;
 
-/** Patterns for other scripts, in which letters that look Latin keep their meaning. */
+/** Patterns for other scripts. Tested on text in which look-alikes of Latin letters are not replaced. */
 const OTHER_SCRIPT_PATTERNS: readonly RegExp[] = [
   /(?:игнорируи|игнорируите|забудь|забудьте) (?:все |все предыдущие |предыдущие |прежние )(?:инструкции|указания|правила|команды)/u,
   /(?:忽略|无视|忘记|無視|忘記)[^\n。]{0,8}(?:指令|指示|提示词|提示|说明|命令)/u,

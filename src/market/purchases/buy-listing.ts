@@ -140,7 +140,7 @@ function refuseOwnEnded(market: Market, listing: ListingTerms, ended: Payment): 
   return endedRefusal(market.config, purchaseTerms(market, listing), ended);
 }
 
-/** Answers for free goods. A merchant that took them keeps them, whatever becomes of the listing. */
+/** Answers for free goods. A merchant that took them can get them again even if the listing ends. */
 async function answerFree(
   market: Market,
   request: BuyRequest,

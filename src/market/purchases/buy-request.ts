@@ -86,7 +86,7 @@ export function mustBeGoods({ id, isThing }: Pick<ListingTerms, 'id' | 'isThing'
   });
 }
 
-/** Finds the payment of this proof or delivery token, whatever became of the listing. Must be the first step. */
+/** Finds the payment of this proof or delivery token, in any state of the listing. Must be the first step. */
 export async function findInLedger(market: Market, request: BuyRequest): Promise<Payment | null> {
   const { proof, token, listingId } = request;
   const { network } = market.config;

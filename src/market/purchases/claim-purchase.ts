@@ -181,7 +181,7 @@ async function openClaimOf(
   const surplus = await hasBought(tx, listing.id, { merchantId: merchant.id, payer });
   const opened = await insertClaim(market, tx, { intent, payer, bodyHash: null, surplus });
   if (opened !== null) return opened;
-  // A concurrent copy of this claim came first. The next round continues it, whatever else is undecided.
+  // A concurrent copy of this claim came first. The next round continues it, even if something else is undecided.
   if ((await findClaim(tx, intent.id))?.id !== standing?.id) return null;
   const rival = await findRival(tx, listing.id, merchant, payer);
   if (rival !== null && isUndecided(rival)) throw await undecidedRefusal(tx, market, rival, merchant);

@@ -6,7 +6,7 @@ import type { Market } from '../context.ts';
 import { findByToken } from '../payments/store.ts';
 import type { BuyAnswer } from './deliver.ts';
 
-/** A delivery token from a request. `own` has the form of tokens that clients make, `issued` the form of those that we issue. */
+/** A delivery token from a request. `own` has the form of tokens that clients make, `issued` that of tokens we issue. */
 export interface ShownToken {
   hash: Buffer;
   form: 'own' | 'issued' | 'neither';

@@ -206,7 +206,7 @@ export async function noteSignatureUsed(queryable: Queryable, shown: UsedSignatu
   return rowCount === 1;
 }
 
-/** Deletes up to `limit` rows that expired before that time, far more than the one row that each use adds. */
+/** Deletes up to `limit` rows that expired before that time. Each use adds only one row, so the table stays small. */
 export async function pruneUsedSignatures(queryable: Queryable, before: Date, limit: number): Promise<void> {
   await queryable.run(
     sql`delete from collect_signatures where ctid in (

@@ -12,7 +12,7 @@ export const withdrawListing: MarketOperation<Endpoints['withdrawListing']> = as
 };
 
 /**
- * Withdraws permanently, whatever is under way; payments begun before are still delivered. Withdrawing again changes nothing, not even the
+ * Withdraws permanently. Payments under way are still delivered. Withdrawing again changes nothing, not even the
  * reason. A listing that the maintainer removed while live cannot be withdrawn.
  */
 export async function withdrawForGood(

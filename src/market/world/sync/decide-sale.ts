@@ -11,7 +11,7 @@ import type { WorldListing } from './store.ts';
 
 /** One provider's evidence on the transaction that claimed an offer, as far as other providers confirm it. */
 export interface SaleEvidence extends TransferEvidence {
-  /** Whether the transaction used an authorization of the ledger. Then it belongs to that payment, whatever became of it. */
+  /** Whether the transaction used an authorization of the ledger. Then it belongs to that payment, whatever its status. */
   isOfLedger: boolean;
 }
 

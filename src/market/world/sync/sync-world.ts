@@ -206,7 +206,7 @@ type SyncContext = Pick<Market, 'database' | 'log'>;
 type ChainReads = Pick<Payments, 'readHead' | 'corroborate'>;
 
 /**
- * Reads the transaction from the leading provider, whatever the city says about it. Evidence that would decide must be confirmed by the
+ * Reads the transaction from the leading provider, independently of the city. Evidence that would decide must be confirmed by the
  * other providers; otherwise it decides nothing. Null if the chain cannot be read.
  */
 async function gatherSale(

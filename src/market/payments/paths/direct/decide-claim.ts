@@ -13,7 +13,7 @@ import type { UnknownWhy } from '../x402/decide.ts';
 
 /** One provider's evidence about a claimed transaction. `transfersInBlock` holds the block's transfers to the payee. */
 export interface ClaimEvidence extends TransferEvidence {
-  /** Whether the transaction used an authorization of the ledger. Then it belongs to that payment, whatever became of it. */
+  /** Whether the transaction used an authorization of the ledger. Then it belongs to that payment, whatever its status. */
   isOfLedger: boolean;
 }
 

@@ -15,7 +15,7 @@ export interface Intent {
   chainId: bigint;
   asset: Hex;
   payee: Hex;
-  /** Null if any wallet may pay: then it is the one that signs the challenge. */
+  /** Null if any wallet may pay. Then the wallet that signs the challenge is the payer. */
   payer: Hex | null;
   minimumUnits: bigint;
   /** Exact amount that a contract wallet is asked to send, so that its transfer can be recognised. Null if the payer is not a contract. */

@@ -236,7 +236,7 @@ export async function insertFromUnproven(
 
 /**
  * Whether the transaction proves something or pays for a payment of this wallet, or a claim that the wallet signed names it, undecided or
- * kept until the payee decides. Only the wallet's signature can claim what it has signed for, whatever becomes of that claim.
+ * kept until the payee decides. Only the wallet's signature can claim what it has signed for, even if that claim fails.
  */
 export async function isTransactionClaimed(
   queryable: Queryable,

@@ -172,7 +172,7 @@ async function checkOnChain(
   const read = await readSignature(market, proof, options);
   const isSigned = read.form !== null && read.isFinal;
   const refusal = refuseMisfit(market, proof, terms) ?? (isSigned ? null : refuseSignature(config, terms, proof, read));
-  // A contract wallet may have accepted the signature when it paid and reject it now, so check its nonce all the same.
+  // A contract wallet may have accepted the signature when it paid and reject it now, so check its nonce anyway.
   if (refusal !== null && !isSigned && read.code === '0x') return { refusal };
   const head = await readHead();
   if (head.chainId !== config.network.chainId || head.floor === null) {

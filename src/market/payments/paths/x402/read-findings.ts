@@ -212,7 +212,7 @@ function distinctHex(values: Hex[]): Hex[] {
 
 type BlockContent = Pick<Use, 'block' | 'transfersInBlock'>;
 
-/** Reads the block of a log, and the transfers in it by all payers with logs there. All those payers share one reading. */
+/** Reads the block of a log once for all payers with logs there, including their transfers in it. */
 function createBlockReader(rpc: Rpc, logs: ReadonlyMap<string, Log>): (log: Log) => Promise<BlockContent> {
   const logsByBlock = Map.groupBy(logs.values(), ({ blockHash }) => blockHash);
   const read = new Map<Hex, { block: Promise<Block | null>; transfers: Promise<Log[]> }>();
