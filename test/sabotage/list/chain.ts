@@ -73,7 +73,7 @@ export const CHAIN: readonly Sabotage[] = [
   bug(
     'final-block-not-looked-at-again',
     'src/platform/chain/sighting.ts',
-    'return reread?.hash === head.finalized.hash;',
+    'return again?.hash === head.finalized.hash;',
     'return again !== null;',
     world('final-reread'),
   ),
