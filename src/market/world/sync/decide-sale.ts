@@ -192,8 +192,8 @@ export async function findClaimedCheckout(
   const { marketBuyer, buyer: cityHandle } = claim;
   const createdAt = new Date(claim.reservedAt);
   const merchantId = await findLostBuyer(queryable, { marketBuyer, cityHandle, reservedAt: createdAt });
-  const isNotOwn = merchantId !== listing.merchantId && cityHandle !== listing.sellerHandle;
-  if (merchantId === null || !isNotOwn) return { checkout: null, isLost: true };
+  const differsFromSeller = merchantId !== listing.merchantId && cityHandle !== listing.sellerHandle;
+  if (merchantId === null || !differsFromSeller) return { checkout: null, isLost: true };
   const expiresAt = new Date(claim.reservedAt + CHECKOUT_MINUTES * 60_000);
   const own = { id: claim.checkoutId, listingId: listing.id, offerId: listing.offerId, merchantId };
   return {
