@@ -6,7 +6,7 @@ import { Refusal } from '../../platform/refusal.ts';
 import { readListingDetail } from '../catalog/present-listing.ts';
 import type { MarketOperation } from '../context.ts';
 import { findFeeOfListing } from '../listings/store.ts';
-import { slipIn } from '../payments/present-payment.ts';
+import { slipField } from '../payments/present-payment.ts';
 import { findPayment } from '../payments/store.ts';
 import { findOwnGoods } from './store.ts';
 
@@ -32,7 +32,7 @@ export const getOwnListing: MarketOperation<Endpoints['getOwnListing']> = async 
         tx_hash: fee && toHex(fee.tx_hash),
         verified_via: fee?.verified_via ?? ('free' as const),
       },
-      ...(payment === null ? {} : slipIn(market, payment)),
+      ...(payment === null ? {} : slipField(market, payment)),
     };
   });
   return { status: 200, body };

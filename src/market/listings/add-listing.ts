@@ -16,19 +16,17 @@ import type { Goods, Version } from './read-goods.ts';
 import { findHandle, insertListing } from './store.ts';
 
 /**
- * The lock under which listings and fees get their ids, and under which a transaction that lists goods checks that no other listing has
- * nearly the same.
- *
- * A transaction that takes several locks on the way to a listing, or to the end of its fee, takes them in this order, which prevents
- * deadlocks: `fees:` or `credits:` of the merchant, or `world_drafts`; the payment's row; the draft's row; this one; `world_wallet:` and
- * then the wallet's row; rows of older versions; rows of the exact guard. MONEY.md lists the order for all transactions.
+ * Under this lock listings and fees get their ids, and a transaction that lists goods checks that no other listing has nearly the same. A
+ * transaction that takes several locks to create a listing, or to end its fee, takes them in this order, which prevents deadlocks: `fees:`
+ * or `credits:` of the merchant, or `world_drafts`; the payment's row; the draft's row; this lock; `world_wallet:` and then the wallet's
+ * row; rows of older versions; rows of the exact guard. MONEY.md lists the order for all transactions.
  */
 export const LISTINGS_LOCK = 'listings';
 
 export interface ListingToAdd {
   merchantId: bigint;
   goods: Goods;
-  /** Fingerprint of the goods, made before the lock is held because a big artifact takes time. */
+  /** Fingerprint of the goods. Computed before the lock is taken, because a big artifact takes time. */
   fingerprint: Fingerprint | null;
   version: Version | null;
   bodyHash: Buffer;
@@ -38,13 +36,13 @@ export interface ListingToAdd {
 
 export interface Added {
   id: bigint;
-  /** The older versions, whose guard slot the new listing may take. */
+  /** The older versions, whose duplicate-guard entry the new listing may take over. */
   versionChain: readonly bigint[];
 }
 
 /**
- * Lists goods and records the event. Repeats the checks made before the fee was asked, now that no other transaction can come in between.
- * The salt keeps the commitment from being guessed before the sale.
+ * Lists goods and records the event. Repeats the checks made before the fee was requested, because other transactions may have committed
+ * since. The salt keeps anyone from guessing the commitment before the sale.
  */
 export async function addListing(tx: Tx, market: Market, listing: ListingToAdd): Promise<Added> {
   const { fingerprint, version } = listing;
@@ -83,11 +81,11 @@ export interface Listed {
   priceUnits: bigint;
   sellerWallet: Hex;
   aisle: Aisle;
-  /** Further facts, besides those of every listing: the commitment to the goods, ids of what it comes from. */
+  /** Additional event fields: the commitment to the goods, or ids of what the listing comes from. */
   about: Readonly<Record<string, number | string>>;
 }
 
-/** Records the event of a new listing, with what was promised at which price, so that an auditor can compare every sale with it. */
+/** Records the event of a new listing with its promise and price, so that an auditor can compare every sale with it. */
 export async function recordListing(tx: Tx, market: Market, listed: Listed): Promise<void> {
   await recordEvent(tx, market, {
     kind: listed.feeId === null ? 'maintainer_seed' : 'listing',

@@ -23,11 +23,11 @@ import { countCredits, takeCredit } from './fees/store.ts';
 import { type CheckedGoods, feeTerms, type ListRequest } from './list-request.ts';
 
 /**
- * Refusals that may come from the same request, sent twice at once, when the other one came through: it took the guard slot or the draft,
- * superseded the old listing, listed the offer and let a buyer reserve it, used the nonce and the money, spent the credit (so another fee
- * is asked), and used guard runs and an open fee. An unreadable city may hide any of these.
+ * Refusals that a request may get because a concurrent copy of it succeeded. That copy may have taken the guard entry or the draft,
+ * superseded the old listing, listed the offer so that a buyer reserved it, used the nonce and the money, spent the credit (so that another
+ * fee is requested), or used up guard runs or an open fee. An unreachable city may hide any of these.
  */
-const MAY_BE_OWN_DOING: ReadonlySet<Reason> = new Set<Reason>([
+const MAY_BE_SELF_CAUSED: ReadonlySet<Reason> = new Set<Reason>([
   'duplicate_listing',
   'already_superseded',
   'draft_closed',
@@ -50,7 +50,7 @@ const MAY_BE_OWN_DOING: ReadonlySet<Reason> = new Set<Reason>([
   'transaction_used',
 ]);
 
-/** Lists goods or a thing: answers an earlier request, checks, then charges the fee. If no fee is due, a proof is left alone. */
+/** Answers with an earlier identical request's result, or checks the request and charges the fee. If none is due, no proof is used. */
 export async function answerListRequest(market: Market, payments: Payments, request: ListRequest): Promise<ListAnswer> {
   try {
     return await answerOrList(market, payments, request);
@@ -65,20 +65,20 @@ async function answerOrList(market: Market, payments: Payments, request: ListReq
   try {
     return await listAnew(market, payments, request);
   } catch (error) {
-    // Then answer with the request that came through, and never with a 402 to a merchant who has paid.
-    const bySelf = error instanceof Refusal && MAY_BE_OWN_DOING.has(error.reason);
-    const rival = bySelf ? await answerEarlier(market, payments, request) : null;
+    // If a copy of this request succeeded, return its result, and never a 402 to a merchant who has paid.
+    const mayBeOwn = error instanceof Refusal && MAY_BE_SELF_CAUSED.has(error.reason);
+    const rival = mayBeOwn ? await answerEarlier(market, payments, request) : null;
     if (rival === null) throw error;
     return rival;
   }
 }
 
-/** Adds "do not pay again" for a merchant who has sent a transfer or has an unspent fee, and cannot list for it. */
+/** Adds "do not pay again" if the merchant has sent a transfer or has an unspent fee that this listing cannot use. */
 async function warnOfUnspentFee(market: Market, request: ListRequest, refusal: Refusal): Promise<Refusal> {
   const { claim, merchant } = request;
   const { reason, row, options } = refusal;
-  const isSaid = (options.doNotPayAgain ?? row.do_not_pay_again) === true;
-  if (isSaid || row.status === 402 || reason === 'transfer_not_found') return refusal;
+  const isSaidAlready = (options.doNotPayAgain ?? row.do_not_pay_again) === true;
+  if (isSaidAlready || row.status === 402 || reason === 'transfer_not_found') return refusal;
   const hasCredit = claim === null && (await countCredits(market.database, merchant.id)) > 0n;
   if (claim === null && !hasCredit) return refusal;
   const nextStep = nextStepUnspent(request, reason, hasCredit);
@@ -94,12 +94,12 @@ function nextStepUnspent({ subject }: ListRequest, reason: Reason, hasCredit: bo
 
 async function listAnew(market: Market, payments: Payments, request: ListRequest): Promise<ListAnswer> {
   const checked = await request.subject.check();
-  const free = await listWithoutFee(market, request, checked);
-  if (free !== null) return await answerCreated(market, free);
+  const freeListingId = await listWithoutFee(market, request, checked);
+  if (freeListingId !== null) return await answerCreated(market, freeListingId);
   return await listWithFee(market, payments, request, checked);
 }
 
-/** Lists free for the maintainer, or spends the merchant's unspent fee before another one is asked. Null: a fee is due. */
+/** Lists free for the maintainer, or spends the merchant's unspent fee before another one is requested. Returns null if a fee is due. */
 async function listWithoutFee(
   market: Market,
   { merchant }: ListRequest,
@@ -119,7 +119,7 @@ async function listWithFee(
   checked: CheckedGoods,
 ): Promise<ListAnswer> {
   const { proof, merchant, claim } = request;
-  await mustBeDecided(market, request);
+  await mustHaveNoOpenClaim(market, request);
   if (claim !== null) return await listByTransfer(market, payments, request, { claim, checked });
   const terms = feeTerms(market, request.subject);
   await checkOpenFees(market.database, market, merchant.id);
@@ -145,8 +145,8 @@ async function listWithFee(
   );
 }
 
-/** Refuses another payment while an unsigned claim for the same fee waits, except a claim of that very transfer or intent. */
-async function mustBeDecided(market: Market, { merchant, bodyHash, claim }: ListRequest): Promise<void> {
+/** Refuses another payment while an unsigned claim for the same fee awaits its payee, unless the request claims that transfer or intent. */
+async function mustHaveNoOpenClaim(market: Market, { merchant, bodyHash, claim }: ListRequest): Promise<void> {
   const unproven = await findOpenUnproven(market.database, merchant.id, { bodyHash });
   if (unproven === null) return;
   const refusal = await reviewOfUnproven(market, unproven);
@@ -155,7 +155,7 @@ async function mustBeDecided(market: Market, { merchant, bodyHash, claim }: List
   throw withUnjudged(refusal, claim.tx_hash);
 }
 
-/** The same request, sent at once, was first: answer with its payment, whatever became of it. */
+/** Answers for a concurrent copy of this request that came first, with that copy's payment, whatever its status. */
 async function answerPresented(
   market: Market,
   payments: Payments,
@@ -166,7 +166,7 @@ async function answerPresented(
   return earlier ?? (await refuseEnded(market, payments, request, presented));
 }
 
-/** Refuses a payment that yields no answer any more: it ended unpaid, was refunded or declined, or is paid and could not be spent. */
+/** Refuses a payment that can no longer give an answer: it ended unpaid, was refunded or declined, or is paid and could not be spent. */
 async function refuseEnded(
   market: Market,
   payments: Payments,

@@ -9,19 +9,19 @@ import { readListingDetail } from '../catalog/present-listing.ts';
 import type { Market } from '../context.ts';
 import { pathOf } from '../payments/paths/payment-paths.ts';
 import type { Payment } from '../payments/payment.ts';
-import { settlementHeaders, slipIn } from '../payments/present-payment.ts';
+import { settlementHeaders, slipField } from '../payments/present-payment.ts';
 import { findPayment } from '../payments/store.ts';
 import { countCredits, findListingOfFee } from './fees/store.ts';
 import type { ListedKind } from './list-request.ts';
 import { findFeeOfListing, noteAnswered } from './store.ts';
 
-/** Warning for sellers, because a plain transfer does not name a market. */
+/** Warns sellers, because a plain transfer does not name a market. */
 const ONE_WALLET_ONE_MARKET =
   'Buyers are matched by wallet and amount. If another market lists goods with the same seller_wallet and price, a buyer can claim one plain transfer on both, and both hand out goods. Use a wallet that sells on this market alone.';
 
 export type ListAnswer = AnswerOf<Endpoints['listWorld']>;
 
-/** Answers 201 the first time the listing is named, 200 later; neither charges anything. */
+/** Returns 201 the first time the listing is named to its merchant, 200 afterwards. Neither charges anything. */
 export async function answerCreated(market: Market, listingId: bigint): Promise<ListAnswer> {
   const { database } = market;
   const listing = await readListingDetail(database, listingId);
@@ -38,7 +38,7 @@ export async function answerCreated(market: Market, listingId: bigint): Promise<
       tx_hash: fee && toHex(fee.tx_hash),
       verified_via: fee?.verified_via ?? ('free' as const),
     },
-    ...(payment === null ? {} : slipIn(market, payment)),
+    ...(payment === null ? {} : slipField(market, payment)),
   };
   const first = await noteAnswered(database, listingId, new Date(market.clock.now()));
   const headers =
@@ -48,14 +48,14 @@ export async function answerCreated(market: Market, listingId: bigint): Promise<
   return { status: first ? 201 : 200, body, headers };
 }
 
-/** Answers with the listing that a completed fee made; null if the fee is a credit instead. */
+/** Answers with the listing that a completed fee made. Returns null if the fee became a credit instead. */
 export async function answerCompletedFee(market: Market, payment: Payment): Promise<ListAnswer | null> {
   market.crashPoint('after_commit_before_answer');
   const listingId = await findListingOfFee(market.database, payment.id);
   return listingId === null ? null : await answerCreated(market, listingId);
 }
 
-/** Refusal for a paid fee that made no listing: it is a credit, or another listing has spent it. */
+/** Builds the refusal for a paid fee that made no listing: it is a credit, or another listing has spent it. */
 export async function refuseWithoutListing(
   market: Market,
   payment: Payment,

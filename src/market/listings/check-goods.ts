@@ -23,7 +23,7 @@ import {
 
 const DAY_MS = 86_400_000;
 
-/** Goods that a merchant wants to list, after all checks that need only the request. */
+/** Goods that a merchant wants to list. Every check that needs only the request has passed. */
 export interface GoodsRequest {
   merchant: Merchant;
   goods: Goods;
@@ -33,28 +33,25 @@ export interface GoodsRequest {
   guardKey: Buffer;
 }
 
-/**
- * Finds every fault of a listing before the 402, so that no merchant is asked to pay for a listing that would be refused. Returns the
- * fingerprint of the goods, for the check when they go live.
- */
+/** Finds every fault before the 402, so that no merchant pays for a refused listing. Returns the fingerprint for the check at listing. */
 export async function checkGoods(market: Market, request: GoodsRequest): Promise<Fingerprint | null> {
   const { database } = market;
   const { merchant, goods, guardKey } = request;
   const versionChain = await checkVersion(database, merchant.id, request.version);
   await checkWallet(market, goods.sellerWallet, 'ordinary');
   const owner = await findGuard(database, guardKey, new Date(market.clock.now()));
-  if (owner !== null && !isVersionSlot(owner, versionChain)) throw duplicateRefusal(merchant.id, owner);
+  if (owner !== null && !isHeldByVersion(owner, versionChain)) throw duplicateRefusal(merchant.id, owner);
   const fingerprint = fingerprintOf(goods.content);
   await checkNear(database, market, fingerprint, versionChain);
   return fingerprint;
 }
 
-/** True if an older version holds the guard slot, so that the newer one may take it over. */
-function isVersionSlot({ listingId }: GuardOwner, versionChain: readonly bigint[]): boolean {
+/** Whether an older version holds the guard entry, so that the newer one may take it over. */
+function isHeldByVersion({ listingId }: GuardOwner, versionChain: readonly bigint[]): boolean {
   return listingId !== null && versionChain.includes(listingId);
 }
 
-/** Checks that the wallet can be paid and sells nothing of the other kind: one transfer must not buy on two sites. */
+/** Checks that the wallet can be paid and does not sell both goods and things, because one transfer must not buy at two sites. */
 export async function checkWallet(market: Market, wallet: `0x${string}`, kind: WalletKind): Promise<void> {
   const { network, treasury } = market.config;
   if (wallet === ZERO_ADDRESS || wallet === network.usdc || wallet === treasury) {
@@ -72,7 +69,7 @@ export async function checkWallet(market: Market, wallet: `0x${string}`, kind: W
   }
 }
 
-/** Uses the same words for equal and for nearly equal goods. */
+/** Builds the refusal of equal goods, with the same text as for nearly equal ones. */
 export function duplicateRefusal(merchantId: bigint, owner: GuardOwner): Refusal {
   if (owner.listingId !== null) return duplicateOf(owner.listingId);
   const whose = owner.merchantId === merchantId ? 'of yours ' : '';
@@ -81,10 +78,7 @@ export function duplicateRefusal(merchantId: bigint, owner: GuardOwner): Refusal
   });
 }
 
-/**
- * Limits guard runs that led to no paid listing, per day; the maintainer has no limit. The same body counts once: a merchant who was asked
- * to pay for it is not refused when the payment comes.
- */
+/** Limits guard runs per day without a paid listing. A body counts once, so a merchant asked to pay is not refused when it pays. */
 export async function takeGuardRun(market: Market, request: GoodsRequest): Promise<void> {
   const { merchant } = request;
   if (merchant.maintainer) return;
@@ -101,8 +95,8 @@ export async function takeGuardRun(market: Market, request: GoodsRequest): Promi
 }
 
 /**
- * Checks that the merchant may supersede the named listing: any own listing of goods, in any state, once; a thing has no versions. Returns
- * the named listing and all older versions, which the new one may resemble.
+ * Checks that the merchant may supersede the named listing. It must be the merchant's own listing of goods, in any state, and not
+ * superseded yet; a thing has no versions. Returns the named listing and all older versions, which the new one may resemble.
  */
 export async function checkVersion(
   queryable: Queryable,
@@ -128,7 +122,7 @@ export async function checkVersion(
   return predecessor.versionChain;
 }
 
-/** Requires the caller's own listing. Listings are public, so another merchant's is answered not_owner, not not_found. */
+/** Requires the caller's own listing. Listings are public, so another merchant's gets not_owner instead of not_found. */
 export function mustOwn(listing: ChangingListing | null, caller: Merchant): ChangingListing {
   const existing = mustExist(listing);
   if (existing.merchantId !== caller.id) throw new Refusal('not_owner');
@@ -140,14 +134,14 @@ export function mustExist<T>(listing: T | null): T {
   return listing;
 }
 
-/** Call for an id without a listing: after a loss of history the listing may have been shown, and a buyer may have paid for it. */
+/** Call for an id without a listing. The market may have lost that listing after it was shown, and a buyer may have paid for it. */
 export async function mustNotBeLost(queryable: Queryable, id: bigint): Promise<void> {
   const lost = await findLostListing(queryable, id);
   if (lost === null) return;
   throw new Refusal('listing_lost', lost.payee === null ? {} : { fields: { payee: checksummed(lost.payee) } });
 }
 
-/** Refuses payments to a wallet of another chain: here it may belong to somebody else, or be a contract that does not exist. */
+/** Refuses payments to a wallet of another chain, because here it may belong to someone else, or be a contract that does not exist. */
 export function mustBeOnNetwork({ config: { network } }: Pick<Market, 'config'>, { chainId }: ListingTerms): void {
   if (chainId === null || chainId === network.chainId) return;
   const detail = `The listing is of chain ${chainId}, and this market takes payments on ${network.displayName}.`;

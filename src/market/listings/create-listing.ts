@@ -17,7 +17,6 @@ import { findGuard, holdGuard, insertPending, keepListings } from './store.ts';
 
 type CreateCall = MarketCall<Endpoints['createListing']>;
 
-/** POST /api/listing. */
 export function makeCreateListing(payments: Payments): MarketOperation<Endpoints['createListing']> {
   return async (market, call) => {
     const request = readRequest(market, call);
@@ -68,13 +67,13 @@ function goodsToList(market: Market, request: GoodsRequest): ListedKind {
   };
 }
 
-/** Holds the guard slot of the goods and stores their exact body, for a payment that was just opened. */
+/** Takes the guard entry of the goods and stores their exact body, for a payment that was just opened. */
 export async function holdGoods(tx: Tx, market: Market, request: GoodsRequest, payment: Payment): Promise<void> {
   const versionChain = await checkVersion(tx, request.merchant.id, request.version);
-  // Before the guard's row, which may belong to an older version: an edit too locks its listing first and then moves the guard.
+  // Lock listings before the guard's row, which may belong to an older version. An edit takes the same order.
   await keepListings(tx, versionChain);
   const now = market.clock.now();
-  await holdPlace(tx, request, { listingId: null, paymentId: payment.id }, { until: 'infinity', now, versionChain });
+  await holdEntry(tx, request, { listingId: null, paymentId: payment.id }, { until: 'infinity', now, versionChain });
   await insertPending(tx, payment.id, request.merchant.id, { body: bodyBytes(request.rawBody), draftId: null });
 }
 
@@ -94,7 +93,7 @@ async function listGoods(
     feeId,
   });
   const now = market.clock.now();
-  await holdPlace(
+  await holdEntry(
     tx,
     request,
     { listingId: id, paymentId: null },
@@ -103,7 +102,7 @@ async function listGoods(
   return id;
 }
 
-async function holdPlace(
+async function holdEntry(
   tx: Tx,
   { merchant, guardKey }: GoodsRequest,
   by: { listingId: bigint | null; paymentId: bigint | null },

@@ -23,12 +23,12 @@ const ROLES: readonly RegExp[] = [
   /"role" ?: ?"(?:system|assistant|developer|tool)"/,
 ];
 
-/** True if the text pretends that another party of the conversation begins to speak. */
+/** Whether the text pretends that another party of the conversation begins to speak. */
 function hasRoleMarkup({ latin }: FoldedText): boolean {
   return ROLES.some((pattern) => pattern.test(latin));
 }
 
-const CALLS: readonly RegExp[] = [
+const TOOL_CALLS: readonly RegExp[] = [
   /"(?:tool_calls?|function_call|tool_use|tool_use_id|tool_name|tool_choice|recipient_name)" {0,4}:/,
   /"name" {0,4}: {0,4}"[^"\n]{1,60}", {0,4}"(?:arguments|parameters|input)" {0,4}: {0,4}[{"]/,
   /"method" {0,4}: {0,4}"tools\/call"/,
@@ -37,17 +37,17 @@ const CALLS: readonly RegExp[] = [
   /\bto=functions\.[a-z_]/,
 ];
 
-const CALLS_IN_WORDS =
+const TOOL_CALL_PHRASES =
   / (?:call|invoke|trigger) (?:the |your |its |this |a )?(?:[^ ]+ ){0,2}tools? | use your (?:[^ ]+ ){0,2}tools? (?:to|and|now|for) /u;
 
-/** True if the text looks like a tool call or asks for one. */
+/** Whether the text looks like a tool call or asks for one. */
 function hasToolCall({ latin, words }: FoldedText): boolean {
-  return CALLS_IN_WORDS.test(words) || CALLS.some((pattern) => pattern.test(latin));
+  return TOOL_CALL_PHRASES.test(words) || TOOL_CALLS.some((pattern) => pattern.test(latin));
 }
 
 /**
- * Flags texts that seem meant to steer a model that reads them, in the order of TEXT_FLAGS, each once. The texts are joined as a model
- * reads them: an attack that begins in a title may go on in the description.
+ * Returns the flags of texts that seem meant to steer a model that reads them, in the order of TEXT_FLAGS. Joins the texts as a model reads
+ * them, because an attack that begins in a title may continue in the description.
  */
 export function flagText(texts: readonly string[]): TextFlag[] {
   const text = texts.join('\n\n');
@@ -63,7 +63,7 @@ export function flagText(texts: readonly string[]): TextFlag[] {
   return TEXT_FLAGS.filter((flag) => flags[flag]);
 }
 
-/** Long enough to carry a message, and longer than a hash. */
+/** Longer than a hash, and long enough to carry a message. */
 const HEX = /[0-9a-f]{65,}/i;
 const BASE64 = /[A-Za-z0-9+/_-]{120,}/g;
 const ESCAPES: readonly RegExp[] = [
@@ -86,38 +86,41 @@ function hasEncoded(text: string): boolean {
   );
 }
 
-/** Excludes rulers, words with a letter held down and paths of small words. */
+/** Excludes rulers, words with a repeated letter and paths of lowercase words. */
 function isBase64(run: string): boolean {
   return /[a-z]/.test(run) && /[A-Z]/.test(run) && /[0-9]/.test(run) && new Set(run).size >= DIFFERENT_LETTERS;
 }
 
 const ADDRESS = /\b0x[0-9a-f]{40}\b|\b(?:bc1|ltc1)[0-9a-z]{25,60}\b|\b[a-z0-9-]{3,40}\.eth\b/g;
-const PAY =
+const PAY_VERBS =
   /\b(?:send|pay|transfer|deposit|wire|remit|donate|tip|forward|fund|top up)\b(?! events?\b| logs?\b| history\b)/;
-/** Distance from an address within which a payment verb counts. */
-const REACH = 100;
+/** Maximum distance between an address and a payment verb, in characters. */
+const VERB_DISTANCE = 100;
 
-const PLACE = '(?:market|marketplace|platform|site|escrow|store|checkout|app)';
-const MEANS =
+const MARKET_WORDS = '(?:market|marketplace|platform|site|escrow|store|checkout|app)';
+const PAYMENT_MEANS =
   '(?:paypal|venmo|cashapp|cash app|zelle|western union|moneygram|gift cards?|bitcoin|btc|monero|xmr|usdt|bank transfer|wire transfer|revolut|wise)';
-const PLACES = '(?:telegram|whatsapp|discord|signal|email|dm|twitter)';
+const MESSENGERS = '(?:telegram|whatsapp|discord|signal|email|dm|twitter)';
 
-const PAYMENT_NEAR_ADDRESS: readonly RegExp[] = [
-  `(?:pay|payment|payments|paying|buy|purchase|deal|order|trade|settle|send|transfer|contact) ${SENTENCE_GAP}(?:outside|off|around|without) (?:of )?(?:the |this )?${PLACE}`,
+const OFF_MARKET_PHRASES: readonly RegExp[] = [
+  `(?:pay|payment|payments|paying|buy|purchase|deal|order|trade|settle|send|transfer|contact) ${SENTENCE_GAP}(?:outside|off|around|without) (?:of )?(?:the |this )?${MARKET_WORDS}`,
   `(?:pay|transfer|wire) (?:me|us|the seller) ${SENTENCE_NEAR}(?:directly|privately|instead|first|outside)`,
   `(?:send|transfer|wire|deposit) ${SENTENCE_NEAR}(?:usdc|eth|ether|usd|dollars|funds|money|payment|btc|usdt|tokens|crypto) ${SENTENCE_NEAR}to (?:me|us|my|our|this|the following) `,
-  `(?:pay|send|transfer) ${SENTENCE_NEAR}(?:me|us|my|our|seller) ${SENTENCE_NEAR}(?:via|by|with|through|using|in|over|on) ${MEANS}`,
-  `(?:discount|cheaper|half price|bonus|free) ${SENTENCE_GAP}(?:pay|paying|paid) ${SENTENCE_NEAR}(?:outside|directly|privately|off|via|by|with|in) ${SENTENCE_NEAR}(?:${MEANS}|${PLACE}|us|me|crypto)`,
-  `(?:contact|message|dm|write|text|reach) (?:me|us) (?:on|via|at|by|over|through) ${PLACES} ${SENTENCE_GAP}(?:pay|payment|price|deal|discount|buy|order|purchase|cheaper)`,
+  `(?:pay|send|transfer) ${SENTENCE_NEAR}(?:me|us|my|our|seller) ${SENTENCE_NEAR}(?:via|by|with|through|using|in|over|on) ${PAYMENT_MEANS}`,
+  `(?:discount|cheaper|half price|bonus|free) ${SENTENCE_GAP}(?:pay|paying|paid) ${SENTENCE_NEAR}(?:outside|directly|privately|off|via|by|with|in) ${SENTENCE_NEAR}(?:${PAYMENT_MEANS}|${MARKET_WORDS}|us|me|crypto)`,
+  `(?:contact|message|dm|write|text|reach) (?:me|us) (?:on|via|at|by|over|through) ${MESSENGERS} ${SENTENCE_GAP}(?:pay|payment|price|deal|discount|buy|order|purchase|cheaper)`,
   `(?:approve|increase) ${SENTENCE_NEAR}(?:allowance|spending|unlimited|spender) ${SENTENCE_NEAR}(?:for|to|of) `,
   `(?:skip|avoid|save) ${SENTENCE_NEAR}(?:market|platform|marketplace) (?:fee|fees|checkout)`,
 ].map((words) => new RegExp(` ${words.trimEnd()} `, 'u'));
 
-/** True if the text asks for money outside the market. */
+/** Whether the text asks for money outside the market. */
 function requestsPayment({ latin, sentences }: FoldedText): boolean {
-  if (PAYMENT_NEAR_ADDRESS.some((pattern) => pattern.test(sentences))) return true;
+  if (OFF_MARKET_PHRASES.some((pattern) => pattern.test(sentences))) return true;
   return [...latin.matchAll(ADDRESS)].some(({ 0: address, index }) => {
     const end = index + address.length;
-    return PAY.test(latin.slice(Math.max(0, index - REACH), index)) || PAY.test(latin.slice(end, end + REACH));
+    return (
+      PAY_VERBS.test(latin.slice(Math.max(0, index - VERB_DISTANCE), index)) ||
+      PAY_VERBS.test(latin.slice(end, end + VERB_DISTANCE))
+    );
   });
 }

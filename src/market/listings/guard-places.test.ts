@@ -24,8 +24,8 @@ beforeAll(async () => {
   keeper = await seedMerchant(db.database, { handle: 'the-keeper' });
 });
 
-/** A listing, and a request for a newer version with the same title and artifact. */
-async function lineOfTwo(): Promise<{ first: Made['listing']; request: GoodsRequest }> {
+/** Makes a listing, and a request for a newer version with the same title and artifact. */
+async function makeTwoVersions(): Promise<{ first: Made['listing']; request: GoodsRequest }> {
   const body = newGoods();
   const first = await desk.list(keeper, body);
   const rawBody = { ...body, price_usdc: 7, supersedes: first.id };
@@ -42,7 +42,7 @@ async function lineOfTwo(): Promise<{ first: Made['listing']; request: GoodsRequ
   return { first, request };
 }
 
-/** Opens a fee without the chain. */
+/** Opens a fee without reading the chain. */
 async function openFee(tx: Tx, request: GoodsRequest): Promise<bigint> {
   const payment = await openAttempt(opener(NOW), tx, {
     ...{ purpose: 'listing_fee', listingId: null, merchantId: keeper.id, bodyHash: request.bodyHash },
@@ -62,7 +62,7 @@ const placeOf = (key: Buffer) =>
   );
 
 it('who takes over a place, and who gives it back, waits for its listing first: an edit holds that, and then wants the place', async () => {
-  const { first, request } = await lineOfTwo();
+  const { first, request } = await makeTwoVersions();
   const id = BigInt(first.id);
   const own = { listing_id: id, payment_id: null, taken_from: null, expires_at: expect.any(Date) };
   const before = await placeOf(request.guardKey);
@@ -88,7 +88,7 @@ it('who takes over a place, and who gives it back, waits for its listing first: 
 });
 
 it('a place that had run out is not given back', async () => {
-  const { first, request } = await lineOfTwo();
+  const { first, request } = await makeTwoVersions();
   await db.database.run(sql`update artifact_guards set expires_at = ${new Date(NOW)} where listing_id = ${first.id}`);
   const payment = await db.database.transaction((tx) => openFee(tx, request));
   expect(await placeOf(request.guardKey)).toMatchObject({ payment_id: payment, taken_from: null });
@@ -97,7 +97,7 @@ it('a place that had run out is not given back', async () => {
 });
 
 it('a fee for what was superseded meanwhile is not opened', async () => {
-  const { first, request } = await lineOfTwo();
+  const { first, request } = await makeTwoVersions();
   await desk.list(keeper, { supersedes: first.id });
   await expect(db.database.transaction((tx) => openFee(tx, request))).rejects.toMatchObject({
     reason: 'already_superseded',

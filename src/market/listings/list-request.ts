@@ -11,37 +11,37 @@ import type { Payment } from '../payments/payment.ts';
 import type { Proof, Terms } from '../payments/terms.ts';
 import { bodyHashOf } from './read-goods.ts';
 
-/** A request to list, after all checks that need only the request. */
+/** A request to list. Every check that needs only the request has passed. */
 export interface ListRequest {
   merchant: Merchant;
   bodyHash: Buffer;
   proof: Proof | null;
-  /** The transfer for a fee intent, sent in place of an authorization. */
+  /** The transfer for a fee intent, sent instead of an authorization. */
   claim: ClaimBody | null;
-  /** The merchant was told about a transfer that may be this fee, and pays all the same. */
+  /** Whether the merchant was told about a transfer that may be this fee and pays nevertheless. */
   payAnew: boolean;
   subject: ListedKind;
 }
 
-/** The subject of a listing: goods, or a thing of a city. Fees are the same for both apart from this. */
+/** What is listed: goods, or a thing of a city. Apart from this, fees are the same for both. */
 export interface ListedKind {
   path: '/api/listing' | '/api/world/listing';
   noun: 'goods' | 'a draft';
-  /** Reason of the answer when a paid fee could not be spent on it. */
+  /** Refusal reason if a paid fee could not be spent on it. */
   unlistable: Extract<Reason, 'duplicate_listing' | 'offer_mismatch'>;
-  /** Throws every possible refusal before a fee is asked, so that no merchant pays for what would be refused. */
+  /** Makes every check before a fee is requested, so that no merchant pays for what would be refused. Throws the refusal. */
   check(): Promise<CheckedGoods>;
 }
 
-/** A subject that passed its checks. Call both methods in a transaction; they check again what others may have changed meanwhile. */
+/** A subject that passed its checks. Call both methods in a transaction; they repeat the checks whose result others may have changed. */
 export interface CheckedGoods {
-  /** Holds the subject for a fee that was just opened, with everything needed to list it when the fee is final. */
+  /** Holds the subject for a fee that was just opened, and stores everything needed to list it once the fee is final. */
   hold(tx: Tx, payment: Payment): Promise<void>;
-  /** Lists the subject for a paid fee; null: free of charge, for the maintainer. */
+  /** Lists the subject for a paid fee, or with null free of charge for the maintainer. */
   list(tx: Tx, feeId: bigint | null): Promise<bigint>;
 }
 
-/** The treasury's terms for a listing. An attempt under way keeps the terms with which it was opened. */
+/** Builds the treasury's terms for a listing. An attempt under way keeps the terms it was opened with. */
 export function feeTerms(market: Pick<Market, 'config'>, subject: Pick<ListedKind, 'path'>, payment?: Payment): Terms {
   const { baseUrl, treasury } = market.config;
   return {

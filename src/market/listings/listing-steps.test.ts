@@ -43,13 +43,13 @@ const rowOf = (id: bigint) =>
     sql`select state, withdrawn_at is not null as withdrawn from listings where id = ${id}`,
   );
 
-/** States that these acts lead to from there, without the present one. */
-function followersOf(standing: ListingSetup, acts = ACTS): ListingState[] {
+/** Lists the states to which these acts lead from this one, without the present state. */
+function nextStates(standing: ListingSetup, acts = ACTS): ListingState[] {
   const steps = acts.map((of) => judgeStep(standingOf(standing), of));
   return LISTING_STATES.filter((state) => state !== standing.state && steps.includes(state));
 }
 
-/** Changes the state by plain SQL, with the other columns that the state needs. */
+/** Changes the state by plain SQL, together with the other columns that the state needs. */
 const moveTo = (id: bigint, state: ListingState) =>
   ruleAgainst(
     db.database.run(sql`
@@ -61,7 +61,7 @@ const moveTo = (id: bigint, state: ListingState) =>
 
 interface Kind {
   make(): Promise<{ id: bigint }>;
-  /** Returns the database rule that forbids the state; `none` if it is allowed. */
+  /** Returns the database rule that forbids the state, or `none` if it is allowed. */
   ruleTo(standing: ListingSetup, state: ListingState): string;
   /** Returns the database rule that forbids the move. */
   move(id: bigint, from: ListingState, to: ListingState): Promise<string>;
@@ -70,16 +70,16 @@ interface Kind {
 const GOODS: Kind = {
   make: () => seedListing(db.database, seller.id),
   ruleTo: (standing, to) => {
-    if (!followersOf(standing).includes(to)) return 'listing_states_step';
+    if (!nextStates(standing).includes(to)) return 'listing_states_step';
     const acts = ACTS.filter((name) => !OF_CITIES.includes(name));
-    return followersOf(standing, acts).includes(to) ? 'none' : 'listings_kind';
+    return nextStates(standing, acts).includes(to) ? 'none' : 'listings_kind';
   },
   move: (id, _, to) => moveTo(id, to),
 };
 
 const THING: Kind = {
   make: () => seedWorldListing(db.database, seller.id),
-  ruleTo: (standing, to) => (followersOf(standing).includes(to) ? 'none' : 'listing_states_step'),
+  ruleTo: (standing, to) => (nextStates(standing).includes(to) ? 'none' : 'listing_states_step'),
   move: (id, from, to) =>
     to === 'sold' && from !== 'sold'
       ? ruleAgainst(seedWorldSale(db.database, id, { merchantId: other.id }))
@@ -139,7 +139,7 @@ it('a thing is sold when, and only when, there is its sale', async () => {
   expect((await rowOf(id)).state).toBe('live');
 });
 
-/** Operations that need only a listing in that state. Removed listings alone have an appeal, and restoring is tested with the appeals. */
+/** Operations that need nothing but a listing in that state. Appeals need a removed listing, and restoring is tested with the appeals. */
 const OPERATIONS: Partial<Record<ListingAct, (id: bigint) => Promise<unknown>>> = {
   edit: (id) => act(market, endpoints.editListing, editListing, { id, body: { preview: 'new' }, caller: seller }),
   withdraw: (id) => act(market, endpoints.withdrawListing, withdrawListing, { id, caller: seller }),
@@ -168,7 +168,7 @@ const OPERATIONS: Partial<Record<ListingAct, (id: bigint) => Promise<unknown>>> 
     }),
 };
 
-/** A vote is no event, and unpinning an unpinned listing changes nothing. */
+/** Acts without an event: a vote records none, and unpinning an unpinned listing changes nothing. */
 const SILENT: readonly ListingAct[] = ['vote', 'unpin'];
 
 function pin(id: bigint, pinned: boolean): Promise<unknown> {
@@ -178,6 +178,6 @@ function pin(id: bigint, pinned: boolean): Promise<unknown> {
 it('every act has a step from every state, and every state is reached by one', () => {
   for (const steps of Object.values(LISTING_STEPS))
     expect(Object.keys(steps).sort()).toEqual([...LISTING_STATES].sort());
-  const reached = new Set(LISTING_SETUPS.flatMap((standing) => followersOf(standing)));
+  const reached = new Set(LISTING_SETUPS.flatMap((standing) => nextStates(standing)));
   expect([...reached].sort()).toEqual([...LISTING_STATES].sort());
 });

@@ -4,7 +4,7 @@ import { Refusal } from '../../platform/refusal.ts';
 
 type StepRefusal = Extract<Reason, 'listing_closed' | 'listing_unavailable' | 'not_removed'>;
 
-/** The next state. `same`: allowed without a change. `nothing`: already done. Otherwise the reason of the refusal. */
+/** The next state; `same` if the act changes no state; `nothing` if it was already done; otherwise the reason of the refusal. */
 export type Step = ListingState | 'same' | 'nothing' | StepRefusal;
 
 /** Steps for a removed listing that depend on its state before the removal. */
@@ -14,7 +14,7 @@ const CLOSED = 'listing_closed';
 const NOT_FOR_SALE = 'listing_unavailable';
 const NOT_REMOVED = 'not_removed';
 
-/** States in which a thing of the world ends, as its city reports. A sale still leads out of `stale`: its buyer has paid. */
+/** Returns the same step for every state in which a thing has ended. A sale still leads out of `stale`, because its buyer has paid. */
 const allEnded = <S extends Step>(step: S) => ({ sold: step, canceled: step, stale: step });
 const onlyLive = <L extends Step, S extends Step>(live: L, other: S) => ({
   live,
@@ -24,12 +24,12 @@ const onlyLive = <L extends Step, S extends Step>(live: L, other: S) => ({
 });
 
 /**
- * Defines which state each act leads to. This is the only table; the trigger `listing_states_step` enforces the same steps. Conditions
- * beyond the state (owner, price, buyers, payments under way, earlier appeals) are checked where the act is made.
+ * Defines to which state each act leads. The trigger `listing_states_step` enforces the same steps. Code checks conditions beyond the state
+ * (owner, price, buyers, payments under way, earlier appeals) where the act is performed.
  */
 export const LISTING_STEPS = {
   buy: onlyLive('same', NOT_FOR_SALE),
-  // For an earlier buyer, without a payment.
+  // Delivers to a buyer of an older version without a payment.
   inherit: { live: 'same', withdrawn: 'same', removed: NOT_FOR_SALE, ...allEnded(NOT_FOR_SALE) },
   edit: onlyLive('same', CLOSED),
   // Final: a listing withdrawn before its removal stays withdrawn.
@@ -39,7 +39,7 @@ export const LISTING_STEPS = {
     removed: { live: CLOSED, withdrawn: 'nothing' },
     ...allEnded(CLOSED),
   },
-  // The texts of a withdrawn listing are still public.
+  // A withdrawn listing can be removed, because its texts are still public.
   remove: { live: 'removed', withdrawn: 'removed', removed: 'nothing', ...allEnded(CLOSED) },
   appeal: { live: NOT_REMOVED, withdrawn: NOT_REMOVED, removed: 'same', ...allEnded(NOT_REMOVED) },
   restore: {
@@ -102,7 +102,7 @@ export function isRefused(step: Step): step is StepRefusal {
   return REFUSALS.includes(step);
 }
 
-/** Throws if the act is refused. For acts whose refusal says only the state. */
+/** Throws if the act is refused. Use it for acts whose refusal names only the state. */
 export function mustStep(listing: ListingStatus, act: Exclude<ListingAct, ActOnRemoved>): Exclude<Step, StepRefusal>;
 export function mustStep(listing: FullListingStatus, act: ListingAct): Exclude<Step, StepRefusal>;
 export function mustStep(

@@ -7,14 +7,14 @@ import { canonicalJson, sha256 } from '../../platform/canonical-json.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import { fieldsOf } from '../catalog/store.ts';
 
-/** A new listing after every check that needs no database and no chain. */
+/** A new listing that has passed every check that needs no database and no chain. */
 export interface Goods extends ListedFields {
   priceUnits: bigint;
   sellerWallet: `0x${string}`;
   content: Buffer;
 }
 
-/** Fields that a request may omit and that get a default. */
+/** Fields that a request may omit because they have a default. */
 interface ListedFields extends FieldValues {
   aisle: Aisle;
   artifact_media_type: string;
@@ -42,7 +42,7 @@ function invalidField(path: string, message: string): Refusal {
   return new Refusal('invalid_fields', { detail: `${path} ${message}.`, errors: [{ path, message }] });
 }
 
-/** The goods are kept byte for byte, so their spelling must stand for exactly these bytes. */
+/** Goods are kept byte for byte, so their encoding must be unambiguous. */
 function contentOf(body: NewListing): Buffer {
   if (body.artifact_encoding === 'base64') {
     const bytes = Buffer.from(body.artifact, 'base64');
@@ -54,7 +54,7 @@ function contentOf(body: NewListing): Buffer {
   return Buffer.from(body.artifact, 'utf8');
 }
 
-/** Returns the named aisle, else the first tag that names one, else `other`. Things of the world are listed by drafts. */
+/** Returns the named aisle, otherwise the first tag that names one, otherwise `other`. Things of the world are listed by drafts. */
 function aisleOf(body: NewListing): Aisle {
   if (body.aisle === 'world') throw new Refusal('world_needs_draft');
   if (body.aisle !== undefined) return body.aisle;
@@ -62,7 +62,7 @@ function aisleOf(body: NewListing): Aisle {
   return tagged ?? 'other';
 }
 
-/** The contract does not check whether the text is an expression and its licenses are in SPDX's list. */
+/** Checks that the text is an SPDX expression with listed licenses, which the contract does not. */
 function licenseOf({ license }: NewListing): string | null {
   if (license === undefined || license === 'other') return license ?? null;
   try {
@@ -73,17 +73,17 @@ function licenseOf({ license }: NewListing): string | null {
   }
 }
 
-/** Goods shorter than this may be alike by chance, and a guard across merchants would help to guess them. */
+/** Shorter goods may be equal by chance, and a guard across merchants would help to guess them. */
 const SHARED_GUARD_CHARACTERS = 200;
 
-/** Identifies equal goods: the folded title and the exact artifact. */
+/** Identifies equal goods by the folded title and the exact artifact. */
 export function guardKeyOf(goods: Goods, merchantId: bigint): Buffer {
   const title = cutPiles(goods.title).normalize('NFKC').toLowerCase().replace(/\s+/gu, ' ').trim();
   const owner = hasSharedLength(goods) ? '' : merchantId.toString();
   return sha256(JSON.stringify(['exact', owner, title]), goods.content);
 }
 
-/** Counts characters only of short goods: a character has at most four bytes. */
+/** Counts characters only if the goods are short, because a character has at most four bytes. */
 function hasSharedLength({ artifact_encoding: encoding, content }: Goods): boolean {
   if (encoding === 'base64' || content.length >= 4 * SHARED_GUARD_CHARACTERS) {
     return content.length >= SHARED_GUARD_CHARACTERS;
@@ -91,14 +91,13 @@ function hasSharedLength({ artifact_encoding: encoding, content }: Goods): boole
   return [...content.toString('utf8')].length >= SHARED_GUARD_CHARACTERS;
 }
 
-/** Identity of a request: the same merchant and body mean the same listing. */
 export function bodyHashOf(rawBody: unknown): Buffer {
   return sha256(canonicalJson(rawBody));
 }
 
 export interface Version {
   supersedes: bigint;
-  /** True if buyers of that version or an older one get this one free. */
+  /** Whether buyers of the superseded version or an older one get this version free. */
   entitles: boolean;
 }
 
@@ -110,5 +109,5 @@ export function readVersion({ supersedes, entitles_previous_buyers: entitles }: 
   throw new Refusal('invalid_fields', { detail: `${path} ${message}.`, errors: [{ path, message }] });
 }
 
-/** Time for which the same request gets the same listing, and listed goods block equal ones. */
+/** How long the same request gets the same listing, and listed goods block equal ones. */
 export const MEMORY_MS = REQUEST_MEMORY_DAYS * 86_400_000;

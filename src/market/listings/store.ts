@@ -11,11 +11,11 @@ export interface ListingTerms {
   merchantId: bigint;
   priceUnits: bigint;
   sellerWallet: Hex;
-  /** Chain of that wallet; null: this market's network. */
+  /** The wallet's chain. Null means this market's network. */
   chainId: bigint | null;
   state: ListingState;
   removedAt: Date | null;
-  /** True for a thing of a city, which is neither paid for nor delivered here. */
+  /** Whether it is a thing of a city, which is neither paid for nor delivered here. */
   isThing: boolean;
 }
 
@@ -50,7 +50,7 @@ export async function findListingTerms(queryable: Queryable, id: bigint): Promis
   return row && termsOf(row);
 }
 
-/** Tells whether an id that the books lack was, or may have been, shown; null if not. `payee` is null if no copy of the log names it. */
+/** Looks up an id that this market may have issued and lost; null if it did not. `payee` is null if no copy of the log names it. */
 export async function findLostListing(queryable: Queryable, id: bigint): Promise<{ payee: Hex | null } | null> {
   const row = await queryable.maybe<{ payee: Buffer | null }>(sql`
     select (select payee from lost_listings where id = ${id}) as payee from id_floors
@@ -58,13 +58,13 @@ export async function findLostListing(queryable: Queryable, id: bigint): Promise
   return row && { payee: row.payee && toHex(row.payee) };
 }
 
-/** Keeps others from changing, withdrawing or removing the listing until the end of the transaction; several may share. */
+/** Keeps others from changing, withdrawing or removing the listing until the transaction ends. Several transactions may share it. */
 export async function shareListing(tx: Tx, id: bigint): Promise<ListingTerms | null> {
   const row = await tx.maybe<TermsRow>(sql`select ${termColumns} from listings where id = ${id} for share`);
   return row && termsOf(row);
 }
 
-/** True if that wallet receives (or received at `by`) for any listing of the merchant, who would then buy from itself. */
+/** Whether this merchant sells to that wallet (or did at `by`) and would therefore buy from itself. */
 export async function isSellerWallet(
   queryable: Queryable,
   merchantId: bigint,
@@ -87,7 +87,7 @@ export async function findWalletKind(queryable: Queryable, wallet: Hex): Promise
   return row?.kind ?? null;
 }
 
-/** Finds this merchant's newest listing since then that was made by this very body. */
+/** Finds the newest listing that this merchant made since then with this very body. */
 export async function findListingByBody(
   queryable: Queryable,
   merchantId: bigint,
@@ -101,7 +101,7 @@ export async function findListingByBody(
   return row?.id ?? null;
 }
 
-/** Returns the fee that paid for a listing; null if it was free. */
+/** Returns the fee that paid for a listing. Null if it was free. */
 export async function findFeeOfListing(
   queryable: Queryable,
   listingId: bigint,
@@ -112,12 +112,12 @@ export async function findFeeOfListing(
   );
 }
 
-/** True for the first answer that names the listing to its merchant. */
+/** Returns true for the first answer that names the listing to its merchant. */
 export async function noteAnswered(queryable: Queryable, listingId: bigint, now: Date): Promise<boolean> {
-  const touched = await queryable.run(
+  const rowCount = await queryable.run(
     sql`insert into listing_answers (listing_id, answered_at) values (${listingId}, ${now}) on conflict do nothing`,
   );
-  return touched === 1;
+  return rowCount === 1;
 }
 
 export interface NewListingRow {
@@ -132,7 +132,7 @@ export interface NewListingRow {
   now: Date;
 }
 
-/** Call under the lock `listings`, so that ids follow the order of commits. */
+/** Call under the lock `listings`, so that ids follow commit order. */
 export async function insertListing(tx: Tx, row: NewListingRow): Promise<bigint> {
   const { goods, version } = row;
   const flags = flagText([goods.title, goods.description, goods.preview]);
@@ -166,13 +166,13 @@ export async function findGuard(queryable: Queryable, key: Buffer, now: Date): P
 export interface GuardTerm {
   until: Date | 'infinity';
   now: Date;
-  /** Versions of the goods whose slot may be taken. */
+  /** Other versions of the goods, whose guard entry may be taken over. */
   versionChain: readonly bigint[];
 }
 
 /**
- * Takes the guard slot of these goods, also from an expired owner or an older version. False if another owner holds it. A fee under way
- * stores from whom it took the slot, because it may have to give it back.
+ * Takes the guard entry of these goods, even from an expired owner or an older version. Returns false if another owner holds it. A pending
+ * fee stores whom it took the entry from, because it may have to give it back.
  */
 export async function holdGuard(
   tx: Tx,
@@ -180,7 +180,7 @@ export async function holdGuard(
   owner: GuardOwner,
   { until, now, versionChain }: GuardTerm,
 ): Promise<boolean> {
-  const touched = await tx.run(
+  const rowCount = await tx.run(
     sql`insert into artifact_guards as guard (guard_key, merchant_id, listing_id, payment_id, expires_at)
       values (${key}, ${owner.merchantId}, ${owner.listingId}, ${owner.paymentId}, ${until}::timestamptz)
       on conflict (guard_key) do update set merchant_id = excluded.merchant_id, listing_id = excluded.listing_id,
@@ -189,10 +189,10 @@ export async function holdGuard(
         taken_until = case when excluded.payment_id is not null and guard.expires_at > ${now} then guard.expires_at end
       where guard.expires_at <= ${now} or guard.listing_id = any(${versionChain}::bigint[])`,
   );
-  return touched === 1;
+  return rowCount === 1;
 }
 
-/** Passes the slot from a fee to the listing that it made. */
+/** Passes the guard entry from a fee to the listing that the fee made. */
 export async function passGuard(tx: Tx, paymentId: bigint, listingId: bigint, expiresAt: Date): Promise<void> {
   await tx.run(
     sql`update artifact_guards set payment_id = null, listing_id = ${listingId}, expires_at = ${expiresAt},
@@ -201,7 +201,7 @@ export async function passGuard(tx: Tx, paymentId: bigint, listingId: bigint, ex
   );
 }
 
-/** Frees the slot, or gives it back to the older version from which it was taken, for its remaining time. */
+/** Deletes the guard entry, or returns it to the older version it was taken from, for the remaining time. */
 export async function dropGuard(tx: Tx, paymentId: bigint): Promise<void> {
   const taken = await tx.maybe<{ taken_from: bigint }>(
     sql`select taken_from from artifact_guards where payment_id = ${paymentId} and taken_from is not null`,
@@ -210,7 +210,7 @@ export async function dropGuard(tx: Tx, paymentId: bigint): Promise<void> {
     await tx.run(sql`delete from artifact_guards where payment_id = ${paymentId}`);
     return;
   }
-  // No other transaction changes the row while the fee holds it. Lock order as everywhere: listing, then guard row.
+  // No other transaction changes the row while the fee holds it. The lock order is as everywhere: listing, then guard row.
   await keepListings(tx, [taken.taken_from]);
   await tx.run(
     sql`update artifact_guards set payment_id = null, listing_id = taken_from, expires_at = taken_until, taken_from = null,
@@ -219,7 +219,7 @@ export async function dropGuard(tx: Tx, paymentId: bigint): Promise<void> {
   );
 }
 
-/** Waits now, not later, for transactions that hold these rows exclusively: takes the lock that a foreign key will take. */
+/** Takes early the lock that a foreign key needs, so that we wait now for transactions that hold these rows exclusively. */
 export async function keepListings(tx: Tx, ids: readonly bigint[]): Promise<void> {
   if (ids.length > 0)
     await tx.run(sql`select from listings where id = any(${ids}::bigint[]) order by id for key share`);
@@ -228,7 +228,7 @@ export async function keepListings(tx: Tx, ids: readonly bigint[]): Promise<void
 export interface Predecessor {
   merchantId: bigint;
   isThing: boolean;
-  /** Each listing has one at most. */
+  /** A listing has at most one successor. */
   successorId: bigint | null;
   /** The listing itself and all versions before it. */
   versionChain: bigint[];
@@ -254,7 +254,7 @@ export async function findPredecessor(queryable: Queryable, id: bigint): Promise
   );
 }
 
-/** Returns all versions of a listing, older and newer ones, and itself. */
+/** Returns all versions of a listing: older ones, newer ones and itself. */
 export async function findVersionChain(queryable: Queryable, id: bigint): Promise<bigint[]> {
   const row = await queryable.one<{ line: bigint[] }>(
     sql`with recursive older as (
@@ -271,7 +271,7 @@ export async function findVersionChain(queryable: Queryable, id: bigint): Promis
 
 export interface PendingListing {
   body: Buffer;
-  /** The draft of a thing of a city; null: goods. */
+  /** The draft of a thing of a city. Null for goods. */
   draftId: bigint | null;
 }
 
@@ -287,7 +287,7 @@ export async function insertPending(
   );
 }
 
-/** Returns it once and deletes it. */
+/** Returns the pending listing and deletes it. */
 export async function takePending(tx: Tx, paymentId: bigint): Promise<PendingListing | null> {
   const row = await tx.maybe<{ body: Buffer; draft_id: bigint | null }>(
     sql`delete from pending_listings where payment_id = ${paymentId} returning body, draft_id`,

@@ -35,7 +35,7 @@ beforeAll(async () => {
 
 const owned = async (merchant = seller): Promise<number> => Number((await seedListing(db.database, merchant.id)).id);
 
-/** Asks in a dry run and for real, without a payment: no merchant is asked to pay for a listing that would be refused. */
+/** Sends the request as a dry run and for real, both without a payment, because no merchant may be asked to pay for a refused listing. */
 async function refusalsOf(body: ReturnType<typeof newGoods>): Promise<unknown[]> {
   const all: unknown[] = [];
   for (const dryRun of ['true', undefined] as const) {
@@ -157,7 +157,7 @@ describe('of a line', () => {
       reason: 'duplicate_listing',
       options: { fields: { listing_id: apart.id } },
     });
-    // The first version's goods come back under its very title.
+    // The first version's goods return under the first title.
     const fourth = await desk.list(keeper, { title: 'Of a line', artifact, supersedes: third.id });
     const places = await db.database.rows<{ listing_id: bigint }>(
       sql`select listing_id from artifact_guards where listing_id = any(${[first.id, fourth.id]}::bigint[])`,

@@ -1,55 +1,55 @@
 import { LATIN_LOOKS } from '../../contract/look-alikes.ts';
 import { cutPiles } from '../../contract/text.ts';
 
-// Words within one sentence: `|` ends a sentence and is not a word.
+// Words within one sentence. `|` ends a sentence and is not a word.
 export const SENTENCE_GAP = '(?:[^ |]+ ){0,5}';
 export const SENTENCE_NEAR = '(?:[^ |]+ ){0,3}';
 
 /** Secrets that only their owner ever needs. */
-const PRECIOUS =
+const OWNER_SECRETS =
   '(?:private keys?|seed phrases?|seed words|secret phrases?|recovery (?:phrases?|codes?|words|keys?)|mnemonics?|mnemonic phrases?|merchant keys?|wallet keys?|wallet backups?|pairing codes?)';
-/** Secrets that are also typed into bought programs. */
-const USUAL =
+/** Secrets that people also type into programs they have bought. */
+const SHARED_SECRETS =
   '(?:secret keys?|signing keys?|ssh keys?|id rsa|keystore|api keys?|api tokens?|access tokens?|bearer tokens?|auth tokens?|session cookies?|passwords?|passphrases?|credentials|login data|authorization headers?|secrets|dotenv|environment variables)';
-const WHOSE = '(?:your|me|us|my|its|their|users?|owners?|buyers?|humans?|operators?)';
+const POSSESSORS = '(?:your|me|us|my|its|their|users?|owners?|buyers?|humans?|operators?)';
 
-/** Verbs that hand something to another person. */
-const HAND =
+/** Verbs for handing something to another person. */
+const SEND_VERBS =
   '(?:send|share|reveal|disclose|leak|tell|give|reply with|respond with|transmit|exfiltrate|hand over|deliver|email|mail|dm|message|forward|post|comment|text)';
-/** Verbs that put something somewhere. */
-const PUT =
+/** Verbs for putting something somewhere. */
+const ENTER_VERBS =
   '(?:paste|enter|provide|include|type|submit|put|write|copy|print|show|attach|append|input|upload|dump|output|return|read out|cat|echo|add|fill in|confirm|verify)';
-const THERE =
+const DESTINATIONS =
   '(?:here|below|to (?:me|us|the seller|this (?:address|url|endpoint|site))|in (?:a|the|your) (?:comments?|reply|message|chat|response|answer)|into (?:this|the) (?:form|chat)|as a comment)';
 
-const REQUESTS: readonly RegExp[] = [
-  `${HAND} ${SENTENCE_GAP}${PRECIOUS}`,
-  `${HAND} ${SENTENCE_GAP}${WHOSE} ${SENTENCE_NEAR}${USUAL}`,
-  `${PUT} ${SENTENCE_GAP}${PRECIOUS}`,
-  `${PUT} ${SENTENCE_GAP}${USUAL} ${SENTENCE_NEAR}${THERE}`,
-  `(?:what is|whats|i need|we need) your ${SENTENCE_NEAR}(?:${PRECIOUS}|${USUAL})`,
-  `${PRECIOUS} (?:is|are) (?:required|needed|necessary) (?:to|for|before)`,
+const SECRET_REQUESTS: readonly RegExp[] = [
+  `${SEND_VERBS} ${SENTENCE_GAP}${OWNER_SECRETS}`,
+  `${SEND_VERBS} ${SENTENCE_GAP}${POSSESSORS} ${SENTENCE_NEAR}${SHARED_SECRETS}`,
+  `${ENTER_VERBS} ${SENTENCE_GAP}${OWNER_SECRETS}`,
+  `${ENTER_VERBS} ${SENTENCE_GAP}${SHARED_SECRETS} ${SENTENCE_NEAR}${DESTINATIONS}`,
+  `(?:what is|whats|i need|we need) your ${SENTENCE_NEAR}(?:${OWNER_SECRETS}|${SHARED_SECRETS})`,
+  `${OWNER_SECRETS} (?:is|are) (?:required|needed|necessary) (?:to|for|before)`,
 ].map((words) => new RegExp(` ${words} `, 'gu'));
 
-/** Negates the request that follows directly: a text that says never to do it asks for nothing. */
-const DENIED =
+/** Negates the request that follows directly, because a text that says never to do it asks for nothing. */
+const NEGATION =
   /(?: never| not| dont| cannot| cant| wont| nobody| without| doesnt| didnt| shouldnt| no need to)(?: ever| to| need to| have to| want to)? ?$|(?: never| not| dont| wont| doesnt| nobody) (?:ask|asks|asking|require|requires|need|needs|want|wants|tell|tells)(?: you| anyone| anybody)?(?: to| for)? ?$/u;
-const DENIED_WITHIN = 40;
+const NEGATION_DISTANCE = 40;
 
-/** True if the text asks for something that opens an account or a wallet. */
+/** Whether the text asks for something that opens an account or a wallet. */
 export function asksForSecret({ sentences }: FoldedText): boolean {
-  return REQUESTS.some((pattern) => {
+  return SECRET_REQUESTS.some((pattern) => {
     pattern.lastIndex = 0;
     for (let found = pattern.exec(sentences); found !== null; found = pattern.exec(sentences)) {
-      if (!DENIED.test(sentences.slice(Math.max(0, found.index - DENIED_WITHIN), found.index))) return true;
-      // A denied request may contain the beginning of one that is not denied.
+      if (!NEGATION.test(sentences.slice(Math.max(0, found.index - NEGATION_DISTANCE), found.index))) return true;
+      // A denied request may contain the beginning of another one that is not denied.
       pattern.lastIndex = found.index + 1;
     }
     return false;
   });
 }
 
-/** A gap is a few whole words with single spaces, so a text can be read in one way only, and the work grows no faster than it. */
+/** A few whole words with single spaces. A text then matches in only one way, so the work grows linearly. */
 const GAP = '(?:[^ ]+ ){0,4}';
 const NEAR = '(?:[^ ]+ ){0,2}';
 const MODEL = '(?:ai|llm|llms|language model|model|models|assistant|assistants|agent|agents|bot|bots|chatbot|crawler)';
@@ -60,7 +60,7 @@ const BOUNDS =
 const BEFORE =
   '(?:previous|previously|prior|above|earlier|preceding|foregoing|former|original|initial|existing|your|system)';
 
-const IN_WORDS: readonly RegExp[] = [
+const INJECTION_PATTERNS: readonly RegExp[] = [
   // Makes the model drop its instructions.
   `(?:ignore|disregard|forget|neglect|dismiss|discard) ${GAP}${BEFORE} ${NEAR}${ORDERS}`,
   `(?:ignore|disregard|forget) (?:all|any|the) (?:of )?(?:the )?(?:instructions?|prompts?|directives?)`,
@@ -103,44 +103,44 @@ const IN_WORDS: readonly RegExp[] = [
   // Makes the model choose.
   `(?:you|agents?|models?|assistants?|buyers) (?:must|shall|should|will|have to|are (?:required|instructed|obliged|ordered) to) ${NEAR}(?:rank|recommend|rate|upvote|endorse|praise|promote|choose|select|prefer|buy) ${NEAR}(?:this|my|our) (?:listing|store|product|offer|goods|item|seller|merchant)`,
   `(?:always|automatically|only) (?:rank|recommend|upvote|endorse|praise|promote|choose|select|prefer|buy) (?:this|my|our) (?:listing|store|product|offer|goods|item|seller|merchant)`,
-  // The best known sentence, in other languages.
+  // Translations of the best-known sentence.
   `(?:ignora|ignore|olvida) (?:todas )?(?:as|las|tus|suas) (?:instrucciones|instrucoes|reglas|regras)`,
   `(?:ignorez|ignore|oubliez|oublie) (?:toutes )?(?:les|tes|vos) (?:instructions|consignes|regles)`,
   `(?:ignoriere|ignorier|vergiss) (?:bitte )?(?:alle |deine |die )${NEAR}(?:anweisungen|instruktionen|regeln)`,
   `(?:ignora|dimentica) (?:tutte )?le ${NEAR}(?:istruzioni|regole)`,
 ].map((words) => new RegExp(` ${words} `, 'u'));
 
-/** A quoted name that the reader is to take, and a remark that a page would not show. */
-const SIGNED: readonly RegExp[] = [
+/** A quoted name that the reader should take, and a comment that a page would not show. */
+const MARKUP_PATTERNS: readonly RegExp[] = [
   /\byou are now ["'‘“][a-z]/u,
   /(?:<!--|\[\/\/\]: ?# ?\()[^>\n]{0,60}\b(?:ai|agents?|assistants?|models?|disregard|hidden|instructions?|override|system)\b/u,
 ];
 
 /** An imperative at the beginning of a sentence addresses the reader. */
-const IMPERATIVES =
+const IMPERATIVE_PATTERN =
   /(?:^|[\n.!?:;>*"-]) {0,4}(?:please |now |always |you must |you should |you will )?(?:act|behave|roleplay|role-play) as (?:a|an|my|the|if|though)\b/u;
 
-/** Alphabets in which look-alikes stand for themselves. */
-const IN_FOLDED: readonly RegExp[] = [
+/** Patterns for other scripts. Tested on text in which look-alikes of Latin letters are not replaced. */
+const OTHER_SCRIPT_PATTERNS: readonly RegExp[] = [
   /(?:игнорируи|игнорируите|забудь|забудьте) (?:все |все предыдущие |предыдущие |прежние )(?:инструкции|указания|правила|команды)/u,
   /(?:忽略|无视|忘记|無視|忘記)[^\n。]{0,8}(?:指令|指示|提示词|提示|说明|命令)/u,
   /(?:以前|これまて|上記|すへて)[^\n。]{0,6}(?:指示|命令)[^\n。]{0,4}無視/u,
 ];
 
-/** True if the text addresses a model instead of describing goods. */
+/** Whether the text addresses a model instead of describing goods. */
 export function hasInstructions({ folded, latin, words }: FoldedText): boolean {
   return (
-    IN_WORDS.some((pattern) => pattern.test(words)) ||
-    IMPERATIVES.test(latin) ||
-    SIGNED.some((pattern) => pattern.test(latin)) ||
-    IN_FOLDED.some((pattern) => pattern.test(folded))
+    INJECTION_PATTERNS.some((pattern) => pattern.test(words)) ||
+    IMPERATIVE_PATTERN.test(latin) ||
+    MARKUP_PATTERNS.some((pattern) => pattern.test(latin)) ||
+    OTHER_SCRIPT_PATTERNS.some((pattern) => pattern.test(folded))
   );
 }
 
 export interface FoldedText {
-  /** Compatibility forms and marks folded, in lower case; punctuation and lines stay. */
+  /** Lower case, with compatibility forms and marks folded; punctuation and lines stay. */
   folded: string;
-  /** The same with letters that only look Latin made Latin. */
+  /** The same, with letters that only look Latin replaced by Latin ones. */
   latin: string;
   /** Only the words, with single spaces between them. */
   words: string;
@@ -148,13 +148,13 @@ export interface FoldedText {
   sentences: string;
 }
 
-/** Each step looks at each character once. */
+/** Folds a text for matching. Each step reads each character once. */
 export function foldText(text: string): FoldedText {
   const folded = cutPiles(text).normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase().replaceAll('\r\n', '\n');
   const latin = folded.replace(/[^\p{ASCII}]/gu, (letter) => LATIN_LOOKS.get(letter) ?? letter);
-  // Keep a name that begins with a dot as one word.
+  // Keep `.env` as one word.
   const named = latin.replace(/['’`]/g, '').replace(/\.env\b/g, ' dotenv ');
-  // The last of several marks in a row ends the sentence: searching from each of them would take quadratic time.
+  // Only the last of several marks in a row ends the sentence, because searching from each of them would take quadratic time.
   const sentences = named.replace(/\n\s{0,9}\n|[.!?;:](?=\s|$)|[|\p{Pd}](?=\s)|。/gu, ' | ');
   return { folded, latin, words: wordsOf(named), sentences: wordsOf(sentences) };
 }

@@ -14,14 +14,14 @@ export interface Subject {
 
 export interface Paid<Transfer> {
   transfer: Transfer;
-  /** True if none of the facilitator's signers sent the transaction, so only the payer is known to have brought the payment here. */
+  /** Whether only the payer may collect. True if no signer of the facilitator sent the transaction, so anyone may have brought it here. */
   payerCollectsOnly: boolean;
   subject: Subject;
 }
 
 /**
- * Defines what a purpose does when its payment ends. Every function runs inside the transaction that ends the payment, so that proof, goods
- * and event are committed together or not at all. The money core gets one of these per purpose and knows nothing else about purposes.
+ * Defines what happens when a payment of one purpose ends. Every function runs inside the transaction that ends the payment, so that proof,
+ * goods and event are committed together or not at all. The money core knows nothing else about purposes.
  */
 export interface Completion {
   /** Returns the bought listing, or the listing that the fee paid for; null while there is none. */
@@ -30,14 +30,14 @@ export interface Completion {
   deciderOf(queryable: Queryable, payment: Payment): Promise<bigint>;
   /** Takes a share lock on what is paid for. Call before the payment row is locked. */
   lockSubject(tx: Tx, payment: Payment): Promise<Subject>;
-  /** Called once the money is final and the proof row is written. */
+  /** Called once the transfer is final and the proof row is written. */
   complete(tx: Tx, payment: Payment, paid: Paid<SettledTransfer>): Promise<void>;
   /**
-   * Takes a reviewed payment as paid, because its payee (for a fee the maintainer) decided so. `transfer` is null if another payment has
-   * the transaction's proof. Throws if the goods cannot be given any more.
+   * Completes a reviewed payment because its payee (for a fee the maintainer) decided to deliver. `transfer` is null if another payment has
+   * the transaction's proof. Throws if the goods can no longer be given.
    */
   completeReviewed(tx: Tx, payment: Payment, paid: Paid<SettledTransfer | null>): Promise<void>;
-  /** Called when the payment ended unpaid or for review. */
+  /** Called when the payment ends unpaid or goes to review. */
   endUncompleted(tx: Tx, payment: Payment): Promise<void>;
 }
 

@@ -28,12 +28,12 @@ interface Call {
   method: string;
   params: [{ fromBlock: string; toBlock: string; topics: string[] }];
 }
-/** Recoveries cannot be deleted, so each test has a chain of its own. */
+/** Recoveries cannot be deleted, so each test uses its own chain. */
 let chainId = 0n;
-/** Block ranges that were queried, and the number that was refused. */
+/** Block ranges that were queried, and the number of refused queries. */
 let asked: string[];
 let refused: number;
-/** Longer block ranges are refused, by an error or by an HTTP status. */
+/** Longest block range that the provider accepts. It refuses longer ones by an error or an HTTP status. */
 let most: bigint;
 let refuseBy: 'error' | number;
 let transfers: { block: bigint; units: bigint }[];

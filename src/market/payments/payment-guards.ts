@@ -11,7 +11,7 @@ import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import type { ChainHead } from './chain/read-head.ts';
-import { type LostWindow, leaveUnbooked, listLostWindows, RECENT_RECOVERY_MS } from './proof-store.ts';
+import { keepUnrecorded, type LostWindow, listLostWindows, RECENT_RECOVERY_MS } from './proof-store.ts';
 
 type PayeeCheckMarket = Pick<Market, 'rpc' | 'clock' | 'config'>;
 
@@ -32,7 +32,7 @@ export function createPayeeCheck(market: PayeeCheckMarket) {
   }
 
   return {
-    /** Throws 503 usdc_paused, 409 payee_cannot_receive, or 503 payment_check_unavailable while the chain cannot be read. */
+    /** Throws 503 usdc_paused, 409 payee_cannot_receive, or 503 payment_check_unavailable if the chain cannot be read. */
     async mustReceive(payee: Hex): Promise<void> {
       const { rpc, config } = market;
       const { usdc } = config.network;
@@ -56,15 +56,15 @@ interface Opening {
   payer: Hex;
   payee: Hex;
   valueUnits: bigint;
-  /** The payer was told about the transfer that was found, and pays all the same. */
+  /** Whether the payer was told about the transfer that was found and pays nevertheless. */
   payAnew: boolean;
 }
 
 type LostPaymentMarket = Pick<Market, 'config' | 'database' | 'clock' | 'hasRecentRecovery'>;
 
 /**
- * Stops a buyer from paying twice after a recovery: the books may have lost the first payment, and the buyer may not know it. Searches the
- * chain for a transfer that is in no book, of exactly this value from this payer to this payee. Costs nothing without a recent recovery.
+ * Stops a buyer from paying twice after a recovery: the market may have lost the first payment without the buyer's knowledge. Searches the
+ * chain for an unrecorded transfer of exactly this value from this payer to this payee. Costs nothing without a recent recovery.
  */
 export async function mustNotBePaid(
   market: LostPaymentMarket,
@@ -80,16 +80,16 @@ export async function mustNotBePaid(
     const head = await readHead();
     if (head.chainId !== chainId) throw notReadable();
     for (const window of windows) {
-      // A provider that lags behind has not seen the whole window.
+      // A lagging provider has not seen the whole window.
       if (head.latest.number < window.toBlock) throw notReadable();
-      await mustNotBeIn(market, head.rpc, window, opening);
+      await mustNotBeInWindow(market, head.rpc, window, opening);
     }
   } catch (error) {
     throw error instanceof RpcFailure ? notReadable() : error;
   }
 }
 
-/** After a recovery, says "do not pay again" while the chain cannot be read. */
+/** Adds "do not pay again" if the chain cannot be read after a recovery. */
 export function warnAfterRecovery(market: Pick<LostPaymentMarket, 'hasRecentRecovery'>, refusal: Refusal): Refusal {
   if (refusal.reason !== 'payment_check_unavailable' || !market.hasRecentRecovery()) return refusal;
   return new Refusal(refusal.reason, { ...refusal.options, doNotPayAgain: true });
@@ -99,7 +99,7 @@ function notReadable(): Refusal {
   return new Refusal('payment_check_unavailable', { retryAfterSeconds: 2, doNotPayAgain: true });
 }
 
-async function mustNotBeIn(
+async function mustNotBeInWindow(
   { config, database }: LostPaymentMarket,
   rpc: Rpc,
   window: LostWindow,
@@ -112,7 +112,7 @@ async function mustNotBeIn(
   const logs = await searchLogs(rpc, { address: usdc, topics, ...window, most });
   const transfers = logs.filter((log) => decodeTransfer(log)?.value === valueUnits);
   if (transfers.length === 0) return;
-  const [hash] = await leaveUnbooked(database, [...new Set(transfers.map((log) => log.transactionHash))]);
+  const [hash] = await keepUnrecorded(database, [...new Set(transfers.map((log) => log.transactionHash))]);
   const lost = transfers.find((log) => log.transactionHash === hash);
   if (lost === undefined) return;
   const block = Number(lost.blockNumber);

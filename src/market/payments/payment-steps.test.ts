@@ -17,18 +17,18 @@ beforeAll(async () => {
 const STATUSES = Object.keys(PAYMENT_STEPS) as PaymentStatus[];
 const followersOf = (from: PaymentStatus): readonly PaymentStatus[] => PAYMENT_STEPS[from];
 
-/** The shortest way to a status by the steps of the table. */
-function wayTo(status: PaymentStatus): PaymentStatus[] {
-  const ways: PaymentStatus[][] = [['verifying']];
-  for (const way of ways) {
-    const last = way.at(-1) ?? 'verifying';
-    if (last === status) return way.slice(1);
-    ways.push(...followersOf(last).map((next) => [...way, next]));
+/** Returns the shortest path to a status. */
+function pathTo(status: PaymentStatus): PaymentStatus[] {
+  const paths: PaymentStatus[][] = [['verifying']];
+  for (const path of paths) {
+    const last = path.at(-1) ?? 'verifying';
+    if (last === status) return path.slice(1);
+    paths.push(...followersOf(last).map((next) => [...path, next]));
   }
   throw new Error(`no way leads to ${status}`);
 }
 
-/** Also sets the other columns that the schema requires in that state, so that only the step is judged. */
+/** Also sets the other columns that the schema requires in that state, so that only the step is tested. */
 async function step(tx: Tx, id: bigint, from: PaymentStatus, to: PaymentStatus): Promise<void> {
   const outcome = from !== 'needs_review' ? null : to === 'completed' ? 'deliver' : 'declined';
   const isOver = !isOpenStatus(to);
@@ -45,7 +45,7 @@ async function step(tx: Tx, id: bigint, from: PaymentStatus, to: PaymentStatus):
 
 class TakenBack extends Error {}
 
-/** Returns the rule that forbids the step, including rules that are checked only at the commit. */
+/** Returns the rule that forbids the step, including those that are only checked at commit. */
 async function attempt(from: PaymentStatus, to: PaymentStatus): Promise<string> {
   try {
     return await ruleAgainst(
@@ -56,7 +56,7 @@ async function attempt(from: PaymentStatus, to: PaymentStatus): Promise<string> 
             value_units, written_at)
           values (${Buffer.alloc(32, 1)}, 'purchase', ${id}, 2, ${Buffer.alloc(32, 2)}, now(), 0, 1, now())`);
         let at: PaymentStatus = 'verifying';
-        for (const next of [...wayTo(from), to]) {
+        for (const next of [...pathTo(from), to]) {
           await step(tx, id, at, next);
           at = next;
         }

@@ -15,38 +15,38 @@ interface AnyPayment {
   asset: Hex;
   payee: Hex;
   payer: Hex;
-  /** The exact value for x402; the least value for a direct transfer. */
+  /** For x402 the exact value, for a direct transfer the minimum. */
   valueUnits: bigint;
   deliveryTokenHash: Buffer | null;
   payerCollectsOnly: boolean;
   txHash: Hex | null;
   blockNumber: bigint | null;
   blockTime: Date | null;
-  /** Log index of this payment's own transfer in `txHash`. Null if there is none, and if the transfer belongs to another payment. */
+  /** Log index of this payment's own transfer in `txHash`. Null if there is none or it belongs to another payment. */
   logIndex: number | null;
   endReason: string | null;
-  /** Outcome of the review; null if there was none or it has not ended. */
+  /** Outcome of the review. Null without a review or until it ends. */
   reviewOutcome: ReviewOutcome | null;
-  /** Time from which the money may have been on its way. */
+  /** When the money may first have been on its way. */
   settlingAt: Date | null;
   createdAt: Date;
-  /** Time when an edit of the listing stopped this payment before it was submitted; null if none did. */
+  /** When an edit of the listing stopped this payment before it was submitted. Null if none did. */
   stoppedAt: Date | null;
-  /** The buyer had the goods already, so the transfer can only be reviewed. */
+  /** Whether the buyer already had the goods, so that the transfer can only be reviewed. */
   surplus: boolean;
-  /** Time when the chain decided; a review comes later. */
+  /** When the chain decided. A review comes later. */
   endedAt: Date | null;
   updatedAt: Date;
 }
 
-/** An authorization, bound for ever to the request that opened it. */
+/** An authorization, permanently bound to the request that opened it. */
 export interface X402Payment extends AnyPayment {
   path: 'x402';
   nonce: Hex;
   validAfter: bigint;
   validBefore: bigint;
   openedBlock: bigint;
-  /** Time of the facilitator's last list of signers before this payment was opened; null: it gave none. */
+  /** When the facilitator last listed its signers before this payment was opened. Null if it never did. */
   signersReadAt: Date | null;
 }
 
@@ -62,8 +62,8 @@ export interface DirectPayment extends AnyPayment {
 
 export type Payment = X402Payment | DirectPayment;
 
-/** Columns that only some ways to pay fill, and the merchant, which only some ways need. */
-export interface OwnRow {
+/** The merchant, which only some payment methods require, and the columns that only some methods fill. */
+export interface MethodRow {
   merchant_id: bigint | null;
   nonce: Buffer | null;
   valid_after: bigint | null;
@@ -75,7 +75,7 @@ export interface OwnRow {
   window_to: Date | null;
 }
 
-const OWN: Readonly<Record<keyof OwnRow, true>> = {
+const IS_METHOD_COLUMN: Readonly<Record<keyof MethodRow, true>> = {
   merchant_id: true,
   nonce: true,
   valid_after: true,
@@ -86,12 +86,15 @@ const OWN: Readonly<Record<keyof OwnRow, true>> = {
   window_from: true,
   window_to: true,
 };
-export const OWN_COLUMNS: readonly string[] = Object.keys(OWN);
+export const METHOD_COLUMNS: readonly string[] = Object.keys(IS_METHOD_COLUMN);
 
-type OwnFields<Way extends PaymentWay> = Omit<Extract<Payment, { path: Way }>, Exclude<keyof AnyPayment, 'merchantId'>>;
+type MethodFields<Way extends PaymentWay> = Omit<
+  Extract<Payment, { path: Way }>,
+  Exclude<keyof AnyPayment, 'merchantId'>
+>;
 
-/** Builds the fields of one way to pay from a row; null if a column is missing. */
-export const OWN_FIELDS: { readonly [Way in PaymentWay]: (row: OwnRow) => OwnFields<Way> | null } = {
+/** Builds the method-specific fields from a row. Null if a column is missing. */
+export const METHOD_FIELDS: { readonly [Way in PaymentWay]: (row: MethodRow) => MethodFields<Way> | null } = {
   x402: ({ nonce, valid_after: validAfter, valid_before: validBefore, opened_block: openedBlock, ...row }) =>
     nonce === null || validAfter === null || validBefore === null || openedBlock === null
       ? null
@@ -111,22 +114,22 @@ export function isOpen(payment: Payment): boolean {
 
 const LEAST_RETRY_SECONDS = 2;
 
-/** Refusal for an undecided payment while the chain shows no transfer for it. */
+/** Builds the refusal for an undecided payment whose transfer is not on the chain yet. */
 export function unseenRefusal(payment: Payment): Refusal {
   return payment.status === 'verifying'
     ? new Refusal('verification_pending', { retryAfterSeconds: LEAST_RETRY_SECONDS })
     : new Refusal('settlement_pending', { retryAfterSeconds: LEAST_RETRY_SECONDS });
 }
 
-/** Refusal for a payment that an edit stopped: it is never submitted, and ends unpaid at `expiresAt` (ms), with its authorization. */
+/** Builds the refusal for a payment that an edit stopped. It ends unpaid when its authorization expires at `expiresAt` (ms). */
 export function stoppedRefusal(expiresAt: number, now: number): Refusal {
   const retryAfterSeconds = Math.max(LEAST_RETRY_SECONDS, Math.ceil((expiresAt - now) / 1000));
   return new Refusal('listing_changed', { retryAfterSeconds });
 }
 
 /**
- * Steps that a payment may take; the trigger `payments_move_forward` holds the same table. An x402 payment begins as `verifying`. A claim
- * begins as `settling`, because there is nothing to verify before its transfer may be on the chain. An ended payment never changes.
+ * Allowed steps of a payment; the trigger `payments_move_forward` enforces the same table. An x402 payment begins as `verifying`. A claim
+ * begins as `settling`, because nothing needs verifying before its transfer may be on the chain. An ended payment never changes.
  */
 export const PAYMENT_STEPS = {
   verifying: ['settling', 'completed', 'unpaid', 'needs_review'],
@@ -138,7 +141,7 @@ export const PAYMENT_STEPS = {
 } as const;
 
 export type PaymentStatus = keyof typeof PAYMENT_STEPS;
-/** Statuses in which the chain alone ends a payment. */
+/** Statuses to which the chain alone can move a payment. */
 export type ChainEnd = (typeof PAYMENT_STEPS)['settling'][number];
 
 function mayStep(from: PaymentStatus, to: PaymentStatus): boolean {
@@ -146,28 +149,27 @@ function mayStep(from: PaymentStatus, to: PaymentStatus): boolean {
   return next.includes(to);
 }
 
-/** The chain has not decided yet, and may still show that nothing was paid. */
+/** Whether the chain has not decided yet and may still show that nothing was paid. */
 export function isOpenStatus(status: PaymentStatus): boolean {
   return mayStep(status, 'unpaid');
 }
 
-/** The status is final. */
 export function hasEnded(status: PaymentStatus): boolean {
   return PAYMENT_STEPS[status].length === 0;
 }
 
 /**
- * Outcomes of an unsigned claim that leave the money with the payee. `proven`: the wallet's own signature came. `superseded`: the payee
- * delivered or refunded the transfer for another claim.
+ * Outcomes of an unsigned claim that leave the money with the payee. `proven` means that the wallet itself signed later, `superseded` that
+ * the payee delivered or refunded the transfer for another claim.
  */
-const COUNTS_ELSEWHERE = ['proven', 'superseded'] as const;
+const ELSEWHERE_OUTCOMES = ['proven', 'superseded'] as const;
 
-/** Returns how an unsigned claim ended; null if this is a payment or ended otherwise. */
-export function endElsewhere({ endReason }: Payment): (typeof COUNTS_ELSEWHERE)[number] | null {
-  return COUNTS_ELSEWHERE.find((end) => end === endReason) ?? null;
+/** Returns which of these outcomes an unsigned claim had. Null if it had another or is a payment. */
+export function findElsewhereOutcome({ endReason }: Payment): (typeof ELSEWHERE_OUTCOMES)[number] | null {
+  return ELSEWHERE_OUTCOMES.find((end) => end === endReason) ?? null;
 }
 
-/** False from the committed row until the payment has ended without the payee keeping the money. */
+/** False from the committed row until the payment has ended and the payee does not keep the money. */
 export function mayPayAgain(payment: Payment): boolean {
-  return hasEnded(payment.status) && payment.status !== 'completed' && endElsewhere(payment) === null;
+  return hasEnded(payment.status) && payment.status !== 'completed' && findElsewhereOutcome(payment) === null;
 }

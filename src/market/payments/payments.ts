@@ -19,7 +19,7 @@ import { createSignerRefresh, createX402Gate, refreshSigners } from './paths/x40
 import { isOpen, type Payment, type ReviewOutcome } from './payment.ts';
 import { createPayeeCheck } from './payment-guards.ts';
 import { createDecider } from './read-and-decide.ts';
-import { type Chore, createPass, createReconciler } from './reconcile.ts';
+import { type Chore, createReconcileRound, createReconciler } from './reconcile.ts';
 import { decideUnproven } from './review-unproven.ts';
 import {
   countOpenPayments,
@@ -36,7 +36,7 @@ import type { Proof, Terms } from './terms.ts';
 export interface PaymentsOptions {
   reconcileEveryMs: number;
   watchEveryMs: number;
-  /** See chain/read-schedule.ts. */
+  /** Maximum pause between two readings of the chain; see chain/read-schedule.ts. */
   longestPauseMs: number;
 }
 
@@ -46,11 +46,11 @@ const PRUNE_EVERY_MS = 3_600_000;
 const COUNT_EVERY_MS = 10_000;
 const FURTHER_EVERY_MS = 30_000;
 
-/** The money core as the features see it. Created once, in create-market.ts, with what each purpose does on completion. */
+/** Creates the money core for the other features. Called once, in create-market.ts, with the completion of each purpose. */
 export function createPayments(market: Market, completions: Completions, options: PaymentsOptions) {
   const providerHealth = createProviderHealth(market.providers, market.clock);
   let lastRead: { head: ChainHead; at: number } | null = null;
-  const whenToLook = createReadSchedule({
+  const readSchedule = createReadSchedule({
     ...{ database: market.database, clock: market.clock },
     blockSeconds: market.config.network.blockSeconds,
     chainId: market.config.network.chainId,
@@ -58,7 +58,7 @@ export function createPayments(market: Market, completions: Completions, options
   });
   const heads = followHeads(market, async (askAlso) => {
     const head = await readHead(market, providerHealth, askAlso);
-    whenToLook.noteHead(head);
+    readSchedule.noteHead(head);
     lastRead = { head, at: market.clock.now() };
     return head;
   });
@@ -70,44 +70,40 @@ export function createPayments(market: Market, completions: Completions, options
   const corroboration = createCorroboration(market, providerHealth, watch.check);
   const context = { market, completions, corroboration, refreshSigners: createSignerRefresh(market) };
   const unreadable = createUnreadablePayments(market.clock, providerHealth);
-  const { isFarFromFinal } = whenToLook;
+  const { isFarFromFinal } = readSchedule;
   const decider = createDecider(context, { readHead: heads.fresh, isFarFromFinal, noteReading: unreadable.note });
   const facts = createPaymentFacts(market);
-  const reconcileOnce = createPass(market, decider.readAndDecideMany, heads.fresh);
-  const timedPass = facts.timed(reconcileOnce);
-  const passIfDue = async (): Promise<void> => ((await whenToLook.isDue()) ? await timedPass() : undefined);
-  const passIfOverdue = async (): Promise<void> => ((await whenToLook.isOverdue()) ? await timedPass() : undefined);
+  const reconcileOnce = createReconcileRound(market, decider.readAndDecideMany, heads.fresh);
+  const timedRound = facts.timed(reconcileOnce);
+  const runIfDue = async (): Promise<void> => ((await readSchedule.isDue()) ? await timedRound() : undefined);
+  const runIfOverdue = async (): Promise<void> => ((await readSchedule.isOverdue()) ? await timedRound() : undefined);
   const declineOld = (): Promise<void> => declineOldReviews(market, completions);
   const further = createFurtherTransfers(market, heads.fresh);
   const chores = choresOf(market, { declineOld, count: facts.count, readFurther: further.readAll });
   const reconciler = createReconciler(
     market,
-    { pass: passIfDue, followerPass: passIfOverdue, chores },
+    { pass: runIfDue, followerRound: runIfOverdue, chores },
     options.reconcileEveryMs,
   );
   return {
     completions,
     payees: createPayeeCheck(market),
     x402Gate: createX402Gate(market),
-    /** Reads the heads of the chain once for all callers of that moment. */
     readHead: heads.fresh,
-    /** True if all providers that count show the receipt alike. */
+    /** Whether all providers that count show the same receipt. */
     corroborate: corroboration.onReceipt,
-    /** Submits the proof if it may, then reads the chain and decides; see `drive` of the payment's path and read-and-decide.ts. */
+    /** Submits the proof if it may, then reads the chain and decides; see `drive` in payment-path.ts, and read-and-decide.ts. */
     advance: createAdvance(context, decider.readAndDecide),
     listingOf: (payment: Payment) => completions[payment.purpose].listingOf(market.database, payment),
     reread: (payment: Payment) => findPayment(market.database, payment.id),
     readAndDecide: decider.readAndDecide,
     /** Finds the payment's own transfer when another payment has the proof of the transaction. */
     locate: async (payment: Payment) => pathOf(payment).locate(context, await heads.fresh(), payment),
-    /** Reads and decides further transactions of a claim that is already decided. */
     readSurplus: decider.readSurplus,
-    /** Looks for further transfers from the payer of a claim in review to its payee. */
     further,
     reconcileOnce,
     declineOld,
     reconciler,
-    /** Health of the providers and undecided payments, for metrics and `/readyz`. */
     providerHealth,
     watch,
     withheld: corroboration.withheld,
@@ -131,11 +127,11 @@ function choresOf(
   ];
 }
 
-/** The trigger requires thirty days by the database's clock; one more day covers the difference between the two clocks. */
+/** The trigger requires thirty days by the database's clock; one more day allows for clock skew. */
 const KEPT_MS = 31 * 86_400_000;
 const BATCH = 500;
 
-/** Deletes attempts that were never submitted. Works in small batches, so that a purchase never waits for it. */
+/** Deletes attempts that were never submitted, in small batches, so that no purchase waits for it. */
 export async function pruneAttempts({ database, clock }: Pick<Market, 'database' | 'clock'>): Promise<number> {
   const before = new Date(clock.now() - KEPT_MS);
   let count = 0;
@@ -149,7 +145,7 @@ export async function pruneAttempts({ database, clock }: Pick<Market, 'database'
 const DAY_MS = 86_400_000;
 const AT_ONCE = 50;
 
-/** Declines, publicly and as `system`, reviews that were not decided in time, so that no payer waits for ever. */
+/** Declines reviews that were not decided in time, publicly and as `system`, so that no payer waits forever. */
 export async function declineOldReviews(market: Market, completions: Completions): Promise<void> {
   const now = new Date(market.clock.now());
   const before = new Date(now.getTime() - REVIEW_DAYS * DAY_MS);
@@ -165,7 +161,7 @@ export async function declineOldReviews(market: Market, completions: Completions
     try {
       await market.database.transaction((tx) => declineUnproven(tx, market, completions, claim));
     } catch (error) {
-      // It was decided just now: there is nothing left to end.
+      // It has just been decided, so there is nothing left to end.
       if (error instanceof Refusal && error.reason === 'already_decided') continue;
       market.log.error('review_end_failed', { payment_id: claim.id, error });
     }
@@ -191,11 +187,11 @@ async function declineReview(
   await recordReview(tx, market, locked, { outcome: 'declined', actor: 'system' });
 }
 
-/** Figures about payments. Only the leader reports them; otherwise every process would report the same ones. */
+/** Figures about payments. Only the leader reports them, because every process would report the same ones. */
 interface PaymentFacts {
   open: readonly OpenPayments[];
   reviews: number;
-  /** Duration and end of the last complete round over all open payments, in milliseconds; null before the first. */
+  /** Duration and end of the last complete round over all open payments, in milliseconds. Null before the first. */
   pass: { tookMs: number; endedAt: number } | null;
 }
 
@@ -223,61 +219,61 @@ function createPaymentFacts({ database, clock }: Pick<Market, 'database' | 'cloc
   };
 }
 
-/** Submits the proof if it is the payment's own, then reads the chain and decides. Another proof moves nothing. */
+/** Submits the proof if it is the payment's own, then reads the chain and decides. Any other proof changes nothing. */
 function createAdvance(context: PathContext, readAndDecide: (payment: Payment) => Promise<Payment>) {
   const drive = createDriver(context);
 
   return async function advance(payment: Payment, proof: Proof | null, terms: Terms): Promise<Driven> {
     let { current, refusal }: Driven = { current: payment, refusal: null };
     for (;;) {
-      // A payment that is in a block was submitted already.
+      // A payment that is in a block has already been submitted.
       const isDriven = proof !== null && current.blockNumber === null;
       if (isDriven && (await pathOf(current).mayDrive(context, current, proof))) {
         ({ current, refusal } = await drive(current, proof, terms));
       }
       current = await readAndDecide(current);
-      // A reorganisation removed its block: submit the proof once more.
-      const isGone = proof !== null && !isDriven && isOpen(current) && current.blockNumber === null;
-      if (!isGone) return { current, refusal };
+      // A reorganisation removed its block, so submit the proof once more.
+      const lostItsBlock = proof !== null && !isDriven && isOpen(current) && current.blockNumber === null;
+      if (!lostItsBlock) return { current, refusal };
     }
   };
 }
 
-/** Runs one driver per payment, across all processes. Calls in this process wait for it; other processes go by the row. */
+/** Runs one driver per payment across all processes. Calls in this process wait for it; other processes return the stored row. */
 function createDriver(context: PathContext) {
   const { database } = context.market;
-  const underway = new Map<bigint, Promise<Driven>>();
+  const runningDrives = new Map<bigint, Promise<Driven>>();
 
   return async function drive(payment: Payment, proof: Proof, terms: Terms): Promise<Driven> {
-    const running = underway.get(payment.id);
+    const running = runningDrives.get(payment.id);
     if (running) return await running;
     const run = database
       .withAdvisoryLock(`payment:${payment.id}`, () => pathOf(payment).drive(context, payment, proof, terms))
       .then(async (locked): Promise<Driven> => {
         return locked?.value ?? { current: (await findPayment(database, payment.id)) ?? payment, refusal: null };
       });
-    underway.set(payment.id, run);
+    runningDrives.set(payment.id, run);
     try {
       return await run;
     } finally {
-      underway.delete(payment.id);
+      runningDrives.delete(payment.id);
     }
   };
 }
 
-/** Publishes a decision on a review: as the seller's own, or as moderation where the maintainer decided on a fee. */
+/** Publishes the decision on a review: as the seller's own or, if the maintainer decided on a fee, as moderation. */
 export async function recordReview(
   tx: Tx,
   market: Market,
   payment: Payment,
   { outcome, actor }: { outcome: ReviewOutcome; actor: string },
 ): Promise<void> {
-  const isMaintainers = payment.purpose === 'listing_fee' && actor !== 'system';
+  const isByMaintainer = payment.purpose === 'listing_fee' && actor !== 'system';
   await recordEvent(tx, market, {
-    kind: isMaintainers ? 'moderation' : 'review',
+    kind: isByMaintainer ? 'moderation' : 'review',
     actor,
     detail: {
-      ...(isMaintainers ? { action: 'fee_review' } : {}),
+      ...(isByMaintainer ? { action: 'fee_review' } : {}),
       payment_id: Number(payment.id),
       ...(payment.listingId === null ? {} : { listing_id: Number(payment.listingId) }),
       outcome,

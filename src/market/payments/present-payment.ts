@@ -14,7 +14,7 @@ import { findWaitingClaim, type WaitingClaim } from './paths/direct/further-stor
 import { findIntentPayment } from './paths/direct/intent-payment.ts';
 import { findIntent, type Intent } from './paths/direct/store.ts';
 import { pathOf } from './paths/payment-paths.ts';
-import { endElsewhere, hasEnded, isOpen, mayPayAgain, type Payment } from './payment.ts';
+import { findElsewhereOutcome, hasEnded, isOpen, mayPayAgain, type Payment } from './payment.ts';
 import type { Payments } from './payments.ts';
 import { findProof, type ProofRow } from './proof-store.ts';
 import { slipOf } from './recovery-slip.ts';
@@ -22,7 +22,7 @@ import { findByAuthorization, findPayment } from './store.ts';
 
 type Stage = PaymentOut['stage'];
 
-/** The public view of a payment: its state and the next step. It never shows the buyer or a signature. */
+/** Presents a payment publicly: its state and the next step, but never the buyer or a signature. */
 export function presentPayment(
   payment: Payment,
   watermark: Watermark | null,
@@ -48,7 +48,7 @@ export function presentPayment(
   };
 }
 
-/** The reason for its end: a person's decision, or else what the chain showed. */
+/** Returns why the payment ended: a person's decision or, without one, what the chain showed. */
 function outcomeOf({ reviewOutcome, endReason }: Payment): { outcome?: string } {
   const outcome = reviewOutcome ?? endReason;
   return outcome === null ? {} : { outcome };
@@ -72,7 +72,7 @@ export function presentIntent(intent: Intent, watermark: Watermark | null): Paym
   };
 }
 
-/** The view of a sale in the city, for which the market writes nothing before the transfer is final. */
+/** Presents a sale in the city, for which the market writes nothing before the transfer is final. */
 export function presentCitySale(proof: ProofRow, listingId: bigint, watermark: Watermark | null): PaymentOut {
   return {
     id: null,
@@ -92,8 +92,8 @@ export function presentCitySale(proof: ProofRow, listingId: bigint, watermark: W
 }
 
 /**
- * The view of a transaction that the payer named while the payee decides on another one for the same intent. It is no payment yet. It is
- * judged when it is claimed after that decision, or automatically once the payee has delivered.
+ * Presents a transaction that the payer named while the payee decides on another one for the same intent. It is not a payment yet. It is
+ * judged when claimed after that decision, or automatically once the payee has delivered.
  */
 function presentWaiting({ claim, txHash, seenBlock }: Waiting, watermark: Watermark | null): PaymentOut {
   const isDecided = hasEnded(claim.status);
@@ -119,8 +119,8 @@ function presentWaiting({ claim, txHash, seenBlock }: Waiting, watermark: Waterm
 }
 
 /**
- * Latest end, in milliseconds, of a payment for which no transfer is seen. While `verifying` that is validBefore. Afterwards it is when a
- * block of that time is final, which comes later by finality's current lag. Null once the payment has ended or a transfer is seen.
+ * Returns when a payment ends at the latest if no transfer is seen, in milliseconds. While `verifying`, that is validBefore; afterwards,
+ * when a block of that time becomes final, which is later by the lag of finality. Null once the payment has ended or a transfer is seen.
  */
 function endsAtLatest(payment: Payment, watermark: Watermark | null, now: number): number | null {
   if (!isOpen(payment) || payment.txHash !== null) return null;
@@ -147,7 +147,7 @@ function stageOf(payment: Payment, watermark: Watermark | null): Stage {
   return payment.settlingAt === null ? 'verifying' : 'settling';
 }
 
-/** The transfer of an unsigned claim is looked up by its hash, because its proof belongs to another payment. */
+/** These texts refer to the transfer by its hash, because its proof belongs to another payment. */
 const ELSEWHERE = {
   proven:
     'The wallet’s own signature has claimed this transfer: GET /api/payment by tx_hash shows for what. Do not pay again.',
@@ -157,7 +157,7 @@ const ELSEWHERE = {
 
 function nextStepOf(payment: Payment): string {
   const { present } = pathOf(payment);
-  const elsewhere = endElsewhere(payment);
+  const elsewhere = findElsewhereOutcome(payment);
   if (elsewhere !== null) return ELSEWHERE[elsewhere];
   switch (payment.status) {
     case 'verifying':
@@ -175,11 +175,11 @@ function nextStepOf(payment: Payment): string {
   }
 }
 
-/** Whole seconds until the transfer's block should be final, as finality advances at the pace of time. Null while not mined. */
+/** Estimates how many seconds remain until the transfer's block is final, if finality advances in real time. Null until it is mined. */
 function estimateSeconds(payment: Payment, watermark: Watermark | null): number | null {
   if (payment.blockTime === null || watermark === null) return null;
-  const behind = payment.blockTime.getTime() / 1000 - Number(watermark.timestamp);
-  return Math.max(1, Math.ceil(behind));
+  const secondsLeft = payment.blockTime.getTime() / 1000 - Number(watermark.timestamp);
+  return Math.max(1, Math.ceil(secondsLeft));
 }
 
 export type Pending = z.input<typeof pendingAnswer>;
@@ -196,7 +196,7 @@ export function pendingBody(
   return {
     status: 'payment_pending',
     payment: view,
-    ...slipIn(market, payment),
+    ...slipField(market, payment),
     do_not_pay_again: true,
     collected_by: payment.merchantId === null ? 'signature' : 'key',
     retry,
@@ -213,20 +213,20 @@ export function pendingHeaders(network: Network, payment: Payment, body: Pending
   return { ...settlement, 'retry-after': body.retry_after_seconds.toString() };
 }
 
-/** The `recovery_slip` field of an answer, if the payment has one. */
-export function slipIn(market: Pick<Market, 'pepper'>, payment: Payment): { recovery_slip?: string } {
+/** Builds the `recovery_slip` field of an answer, if the payment has a slip. */
+export function slipField(market: Pick<Market, 'pepper'>, payment: Payment): { recovery_slip?: string } {
   const slip = slipOf(market, payment);
   return slip === null ? {} : { recovery_slip: slip };
 }
 
-/** The money arrived and a person decides: nothing is delivered yet, and the buyer must not pay again. */
+/** Builds the refusal while a person decides about money that has arrived. Nothing is delivered yet, and the buyer must not pay again. */
 export function reviewRefusal(payment: Payment, watermark: Watermark | null, now: number): Refusal {
   return new Refusal('needs_review', {
     fields: { payment_status: 'needs_review', payment: presentPayment(payment, watermark, payment.listingId, now) },
   });
 }
 
-/** Settlement headers for x402 clients, in both versions. */
+/** Builds the settlement headers for x402 clients, in both versions. */
 export function settlementHeaders(network: Network, transaction: string, payer: string): Record<string, string> {
   const encodeFor = (name: string): string =>
     Buffer.from(JSON.stringify({ success: true, transaction, network: name, payer })).toString('base64');
@@ -238,8 +238,8 @@ type Waiting = WaitingClaim & { txHash: Hex };
 type StatusCall = MarketCall<Endpoints['getPayment']>;
 
 /**
- * GET /api/payment: public, never looks at the caller. A lookup by transaction answers only once the transaction proves something here or
- * waits for a decision on another one. For a refund it shows the payment that was refunded.
+ * GET /api/payment. Public, so it ignores the caller. A lookup by transaction gives an answer only if the transaction proves something here
+ * or waits for a decision on another one. For a refund, it shows the refunded payment.
  */
 export function makeGetPayment(payments: Payments): MarketOperation<Endpoints['getPayment']> {
   return async (market, call) => {
@@ -256,14 +256,14 @@ export function makeGetPayment(payments: Payments): MarketOperation<Endpoints['g
     const watermark = await findWatermark(market.database, payment.chainId);
     const listingId = await payments.listingOf(payment);
     const view = presentPayment(payment, watermark, listingId, market.clock.now());
-    const isByOther = intent?.payer === null && payment.status === 'unpaid' && payment.endReason === 'wrong_payer';
-    return { status: 200, body: { payment: isByOther ? { ...view, ...PAID_BY_OTHER } : view } };
+    const isPaidByOther = intent?.payer === null && payment.status === 'unpaid' && payment.endReason === 'wrong_payer';
+    return { status: 200, body: { payment: isPaidByOther ? { ...view, ...PAID_BY_OTHER } : view } };
   };
 }
 
 /**
- * Answer for a claim signed by a key when another wallet sent the transfer and the intent names no wallet. If a contract sent it, that
- * contract may have signed: it is asked when the same claim comes again.
+ * Added to the answer if the intent names no wallet and another wallet than the signing key sent the transfer. If that wallet is a
+ * contract, it may have signed, and is asked when the same claim is sent again.
  */
 const PAID_BY_OTHER = {
   next_step:
@@ -271,7 +271,7 @@ const PAID_BY_OTHER = {
   do_not_pay_again: true,
 };
 
-/** Finds the sale of a thing, which is paid in the city: the ledger has no payment for it, and the proof holds everything. */
+/** Finds the sale of a thing. It is paid in the city, so the ledger has no payment for it and the proof holds everything. */
 async function findCitySale(market: Market, { query }: StatusCall): Promise<PaymentOut | null> {
   const proof = query.tx_hash === undefined ? null : await findProof(market.database, { txHash: query.tx_hash });
   if (proof?.worldListingId == null) return null;
@@ -282,7 +282,7 @@ async function findCitySale(market: Market, { query }: StatusCall): Promise<Paym
   );
 }
 
-/** Shows a waiting transaction only if it proves nothing and the chain showed it as a transfer of the claim's own wallet. */
+/** Shows a waiting transaction only if it proves nothing and the chain has shown it as a transfer by the claim's own wallet. */
 async function findWaiting({ database }: Market, { query }: StatusCall): Promise<PaymentOut | null> {
   const { tx_hash: txHash } = query;
   if (txHash === undefined || (await findProof(database, { txHash })) !== null) return null;

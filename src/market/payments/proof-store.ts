@@ -4,12 +4,12 @@ import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../platform/hex.ts';
 import type { Payment } from './payment.ts';
 
-/** The payment that a transaction makes, or the one that it refunds. */
+/** What the transaction pays for, or `refund`. */
 type LedgerPurpose = Payment['purpose'] | 'refund';
-/** `city`: the sale of a thing, for which the ledger has no payment. */
+/** `city` is the sale of a thing, for which the ledger has no payment. */
 export type ProofPurpose = LedgerPurpose | 'city';
 
-/** False if the transaction already proves anything. */
+/** Returns false if the transaction already proves something. */
 export async function insertProof(
   tx: Tx,
   payment: Pick<Payment, 'id'>,
@@ -18,7 +18,7 @@ export async function insertProof(
   return await insertRow(tx, { purpose, paymentId: payment.id, worldListingId: null }, transfer, now);
 }
 
-/** Writes the proof for the sale of a thing; false if the transaction already proves anything. */
+/** Writes the proof for the sale of a thing. Returns false if the transaction already proves something. */
 export async function insertCityProof(
   tx: Tx,
   worldListingId: bigint,
@@ -34,7 +34,7 @@ async function insertRow(
   transfer: FoundTransfer,
   now: Date,
 ): Promise<boolean> {
-  const touched = await tx.run(
+  const rowCount = await tx.run(
     sql`insert into payment_proofs (tx_hash, purpose, payment_id, world_listing_id, block_number, block_hash, block_time, log_index,
         value_units, written_at)
       values (${toBytes(transfer.txHash)}, ${proves.purpose}, ${proves.paymentId}, ${proves.worldListingId},
@@ -42,10 +42,10 @@ async function insertRow(
         ${transfer.logIndex}, ${transfer.value}, ${now})
       on conflict (tx_hash) do nothing`,
   );
-  return touched === 1;
+  return rowCount === 1;
 }
 
-/** True if this very transfer already paid for another payment or a thing. */
+/** Whether this exact transfer already paid for another payment or a thing. */
 export async function isTransferTaken(
   queryable: Queryable,
   { txHash, logIndex }: Pick<FoundTransfer, 'txHash' | 'logIndex'>,
@@ -63,23 +63,22 @@ export interface ProofRow {
   purpose: ProofPurpose;
   /** Null for the sale of a thing. */
   paymentId: bigint | null;
-  /** The sold thing; null otherwise. */
+  /** The sold thing. Null for everything else. */
   worldListingId: bigint | null;
   blockNumber: bigint;
   blockHash: Hex;
   blockTime: Date;
   logIndex: number;
-  /** Amount that the payee received. */
   valueUnits: bigint;
   writtenAt: Date;
 }
 
-/** By transaction: whatever it proves. By payment: the transfer that paid it, never its refund. */
+/** Finds what a transaction proves or, given a payment, the transfer that paid it, which is never its refund. */
 export async function findProof(
   queryable: Queryable,
   by: { txHash: Hex } | { paymentId: bigint },
 ): Promise<ProofRow | null> {
-  const which =
+  const condition =
     'txHash' in by ? sql`tx_hash = ${toBytes(by.txHash)}` : sql`payment_id = ${by.paymentId} and purpose <> 'refund'`;
   const row = await queryable.maybe<{
     tx_hash: Buffer;
@@ -95,7 +94,7 @@ export async function findProof(
   }>(
     sql`select tx_hash, purpose, payment_id, world_listing_id, block_number, block_hash, block_time, log_index, value_units,
         written_at
-      from payment_proofs where ${which}`,
+      from payment_proofs where ${condition}`,
   );
   return (
     row && {
@@ -113,16 +112,16 @@ export async function findProof(
   );
 }
 
-/** Time after a recovery during which the chain is searched for a lost payment before a buyer may pay, unless the request waives it. */
+/** For this long after a recovery, the chain is searched for a lost payment before a buyer pays, unless the request waives it. */
 export const RECENT_RECOVERY_MS = 30 * 86_400_000;
 
-/** Range of blocks whose transfers the lost books may have held. */
+/** A range of blocks whose transfers the lost records may have contained. */
 export interface LostWindow {
   fromBlock: bigint;
   toBlock: bigint;
 }
 
-/** Returns windows of recoveries since that time, newest first. */
+/** Returns the windows of recoveries since that time, newest first. */
 export async function listLostWindows(queryable: Queryable, chainId: bigint, since: Date): Promise<LostWindow[]> {
   return await queryable.rows<LostWindow>(sql`
     select from_block as "fromBlock", to_block as "toBlock" from recoveries
@@ -130,7 +129,7 @@ export async function listLostWindows(queryable: Queryable, chainId: bigint, sin
 }
 
 /** Keeps the transactions that no payment names and that prove nothing, in the given order. */
-export async function leaveUnbooked(queryable: Queryable, hashes: readonly Hex[]): Promise<Hex[]> {
+export async function keepUnrecorded(queryable: Queryable, hashes: readonly Hex[]): Promise<Hex[]> {
   const rows = await queryable.rows<{ hash: Buffer }>(sql`
     select hash from unnest(${hashes.map(toBytes)}::bytea[]) with ordinality as found (hash, nth)
     where not exists (select from payment_proofs where tx_hash = hash)

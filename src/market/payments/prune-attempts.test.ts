@@ -21,8 +21,8 @@ interface Ended {
   wasSettling?: boolean;
 }
 
-/** Writes an attempt that ended that long ago. */
-async function ended({ daysAgo, reason = 'expired', wasSettling = false }: Ended): Promise<bigint> {
+/** Inserts an attempt that ended this many days ago. */
+async function insertEnded({ daysAgo, reason = 'expired', wasSettling = false }: Ended): Promise<bigint> {
   const { id: listing } = await seedListing(db.database, seller.id);
   const { id } = await db.database.transaction((tx) => openPayment(tx, listing));
   const at = new Date(systemClock.now() - daysAgo * DAY_SECONDS * 1000);
@@ -38,11 +38,11 @@ const left = async (): Promise<bigint[]> =>
   (await db.database.rows<{ id: bigint }>(sql`select id from payments order by id`)).map(({ id }) => id);
 
 it('only what was never submitted, ran out and is a month old goes; no statement deletes anything else', async () => {
-  const old = [await ended({ daysAgo: 40 }), await ended({ daysAgo: 32 })];
+  const old = [await insertEnded({ daysAgo: 40 }), await insertEnded({ daysAgo: 32 })];
   const kept = [
-    await ended({ daysAgo: 29 }),
-    await ended({ daysAgo: 40, wasSettling: true }),
-    await ended({ daysAgo: 40, reason: 'canceled' }),
+    await insertEnded({ daysAgo: 29 }),
+    await insertEnded({ daysAgo: 40, wasSettling: true }),
+    await insertEnded({ daysAgo: 40, reason: 'canceled' }),
   ];
   for (const id of kept)
     await expect(db.database.run(sql`delete from payments where id = ${id}`)).rejects.toThrow('never deleted');

@@ -9,11 +9,11 @@ import { pathOf } from './paths/payment-paths.ts';
 import { isOpen, type Payment } from './payment.ts';
 import { findPayment } from './store.ts';
 
-/** A reading shared by all requests about one payment. Null: it showed nothing new. */
+/** A reading shared by all requests for one payment. Null if it showed nothing new. */
 interface SharedReading {
   newest: Payment;
   users: number;
-  passes: SingleFlight<Payment | null>;
+  singleFlight: SingleFlight<Payment | null>;
 }
 
 interface DeciderDependencies {
@@ -37,15 +37,15 @@ export function createDecider(context: PathContext, { readHead, isFarFromFinal, 
     const started: SharedReading = {
       newest: payment,
       users: 0,
-      passes: createSingleFlight(() => readAndDecideOne(started.newest)),
+      singleFlight: createSingleFlight(() => readAndDecideOne(started.newest)),
     };
     return started;
   }
 
   return {
     /**
-     * Reads the chain about one open payment and decides what it can. An unreadable chain changes nothing. A payment that is still seconds
-     * from final is not read: the background job notices a reorganisation.
+     * Reads the chain about one open payment and decides what it can. Changes nothing if the chain cannot be read. Skips a payment that is
+     * still seconds from final; the background job notices a reorganisation.
      */
     async readAndDecide(payment: Payment): Promise<Payment> {
       if (!isOpen(payment) || (await isFarFromFinal(payment))) return payment;
@@ -54,26 +54,26 @@ export function createDecider(context: PathContext, { readHead, isFarFromFinal, 
       if (payment.updatedAt > shared.newest.updatedAt) shared.newest = payment;
       shared.users += 1;
       try {
-        const current = await shared.passes.fresh();
+        const current = await shared.singleFlight.fresh();
         if (current !== null && current.status !== 'verifying') return current;
-        // Another request may have ended the payment, or submitted it: then no answer may say that no money was taken.
+        // Another request may have ended or submitted the payment meanwhile. Reread it, or we might wrongly report that no money was taken.
         return (await findPayment(context.market.database, payment.id)) ?? payment;
       } finally {
         shared.users -= 1;
         if (shared.users === 0) sharedReadings.delete(payment.id);
       }
     },
-    /** Looks at further transactions of a claim that is already decided. An unreadable chain changes nothing. */
+    /** Reads further transactions of a decided claim. Changes nothing if the chain cannot be read. */
     async readSurplus(claim: Payment): Promise<void> {
       await readAndDecideOne(claim);
     },
-    /** Does the same for many payments, and reads what they share once. */
+    /** Does the same for many payments, and reads what they share only once. */
     async readAndDecideMany(payments: readonly Payment[], head: FollowedHead): Promise<void> {
       for (const shown of (await reader.readMany(payments, head)).values()) {
         try {
           await decide(shown);
         } catch (error) {
-          // A payment that cannot be ended must not hold up the others; the next round looks at it again.
+          // A payment that fails to end must not hold up the others; the next round tries it again.
           context.market.log.error('payment_end_failed', { payment_id: shown.payment.id, error });
         }
       }
@@ -88,7 +88,7 @@ interface PaymentEvidence {
 }
 
 interface PaymentReader {
-  /** Reads one payment; all concurrent callers share a reading. Undefined if it cannot be read or has not changed. */
+  /** Reads one payment; concurrent callers share a reading. Returns undefined if the payment cannot be read or has not changed. */
   readOne(payment: Payment): Promise<PaymentEvidence | undefined>;
   /** Returns results by payment, without those that cannot be read or have not changed. */
   readMany(payments: readonly Payment[], head: FollowedHead): Promise<Map<bigint, PaymentEvidence>>;
@@ -98,11 +98,11 @@ interface ReaderDependencies extends Pick<DeciderDependencies, 'readHead' | 'not
   context: PathContext;
 }
 
-/** Limits readings for live requests: under load more payments share each one, and the provider is asked no more often. */
+/** Limits the readings for live requests: under load, more payments share each reading, and the provider is asked no more often. */
 const READING_EVERY_MS = 25;
 const READINGS_AT_ONCE = 4;
 
-/** Reads the chain about payments. Heads and logs cost the same for one payment as for a hundred. */
+/** Reads what the chain shows about payments. Heads and logs cost the same for one payment as for a hundred. */
 function createPaymentReader({ context, readHead, noteReading }: ReaderDependencies): PaymentReader {
   const { market } = context;
   const waiting = new Map<bigint, Payment>();
@@ -131,20 +131,20 @@ function createPaymentReader({ context, readHead, noteReading }: ReaderDependenc
       if (isSame) unchanged.add(payment.id);
       return isSame;
     };
-    // Skip payments of a network that this market was on before: only a market on that chain decides them.
-    const here = payments.filter(({ chainId }) => chainId === market.config.network.chainId);
-    const byPath = [...Map.groupBy(here, ({ path }) => path).values()];
-    const ofPath = async (some: readonly [Payment, ...Payment[]]): Promise<PaymentEvidence[]> => {
+    // Skip payments on a chain that this market used before, because only a market on that chain may decide them.
+    const onThisChain = payments.filter(({ chainId }) => chainId === market.config.network.chainId);
+    const byPath = [...Map.groupBy(onThisChain, ({ path }) => path).values()];
+    const readOfPath = async (some: readonly [Payment, ...Payment[]]): Promise<PaymentEvidence[]> => {
       const path = pathOf(some[0]);
       const evidences = await orNullIfUnreadable(market, () => path.evidence(context, { head, isUnchanged }, some));
       const read = some.filter(({ id }) => !unchanged.has(id));
-      noteReading({ rpc: head.rpc, path: some[0].path, about: path.readFrom, payments: read, shown: evidences });
+      noteReading({ rpc: head.rpc, path: some[0].path, about: path.question, payments: read, shown: evidences });
       return some.flatMap((payment) => {
         const evidence = evidences?.get(payment.id);
         return evidence === undefined ? [] : [{ payment, evidence, seenIn: path.seenIn(evidence as never) }];
       });
     };
-    return (await Promise.all(byPath.map((some) => ofPath(some as [Payment, ...Payment[]])))).flat();
+    return (await Promise.all(byPath.map((some) => readOfPath(some as [Payment, ...Payment[]])))).flat();
   }
 
   return {
@@ -159,20 +159,20 @@ function createPaymentReader({ context, readHead, noteReading }: ReaderDependenc
 const REMEMBERED = 20_000;
 
 /**
- * Remembers what this process has read of open payments, so that a payment that waits for finality is not read again while no block up to
- * that reading was replaced: nothing can have changed or be decided yet. Once its block is final it is read again.
+ * Remembers what this process has read about open payments. A payment that waits for finality is not read again while no block up to that
+ * reading was replaced, because nothing can have changed. Once its block is final, it is read again.
  */
 function createMemory() {
-  const read = new Map<bigint, { rewrites: number; upTo: bigint; seenIn: string }>();
+  const read = new Map<bigint, { reorgCount: number; upTo: bigint; seenIn: string }>();
   const spellBlocks = (seenIn: readonly (bigint | null)[]): string => seenIn.join(' ');
   return {
-    note: (shown: PaymentEvidence, { rewrites, latest }: FollowedHead): void => {
+    note: (shown: PaymentEvidence, { reorgCount, latest }: FollowedHead): void => {
       if (read.size >= REMEMBERED) read.clear();
-      read.set(shown.payment.id, { rewrites, upTo: latest.number, seenIn: spellBlocks(shown.seenIn) });
+      read.set(shown.payment.id, { reorgCount, upTo: latest.number, seenIn: spellBlocks(shown.seenIn) });
     },
     isUnchanged: ({ id }: Payment, seenIn: readonly (bigint | null)[], head: FollowedHead): boolean => {
       const before = read.get(id);
-      if (before?.rewrites !== head.rewrites || before.seenIn !== spellBlocks(seenIn)) return false;
+      if (before?.reorgCount !== head.reorgCount || before.seenIn !== spellBlocks(seenIn)) return false;
       const { finalized } = head;
       return seenIn.every(
         (block) => block !== null && block <= before.upTo && (finalized === null || block > finalized.number),

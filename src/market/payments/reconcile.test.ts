@@ -20,10 +20,10 @@ function reconciling(database: Database, clock: Clock = systemClock) {
   const pass = async (): Promise<void> => {
     passes += 1;
   };
-  const followerPass = async (): Promise<void> => {
+  const followerRound = async (): Promise<void> => {
     stoodIn += 1;
   };
-  const reconciler = createReconciler(marketContext({ database, clock }), { pass, followerPass }, 10);
+  const reconciler = createReconciler(marketContext({ database, clock }), { pass, followerRound }, 10);
   open.push(reconciler);
   reconciler.start();
   return { ...reconciler, passes: () => passes, stoodIn: () => stoodIn };

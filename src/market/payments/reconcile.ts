@@ -2,21 +2,21 @@ import { createSingletonJob, repeatTask } from '../../platform/background-jobs.t
 import { RpcFailure } from '../../platform/chain/rpc.ts';
 import type { Market } from '../context.ts';
 import type { FollowedHead } from './chain/read-head.ts';
-import { listWithMore } from './paths/direct/store.ts';
+import { listWithUndecided } from './paths/direct/store.ts';
 import type { Payment } from './payment.ts';
 import { listOpenPayments } from './store.ts';
 
 const BATCH = 250;
-/** A lost machine or network may leave the lock with a session whose client is gone. A round only reads, so other processes run it too. */
-const STAND_IN_EVERY_MS = 60_000;
+/** If a machine or network is lost, the lock may remain with a dead session. A round only reads, so other processes run it as well. */
+const FOLLOWER_EVERY_MS = 60_000;
 
 type ReadAndDecideMany = (payments: readonly Payment[], head: FollowedHead) => Promise<void>;
 
 /**
- * Moves every open payment as far as the chain allows. It reads and never submits, so two at a time do no harm. A payment that is mined but
- * not final is read again only after a reorganisation: see read-and-decide.ts.
+ * Returns a round that advances every open payment as far as the chain allows. It only reads and never submits, so two concurrent rounds do
+ * no harm. A payment that is mined but not final is read again only after a reorganisation (see read-and-decide.ts).
  */
-export function createPass(
+export function createReconcileRound(
   market: Market,
   readAndDecideMany: ReadAndDecideMany,
   readHead: () => Promise<FollowedHead>,
@@ -40,13 +40,13 @@ export function createPass(
 
   return async () => {
     let head: Promise<FollowedHead> | null = null;
-    // Read the head once a round, and not at all when nothing is undecided.
+    // Read the head once per round, and only if something is undecided.
     const readOnce = (): Promise<FollowedHead> => (head ??= readHead());
-    for (const list of [listOpenPayments, listWithMore]) await decideAll(list, readOnce);
+    for (const list of [listOpenPayments, listWithUndecided]) await decideAll(list, readOnce);
   };
 }
 
-/** Periodic work that only the leader does, besides the rounds. */
+/** Periodic work that only the leader does, besides the rounds over open payments. */
 export interface Chore {
   name: string;
   act(): Promise<unknown>;
@@ -55,15 +55,15 @@ export interface Chore {
 
 interface ReconcilerWork {
   pass(): Promise<void>;
-  /** Runs in followers now and then; defaults to `pass`. */
-  followerPass?(): Promise<void>;
+  /** Runs periodically in followers; defaults to `pass`. */
+  followerRound?(): Promise<void>;
   chores?: readonly Chore[];
 }
 
-/** Runs the background work on payments, in one leader at a time. After a failure the next tick tries again: no attempt is given up. */
+/** Runs the background work on payments, in one leader at a time. After a failure, the next round tries again. */
 export function createReconciler(
   market: Market,
-  { pass, followerPass = pass, chores = [] }: ReconcilerWork,
+  { pass, followerRound = pass, chores = [] }: ReconcilerWork,
   everyMs: number,
 ) {
   const stopping = new AbortController();
@@ -76,25 +76,25 @@ export function createReconciler(
     log,
     name: 'reconcile',
     run: async (signal) => {
-      // Each has its own loop: a facilitator that lets the deadline pass must not hold up the payments.
+      // Each task has its own loop, so that a slow facilitator does not hold up the payments.
       const tasks = [{ name: 'reconcile', act: pass, everyMs }, ...chores];
       await Promise.all(tasks.map((task) => repeatTask(market, task, signal)));
     },
   });
 
-  /** A follower also looks now and then: if the leader is frozen, its lock is not freed. */
-  const passAsFollower = async (): Promise<void> => {
-    await clock.sleep(STAND_IN_EVERY_MS, stopping.signal);
+  /** Followers also run a round periodically, because a frozen leader keeps its lock. */
+  const runAsFollower = async (): Promise<void> => {
+    await clock.sleep(FOLLOWER_EVERY_MS, stopping.signal);
     if (stopping.signal.aborted) return;
-    const unlessLeader = async (): Promise<void> => (job.isLeader() ? undefined : await followerPass());
-    const task = { name: 'reconcile', act: unlessLeader, everyMs: STAND_IN_EVERY_MS };
+    const unlessLeader = async (): Promise<void> => (job.isLeader() ? undefined : await followerRound());
+    const task = { name: 'reconcile', act: unlessLeader, everyMs: FOLLOWER_EVERY_MS };
     await repeatTask(market, task, stopping.signal);
   };
 
   return {
     start(): void {
       if (stopping.signal.aborted) return;
-      followerLoop ??= passAsFollower();
+      followerLoop ??= runAsFollower();
       job.start();
     },
     async stop(): Promise<void> {

@@ -8,34 +8,34 @@ import { pathOf } from './paths/payment-paths.ts';
 import type { Payment } from './payment.ts';
 
 /** Domain separator for the key. No secret of a merchant has this form. */
-const USE = 'key of the recovery slips';
+const KEY_PURPOSE = 'key of the recovery slips';
 const PREFIX = 'rs1_';
 
 type Sealing = Pick<Market, 'pepper'>;
 
 const hexOf = (bytes: number) => z.custom<Hex>((value) => typeof value === 'string' && isHex(value, bytes));
-/** A whole number as text: ids, units of USDC, seconds, blocks. */
-const whole = z.string().regex(/^\d+$/).transform(BigInt);
+/** A whole number as text, for ids, units of USDC, seconds and blocks. */
+const wholeNumber = z.string().regex(/^\d+$/).transform(BigInt);
 const at = z.number().transform((ms) => new Date(ms));
 const terms = {
   purpose: z.enum(PAYMENT_PURPOSES),
-  listingId: whole.nullable(),
-  chainId: whole,
+  listingId: wholeNumber.nullable(),
+  chainId: wholeNumber,
   asset: hexOf(20),
   payee: hexOf(20),
 };
 const paymentSlip = z.object({
   kind: z.literal('payment'),
   ...terms,
-  id: whole,
-  merchantId: whole.nullable(),
+  id: wholeNumber,
+  merchantId: wholeNumber.nullable(),
   bodyHash: hexOf(32).nullable(),
   payer: hexOf(20),
-  valueUnits: whole,
+  valueUnits: wholeNumber,
   nonce: hexOf(32),
-  validAfter: whole,
-  validBefore: whole,
-  openedBlock: whole,
+  validAfter: wholeNumber,
+  validBefore: wholeNumber,
+  openedBlock: wholeNumber,
   tokenHash: hexOf(32).nullable(),
   signersReadAt: at.nullable(),
   createdAt: at,
@@ -43,10 +43,10 @@ const paymentSlip = z.object({
 const intentSlip = z.object({
   kind: z.literal('intent'),
   ...terms,
-  merchantId: whole,
+  merchantId: wholeNumber,
   id: z.string().regex(/^[0-9a-f]{32}$/),
   payer: hexOf(20).nullable(),
-  minimumUnits: whole,
+  minimumUnits: wholeNumber,
   nonce: z.string().regex(/^[0-9a-f]{32}$/),
   challenge: z.string(),
   createdAt: at,
@@ -59,12 +59,12 @@ export type IntentSlip = z.output<typeof intentSlip>;
 
 function sealSlip({ pepper }: Sealing, content: Record<string, unknown>): string {
   const text = JSON.stringify(content, (_name, value) => (typeof value === 'bigint' ? value.toString() : value));
-  return PREFIX + sealText(pepper.hash(USE), text);
+  return PREFIX + sealText(pepper.hash(KEY_PURPOSE), text);
 }
 
 const toHex32 = (bytes: Buffer | null): string | null => bytes && `0x${bytes.toString('hex')}`;
 
-/** Null for a direct payment: its intent has a slip. */
+/** Returns null for a direct payment, because its intent has the slip. */
 export function slipOf(market: Sealing, payment: Payment): string | null {
   const opened = pathOf(payment).present.slipTerms(payment);
   if (opened === null) return null;
@@ -77,7 +77,7 @@ export function slipOf(market: Sealing, payment: Payment): string | null {
   });
 }
 
-/** Returns the same slip for the same intent, however it was read. */
+/** Returns the same slip for the same intent every time. */
 export function slipOfIntent(market: Sealing, intent: Intent): string {
   const { id, purpose, listingId, merchantId, chainId, asset, payee, payer, minimumUnits, nonce, challenge } = intent;
   return sealSlip(market, {
@@ -100,10 +100,10 @@ export function slipOfIntent(market: Sealing, intent: Intent): string {
   });
 }
 
-/** Null if this market did not make the slip. */
+/** Returns null if this market did not make the slip. */
 export function readSlip({ pepper }: Pick<Market, 'pepper'>, text: string): PaymentSlip | IntentSlip | null {
   if (!text.startsWith(PREFIX)) return null;
-  const keys = pepper.hashes(USE).map(({ hash }) => hash);
+  const keys = pepper.hashes(KEY_PURPOSE).map(({ hash }) => hash);
   const opened = openSealed(keys, text.slice(PREFIX.length));
   if (opened === null) return null;
   return anySlip.safeParse(JSON.parse(opened)).data ?? null;

@@ -27,7 +27,7 @@ import { endReview, findPayment, lockPayment } from './store.ts';
 
 type ReviewCall = MarketCall<Endpoints['reviewPayment']>;
 
-/** POST /api/review/:payment_id: the payee decides on a payment in review, once. A refund must be proven on the chain. */
+/** POST /api/review/:payment_id. The payee decides once on a payment in review. A refund must be proven on the chain. */
 export function makeReviewPayment(payments: Payments): MarketOperation<Endpoints['reviewPayment']> {
   const { completions } = payments;
   return async (market, call) => {
@@ -46,7 +46,7 @@ export function makeReviewPayment(payments: Payments): MarketOperation<Endpoints
   };
 }
 
-/** Finds a payment, or an unsigned claim, which has a number from the same sequence. */
+/** Finds a payment or an unsigned claim; both are numbered from the same sequence. */
 async function findReviewed(queryable: Queryable, id: bigint): Promise<Payment | null> {
   const payment = await findPayment(queryable, id);
   if (payment !== null) return payment;
@@ -54,7 +54,7 @@ async function findReviewed(queryable: Queryable, id: bigint): Promise<Payment |
   return unproven && viewOfUnproven(unproven);
 }
 
-/** Throws payment_not_found also for a payment on which another merchant decides. */
+/** Throws payment_not_found also if another merchant decides on the payment. */
 async function findReviewable(market: Market, completions: Completions, call: ReviewCall): Promise<Payment> {
   const payment = await findReviewed(market.database, call.params.payment_id);
   const wasReviewed = payment?.status === 'needs_review' || payment?.reviewOutcome !== null;
@@ -64,7 +64,7 @@ async function findReviewable(market: Market, completions: Completions, call: Re
   return payment;
 }
 
-/** Returns the refund's transfer if it is valid and final. */
+/** Returns the refund's transfer if it is valid and final; throws otherwise. */
 async function readRefund(market: Market, payments: Payments, payment: Payment, txHash: Hex): Promise<FoundTransfer> {
   const { database } = market;
   if ((await findProof(database, { txHash })) !== null) throw new Refusal('transaction_used');
@@ -87,7 +87,7 @@ async function readRefund(market: Market, payments: Payments, payment: Payment, 
   throw new Refusal(decision.outcome === 'refused' ? 'refund_not_found' : 'refund_not_final', { retryAfterSeconds: 5 });
 }
 
-/** True if the receipt uses an authorization of a payment here: that transfer belongs to that payment, ended or not. */
+/** Whether the receipt uses an authorization of a payment here. Then its transfer belongs to that payment, ended or not. */
 async function isOfLedger({ database }: Market, payment: Payment, receipt: Receipt | null): Promise<boolean> {
   const logs = receipt?.logs.filter(({ address }) => address === payment.asset) ?? [];
   const used = logs.flatMap((log) => decodeAuthorizationUsed(log) ?? []);
@@ -99,15 +99,15 @@ async function gatherRefund(payments: Payments, payment: Payment, txHash: Hex): 
     const head = await payments.readHead();
     const { rpc, chainId } = head;
     const receipt = await readReceipt(rpc, txHash);
-    const nothing = { chainId, finalized: head.finalized, receipt, block: null, transfersInBlock: [] };
-    if (receipt === null) return nothing;
+    const baseEvidence = { chainId, finalized: head.finalized, receipt, block: null, transfersInBlock: [] };
+    if (receipt === null) return baseEvidence;
     const topics = [TRANSFER_TOPIC, null, addressTopic(payment.payer)];
     const [block, transfersInBlock] = await Promise.all([
       readBlock(rpc, receipt.blockNumber),
       readLogs(rpc, { address: payment.asset, topics, blockHash: receipt.blockHash }),
     ]);
-    const shown = { ...nothing, block, transfersInBlock };
-    // Treat as not final what another provider does not show.
+    const shown = { ...baseEvidence, block, transfersInBlock };
+    // If another provider does not confirm the evidence, treat it as not final.
     const isCertain = (await payments.corroborate(head, payment, shown)) && (await isStillFinal(rpc, head));
     return { ...shown, finalized: isCertain ? head.finalized : null };
   } catch (error) {
@@ -134,7 +134,7 @@ async function decideReview(
   if (refund !== null && !(await insertProof(tx, locked, { purpose: 'refund', transfer: refund, now })))
     throw new Refusal('transaction_used');
   if (outcome === 'deliver') {
-    // Providers disagree on what is final, so even a delivery by the payee waits for the operator.
+    // Providers may disagree on what is final, so even a delivery by the payee waits for the operator.
     if (await isHalted(tx, locked.chainId)) {
       throw new Refusal('payment_preserved', {
         detail: 'Payments are halted, since what the market knows of the chain or of its own log is in doubt.',
@@ -148,15 +148,15 @@ async function decideReview(
     const { payerCollectsOnly } = locked;
     await completion.completeReviewed(tx, locked, { transfer: proof && transferOf(proof), payerCollectsOnly, subject });
   }
-  // Transfers that the payer named meanwhile are surplus now, and each gets a review of its own.
+  // Transactions that the payer named meanwhile are surplus now, and each gets its own review.
   if (outcome === 'deliver') await releaseWaiting(tx, locked.id);
   await endReview(tx, locked.id, { ...by, logIndex: located, now });
   await recordReview(tx, market, locked, { outcome, actor: call.caller.handle });
 }
 
 /**
- * Reads the chain once more for this payment's own transfer, if another payment has the proof of the transaction and the transfer was not
- * noted when the review began. Null if there is nothing to ask or no transfer of its own.
+ * Reads the chain again for this payment's own transfer, if another payment has the transaction's proof and the transfer was not recorded
+ * when the review began. Null if no reading is needed or the payment has no transfer of its own.
  */
 async function locateTransfer(market: Market, payments: Payments, payment: Payment): Promise<number | null> {
   if (payment.logIndex !== null) return null;
@@ -169,7 +169,7 @@ async function locateTransfer(market: Market, payments: Payments, payment: Payme
   }
 }
 
-/** Refuses a transfer that another payment has: one transfer pays for one thing. */
+/** Refuses a transfer that another payment has, because one transfer pays for only one thing. */
 async function mustBeUntaken(tx: Tx, { txHash }: Payment, logIndex: number | null): Promise<void> {
   if (txHash !== null && logIndex !== null && !(await isTransferTaken(tx, { txHash, logIndex }))) return;
   throw new Refusal('not_deliverable', {
@@ -179,7 +179,7 @@ async function mustBeUntaken(tx: Tx, { txHash }: Payment, logIndex: number | nul
   });
 }
 
-/** Refuses to deliver a surplus payment unless the buyer has the goods by the other payment: a surplus payment sells nothing. */
+/** Refuses to deliver a surplus payment unless the buyer already has the goods, because a surplus payment sells nothing. */
 async function mustBeBought(tx: Tx, payment: Payment): Promise<void> {
   const { listingId, merchantId, payer } = payment;
   if (!payment.surplus || listingId === null || merchantId === null) return;
@@ -206,13 +206,13 @@ function transferOf(proof: ProofRow): FoundTransfer {
 export interface RefundTerms {
   chainId: bigint;
   asset: Hex;
-  /** The payee of the payment, who refunds. */
+  /** The payment's payee, who sends the refund. */
   from: Hex;
-  /** The payer of the payment. */
+  /** The payment's payer. */
   to: Hex;
-  /** Amount that was received. */
+  /** The amount that the payee received. */
   minimumUnits: bigint;
-  /** The payment's block: the refund must come later. */
+  /** The payment's block. The refund must be in a later one. */
   afterBlock: bigint;
 }
 
@@ -221,7 +221,7 @@ type RefundDecision =
   | { outcome: 'refused' }
   | { outcome: 'unknown' };
 
-/** Judges whether a transaction refunds a payment. Pure. Evidence that is not final or contradicts itself is unknown. */
+/** Decides whether a transaction refunds a payment. Pure. Returns unknown if the evidence is not final or contradicts itself. */
 export function decideRefund(evidence: TransferEvidence, terms: RefundTerms): RefundDecision {
   const { chainId, finalized, receipt, block } = evidence;
   const isToPayer = (log: Log): boolean => log.address === terms.asset && decodeTransfer(log)?.to === terms.to;

@@ -19,15 +19,15 @@ import { endPayment } from './store.ts';
 export interface UnprovenDecision {
   id: bigint;
   outcome: ReviewOutcome;
-  /** Null: the review timed out. */
+  /** Null if the review timed out. */
   by: bigint | null;
   note: string | null;
 }
 
 /**
- * Ends an unsigned claim as its payee decides. If delivered or refunded, the claim becomes a payment in review with the proof of its
- * transfer, which the caller goes on with, and all other claims of that transfer end. If declined, the transfer stays free and null is
- * returned. Call with the claim's subject locked. Throws if it was decided already.
+ * Ends an unsigned claim as its payee decides. If delivered or refunded, returns it as a payment in review with the proof of its transfer,
+ * for the caller to finish, and ends all other claims of the transfer. If declined, returns null, and the transfer stays free. Call with
+ * the claim's subject locked. Throws if the claim was already decided.
  */
 export async function decideUnproven(tx: Tx, market: Market, decision: UnprovenDecision): Promise<Payment | null> {
   const found = await findUnproven(tx, { id: decision.id });
@@ -45,14 +45,14 @@ export async function decideUnproven(tx: Tx, market: Market, decision: UnprovenD
   }
   await endUnproven(tx, claim.id, { ...decision, now });
   if (decision.outcome === 'declined') return null;
-  const payment = await becomePayment(tx, claim, decision.outcome, now);
+  const payment = await convertToPayment(tx, claim, decision.outcome, now);
   await endUnprovenOf(tx, { txHash, payer: claim.payer, payee: claim.payee }, 'superseded', now);
   return payment;
 }
 
-async function becomePayment(tx: Tx, claim: UnprovenClaim, outcome: ReviewOutcome, now: Date): Promise<Payment> {
+async function convertToPayment(tx: Tx, claim: UnprovenClaim, outcome: ReviewOutcome, now: Date): Promise<Payment> {
   const { listingId, merchantId, payer, transfer } = claim;
-  // A refunded payment takes no slot from one that may be under way by now.
+  // A refunded payment must not block one that may be under way by now, so it is stored as surplus.
   const surplus =
     outcome === 'refunded' || (listingId !== null && (await hasBought(tx, listingId, { merchantId, payer })));
   const made = await insertFromUnproven(tx, claim, { surplus, now });

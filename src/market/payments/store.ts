@@ -5,15 +5,15 @@ import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../platform/hex.ts';
 import {
   type ChainEnd,
-  OWN_COLUMNS,
-  OWN_FIELDS,
-  type OwnRow,
+  METHOD_COLUMNS,
+  METHOD_FIELDS,
+  type MethodRow,
   type Payment,
   type PaymentStatus,
   type ReviewOutcome,
 } from './payment.ts';
 
-interface PaymentRow extends OwnRow {
+interface PaymentRow extends MethodRow {
   id: bigint;
   path: PaymentWay;
   purpose: PaymentPurpose;
@@ -42,7 +42,7 @@ interface PaymentRow extends OwnRow {
 }
 
 const columns = sql`id, path, purpose, status, listing_id, body_hash, chain_id, asset, payee, payer,
-  value_units, ${raw(OWN_COLUMNS.join(', '))}, surplus, delivery_token_hash, payer_collects_only, tx_hash, block_number, block_time, log_index, end_reason, review_outcome, settling_at,
+  value_units, ${raw(METHOD_COLUMNS.join(', '))}, surplus, delivery_token_hash, payer_collects_only, tx_hash, block_number, block_time, log_index, end_reason, review_outcome, settling_at,
   stopped_at, created_at, ended_at, updated_at`;
 
 function paymentOf(row: PaymentRow): Payment {
@@ -72,12 +72,12 @@ function paymentOf(row: PaymentRow): Payment {
     endedAt: row.ended_at,
     updatedAt: row.updated_at,
   };
-  const own = OWN_FIELDS[row.path](row);
-  if (own === null) throw new TypeError(`payment ${row.id} lacks what one by ${row.path} has`);
-  return { ...common, ...own };
+  const methodFields = METHOD_FIELDS[row.path](row);
+  if (methodFields === null) throw new TypeError(`payment ${row.id} lacks what one by ${row.path} has`);
+  return { ...common, ...methodFields };
 }
 
-/** For queries of this table in other files: `buildQuery` receives the columns. */
+/** Runs queries on this table for other files; `buildQuery` receives the columns. */
 export async function readPayments(queryable: Queryable, buildQuery: (columns: Sql) => Sql): Promise<Payment[]> {
   return (await queryable.rows<PaymentRow>(buildQuery(columns))).map(paymentOf);
 }
@@ -91,7 +91,7 @@ export function findPayment(queryable: Queryable, id: bigint): Promise<Payment |
   return maybePayment(queryable, sql`select ${columns} from payments where id = ${id}`);
 }
 
-/** A payment to submit, with the reasons that may forbid it. */
+/** A payment to submit, with possible reasons not to. */
 export interface ToDrive {
   payment: Payment;
   isRemoved: boolean;
@@ -128,21 +128,22 @@ export function findByToken(queryable: Queryable, tokenHash: Buffer): Promise<Pa
   return maybePayment(queryable, sql`select ${columns} from payments where delivery_token_hash = ${tokenHash}`);
 }
 
-/** Finds this merchant's or payer's payment for the listing, unless it ended unpaid or rejected or is surplus. */
+/** Finds this merchant's or payer's payment for the listing, unless it ended unpaid, was rejected or is surplus. */
 export function findPaidOrPending(
   queryable: Queryable,
   listingId: bigint,
   holder: { merchantId: bigint } | { payer: Hex },
 ): Promise<Payment | null> {
-  const who = 'merchantId' in holder ? sql`merchant_id = ${holder.merchantId}` : sql`payer = ${toBytes(holder.payer)}`;
+  const holderCondition =
+    'merchantId' in holder ? sql`merchant_id = ${holder.merchantId}` : sql`payer = ${toBytes(holder.payer)}`;
   return maybePayment(
     queryable,
-    sql`select ${columns} from payments where purpose = 'purchase' and listing_id = ${listingId} and ${who}
+    sql`select ${columns} from payments where purpose = 'purchase' and listing_id = ${listingId} and ${holderCondition}
       and status not in ('unpaid', 'rejected') and not surplus`,
   );
 }
 
-/** Returns the payments of a merchant and of a wallet, whichever are given: two at most, and one if they are the same. */
+/** Returns the merchant's and the wallet's payment, if given: two at most, or one if they are the same. */
 export async function findAllPaidOrPending(
   queryable: Queryable,
   listingId: bigint,
@@ -174,7 +175,7 @@ export async function countOpenFees(queryable: Queryable, merchantId: bigint): P
   return Number(row.open);
 }
 
-/** Null if the row is no longer `verifying` or was stopped. */
+/** Returns null if the row is no longer `verifying` or was stopped. */
 export function markSettling(tx: Tx, id: bigint, now: Date): Promise<Payment | null> {
   return maybePayment(
     tx,
@@ -184,9 +185,9 @@ export function markSettling(tx: Tx, id: bigint, now: Date): Promise<Payment | n
   );
 }
 
-/** Stops payments that were not submitted yet: they are never submitted for changed goods. Call with the listing locked. */
+/** Stops payments that were not submitted yet, so that they are never submitted for changed goods. Call with the listing locked. */
 export async function stopAttempts(tx: Tx, listingId: bigint, now: Date): Promise<void> {
-  // The last condition follows from the first; the index needs it.
+  // The last condition follows from the first, but the index needs it.
   await tx.run(
     sql`update payments set stopped_at = ${now}, updated_at = ${now}
       where purpose = 'purchase' and listing_id = ${listingId} and status = 'verifying' and stopped_at is null
@@ -194,7 +195,7 @@ export async function stopAttempts(tx: Tx, listingId: bigint, now: Date): Promis
   );
 }
 
-/** Stores what the chain shows; null clears a sighting that a reorganisation took back. Returns null if nothing changed or it has ended. */
+/** Stores what the chain shows; null clears a sighting that a reorganisation removed. Returns null if unchanged or already ended. */
 export async function noteSighting(
   queryable: Queryable,
   id: bigint,
@@ -217,7 +218,7 @@ export interface PaymentEnd {
   status: ChainEnd;
   reason: string | null;
   transfer: Sighting | null;
-  /** Log index of this payment's own transfer; null if there is none. */
+  /** Log index of this payment's own transfer. Null if there is none. */
   logIndex: number | null;
   payerCollectsOnly: boolean;
 }
@@ -236,7 +237,7 @@ export async function endPayment(tx: Tx, id: bigint, end: PaymentEnd, now: Date)
   return paymentOf(row);
 }
 
-/** Deletes attempts that were never submitted and whose authorization expired before that time, so that they can move no money. */
+/** Deletes attempts that were never submitted and whose authorization expired before `before`, so they can no longer move money. */
 export async function deleteEndedAttempts(queryable: Queryable, before: Date, most: number): Promise<number> {
   const { gone } = await queryable.one<{ gone: number }>(
     sql`select prune_lapsed_attempts(${before}, ${most}::int4) as gone`,
@@ -244,7 +245,7 @@ export async function deleteEndedAttempts(queryable: Queryable, before: Date, mo
   return gone;
 }
 
-/** Returns open payments after `afterId`, oldest first. */
+/** Returns open payments whose id is above `afterId`, by id. */
 export async function listOpenPayments(queryable: Queryable, afterId: bigint, limit: number): Promise<Payment[]> {
   const rows = await queryable.rows<PaymentRow>(
     sql`select ${columns} from payments where status in ('verifying', 'settling') and id > ${afterId}
@@ -255,10 +256,10 @@ export async function listOpenPayments(queryable: Queryable, afterId: bigint, li
 
 interface ReviewEnd {
   outcome: ReviewOutcome;
-  /** Null: the review timed out. */
+  /** Null if the review timed out. */
   by: bigint | null;
   note: string | null;
-  /** Log index of the transfer that paid it, if it was found only now. */
+  /** Log index of the transfer that paid, if it was found only now. */
   logIndex: number | null;
   now: Date;
 }
@@ -273,7 +274,7 @@ export async function endReview(tx: Tx, id: bigint, { outcome, by, note, logInde
   );
 }
 
-/** Returns reviews that began before that time, oldest first. */
+/** Returns reviews that began no later than `before`, oldest first. */
 export function listReviewsSince(queryable: Queryable, before: Date, limit: number): Promise<Payment[]> {
   return readPayments(
     queryable,
@@ -306,12 +307,12 @@ export async function countReviews(queryable: Queryable): Promise<number> {
 }
 
 interface OpenTimes {
-  /** Lowest block with a transfer that is not final yet. */
+  /** The lowest block with a transfer that is not final yet. */
   oldestSeen: { blockNumber: bigint; blockTime: Date } | null;
-  /** Opening times of the newest and oldest payments without a block. */
+  /** When the newest payment without a block was opened; the same for the oldest. */
   newestUnseen: Date | null;
   oldestUnseen: Date | null;
-  /** Some decided claim names further transactions that are undecided. */
+  /** Whether a claim names transactions that are undecided. */
   hasUndecided: boolean;
 }
 

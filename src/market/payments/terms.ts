@@ -6,27 +6,27 @@ export interface Terms {
   purpose: PaymentPurpose;
   payee: Hex;
   valueUnits: bigint;
-  /** Absolute URL of the paid request; a v2 proof that names another URL is refused. */
+  /** Absolute URL of the paid request. A v2 proof that names another URL is refused. */
   resource: string;
   description: string;
 }
 
-/** A payment proof whose shape was checked, v1 and v2 alike. Its signature is a live cheque: never store or log it. */
+/** A well-formed payment proof of either version. Its signature is a live cheque, so never store or log it. */
 export interface Proof {
   version: 1 | 2;
   authorization: Authorization;
   signature: Hex;
-  /** As the client named them; checked against the terms. */
+  /** As the client gave it; checked against the terms. The same holds for the fields below. */
   network: string;
   scheme: string;
-  /** v2 only. */
+  /** Null in v1, like the fields below. */
   asset: string | null;
   payTo: string | null;
   amount: string | null;
   resourceUrl: string | null;
 }
 
-/** The v2 requirement for the terms. Facilitators get it whichever version the client spoke. */
+/** Builds the v2 requirement for the terms. Facilitators get it whichever version the client used. */
 export function requirementOf(terms: Terms, network: Network, checksummed: (address: Hex) => string) {
   return {
     scheme: 'exact',

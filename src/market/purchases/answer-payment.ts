@@ -4,13 +4,13 @@ import type { ListingTerms } from '../listings/store.ts';
 import { findWatermark } from '../payments/chain/store.ts';
 import { pathOf } from '../payments/paths/payment-paths.ts';
 import { type Payment, stoppedRefusal, unseenRefusal } from '../payments/payment.ts';
-import { pendingBody, pendingHeaders, reviewRefusal, slipIn } from '../payments/present-payment.ts';
+import { pendingBody, pendingHeaders, reviewRefusal, slipField } from '../payments/present-payment.ts';
 import { type BuyContext, purchaseTerms } from './buy-request.ts';
 import { type Collector, collectedBy, mayCollect, signToCollect } from './collecting.ts';
 import { type BuyAnswer, deliverGoods } from './deliver.ts';
 import { findPurchase } from './store.ts';
 
-/** Moves a payment as far as this request and the chain allow, and answers with its state. Null if it ended unpaid. */
+/** Advances a payment as far as request and chain allow, and answers with its state. Null if it ended unpaid or was rejected. */
 export async function answerPayment(
   buy: BuyContext,
   payment: Payment,
@@ -23,7 +23,7 @@ export async function answerPayment(
     const fields = {
       ...error.options.fields,
       collected_by: collectedBy(collector, payment, payment.deliveryTokenHash),
-      ...slipIn(buy.market, payment),
+      ...slipField(buy.market, payment),
     };
     throw new Refusal(error.reason, { ...error.options, fields });
   }
@@ -31,7 +31,7 @@ export async function answerPayment(
 
 async function answerByStatus(buy: BuyContext, payment: Payment, collector: Collector): Promise<BuyAnswer | null> {
   const { market, payments, request, listing } = buy;
-  // Only a request with the payment's own proof, that does more than collect, has it verified or settled.
+  // Only a request that does more than collect may have its proof verified or settled.
   const proof = request.collectOnly ? null : request.proof;
   const { current, refusal } = await payments.advance(payment, proof, purchaseTerms(market, listing));
   switch (current.status) {

@@ -28,18 +28,17 @@ import {
 import { checkCollecting, collectorOf, isEntitled, isWithoutValue, spendSignature } from './collecting.ts';
 import { recordSale } from './complete-purchase.ts';
 import { type BuyAnswer, deliverGoods } from './deliver.ts';
-import { mustNotBringToken, refuseStray } from './delivery-token.ts';
+import { mustNotBringToken, refuseStrayToken } from './delivery-token.ts';
 import { reviewLost } from './review-lost.ts';
 import { type RequestFindings, startPurchase } from './start-purchase.ts';
 import { type Buyer, findPurchase, insertFreePurchase, shareHistories } from './store.ts';
 
-/** Each round ends in an answer, or finds another request's row in the next round. */
+/** In each round we either answer or lose to another request, whose row the next round finds. */
 const MAX_ROUNDS = 4;
 
 /**
- * POST /api/buy/:id, in this order: ledger, completed purchase, open attempt, goods that earlier buyers get free, state of the listing,
- * 402. Because of this order the end of a listing never hides a purchase, and a client that signs a new authorization at each call never
- * pays twice.
+ * POST /api/buy/:id. Checks in this order: ledger, completed purchase, open attempt, goods free for earlier buyers, state of the listing,
+ * 402. So an ended listing never hides a purchase, and a client that signs a new authorization with each call never pays twice.
  */
 export function makeBuyListing(
   payments: Payments,
@@ -58,17 +57,17 @@ export function makeBuyListing(
   };
 }
 
-/** Null if a rival took the slot between the check and the row. */
+/** Returns null if another request inserted its row between the check and ours. */
 async function answerRound(market: Market, payments: Payments, request: BuyRequest): Promise<BuyAnswer | null> {
   const ledgerPayment = await findInLedger(market, request);
   const listing = await findListingTerms(market.database, request.listingId);
   if (listing === null) await mustNotBeLost(market.database, request.listingId);
   if (request.token !== null && request.proof === null && ledgerPayment === null) {
-    throw refuseStray(request, listing?.priceUnits === 0n);
+    throw refuseStrayToken(request, listing?.priceUnits === 0n);
   }
   if (listing === null) throw new Refusal('listing_unavailable');
   mustBeGoods(listing);
-  // The proof of a known payment shows nothing by itself: it may be public.
+  // The proof of a known payment does not identify the caller, because it may be public.
   const isOwn =
     ledgerPayment !== null && request.proof !== null && pathOf(ledgerPayment).isShownBy(ledgerPayment, request.proof);
   const buy = { market, payments, request, listing };
@@ -76,11 +75,11 @@ async function answerRound(market: Market, payments: Payments, request: BuyReque
   const signedBy = check && 'payer' in check ? check.payer : null;
   const findings: RequestFindings = { ledgerPayment, check, signedBy, ownPayment: isOwn ? ledgerPayment : null };
   const answer = (await answerFromPayments(buy, findings)) ?? (await answerWithoutPayment(buy, findings));
-  await spendIfShown(market, request, answer);
+  await spendIfCollected(market, request, answer);
   return answer;
 }
 
-/** Answers from payments of this proof, token, key or wallet. A known proof that ended unpaid still names the payer to look for. */
+/** Answers from the payments of this proof, token, key or wallet. If a known proof ended unpaid, its payer is still searched for. */
 async function answerFromPayments(
   buy: BuyContext,
   { ledgerPayment, signedBy, ownPayment }: RequestFindings,
@@ -100,7 +99,7 @@ async function answerWithoutPayment(buy: BuyContext, findings: RequestFindings):
   const { market, payments, request, listing } = buy;
   const { signedBy, ownPayment } = findings;
   if (listing.priceUnits === 0n) return await answerFree(market, request, listing, findings);
-  // Never ask a buyer of an older version for money here; a proof that came along is left alone.
+  // Never ask a buyer of an older version for money here. If the request has a proof, leave it unused.
   const entitled = await deliverEntitled(market, request, listing, signedBy);
   if (entitled !== null) return entitled;
   if (ownPayment !== null) throw refuseOwnEnded(market, listing, ownPayment);
@@ -121,15 +120,15 @@ async function deliverEntitled(
   listing: ListingTerms,
   signedBy: Hex | null,
 ): Promise<BuyAnswer | null> {
-  const isFor = (buyer: Buyer): Promise<boolean> => isEntitled(market.database, listing, buyer);
+  const isEntitledAs = (buyer: Buyer): Promise<boolean> => isEntitled(market.database, listing, buyer);
   const merchantId = merchant?.id ?? null;
-  if (!(await isFor({ merchantId, payer: signedBy }))) return null;
-  const byKey = signedBy === null || (await isFor({ merchantId, payer: null }));
+  if (!(await isEntitledAs({ merchantId, payer: signedBy }))) return null;
+  const byKey = signedBy === null || (await isEntitledAs({ merchantId, payer: null }));
   return await deliverGoods(market, listing.id, { purchase: null, collectedBy: byKey ? 'key' : 'signature' });
 }
 
-/** Uses up a collecting signature, which hands the goods over once. If the key or the token collected, it was not needed and stays good. */
-async function spendIfShown(market: Market, request: BuyRequest, answer: BuyAnswer | null): Promise<void> {
+/** Marks the signature as used if it delivered the goods, which it may do once. If key or token was enough, it stays valid. */
+async function spendIfCollected(market: Market, request: BuyRequest, answer: BuyAnswer | null): Promise<void> {
   const { proof } = request;
   if (proof === null || !isWithoutValue(proof)) return;
   if (answer?.status === 200 && answer.body.collected_by === 'signature') await spendSignature(market, request, proof);
@@ -141,7 +140,7 @@ function refuseOwnEnded(market: Market, listing: ListingTerms, ended: Payment): 
   return endedRefusal(market.config, purchaseTerms(market, listing), ended);
 }
 
-/** Goods that a merchant took free stay its own, whatever becomes of the listing. */
+/** Answers for free goods. A merchant that took them can get them again even if the listing ends. */
 async function answerFree(
   market: Market,
   request: BuyRequest,
@@ -151,10 +150,10 @@ async function answerFree(
   const { merchant } = request;
   mustNotBringToken(request.token);
   if (check !== null && 'refusal' in check) throw check.refusal;
-  const had = merchant && (await findPurchase(market.database, listing.id, { merchantId: merchant.id }));
-  if (had) return await deliverGoods(market, listing.id, { purchase: had, collectedBy: 'key' });
+  const earlierPurchase = merchant && (await findPurchase(market.database, listing.id, { merchantId: merchant.id }));
+  if (earlierPurchase) return await deliverGoods(market, listing.id, { purchase: earlierPurchase, collectedBy: 'key' });
   if (isRefused(judgeStep(listing, 'buy'))) {
-    // While the listing is live, even an earlier buyer takes it like everybody else, so that a purchase is recorded.
+    // While the listing is live, an earlier buyer takes it like everyone else, so that a purchase is recorded.
     const entitled = await deliverEntitled(market, request, listing, signedBy);
     if (entitled !== null) return entitled;
     throw new Refusal('listing_unavailable');
@@ -163,7 +162,7 @@ async function answerFree(
   return await takeFreeGoods(market, listing, merchant);
 }
 
-/** Delivers free goods at once. With a key this records a purchase, once; without one nothing is recorded. */
+/** Delivers free goods at once. Records a purchase for a caller with a key, but only the first time. */
 export async function takeFreeGoods(
   market: Market,
   listing: ListingTerms,
@@ -191,7 +190,7 @@ export async function takeFreeGoods(
   return await deliverGoods(market, listing.id, { purchase, collectedBy: 'key' });
 }
 
-/** Checks a proof that is not in the ledger: if it is fresh, it shows who controls the wallet. Null if there is nothing to check. */
+/** Checks a proof that is not in the ledger. A fresh proof shows who controls the wallet. Null if there is nothing to check. */
 async function checkFresh(buy: BuyContext): Promise<ProofCheck | null> {
   const { market, payments, request, listing } = buy;
   const { proof } = request;
@@ -201,7 +200,7 @@ async function checkFresh(buy: BuyContext): Promise<ProofCheck | null> {
     ? await checkCollecting(buy, proof)
     : await checkProof(market, { proof, terms: purchaseTerms(market, listing) }, payments.readHead);
   if (!('refusal' in check) || check.refusal.reason !== 'payment_check_unavailable') return check;
-  // The proof's owner cannot be verified now. If that payer has a payment, no answer may call paying again safe.
+  // The proof's owner cannot be verified now. If that payer has a payment, no answer may say that paying again is safe.
   const existing = await findPaidOrPending(market.database, listing.id, { payer: proof.authorization.from });
   return { refusal: existing === null ? warnAfterRecovery(market, check.refusal) : refuseUnchecked(check.refusal) };
 }

@@ -20,15 +20,14 @@ export interface BuyRequest {
   maxPriceUnits: bigint | null;
   collectOnly: boolean;
   collectSalt: Hex | null;
-  /** With collectOnly: the transaction that paid, if this market lost its books of it. */
+  /** Sent with `collect`: the transaction that paid, if this market has lost its record of it. */
   txHash: Hex | null;
-  /** The buyer was told about a transfer that may be this payment, and pays all the same. */
+  /** Whether the buyer was told about a transfer that may be this payment and pays nevertheless. */
   payAnew: boolean;
-  /** Call before a payment is opened: throws if this caller has too many unverified attempts. */
+  /** Call before a payment is opened. Throws if this caller has too many unverified attempts. */
   takeAttempt(): Reservation;
 }
 
-/** Everything that answering one request to buy a listing needs. */
 export interface BuyContext {
   market: Market;
   payments: Payments;
@@ -45,10 +44,10 @@ export function readBuyRequest(
   const { max_price_usdc: maxPriceUnits, collect: collectOnly = false } = call.body;
   const { collect_salt: collectSalt, tx_hash: txHash } = call.body;
   const toCollect = { collect_salt: collectSalt, tx_hash: txHash };
-  const stray = Object.entries(toCollect).filter(([, value]) => value !== undefined && !collectOnly);
-  if (stray.length > 0) {
+  const unexpected = Object.entries(toCollect).filter(([, value]) => value !== undefined && !collectOnly);
+  if (unexpected.length > 0) {
     throw new Refusal('invalid_fields', {
-      errors: stray.map(([path]) => ({ path, message: 'goes with collect: true' })),
+      errors: unexpected.map(([path]) => ({ path, message: 'goes with collect: true' })),
     });
   }
   return {
@@ -65,7 +64,7 @@ export function readBuyRequest(
   };
 }
 
-/** The seller's terms. Merchant text stays out, because these words go into headers and wallets. */
+/** Returns the seller's terms. They contain no text by the merchant, because they go into headers and wallets. */
 export function purchaseTerms(
   market: Pick<Market, 'config'>,
   listing: Pick<ListingTerms, 'id' | 'sellerWallet' | 'priceUnits'>,
@@ -79,7 +78,7 @@ export function purchaseTerms(
   };
 }
 
-/** Refuses a thing, which changes hands in its city: this route never asks money for it, and there is nothing to collect. */
+/** Rejects things, because they are sold in their city: this route neither charges for nor delivers them. */
 export function mustBeGoods({ id, isThing }: Pick<ListingTerms, 'id' | 'isThing'>): void {
   if (!isThing) return;
   throw new Refusal('checkout_needed', {
@@ -87,7 +86,7 @@ export function mustBeGoods({ id, isThing }: Pick<ListingTerms, 'id' | 'isThing'
   });
 }
 
-/** Finds the payment of this proof or delivery token, whatever became of the listing. Always the first step. */
+/** Finds the payment of this proof or delivery token, in any state of the listing. Must be the first step. */
 export async function findInLedger(market: Market, request: BuyRequest): Promise<Payment | null> {
   const { proof, token, listingId } = request;
   const { network } = market.config;
@@ -99,23 +98,23 @@ export async function findInLedger(market: Market, request: BuyRequest): Promise
     if (payment !== null) return payment;
   }
   const payment = token && (await findByToken(market.database, token.hash));
-  return payment?.listingId === listingId && isMeantFor(request, payment) ? payment : null;
+  return payment?.listingId === listingId && isTokenMeantFor(request, payment) ? payment : null;
 }
 
-/** False for a client-made token with another wallet's proof: the token is meant for the payment that its own proof opens. */
-function isMeantFor({ proof, token, collectOnly }: BuyRequest, { payer }: Payment): boolean {
+/** Returns false if a client-made token comes with another wallet's proof, because the token is for the payment that the proof opens. */
+function isTokenMeantFor({ proof, token, collectOnly }: BuyRequest, { payer }: Payment): boolean {
   return proof === null || collectOnly || token?.form !== 'own' || proof.authorization.from === payer;
 }
 
-/** The payer of a request: known by a fresh signature, or only by an old proof whose payment has ended, which proves nothing. */
+/** The payer of a request. Known by a fresh signature, or only by an old proof whose payment has ended, which proves nothing. */
 interface KnownPayer {
   signedBy: Hex | null;
   ownPayer: Hex | null;
 }
 
 /**
- * Finds this merchant's and this payer's payments for the listing, made or under way. Completed ones come first, and among those the one
- * whose payer signed: the merchant's own purchase may need another signature than the one that came.
+ * Finds this merchant's and this payer's payments for the listing, finished or under way. Completed ones come first, and of these the one
+ * whose payer signed, because the merchant's own purchase may require a different signature.
  */
 export async function findPaymentsOf(market: Market, request: BuyRequest, by: KnownPayer): Promise<Payment[]> {
   const { database } = market;
@@ -127,6 +126,6 @@ export async function findPaymentsOf(market: Market, request: BuyRequest, by: Kn
     if (payment.status !== 'completed') return 2;
     return payment.payer === by.signedBy ? 0 : 1;
   };
-  const isOthers = ({ merchantId }: Payment): number => Number(merchant === null || merchantId !== merchant.id);
-  return payments.sort((a, b) => rankOf(a) - rankOf(b) || isOthers(a) - isOthers(b));
+  const otherRank = ({ merchantId }: Payment): number => Number(merchant === null || merchantId !== merchant.id);
+  return payments.sort((a, b) => rankOf(a) - rankOf(b) || otherRank(a) - otherRank(b));
 }

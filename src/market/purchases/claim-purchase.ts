@@ -16,6 +16,7 @@ import type { PendingClaim } from '../payments/paths/direct/answer-claim.ts';
 import { type EarlyCheck, judgeSignature } from '../payments/paths/direct/check-signature.ts';
 import { continueClaim } from '../payments/paths/direct/continue-claim.ts';
 import {
+  existingIntentQuery,
   hasTimeLeft,
   type IntentFindings,
   type IntentTerms,
@@ -25,7 +26,6 @@ import {
   presentIntentTerms,
   readFindings,
   readIntentTime,
-  shownAgain,
 } from '../payments/paths/direct/intents.ts';
 import {
   findOwnIntent,
@@ -57,15 +57,15 @@ interface ClaimRequest extends ShownSignature {
 
 type ClaimAnswer = BuyAnswer | PendingClaim;
 
-/** Each round ends in an answer, or finds another request's row in the next round. */
+/** In each round we either answer or lose to another request, whose row the next round finds. */
 const MAX_ROUNDS = 4;
 
-/** POST /api/claim/:id: a signed claim that a transfer was made for an intent. Sent again, it continues or gets the same answer. */
+/** POST /api/claim/:id. A signed claim that a transfer was made for an intent. Repeating it continues the claim or gets the same answer. */
 export function makeClaimPurchase(payments: Payments): MarketOperation<Endpoints['claimPurchase']> {
   return async (market, call) => {
     const shown = await readClaim(market, call.caller, call.params.id, call.body);
     const txHash = call.body.tx_hash;
-    if (txHash === undefined) return await checkAlone(market, payments, shown);
+    if (txHash === undefined) return await checkSignatureOnly(market, payments, shown);
     const claim = { ...shown, txHash };
     try {
       for (let round = 0; round < MAX_ROUNDS; round += 1) {
@@ -93,14 +93,14 @@ async function readClaim(
   return { merchant, intent, listing, signature: body.payer_signature as Hex };
 }
 
-/** Checks the signature before any money moves. A payment that is made or under way comes first, and nothing is stored. */
-async function checkAlone(market: Market, payments: Payments, shown: ShownSignature) {
+/** Checks the signature before any money moves. Answers first with a payment that is finished or under way. Stores nothing. */
+async function checkSignatureOnly(market: Market, payments: Payments, shown: ShownSignature) {
   const { intent, listing, merchant } = shown;
   const standing = await findClaim(market.database, intent.id);
   if (standing?.status === 'completed') return await deliverClaimed(market, listing, standing);
   await mustBeUnclaimed(market.database, market, intent);
-  await mustBeDecided(market.database, market, listing, merchant);
-  const check = await judgeShown(payments, shown);
+  await mustHaveNoOpenClaim(market.database, market, listing, merchant);
+  const check = await judgeClaimSignature(payments, shown);
   if (check.signer !== null) {
     await checkPayer(market, shown, check.signer);
     const rival = await findRival(market.database, listing.id, merchant, check.signer);
@@ -124,7 +124,7 @@ async function checkAlone(market: Market, payments: Payments, shown: ShownSignat
 const OPEN_ANOTHER =
   'Less than five minutes of the intent are left. If nothing was sent for it, open another with POST /api/purchase-intent/:id and sign that.';
 
-async function judgeShown(payments: Payments, { intent, signature }: ShownSignature): Promise<EarlyCheck> {
+async function judgeClaimSignature(payments: Payments, { intent, signature }: ShownSignature): Promise<EarlyCheck> {
   try {
     return await judgeSignature(payments.readHead, intent, signature);
   } catch (error) {
@@ -137,7 +137,7 @@ async function answerRound(market: Market, payments: Payments, claim: ClaimReque
   return await continueClaim<BuyAnswer>(market, payments, claim, {
     bodyHash: null,
     checkPayer: (payer) => checkPayer(market, claim, payer),
-    // Same order as everywhere: the listing, then the payment row.
+    // Same lock order as everywhere: the listing, then the payment row.
     lock: (tx) => shareListing(tx, claim.listing.id),
     openClaim: (tx, payer, standing) => openClaimOf(tx, market, claim, { standing, payer }),
     mustBeSame: async () => {},
@@ -147,8 +147,8 @@ async function answerRound(market: Market, payments: Payments, claim: ClaimReque
 }
 
 /**
- * Refuses a seller's own wallet as payer. A wallet that the intent names was checked when the intent opened. Any other is judged as of that
- * time: a seller must not withhold the goods by listing the buyer's wallet as its own after the buyer began to pay.
+ * Refuses a seller's own wallet as payer. A wallet that the intent names was checked when the intent was opened. Any other is judged as of
+ * that time, because a seller must not withhold the goods by selling to the buyer's wallet after the buyer began to pay.
  */
 async function checkPayer(market: Market, { intent, listing }: ShownSignature, payer: Hex): Promise<void> {
   if (intent.payer !== null) return;
@@ -160,7 +160,7 @@ async function checkPayer(market: Market, { intent, listing }: ShownSignature, p
   }
 }
 
-/** Goods that were bought before are delivered under that purchase. */
+/** Delivers the goods of a completed claim. If the buyer had bought them before, they are delivered under that purchase. */
 async function deliverClaimed(market: Market, listing: ListingTerms, payment: DirectPayment): Promise<BuyAnswer> {
   market.crashPoint('after_commit_before_answer');
   const { database } = market;
@@ -181,7 +181,7 @@ async function openClaimOf(
   const surplus = await hasBought(tx, listing.id, { merchantId: merchant.id, payer });
   const opened = await insertClaim(market, tx, { intent, payer, bodyHash: null, surplus });
   if (opened !== null) return opened;
-  // The same claim, sent at once, was first: the next round continues it, whatever else is undecided.
+  // A concurrent copy of this claim came first. The next round continues it, even if something else is undecided.
   if ((await findClaim(tx, intent.id))?.id !== standing?.id) return null;
   const rival = await findRival(tx, listing.id, merchant, payer);
   if (rival !== null && isUndecided(rival)) throw await undecidedRefusal(tx, market, rival, merchant);
@@ -210,7 +210,7 @@ async function rebindClaim(
   { listing, merchant }: ClaimRequest,
   { standing, payer }: { standing: DirectPayment; payer: Hex },
 ): Promise<void> {
-  // Whether its transfer can be delivered or only reviewed was fixed when the claim opened.
+  // When the claim opened, it was fixed whether its transfer can be delivered or only reviewed.
   const surplus = await hasBought(tx, listing.id, { merchantId: merchant.id, payer });
   if (surplus !== standing.surplus) throw await undecidedRefusal(tx, market, standing);
   try {
@@ -222,7 +222,7 @@ async function rebindClaim(
   }
 }
 
-const NEXT =
+const NEXT_STEP =
   'Sign challenge with the wallet that pays (personal_sign), send at least minimum_amount_units of the asset from it to seller_wallet before expires_at, then POST /api/claim/:id.';
 
 /** POST /api/purchase-intent/:id. An unclaimed intent blocks no buyer and costs nothing. */
@@ -240,7 +240,7 @@ export function makeOpenPurchaseIntent(payments: Payments): MarketOperation<Endp
     await checkBuyer(market.database, market, listing, { merchant, payer });
     const present = (intent: Intent, findings: IntentFindings) => ({
       purchase_intent: {
-        ...presentIntentTerms(market, intent, merchant, { ...findings, next: NEXT }),
+        ...presentIntentTerms(market, intent, merchant, { ...findings, next: NEXT_STEP }),
         listing_id: Number(listing.id),
       },
       signature_checked: findings.check?.isGood ?? null,
@@ -254,7 +254,7 @@ export function makeOpenPurchaseIntent(payments: Payments): MarketOperation<Endp
     await takeIntentQuota(
       market,
       { ...call, merchant },
-      shownAgain(market, { merchant, terms: termsOf(listing), payer }),
+      existingIntentQuery(market, { merchant, terms: termsOf(listing), payer }),
     );
     await mustNotBeTransferred(market, payments.readHead, termsOf(listing), call.body);
     await payments.payees.mustReceive(listing.sellerWallet);
@@ -281,7 +281,7 @@ function termsOf({ id, sellerWallet, priceUnits }: ListingTerms): IntentTerms {
   return { purpose: 'purchase', listingId: id, payee: sellerWallet, minimumUnits: priceUnits };
 }
 
-/** Keeps a buyer from paying for goods that an earlier purchase entitles to. */
+/** Builds the refusal for a buyer who need not pay, because an earlier purchase already entitles to the goods. */
 function entitledRefusal({ id }: ListingTerms): Refusal {
   return new Refusal('free_listing', {
     detail: `An older version of this listing was bought before: POST /api/buy/${id} delivers this one without a payment.`,
@@ -289,8 +289,8 @@ function entitledRefusal({ id }: ListingTerms): Refusal {
   });
 }
 
-/** Refuses while this merchant's unsigned claim for these goods waits for its payee. */
-async function mustBeDecided(
+/** Refuses while this merchant's unsigned claim for these goods awaits its payee's decision. */
+async function mustHaveNoOpenClaim(
   queryable: Queryable,
   market: Market,
   listing: ListingTerms,
@@ -300,7 +300,7 @@ async function mustBeDecided(
   if (unproven !== null) throw await undecidedRefusal(queryable, market, viewOfUnproven(unproven), merchant);
 }
 
-/** Looks for payments first, made or under way: an ended listing never hides them. */
+/** Looks for finished or pending payments first, so that an ended listing never hides them. */
 async function checkBuyer(
   queryable: Queryable,
   market: Market,
@@ -312,7 +312,7 @@ async function checkBuyer(
     (payer && (await findPaidOrPending(queryable, listing.id, { payer })));
   if (existing?.status === 'completed') throw new Refusal('purchase_exists');
   if (existing) throw await undecidedRefusal(queryable, market, existing, merchant);
-  await mustBeDecided(queryable, market, listing, merchant);
+  await mustHaveNoOpenClaim(queryable, market, listing, merchant);
   if (await isEntitled(queryable, listing, { merchantId: merchant.id, payer })) throw entitledRefusal(listing);
   mustStep(listing, 'buy');
   mustBeOnNetwork(market, listing);

@@ -12,18 +12,18 @@ import { checkProof, type ProofCheck } from '../payments/paths/x402/check-proof.
 import { paymentRequired } from '../payments/paths/x402/payment-required.ts';
 import type { Proof } from '../payments/terms.ts';
 import { type BuyContext, type BuyRequest, purchaseTerms } from './buy-request.ts';
-import { type Buyer, isEarlierBuyer, noteShown, pruneShown, wasShown } from './store.ts';
+import { type Buyer, isEarlierBuyer, isSignatureUsed, noteSignatureUsed, pruneUsedSignatures } from './store.ts';
 
-/** Clocks of processes differ a little, so a row outlives its signature by this much. */
+/** A row outlives its signature by this much, because the clocks of processes differ a little. */
 const SIGNATURE_KEPT_MS = 600_000;
 const PRUNED_AT_ONCE = 100;
 
-/** An authorization of value 0 moves nothing: in its special form it collects, and it is good for nothing else. */
+/** Whether this is an authorization of value 0. It moves no money; in its special form it collects goods, otherwise it is useless. */
 export function isWithoutValue(proof: Proof): boolean {
   return proof.authorization.value === 0n;
 }
 
-/** Checks an authorization of value 0 by which a wallet shows that the goods are its own. */
+/** Checks an authorization of value 0, by which a wallet shows that it paid for the goods. */
 export async function checkCollecting(
   { market, payments, request, listing }: BuyContext,
   proof: Proof,
@@ -33,17 +33,17 @@ export async function checkCollecting(
   if (!request.collectOnly || request.collectSalt === null) {
     return { refusal: refuseWithoutValue(market, listing) };
   }
-  const wanted = collectNonce(collectTerms(market, listing, payer, request.collectSalt));
-  if (nonce !== wanted) {
+  const expectedNonce = collectNonce(collectTerms(market, listing, payer, request.collectSalt));
+  if (nonce !== expectedNonce) {
     const detail = `The nonce is not that of a collecting signature for listing ${listing.id} at ${market.config.baseUrl} with this collect_salt.`;
     return { refusal: paymentRequired(market.config, terms, 'payment_invalid', detail) };
   }
   const shown = { payer, nonce, merchantId: request.merchant?.id ?? null };
-  if (await wasShown(market.database, shown)) return { refusal: new Refusal('collect_signature_used') };
+  if (await isSignatureUsed(market.database, shown)) return { refusal: new Refusal('collect_signature_used') };
   return await checkProof(market, { proof, terms }, payments.readHead, { alsoAtFinalized: true });
 }
 
-/** Free goods have no terms to sign either. */
+/** Builds the refusal. Free goods have no terms to sign. */
 function refuseWithoutValue(market: Market, listing: ListingTerms): Refusal {
   const detail = 'An authorization of value 0 pays for nothing; it collects with {"collect": true, "collect_salt"}.';
   if (listing.priceUnits > 0n)
@@ -58,19 +58,19 @@ function collectTerms({ config }: Market, { id }: ListingTerms, payer: Hex, salt
   return { baseUrl: config.baseUrl, chainId: config.network.chainId, listingId: id, payer, salt };
 }
 
-/** Call when the goods are about to be handed out for it, and before they are: of two concurrent requests one gets them. */
+/** Marks the signature as used. Call it directly before the goods are handed out, so that only one of two concurrent requests gets them. */
 export async function spendSignature(market: Market, request: BuyRequest, { authorization }: Proof): Promise<void> {
   const { database, clock } = market;
   const { from: payer, nonce, validBefore } = authorization;
   const shown = { payer, nonce, merchantId: request.merchant?.id ?? null };
-  await pruneShown(database, new Date(clock.now() - SIGNATURE_KEPT_MS), PRUNED_AT_ONCE);
-  if (await noteShown(database, shown, new Date(Number(validBefore) * 1000))) return;
+  await pruneUsedSignatures(database, new Date(clock.now() - SIGNATURE_KEPT_MS), PRUNED_AT_ONCE);
+  if (await noteSignatureUsed(database, shown, new Date(Number(validBefore) * 1000))) return;
   throw new Refusal('collect_signature_used');
 }
 
 /**
- * The 402 for a caller who wants to collect and has shown nothing: `collect` says what to sign, which moves no money. A client that sends
- * no salt may not know of it, and also gets the terms of the price; an authorization for those is never settled.
+ * Builds the 402 for a caller who wants to collect but has shown nothing: `collect` says what to sign, which moves no money. A client that
+ * sends no salt may not know about `collect`, so it also gets the price terms; an authorization for those is never settled.
  */
 export function askToCollect(config: MarketConfig, { collectSalt }: BuyRequest, listing: ListingTerms): Refusal {
   const detail =
@@ -93,10 +93,10 @@ export function askToCollect(config: MarketConfig, { collectSalt }: BuyRequest, 
   return new Refusal(required.reason, { ...required.options, fields: { ...required.options.fields, collect } });
 }
 
-/** Proofs of identity in a request. A payment proof that was submitted once proves nothing, because it is public. */
+/** What identifies the caller of a request. A payment proof that was submitted once identifies no one, because it is public. */
 export interface Collector {
   merchantId: bigint | null;
-  /** SHA-256 of the delivery token sent along. */
+  /** SHA-256 of the delivery token, if one was sent. */
   tokenHash: Buffer | null;
   /** The wallet that signed a fresh authorization for this listing. */
   signedBy: Hex | null;
@@ -112,19 +112,19 @@ interface Collectable {
   payerCollectsOnly: boolean;
 }
 
-/** True if this request may have the goods of that payment. */
 export function mayCollect(collector: Collector, goods: Collectable, deliveryTokenHash: Buffer | null): boolean {
   if (collector.signedBy !== null && collector.signedBy === goods.payer) return true;
   return collectedBy(collector, goods, deliveryTokenHash) !== 'signature';
 }
 
-/** Says by what this request collects the goods; `signature` if neither its key nor its token does. */
+/** Returns how this request collects the goods; `signature` if neither its key nor its token does. */
 export function collectedBy(collector: Collector, goods: Collectable, deliveryTokenHash: Buffer | null): CollectedBy {
   if (goods.payerCollectsOnly) return 'signature';
   if (collector.merchantId !== null && collector.merchantId === goods.merchantId) return 'key';
   const { tokenHash } = collector;
-  const isIts = tokenHash !== null && deliveryTokenHash !== null && timingSafeEqual(tokenHash, deliveryTokenHash);
-  return isIts ? 'token' : 'signature';
+  const isTokenMatch =
+    tokenHash !== null && deliveryTokenHash !== null && timingSafeEqual(tokenHash, deliveryTokenHash);
+  return isTokenMatch ? 'token' : 'signature';
 }
 
 export function signToCollect(): Refusal {
@@ -132,9 +132,8 @@ export function signToCollect(): Refusal {
 }
 
 /**
- * True if this buyer gets the goods without a payment, because it bought an older version. Only reads: an entitlement is never stored, so
- * nothing can collide with a payment of the same buyer (0027). It grows with purchases and ends with a removal, since removed goods go to
- * no new buyer.
+ * Whether this buyer gets the goods free because it bought an older version. Only reads: an entitlement is never stored, so it cannot
+ * collide with a payment of the same buyer (0027). Purchases add entitlements. A removal ends them, because removed goods go to nobody new.
  */
 export async function isEntitled(
   queryable: Queryable,

@@ -22,9 +22,9 @@ export function completePurchase(market: Market): Completion {
       return { removedAt: listing.removedAt, sellerId: listing.merchantId };
     },
     complete: (tx, payment, paid) => recordPurchase(tx, market, payment, paid),
-    // A surplus payment sells nothing: the buyer has the goods already.
+    // A surplus payment sells nothing, because the buyer already has the goods.
     completeReviewed: async (tx, payment, paid) => {
-      // An authorization that was public before it came here does not show who brought it.
+      // If an authorization was used before the payment was opened, it was public, so nobody knows who brought it here.
       const payerCollectsOnly = paid.payerCollectsOnly || payment.endReason === 'used_before_opening';
       if (!payment.surplus) await recordPurchase(tx, market, payment, { ...paid, payerCollectsOnly });
     },
@@ -68,7 +68,7 @@ export interface Sale {
 export async function recordSale(tx: Tx, market: Market, sale: Sale): Promise<void> {
   await recordEvent(tx, market, {
     kind: 'sale',
-    // A wallet without an account has no name to act under.
+    // A wallet without an account has no handle to act under.
     actor: sale.buyerId === null ? 'system' : await findHandle(tx, sale.buyerId),
     detail: {
       listing_id: Number(sale.listingId),

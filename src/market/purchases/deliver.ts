@@ -8,7 +8,7 @@ import { toHex } from '../../platform/hex.ts';
 import { attributesOf } from '../catalog/store.ts';
 import type { Market } from '../context.ts';
 import type { Payment } from '../payments/payment.ts';
-import { settlementHeaders, slipIn } from '../payments/present-payment.ts';
+import { settlementHeaders, slipField } from '../payments/present-payment.ts';
 import { findProof } from '../payments/proof-store.ts';
 import { findPayment } from '../payments/store.ts';
 import { type ArtifactRow, type Purchase, readArtifact } from './store.ts';
@@ -21,10 +21,7 @@ interface GoodsDelivery {
   payment?: Payment | null;
 }
 
-/**
- * Hands the goods over; the caller has checked who may have them. `purchase` is null for free goods taken without a key. `payment` saves a
- * query if the purchase's payment was read already.
- */
+/** Delivers the goods to a caller who was checked. `purchase` is null if none was recorded; a known `payment` saves a query. */
 export async function deliverGoods(
   market: Market,
   listingId: bigint,
@@ -46,7 +43,7 @@ export async function deliverGoods(
     receipt,
     do_not_pay_again: true,
     ...(collectedBy === null ? {} : { collected_by: collectedBy }),
-    ...(paid === null ? {} : slipIn(market, paid)),
+    ...(paid === null ? {} : slipField(market, paid)),
   };
   const headers = receipt ? settlementHeaders(market.config.network, receipt.tx_hash, receipt.payer) : {};
   return { status: 200, body, headers, bytes: artifact.content };

@@ -6,7 +6,7 @@ import type { Market } from '../context.ts';
 import { findByToken } from '../payments/store.ts';
 import type { BuyAnswer } from './deliver.ts';
 
-/** A delivery token from a request. `own`: in the form of tokens that clients make. `issued`: in the form of those that we issue. */
+/** A delivery token from a request. `own` has the form of tokens that clients make, `issued` that of tokens we issue. */
 export interface ShownToken {
   hash: Buffer;
   form: 'own' | 'issued' | 'neither';
@@ -38,8 +38,8 @@ interface TokenRequest {
 }
 
 /**
- * Checks a token that belongs to no payment, in a request whose proof has opened none yet. Of the tokens that we issue, such a one may come
- * from an opening that never happened, and is ignored.
+ * Checks a token that belongs to no payment, in a request whose proof has not opened one yet. A token that we issued may come from an
+ * opening that was never committed, so it is ignored.
  */
 export function checkOpeningToken({ token, merchant, collectOnly }: TokenRequest): void {
   if (token?.form === 'neither') throw refuseToken('must be <prefix>_dt_, 43 of 0-9A-Za-z and a checksum');
@@ -48,29 +48,29 @@ export function checkOpeningToken({ token, merchant, collectOnly }: TokenRequest
   if (collectOnly) throw refuseToken('goes with what opens a payment, and this only collects');
 }
 
-/** Refuses a token, without a proof, that belongs to no payment for this listing. The client may have paid, so it must not get a 402. */
-export function refuseStray({ token, merchant }: TokenRequest, isFree: boolean): Refusal {
+/** Refuses a token that has no proof and no payment for this listing. The client may have paid, so it must not get a 402. */
+export function refuseStrayToken({ token, merchant }: TokenRequest, isFree: boolean): Refusal {
   if (token?.form === 'own' && isFree) return refuseToken(NOT_FOR_FREE);
   if (token?.form === 'own' && merchant !== null)
     return refuseToken('goes without a key, and belongs to no payment here');
   return new Refusal('payment_not_found', { detail: 'The delivery token belongs to no payment for this listing.' });
 }
 
-/** Without a payment there is nothing that the token could belong to. */
+/** Rejects a token for free goods, because there is no payment that it could belong to. */
 export function mustNotBringToken(token: ShownToken | null): void {
   if (token?.form === 'own') throw refuseToken(NOT_FOR_FREE);
 }
 
 const NOT_FOR_FREE = 'goes with a payment, and these goods are free';
 
-/** Returns the hash of the client's own token for the new payment; null if it brought none. */
+/** Returns the hash of the client's own token for the new payment. Null if it sent none. */
 export async function takeClientToken(market: Market, { token }: TokenRequest): Promise<Buffer | null> {
   if (token?.form !== 'own') return null;
   if ((await findByToken(market.database, token.hash)) !== null) throw new Refusal('delivery_token_used');
   return token.hash;
 }
 
-/** Adds the token to any answer of the keyless request that opened a payment: to the body, and to a header for answers of bytes alone. */
+/** Adds the token to every answer to the keyless request that opened a payment: to the body, and to a header for raw bytes. */
 export async function withToken(
   market: Market,
   token: string | null,
@@ -88,7 +88,7 @@ export async function withToken(
   }
 }
 
-/** Turns a failure after the row, or after a commit whose outcome is unknown, into a refusal that carries the token. */
+/** Turns a failure after the row was written, or after a commit with unknown outcome, into a refusal that carries the token. */
 export function refuseWithToken(market: Market, token: string, error: unknown): Refusal {
   const refusal = refuseSafely(market, error, 'purchase_answer_failed');
   const fields = { ...refusal.options.fields, delivery_token: token };
@@ -96,8 +96,8 @@ export function refuseWithToken(market: Market, token: string, error: unknown): 
 }
 
 /**
- * Turns a failure after a possible payment into a refusal with "do not pay again": none of our errors may sound as if nothing had happened.
- * The row of a purchase may exist, and an answer without its token would be worse than one that says little.
+ * Turns a failure after a possible payment into a refusal with "do not pay again", because no error may sound as if nothing had happened.
+ * The purchase's row may exist, and an answer without its token would be worse than a vague one.
  */
 export function refuseSafely(market: Market, error: unknown, event: string): Refusal {
   if (error instanceof Refusal) return error;

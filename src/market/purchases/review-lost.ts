@@ -18,9 +18,9 @@ import type { BuyRequest } from './buy-request.ts';
 import { collectorOf } from './collecting.ts';
 import type { BuyAnswer } from './deliver.ts';
 
-const EVER = new Date(0);
+const EPOCH = new Date(0);
 
-/** A buyer's transfer from lost books, for which it has no slip. */
+/** A transfer that the market has lost and for which the buyer has no slip. */
 interface NamedTransfer {
   request: BuyRequest;
   listing: ListingTerms;
@@ -29,25 +29,25 @@ interface NamedTransfer {
 }
 
 /**
- * Opens a claim for a payment that the market lost and whose buyer has no slip. The collecting signature stands in for that of a challenge.
- * The transfer is older than the claim's intent, so its decision is a review: only the payee can deliver. Null if another payment of this
- * buyer came first. Also works for withdrawn goods.
+ * Opens a claim for a payment that the market lost and whose buyer has no slip. The collecting signature replaces the signature of a
+ * challenge. The transfer is older than the claim's intent, so it goes to review and only the payee can deliver. Returns null if another
+ * payment of this buyer came first. Also works for withdrawn goods.
  */
 export async function reviewLost(market: Market, payments: Payments, named: NamedTransfer): Promise<BuyAnswer | null> {
   const { request, listing, payer } = named;
   const merchant = await mustBeBuyer(market, named);
-  const paidAt = await findInLoss(market, payments, named);
+  const paidAt = await findInLostWindow(market, payments, named);
   const createdAt = await readIntentTime(market, payments.readHead);
-  // A transfer within the intent's own time would be delivered without a review.
+  // A transfer within the intent's time window would be delivered without a review.
   if (createdAt.getTime() <= paidAt) throw new Refusal('chain_clock', { retryAfterSeconds: 5, doNotPayAgain: true });
   const claim = await openLostClaim(market, named, { merchant, createdAt });
   if (claim === null) return null;
   const answer = await answerPayment({ market, payments, request, listing }, claim, collectorOf(request, payer));
-  if (answer === null) throw notFound();
+  if (answer === null) throw notFoundRefusal();
   return answer;
 }
 
-/** Requires a key, since the goods are handed over later, to the merchant who owns it. */
+/** Requires a key, because the goods are later delivered to the merchant that owns the key. */
 async function mustBeBuyer(market: Market, { request, listing, payer }: NamedTransfer): Promise<Merchant> {
   const { merchant } = request;
   if (listing.removedAt !== null) throw new Refusal('listing_removed');
@@ -64,8 +64,8 @@ async function mustBeBuyer(market: Market, { request, listing, payer }: NamedTra
   return merchant;
 }
 
-/** Requires, before anything is stored, a transfer in a lost window that proves nothing else. Returns its block's time. */
-async function findInLoss(
+/** Requires, before anything is stored, a transfer in a lost window that proves nothing else. Returns its block's time in milliseconds. */
+async function findInLostWindow(
   market: Market,
   payments: Payments,
   { listing, payer, txHash }: NamedTransfer,
@@ -73,17 +73,17 @@ async function findInLoss(
   const { database, config } = market;
   const { usdc, chainId } = config.network;
   if ((await findProof(database, { txHash })) !== null) throw new Refusal('transaction_used');
-  const windows = await listLostWindows(database, chainId, EVER);
-  if (windows.length === 0) throw notFound();
+  const windows = await listLostWindows(database, chainId, EPOCH);
+  if (windows.length === 0) throw notFoundRefusal();
   try {
     const { rpc } = await payments.readHead();
     const receipt = await readReceipt(rpc, txHash);
-    const isInLoss = windows.some(
+    const isInLostWindow = windows.some(
       ({ fromBlock, toBlock }) =>
         receipt !== null && receipt.blockNumber >= fromBlock && receipt.blockNumber <= toBlock,
     );
     const transfers = receipt?.logs.flatMap((log) => (log.address === usdc ? (decodeTransfer(log) ?? []) : [])) ?? [];
-    const block = receipt && isInLoss ? await readBlock(rpc, receipt.blockHash) : null;
+    const block = receipt && isInLostWindow ? await readBlock(rpc, receipt.blockHash) : null;
     if (block !== null && transfers.some(({ from, to }) => from === payer && to === listing.sellerWallet)) {
       return Number(block.timestamp) * 1000;
     }
@@ -91,11 +91,11 @@ async function findInLoss(
     if (!(error instanceof RpcFailure)) throw error;
     throw new Refusal('payment_check_unavailable', { retryAfterSeconds: 2, doNotPayAgain: true });
   }
-  throw notFound();
+  throw notFoundRefusal();
 }
 
-/** Never tells a buyer who says that it has paid that paying is safe: the provider may not have seen the transaction yet. */
-function notFound(): Refusal {
+/** A buyer who says that it has paid must never be told that paying is safe, because the provider may not have seen the transaction yet. */
+function notFoundRefusal(): Refusal {
   return new Refusal('transfer_not_found', {
     doNotPayAgain: true,
     detail:
@@ -104,7 +104,7 @@ function notFound(): Refusal {
   });
 }
 
-function heldElsewhere(): Refusal {
+function heldElsewhereRefusal(): Refusal {
   return new Refusal('transaction_used', {
     doNotPayAgain: true,
     detail: 'That transaction is claimed for an intent, and that is undecided.',
@@ -124,7 +124,7 @@ async function openLostClaim(
     const { id: listingId, sellerWallet: payee, priceUnits: minimumUnits } = shared;
     const terms = { purpose: 'purchase' as const, listingId, payee, minimumUnits };
     const intent = makeIntent(market, { merchant, terms, payer, isContract: false, createdAt });
-    if ((await findHolder(tx, { txHash, payer, except: null })) !== null) throw heldElsewhere();
+    if ((await findHolder(tx, { txHash, payer, except: null })) !== null) throw heldElsewhereRefusal();
     const surplus = await hasBought(tx, listingId, { merchantId: merchant.id, payer });
     await insertIntent(tx, intent);
     const claim = await insertClaim(market, tx, { intent, payer, bodyHash: null, surplus });

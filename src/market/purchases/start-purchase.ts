@@ -25,14 +25,14 @@ export interface RequestFindings {
   ledgerPayment: Payment | null;
   check: ProofCheck | null;
   signedBy: Hex | null;
-  /** The caller's own payment: the one of this very proof. It has ended unpaid once every answer from payments was null. */
+  /** The payment that this very proof opened. If no payment gave an answer, it has ended unpaid or was rejected. */
   ownPayment: Payment | null;
 }
 
-/** Asks for a payment or begins one. Null if a rival request began it first. */
+/** Asks for a payment or opens one. Returns null if a concurrent request opened it first. */
 export async function startPurchase(buy: BuyContext, findings: RequestFindings): Promise<BuyAnswer | null> {
   const { market, request } = buy;
-  // Made before the row, so that even the answer to a commit of unknown outcome carries it. A client with a token of its own keeps that.
+  // Made before the row, so that even the answer to a commit with unknown outcome carries it. A client with its own token keeps that.
   const isIssued = request.merchant === null && request.token?.form !== 'own';
   const token = isIssued ? market.random.bytes(32).toString('base64url') : null;
   return await limitAttempts(request, async () => {
@@ -44,30 +44,29 @@ export async function startPurchase(buy: BuyContext, findings: RequestFindings):
 }
 
 /**
- * Null if this very payment came through in another request meanwhile. Its nonce is used then, its money gone and the listing perhaps
- * withdrawn: a refusal for any of that would send a buyer away who has paid, or ask that buyer to pay again.
+ * Returns null if this very payment got through in another request meanwhile. Then its nonce is used, its money gone and the listing
+ * perhaps withdrawn. A refusal for any of these would turn away a buyer who has paid, or ask that buyer to pay again.
  */
 async function openOrRefuse(buy: BuyContext, findings: RequestFindings, token: string | null): Promise<Payment | null> {
   const { market, request, listing } = buy;
   try {
     const { proof, floor } = await checkPurchase(buy, findings);
-    const brought = await takeClientToken(market, request);
+    const clientTokenHash = await takeClientToken(market, request);
     return await openPurchase(market, {
       ...{ request, listing, proof, floor },
-      token: token === null ? brought : tokenHashOf(token),
+      token: token === null ? clientTokenHash : tokenHashOf(token),
     });
   } catch (error) {
     if (token !== null && isOutcomeUnknown(error)) throw refuseWithToken(market, token, error);
     if (!(error instanceof Refusal)) throw error;
-    if (await hasArrived(market, request, findings)) return null;
+    if (await hasPaymentArrived(market, request, findings)) return null;
     throw warnOfUnseenPayment(error, request, findings);
   }
 }
 
 /**
  * Adds "do not pay again" if the proof shows no wallet, because it is out of time or for other goods: that wallet may have a payment under
- * way. Not for refusals of the proof itself, which say so themselves, nor for a 402, which asks for a proof that shows a wallet and thereby
- * finds that payment.
+ * way. Skips refusals of the proof itself, which say so themselves, and 402s, because a proof that shows a wallet then finds that payment.
  */
 function warnOfUnseenPayment(refusal: Refusal, { proof }: BuyRequest, { check, signedBy }: RequestFindings): Refusal {
   const { reason, row, options } = refusal;
@@ -76,7 +75,7 @@ function warnOfUnseenPayment(refusal: Refusal, { proof }: BuyRequest, { check, s
   return new Refusal(reason, { ...options, doNotPayAgain: true });
 }
 
-async function hasArrived(
+async function hasPaymentArrived(
   market: Market,
   request: BuyRequest,
   { ledgerPayment, signedBy }: RequestFindings,
@@ -96,7 +95,7 @@ async function checkPurchase(
   await checkSale(market, request, listing, signedBy);
   const terms = purchaseTerms(market, listing);
   mustReachFloor(market, listing);
-  // A payer with a known payment is told so first, even while it is unknown whether the payee could receive another.
+  // Tell a payer about a known payment first, even if it is unknown whether the payee could receive another one.
   if (check !== null && 'refusal' in check && check.refusal.options.doNotPayAgain) throw check.refusal;
   await payments.payees.mustReceive(terms.payee);
   await payments.x402Gate.beforeSigning(terms, check);
@@ -113,7 +112,7 @@ async function checkPurchase(
   return { proof: request.proof, floor: check.floor };
 }
 
-/** Tells a keyless client how its own token begins, so that it can make and keep one before it sends anything. */
+/** Tells a keyless client the prefix of its own token, so that it can make and keep one before it sends anything. */
 function withTokenPrefix({ config }: Market, { merchant }: BuyRequest, required: Refusal): Refusal {
   if (merchant !== null) return required;
   const fields = { ...required.options.fields, delivery_token_prefix: `${config.keyPrefix}_dt_` };
@@ -125,7 +124,7 @@ function mustReachFloor({ config }: Market, { priceUnits }: ListingTerms): void 
   if (priceUnits < floor) throw belowLeastPrice(floor, 'This market takes no smaller sums by x402.');
 }
 
-/** Asks for a proof if there is none, in every state of the listing: it will not be settled. */
+/** Asks for a proof if there is none, in every state of the listing, because that proof is never settled. */
 function refuseCollection(
   market: Market,
   request: BuyRequest,
@@ -154,27 +153,27 @@ async function checkSale(
   }
 }
 
-/** Refusals after which an opened row stays unverified. */
+/** Refusals after which an opened row remains unverified. */
 const UNVERIFIED: ReadonlySet<Reason> = new Set([
   ...(['verification_pending', 'payment_rejected', 'facilitator_refused'] as const),
   ...(['listing_changed', 'listing_removed'] as const),
 ]);
 
 /**
- * Limits unverified rows per caller: anybody can sign for an empty wallet, and every round reads such a row until it expires. The attempt
- * is given back if the row was verified or never opened.
+ * Limits unverified rows per caller, because anyone can sign for an empty wallet and every round reads such a row until it expires. Gives
+ * the attempt back if the row was verified or never opened.
  */
 async function limitAttempts<T>({ proof, takeAttempt }: BuyRequest, open: () => Promise<T>): Promise<T> {
   if (proof === null) return await open();
   const taken = takeAttempt();
-  let isLeft = false;
+  let staysUnverified = false;
   try {
     return await open();
   } catch (error) {
-    isLeft = !(error instanceof Refusal) || UNVERIFIED.has(error.reason);
+    staysUnverified = !(error instanceof Refusal) || UNVERIFIED.has(error.reason);
     throw error;
   } finally {
-    taken.adjustTo(isLeft ? 1 : 0);
+    taken.adjustTo(staysUnverified ? 1 : 0);
   }
 }
 
@@ -182,15 +181,15 @@ interface PurchaseToOpen {
   request: Pick<BuyRequest, 'merchant'>;
   listing: ListingTerms;
   proof: Proof;
-  /** The finalized block at the moment when the nonce was read as unused. */
+  /** The finalized block when the nonce was read as unused. */
   floor: bigint;
-  /** Hash of the token that collects; null for a caller with a key. */
+  /** Hash of the token that may collect. Null for a caller with a key. */
   token: Buffer | null;
 }
 
 /**
- * Commits the attempt before the facilitator hears of it, with terms and state read under a share lock of the listing. Null if a unique
- * index gives the authorization, the payer or the merchant to another attempt: answer with that one. Null also if an older version was
+ * Commits the attempt before the facilitator learns of it, with terms and state read under a share lock on the listing. Returns null if a
+ * unique index already has the authorization, payer or merchant in another attempt, which is then the answer, or if an older version was
  * bought meanwhile, so that nothing is due.
  */
 export async function openPurchase(market: Market, opening: PurchaseToOpen): Promise<Payment | null> {

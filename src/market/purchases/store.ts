@@ -10,21 +10,21 @@ import { attributeColumns, attributesOf } from '../catalog/store.ts';
 import type { Payment } from '../payments/payment.ts';
 
 /**
- * A merchant's history is paged newest first by id, and a sale may be committed after one with a higher id. Sales share this lock from
- * before they have an id until their commit; a page of the history is read while no sale holds it. So a sale committed after a page was
- * read has a higher id than all on it, and no page cursor meets it.
+ * A merchant's history is paged by id, newest first, but a sale may commit after one with a higher id. So sales share this lock from before
+ * they get an id until they commit, and a history page is read while no sale holds it. A sale that commits after a page was read has a
+ * higher id than everything on it, so no page cursor can skip it.
  */
 const historyLock = (merchantId: bigint): string => `purchases:${merchantId}`;
 
-/** Call before a sale is written, for seller and buyer. Locks in ascending order, so that two sales never deadlock. */
+/** Locks the histories of seller and buyer. Call before a sale is written. Locks in ascending order, so that two sales never deadlock. */
 export async function shareHistories(tx: Tx, sellerId: bigint, buyerId: bigint | null): Promise<void> {
   const ids = buyerId === null ? [sellerId] : [sellerId, buyerId];
   for (const id of [...new Set(ids)].sort((a, b) => (a < b ? -1 : 1))) await tx.lockShared(historyLock(id));
 }
 
 /**
- * Reads what a merchant bought and sold while no sale can change it. Every statement gets its own snapshot: a single snapshot would be that
- * of the first statement, which waits for the lock.
+ * Reads what a merchant bought and sold while no sale can change it. Each statement takes its own snapshot, because a shared one would date
+ * from the first statement, before it got the lock.
  */
 export async function readOwnHistory<T>(
   database: Database,
@@ -95,16 +95,16 @@ export async function findPurchase(
   listingId: bigint,
   by: { merchantId: bigint } | { payer: Hex } | { paymentId: bigint },
 ): Promise<Purchase | null> {
-  let who = sql`payment_id = ${'paymentId' in by ? by.paymentId : null}`;
-  if ('merchantId' in by) who = sql`merchant_id = ${by.merchantId}`;
-  if ('payer' in by) who = sql`payer = ${toBytes(by.payer)}`;
+  let condition = sql`payment_id = ${'paymentId' in by ? by.paymentId : null}`;
+  if ('merchantId' in by) condition = sql`merchant_id = ${by.merchantId}`;
+  if ('payer' in by) condition = sql`payer = ${toBytes(by.payer)}`;
   const row = await queryable.maybe<Row>(
-    sql`select ${columns} from purchases where listing_id = ${listingId} and ${who}`,
+    sql`select ${columns} from purchases where listing_id = ${listingId} and ${condition}`,
   );
   return row && purchaseOf(row);
 }
 
-/** Call with the histories of buyer and seller locked. Without a transfer, the proof belongs to another payment in the same transaction. */
+/** Call with the histories of buyer and seller locked. `transfer` is null if another payment has the transaction's proof. */
 export async function insertPaidPurchase(
   tx: Tx,
   payment: Payment,
@@ -122,7 +122,7 @@ export async function insertPaidPurchase(
   return id;
 }
 
-/** Null if this merchant has it already. */
+/** Returns null if this merchant already has it. */
 export async function insertFreePurchase(
   tx: Tx,
   listingId: bigint,
@@ -178,14 +178,17 @@ export async function readArtifact(queryable: Queryable, listingId: bigint): Pro
   };
 }
 
-export interface ShownSignature {
+export interface UsedSignature {
   payer: Hex;
   nonce: Hex;
-  /** Null: a caller without a key. */
+  /** Null for a caller without a key. */
   merchantId: bigint | null;
 }
 
-export async function wasShown(queryable: Queryable, { payer, nonce, merchantId }: ShownSignature): Promise<boolean> {
+export async function isSignatureUsed(
+  queryable: Queryable,
+  { payer, nonce, merchantId }: UsedSignature,
+): Promise<boolean> {
   const { found } = await queryable.one<{ found: boolean }>(
     sql`select exists (select from collect_signatures where payer = ${toBytes(payer)} and nonce = ${toBytes(nonce)}
       and merchant_id is not distinct from ${merchantId}) as found`,
@@ -193,18 +196,18 @@ export async function wasShown(queryable: Queryable, { payer, nonce, merchantId 
   return found;
 }
 
-/** False if that caller has collected with it already, in whichever process. */
-export async function noteShown(queryable: Queryable, shown: ShownSignature, endsAt: Date): Promise<boolean> {
-  const touched = await queryable.run(
+/** Returns false if this caller has already collected with it, in any process. */
+export async function noteSignatureUsed(queryable: Queryable, shown: UsedSignature, endsAt: Date): Promise<boolean> {
+  const rowCount = await queryable.run(
     sql`insert into collect_signatures (payer, nonce, merchant_id, ends_at)
       values (${toBytes(shown.payer)}, ${toBytes(shown.nonce)}, ${shown.merchantId}, ${endsAt})
       on conflict do nothing`,
   );
-  return touched === 1;
+  return rowCount === 1;
 }
 
-/** Deletes some rows that expired before that time; each use removes more than it adds. */
-export async function pruneShown(queryable: Queryable, before: Date, limit: number): Promise<void> {
+/** Deletes up to `limit` rows that expired before that time. Each use adds only one row, so the table stays small. */
+export async function pruneUsedSignatures(queryable: Queryable, before: Date, limit: number): Promise<void> {
   await queryable.run(
     sql`delete from collect_signatures where ctid in (
       select ctid from collect_signatures where ends_at < ${before} order by ends_at limit ${limit} for update skip locked)`,
@@ -217,9 +220,9 @@ export interface Buyer {
 }
 
 /**
- * Selects whether the buyer bought an older version before the newer one was made, down the version chain from `newest` while each version
- * entitles. The time when a payment was opened counts, since it may end much later; for a claim the transfer's time counts too, which is in
- * whole seconds. If only the payer may collect, the key that opened the payment does not count.
+ * Selects whether the buyer bought an older version before the next one was made, following the version chain down from `newest` while each
+ * version entitles earlier buyers. A payment counts from when it was opened, because it may end much later; a claim also counts from its
+ * transfer's time, which is in whole seconds. If only the payer may collect, the key that opened the payment does not count.
  */
 function isEntitledTo(newest: Sql, { merchantId, payer }: Buyer): Sql {
   const ofMerchant = sql`(p.merchant_id = ${merchantId} and not p.payer_collects_only)`;
@@ -265,7 +268,7 @@ const DIFFERENCES: readonly (readonly [name: NewerVersion['changed'][number], di
 const cases = DIFFERENCES.map(([name, differ]) => `case when ${differ} then '${name}' end`).join(', ');
 const differences = raw(`array_remove(array[${cases}], null)`);
 
-/** Finds the newest live successor of each bought listing. Compares the goods themselves: each commitment has a salt of its own. */
+/** Finds the newest live successor of each bought listing. Compares the goods themselves, because each commitment has its own salt. */
 export async function readNewerVersions(
   queryable: Queryable,
   merchantId: bigint,

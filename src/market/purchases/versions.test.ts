@@ -28,7 +28,7 @@ beforeAll(async () => {
   buyer = await seedMerchant(db.database);
 });
 
-/** Seeded rows are made within seconds of SEED_TIME. */
+/** Seeded rows are created within seconds of SEED_TIME. */
 const afterSeconds = (seconds: number): Date => new Date(SEED_TIME.getTime() + seconds * 1000);
 const AFTER = afterSeconds(3_600);
 

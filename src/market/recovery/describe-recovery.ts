@@ -9,7 +9,7 @@ export function withBlockOfTime(recovered: Recovered, asked: Date, { number, tim
   return { ...recovered, from_time };
 }
 
-/** Text for a person: counts first, then a line for each sale and comment, since somebody must be told of it. */
+/** Describes the recovery for a person: counts, then a line for each sale and comment, because someone must be told about each. */
 export function describeRecovery(output: RecoveryOutput): string {
   const { window, kept_event_id: kept, next_event_id: next, from_time: fromTime } = output;
   return [

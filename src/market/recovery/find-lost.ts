@@ -1,6 +1,6 @@
 import type { CopiedEvent } from '../../platform/log-copy/log-copy.ts';
 
-/** Kinds of ids in the log, by the table that issues them. */
+/** Id fields in the log, by the table that issues the ids. */
 export const LOGGED_IDS = {
   listings: 'listing_id',
   merchants: 'merchant_id',
@@ -13,7 +13,7 @@ export type LoggedKind = keyof typeof LOGGED_IDS;
 export interface LostListing {
   id: bigint;
   merchantId: bigint;
-  /** 0x and hex digits; null if the log did not name it yet. */
+  /** 0x and hex digits. Null if the log did not name the payee yet. */
   payee: string | null;
   commitment: string | null;
   priceUsdc: number;
@@ -26,11 +26,11 @@ export interface LostSale {
   paidUsdc: number;
   /** How it was paid; may be `free`. */
   via: string;
-  /** 0x and hex digits; null if the log names no transaction, as for free goods. */
+  /** 0x and hex digits. Null if the log names no transaction, as for free goods. */
   txHash: string | null;
 }
 
-/** A comment that the books lack. Its words are in no log. */
+/** A comment that the database lost. The log never contains its text. */
 export interface LostComment {
   eventId: bigint;
   at: Date;
@@ -40,26 +40,26 @@ export interface LostComment {
 }
 
 export interface Lost {
-  /** The highest id of each kind that was shown; 0: none. */
+  /** The highest id of each kind that was shown. 0 if none. */
   shown: Record<LoggedKind, bigint>;
   listings: LostListing[];
   sales: LostSale[];
   comments: LostComment[];
   registered: { merchantId: bigint; handle: string; at: Date }[];
-  /** Merchants whose key was replaced (`rotated`), or key and codes (`recovered`). */
+  /** Merchants whose key was replaced (`rotated`), or whose key and codes were (`recovered`). */
   rotated: Set<bigint>;
   recovered: Set<bigint>;
-  /** Listings that were removed and not restored, with the reason's code and the time. */
+  /** Listings that were removed and not restored, with reason code and time. */
   removed: Map<bigint, { reason: string; at: Date }>;
   withdrawn: Set<bigint>;
   commentsRemoved: Map<bigint, string>;
-  /** By merchant, with the code of the reason. */
+  /** Reason codes by merchant. */
   storeLinesRemoved: Map<bigint, string>;
-  /** By appeal, with the code of the reason. */
+  /** Reason codes by appeal. */
   statementsRemoved: Map<bigint, string>;
   /** Payments that were refunded after a review. */
   refunded: Set<bigint>;
-  /** Lost recoveries: each had raised the ids that the log does not name. */
+  /** Number of lost recoveries. Each had raised the ids that the log does not name. */
   recoveries: bigint;
 }
 
@@ -70,7 +70,7 @@ interface LoggedEvent {
   detail: Readonly<Record<string, unknown>>;
 }
 
-/** Reads events in the order of the log, so that an act that was taken back later is not repeated. */
+/** Reads events in log order, so that an act that was undone later is not repeated. */
 export function findLost(events: readonly CopiedEvent[]): Lost {
   const lost: Lost = {
     shown: { listings: 0n, merchants: 0n, comments: 0n, appeals: 0n, payments: 0n },
@@ -109,7 +109,7 @@ export function findLost(events: readonly CopiedEvent[]): Lost {
   return lost;
 }
 
-/** Ids issued in lost events. A row of the books with such an id is a different one, so acts on it do not apply. */
+/** Ids that lost events issued. A row with such an id in the database is a different one, so lost acts do not apply to it. */
 interface Made {
   merchants: Set<bigint>;
   listings: Set<bigint>;
@@ -153,7 +153,7 @@ function noteIdentity(lost: Lost, event: LoggedEvent): void {
   if (event.kind === 'recover') lost.recovered.add(merchantId);
 }
 
-/** Losses that cannot be restored here: buyers must show their sales, and comments are gone. */
+/** Collects losses that cannot be restored here: buyers must present their sales, and comments are gone. */
 function noteTrade({ sales, comments }: Lost, eventId: bigint, event: LoggedEvent): void {
   const of = { eventId, at: new Date(event.at), listingId: idOf(event, 'listing_id') };
   if (event.kind === 'sale' || event.kind === 'world_sale') {

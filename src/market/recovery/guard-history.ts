@@ -26,10 +26,9 @@ import * as store from './store.ts';
 import { isLocked, type MarketLosses, readLosses } from './store.ts';
 
 /**
- * Restores a lost payment or intent from its slip, as it was opened; the chain decides it from there. The slip proves only that this market
- * opened it, on which terms. The collector must still show the key, the token or the payer's signature. Queries the database only if this
- * process knows of a later recovery; one that has not heard of it yet answers as if there were no slip, and the next request brings the
- * slip again.
+ * Restores a lost payment or intent from its slip, as it was opened; the chain decides the rest. The slip only proves that this market
+ * opened it on these terms, so the collector must still show the key, the token or the payer's signature. Queries the database only if this
+ * process knows of a later recovery. If it does not know yet, it answers as without a slip, and the next request brings the slip again.
  */
 export async function restoreFromSlip(
   market: Pick<Market, 'database' | 'pepper' | 'clock'>,
@@ -42,10 +41,10 @@ export async function restoreFromSlip(
       errors: [{ path: 'X-Recovery-Slip', message: 'is none that this market gave' }],
     });
   }
-  // Without a later recovery nothing was lost: the books lack it for another reason.
+  // Without a later recovery nothing was lost, so there is nothing to restore.
   if (recoveredAt === null || recoveredAt <= slip.createdAt) return;
   await market.database.transaction(async (tx) => {
-    // The recovery that this process heard of may itself have been lost.
+    // The recovery that this process knows of may itself have been lost.
     if (!(await store.wasRecoveredSince(tx, slip.createdAt))) return;
     if (!(await isForSale(tx, slip))) return;
     await tx.lock(`slip:${slip.payee}:${slip.nonce}`);
@@ -54,14 +53,14 @@ export async function restoreFromSlip(
   });
 }
 
-/** Clock difference: an intent's time comes from the chain, in whole seconds, and row times come from our clock. */
+/** Allows for clock skew: an intent's time is in whole seconds and may come from the chain, row times come from our clock. */
 const INTENT_BEHIND_MS = MOST_DRIFT_MS + 1_000;
 
 function openedBy({ kind, createdAt }: PaymentSlip | IntentSlip): Date {
   return kind === 'intent' ? new Date(createdAt.getTime() + INTENT_BEHIND_MS) : createdAt;
 }
 
-/** A fee has no listing, so it always passes. */
+/** Whether the listing that was paid for still exists. A fee has no listing, so it always passes. */
 async function isForSale(tx: Tx, slip: PaymentSlip | IntentSlip): Promise<boolean> {
   const { listingId, payee } = slip;
   const at = openedBy(slip);
@@ -76,10 +75,9 @@ async function restoreIntent(tx: Tx, slip: IntentSlip): Promise<void> {
 }
 
 async function restorePayment(tx: Tx, slip: PaymentSlip, now: Date): Promise<void> {
-  // It was refunded already.
   if (await store.wasRefunded(tx, slip.id)) return;
   const isKnown = slip.merchantId !== null && (await store.hasMerchant(tx, slip.merchantId, openedBy(slip)));
-  // A fee needs its merchant. Goods can be collected by the payer's signature if the account is gone.
+  // A fee needs its merchant. For goods, the payer's signature can collect if the account is gone.
   if (!isKnown && slip.purpose === 'listing_fee') return;
   await store.insertLostPayment(tx, {
     ...slip,
@@ -95,10 +93,10 @@ type AnyOperation = (market: Market, call: MarketCall<Endpoints['getPayment']>) 
 
 const RETRY_SECONDS = 60;
 
-/** Public reads about one payment: if its row was lost, they would deny it. */
+/** Public reads about one payment. If its row is lost, they would deny the payment. */
 const PAYMENT_STATUS_READS: ReadonlySet<EndpointName> = new Set(['getPayment', 'getWorldDraft', 'getWorldCheckout']);
 
-/** True for reads that are answered even while history is lost: they are public and tell of no payment. */
+/** Whether this is a read that is answered even while history is lost, because it is public and says nothing about a payment. */
 function isPublicRead(name: EndpointName): boolean {
   const { method, auth } = endpoints[name];
   return method === 'GET' && (auth === 'public' || auth === 'audit') && !PAYMENT_STATUS_READS.has(name);
@@ -108,20 +106,17 @@ type LossState = Pick<MarketHistory, 'isLost' | 'hasLocks' | 'recoveredAt'>;
 
 const isWrite = (name: EndpointName): boolean => endpoints[name].method !== 'GET';
 
-/** After a recovery without a copy, each merchant must rotate its key first. Rotation itself has no caller and is never blocked. */
+/** Whether this merchant must rotate its key first. Rotation itself has no caller, so it is never blocked. */
 async function isLockedOut(market: Market, caller: Merchant | null | undefined): Promise<boolean> {
   return caller !== null && caller !== undefined && (await isLocked(market.database, caller.id));
 }
 
-/**
- * Restores a payment from its slip before the operation asks about it. While history is lost, nothing is written, and no caller gets an
- * answer about a payment from books that may lack it.
- */
+/** Restores a payment from its slip first. While history is lost, writes nothing and answers nothing about possibly lost payments. */
 export function guardHistory(history: LossState, operations: MarketOperations): MarketOperations {
   const { isLost, hasLocks, recoveredAt } = history;
   const guarded = Object.entries(operations).map(([name, operation]) => {
     if (isPublicRead(name as EndpointName)) return [name, operation];
-    // Each operation has its own types, which a loop over the table cannot keep.
+    // Each operation has its own types, which a loop over the table cannot preserve.
     const act = operation as unknown as AnyOperation;
     const guardedOperation: AnyOperation = async (market, call) => {
       if (isLost()) throw historyLost();
@@ -149,7 +144,7 @@ export function guardMounts(isLost: () => boolean, mounts: readonly ExtraRoute[]
   }));
 }
 
-/** Maps errors of database rules that this process has not heard of yet, and of a database that cannot answer now. */
+/** Maps errors of database rules that this process does not know of yet, and of a database that cannot answer now. */
 export function refuseByDatabase(error: unknown, reasons: readonly Reason[]): Refusal | null {
   if (constraintOf(error)?.constraint === 'events_are_of_now') {
     return new Refusal('unavailable', {
@@ -161,11 +156,11 @@ export function refuseByDatabase(error: unknown, reasons: readonly Reason[]): Re
 }
 
 export interface MarketHistory extends Omit<SiteHistory<MarketLosses>, 'losses'> {
-  /** True if some merchants may only replace their key. */
+  /** Whether some merchants may do nothing but replace their key. */
   hasLocks(): boolean;
-  /** True if a buyer may have paid for something that the books lack, and may pay again. */
+  /** Whether a buyer may have paid for something that the database lost, and may pay again. */
   hasRecentRecovery(): boolean;
-  /** Time of the last recovery known to this process; null: none. It learns of a recovery together with the end of the loss. */
+  /** Time of the last recovery that this process knows of. Null if none. It learns of a recovery together with the end of the loss. */
   recoveredAt(): Date | null;
 }
 
@@ -173,10 +168,10 @@ interface HistoryDependencies {
   database: Database;
   clock: Clock;
   log: Log;
-  /** Null: this process keeps no copy and only hears what others notice. */
+  /** Null if this process keeps no copy and relies on what other processes notice. */
   place: LogCopyPlace | null;
   events: Pick<EventTail, 'version'>;
-  /** Reloaded when the database holds another history. */
+  /** Reloaded if the database turns out to hold another history. */
   catalog: Pick<Catalog, 'reload'>;
 }
 

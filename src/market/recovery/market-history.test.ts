@@ -42,7 +42,7 @@ const openPlace = () =>
   );
 
 /** Records one more event and returns its number. */
-async function tell(): Promise<bigint> {
+async function recordOneEvent(): Promise<bigint> {
   const market = marketContext({ database: db.database });
   const { id } = await seedListing(db.database, keeper.id);
   await db.database.transaction(async (tx) => {
@@ -80,11 +80,11 @@ test('processes of a host that start at once have one name, and what a crash has
 });
 
 test('a copy that is deleted while it is written is made again, with its content', async () => {
-  const first = await tell();
+  const first = await recordOneEvent();
   const copy = keepCopy();
   await expect.poll(copiedTo, patiently).toBe(first);
   await rm(folder, { recursive: true });
-  const second = await tell();
+  const second = await recordOneEvent();
   await expect.poll(copiedTo, patiently).toBe(second);
   expect((await recorded.logged('log_copy_failed')).level).toBe('error');
   await recorded.logged('log_copy_recovered');
@@ -97,7 +97,7 @@ test('a copy that is deleted while it is written is made again, with its content
 });
 
 test('a folder that cannot be made is told of, and used once it can be', async () => {
-  const newest = await tell();
+  const newest = await recordOneEvent();
   await rm(folder, { recursive: true });
   await writeFile(folder, 'a file is in the way');
   const copy = keepCopy();
@@ -110,8 +110,8 @@ test('a folder that cannot be made is told of, and used once it can be', async (
 });
 
 test('a log that does not go on from the copy is never copied in silence', async () => {
-  const end = await tell();
-  await tell();
+  const end = await recordOneEvent();
+  await recordOneEvent();
   const copy = await openLogCopy(folder, () => systemClock.now());
   await copy.append([{ id: end, canonical: Buffer.from('{}'), hash: Buffer.alloc(32, 1) }]);
   await copy.close();
@@ -123,7 +123,7 @@ test('a log that does not go on from the copy is never copied in silence', async
 });
 
 test('a copy that stands still while the log grows is told of once, with the process that should write, and so is its end', async () => {
-  await tell();
+  await recordOneEvent();
   let passed = 0;
   const clock = {
     now: () => systemClock.now() + passed,
@@ -141,7 +141,7 @@ test('a copy that stands still while the log grows is told of once, with the pro
     onOtherHistory: () => {},
   });
   await watch.start();
-  // The copy is empty, so the whole log is missing from it.
+  // The copy is empty, so it lacks the whole log.
   const behind = () => recorded.lines.find(({ event }) => event === 'log_copy_behind');
   await expect.poll(behind, patiently).toBeDefined();
   const first = behind();
@@ -150,7 +150,7 @@ test('a copy that stands still while the log grows is told of once, with the pro
   await copyAll();
   await expect.poll(watch.behindSince, patiently).toBe(null);
   const end = copy.end()?.id;
-  await tell();
+  await recordOneEvent();
   await expect.poll(watch.behindSince, patiently).not.toBe(null);
   await copyAll();
   await expect.poll(watch.behindSince, patiently).toBe(null);
@@ -165,7 +165,7 @@ test('a copy that stands still while the log grows is told of once, with the pro
 });
 
 test('a clock that is set back does not keep the copy from being compared', async () => {
-  await tell();
+  await recordOneEvent();
   let passed = 0;
   const clock = {
     now: () => systemClock.now() + passed,

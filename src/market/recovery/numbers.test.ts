@@ -15,7 +15,7 @@ const [payer, asset, payee] = ['1', '2', '3'].map((digit): Hex => `0x${digit.rep
 const hash = (digit: string): Hex => `0x${digit.repeat(64)}`;
 let merchantId: bigint;
 let listingId: bigint;
-/** Number of the unsigned claim, issued by the payments' sequence. */
+/** Number of the unsigned claim, from the payments' sequence. */
 let number: bigint;
 
 beforeAll(async () => {

@@ -16,12 +16,12 @@ const through = (...urls: [string, ...string[]]) => ({
 });
 const DEAD = 'http://127.0.0.1:1';
 
-/** Number and second of every block, oldest first. */
+/** Number and time (in seconds) of every block, oldest first. */
 let blocks: { number: bigint; second: number }[];
 
 beforeAll(async () => {
   chain = await startTestChain();
-  // Blocks come in bursts, after gaps of up to a day.
+  // Blocks come in bursts after gaps of up to a day.
   for (const [gap, count] of [
     [5, 20],
     [86_400, 1],

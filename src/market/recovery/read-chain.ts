@@ -9,7 +9,7 @@ import type { CommandMarket } from '../payments/chain/commands.ts';
 
 type ChainReader = Pick<CommandMarket, 'providers' | 'config'>;
 
-/** Reads the number of the newest block, finalized or not. Throws CommandRefused if no provider answers. */
+/** Reads the number of the latest block, finalized or not. Throws CommandRefused if no provider answers. */
 export async function readLatestNumber(market: ChainReader): Promise<bigint> {
   return await askProviders(market, 'the latest block', async (_provider, latest) => latest.number);
 }
@@ -19,9 +19,9 @@ export interface BlockAt {
   time: Date;
 }
 
-/** Finds the first block of that second or later. Throws CommandRefused if none exists yet or no provider keeps blocks that old. */
+/** Finds the first block at or after that second. Throws CommandRefused if there is none yet or no provider keeps blocks that old. */
 export async function findBlockAt(market: ChainReader, at: Date): Promise<BlockAt> {
-  // Blocks have whole seconds. Round down: a block too many costs time, and one too few loses a payment.
+  // Block times are whole seconds, so round down. One block too many costs time; one too few loses a payment.
   const seconds = BigInt(Math.floor(at.getTime() / 1000));
   return await askProviders(market, 'the block of a time', async (provider, latest) => {
     if (latest.timestamp < seconds) {
@@ -40,7 +40,7 @@ function timeOf({ timestamp }: Block): Date {
   return new Date(Number(timestamp) * 1000);
 }
 
-/** Returns the answer of the first readable provider. A provider on another chain ends the command: its configuration is wrong. */
+/** Returns the first readable provider's answer. A provider on another chain stops the command, because the configuration is wrong. */
 async function askProviders<T>(
   { providers, config }: ChainReader,
   what: string,

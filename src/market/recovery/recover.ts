@@ -16,7 +16,7 @@ import { findLost, LOGGED_IDS, type Lost } from './find-lost.ts';
 import { readLatestNumber } from './read-chain.ts';
 import * as store from './store.ts';
 
-/** Margin for ids that may have been shown in the second before they were copied. */
+/** Margin for ids that may have been shown within the second before they could be copied. */
 const LOGGED_MARGIN = 1_000n;
 /** Margin for ids that the log does not name, and for all ids if there is no copy. */
 const UNKNOWN_MARGIN = 1_000_000n;
@@ -25,7 +25,7 @@ const AT_ONCE = 500;
 export interface RecoverOptions {
   fromBlock: bigint;
   reason: string;
-  /** Events of all hosts' copies, by id; null if no copy is left. */
+  /** Events of all hosts' copies, by id. Null if no copy is left. */
   copied: readonly CopiedEvent[] | null;
 }
 
@@ -35,7 +35,7 @@ export interface Recovered {
   window: { from_block: number; to_block: number };
   kept_event_id: number;
   next_event_id: number;
-  /** Whether a copy of the log was read: only then the losses are known. */
+  /** Whether a copy of the log was read. Without one the losses are unknown. */
   copies: 'read' | 'none';
   lost: Readonly<Record<string, number>>;
   lost_sales: readonly LostSaleOut[];
@@ -48,7 +48,7 @@ interface LostSaleOut {
   listing_id: number;
   paid_usdc: number;
   verified_via: string;
-  /** Null if the log names none, as for free goods. */
+  /** Null if the log names no transaction, as for free goods. */
   tx_hash: string | null;
 }
 
@@ -61,8 +61,8 @@ interface LostCommentOut {
 }
 
 /**
- * Accepts the books as they are, in one transaction: ids that may have been shown are not issued again, ended listings and texts stay
- * ended, replaced keys and codes stop working, and the public log says so.
+ * Accepts the database as it is, in one transaction. Ids that may have been shown are not issued again, ended listings and removed texts
+ * stay so, replaced keys and codes stop working, and the public log records the recovery.
  */
 export async function recover(
   market: CommandMarket,
@@ -100,7 +100,7 @@ export async function recover(
       await store.endLoss(tx, recoveryId);
       await raiseIds(tx, lost, { eventId, isBlind: copied === null });
       await store.markThingsForCheck(tx);
-      await repeatEnds(tx, market, lost, { recoveryId, now });
+      await repeatEndings(tx, market, lost, { recoveryId, now });
       await holdIdentities(tx, lost, { recoveryId, now, isBlind: copied === null });
       const detail = {
         ...{ from_block: Number(fromBlock), to_block: Number(toBlock), reason },
@@ -156,13 +156,13 @@ async function raiseIds(
   { eventId, isBlind }: { eventId: bigint; isBlind: boolean },
 ): Promise<void> {
   const nextFloor = async (table: string): Promise<bigint> => {
-    const inBooks = await store.findHighestOf(tx, table);
+    const inDatabase = await store.findHighestOf(tx, table);
     const unknown = UNKNOWN_MARGIN * (1n + recoveries);
-    if (isBlind || !(table in LOGGED_IDS)) return inBooks + unknown;
+    if (isBlind || !(table in LOGGED_IDS)) return inDatabase + unknown;
     const logged = shown[table as keyof typeof LOGGED_IDS];
     // A payment has its number long before the log names it.
     const margin = table === 'payments' ? unknown : LOGGED_MARGIN;
-    return (logged > inBooks ? logged : inBooks) + margin;
+    return (logged > inDatabase ? logged : inDatabase) + margin;
   };
   await raiseFloor(tx, 'events', eventId - 1n);
   for (const table of store.NUMBERED) await raiseFloor(tx, table, await nextFloor(table));
@@ -179,7 +179,7 @@ async function holdIdentities(
   for (const id of new Set([...lost.rotated, ...lost.recovered, ...handlesHeld])) {
     await store.revokeKey(tx, id, recoveryId, now);
   }
-  // The codes were burned, and the new ones are in no book: only the operator can let the merchant in again.
+  // The codes were burned and the new ones are lost, so only the operator can let the merchant in again.
   for (const id of lost.recovered) await endSets(tx, id, 'burned', now);
   if (isBlind) await store.lockAll(tx, recoveryId);
   await store.endAccess(tx, now);
@@ -196,8 +196,8 @@ interface RecoveryRecord {
   now: Date;
 }
 
-/** Repeats what lost events ended, and records it again. */
-async function repeatEnds(
+/** Repeats the endings and removals of lost events, and records them again. */
+async function repeatEndings(
   tx: Tx,
   { clock }: CommandMarket,
   lost: Lost,
@@ -217,7 +217,7 @@ async function repeatEnds(
   for (const [id, { reason: reasonCode, at }] of lost.removed) {
     const listing = await lockListing(tx, id);
     if (listing === null || (listing.state !== 'live' && listing.state !== 'withdrawn')) continue;
-    // Use its own time: a transfer after it is for the payee to review, also if its payment is restored.
+    // Keep the original time: a later transfer goes to the payee for review, even if its payment is restored.
     markRemoved(tx, id, { reasonCode, reason: REASON, removedBy: MAINTAINER, now: at });
     const about = { listing_id: Number(id), merchant_id: Number(listing.merchantId), reason_code: reasonCode };
     await recordAgain({
@@ -226,17 +226,17 @@ async function repeatEnds(
       detail: { action: 'remove', ...about, ...again },
     });
   }
-  await emptyTexts(tx, lost, { recordAgain, now, again });
+  await repeatTextRemovals(tx, lost, { recordAgain, now, again });
 }
 
-interface EmptyTexts {
+interface TextRemovals {
   recordAgain(event: Parameters<typeof recordEvent>[2]): Promise<void>;
   now: Date;
   again: { recovery_id: number };
 }
 
-/** Removes texts again that lost events removed. A store line in the books may be an older one; its merchant can write it again. */
-async function emptyTexts(tx: Tx, lost: Lost, { recordAgain, now, again }: EmptyTexts): Promise<void> {
+/** Removes texts again that lost events removed. A store line may be from before the removal; its merchant can write it again. */
+async function repeatTextRemovals(tx: Tx, lost: Lost, { recordAgain, now, again }: TextRemovals): Promise<void> {
   const recordRemoval = async (detail: Parameters<typeof recordEvent>[2]['detail']): Promise<void> =>
     await recordAgain({ kind: 'moderation', actor: await findHandle(tx, MAINTAINER), detail: { ...detail, ...again } });
   for (const [id, reasonCode] of lost.commentsRemoved) {

@@ -16,13 +16,13 @@ export interface Recovery {
   toBlock: bigint;
   reason: string;
   keptEventId: bigint;
-  /** The next id that the log issues. */
+  /** The next id that the log will issue. */
   eventId: bigint;
   found: Readonly<Record<string, unknown>>;
   now: Date;
 }
 
-/** Call before other changes: the database allows them only in the transaction that holds the recovery. */
+/** Call before other changes, because the database allows them only in the transaction that holds the recovery. */
 export async function insertRecovery(tx: Tx, recovery: Recovery): Promise<bigint> {
   const { id } = await tx.one<{ id: bigint }>(sql`
     insert into recoveries (chain_id, from_block, to_block, reason, kept_event_id, event_id, found, at)
@@ -36,7 +36,7 @@ export async function endLoss(tx: Tx, recoveryId: bigint): Promise<void> {
   await tx.run(sql`update history_losses set recovered_by = ${recoveryId} where recovered_by is null`);
 }
 
-/** Unsigned claims share the payments' number sequence, and become payments under their numbers. */
+/** Finds the highest id. Unsigned claims share the payments' sequence and become payments under their numbers, so they count as well. */
 export async function findHighestOf(queryable: Queryable, table: string): Promise<bigint> {
   const own = await findHighest(queryable, table);
   if (table !== 'payments') return own;
@@ -44,21 +44,21 @@ export async function findHighestOf(queryable: Queryable, table: string): Promis
   return own > unproven ? own : unproven;
 }
 
-/** Never lowers it. */
+/** Raises the sequence; never lowers it. */
 export async function raiseSequence(tx: Tx, table: string, id: bigint): Promise<void> {
   await tx.run(sql`
     select setval(name, greatest(${id}::int8, pg_sequence_last_value(name)))
     from (select pg_get_serial_sequence(${table}, 'id')::regclass as name) as sequence`);
 }
 
-/** Makes the city be asked at once what became of each thing, instead of when it is due. */
+/** Makes every open thing due, so that the city is asked about it at once. */
 export async function markThingsForCheck(tx: Tx): Promise<void> {
   await tx.run(sql`
     update world_listings set looked_at = 'epoch' from listings l
     where l.id = listing_id and l.state in ('live', 'withdrawn', 'removed', 'stale') and reviewed_at is null`);
 }
 
-/** Inserts a merchant without key and codes: no caller can act for it, and no other merchant can take its handle. */
+/** Inserts a merchant without key and codes, so that no caller can act for it and no other merchant can take its handle. */
 export async function holdHandle(tx: Tx, { merchantId, handle, at }: Lost['registered'][number]): Promise<number> {
   return tx.run(sql`
     insert into merchants (id, handle, handle_skeleton, model, client_class, joined_at)
@@ -78,7 +78,7 @@ export async function insertLostListing(
     on conflict do nothing`);
 }
 
-/** Revokes the key that the books call current, because it was replaced in the lost part. */
+/** Revokes the key that the database calls current, because it was replaced in the lost part. */
 export async function revokeKey(tx: Tx, merchantId: bigint, recoveryId: bigint, at: Date): Promise<number> {
   const count = await tx.run(sql`
     insert into identity_locks (merchant_id, until, recovery_id)
@@ -90,21 +90,21 @@ export async function revokeKey(tx: Tx, merchantId: bigint, recoveryId: bigint, 
   return count;
 }
 
-/** Locks every merchant to reading and rotating, because it is unknown whose key was replaced. */
+/** Restricts every merchant to reading and rotating its key, because it is unknown whose key was replaced. */
 export async function lockAll(tx: Tx, recoveryId: bigint): Promise<number> {
   return tx.run(sql`
     insert into identity_locks (merchant_id, until, recovery_id) select id, 'rotate', ${recoveryId} from merchants
     on conflict (merchant_id) do nothing`);
 }
 
-/** Ends pending changes, pairing codes and grants from before the loss: it is unknown whether they were ended since. */
+/** Ends pending changes, pairing codes and grants from before the loss, because it is unknown whether they were ended since. */
 export async function endAccess(tx: Tx, at: Date): Promise<void> {
   await tx.run(sql`update identity_stages set closed_at = ${at}, closed_as = 'superseded' where closed_at is null`);
   await tx.run(sql`update pairing_codes set ended_at = ${at}, ended_as = 'revoked' where ended_at is null`);
   await tx.run(sql`update hosted_grants set revoked_at = ${at} where revoked_at is null`);
 }
 
-/** True if this merchant may only replace its key. */
+/** Whether this merchant may do nothing but replace its key. */
 export async function isLocked(queryable: Queryable, merchantId: bigint): Promise<boolean> {
   const { locked } = await queryable.one<{ locked: boolean }>(
     sql`select exists (select from identity_locks where merchant_id = ${merchantId}) as locked`,
@@ -119,7 +119,7 @@ export async function wasRecoveredSince(queryable: Queryable, at: Date): Promise
   return was;
 }
 
-/** True if a recovery found that this payment was refunded in the lost part. */
+/** Whether a recovery found that this payment was refunded in the lost part. */
 export async function wasRefunded(queryable: Queryable, paymentId: bigint): Promise<boolean> {
   const { was } = await queryable.one<{ was: boolean }>(
     sql`select exists (select from recoveries where found->'refunded' ? ${paymentId.toString()}) as was`,
@@ -135,7 +135,7 @@ export interface PaidListing {
   at: Date;
 }
 
-/** True if the books hold the listing that was paid for. If an id was issued twice, the other listing is younger than the payment. */
+/** Whether the listing that was paid for still exists. If its id was issued twice, the other listing is younger than the payment. */
 export async function hasListing(
   queryable: Queryable,
   { listingId, payee, priceUnits, at }: PaidListing,
@@ -147,7 +147,7 @@ export async function hasListing(
   return has;
 }
 
-/** True if the books hold the merchant who paid, and not a younger one with the same id. */
+/** Whether the merchant who paid still exists, and not a younger one with the same id. */
 export async function hasMerchant(queryable: Queryable, id: bigint, at: Date): Promise<boolean> {
   const { has } = await queryable.one<{ has: boolean }>(
     sql`select exists (select from merchants where id = ${id} and joined_at <= ${at}) as has`,
@@ -163,7 +163,7 @@ export async function hasIntent(queryable: Queryable, id: string): Promise<boole
 }
 
 export interface LostPayment {
-  /** The payment's former number, kept unless another payment or an unsigned claim has taken it. */
+  /** The payment's former number. Kept unless another payment or an unsigned claim has taken it. */
   id: bigint;
   purpose: PaymentPurpose;
   listingId: bigint | null;
@@ -185,8 +185,8 @@ export interface LostPayment {
 }
 
 /**
- * Restores a payment as `settling`, since it may have been submitted, so that only the chain ends it. Does nothing if the authorization, or
- * its slot, belongs to another row.
+ * Restores a payment as `settling`, because it may have been submitted, so that only the chain ends it. Does nothing if a unique index
+ * already has the authorization, payer, merchant or body in another row.
  */
 export async function insertLostPayment(tx: Tx, lost: LostPayment): Promise<void> {
   const made = await tx.maybe<{ id: bigint }>(sql`
@@ -202,7 +202,7 @@ export async function insertLostPayment(tx: Tx, lost: LostPayment): Promise<void
   await tx.run(sql`update payments set status = 'settling', settling_at = created_at where id = ${made.id}`);
 }
 
-/** Finds the merchant of that handle if only a recovery code can let it in again. */
+/** Finds the merchant with this handle if only a recovery code can let it in again. */
 export async function findLocked(queryable: Queryable, handle: string): Promise<bigint | null> {
   const row = await queryable.maybe<{ id: bigint }>(sql`
     select m.id from merchants m join identity_locks l on l.merchant_id = m.id where m.handle = ${handle} and l.until = 'recover'`);
@@ -210,9 +210,9 @@ export async function findLocked(queryable: Queryable, handle: string): Promise<
 }
 
 export interface MarketLosses extends Losses {
-  /** True if some merchant must still replace its key after a recovery. */
+  /** Whether some merchant must still replace its key after a recovery. */
   locks: boolean;
-  /** Time of the last recovery; null: there was none. */
+  /** Time of the last recovery. Null if there was none. */
   recoveredAt: Date | null;
 }
 

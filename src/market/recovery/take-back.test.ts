@@ -13,7 +13,7 @@ const ID = 'a'.repeat(32);
 const AT = new Date('2026-05-20T12:00:00Z');
 const after = new Date(AT.getTime() + 1);
 
-/** A slip of an intent that the books lack. */
+/** Returns a slip of an intent that the database lost. */
 function lostSlip(merchantId = 1n): string {
   return slipOfIntent(marketContext({ database: db.database }), {
     ...{ id: ID, purpose: 'listing_fee', listingId: null, merchantId, chainId: 8453n, payer: null },

@@ -18,14 +18,14 @@ export interface Unlocked {
 
 export interface UnlockOptions {
   handle: string;
-  /** A new file for the codes, readable only by its owner. */
+  /** New file for the codes, readable only by its owner. */
   out: string;
   reason: string;
 }
 
 /**
- * Makes new recovery codes for a merchant whose key and codes were lost with the log. The operator hands them to the person known to be the
- * merchant; the first one used makes a new key. The public log says that this was done, and why.
+ * Makes new recovery codes for a merchant whose key and codes were lost. The operator hands them to the person known to be the merchant,
+ * and the first one used makes a new key. The public log records this with the reason.
  */
 export async function unlock(
   market: CommandMarket & { random: Random; pepper: Pepper },
@@ -39,7 +39,7 @@ export async function unlock(
     throw error;
   });
   try {
-    // Write to disk before the commit: otherwise the codes could be lost and would have to be made again.
+    // Write to disk before the commit; otherwise a crash could lose the codes, and new ones would be needed.
     await file.writeFile(`${JSON.stringify({ handle, recovery_codes: codes }, null, 2)}\n`);
     await file.sync();
     const merchantId = await database.transaction(async (tx) => {

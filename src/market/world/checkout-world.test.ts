@@ -38,14 +38,14 @@ beforeEach(async () => {
   const plain = marketContext({ database: db.database, clock });
   market = { ...plain, config: { ...plain.config, cityUrl: city.url } };
   seller = await seedMerchant(db.database);
-  buyer = await linked('bob');
+  buyer = await seedLinked('bob');
   listing = await seedWorldListing(db.database, seller.id, { origin: city.url });
   show();
   city.answerAll(null);
 });
 
-/** A merchant and a resident who name each other. */
-async function linked(handle: string): Promise<SeededMerchant> {
+/** Seeds a merchant and a resident who name each other. */
+async function seedLinked(handle: string): Promise<SeededMerchant> {
   const merchant = await seedMerchant(db.database);
   await db.database.run(sql`update merchants set city_handle = ${handle} where id = ${merchant.id}`);
   city.showResident(handle, merchant.handle);
@@ -122,7 +122,7 @@ describe('a checkout', () => {
   });
 
   it('is each merchant’s own', async () => {
-    const other = await linked('eve');
+    const other = await seedLinked('eve');
     const [one, two] = await Promise.all([open(), open({ handle: 'eve', caller: other })]);
     expect(one.checkout.id).not.toBe(two.checkout.id);
     expect(two.checkout).toMatchObject({ market_buyer: other.handle, city_handle: 'eve' });

@@ -11,7 +11,7 @@ import { shareListing } from '../listings/store.ts';
 import { CityUnavailable, cityOrigin } from './city.ts';
 import { mustBeLinked } from './link-city.ts';
 import { type Checkout, findCheckout, findOpenCheckout, hasCheckout, insertCheckout, mustNotBeLost } from './store.ts';
-import { findOfWorld, readListedOffer } from './sync/listed-offer.ts';
+import { findThingListing, readListedOffer } from './sync/listed-offer.ts';
 import { findWorldListing, type WorldListing } from './sync/store.ts';
 
 type CheckoutCall = MarketCall<Endpoints['checkoutWorld']>;
@@ -19,18 +19,18 @@ type CheckoutCall = MarketCall<Endpoints['checkoutWorld']>;
 const CHECKOUTS_LOCK = 'world_checkouts';
 const OPEN_MS = CHECKOUT_MINUTES * 60_000;
 
-/** A buyer may open a checkout in these phases: a reserved offer may be free again within its ten minutes. */
+/** Phases in which a buyer may open a checkout. A reserved offer may be free again within ten minutes. */
 const OPEN_PHASES: readonly OfferPhase[] = ['listed', 'reserved'];
 
-/** POST /api/world/checkout/:listing_id. Reserves nothing: it tells the city which merchant a resident buys for. */
+/** POST /api/world/checkout/:listing_id. Reserves nothing. It tells the city for which merchant a resident buys. */
 export const checkoutWorld: MarketOperation<Endpoints['checkoutWorld']> = async (market, call) => {
   cityOrigin(market);
-  const listing = await findOfWorld(market, call.params.listing_id);
+  const listing = await findThingListing(market, call.params.listing_id);
   mustStep(listing, 'buy');
-  mustBeForeign(listing, call);
+  mustNotBeOwn(listing, call);
   const open = await findOpenCheckout(market.database, checkoutKeyOf(call), new Date(market.clock.now()));
   if (open !== null) return answerCheckout(market, open, 200);
-  await unlessPaid(market, call, () => mustBeOpen(market, listing, call));
+  await warnIfMaybePaid(market, call, () => mustBeBuyable(market, listing, call));
   const { checkout, isNew } = await market.database.transaction((tx) => openCheckout(tx, market, call));
   return answerCheckout(market, checkout, isNew ? 201 : 200);
 };
@@ -43,12 +43,12 @@ function checkoutKeyOf({ params, body, caller }: CheckoutCall) {
   return { listingId: params.listing_id, merchantId: caller.id, cityHandle: body.city_handle };
 }
 
-function mustBeForeign(listing: WorldListing, { body, caller }: CheckoutCall): void {
+function mustNotBeOwn(listing: WorldListing, { body, caller }: CheckoutCall): void {
   if (listing.merchantId === caller.id || listing.sellerHandle === body.city_handle) throw new Refusal('own_goods');
 }
 
-/** Checks buyer and offer in the city now. The city checks again when the buyer reserves. */
-async function mustBeOpen(market: Market, listing: WorldListing, { body, caller }: CheckoutCall): Promise<void> {
+/** Checks buyer and offer in the city now. The city checks them again when the buyer reserves. */
+async function mustBeBuyable(market: Market, listing: WorldListing, { body, caller }: CheckoutCall): Promise<void> {
   await mustBeLinkedAs(market, caller, body.city_handle);
   const shown = await readListedOffer(market, listing);
   if ('differences' in shown) throw new Refusal('offer_mismatch', { errors: shown.differences });
@@ -64,8 +64,8 @@ async function mustBeLinkedAs(market: Market, caller: Merchant, cityHandle: stri
   throw new Refusal('link_missing', { detail: `${caller.handle} is linked with ${linked}, not with ${cityHandle}.` });
 }
 
-/** A buyer with an earlier checkout may have paid, so a silent city must not suggest paying again. */
-async function unlessPaid(market: Market, call: CheckoutCall, ask: () => Promise<void>): Promise<void> {
+/** Runs `ask`. If the city is unavailable, tells a buyer with an earlier checkout not to pay again, because that buyer may have paid. */
+async function warnIfMaybePaid(market: Market, call: CheckoutCall, ask: () => Promise<void>): Promise<void> {
   try {
     await ask();
   } catch (error) {
@@ -75,7 +75,7 @@ async function unlessPaid(market: Market, call: CheckoutCall, ask: () => Promise
   }
 }
 
-/** Checks under the listing's lock: it waits for a withdrawal or removal in progress, and none can overtake it. */
+/** Checks again under the listing's lock, which waits for a withdrawal or removal in progress and holds off later ones. */
 async function openCheckout(
   tx: Tx,
   market: Market,
@@ -86,7 +86,7 @@ async function openCheckout(
   await tx.lock(CHECKOUTS_LOCK);
   const listing = mustExist(await findWorldListing(tx, key.listingId));
   const now = market.clock.now();
-  // The second of two requests at once finds the checkout of the first.
+  // The second of two concurrent requests finds the checkout of the first.
   const open = await findOpenCheckout(tx, key, new Date(now));
   if (open !== null) return { checkout: open, isNew: false };
   const time = { now: new Date(now), expiresAt: new Date(now + OPEN_MS) };
@@ -94,7 +94,7 @@ async function openCheckout(
   return { checkout: mustExist(await findCheckout(tx, id)), isNew: true };
 }
 
-/** GET /api/world/checkout/:id. Public: the city reads it before it accepts a reservation. */
+/** GET /api/world/checkout/:id. Public, because the city reads it before it accepts a reservation. */
 export const getWorldCheckout: MarketOperation<Endpoints['getWorldCheckout']> = async (market, call) => {
   cityOrigin(market);
   const checkout = await findCheckout(market.database, call.params.id);
@@ -103,7 +103,7 @@ export const getWorldCheckout: MarketOperation<Endpoints['getWorldCheckout']> = 
   return { status: 200, body: { checkout: presentCheckout(checkout, market.clock.now()) } };
 };
 
-/** Shows a checkout past its time as expired, even if its row is still open. */
+/** Presents an expired checkout as expired, even if its row is still open. */
 function presentCheckout(checkout: Checkout, nowMs: number): CheckoutOut {
   const isOver = checkout.state === 'open' && checkout.expiresAt.getTime() <= nowMs;
   return {

@@ -12,8 +12,8 @@ import { fetchRecord } from '../../platform/http/fetch-record.ts';
 import { Refusal, type RefusalOptions } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 
-const absent = z.object({ reason: z.literal('not_found') });
-/** Accepts any address: a wrong one is the seller's to correct, and does not make the city unreadable. */
+const notFoundAnswer = z.object({ reason: z.literal('not_found') });
+/** Accepts any address, because a wrong one is for the seller to correct and does not make the city's answer invalid. */
 const anyAddress = z.string().max(2_000);
 const offerIn = offerOut.extend({ offer_url: anyAddress, thing_url: anyAddress });
 const residentIn = residentOut.extend({ market_handle: displayedHandle('another merchant') });
@@ -21,14 +21,14 @@ const residentIn = residentOut.extend({ market_handle: displayedHandle('another 
 type CityContext = Pick<Market, 'config' | 'log'>;
 
 type CityTrouble =
-  // No answer in time: the next request will fare no better.
+  // No answer arrived in time, so the next request would get none either.
   | 'silent'
-  // The answer is no valid record.
+  // The answer is not a valid record.
   | 'unusable'
-  // The record is not the one that was listed.
+  // The record differs from what was listed.
   | 'differs';
 
-/** 503 `city_unavailable`, with the reason that the background job needs. */
+/** A 503 `city_unavailable`, with the reason that the background job needs. */
 export class CityUnavailable extends Refusal {
   readonly trouble: CityTrouble;
 
@@ -37,20 +37,20 @@ export class CityUnavailable extends Refusal {
     this.trouble = trouble;
   }
 
-  /** The same refusal for buyers who may have paid already. */
+  /** The same refusal, for buyers who may have paid already. */
   afterPayment(): CityUnavailable {
     const nextStep = 'Do not pay again. Nothing was changed and nothing is lost: send the same request again.';
     return new CityUnavailable(this.trouble, { ...this.options, doNotPayAgain: true, nextStep });
   }
 }
 
-/** Refuses if this market has no city. */
+/** Returns the city's origin, or refuses if this market has no city. */
 export function cityOrigin({ config }: Pick<Market, 'config'>): string {
   if (config.cityUrl === null) throw new Refusal('world_closed');
   return config.cityUrl;
 }
 
-/** Null if the city says that there is no such offer; throws if its answer is no offer. */
+/** Returns null if the city says that there is no such offer. Throws if its answer is invalid. */
 export async function readOffer(market: CityContext, offerId: bigint): Promise<OfferOut | null> {
   const record = await readRecord(market, `/api/world/offer/${offerId}`, z.object({ offer: offerIn }));
   if (record === null) return null;
@@ -58,7 +58,7 @@ export async function readOffer(market: CityContext, offerId: bigint): Promise<O
   return record.offer;
 }
 
-/** Null if the city says that there is no such resident. */
+/** Returns null if the city says that there is no such resident. Throws if its answer is invalid. */
 export async function readResident(market: CityContext, handle: string): Promise<ResidentOut | null> {
   const record = await readRecord(market, `/api/resident/${handle}`, z.object({ resident: residentIn }));
   if (record === null) return null;
@@ -73,34 +73,34 @@ function readRecord<Shape extends z.ZodType>(
 ): Promise<z.output<Shape> | null> {
   return fetchRecord(`${cityOrigin(market)}${path}`, {
     shape,
-    isAbsent: ({ status, json }) => status === 404 && absent.safeParse(json).success,
+    isAbsent: ({ status, json }) => status === 404 && notFoundAnswer.safeParse(json).success,
     refuse: (why, isSilent) => cityUnavailable(market, isSilent ? 'silent' : 'unusable', why),
   });
 }
 
-/** For a well-formed record that cannot be true. */
+/** Builds the refusal for a well-formed record that cannot be true. */
 export function unusableAnswer(market: CityContext, why: string): CityUnavailable {
   return cityUnavailable(market, 'unusable', why);
 }
 
-/** Leaves out what the city sent, which may be anything. */
+/** Builds the refusal without any content from the city, which could be anything. */
 function cityUnavailable({ log }: CityContext, trouble: CityTrouble, why: string): CityUnavailable {
   log.warn('city_unavailable', { why });
   return new CityUnavailable(trouble, { detail: `The city gave no answer that can be used: ${why}.` });
 }
 
-/** The fields an offer has to have. They never change. */
+/** The fields that an offer must have. They never change. */
 export interface ExpectedOffer {
   offerId: bigint;
   thingId: bigint;
-  /** Handle of a resident. */
+  /** The resident's handle. */
   seller: string;
   sellerWallet: Hex;
   priceUnits: bigint;
   marketOrigin: string;
   chainId: bigint;
   draftId: bigint;
-  /** Null before it is listed. The offer may still name none: the city may learn of the listing later. */
+  /** Null before it is listed. The offer may name no listing yet, because the city may learn of it later. */
   listingId: bigint | null;
 }
 
@@ -109,7 +109,7 @@ export interface OfferDifference {
   message: string;
 }
 
-/** Lists how an offer differs from the expected one. Pure. Names the expected values and never the received ones, which may be anything. */
+/** Lists how an offer differs from the expected one. Pure. Names only expected values, because received ones may be anything. */
 export function compareOffer(offer: OfferOut, expected: ExpectedOffer): OfferDifference[] {
   const { listingId } = expected;
   const named = offer.market_listing_id;

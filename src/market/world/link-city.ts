@@ -6,7 +6,7 @@ import { readMerchant } from '../merchants/store.ts';
 import { cityOrigin, readResident } from './city.ts';
 import { findCityHandle, setCityHandle } from './store.ts';
 
-/** POST /api/city-link. Stores a public claim, which is checked whenever it matters. It is no trade, so the log has no kind for it. */
+/** POST /api/city-link. Stores a public claim, which is checked whenever it matters. It is not a trade, so the log has no event for it. */
 export const linkCity: MarketOperation<Endpoints['linkCity']> = async (market, call) => {
   cityOrigin(market);
   const { id } = call.caller;
@@ -16,7 +16,7 @@ export const linkCity: MarketOperation<Endpoints['linkCity']> = async (market, c
   return { status: 200, body: { merchant: presentMerchant(merchant) } };
 };
 
-/** Returns the resident linked to this merchant: each names the other. Reads both sites each time, so a link ended by one is over. */
+/** Returns the resident linked to this merchant; each must name the other. Reads both sites every time, so either can end the link. */
 export async function mustBeLinked(market: Market, merchant: Merchant): Promise<string> {
   const cityHandle = await findCityHandle(market.database, merchant.id);
   if (cityHandle === null) {

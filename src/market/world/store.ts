@@ -11,7 +11,7 @@ export async function findCityHandle(queryable: Queryable, merchantId: bigint): 
   return handle;
 }
 
-/** Writes nothing if unchanged, so that no catalog has to update. */
+/** Writes nothing if unchanged, so that no catalog needs an update. */
 export async function setCityHandle(queryable: Queryable, merchantId: bigint, handle: string | null): Promise<void> {
   await queryable.run(
     sql`update merchants set city_handle = ${handle}::text
@@ -19,7 +19,7 @@ export async function setCityHandle(queryable: Queryable, merchantId: bigint, ha
   );
 }
 
-/** True if a missing id may have been shown once: a recovery skipped it. */
+/** Whether a missing id may have been shown before, because a recovery skipped it. */
 export async function mayHaveBeenShown(
   queryable: Queryable,
   kind: 'world_drafts' | 'world_checkouts',
@@ -39,8 +39,8 @@ interface LostCheckout {
 }
 
 /**
- * Returns the merchant of that handle if it is linked with that resident here, had joined before the reservation, and a recovery came after
- * it; else null. The city's word alone makes no merchant a buyer.
+ * Returns the merchant with this handle if it is linked here with that resident, had joined before the reservation, and a recovery
+ * followed; otherwise null. The city's word alone makes no merchant a buyer.
  */
 export async function findLostBuyer(
   queryable: Queryable,
@@ -52,8 +52,8 @@ export async function findLostBuyer(
   return row?.id ?? null;
 }
 
-/** Restores a checkout under its own id as completed: no resident can reserve with it any more. */
-export async function putCheckout(tx: Tx, checkout: Checkout): Promise<void> {
+/** Restores a checkout under its own id as completed, so that no resident can reserve with it. */
+export async function restoreCheckout(tx: Tx, checkout: Checkout): Promise<void> {
   await tx.run(sql`
     insert into world_checkouts (id, listing_id, merchant_id, city_handle, offer_id, state, created_at, expires_at)
     values (${checkout.id}, ${checkout.listingId}, ${checkout.merchantId}, ${checkout.cityHandle}, ${checkout.offerId}, 'completed',
@@ -65,15 +65,12 @@ const LOST_DETAILS = {
   world_checkouts: 'This market has lost the record of this checkout.',
 } as const;
 
-/** Call for an unknown id of a draft or checkout: after a loss of history a thing may have been sold by it. */
+/** Call for an unknown draft or checkout id, because a thing may have been sold by one that the market lost. */
 export async function mustNotBeLost(queryable: Queryable, kind: keyof typeof LOST_DETAILS, id: bigint): Promise<void> {
   if (await mayHaveBeenShown(queryable, kind, id)) throw new Refusal('listing_lost', { detail: LOST_DETAILS[kind] });
 }
 
-/**
- * The allowed steps of a checkout; the trigger `world_checkouts_step` holds the same. A sale also completes an expired or closed one,
- * because its reservation may outlast it.
- */
+/** The allowed steps of a checkout, as in the trigger `world_checkouts_step`. A sale can also complete an expired or closed one. */
 export const CHECKOUT_STEPS = {
   expire: { open: 'expired' },
   close: { open: 'closed' },
@@ -87,10 +84,10 @@ export interface Checkout {
   listingId: bigint;
   merchantId: bigint;
   marketBuyer: string;
-  /** Handle of that merchant's resident in the city. */
+  /** Handle of the merchant's resident in the city. */
   cityHandle: string;
   offerId: bigint;
-  /** The stored state: an open one may be past its time. */
+  /** The stored state. An open checkout may already be past its time. */
   state: CheckoutState;
   createdAt: Date;
   expiresAt: Date;
@@ -150,7 +147,7 @@ export async function findOpenCheckout(
   );
 }
 
-/** True if anybody, or this merchant, ever opened one: from then on a payment may exist. */
+/** Whether anyone, or this merchant, ever opened a checkout. From then on a payment may exist. */
 export async function hasCheckout(
   queryable: Queryable,
   listingId: bigint,
@@ -163,7 +160,7 @@ export async function hasCheckout(
   return exists;
 }
 
-/** Call under the lock of checkouts, so that ids follow the order of commits. Expires an earlier one of the same buyer first. */
+/** Call under the checkout lock, so that ids follow commit order. First marks the buyer's expired checkout as such. */
 export async function insertCheckout(
   tx: Tx,
   key: CheckoutKey & { offerId: bigint },
@@ -184,7 +181,7 @@ export async function insertCheckout(
   return id;
 }
 
-/** Completes it from any state: its reservation may outlast it. */
+/** Completes the checkout from any state, because its reservation may outlast it. */
 export async function completeCheckout(tx: Tx, id: bigint): Promise<void> {
   await stepCheckout(tx, 'complete', sql`id = ${id}`);
 }
@@ -193,7 +190,7 @@ export async function closeCheckouts(tx: Tx, listingId: bigint): Promise<void> {
   await stepCheckout(tx, 'close', sql`listing_id = ${listingId}`);
 }
 
-/** Moves every checkout whose state allows this step. */
+/** Moves every selected checkout whose state allows this step. */
 async function stepCheckout(tx: Tx, act: CheckoutAct, which: Sql): Promise<void> {
   for (const [from, to] of Object.entries(CHECKOUT_STEPS[act])) {
     await tx.run(sql`update world_checkouts set state = ${to} where ${which} and state = ${from}`);

@@ -47,8 +47,8 @@ export const BESIDE: readonly Sabotage[] = [
   bug(
     'transfer-beside-named-before-the-signature',
     FLOW,
-    'const signed = await checkSignature(payments, claim);',
-    "if (standing?.status === 'completed') await decideSurplus(market, payments, intent, { txHash, payer: standing.payer });\n  const signed = await checkSignature(payments, claim);",
+    'const signatureCheck = await checkSignature(payments, claim);',
+    "if (standing?.status === 'completed') await decideSurplus(market, payments, intent, { txHash, payer: standing.payer });\n  const signatureCheck = await checkSignature(payments, claim);",
   ),
   bug(
     'further-transfers-left-behind',

@@ -80,15 +80,15 @@ export const CHAIN: readonly Sabotage[] = [
   bug(
     'two-final-blocks-are-no-conflict',
     'src/market/payments/chain/watch-providers.ts',
-    'mine.hash !== theirs.hash',
-    'mine.hash === theirs.hash && number < 0n',
+    'oneBlock.hash !== otherBlock.hash',
+    'oneBlock.hash === otherBlock.hash && number < 0n',
     world('two-providers-halt'),
   ),
   bug(
     'second-provider-is-not-heard',
     'src/market/payments/chain/corroborate.ts',
-    'const finals = isAlone ? [] : finalUses(payments, gathered);',
-    'const finals = finalUses(payments, gathered).slice(0, 0);',
+    'const finals = isAlone ? [] : findFinalUses(payments, gathered);',
+    'const finals = findFinalUses(payments, gathered).slice(0, 0);',
     world('two-providers'),
   ),
   bug(
@@ -129,14 +129,14 @@ export const CHAIN: readonly Sabotage[] = [
   bug(
     'a-reorganisation-is-not-noticed',
     'src/market/payments/chain/read-head.ts',
-    'return again?.hash === hash;',
+    'return reread?.hash === hash;',
     'return true;',
     world('background-pass'),
   ),
   bug(
     'what-was-read-before-a-reorganisation-is-believed',
     'src/market/payments/read-and-decide.ts',
-    'before?.rewrites !== head.rewrites || ',
+    'before?.reorgCount !== head.reorgCount || ',
     'before === undefined || ',
     world('background-pass'),
   ),

@@ -148,7 +148,7 @@ const claims: readonly Sabotage[] = [
   bug(
     'a-final-transfer-binds-nobody',
     FLOW,
-    '  if (await isBound(tx, locked)) throw await undecidedRefusal(tx, market, locked);\n',
+    '  if (await hasFinalTransfer(tx, locked)) throw await undecidedRefusal(tx, market, locked);\n',
     '',
     world('direct-hashes'),
   ),
@@ -189,7 +189,13 @@ const claims: readonly Sabotage[] = [
     ],
     tests: world('direct-purchase'),
   },
-  bug('an-undecided-transaction-is-not-waited-for', END_CLAIM, 'if (waits) return null;', '', world('direct-hashes')),
+  bug(
+    'an-undecided-transaction-is-not-waited-for',
+    END_CLAIM,
+    'if (hasUndecided) return null;',
+    '',
+    world('direct-hashes'),
+  ),
   bug(
     'a-claim-ends-while-halted',
     END_CLAIM,
@@ -238,7 +244,7 @@ const payingAgain: readonly Sabotage[] = [
   bug(
     'unreadable-chain-reads-as-nothing-paid',
     ANSWER,
-    'if (!named?.seenBlock) await mustBeReadable(payments);',
+    'if (!namedHash?.seenBlock) await mustBeReadable(payments);',
     '',
     world('direct-claims'),
   ),

@@ -100,8 +100,8 @@ export const HISTORY: readonly Sabotage[] = [
   bug(
     'a-seller-buys-by-a-lost-checkout',
     'src/market/world/sync/decide-sale.ts',
-    'merchantId === null || !isForeign',
-    'merchantId === null || isForeign === null',
+    'merchantId === null || !differsFromSeller',
+    'merchantId === null || differsFromSeller === null',
     BOUGHT,
   ),
 ];

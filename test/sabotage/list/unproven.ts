@@ -74,14 +74,14 @@ export const UNPROVEN: readonly Sabotage[] = [
   bug(
     'superseded-may-be-paid-again',
     'src/market/payments/payment.ts',
-    " && payment.status !== 'completed' && endElsewhere(payment) === null",
+    " && payment.status !== 'completed' && findElsewhereOutcome(payment) === null",
     " && payment.status !== 'completed'",
     CORNERS,
   ),
   bug(
     'fee-is-asked-for-while-one-waits',
     'src/market/listings/fees/open-fee-intent.ts',
-    '    if (call.body.pay_anew !== true) await mustBeDecided(market, merchant);\n',
+    '    if (call.body.pay_anew !== true) await mustHaveNoOpenClaim(market, merchant);\n',
     '',
     CORNERS,
   ),

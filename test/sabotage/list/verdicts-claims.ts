@@ -73,10 +73,12 @@ export const CLAIM_VERDICTS: readonly Sabotage[] = [
     world('direct-transfers'),
   ),
   verdict('not-found-late', 'finalized.timestamp >= terms.windowTo', 'finalized.timestamp > terms.windowTo'),
-  verdict('no-receipt-is-refused', 'const over = finalized !== null && ', 'const over = finalized === null || ', [
-    ...UNIT,
-    ...world('direct-hashes'),
-  ]),
+  verdict(
+    'no-receipt-is-refused',
+    'const isWindowOver = finalized !== null && ',
+    'const isWindowOver = finalized === null || ',
+    [...UNIT, ...world('direct-hashes')],
+  ),
   verdict('removal-in-the-same-instant', '* 1000 >= terms.removedAt', '* 1000 > terms.removedAt'),
   verdict(
     'delivered-after-removal',

@@ -14,13 +14,13 @@ function bug(name: string, file: string, find: string, put: string, tests: reado
   return { name, edits: [{ file, find, put }], tests };
 }
 
-const SIGNED_BY_PAYER = 'const recovered = (await recoverSigner(digest, ofKey)) === from;';
+const SIGNED_BY_PAYER = 'const recovered = (await recoverSigner(digest, keyForm)) === from;';
 /** Returns code that accepts signatures for another domain too. */
 function alsoSigned(domain: string): string {
   const given =
     'name: network.domainName, version: network.domainVersion, chainId: network.chainId, verifyingContract: network.usdc';
   const other = `authorizationDigest({ ${given}, ${domain} }, authorization)`;
-  return `const recovered = (await recoverSigner(digest, ofKey)) === from || (await recoverSigner(${other}, ofKey)) === from;`;
+  return `const recovered = (await recoverSigner(digest, keyForm)) === from || (await recoverSigner(${other}, keyForm)) === from;`;
 }
 
 const proofs: readonly Sabotage[] = [
@@ -186,7 +186,7 @@ const answers: readonly Sabotage[] = [
   bug(
     'collect-signature-serves-twice',
     BUY,
-    '  await spendIfShown(market, request, answer);\n',
+    '  await spendIfCollected(market, request, answer);\n',
     '',
     world('collect-signature'),
   ),

@@ -64,7 +64,7 @@ async function refusalOf(attempt: Promise<unknown>): Promise<{ reason: string; p
   return { reason: 'none', paths: [] };
 }
 
-/** Expects the refusal, and that listing, goods and log are unchanged. */
+/** Expects the refusal, and expects listing, goods and log to be unchanged. */
 async function expectUntouched(id: bigint, attempt: () => Promise<unknown>, reason: string, paths: string[] = []) {
   const before = [await rowOf(id), await eventsOf(db.database, id)];
   expect(await refusalOf(attempt())).toEqual({ reason, paths });

@@ -36,16 +36,16 @@ import {
 
 type EditCall = MarketCall<Endpoints['editListing']>;
 
-/** PATCH /api/listing/:id: makes all of the edit or none of it. An edit that changes nothing records none, and gets the same answer. */
+/** PATCH /api/listing/:id. Applies the whole edit or nothing. An edit that changes nothing records no event and gets the same answer. */
 export const editListing: MarketOperation<Endpoints['editListing']> = async (market, call) => {
   const { id } = call.params;
   let fingerprint: Fingerprint | null = null;
   if (touchesGuard(call.body)) {
-    // An edit asks the duplicate guard like a new listing does, so it counts as a guard run, but only if the edit could be made.
+    // An edit queries the duplicate guard as a new listing does, so it counts as a guard run, but only if the edit is otherwise allowed.
     const listing = await findChanging(market.database, id);
     const { request } = await planEdit(market.database, market, call, listing);
     await takeGuardRun(market, request);
-    // Before any lock, because a big artifact takes time. The goods are those of the request, whatever else changes.
+    // Compute it before any lock, because a big artifact takes time. It depends only on the request.
     if (namesArtifact(call.body)) fingerprint = fingerprintOf(request.goods.content);
   }
   await market.database.transaction((tx) => applyEdit(tx, market, call, fingerprint));
@@ -58,7 +58,7 @@ interface Plan {
   request: GoodsRequest;
 }
 
-/** Checks in this order: bad input, closed, fixed, pending. The permanent obstacles come first. */
+/** Checks in this order: bad input, closed, fixed, pending. Permanent obstacles come first. */
 async function planEdit(
   queryable: Queryable,
   market: Market,
@@ -68,7 +68,7 @@ async function planEdit(
   const { caller, body } = call;
   const listing = mustOwn(current, caller);
   const fields = Object.keys(body);
-  // Its offer in the city was checked against the listing's text.
+  // The city's offer was checked against the listing's text.
   if (listing.goods === null)
     throw refuseFields('listing_closed', fields, 'a thing of the city stays as it was listed');
   const { content, purchased, pending } = await readEditConditions(queryable, listing.id);
@@ -87,7 +87,7 @@ async function planEdit(
     goods,
     version: null,
     rawBody: call.rawBody,
-    // The same edit of the same listing is one guard run a day, however often it is sent.
+    // The same edit of the same listing counts as one guard run a day, however often it is sent.
     bodyHash: sha256(canonicalJson(['edit', listing.id.toString(), call.rawBody])),
     guardKey: guardKeyOf(goods, caller.id),
   };
@@ -101,23 +101,20 @@ function refuseFields(reason: 'listing_closed' | 'field_fixed', fields: string[]
   });
 }
 
-/**
- * Plans again under the lock: the listing may have changed since the guard run was taken. New goods are listed under the lock `listings`,
- * as for a new listing; it is taken before the row, never after it (see LISTINGS_LOCK).
- */
+/** Plans again, because the listing may have changed. New goods need the lock `listings`, taken before the row (see LISTINGS_LOCK). */
 async function applyEdit(tx: Tx, market: Market, call: EditCall, fingerprint: Fingerprint | null): Promise<void> {
   if (namesArtifact(call.body)) await tx.lock(LISTINGS_LOCK);
   const { listing, before, request } = await planEdit(tx, market, call, await lockListing(tx, call.params.id));
   const { goods } = request;
   const fields = changedFields(before, goods);
   if (fields.length === 0) return;
-  const isExchanged = !goods.content.equals(before.content);
+  const isReplaced = !goods.content.equals(before.content);
   if (!request.guardKey.equals(guardKeyOf(before, listing.merchantId))) {
     await moveGuard(tx, market, listing.id, request);
   }
-  if (isExchanged) await changeFingerprint(tx, market, listing.id, fingerprint);
+  if (isReplaced) await changeFingerprint(tx, market, listing.id, fingerprint);
   await stopAttempts(tx, listing.id, new Date(market.clock.now()));
-  const commitment = isExchanged ? putArtifact(tx, market, listing.id, goods) : null;
+  const commitment = isReplaced ? putArtifact(tx, market, listing.id, goods) : null;
   updateTexts(tx, listing.id, goods);
   await recordEvent(tx, market, {
     kind: 'listing_edit',
@@ -132,8 +129,8 @@ async function applyEdit(tx: Tx, market: Market, call: EditCall, fingerprint: Fi
 }
 
 /**
- * Takes the guard slot of the new goods. The old goods keep theirs until it expires: they too were listed within the seven days, and the
- * listing may go back to them. A slot held by another version of the listing is no duplicate.
+ * Takes the duplicate-guard entry of the new goods. The old goods keep theirs until it expires, because they were also listed within the
+ * seven days and the listing may go back to them. An entry held by another version of the listing is not a duplicate.
  */
 async function moveGuard(tx: Tx, market: Market, id: bigint, request: GoodsRequest): Promise<void> {
   const nowMs = market.clock.now();
@@ -151,7 +148,7 @@ async function changeFingerprint(tx: Tx, market: Market, id: bigint, fingerprint
   replaceFingerprint(tx, id, fingerprint);
 }
 
-/** New goods get a new salt: the old commitment must say nothing about them. */
+/** Stores new goods with a new salt, so that the old commitment says nothing about them. */
 function putArtifact(tx: Tx, market: Market, id: bigint, { content }: Goods): string {
   const salt = market.random.bytes(32);
   const commitment = sha256(salt, content);
@@ -159,14 +156,14 @@ function putArtifact(tx: Tx, market: Market, id: bigint, { content }: Goods): st
   return toHex(commitment);
 }
 
-const NEVER = ['price_usdc', 'seller_wallet'] as const;
-/** Field names in the order of refusals and events: the goods before their encoding, type and file name. */
-const NAMES = [...COMPARED_FIELDS, 'artifact', ...FIELD_NAMES.filter((name) => name.startsWith('artifact_'))] as const;
-const FREE_ONLY = NAMES.filter((name) => name === 'artifact' || LISTING_FIELDS[name].changes === 'free_goods');
+const NEVER_EDITABLE = ['price_usdc', 'seller_wallet'] as const;
+/** Field names in the order of refusals and events. The goods come before their encoding, type and file name. */
+const FIELDS = [...COMPARED_FIELDS, 'artifact', ...FIELD_NAMES.filter((name) => name.startsWith('artifact_'))] as const;
+const FREE_EDITABLE = FIELDS.filter((name) => name === 'artifact' || LISTING_FIELDS[name].changes === 'free_goods');
 
-/** Returns the edit's fields that a listing of these goods can never change. */
+/** Returns the edit's fields that can never change in a listing of these goods. */
 function fixedFields(edit: ListingEdit, goods: ListedGoods): string[] {
-  const fixed = goods.priceUnits === 0n ? NEVER : [...NEVER, ...FREE_ONLY];
+  const fixed = goods.priceUnits === 0n ? NEVER_EDITABLE : [...NEVER_EDITABLE, ...FREE_EDITABLE];
   return fixed.filter((field) => edit[field] !== undefined);
 }
 
@@ -178,10 +175,10 @@ function namesArtifact(edit: ListingEdit): boolean {
   return edit.artifact !== undefined;
 }
 
-/** Builds the goods after the edit, under every rule for new ones. File name and media type stay unless the encoding changes. */
+/** Builds the edited goods, which must obey every rule for new ones. File name and media type stay unless the encoding changes. */
 function editedGoods(before: Goods, edit: ListingEdit, limits: { artifact_bytes: number }): Goods {
   if (edit.artifact === undefined && edit.artifact_encoding !== undefined) {
-    // Alone, a new encoding would turn the stored goods into other bytes.
+    // Without an artifact, a new encoding would change the bytes of the stored goods.
     const message = 'goes with an artifact only';
     throw new Refusal('invalid_fields', { errors: [{ path: 'artifact_encoding', message }] });
   }
@@ -200,17 +197,17 @@ function editedGoods(before: Goods, edit: ListingEdit, limits: { artifact_bytes:
       price_usdc: before.priceUnits,
       seller_wallet: before.sellerWallet,
     },
-    // A lower size limit since then does not apply to goods that stay.
+    // Goods that stay are exempt from a size limit that was lowered since.
     isKept ? { artifact_bytes: Number.MAX_SAFE_INTEGER } : limits,
   );
 }
 
 function changedFields(before: Goods, after: Goods): string[] {
-  return NAMES.filter((name) =>
-    name === 'artifact' ? !before.content.equals(after.content) : isOther(before[name], after[name]),
+  return FIELDS.filter((name) =>
+    name === 'artifact' ? !before.content.equals(after.content) : differs(before[name], after[name]),
   );
 }
 
-function isOther(one: FieldValues[FieldName], other: FieldValues[FieldName]): boolean {
+function differs(one: FieldValues[FieldName], other: FieldValues[FieldName]): boolean {
   return JSON.stringify(one) !== JSON.stringify(other);
 }

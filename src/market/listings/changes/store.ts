@@ -7,7 +7,6 @@ import { fieldColumns, fieldsOf, setFields } from '../../catalog/store.ts';
 import { flagText } from '../flag-text.ts';
 import type { Goods } from '../read-goods.ts';
 
-/** Goods as they were listed, without the hidden artifact. */
 export type ListedGoods = Omit<Goods, 'content'>;
 
 export interface ChangingListing {
@@ -16,7 +15,7 @@ export interface ChangingListing {
   state: ListingState;
   pinned: boolean;
   withdrawnAt: Date | null;
-  /** Null for a thing of a city: it has no goods here to deliver or change. */
+  /** Null for a thing, because its city holds it. */
   goods: ListedGoods | null;
 }
 
@@ -57,23 +56,23 @@ export async function findChanging(queryable: Queryable, id: bigint): Promise<Ch
 }
 
 /**
- * Locks the listing until the end of the transaction, so that nobody buys, votes or changes it meanwhile. Query other tables about it
- * afterwards, in statements of their own: this statement does not see the changes it waited for.
+ * Locks the listing until the transaction ends, so that nobody buys, votes on or changes it meanwhile. Query other tables about it
+ * afterwards in separate statements, because this one does not see the changes it waited for.
  */
 export async function lockListing(tx: Tx, id: bigint): Promise<ChangingListing | null> {
   return changingOf(await tx.maybe<Row>(sql`select ${columns} from listings where id = ${id} for update`));
 }
 
 export interface EditConditions {
-  /** The hidden goods, to compare the edit with. They leave the market only through deliver.ts. */
+  /** The hidden goods, to compare the edit with. They leave the market only through deliver.ts and the merchant's own history. */
   content: Buffer;
   purchased: boolean;
-  /** True if money may be on its way. The edit stops attempts that were not submitted yet, and a payment in review holds nothing up. */
+  /** Whether money may be on its way. Attempts not submitted yet do not count, because the edit stops them; nor do payments in review. */
   pending: boolean;
 }
 
 export async function readEditConditions(queryable: Queryable, id: bigint): Promise<EditConditions> {
-  // The second condition on the status follows from the first; the index needs it.
+  // The second condition on the status follows from the first, but the index needs it.
   return await queryable.one<EditConditions>(
     sql`select content, exists (select from purchases where listing_id = ${id}) as purchased, exists (
         select from payments where purpose = 'purchase' and listing_id = ${id} and status = 'settling'

@@ -6,15 +6,14 @@ import { mustOwn } from '../check-goods.ts';
 import { mustStep } from '../listing-steps.ts';
 import { lockListing, markWithdrawn } from './store.ts';
 
-/** DELETE /api/listing/:id. */
 export const withdrawListing: MarketOperation<Endpoints['withdrawListing']> = async (market, call) => {
   await withdrawForGood(market, call.caller, call.params.id, null);
   return await answerListing(market, call.params.id);
 };
 
 /**
- * Withdraws for good, whatever is under way: payments begun before are still delivered. Withdrawing again changes nothing, not even the
- * reason. A listing that the maintainer removed is not live and cannot be withdrawn.
+ * Withdraws permanently. Payments under way are still delivered. Withdrawing again changes nothing, not even the
+ * reason. A listing that the maintainer removed while live cannot be withdrawn.
  */
 export async function withdrawForGood(
   market: Market,

@@ -11,14 +11,14 @@ import { MEMORY_MS, readGoods, readVersion } from '../read-goods.ts';
 import { dropGuard, passGuard, takePending } from '../store.ts';
 import { findListingOfFee, insertFee } from './store.ts';
 
-/** Lists what a fee was paid for. Throws a Refusal if that is no longer possible; then nothing of it is done. */
+/** Lists what a fee was paid for. Throws a Refusal and does nothing if that has become impossible. */
 type ListAfterFee = (tx: Tx, feeId: bigint) => Promise<void>;
 
-/** Handles the fee of a thing. Passed in by create-market.ts, because things are built upon listings and not the other way round. */
+/** Handles the fees of things. create-market.ts passes it in, because the code for things depends on listings and not vice versa. */
 export interface ThingFees {
-  /** Locks the draft until the end of the transaction. `body` was stored when the fee was opened. */
+  /** Locks the draft until the transaction ends. `body` was stored when the fee was opened. */
   take(tx: Tx, payment: Payment, pending: { draftId: bigint; body: Buffer }): Promise<ListAfterFee>;
-  /** Called if the fee makes no listing: the draft goes on if its time is not over, and its wallet is free. */
+  /** Called if the fee makes no listing. The draft continues unless it has expired, and its wallet is freed. */
   release(tx: Tx, draftId: bigint): Promise<void>;
 }
 
@@ -30,7 +30,7 @@ export function completeFee(market: Market, things: ThingFees): Completion {
     complete: async (tx, payment, { transfer }) => {
       const pending = await takePending(tx, payment.id);
       if (pending === null) {
-        // The payment was restored from a recovery slip after its body was lost: keep the fee as a credit.
+        // The payment was restored from a recovery slip, but its body was lost, so the fee becomes a credit.
         await tx.lock(LISTINGS_LOCK);
         await insertFee(tx, payment, transfer, new Date(market.clock.now()));
         return;
@@ -40,10 +40,10 @@ export function completeFee(market: Market, things: ThingFees): Completion {
         draftId === null ? listingOfGoods(market, payment, body) : await things.take(tx, payment, { draftId, body });
       await tx.lock(LISTINGS_LOCK);
       const feeId = await insertFee(tx, payment, transfer, new Date(market.clock.now()));
-      if (await goesLive(tx, market, payment, () => list(tx, feeId))) return;
+      if (await tryToList(tx, market, payment, () => list(tx, feeId))) return;
       await releaseHeld(tx, things, payment, draftId);
     },
-    // The guard slot or draft was released when the review began, so the fee becomes a credit.
+    // The guard entry or draft was released when the review began, so the fee becomes a credit.
     completeReviewed: async (tx, payment, { transfer }) => {
       if (transfer === null) {
         throw new Refusal('not_deliverable', {
@@ -65,8 +65,8 @@ async function releaseHeld(tx: Tx, things: ThingFees, payment: Payment, draftId:
   else await things.release(tx, draftId);
 }
 
-/** False if the listing has become impossible: the fee stays unspent, as a credit. */
-async function goesLive(tx: Tx, market: Market, payment: Payment, list: () => Promise<void>): Promise<boolean> {
+/** Returns false if the listing has become impossible. Then the fee stays unspent, as a credit. */
+async function tryToList(tx: Tx, market: Market, payment: Payment, list: () => Promise<void>): Promise<boolean> {
   try {
     await tx.savepoint(list);
     return true;
@@ -79,7 +79,7 @@ async function goesLive(tx: Tx, market: Market, payment: Payment, list: () => Pr
 
 /** Parses and fingerprints big goods before any lock is taken. */
 function listingOfGoods(market: Market, payment: Payment, body: Buffer): ListAfterFee {
-  const goods = readStored(payment, body);
+  const goods = readStoredGoods(payment, body);
   return async (tx, feeId) => {
     if (goods instanceof Refusal) throw goods;
     const { id } = await addListing(tx, market, { ...goods, feeId });
@@ -87,14 +87,14 @@ function listingOfGoods(market: Market, payment: Payment, body: Buffer): ListAft
   };
 }
 
-/** Reads the goods that were paid for, or returns the refusal by today's rules, which may be stricter than when the fee was asked. */
-function readStored(payment: Payment, body: Buffer): Omit<ListingToAdd, 'feeId'> | Refusal {
+/** Reads the paid goods, or returns the refusal under today's rules, which may be stricter than when the fee was requested. */
+function readStoredGoods(payment: Payment, body: Buffer): Omit<ListingToAdd, 'feeId'> | Refusal {
   const { merchantId, bodyHash } = payment;
   if (merchantId === null || bodyHash === null) throw new TypeError('a listing fee without a merchant');
   const stored = newListing.safeParse(JSON.parse(body.toString('utf8')));
   if (!stored.success) return new Refusal('invalid_fields');
   try {
-    // The size limit was checked when the fee was asked. A lower limit since then must not refuse the goods that were paid for.
+    // The size limit was checked when the fee was requested. A limit lowered since must not refuse paid goods.
     const goods = readGoods(stored.data, { artifact_bytes: Number.MAX_SAFE_INTEGER });
     return {
       merchantId,

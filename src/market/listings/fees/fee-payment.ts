@@ -19,8 +19,8 @@ import { MEMORY_MS } from '../read-goods.ts';
 import { findListingByBody } from '../store.ts';
 
 /**
- * Commits the attempt, and the guard slot or draft held for it, before the facilitator or the chain is asked. Null if another request took
- * the authorization or the body meanwhile: answer with that one.
+ * Commits the attempt, with the guard entry or draft it holds, before the facilitator or the chain is asked. Returns null if another
+ * request took the authorization or the body meanwhile; then that request's payment is the answer.
  */
 export async function openFee(
   market: Market,
@@ -39,7 +39,7 @@ export async function openFee(
   });
 }
 
-/** Call before the 402 too, so that no merchant is asked to pay for what would then be refused. */
+/** Also call it before the 402, so that no merchant is asked to pay for what would then be refused. */
 export async function checkOpenFees(queryable: Queryable, market: Market, merchantId: bigint): Promise<void> {
   const limit = market.config.limits.open_fee_attempts_per_merchant;
   if ((await countOpenFees(queryable, merchantId)) < limit) return;
@@ -59,10 +59,10 @@ async function insertAttempt(
   });
 }
 
-/** The claim may end while it is read; the next round then finds a listing, or nothing. */
+/** The claim may end while it is read. The next round then finds a listing, or nothing. */
 const MAX_EARLIER_ROUNDS = 3;
 
-/** Answers with the result of this merchant's earlier request with the same body, or of this very proof; null if there is none. */
+/** Answers with the result of this merchant's earlier request with the same body or this very proof. Null if there is none. */
 export async function answerEarlier(
   market: Market,
   payments: Payments,
@@ -71,7 +71,7 @@ export async function answerEarlier(
   const { merchant, bodyHash, proof, claim } = request;
   const since = new Date(market.clock.now() - MEMORY_MS);
   for (let round = 0; round < MAX_EARLIER_ROUNDS; round += 1) {
-    // Read the fee before the listing: a fee that completes between the two readings is then found as a listing.
+    // Read the fee before the listing, so that a fee that completes in between is found as a listing.
     const open = await findOpenFee(market.database, merchant.id, bodyHash);
     const made = await findListingByBody(market.database, merchant.id, bodyHash, since);
     if (made !== null) return await answerCreated(market, made);
@@ -81,7 +81,7 @@ export async function answerEarlier(
       const payment = open ?? presented;
       return payment && (await continueFee(market, payments, request, payment));
     }
-    // Unchecked so far, so this only continues a claim that was opened before.
+    // The claim is unchecked here, so this call only continues one that was opened before.
     const answer = await continueFeeClaim(market, payments, request, { claim, checked: null });
     if (answer !== null) return answer;
   }
@@ -107,7 +107,7 @@ function isOfRequest(payment: Payment, request: ListRequest): boolean {
   );
 }
 
-/** Moves a fee as far as proof and chain allow, and answers with its state. Null: it ended unpaid, or is paid and a credit now. */
+/** Advances a fee as far as proof and chain allow, and answers with its state. Returns null if it ended unpaid or is now a credit. */
 export async function continueFee(
   market: Market,
   payments: Payments,
@@ -137,13 +137,13 @@ export async function continueFee(
 
 const MAX_CLAIM_ROUNDS = 4;
 
-/** A claim from the request, with the result of the checks. Null while unchecked; then no new claim is opened. */
+/** A claim from the request, with the results of the checks. `checked` is null before the checks; then no new claim is opened. */
 interface CheckedClaim<Found extends CheckedGoods | null> {
   claim: ClaimBody;
   checked: Found;
 }
 
-/** Charges the fee by a direct transfer: commits the claim, the exact body and the guard slot or draft before the chain is asked. */
+/** Charges the fee by direct transfer. Commits the claim, the exact body and the guard entry or draft before the chain is asked. */
 export async function listByTransfer(
   market: Market,
   payments: Payments,
@@ -160,7 +160,7 @@ export async function listByTransfer(
   });
 }
 
-/** Null if the claim has ended or a rival took its slot: the next round sees the result. */
+/** Returns null if the claim has ended or another request was faster. The next round sees the result. */
 async function continueFeeClaim(
   market: Market,
   payments: Payments,

@@ -50,7 +50,7 @@ function presentFee(row: FeeRow) {
 }
 
 const KEPT_MS = 15_000;
-/** A chain that did not answer is asked again after this time. */
+/** How long to wait before asking the chain again after a failure. */
 const KEPT_UNKNOWN_MS = 3_000;
 const DEADLINE_MS = 1_500;
 
@@ -61,7 +61,7 @@ interface Reading {
 
 const readings = new WeakMap<Rpc, Reading>();
 
-/** Returns the treasury's balance on the chain, a few seconds old at most; null while the chain cannot be read. */
+/** Returns the treasury's balance on the chain, at most a few seconds old. Null if the chain cannot be read. */
 async function treasuryBalance(market: Pick<Market, 'rpc' | 'clock' | 'config'>): Promise<bigint | null> {
   const { rpc, clock, config } = market;
   const last = readings.get(rpc);

@@ -4,6 +4,7 @@ import { Refusal } from '../../../platform/refusal.ts';
 import type { Market, MarketOperation, Merchant } from '../../context.ts';
 import { takeIntentQuota } from '../../limits/quotas.ts';
 import {
+  existingIntentQuery,
   hasTimeLeft,
   type IntentFindings,
   type IntentTerms,
@@ -13,7 +14,6 @@ import {
   presentIntentTerms,
   readFindings,
   readIntentTime,
-  shownAgain,
 } from '../../payments/paths/direct/intents.ts';
 import { findSignedIntent, mustBeUnclaimed, undecidedRefusal } from '../../payments/paths/direct/name-transaction.ts';
 import type { Intent } from '../../payments/paths/direct/store.ts';
@@ -22,22 +22,22 @@ import type { Payments } from '../../payments/payments.ts';
 import { checkOpenFees } from './fee-payment.ts';
 import { countCredits } from './store.ts';
 
-const NEXT =
+const NEXT_STEP =
   'Sign challenge with the wallet that pays (personal_sign), send at least minimum_amount_units of the asset from it to seller_wallet before expires_at, then POST /api/listing with fee_payment, or for a thing of the city POST /api/world/listing. Goods can be tried with dry_run first.';
 
-/** POST /api/fee-intent: like a purchase intent, with the treasury as payee. Refused for a merchant who owes no fee. */
+/** POST /api/fee-intent. Like a purchase intent, but the treasury is the payee. Refused for a merchant who owes no fee. */
 export function makeOpenFeeIntent(payments: Payments): MarketOperation<Endpoints['openFeeIntent']> {
   return async (market, call) => {
     const { caller: merchant } = call;
     await checkDue(market, merchant);
     await checkOpenFees(market.database, market, merchant.id);
-    if (call.body.pay_anew !== true) await mustBeDecided(market, merchant);
+    if (call.body.pay_anew !== true) await mustHaveNoOpenClaim(market, merchant);
     const terms = feeIntentTerms(market);
     const signed = await findSignedIntent(market.database, merchant, terms, call.body);
     const payer = signed === null ? (call.body.payer_wallet ?? null) : signed.intent.payer;
     const present = (intent: Intent, findings: IntentFindings) => ({
       fee_intent: {
-        ...presentIntentTerms(market, intent, merchant, { ...findings, next: NEXT }),
+        ...presentIntentTerms(market, intent, merchant, { ...findings, next: NEXT_STEP }),
         listing_id: null,
       },
       signature_checked: findings.check?.isGood ?? null,
@@ -46,7 +46,7 @@ export function makeOpenFeeIntent(payments: Payments): MarketOperation<Endpoints
       await mustBeUnclaimed(market.database, market, signed.intent);
       return { status: 200, body: present(signed.intent, await readFindings(payments.readHead, payer, signed)) };
     }
-    await takeIntentQuota(market, { ...call, merchant }, shownAgain(market, { merchant, terms, payer }));
+    await takeIntentQuota(market, { ...call, merchant }, existingIntentQuery(market, { merchant, terms, payer }));
     await mustNotBeTransferred(market, payments.readHead, terms, call.body);
     await payments.payees.mustReceive(terms.payee);
     const createdAt = await readIntentTime(market, payments.readHead);
@@ -63,8 +63,8 @@ function feeIntentTerms({ config }: Market): IntentTerms {
   return { purpose: 'listing_fee', listingId: null, payee: config.treasury, minimumUnits: LISTING_FEE_UNITS };
 }
 
-/** Refuses while an unsigned fee claim of this merchant waits: a fee intent names no listing, so it may be for the same one. */
-async function mustBeDecided(market: Market, merchant: Merchant): Promise<void> {
+/** Refuses while an unsigned fee claim of this merchant awaits a decision. A fee intent names no listing, so it may be for the same one. */
+async function mustHaveNoOpenClaim(market: Market, merchant: Merchant): Promise<void> {
   const unproven = await findOpenUnproven(market.database, merchant.id, 'fees');
   if (unproven === null) return;
   const { reason, options } = await undecidedRefusal(market.database, market, viewOfUnproven(unproven));

@@ -7,7 +7,7 @@ import type { Payment } from '../../payments/payment.ts';
 
 export interface FeeRow {
   id: bigint;
-  /** Null until a listing has spent it. */
+  /** Null while unspent. */
   listing_id: bigint | null;
   merchant: string;
   amount_units: bigint;
@@ -28,7 +28,7 @@ interface Newest {
   running_units: bigint | null;
 }
 
-/** Reads count and total from the newest row, which keeps running values. One statement, so that all values are of one moment. */
+/** Reads count and total from the newest row, which keeps running values. Uses one statement, so that all values are of one moment. */
 export async function readFees(
   database: Queryable,
   page: { limit: number; beforeId: bigint | null },
@@ -60,7 +60,7 @@ export async function countCredits(database: Queryable, merchantId: bigint): Pro
   return credits;
 }
 
-/** Call under the lock `listings`, so that ids rise with the commits, and count and running total are right. */
+/** Call under the lock `listings`, so that ids follow commit order, and count and running total are right. */
 export async function insertFee(tx: Tx, payment: Payment, transfer: FoundTransfer, now: Date): Promise<bigint> {
   const { id } = await tx.one<{ id: bigint }>(sql`
     insert into fees (id, nth, merchant_id, payment_id, amount_units, running_units, tx_hash, verified_via, block_time, created_at)
@@ -72,7 +72,7 @@ export async function insertFee(tx: Tx, payment: Payment, transfer: FoundTransfe
   return id;
 }
 
-/** Returns this merchant's oldest unspent fee and holds it until the end of the transaction. */
+/** Returns this merchant's oldest unspent fee, locked until the transaction ends. */
 export async function takeCredit(tx: Tx, merchantId: bigint): Promise<bigint | null> {
   await tx.lock(`credits:${merchantId}`);
   const row = await tx.maybe<{ id: bigint }>(sql`
@@ -82,7 +82,7 @@ export async function takeCredit(tx: Tx, merchantId: bigint): Promise<bigint | n
   return row?.id ?? null;
 }
 
-/** Finds the listing for which a fee was paid; null until it exists. A listing that only spent the credit has another body. */
+/** Finds the listing that a fee was paid for. Null until it exists. A listing that only spent the fee as a credit has another body. */
 export async function findListingOfFee(database: Queryable, paymentId: bigint): Promise<bigint | null> {
   const row = await database.maybe<{ id: bigint }>(sql`
     select l.id from payments p join fees f on f.payment_id = p.id

@@ -2,10 +2,10 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { processorMs } from '../../../../test/support/processor-time.ts';
 import {
+  estimateSimilarity,
   type Fingerprint,
   fingerprintOf,
   LEAST_CHARACTERS,
-  likenessOf,
   MOST_DIFFERENT_BITS,
   SLOTS,
   sketchOf,
@@ -15,9 +15,10 @@ import { mixBits, SHINGLE_WORDS, shinglesOf, splitWords } from './shingles.ts';
 const of = (text: string): Fingerprint | null => fingerprintOf(Buffer.from(text));
 const mustHave = (text: string): Fingerprint => of(text) ?? expect.fail('a long text without a shape');
 const isFound = (one: Fingerprint, other: Fingerprint): boolean =>
-  one.bands.some((key) => other.bands.includes(key)) && likenessOf(one, other) >= 1 - (2 * MOST_DIFFERENT_BITS) / SLOTS;
+  one.bands.some((key) => other.bands.includes(key)) &&
+  estimateSimilarity(one, other) >= 1 - (2 * MOST_DIFFERENT_BITS) / SLOTS;
 
-/** Computes the exact likeness independently, without hashes. */
+/** Computes the exact similarity independently, without hashes. */
 function jaccard(one: readonly string[], other: readonly string[]): number {
   const runs = (words: readonly string[]) =>
     new Set(words.slice(SHINGLE_WORDS - 1).map((_, at) => words.slice(at, at + SHINGLE_WORDS).join(' ')));
@@ -29,7 +30,7 @@ function jaccard(one: readonly string[], other: readonly string[]): number {
 const someWords = (least: number, most: number) =>
   fc.array(fc.integer({ min: 1_000, max: 4_000 }), { minLength: least, maxLength: most }).map((all) => all.map(String));
 
-/** A text and a variant with some words exchanged, scattered or in one place. */
+/** A text and a variant of it with some words replaced, either scattered or in one place. */
 const pairs = fc
   .record({
     words: someWords(60, 500),
@@ -88,7 +89,7 @@ describe('the shape of an artifact', () => {
     expect(of('é'.repeat(LEAST_CHARACTERS - 1))).toBeNull();
     expect(of('🦊'.repeat(LEAST_CHARACTERS - 1))).toBeNull();
     expect(of(' \n'.repeat(LEAST_CHARACTERS))).toBeNull();
-    // Padding makes no long text of a few words, which could then be guessed.
+    // Padding must not turn a few words into a long text, because they could then be guessed.
     expect(of(`a few words that are hidden${' '.repeat(LEAST_CHARACTERS)}`)).toBeNull();
     expect(fingerprintOf(Buffer.concat([Buffer.from('word '.repeat(100)), Buffer.of(0xff)]))).toBeNull();
     for (const least of ['x', 'é', '🦊']) expect(of(least.repeat(LEAST_CHARACTERS))).not.toBeNull();
@@ -99,7 +100,7 @@ describe('the shape of an artifact', () => {
     const worst = ['a ', 'a\u0301\u0316', '\u0301\u0316', '\ufdfa', '\u3316 ', '漢', '🦊', 'б a ', '\u00a0', '. '];
     for (const piece of worst) {
       const content = Buffer.from(`a${piece.repeat(bytes / Buffer.byteLength(piece))}`);
-      // Takes some 20 ms each; quadratic work takes seconds. The rest is room for a busy machine.
+      // Takes about 20 ms each; quadratic work would take seconds. The rest is margin for a busy machine.
       expect(
         processorMs(() => fingerprintOf(content)),
         JSON.stringify(piece),
@@ -114,10 +115,10 @@ describe('the shape of an artifact', () => {
     for (let member = 0; passing.length < 10_000; member += 1) if (passesBy(member)) passing.push(member);
     const members = Uint32Array.from(passing);
     const times = Array.from({ length: 3 }, () => processorMs(() => sketchOf(members)));
-    // Takes a few milliseconds; round after round over all members takes more than 100.
+    // Takes a few milliseconds. Drawing round after round over all members would take more than 100.
     expect(Math.min(...times)).toBeLessThan(50);
     expect(sketchOf(members)).toEqual(sketchOf(members.slice()));
-    // Filled from the least member, whatever the others are.
+    // The empty slot is filled from the smallest member alone, so dropping any other member changes nothing.
     const last = SLOTS - 1;
     expect(sketchOf(members.slice(0, -1))[last]).toBe(sketchOf(members)[last]);
     expect(sketchOf(members.slice(1))[last]).not.toBe(sketchOf(members)[last]);
@@ -131,9 +132,9 @@ describe('likeness', () => {
     fc.assert(
       fc.property(pairs, ({ one, other }) => {
         const truth = jaccard(one, other);
-        const estimate = likenessOf(mustHave(one.join(' ')), mustHave(other.join(' ')));
+        const estimate = estimateSimilarity(mustHave(one.join(' ')), mustHave(other.join(' ')));
         const differs = (1 - truth) / 2;
-        // Five standard deviations (0.1 at a likeness of 0.9) and some bits for pairs with few differences.
+        // Five standard deviations (0.1 at a similarity of 0.9), plus some bits for pairs with few differences.
         const most = 10 * Math.sqrt((differs * (1 - differs)) / SLOTS) + 0.03;
         expect(Math.abs(estimate - truth)).toBeLessThanOrEqual(most);
         sum += estimate - truth;
@@ -141,7 +142,7 @@ describe('likeness', () => {
       }),
       { numRuns: 150 },
     );
-    // On average the error has no bias.
+    // The average error must show no bias.
     expect(Math.abs(sum / count)).toBeLessThan(0.02);
   });
 
@@ -152,7 +153,7 @@ describe('likeness', () => {
         const same = a?.filter((value, slot) => value === b?.[slot]).length ?? 0;
         expect(Math.abs(same / SLOTS - jaccard(one, other))).toBeLessThanOrEqual(0.08);
       }),
-      // By chance one pair in some thousands differs more, so the pairs are fixed by a seed.
+      // About one pair in some thousands differs more by chance, so a seed fixes the pairs.
       { numRuns: 150, seed: 20_260_105 },
     );
   });

@@ -3,22 +3,19 @@ import { mixBits, shinglesOf } from './shingles.ts';
 
 export const SLOTS = 512;
 
-/** Turns each round number into another random stream. */
+/** Turns each round number into a different random stream. */
 const ROUND_STEP = 0x9e3779b9;
 const ROUND_START = 0x6a09e667;
 const VALUE_TURN = 0x3c6ef372;
 
-/**
- * After this many draws no slot is empty any more, except by design: a text can be written so that all of its shingles miss one slot, round
- * after round. It must not keep everybody waiting for a thousand rounds.
- */
+/** Only a text crafted to miss a slot in every round needs more draws. It must not delay everyone for a thousand rounds. */
 const MOST_DRAWS = 131_072;
 
 /**
- * Computes the sketch of a set. Two sets have the same value in a slot with a probability equal to their Jaccard likeness. This is MinHash
- * as "Fast Similarity Sketching" (Dahlgaard, Knudsen, Thorup, 2017) makes it: in each round every member falls into one slot and the least
- * value stays there; slots that are still empty are filled in further rounds, at last one by one. It estimates as well as 512 permutations
- * of all members do, in one pass over a long text instead of 512. Pass each member once, in order, and at least one.
+ * Computes the sketch of a set. Two sets agree in a slot with a probability equal to their Jaccard similarity. This is "Fast Similarity
+ * Sketching" (Dahlgaard, Knudsen, Thorup, 2017): in each round every member falls into one slot, where the smallest value stays; empty
+ * slots are filled in further rounds, at last one by one. It estimates as well as 512 permutations of all members, but in one pass over a
+ * long text instead of 512. Pass at least one member, each once, in ascending order.
  */
 export function sketchOf(members: Uint32Array): Uint32Array {
   const values = new Uint32Array(SLOTS);
@@ -44,14 +41,14 @@ export function sketchOf(members: Uint32Array): Uint32Array {
   return values;
 }
 
-/** Fills empty slots from the least member alone, which two sets share with the same probability. The estimate need not be good. */
+/** Fills empty slots from the smallest member alone, which two sets share with the same probability. The estimate need not be good here. */
 function fillAtOnce(values: Uint32Array, filledIn: Int32Array, least: number): void {
   for (let slot = 0; slot < SLOTS; slot += 1) {
     if (filledIn[slot] === -1) values[slot] = mixBits(least ^ mixBits(slot));
   }
 }
 
-/** Written by `npm run licences`: hashes of the runs of words in common licences. */
+/** Hashes of word sequences in common licences, written by `npm run licences`. */
 const COMMON = readHashes(readFileSync(new URL('./licence-texts.bin', import.meta.url)));
 
 function readHashes(bytes: Buffer): Set<number> {
@@ -64,39 +61,39 @@ function withoutLicences(shingles: Uint32Array): Uint32Array {
   return shingles.filter((hash) => !COMMON.has(hash));
 }
 
-/** Data that finds similar artifacts. It cannot be turned back into words. */
+/** Data that finds similar artifacts. Their words cannot be recovered from it. */
 export interface Fingerprint {
-  /** One number for each band. Artifacts that share one are compared. */
+  /** One number for each band. Only artifacts that share one are compared. */
   bands: number[];
-  /** One bit of each value of the sketch, in PostgreSQL's notation of bits. */
+  /** One bit for each value of the sketch, as a PostgreSQL bit string. */
   signature: string;
 }
 
-/** Shorter texts may be alike by chance. Blank space counts once, so that a few hidden words cannot be guessed through what pads them. */
+/** Shorter texts may be similar by chance. A run of blanks counts once, so that padding cannot make a few hidden words guessable. */
 export const LEAST_CHARACTERS = 200;
 
-/** Version of the rule: the second one leaves out common licences. Fingerprints of different rules cannot be compared. */
+/** Version of the fingerprint rule. Version 2 leaves out common licences. Fingerprints of different versions cannot be compared. */
 export const RULE = 2;
 
-/** Least remainder after a licence was left out: as short as 200 characters, it may be alike by chance. */
+/** Minimum number of shingles that must remain without licence text. Fewer may be similar by chance, like texts below 200 characters. */
 const LEAST_OWN_SHINGLES = 40;
 
 /**
- * These bands miss 6 in 1,000 pairs of artifacts that are alike to 0.9, and 2 in 100,000 that are alike to 0.95. They offer 3 in 10 at 0.7,
- * which goods made from one form reach, and 1 in 100 at 0.5. Shorter rows would offer more of the latter, each of which must be read.
+ * These bands miss 6 in 1,000 pairs with a similarity of 0.9, and 2 in 100,000 with 0.95. They select 3 in 10 pairs at 0.7, which goods
+ * made from one template reach, and 1 in 100 at 0.5. Fewer rows per band would select more of the latter, and each must be read.
  */
 const BANDS = 12;
 const ROWS = 10;
 
-/** Bits in which two signatures may differ. At a likeness of 0.9 one bit in twenty differs. */
+/** Maximum number of differing signature bits. At a similarity of 0.9, one bit in twenty differs. */
 export const MOST_DIFFERENT_BITS = 25;
 
 const SPACES = /\s+/gu;
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * Null if the near guard does not apply: to short goods, also if only a licence makes them long, and to bytes that are no UTF-8. The
- * encoding in the request does not matter, or base64 would get round the guard.
+ * Returns null if the near guard does not apply: to short goods, to goods that are long only because of a licence, and to bytes that are
+ * not UTF-8. The encoding in the request does not matter, otherwise base64 would bypass the guard.
  */
 export function fingerprintOf(content: Uint8Array): Fingerprint | null {
   if (content.length < LEAST_CHARACTERS) return null;
@@ -111,8 +108,8 @@ export function fingerprintOf(content: Uint8Array): Fingerprint | null {
   return { bands: Array.from({ length: BANDS }, (_, band) => keyOf(sketch, band)), signature };
 }
 
-/** Estimates from their signatures how alike two artifacts are: 1 for equal ones, about 0 for such with nothing in common. */
-export function likenessOf(one: Fingerprint, other: Fingerprint): number {
+/** Estimates the similarity of two artifacts from their signatures: 1 if equal, about 0 if they have nothing in common. */
+export function estimateSimilarity(one: Fingerprint, other: Fingerprint): number {
   let different = 0;
   for (let slot = 0; slot < SLOTS; slot += 1) {
     if (one.signature[slot] !== other.signature[slot]) different += 1;
@@ -128,13 +125,13 @@ function textOf(content: Uint8Array): string | null {
   }
 }
 
-/** Counts a character outside the first plane as one. */
+/** Counts a surrogate pair as one character. */
 function hasCharacters(text: string, least: number): boolean {
   if (text.length >= 2 * least) return true;
   return [...text].length >= least;
 }
 
-/** An int4 of PostgreSQL. Includes the band's number, so that equal rows of different bands do not match. */
+/** Returns a PostgreSQL int4. Includes the band's number, so that equal rows of different bands do not match. */
 function keyOf(sketch: Uint32Array, band: number): number {
   let key = mixBits(band + 1);
   for (let row = band * ROWS; row < (band + 1) * ROWS; row += 1) {

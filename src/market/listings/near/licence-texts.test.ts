@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 
 const licence = (name: string): string => readLicences()[name]?.licenseText ?? expect.fail(name);
-/** Comments a text out, as at the head of a source file. */
+/** Comments a text out, as at the top of a source file. */
 const commented = (text: string): string => `/*\n${text.replaceAll(/^/gm, ' * ')}\n */`;
 const signed = (name: string, by: string): string =>
   licence(name)
@@ -35,7 +35,7 @@ describe('a licence that many have', () => {
     '%s alone as goods keeps no rival from its own work with that licence in front',
     async (name) => {
       await desk.list(keeper, { artifact: licence(name) });
-      // With this many characters behind one of the licences it was refused before.
+      // A text with this many characters after one of the licences used to be refused.
       const own = ownText().slice(0, 964);
       expect(await tryIt(`${licence(name)}\n\n${own}`)).toBe('none');
       expect(await tryIt(`${commented(signed(name, 'The Rival'))}\n\n${own}`)).toBe('none');
@@ -78,7 +78,7 @@ describe('shapes of the rule before', () => {
     const { id } = await desk.list(keeper, { artifact });
     const bare = await desk.list(keeper, { artifact: ownText() });
     const alone = await desk.list(keeper, { artifact: licence('EPL-2.0') });
-    // Fingerprint of the previous rule, in which all words count.
+    // Fingerprint under the previous rule, in which all words count.
     const bits = Array.from(sketchOf(shinglesOf(artifact)), (value) => value & 1).join('');
     await db.database.run(sql`
       update artifact_shapes set bands = ${[1]}::int4[], signature = ${bits}::bit(512), rule = 1 where listing_id = ${id}`);

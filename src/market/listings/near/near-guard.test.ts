@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 
 /** Seeds a merchant with a paid, unspent fee. */
-async function withCredit(): Promise<SeededMerchant> {
+async function seedWithCredit(): Promise<SeededMerchant> {
   const merchant = await seedMerchant(db.database);
   await seedFee(db.database, merchant.id);
   return merchant;
@@ -59,7 +59,7 @@ describe('goods that are nearly those of a listing', () => {
   it('are refused in a dry run, before a fee is asked, for a credit and for the maintainer, in the words for the same goods', async () => {
     const artifact = ownText();
     const { id } = await desk.list(keeper, { title: 'First of its kind', artifact });
-    const creditor = await withCredit();
+    const creditor = await seedWithCredit();
     const near = newGoods({ artifact: nearText(artifact) });
     const same = newGoods({ title: ' first  OF its kind', artifact });
     for (const body of [near, same]) {
@@ -120,12 +120,12 @@ describe('goods that are nearly those of a listing', () => {
 
   it('of two who list them at once one comes through, and the other keeps its fee', async () => {
     const artifact = ownText();
-    const rivals = [await withCredit(), await withCredit()];
+    const rivals = [await seedWithCredit(), await seedWithCredit()];
     const before = await holdTransactionOpen(db.database, (tx) => tx.lock(LISTINGS_LOCK));
     const asked = rivals.map((rival, at) =>
       reasonOf(desk.ask(rival, newGoods({ artifact: at === 0 ? artifact : nearText(artifact) }))),
     );
-    // Both have checked and found nothing.
+    // Both transactions have checked and found nothing.
     await untilWaiting(db.database, 2);
     await before.commit();
     expect((await Promise.all(asked)).sort()).toEqual(['duplicate_listing', 'none']);
@@ -170,7 +170,7 @@ describe('an edit', () => {
     await edit(keeper, first.id, { artifact: nearText(artifact) });
     await edit(keeper, second.id, { artifact: nearText(artifact) });
     await edit(keeper, first.id, { artifact });
-    // Equal goods, whose guard slot the other version holds.
+    // Equal goods, whose guard entry another version holds.
     const same = { title: 'The same in both', artifact };
     await edit(keeper, first.id, same);
     await edit(keeper, second.id, same);
@@ -180,7 +180,7 @@ describe('an edit', () => {
     const artifact = ownText();
     const { id } = await free(keeper, ownText());
     const { creditor, listing } = {
-      creditor: await withCredit(),
+      creditor: await seedWithCredit(),
       listing: await holdTransactionOpen(db.database, (tx) => tx.lock(LISTINGS_LOCK)),
     };
     const edited = reasonOf(edit(keeper, id, { artifact }));

@@ -1,14 +1,12 @@
 import { createSingletonJob, type SingletonJob } from '../../../platform/background-jobs.ts';
-import type { Clock } from '../../../platform/clock.ts';
 import type { Database, Queryable } from '../../../platform/database/database.ts';
-import type { Log } from '../../../platform/log.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Market } from '../../context.ts';
 import { MEMORY_MS } from '../read-goods.ts';
 import { type Fingerprint, fingerprintOf } from './fingerprint.ts';
 import { findAlike, replaceFingerprint, takeOldFingerprints } from './store.ts';
 
-/** Refuses goods nearly those of a listing. Call under the lock `listings`: every rival is either seen, or comes later and sees this. */
+/** Refuses goods that nearly equal those of a listing. Call under the lock `listings`; otherwise two rivals could miss each other. */
 export async function checkNear(
   queryable: Queryable,
   market: Pick<Market, 'clock'>,
@@ -21,7 +19,7 @@ export async function checkNear(
   if (alike !== null) throw duplicateOf(alike);
 }
 
-/** Names only the other listing, not how alike it is: the guard must not help to guess hidden goods. */
+/** Names only the other listing and not the similarity, because the guard must not help to guess hidden goods. */
 export function duplicateOf(listingId: bigint): Refusal {
   return new Refusal('duplicate_listing', {
     detail: `Listing ${listingId} has the same goods, or nearly the same.`,
@@ -29,11 +27,11 @@ export function duplicateOf(listingId: bigint): Refusal {
   });
 }
 
-/** Small, because other requests wait while these are made. */
+/** Small, because other requests wait meanwhile. */
 const BATCH = 10;
 const EVERY_MS = 60_000;
 
-/** Remakes fingerprints of earlier rules and returns their number. One transaction a batch, so that a stop loses one batch at most. */
+/** Recomputes fingerprints of older rules and returns how many. One transaction per batch, so that a stop loses at most one batch. */
 export async function renewFingerprints(database: Database, signal?: AbortSignal): Promise<number> {
   let count = 0;
   for (;;) {
@@ -47,16 +45,10 @@ export async function renewFingerprints(database: Database, signal?: AbortSignal
   }
 }
 
-/** Repeats, because a process of the previous version may still be writing. */
-export function createFingerprintRenewal({
-  database,
-  clock,
-  log,
-}: {
-  database: Database;
-  clock: Clock;
-  log: Log;
-}): SingletonJob {
+type RenewalMarket = Pick<Market, 'database' | 'clock' | 'log'>;
+
+/** Runs repeatedly, because a process of the previous version may still be writing. */
+export function createFingerprintRenewal({ database, clock, log }: RenewalMarket): SingletonJob {
   return createSingletonJob({
     database,
     clock,

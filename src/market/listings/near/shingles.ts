@@ -1,9 +1,8 @@
 import { cutPiles } from '../../../contract/text.ts';
 
-/** Number of consecutive words that are compared as one. */
 export const SHINGLE_WORDS = 5;
 
-/** Hashes each run of five words in a text, once each. A shorter text is one run; empty if there are no words. */
+/** Returns the distinct hashes of all five-word sequences, ascending. A shorter text is one sequence; without words there is none. */
 export function shinglesOf(text: string): Uint32Array {
   const words = hashWords(splitWords(text));
   if (words.length === 0) return new Uint32Array();
@@ -43,7 +42,7 @@ function hashRun(words: Uint32Array, from: number, to: number): number {
   return hash;
 }
 
-/** Mixes so that each output bit depends on each input bit (the last step of MurmurHash3). One to one. */
+/** Mixes so that each output bit depends on each input bit (the last step of MurmurHash3). A bijection. */
 export function mixBits(value: number): number {
   let mixed = value;
   mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85ebca6b);
@@ -51,19 +50,19 @@ export function mixBits(value: number): number {
   return (mixed ^ (mixed >>> 16)) >>> 0;
 }
 
-/** Limits the work on one artifact. Only an artifact above the usual size limit, or text that grows when folded, has more. */
+/** Limits the work on one artifact. Only artifacts above the usual size limit, or text that grows when folded, exceed it. */
 const MOST_WORDS = 131_072;
 const MOST_CHARACTERS = 262_144;
 
-/** If words make up less than this share of a text, as in character art, everything between spaces counts as a word. */
+/** If words make up less than this share of a text, as in ASCII art, everything between spaces counts as a word. */
 const LEAST_WORD_SHARE = 0.1;
 
-/** Fold in pieces, so that text which grows is not folded beyond the limit. */
+/** Text is folded in pieces, so that text that grows is not folded far beyond the limit. */
 const PIECE_LENGTH = 8_192;
 
-/** Invisible characters, such as marks without width, do not change a word. */
-const UNSEEN = /\p{Default_Ignorable_Code_Point}+/gu;
-/** In scripts without spaces between words, each character is a word. */
+/** Invisible characters, such as zero-width marks, do not change a word. */
+const INVISIBLE = /\p{Default_Ignorable_Code_Point}+/gu;
+/** In scripts without spaces, each character is a word. */
 const WORDS =
   /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}]|[[\p{L}\p{M}\p{N}_]--[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}]]+/gv;
 const ASCII_WORDS = /[a-z0-9_]+/g;
@@ -73,7 +72,7 @@ const SPACES = /\s+/gu;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the whole of ASCII is meant
 const ASCII = /^[\x00-\x7f]*$/;
 
-/** Folds text as titles are folded. Punctuation only separates words, so that typesetting makes no difference. */
+/** Folds text as titles are folded. Punctuation only separates words, so that typography makes no difference. */
 export function splitWords(text: string): string[] {
   const pieces: string[] = [];
   const words: string[] = [];
@@ -91,7 +90,7 @@ export function splitWords(text: string): string[] {
   return result.slice(0, MOST_WORDS);
 }
 
-/** Ends before a space if there is one: folding changes nothing across it. */
+/** Ends the piece before a space if possible, because folding changes nothing across a space. */
 function endOfPiece(text: string, from: number): number {
   const to = from + PIECE_LENGTH;
   if (to >= text.length) return text.length;
@@ -100,9 +99,9 @@ function endOfPiece(text: string, from: number): number {
   return LOW_SURROGATE.test(text.charAt(to)) ? to - 1 : to;
 }
 
-/** Normalizes again at the end: some letters become composed only in lower case. */
+/** Normalizes again at the end, because some letters compose only in lower case. */
 function foldPiece(text: string): string {
   const plain = text.replace(SPACES, ' ');
   if (ASCII.test(plain)) return plain.toLowerCase();
-  return cutPiles(plain.replace(UNSEEN, '')).normalize('NFKC').toLowerCase().normalize('NFKC');
+  return cutPiles(plain.replace(INVISIBLE, '')).normalize('NFKC').toLowerCase().normalize('NFKC');
 }

@@ -3,9 +3,8 @@ import type { Queryable, Tx } from '../../../platform/database/database.ts';
 import { type Fingerprint, MOST_DIFFERENT_BITS, RULE } from './fingerprint.ts';
 
 /**
- * Finds the oldest listing with nearly the same goods that is live or was withdrawn after that time. Removed listings do not count.
- * Candidates are selected first, and each one's listing by its id: no planner knows how many there will be, and one that expects many would
- * read all listings instead.
+ * Finds the oldest listing with nearly the same goods that is live or was withdrawn after that time. Removed listings do not count. Selects
+ * candidates first and then each one's listing by id, because planners cannot estimate their number and might read all listings instead.
  */
 export async function findAlike(
   queryable: Queryable,
@@ -28,7 +27,7 @@ export async function findAlike(
   return row?.id ?? null;
 }
 
-/** Sent with the transaction's next statement, or its commit. */
+/** The statement is sent with the transaction's next one or its commit. */
 export function insertFingerprint(tx: Tx, listingId: bigint, { bands, signature }: Fingerprint): void {
   tx.later(
     sql`insert into artifact_shapes (listing_id, bands, signature, rule)
@@ -36,7 +35,7 @@ export function insertFingerprint(tx: Tx, listingId: bigint, { bands, signature 
   );
 }
 
-/** Returns fingerprints of an earlier rule with their goods, locked until the end of the transaction. An edit makes its own. */
+/** Returns outdated fingerprints with their goods, locked until the transaction ends. An edit makes its own. */
 export async function takeOldFingerprints(tx: Tx, most: number): Promise<{ listingId: bigint; content: Buffer }[]> {
   return tx.rows(
     sql`select s.listing_id as "listingId", a.content from artifact_shapes s join artifacts a using (listing_id)
@@ -44,7 +43,7 @@ export async function takeOldFingerprints(tx: Tx, most: number): Promise<{ listi
   );
 }
 
-/** Replaces the fingerprint when goods are exchanged. Goods without one have no row. */
+/** Replaces the fingerprint when the goods are replaced. Goods without a fingerprint have no row. */
 export function replaceFingerprint(tx: Tx, listingId: bigint, fingerprint: Fingerprint | null): void {
   tx.later(sql`delete from artifact_shapes where listing_id = ${listingId}`);
   if (fingerprint !== null) insertFingerprint(tx, listingId, fingerprint);

@@ -13,7 +13,7 @@ const PAST_COMMANDS = 10;
 
 export type ChainStatus = Awaited<ReturnType<typeof readChainStatus>>;
 
-/** Shows an operator, before a command, what the database holds and what each provider says about it now. Changes nothing. */
+/** Reports what the database holds and what each provider says now. Read-only; operators run it before a command. */
 export async function readChainStatus(market: CommandMarket) {
   const { database, config } = market;
   const { chainId } = config.network;
@@ -46,7 +46,7 @@ async function readProvider(
       latest: Number(latest.number),
       finalized: finalized && { block_number: Number(finalized.number), block_hash: finalized.hash },
       refused: 'implausible' in checked ? checked.implausible : null,
-      /** The provider's block at the watermark's height; null if it has none. */
+      /** The provider's block hash at the watermark's height. Null if it has no such block. */
       at_watermark: atWatermark?.hash ?? null,
       holds_watermark: watermark === null ? null : atWatermark?.hash === watermark.hash,
     };
@@ -63,7 +63,7 @@ interface WatermarkReset {
   after: { block_number: number; block_hash: Hex };
 }
 
-/** Moves the watermark back, to a block that the providers hold under that hash and call final. No other code lets it go back. */
+/** Moves the watermark back to a block that the providers have under this hash and call final. No other code moves it back. */
 export async function resetWatermark(
   market: CommandMarket,
   to: { number: bigint; hash: Hex },
@@ -72,12 +72,12 @@ export async function resetWatermark(
   const { database, clock, log, config } = market;
   const { chainId } = config.network;
   const block = await confirmBlock(market, to);
-  const after = blockOut(block);
+  const after = presentBlock(block);
   const before = await database.transaction(async (tx) => {
     await tx.lock(`chain:${chainId}`);
     const { watermark } = await findChainState(tx, chainId);
     if (watermark === null) throw new CommandRefused('there is no watermark yet: the first final block makes one');
-    const before = blockOut(watermark);
+    const before = presentBlock(watermark);
     await writeCommand(tx, { chainId, act: 'reset_watermark', reason, before, after, now: new Date(clock.now()) });
     await moveWatermark(tx, chainId, block);
     return before;
@@ -91,11 +91,11 @@ export async function resetWatermark(
   return { status: 'reset', chain_id: Number(chainId), before, after };
 }
 
-function blockOut({ number, hash }: Pick<Watermark, 'number' | 'hash'>): { block_number: number; block_hash: Hex } {
+function presentBlock({ number, hash }: Pick<Watermark, 'number' | 'hash'>): { block_number: number; block_hash: Hex } {
   return { block_number: Number(number), block_hash: hash };
 }
 
-/** Requires that at least one provider has the block, and that every provider that answers has the same one. */
+/** Requires that every provider that answers has this block and calls it final, and that at least one answers. */
 async function confirmBlock(market: CommandMarket, to: { number: bigint; hash: Hex }): Promise<FinalizedHead> {
   let confirmed: FinalizedHead | null = null;
   let failure: RpcFailure | null = null;
@@ -135,7 +135,7 @@ interface Resumed {
   detail: string;
 }
 
-/** Ends the halt in every process. If the providers still contradict each other, the next check halts payments again. */
+/** Ends the halt in every process. If providers still contradict each other, the next check halts payments again. */
 export async function resumePayments(market: CommandMarket, reason: string): Promise<Resumed> {
   const { database, clock, log, config } = market;
   const { chainId } = config.network;
@@ -144,7 +144,7 @@ export async function resumePayments(market: CommandMarket, reason: string): Pro
     await tx.lock(`chain:${chainId}`);
     const { halt } = await findChainState(tx, chainId);
     if (halt === null) throw new CommandRefused('payments are not halted: there is nothing to resume');
-    // This id belongs to a history loss, not to a halt.
+    // In this case the id is that of a history loss, not of a halt.
     if (halt.reason === 'history_lost')
       throw new CommandRefused(
         'history was lost, which resume does not end: read docs/recovery.md, then run "npm run chain -- recover"',
@@ -164,5 +164,5 @@ export async function resumePayments(market: CommandMarket, reason: string): Pro
   };
 }
 
-/** The market's configuration and connections, without a running market. */
+/** The parts of a market that a command needs. No market has to run. */
 export type CommandMarket = Pick<Market, 'config' | 'database' | 'clock' | 'log' | 'providers'>;

@@ -25,7 +25,7 @@ import type { ChainHead } from './read-head.ts';
 
 /** Confirms the leading provider's evidence with the other providers. */
 export interface Corroboration {
-  /** Maps a payment to its evidence. Unconfirmed evidence comes back as evidence that decides nothing. */
+  /** Returns the evidence by payment. Evidence that another provider does not confirm loses the parts that could decide a payment. */
   onUses(
     head: ChainHead,
     payments: readonly X402Payment[],
@@ -33,7 +33,7 @@ export interface Corroboration {
   ): Promise<Map<bigint, Evidence>>;
   /** Does the same for the transactions that one claim names. */
   onClaim(head: ChainHead, payment: DirectPayment, reading: Map<Hex, ClaimEvidence>): Promise<Map<Hex, ClaimEvidence>>;
-  /** True if the others show the receipt as the leader does. For decisions that rest on one transaction. */
+  /** Whether all other providers show the same receipt as the leader. For decisions that rest on one transaction. */
   onReceipt(head: ChainHead, payment: { id: bigint; asset: Hex }, evidence: LeaderView): Promise<boolean>;
   withheld: WithheldPayments;
 }
@@ -41,8 +41,8 @@ export interface Corroboration {
 type CorroborationMarket = Pick<Market, 'clock' | 'log'>;
 
 /**
- * Asks every configured provider but the leader before anything final is done (0021). A provider that has been silent or stood still for a
- * minute does not count. Calls `onDisagreement` when two providers show different things.
+ * Checks with every configured provider except the leader before anything final happens (0021). Ignores a provider that has been silent or
+ * whose head has not moved for a minute. Calls `onDisagreement` when two providers show different things.
  */
 export function createCorroboration(
   market: CorroborationMarket,
@@ -52,7 +52,7 @@ export function createCorroboration(
   const withheld = createWithheldPayments(market.clock, market.log);
   const isAlone = providerHealth.all.length === 1;
 
-  async function objectedBy<Key>(question: Question<Key>): Promise<ReadonlySet<Key>> {
+  async function findObjectedKeys<Key>(question: Question<Key>): Promise<ReadonlySet<Key>> {
     const { objected, isDisputed } = await askAll(providerHealth, withheld, question);
     if (isDisputed) await onDisagreement();
     return objected;
@@ -62,7 +62,7 @@ export function createCorroboration(
     { id, asset }: { id: bigint; asset: Hex },
     finals: readonly [Hex, LeaderView][],
   ): Promise<ReadonlySet<Hex>> =>
-    objectedBy({
+    findObjectedKeys({
       leader: head.rpc,
       about: 'receipts',
       keys: finals.map(([hash]) => hash),
@@ -73,9 +73,9 @@ export function createCorroboration(
   return {
     withheld,
     onUses: async (head, payments, gathered) => {
-      const finals = isAlone ? [] : finalUses(payments, gathered);
+      const finals = isAlone ? [] : findFinalUses(payments, gathered);
       if (finals.length === 0) return gathered;
-      const objected = await objectedBy({
+      const objected = await findObjectedKeys({
         leader: head.rpc,
         about: 'logs',
         keys: finals.map(({ payment }) => payment.id),
@@ -105,8 +105,8 @@ interface FinalUse {
   evidence: Evidence;
 }
 
-/** Uses on which a payment would end now. */
-function finalUses(payments: readonly X402Payment[], gathered: Map<bigint, Evidence>): FinalUse[] {
+/** Returns the payments that this evidence would end now, with their evidence. */
+function findFinalUses(payments: readonly X402Payment[], gathered: Map<bigint, Evidence>): FinalUse[] {
   return payments.flatMap((payment) => {
     const evidence = gathered.get(payment.id);
     if (evidence === undefined || decide(evidence, attemptTermsOf(payment, null)).outcome === 'unknown') return [];
@@ -114,8 +114,8 @@ function finalUses(payments: readonly X402Payment[], gathered: Map<bigint, Evide
   });
 }
 
-function withoutVerdicts<Key, E>(gathered: Map<Key, E>, objected: ReadonlySet<Key>, blind: (evidence: E) => E) {
-  return new Map([...gathered].map(([key, evidence]) => [key, objected.has(key) ? blind(evidence) : evidence]));
+function withoutVerdicts<Key, E>(gathered: Map<Key, E>, objected: ReadonlySet<Key>, stripVerdict: (evidence: E) => E) {
+  return new Map([...gathered].map(([key, evidence]) => [key, objected.has(key) ? stripVerdict(evidence) : evidence]));
 }
 
 async function objectToUses(
@@ -136,7 +136,7 @@ async function objectToUses(
     finals.some(({ evidence }) => evidence.use === null),
   );
   const unfinished = new Set<bigint>();
-  const findings = await readFindings(market, view, finals.map(whereLeaderSaw), ({ id }) => unfinished.add(id));
+  const findings = await readFindings(market, view, finals.map(withLeaderBlock), ({ id }) => unfinished.add(id));
   const objections: Objections<bigint> = new Map();
   for (const { payment, evidence } of finals) {
     const finding = findings.get(payment.id);
@@ -147,12 +147,12 @@ async function objectToUses(
   return objections;
 }
 
-/** Names the block to search first. A provider that takes few blocks a query finds the same use there, or searches all blocks. */
-function whereLeaderSaw({ payment, evidence }: FinalUse): X402Payment {
+/** Starts the search at the leader's use. A provider that limits blocks per query then finds the same use, or searches all blocks. */
+function withLeaderBlock({ payment, evidence }: FinalUse): X402Payment {
   return { ...payment, blockNumber: evidence.use?.log.blockNumber ?? payment.blockNumber };
 }
 
-/** Returns null if the other provider shows the same use of the authorization, or also shows none. Pure. */
+/** Returns null if the other provider shows the same use of the authorization, or also shows none; otherwise its objection. Pure. */
 export function judgeUse(
   evidence: Evidence,
   terms: { asset: Hex; validBefore: bigint },
@@ -175,12 +175,12 @@ export function judgeUse(
 }
 
 interface Question<Key> extends CorroborationRequest<Key> {
-  /** The leading provider, which is not asked. */
+  /** The leading provider; only the others are asked. */
   leader: Rpc;
   paymentOf(key: Key): bigint;
 }
 
-/** Collects the objections of all others to each key, and notes which payments now wait for which provider. */
+/** Collects the other providers' objections to each key, and records which payments wait for which provider. */
 async function askAll<Key>(
   providerHealth: ProvidersHealth,
   withheld: WithheldPayments,
@@ -196,8 +196,8 @@ async function askAll<Key>(
     }),
   );
   for (const [key, { health, why }] of objected) {
-    const isNews = withheld.note(paymentOf(key), health.provider, why);
-    if (isNews && why === 'disagrees') health.noteDisagreement();
+    const isNew = withheld.note(paymentOf(key), health.provider, why);
+    if (isNew && why === 'disagrees') health.noteDisagreement();
   }
   const waiting = new Set([...objected.keys()].map(paymentOf));
   for (const key of keys) if (!waiting.has(paymentOf(key))) withheld.release(paymentOf(key));
@@ -205,20 +205,20 @@ async function askAll<Key>(
   return { objected: new Set(objected.keys()), isDisputed };
 }
 
-/** A payment not asked about for this long was ended by another process. */
+/** If a payment was not asked about for this long, another process has ended it. */
 const FORGET_AFTER_MS = 300_000;
 
-/** `use_without_transfer`: all providers agree, but the token works in a way this code does not know. */
+/** `use_without_transfer` means that all providers agree, but the token behaves in a way that this code does not know. */
 type WithheldReason = Objection | 'use_without_transfer';
 
 interface WithheldPayments {
-  /** Returns true if this is news. `provider` disagrees; null if none does. */
+  /** Returns true if the payment was not yet withheld for this reason. `provider` is the one that objects; null if none does. */
   note(paymentId: bigint, provider: Provider | null, why: WithheldReason): boolean;
   release(paymentId: bigint): void;
   counts(): Record<WithheldReason, number>;
 }
 
-/** Tracks payments that only wait for agreement of the providers, or for a token that works as known. Logs each new wait. */
+/** Tracks payments that are withheld because a provider does not confirm them or the token behaves in an unknown way. Logs each new one. */
 function createWithheldPayments(clock: Clock, log: Log): WithheldPayments {
   const withheld = new Map<bigint, { why: WithheldReason; seenAt: number }>();
   const forgetOld = (): void => {
@@ -226,9 +226,9 @@ function createWithheldPayments(clock: Clock, log: Log): WithheldPayments {
   };
   return {
     note: (paymentId, provider, why) => {
-      const isNews = withheld.get(paymentId)?.why !== why;
+      const isNew = withheld.get(paymentId)?.why !== why;
       withheld.set(paymentId, { why, seenAt: clock.now() });
-      if (!isNews) return false;
+      if (!isNew) return false;
       forgetOld();
       const fields = { payment_id: paymentId, why, endpoint: provider?.endpoint };
       if (why === 'disagrees' || why === 'use_without_transfer') log.error('payment_blocked', fields);

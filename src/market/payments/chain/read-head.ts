@@ -22,9 +22,9 @@ export interface ChainHead {
 export type HeadMarket = Pick<Market, 'database' | 'clock' | 'log' | 'config' | 'crashPoint'>;
 
 /**
- * Reads the heads from the leading provider: the first one whose finalized head is accepted. Stores an accepted head as the watermark
- * before anybody relies on it, so that no later reading, by any process, goes behind it. Throws RpcFailure while no provider's head can be
- * read. Calls that `askAlso` makes share the provider's request.
+ * Reads the heads from the leading provider, which is the first one whose finalized head is accepted. Stores an accepted head as the
+ * watermark before anyone relies on it, so that no later reading, by any process, goes behind it. Throws RpcFailure if no provider's head
+ * can be read. Calls made in `askAlso` share the request to the provider.
  */
 export async function readHead(
   market: HeadMarket,
@@ -55,7 +55,7 @@ async function readHeadOf(market: HeadMarket, health: ProviderHealth, state: Cha
   noteVerdict(log, health, 'unknown' in verdict ? verdict.unknown : null, 'alarm' in verdict);
   if (state.halt !== null) return { ...base, finalized: null, floor: null, why: state.halt.reason };
   if ('unknown' in verdict) {
-    // No payment may begin on a chain that no longer holds a block that was final.
+    // No payment may begin on a chain that has dropped a finalized block.
     return { ...base, finalized: null, floor: 'alarm' in verdict ? null : watermark, why: verdict.unknown };
   }
   const { accepted } = verdict;
@@ -68,17 +68,17 @@ async function readHeadOf(market: HeadMarket, health: ProviderHealth, state: Cha
 }
 
 export interface FollowedHead extends ChainHead {
-  /** Reorganisations noticed by this process. Between two heads with the same count, no block of the first was replaced. */
-  rewrites: number;
+  /** Number of reorganisations that this process has noticed. If two heads have the same count, no block of the first was replaced. */
+  reorgCount: number;
 }
 
-/** Limits the reading rate: under load more requests share one reading, and the provider is asked no more often. */
+/** Limits how often the provider is asked: under load, more requests share one reading. */
 const EVERY_MS = 25;
 const AT_ONCE = 4;
 
 /**
- * Shares each reading of the heads between all callers of that moment, and compares it with the one before. While the previous latest block
- * stands, all blocks below it stand too. A head that cannot be compared counts as a reorganisation.
+ * Shares each reading of the heads among concurrent callers, and compares it with the previous one. While the previous latest block is
+ * canonical, so are all blocks below it. A head that cannot be compared counts as a reorganisation.
  */
 export function followHeads(
   { clock, config }: Pick<Market, 'clock' | 'config'>,
@@ -86,30 +86,30 @@ export function followHeads(
 ): SingleFlight<FollowedHead> {
   const blockMs = config.network.blockSeconds * 1_000;
   let last: { rpc: Rpc; latest: Block; readAt: number } | null = null;
-  let rewrites = 0;
+  let reorgCount = 0;
 
   const isCanonical = async (
     before: NonNullable<typeof last>,
-    early: Promise<Block | null> | null,
+    earlyRead: Promise<Block | null> | null,
     head: ChainHead,
   ) => {
     const { hash } = before.latest;
     if (head.latest.hash === hash || head.latest.parentHash === hash) return true;
-    const again = await (early ?? readOrNull(head.rpc, before.latest.number));
-    return again?.hash === hash;
+    const reread = await (earlyRead ?? readOrNull(head.rpc, before.latest.number));
+    return reread?.hash === hash;
   };
   return createSingleFlight(
     async () => {
       const before = last;
-      // After a few blocks the previous head is neither the latest block nor its parent, so ask for it in the same request as the heads.
+      // After a few blocks the previous head is neither the latest block nor its parent, so request it together with the heads.
       const isOld = before !== null && clock.now() - before.readAt > 1.5 * blockMs;
-      let early: Promise<Block | null> | null = null;
+      let earlyRead: Promise<Block | null> | null = null;
       const head = await readHead(() => {
-        if (isOld) early ??= readOrNull(before.rpc, before.latest.number);
+        if (isOld) earlyRead ??= readOrNull(before.rpc, before.latest.number);
       });
-      if (before !== null && !(await isCanonical(before, early, head))) rewrites += 1;
+      if (before !== null && !(await isCanonical(before, earlyRead, head))) reorgCount += 1;
       last = { rpc: head.rpc, latest: head.latest, readAt: clock.now() };
-      return { ...head, rewrites };
+      return { ...head, reorgCount };
     },
     { clock, everyMs: EVERY_MS, atOnce: AT_ONCE },
   );

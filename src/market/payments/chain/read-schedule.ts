@@ -5,32 +5,32 @@ import { findOpenTimes } from '../store.ts';
 import type { ChainHead } from './read-head.ts';
 import { findWatermark } from './store.ts';
 
-/** A payment that is in no block yet is looked for in every round for this long, and less often afterwards. */
+/** A payment that is in no block yet is checked in every round for this long, and less often afterwards. */
 const NEW_MS = 60_000;
-/** Share of the time until a block is final that may pass before the next look, so looks come closer together as finality nears. */
-const SHARE = 0.25;
-/** Blocks come unevenly, so a payment this close to finality is looked at in every round. */
+/** Share of the time until finality that passes before the next check, so checks get closer together as finality nears. */
+const PAUSE_SHARE = 0.25;
+/** Block times vary, so a payment this close to finality is checked in every round. */
 const CLOSE_MS = 8_000;
-/** An older reading of the heads says nothing about how far a block is from final. */
-const READING_KEPT_MS = 60_000;
-/** The same for another process's reading. The watermark follows every reading of the leader; its time is its last step forward. */
-const WATERMARK_KEPT_MS = 600_000;
-/** Below this the background job looks in every round, so a request that reads the chain itself gains only the rest of a round. */
+/** An older reading of the heads no longer tells how far a block is from finality. */
+const READING_MAX_AGE_MS = 60_000;
+/** The same for the watermark, which another process may have raised. Its age counts from its last rise. */
+const WATERMARK_MAX_AGE_MS = 600_000;
+/** Requests skip payments further from finality than this. If one becomes final early, the background job ends it within a round. */
 const FAR_MS = 3_000;
-/** A payment is overdue this long after its block should be final: the leader ends payments within seconds. */
+/** A payment is overdue this long after its block should be final, because the leader ends payments within seconds. */
 const OVERDUE_MS = 30_000;
 
 export interface ReadSchedule {
   noteHead(head: ChainHead): void;
-  /** True if a round of the background job can change anything. A round that is due counts as done. Queries the database. */
+  /** Whether a round of the background job can change anything. If true, that round counts as done. Queries the database. */
   isDue(): Promise<boolean>;
-  /** True if the leader should have looked at some payment by now. Queries the database. */
+  /** Whether the leader should have checked some payment by now. Queries the database. */
   isOverdue(): Promise<boolean>;
-  /** True if this payment is in a block that will not be final for some seconds: meanwhile there is nothing to submit or decide. */
+  /** Whether this payment is in a block that is still some seconds from final, so that there is nothing to submit or decide. */
   isFarFromFinal(payment: Payment): Promise<boolean>;
 }
 
-interface Final {
+interface FinalReading {
   number: bigint;
   timeMs: number;
   readAt: number;
@@ -41,11 +41,11 @@ interface ReadScheduleDependencies {
   clock: Clock;
   blockSeconds: number;
   chainId: bigint;
-  /** 0: every look is due. */
+  /** If 0, a check is always due. */
   longestPauseMs: number;
 }
 
-/** Decides when to read the chain: a provider bills each reading, and finality takes minutes. */
+/** Decides when to read the chain, because providers bill each reading and finality takes minutes. */
 export function createReadSchedule({
   database,
   clock,
@@ -53,22 +53,22 @@ export function createReadSchedule({
   chainId,
   longestPauseMs,
 }: ReadScheduleDependencies): ReadSchedule {
-  let finalized: Final | null = null;
-  let lookedAt = Number.NEGATIVE_INFINITY;
+  let finalized: FinalReading | null = null;
+  let checkedAt = Number.NEGATIVE_INFINITY;
 
-  /** The sooner of two estimates: by the number of missing blocks and by block times. 0 while nothing is known. */
+  /** Returns the smaller of two estimates, by missing blocks and by block times. 0 while no finalized head is known. */
   const untilFinalMs = (blockNumber: bigint, blockTime: Date, final = finalized): number => {
     if (final === null) return 0;
     const byNumber = Number(blockNumber - final.number) * blockSeconds * 1_000;
     const byTime = blockTime.getTime() - final.timeMs;
     return Math.min(byNumber, byTime) - (clock.now() - final.readAt);
   };
-  const isKept = (final: Final | null, keptMs: number): boolean => {
+  const isRecent = (final: FinalReading | null, maxAgeMs: number): boolean => {
     const age = final === null ? -1 : clock.now() - final.readAt;
-    return age >= 0 && age < keptMs;
+    return age >= 0 && age < maxAgeMs;
   };
-  /** Lets a process that reads nothing itself use what another process has just read. */
-  const readWatermark = async (): Promise<Final | null> => {
+  /** Lets a process that reads nothing itself use another process's latest reading. */
+  const readWatermark = async (): Promise<FinalReading | null> => {
     const mark = await findWatermark(database, chainId);
     return mark && { number: mark.number, timeMs: Number(mark.timestamp) * 1_000, readAt: mark.acceptedAt };
   };
@@ -76,12 +76,12 @@ export function createReadSchedule({
     const { oldestSeen, newestUnseen, hasUndecided } = await findOpenTimes(database);
     const pauses: number[] = [];
     if (oldestSeen !== null) {
-      const left = untilFinalMs(oldestSeen.blockNumber, oldestSeen.blockTime) - CLOSE_MS;
-      pauses.push(Math.min(longestPauseMs, Math.max(0, left * SHARE)));
+      const remainingMs = untilFinalMs(oldestSeen.blockNumber, oldestSeen.blockTime) - CLOSE_MS;
+      pauses.push(Math.min(longestPauseMs, Math.max(0, remainingMs * PAUSE_SHARE)));
     }
     if (newestUnseen !== null) pauses.push(clock.now() - newestUnseen.getTime() < NEW_MS ? 0 : longestPauseMs);
     if (hasUndecided) pauses.push(longestPauseMs);
-    // With nothing undecided, a round queries only the database.
+    // With nothing undecided, a round only queries the database.
     return pauses.length === 0 ? 0 : Math.min(...pauses);
   };
   return {
@@ -92,10 +92,10 @@ export function createReadSchedule({
     },
     isDue: async () => {
       const now = clock.now();
-      // If the clock was set back, the look is due.
-      const since = now < lookedAt ? Number.POSITIVE_INFINITY : now - lookedAt;
-      if (since < (await pauseMs())) return false;
-      lookedAt = now;
+      // If the clock was set back, a check is due.
+      const msSinceCheck = now < checkedAt ? Number.POSITIVE_INFINITY : now - checkedAt;
+      if (msSinceCheck < (await pauseMs())) return false;
+      checkedAt = now;
       return true;
     },
     isOverdue: async () => {
@@ -108,10 +108,10 @@ export function createReadSchedule({
     },
     isFarFromFinal: async ({ blockNumber, blockTime }) => {
       if (longestPauseMs === 0 || blockNumber === null || blockTime === null) return false;
-      const isFar = (final: Final | null): boolean => untilFinalMs(blockNumber, blockTime, final) > FAR_MS;
-      if (isKept(finalized, READING_KEPT_MS)) return isFar(finalized);
+      const isFar = (final: FinalReading | null): boolean => untilFinalMs(blockNumber, blockTime, final) > FAR_MS;
+      if (isRecent(finalized, READING_MAX_AGE_MS)) return isFar(finalized);
       const mark = await readWatermark();
-      return isKept(mark, WATERMARK_KEPT_MS) && isFar(mark);
+      return isRecent(mark, WATERMARK_MAX_AGE_MS) && isFar(mark);
     },
   };
 }

@@ -39,7 +39,7 @@ export interface ChainState {
   watermark: Watermark | null;
   /** Number of times an operator has reset the watermark. */
   resets: number;
-  /** Null while payments are open. */
+  /** Null unless payments are halted. */
   halt: Halt | null;
 }
 
@@ -62,10 +62,10 @@ export async function findChainState(queryable: Queryable, chainId: bigint): Pro
         limit 1
       ) halt on true`,
   );
-  return { watermark: markIn(row), resets: row.resets ?? 0, halt: haltIn(row) };
+  return { watermark: watermarkIn(row), resets: row.resets ?? 0, halt: haltIn(row) };
 }
 
-function markIn({ block_number, block_hash, block_time, accepted_at }: StateRow): Watermark | null {
+function watermarkIn({ block_number, block_hash, block_time, accepted_at }: StateRow): Watermark | null {
   if (block_number === null || block_hash === null || block_time === null || accepted_at === null) return null;
   return watermarkOf({ block_number, block_hash, block_time, accepted_at });
 }
@@ -75,28 +75,28 @@ function haltIn({ halt_id: id, reason, detail, halted_at: haltedAt }: StateRow):
   return { id, reason, detail, haltedAt };
 }
 
-/** Call inside the transaction that ends a payment: anything read earlier may be older than the halt. */
+/** Call inside the transaction that ends a payment, because anything read earlier may predate the halt. */
 export async function isHalted(queryable: Queryable, chainId: bigint): Promise<boolean> {
   const { halted } = await queryable.one<{ halted: boolean }>(sql`select payments_are_stopped(${chainId}) as halted`);
   return halted;
 }
 
-/** Halts payments in every process. False if they were halted already. */
+/** Halts payments in every process. Returns false if they were halted already. */
 export async function haltPayments(
   queryable: Queryable,
   halt: { chainId: bigint; reason: string; detail: string; now: Date },
 ): Promise<boolean> {
   const { chainId, reason, detail, now } = halt;
-  const touched = await queryable.run(
+  const rowCount = await queryable.run(
     sql`insert into chain_halts (chain_id, reason, detail, halted_at) values (${chainId}, ${reason}, ${detail}, ${now})
       on conflict (chain_id) where resumed_at is null do nothing`,
   );
-  return touched === 1;
+  return rowCount === 1;
 }
 
 /**
- * Moves the watermark forward only; a higher one that another process wrote meanwhile stays. Returns false if an operator has reset it
- * since it was read: a head accepted against the old watermark no longer counts.
+ * Only moves the watermark forward; a higher one that another process has written stays. Returns false if an operator has reset the
+ * watermark since it was read, because a head accepted against the old one no longer counts.
  */
 export async function raiseWatermark(
   queryable: Queryable,
@@ -113,7 +113,7 @@ export async function raiseWatermark(
       returning resets`,
   );
   if (raised !== null) return raised.resets === reading.resets;
-  // Either a higher watermark stands, or it was reset. The statement above would not see a reset.
+  // Either a higher watermark is stored or an operator reset it. The statement above does not say which.
   const { resets } = await queryable.one<{ resets: number }>(
     sql`select resets from chain_watermarks where chain_id = ${chainId}`,
   );
@@ -131,7 +131,7 @@ interface ChainCommand {
   now: Date;
 }
 
-/** Call before the change: the database allows the change only in the transaction that wrote the command. */
+/** Call before the change, because the database allows it only in the transaction that wrote the command. */
 export async function writeCommand(tx: Tx, command: ChainCommand): Promise<bigint> {
   const { id } = await tx.one<{ id: bigint }>(
     sql`insert into chain_commands (chain_id, act, reason, before, after, at)
@@ -148,7 +148,7 @@ export async function endHalt(tx: Tx, haltId: bigint, command: { id: bigint; now
   );
 }
 
-/** Sets `accepted_at` to the block's own time: finality may advance at the clock's pace since then, so today's head is accepted at once. */
+/** Sets `accepted_at` to the block's own time. Finality may advance at the clock's pace from there, so today's head is accepted at once. */
 export async function resetWatermark(tx: Tx, chainId: bigint, to: FinalizedHead): Promise<void> {
   const at = new Date(Number(to.timestamp) * 1_000);
   await tx.run(

@@ -37,6 +37,6 @@ it('a provider without logs does not lead again because it answers about the rec
       if (shown !== null && objections.size === 0) decidedAt.push(pass);
     }
   }
-  // More than a minute lies between the first failure, in round one, and the last one that counts, in round eight.
+  // More than a minute passes from the first failure, in round 1, to the last one that counts, in round 8.
   expect(decidedAt).toEqual(Array.from({ length: 52 }, (_, at) => at + 9));
 });

@@ -13,18 +13,18 @@ interface PathReading {
   shown: ReadonlyMap<bigint, unknown> | null;
 }
 
-/** Counts open payments about which the chain cannot be read, for operators. */
+/** Counts, for operators, open payments whose state on the chain cannot be read. */
 export interface UnreadablePayments {
   note(reading: PathReading): void;
   count(): number;
-  /** True if a whole reading failed just now: then no payment of that path can end. */
+  /** Whether a whole reading failed in the last minute. Then no payment of that path can end. */
   isFailing(): boolean;
 }
 
-/** Open payments are read at least twice a minute. A process that stopped reading knows nothing newer. */
+/** Open payments are read at least twice a minute, so an older failure says nothing about now. */
 const FORGET_AFTER_MS = 60_000;
 
-/** Also reports failed readings to the provider's health, so that a leader that answers nothing about payments for a minute is replaced. */
+/** Also reports failed readings to the provider's health, so that a leader that cannot answer about payments for a minute is replaced. */
 export function createUnreadablePayments(clock: Clock, providerHealth: ProvidersHealth): UnreadablePayments {
   const unreadable = new Map<bigint, number>();
   const failures = new Map<Payment['path'], number>();

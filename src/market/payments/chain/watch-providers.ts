@@ -9,15 +9,15 @@ import type { Market } from '../../context.ts';
 import type { ChainHead } from './read-head.ts';
 import { type ChainState, findChainState, haltPayments } from './store.ts';
 
-/** Results of the last look at all providers together. */
+/** Results of the last check of all providers. */
 export interface ChainWatch {
-  /** Waits for a look that begins after this call. Never rejects. */
+  /** Waits for a check that begins after this call. Never rejects. */
   check(): Promise<void>;
   start(): void;
   stop(): Promise<void>;
-  /** The leading provider's heads at the last look; null before the first look and while no head can be read. */
+  /** Heads of the leading provider at the last check. Null before the first one and while no head can be read. */
   head(): ChainHead | null;
-  /** The database's chain state at the last look; null before the first. */
+  /** The database's chain state at the last check. Null before the first one. */
   state(): ChainState | null;
   /** Whether the primary provider answers calls to contract wallets as of the finalized block. */
   contractWallets(): WalletService;
@@ -25,16 +25,16 @@ export interface ChainWatch {
 
 interface WatchOptions {
   readHead(): Promise<ChainHead>;
-  /** The last head read for any purpose; null before the first. */
+  /** The last head that was read for any purpose. Null before the first one. */
   lastRead(): { head: ChainHead; at: number } | null;
   everyMs: number;
   isLeader(): boolean;
 }
 
 /**
- * Looks at every provider from time to time. A provider that is silent or stands still does not count any more, and two that call different
- * blocks final halt payments everywhere. With several providers each process looks, because each has its own view of which provider leads;
- * with one provider only the leader does. Decisions on payments do not wait for this.
+ * Checks every provider periodically. A provider that is silent or stuck no longer counts, and two providers that call different blocks
+ * final halt payments everywhere. With several providers every process checks, because each has its own view of which provider leads; with
+ * one provider only the leader process checks. Decisions on payments do not wait for this.
  */
 export function createWatch(
   market: Market,
@@ -43,25 +43,25 @@ export function createWatch(
 ): ChainWatch {
   const { database, clock, config, log } = market;
   const stopping = new AbortController();
-  let looping: Promise<void> | null = null;
+  let loop: Promise<void> | null = null;
   let state: ChainState | null = null;
   let head: ChainHead | null = null;
   let wallets: WalletService = 'unknown';
 
-  const readState = async (isLooking: boolean): Promise<void> => {
+  const updateState = async (isChecking: boolean): Promise<void> => {
     try {
-      if (isLooking && providerHealth.all.length > 1) await lookForConflict(market, providerHealth);
+      if (isChecking && providerHealth.all.length > 1) await haltOnConflict(market, providerHealth);
       // Read the head even while nobody pays, so that the watermark follows the chain.
-      if (isLooking) head = await readOrNull(readHead);
+      if (isChecking) head = await readOrNull(readHead);
       const now = await findChainState(database, config.network.chainId);
       logChanges(log, state, now);
       state = now;
-      if (isLooking && wallets === 'unknown') wallets = await probeContractWallets(market);
+      if (isChecking && wallets === 'unknown') wallets = await probeContractWallets(market);
     } catch (error) {
       log.error('chain_watch_failed', { error });
     }
   };
-  const passes = createSingleFlight(() => readState(true));
+  const singleFlight = createSingleFlight(() => updateState(true));
 
   async function runLoop(): Promise<void> {
     while (!stopping.signal.aborted) {
@@ -69,22 +69,22 @@ export function createWatch(
       if (stopping.signal.aborted) return;
       const read = lastRead();
       const isRead = read !== null && clock.now() - read.at < everyMs;
-      if (providerHealth.all.length > 1 || (isLeader() && !isRead)) await passes.fresh();
+      if (providerHealth.all.length > 1 || (isLeader() && !isRead)) await singleFlight.fresh();
       else {
         if (isRead) head = read.head;
-        await readState(false);
+        await updateState(false);
       }
     }
   }
 
   return {
-    check: () => passes.fresh(),
+    check: () => singleFlight.fresh(),
     start: () => {
-      looping ??= runLoop();
+      loop ??= runLoop();
     },
     stop: async () => {
       stopping.abort();
-      await Promise.all([looping, passes.ended()]);
+      await Promise.all([loop, singleFlight.ended()]);
     },
     head: () => head,
     state: () => state,
@@ -101,7 +101,7 @@ async function readOrNull(readHead: () => Promise<ChainHead>): Promise<ChainHead
   }
 }
 
-/** Logs, in every process, what another process or an operator did. */
+/** Logs changes that another process or an operator made. */
 function logChanges(log: Market['log'], before: ChainState | null, now: ChainState): void {
   if (now.halt !== null && now.halt.id !== before?.halt?.id) {
     log.error('payments_halted', { reason: now.halt.reason, detail: now.halt.detail });
@@ -115,8 +115,8 @@ function logChanges(log: Market['log'], before: ChainState | null, now: ChainSta
 type WalletService = 'served' | 'not_served' | 'unknown';
 
 /**
- * Checks whether the primary answers as of the finalized block, which may be older than the state it keeps. Asks as a claim would, about a
- * contract that certainly exists and accepts no signature.
+ * Checks whether the primary provider answers as of the finalized block, which may be older than the state it keeps. Asks what a claim
+ * would ask, about a contract that certainly exists and accepts no signature.
  */
 async function probeContractWallets({ rpc, config }: Pick<Market, 'rpc' | 'config'>): Promise<WalletService> {
   const { usdc } = config.network;
@@ -138,17 +138,16 @@ async function probeContractWallets({ rpc, config }: Pick<Market, 'rpc' | 'confi
 
 type WatchMarket = Pick<Market, 'database' | 'clock' | 'config' | 'log'>;
 
-/** Halts payments in every process if two providers call different blocks final. */
-async function lookForConflict(market: WatchMarket, providerHealth: ProvidersHealth): Promise<void> {
+async function haltOnConflict(market: WatchMarket, providerHealth: ProvidersHealth): Promise<void> {
   const { database, clock, config, log } = market;
   const conflict = await confirmConflict(market, providerHealth);
   if (conflict === null) return;
-  const detail = conflictWords(conflict);
+  const detail = describeConflict(conflict);
   const halt = { chainId: config.network.chainId, reason: 'finalized_conflict', detail, now: new Date(clock.now()) };
   if (await haltPayments(database, halt)) log.error('payments_halted_by_conflict', { detail });
 }
 
-/** Reads all providers again before it reports a conflict: a balancer may have mixed two nodes, and only an operator ends a halt. */
+/** Reads again before it reports a conflict, because a load balancer may mix two nodes and only an operator can end a halt. */
 async function confirmConflict(market: WatchMarket, providerHealth: ProvidersHealth): Promise<Conflict | null> {
   const reports = await readHeadReports(market, providerHealth);
   try {
@@ -181,7 +180,6 @@ async function readHeadReport({ clock, config }: WatchMarket, health: ProviderHe
   }
 }
 
-/** A provider and the plausible block that it calls final. */
 interface HeadReport {
   provider: Provider;
   finalized: FinalizedHead;
@@ -194,16 +192,16 @@ interface Conflict {
 }
 
 /**
- * Finds two providers that call different blocks of one height final. Compares at the lower of their finalized heights, which both call
- * final: chains that part below that height also differ at it. Throws RpcFailure if one does not answer.
+ * Finds two providers that call different blocks of the same height final. Compares at the lower of their finalized heights, because both
+ * call that one final and chains that diverge below it also differ at it. Throws RpcFailure if one does not answer.
  */
 async function findConflict(claims: readonly HeadReport[]): Promise<Conflict | null> {
   for (const [at, one] of claims.entries()) {
     for (const other of claims.slice(at + 1)) {
       const number = one.finalized.number < other.finalized.number ? one.finalized.number : other.finalized.number;
-      const [mine, theirs] = await Promise.all([blockAt(one, number), blockAt(other, number)]);
-      if (mine !== null && theirs !== null && mine.hash !== theirs.hash) {
-        return { number, one: { ...one, block: mine }, other: { ...other, block: theirs } };
+      const [oneBlock, otherBlock] = await Promise.all([blockAt(one, number), blockAt(other, number)]);
+      if (oneBlock !== null && otherBlock !== null && oneBlock.hash !== otherBlock.hash) {
+        return { number, one: { ...one, block: oneBlock }, other: { ...other, block: otherBlock } };
       }
     }
   }
@@ -215,7 +213,7 @@ async function blockAt({ provider, finalized }: HeadReport, number: bigint): Pro
 }
 
 /** Names providers by their position in the configuration, because this text is public. */
-function conflictWords({ number, one, other }: Conflict): string {
+function describeConflict({ number, one, other }: Conflict): string {
   const describeSide = ({ provider, block }: Conflict['one']): string =>
     `provider ${provider.number} has ${block.hash}`;
   return `at the final height ${number} ${describeSide(one)} and ${describeSide(other)}`;

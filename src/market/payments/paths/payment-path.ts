@@ -12,59 +12,58 @@ import type { Proof, Terms } from '../terms.ts';
 export interface PathContext {
   market: Market;
   completions: Completions;
-  /** Confirms with the other providers whatever would be decided. */
   corroboration: Corroboration;
-  /** Asks the facilitator for its signers. False if it does not answer. */
+  /** Asks the facilitator for its signers. Returns false if it does not answer. */
   refreshSigners(): Promise<boolean>;
 }
 
 /** One reading of the chain, for some payments of one asset. */
 export interface Reading {
   head: ChainHead;
-  /** True if the reading could show nothing new about a payment whose transactions were seen in these blocks; null: in none. */
+  /** Whether a reading can show nothing new about a payment whose transactions were seen in these blocks (null if in none). */
   isUnchanged(payment: Payment, seenIn: readonly (bigint | null)[]): boolean;
 }
 
 export interface Driven {
   current: Payment;
-  /** The answer if the chain shows nothing better. Null says only that the payment may be on its way. */
+  /** The answer to give unless the chain shows something better. Null means only that the payment may be on its way. */
   refusal: Refusal | null;
 }
 
-/** A way to pay: everything in which the ways differ. The purposes, purchase and fee, are in completion.ts. */
+/** A payment method, with everything in which the methods differ. completion.ts has the purposes, purchase and fee. */
 export interface PaymentPath<P extends Payment, Opening, Evidence> {
-  /** Writes the row before anybody else hears of the payment. Null if a unique index gives its slot to another row. */
+  /** Writes the row before anyone else learns of the payment. Returns null if a unique index already has another row. */
   open(market: Market, tx: Tx, opening: Opening): Promise<Payment | null>;
-  /** True if a request with this proof shows that very payment. */
+  /** Whether a request with this proof refers to this payment. */
   isShownBy(payment: P, proof: Proof): boolean;
-  /** True if the proof is the payment's own, so that it may move the payment. */
+  /** Whether the proof is the payment's own and may therefore advance it. */
   mayDrive(context: PathContext, payment: P, proof: Proof): Promise<boolean>;
-  /** Submits such a proof. Called by one driver at a time, across all processes. */
+  /** Submits the payment's own proof. Called by one driver at a time, across all processes. */
   drive(context: PathContext, payment: P, proof: Proof, terms: Terms): Promise<Driven>;
-  /** Reads the chain, from one provider. Leaves out unreadable and unchanged payments. Throws RpcFailure when the shared part fails. */
+  /** Reads the chain from one provider. Leaves out unreadable and unchanged payments. Throws RpcFailure if the shared part fails. */
   evidence(context: PathContext, reading: Reading, payments: readonly P[]): Promise<Map<bigint, Evidence>>;
-  /** The kind of question that a provider must answer so that payments can be read. */
-  readFrom: PaymentQuestion;
-  /** The blocks in which the evidence shows the payment's transactions; null: in none. */
+  /** The kind of question that a provider must answer for payments to be read. */
+  question: PaymentQuestion;
+  /** Blocks in which the evidence shows the payment's transactions (null if in none). */
   seenIn(evidence: Evidence): readonly (bigint | null)[];
-  /** Ends the payment in one transaction if the evidence says so, else notes what was seen. Returns the resulting payment. */
+  /** Ends the payment in one transaction if the evidence allows it, otherwise records what was seen. Returns the updated payment. */
   decide(context: PathContext, payment: P, evidence: Evidence): Promise<Payment>;
-  /** Log index of its own final transfer, if another payment has the proof of the transaction. Null: none. Throws RpcFailure. */
+  /** Finds the log index of the payment's own final transfer when another payment has the proof; null if none. Throws RpcFailure. */
   locate(context: PathContext, head: ChainHead, payment: P): Promise<number | null>;
   present: Presentation<P>;
 }
 
 export interface Presentation<P extends Payment> {
-  /** Milliseconds: no transfer from then on can pay it. */
+  /** Time in milliseconds from which a transfer can no longer pay. */
   expiresAt(payment: P): number;
   verifying(payment: P): string;
   settling: string;
   unpaid: string;
   collect: string;
-  /** Ids by which its owner knows it, besides its public view. */
+  /** Private ids by which the payment's owner knows it. */
   fields(payment: P): Record<string, string>;
-  /** Terms for a recovery slip; null if the intent has the slip. */
+  /** Terms for a recovery slip. Null if the intent has the slip. */
   slipTerms(payment: P): Record<string, unknown> | null;
-  /** Reason for a fee that was spent on another listing. */
+  /** Refusal reason for a fee that was spent on another listing. */
   spentReason: Reason;
 }

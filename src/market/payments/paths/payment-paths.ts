@@ -10,7 +10,7 @@ import { endPaymentByEvidence } from './x402/end-payment.ts';
 import { gatherEvidence } from './x402/gather-evidence.ts';
 import { type Attempt, openAttempt } from './x402/store.ts';
 
-/** A signed authorization that came with the request; a facilitator submits it. */
+/** A signed authorization that comes with the request; a facilitator submits it. */
 const x402: PaymentPath<X402Payment, Attempt, Evidence> = {
   open: openAttempt,
   isShownBy: ({ nonce }, { authorization }) => nonce === authorization.nonce,
@@ -20,7 +20,7 @@ const x402: PaymentPath<X402Payment, Attempt, Evidence> = {
     const changed = payments.filter((payment) => !isUnchanged(payment, [payment.blockNumber]));
     return await gatherEvidence(context, head, changed);
   },
-  readFrom: 'logs',
+  question: 'logs',
   seenIn: ({ use }) => [use?.log.blockNumber ?? null],
   decide: endPaymentByEvidence,
   locate: async (context, head, payment) => {
@@ -46,16 +46,16 @@ const x402: PaymentPath<X402Payment, Attempt, Evidence> = {
   },
 };
 
-/** A transfer that the buyer makes for an intent, and claims with a signature. */
+/** A transfer that the buyer makes for an intent and claims with a signature. */
 const direct: PaymentPath<DirectPayment, NewClaim, ClaimReading> = {
   open: insertClaim,
   isShownBy: () => false,
   mayDrive: async () => false,
-  // The buyer has sent the transfer: there is nothing to submit.
+  // The buyer has already sent the transfer, so there is nothing to submit.
   drive: async (_context, payment) => ({ current: payment, refusal: null }),
   evidence: ({ market, corroboration }, { head, isUnchanged }, payments) =>
     gatherClaims({ market, corroboration, isUnchanged }, head, payments),
-  readFrom: 'receipts',
+  question: 'receipts',
   seenIn: (evidence) => [...evidence.values()].map(({ receipt }) => receipt?.blockNumber ?? null),
   decide: endClaimByEvidence,
   // A transaction that proves another payment is refused before it can end a claim.
@@ -73,12 +73,12 @@ const direct: PaymentPath<DirectPayment, NewClaim, ClaimReading> = {
   },
 };
 
-/** One path for each way to pay: a missing one does not compile. */
+/** One entry for each payment method; a missing one does not compile. */
 export const PAYMENT_PATHS = { x402, direct } as const satisfies {
   readonly [Way in PaymentWay]: PaymentPath<Extract<Payment, { path: Way }>, never, unknown>;
 };
 
-/** Returns the payment's path, for code that treats payments alike. Pass a path's evidence only to the same path. */
+/** Returns the payment's path, for code that handles all payments alike. Pass evidence only to the path that made it. */
 export function pathOf({ path }: Pick<Payment, 'path'>): PaymentPath<Payment, never, unknown> {
   return PAYMENT_PATHS[path] as unknown as PaymentPath<Payment, never, unknown>;
 }

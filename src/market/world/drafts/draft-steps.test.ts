@@ -21,8 +21,8 @@ beforeAll(async () => {
 const followersOf = (from: DraftState): DraftState[] =>
   Object.values(DRAFT_STEPS).flatMap((steps: Partial<Record<DraftState, DraftState>>) => steps[from] ?? []);
 
-/** Returns the shortest path to the state by the table's steps. */
-function wayTo(state: DraftState): DraftState[] {
+/** Returns the shortest path to the state. */
+function pathTo(state: DraftState): DraftState[] {
   const ways: DraftState[][] = [['pending']];
   for (const way of ways) {
     const last = way.at(-1) ?? 'pending';
@@ -55,7 +55,7 @@ async function attempt(from: DraftState, to: DraftState): Promise<string> {
           insert into world_drafts (id, merchant_id, title, description, preview, price_units, seller_wallet, tags, thing_id,
             created_at, expires_at)
           values (1, ${merchantId}, 'A lamp', 'What it is', '', 1, ${wallet}, '{}', 1, now(), now()) returning id`);
-        for (const next of [...wayTo(from), to]) await step(tx, id, payment.id, next);
+        for (const next of [...pathTo(from), to]) await step(tx, id, payment.id, next);
         throw new TakenBack();
       }),
     );

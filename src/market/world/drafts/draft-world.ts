@@ -18,7 +18,7 @@ import {
   nextDraftState,
 } from './store.ts';
 
-/** POST /api/world/draft: free of charge, public, one at a time per merchant. Reserves neither the thing nor the wallet. */
+/** POST /api/world/draft. Free of charge, public, one at a time per merchant. Reserves neither the thing nor the wallet. */
 export const draftWorld: MarketOperation<Endpoints['draftWorld']> = async (market, { body, caller }) => {
   const { clock, database } = market;
   cityOrigin(market);
@@ -36,9 +36,9 @@ export const draftWorld: MarketOperation<Endpoints['draftWorld']> = async (marke
   };
   const nowMs = clock.now();
   const draft = await database.transaction(async (tx) => {
-    // Lock before the check, so that of two at once the second sees the first.
+    // Lock before the check, so that the second of two concurrent requests sees the first.
     await tx.lock('world_drafts');
-    await mustHaveNone(tx, caller.id, nowMs);
+    await mustHaveNoOpenDraft(tx, caller.id, nowMs);
     const time = { createdAt: new Date(nowMs), expiresAt: new Date(nowMs + DRAFT_MINUTES * 60_000) };
     return await findDraft(tx, await insertDraft(tx, terms, time));
   });
@@ -46,7 +46,7 @@ export const draftWorld: MarketOperation<Endpoints['draftWorld']> = async (marke
   return { status: 201, body: { draft: presentDraft(draft, nowMs) } };
 };
 
-async function mustHaveNone(tx: Tx, merchantId: bigint, nowMs: number): Promise<void> {
+async function mustHaveNoOpenDraft(tx: Tx, merchantId: bigint, nowMs: number): Promise<void> {
   const open = await lockOpenDraftOf(tx, merchantId);
   if (open === null) return;
   if (draftStateAt(open, nowMs) === 'expired') return await endDraft(tx, open.id, 'expired', new Date(nowMs));
@@ -56,7 +56,7 @@ async function mustHaveNone(tx: Tx, merchantId: bigint, nowMs: number): Promise<
   });
 }
 
-/** POST /api/world/draft/:id/cancel. Repeating it changes nothing. A draft of another merchant is answered like a missing one. */
+/** POST /api/world/draft/:id/cancel. Repeating it changes nothing. Another merchant's draft gets the same answer as a missing one. */
 export const cancelWorldDraft: MarketOperation<Endpoints['cancelWorldDraft']> = async (market, { params, caller }) => {
   cityOrigin(market);
   const nowMs = market.clock.now();

@@ -41,12 +41,12 @@ beforeEach(async () => {
   market = { ...plain, config: { ...plain.config, cityUrl: city.url } };
   chain.answer(resultIs(NOT_BLOCKED));
   city.answerAll(null);
-  seller = await linked();
+  seller = await seedLinked();
   wallet = toHex(systemRandom.bytes(20));
 });
 
-/** A merchant and a resident who name each other. */
-async function linked(): Promise<SeededMerchant> {
+/** Seeds a merchant and a resident who name each other. */
+async function seedLinked(): Promise<SeededMerchant> {
   const merchant = await seedMerchant(db.database);
   await db.database.run(sql`update merchants set city_handle = ${`r-${merchant.id}`} where id = ${merchant.id}`);
   city.showResident(`r-${merchant.id}`, merchant.handle);
@@ -74,7 +74,7 @@ const rowOf = (id: number) =>
 const countOf = async (merchant = seller): Promise<number> =>
   (await db.database.rows(sql`select from world_drafts where merchant_id = ${merchant.id}`)).length;
 
-/** Leaves the draft as the opening of a fee does. */
+/** Puts the draft into the state in which a newly opened fee leaves it. */
 async function payFor(on: Queryable, id: number): Promise<void> {
   await on.run(sql`insert into wallet_uses (wallet, kind) values (${toBytes(wallet)}, 'world')`);
   await on.run(sql`
@@ -108,7 +108,7 @@ describe('a draft', () => {
     clock.set(START + HOUR - 1);
     expect((await read(made.id)).state).toBe('pending');
     clock.set(START + HOUR);
-    // Its texts must sell nothing any more, and nobody could remove them.
+    // An expired draft shows no texts, because they sell nothing and nobody could remove them.
     expect(await read(made.id)).toMatchObject({ state: 'expired', title: '', description: '', preview: '', tags: [] });
   });
 
@@ -133,7 +133,7 @@ describe('a draft', () => {
   });
 
   it('gets its number in the order of commits, for every merchant', async () => {
-    const sellers = await Promise.all(Array.from({ length: 6 }, linked));
+    const sellers = await Promise.all(Array.from({ length: 6 }, seedLinked));
     const before = await draft();
     const made = await Promise.all(sellers.map((caller) => draft({ caller })));
     expect(made.map(({ id }) => id).sort((a, b) => a - b)).toEqual(made.map((_, n) => before.id + n + 1));
@@ -162,7 +162,7 @@ describe('a draft is canceled', () => {
 
   it('by no other merchant, who is told the same as of an unknown draft', async () => {
     const { id } = await draft();
-    expect(await reasonOf(cancel(id, await linked()))).toBe('not_found');
+    expect(await reasonOf(cancel(id, await seedLinked()))).toBe('not_found');
     expect(await reasonOf(cancel(99_999))).toBe('not_found');
     expect((await read(id)).state).toBe('pending');
   });

@@ -9,7 +9,7 @@ import { cityOrigin } from '../city.ts';
 import { mustNotBeLost } from '../store.ts';
 import { type Draft, findDraft } from './store.ts';
 
-/** GET /api/world/draft/:id. Public: the city reads it, and buyers may compare it with the offer. */
+/** GET /api/world/draft/:id. Public, because the city reads it and buyers may compare it with the offer. */
 export const getWorldDraft: MarketOperation<Endpoints['getWorldDraft']> = async (market, { params }) => {
   cityOrigin(market);
   const draft = await findDraft(market.database, params.id);
@@ -18,12 +18,12 @@ export const getWorldDraft: MarketOperation<Endpoints['getWorldDraft']> = async 
   return { status: 200, body: { draft: presentDraft(draft, market.clock.now()) } };
 };
 
-/** Treats a pending draft past its time as expired, even if its row is not. */
+/** Returns `expired` for a pending draft past its time, even if its row still says pending. */
 export function draftStateAt({ state, expiresAt }: Pick<Draft, 'state' | 'expiresAt'>, nowMs: number): DraftState {
   return state === 'pending' && nowMs >= expiresAt.getTime() ? 'expired' : state;
 }
 
-/** Shows a draft's texts only while it can sell something: the maintainer cannot remove the texts of a draft that was never listed. */
+/** Shows a draft's texts only while it can sell something, because the maintainer cannot remove texts of a draft that was never listed. */
 export function presentDraft(draft: Draft, nowMs: number): DraftOut {
   const state = draftStateAt(draft, nowMs);
   const isOver = draft.isRemoved || state === 'canceled' || state === 'expired';

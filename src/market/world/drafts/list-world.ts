@@ -32,7 +32,7 @@ import {
   type ThingToAdd,
 } from './store.ts';
 
-/** POST /api/world/listing: lists a draft with its offer in the city, for the same fee as any listing. */
+/** POST /api/world/listing. Lists a draft with its offer in the city, for the same fee as any listing. */
 export function makeListWorld(payments: Payments): MarketOperation<Endpoints['listWorld']> {
   return async (market, call) => {
     const { rawBody: _, ...paying } = readFeePayment(call);
@@ -53,7 +53,7 @@ interface ThingRequest {
   offerId: bigint;
 }
 
-/** Describes a thing for the fee. It needs no guard against duplicates: the city lets a thing be offered only once. */
+/** Describes a thing for the fee. It needs no duplicate guard, because the city lets a thing be offered only once. */
 function thingToList(market: Market, request: ThingRequest): ListedKind {
   return {
     path: '/api/world/listing',
@@ -64,7 +64,7 @@ function thingToList(market: Market, request: ThingRequest): ListedKind {
       return {
         hold: (tx, payment) => holdDraft(tx, market, request, { offer, payment }),
         list: async (tx, feeId) => {
-          const draft = await lockPending(tx, market, request);
+          const draft = await lockPendingDraft(tx, market, request);
           return await addThing(tx, market, { draft, offer, bodyHash: request.bodyHash, feeId });
         },
       };
@@ -72,7 +72,7 @@ function thingToList(market: Market, request: ThingRequest): ListedKind {
   };
 }
 
-/** Finds everything that can be wrong before any payment is asked for. */
+/** Makes every check before any payment is requested. */
 async function checkThing(market: Market, request: ThingRequest): Promise<ListedOffer> {
   const origin = cityOrigin(market);
   const row = await findDraft(market.database, request.draftId);
@@ -81,7 +81,7 @@ async function checkThing(market: Market, request: ThingRequest): Promise<Listed
   const resident = await mustBeLinked(market, request.merchant);
   const offer = await readOffer(market, request.offerId);
   if (offer === null) throw new Refusal('not_found', { detail: 'The city has no such offer.' });
-  mustAgree(market, request, { draft, offer, resident });
+  mustMatchDraft(market, request, { draft, offer, resident });
   if (offer.phase !== 'listed') throw new Refusal('offer_not_open', { detail: `The offer is ${offer.phase}.` });
   await checkWallet(market, draft.sellerWallet, 'world');
   const listed = {
@@ -95,7 +95,7 @@ async function checkThing(market: Market, request: ThingRequest): Promise<Listed
   return listed;
 }
 
-function mustAgree(
+function mustMatchDraft(
   { config }: Market,
   request: ThingRequest,
   { draft, offer, resident }: { draft: Draft; offer: OfferOut; resident: string },
@@ -117,7 +117,7 @@ function mustAgree(
   throw new Refusal('offer_mismatch', { detail: `The offer differs from the draft: ${paths}.`, errors: differences });
 }
 
-/** Both addresses are shown to people, who may open them. */
+/** Finds addresses that are not http or https, because both are shown to people, who may open them. */
 function unusableAddresses(offer: OfferOut): OfferDifference[] {
   const paths = (['offer_url', 'thing_url'] as const).filter((path) => !/^https?:\/\//.test(offer[path]));
   return paths.map((path) => ({ path, message: 'must be an http or https address' }));
@@ -131,24 +131,24 @@ function mustBePending(draft: Draft | null, { clock }: Pick<Market, 'clock'>, { 
   throw new Refusal('draft_closed', { detail: `The draft is ${state}.` });
 }
 
-async function lockPending(tx: Tx, market: Market, request: ThingRequest): Promise<Draft> {
+async function lockPendingDraft(tx: Tx, market: Market, request: ThingRequest): Promise<Draft> {
   return mustBePending(await lockDraft(tx, request.draftId), market, request);
 }
 
-/** Holds the draft for a new fee: it can neither expire nor be canceled, and its wallet sells things only. */
+/** Holds the draft for a new fee: it can neither expire nor be canceled, and its wallet may sell only things. */
 async function holdDraft(
   tx: Tx,
   market: Market,
   request: ThingRequest,
   { offer, payment }: { offer: ListedOffer; payment: Payment },
 ): Promise<void> {
-  const draft = await lockPending(tx, market, request);
+  const draft = await lockPendingDraft(tx, market, request);
   await holdWallet(tx, draft.sellerWallet);
   await keepDraftForFee(tx, draft.id, { paymentId: payment.id, offerId: request.offerId });
   await insertPending(tx, payment.id, request.merchant.id, { body: bodyBytes(offer), draftId: draft.id });
 }
 
-/** Lists a thing, records the event and ends its draft. Lock the draft's row before the lock `listings`. */
+/** Lists a thing, records the event and ends its draft. Lock the draft's row before calling, because this takes the lock `listings`. */
 async function addThing(tx: Tx, market: Market, { draft, offer, bodyHash, feeId }: ThingToAdd): Promise<bigint> {
   await tx.lock(LISTINGS_LOCK);
   const at = new Date(market.clock.now());
@@ -165,7 +165,7 @@ async function addThing(tx: Tx, market: Market, { draft, offer, bodyHash, feeId 
   return listingId;
 }
 
-/** Checked before the fee too. An honest city has one draft for an offer, and of each draft there is one listing. */
+/** Refuses an offer that is already listed. An honest city has one draft per offer, and a draft has at most one listing. */
 async function mustBeUnlisted(queryable: Queryable, offer: ListedOffer): Promise<void> {
   if (!(await isOfferListed(queryable, offer))) return;
   throw new Refusal('offer_mismatch', {
@@ -183,7 +183,7 @@ export function createThingFees(market: Market): ThingFees {
       if (bodyHash === null) throw new TypeError('a listing fee without a body');
       const stored = listedOffer.safeParse(JSON.parse(body.toString('utf8')));
       return async (within, feeId) => {
-        // An older version may have stored it: refuse rather than wait for ever.
+        // An older version may have stored it in another form. Refuse, or the fee would never end.
         if (!stored.success) throw new Refusal('offer_mismatch');
         await addThing(within, market, { draft, offer: stored.data, bodyHash, feeId });
       };

@@ -7,7 +7,7 @@ import { Refusal } from '../../../platform/refusal.ts';
 import { flagText } from '../../listings/flag-text.ts';
 import { findWalletKind } from '../../listings/store.ts';
 
-/** The offer as it was compared with the draft; it is listed when the fee is final. */
+/** The offer as compared with the draft. It is listed once the fee is final. */
 export const listedOffer = z.strictObject({
   city_origin: z.string(),
   offer_id: z.int().positive(),
@@ -18,7 +18,7 @@ export const listedOffer = z.strictObject({
 export type ListedOffer = z.output<typeof listedOffer>;
 
 export interface ThingToAdd {
-  /** Its row is locked. */
+  /** Its row must be locked. */
   draft: Draft;
   offer: ListedOffer;
   bodyHash: Buffer;
@@ -26,10 +26,10 @@ export interface ThingToAdd {
   feeId: bigint | null;
 }
 
-/** The allowed steps of a draft. The trigger `world_drafts_step` holds the same. */
+/** The allowed steps of a draft; the trigger `world_drafts_step` enforces the same ones. */
 export const DRAFT_STEPS = {
   open_fee: { pending: 'fee_pending' },
-  // The fee ended unpaid, or its listing failed: the draft continues if its time is not over.
+  // If the fee ends unpaid or its listing fails, the draft continues unless it has expired.
   lose_fee: { fee_pending: 'pending' },
   list: { pending: 'listed', fee_pending: 'listed' },
   cancel: { pending: 'canceled' },
@@ -43,7 +43,7 @@ export function nextDraftState(state: DraftState, act: DraftAct): DraftState | n
   return steps[state] ?? null;
 }
 
-/** Terms of a draft. They never change. */
+/** The terms of a draft, which never change. */
 export interface DraftTerms {
   merchantId: bigint;
   title: string;
@@ -58,10 +58,10 @@ export interface DraftTerms {
 export interface Draft extends DraftTerms {
   id: bigint;
   seller: string;
-  /** The stored state: a pending one may be past its time. */
+  /** The stored state. A pending draft may already be past its time. */
   state: DraftState;
   listingId: bigint | null;
-  /** True if the maintainer removed its listing and did not restore it. */
+  /** Whether the maintainer removed its listing and did not restore it. */
   isRemoved: boolean;
   createdAt: Date;
   expiresAt: Date;
@@ -116,12 +116,11 @@ export async function findDraft(queryable: Queryable, id: bigint): Promise<Draft
   return draftOf(await queryable.maybe<DraftRow>(sql`${selectDraft} where d.id = ${id}`));
 }
 
-/** Locks the draft until the transaction ends. */
 export async function lockDraft(tx: Tx, id: bigint): Promise<Draft | null> {
   return draftOf(await tx.maybe<DraftRow>(sql`${selectDraft} where d.id = ${id} for update of d`));
 }
 
-/** Locks the merchant's draft that is pending or whose fee is. */
+/** Locks the merchant's draft if it or its fee is pending. */
 export async function lockOpenDraftOf(tx: Tx, merchantId: bigint): Promise<Draft | null> {
   return draftOf(
     await tx.maybe<DraftRow>(
@@ -130,7 +129,7 @@ export async function lockOpenDraftOf(tx: Tx, merchantId: bigint): Promise<Draft
   );
 }
 
-/** Call under the lock `world_drafts`, so that ids follow the order of commits. */
+/** Call under the lock `world_drafts`, so that ids follow commit order. */
 export async function insertDraft(
   tx: Tx,
   terms: DraftTerms,
@@ -147,12 +146,12 @@ export async function insertDraft(
   return id;
 }
 
-/** Ends a draft without a listing, and releases its wallet. */
+/** Ends a draft without a listing and releases its wallet. */
 export async function endDraft(tx: Tx, id: bigint, state: 'canceled' | 'expired', at: Date): Promise<void> {
   await tx.run(sql`update world_drafts set state = ${state}, held_wallet = null, ended_at = ${at} where id = ${id}`);
 }
 
-/** Marks the fee as pending. Hold the wallet first. */
+/** Marks the draft's fee as pending. Call `holdWallet` first. */
 export async function keepDraftForFee(tx: Tx, id: bigint, fee: { paymentId: bigint; offerId: bigint }): Promise<void> {
   await tx.run(
     sql`update world_drafts set state = 'fee_pending', payment_id = ${fee.paymentId}, offer_id = ${fee.offerId},
@@ -166,7 +165,7 @@ export async function reopenDraft(tx: Tx, id: bigint): Promise<void> {
   );
 }
 
-/** Hold the wallet first. */
+/** Call `holdWallet` first. */
 export async function markListed(
   tx: Tx,
   id: bigint,
@@ -179,8 +178,8 @@ export async function markListed(
 }
 
 /**
- * Reserves the wallet for things; refuses one that sells goods. Whoever holds or frees a wallet of things takes the same lock, so the check
- * still holds at commit. It does not lock the row, which needs a right that the market's role lacks.
+ * Reserves the wallet for things and refuses one that sells goods. Everything that holds or frees a wallet of things takes the same lock,
+ * so the check still holds at commit. It does not lock the row, because the market's role lacks that right.
  */
 export async function holdWallet(tx: Tx, wallet: Hex): Promise<void> {
   await tx.lock(walletLock(wallet));
@@ -214,7 +213,7 @@ export async function isOfferListed(
   return row.listed;
 }
 
-/** Call under the lock `listings`, so that ids follow the order of commits. */
+/** Call under the lock `listings`, so that ids follow commit order. */
 export async function insertThing(
   tx: Tx,
   { draft, offer, bodyHash, feeId, at, chainId }: ThingToAdd & { at: Date; chainId: bigint },

@@ -9,29 +9,29 @@ import type { UnknownWhy } from '../../payments/paths/x402/decide.ts';
 import { type Checkout, findCheckout, findLostBuyer, mayHaveBeenShown } from '../store.ts';
 import type { WorldListing } from './store.ts';
 
-/** One provider's evidence of the transaction that claimed an offer, as far as the other providers confirm it. */
+/** One provider's evidence on the transaction that claimed an offer, as far as other providers confirm it. */
 export interface SaleEvidence extends TransferEvidence {
-  /** True if it used an authorization of the ledger: then it belongs to that payment, whatever became of it. */
+  /** Whether the transaction used an authorization of the ledger. Then it belongs to that payment, whatever its status. */
   isOfLedger: boolean;
 }
 
-/** How the city's reservation contradicts the checkout here. */
+/** How the city's reservation contradicts our checkout. */
 type ReservationFault = 'checkout_mismatch' | 'reservation_mismatch' | 'own_goods';
 
-/** Terms of the transfer: price and payee from the listing, payer and window from the reservation in the city. */
+/** Terms of the transfer: price and payee from the listing, payer and window from the city's reservation. */
 export interface SaleTerms {
   chainId: bigint;
   asset: Hex;
   payer: Hex;
   payee: Hex;
   minimumUnits: bigint;
-  /** Seconds: the block's time must be at or after `windowFrom` and before `windowTo`. */
+  /** Unix seconds. The block's time must be at or after `windowFrom` and before `windowTo`. */
   windowFrom: bigint;
   windowTo: bigint;
   fault: ReservationFault | null;
 }
 
-/** Final: the city has given the thing away, and the market cannot call it a sale. */
+/** Final reasons why the market cannot call it a sale, although the city has given the thing away. */
 type SaleReview =
   | ReservationFault
   | 'transfer_not_found'
@@ -46,22 +46,21 @@ export type SaleDecision =
   | { outcome: 'unknown'; why: UnknownWhy };
 
 /**
- * Decides on an offer that the city calls claimed. Pure, and the only place that does. Evidence that is missing, not final or contradictory
- * is `unknown` for as long as it lasts, and so is a transaction that no provider shows: a review is permanent, so it needs a final
- * transaction.
+ * Decides on an offer that the city calls claimed; no other code does. Pure. Returns `unknown` while evidence is missing, not final or
+ * contradictory, and while no provider shows the transaction, because a review is permanent and needs a final transaction.
  */
 export function decideSale(evidence: SaleEvidence, terms: SaleTerms): SaleDecision {
   const { finalized, receipt, block } = evidence;
   if (evidence.chainId !== terms.chainId) return unknown('wrong_chain');
   if (receipt === null) return unknown('not_mined');
   if (!isInBlock(receipt, block)) return unknown('not_canonical');
-  if (!sameLogs(receipt, evidence.transfersInBlock, (log) => transferIn(log, terms) !== null))
+  if (!sameLogs(receipt, evidence.transfersInBlock, (log) => findTransfer(log, terms) !== null))
     return unknown('contradiction');
   if (finalized === null) return unknown('no_finalized_head');
   if (receipt.blockNumber > finalized.number) return unknown('not_final');
   if (receipt.blockNumber === finalized.number && receipt.blockHash !== finalized.hash) return unknown('contradiction');
   if (receipt.status !== 'success') {
-    // A failed transaction has no logs; if it has some, money may have moved after all.
+    // A failed transaction has no logs. One with logs may have moved money after all.
     return receipt.logs.length > 0 ? unknown('contradiction') : review('transfer_not_found');
   }
   if (evidence.isOfLedger) return review('transaction_used');
@@ -70,13 +69,13 @@ export function decideSale(evidence: SaleEvidence, terms: SaleTerms): SaleDecisi
 }
 
 function decideTransfers(receipt: Receipt, block: Block, terms: SaleTerms): SaleDecision {
-  const received = receipt.logs.flatMap((log) => paymentIn(log, terms));
+  const received = receipt.logs.flatMap((log) => listPayments(log, terms));
   const own = received.filter(({ from }) => from === terms.payer);
   if (own.length === 0) {
     const byOther = received.some(({ value }) => value >= terms.minimumUnits);
     return review(byOther ? 'wrong_payer' : 'transfer_not_found');
   }
-  // One log has to reach the price; parts are not added up.
+  // One log must reach the price; partial amounts are not added up.
   const enough = own.find(({ value }) => value >= terms.minimumUnits);
   if (enough === undefined) return review('amount_too_little');
   if (block.timestamp < terms.windowFrom || block.timestamp >= terms.windowTo) return review('outside_window');
@@ -94,13 +93,13 @@ function decideTransfers(receipt: Receipt, block: Block, terms: SaleTerms): Sale
   };
 }
 
-/** Ignores a transfer of 0, which anybody can send in another's name. */
-function paymentIn(log: Log, terms: SaleTerms): (Transfer & { logIndex: number })[] {
-  const transfer = transferIn(log, terms);
+/** Skips transfers of 0, because anyone can send one in another's name. */
+function listPayments(log: Log, terms: SaleTerms): (Transfer & { logIndex: number })[] {
+  const transfer = findTransfer(log, terms);
   return transfer === null || transfer.value === 0n ? [] : [{ ...transfer, logIndex: log.logIndex }];
 }
 
-function transferIn(log: Log, { asset, payee }: SaleTerms): Transfer | null {
+function findTransfer(log: Log, { asset, payee }: SaleTerms): Transfer | null {
   const transfer = log.address === asset ? decodeTransfer(log) : null;
   return transfer?.to === payee ? transfer : null;
 }
@@ -113,7 +112,7 @@ function review(reason: SaleReview): SaleDecision {
   return { outcome: 'review', reason };
 }
 
-/** A claimed offer's buyer and reservation, according to the city alone. */
+/** Buyer and reservation of a claimed offer, according to the city alone. */
 export interface CityClaim {
   buyer: string;
   marketBuyer: string;
@@ -126,11 +125,11 @@ export interface CityClaim {
   claimedAt: Date;
 }
 
-/** Times before the first possible listing, or further ahead than a city's clock may be, are invalid. */
+/** Earlier times are invalid, and so are times further ahead than a city's clock may be. */
 const EARLIEST_MS = Date.UTC(2020, 0, 1);
 const AHEAD_MS = 86_400_000;
 
-/** Null if the record says claimed but not by whom, how or when. */
+/** Returns null if the record says claimed but not by whom, how or when. */
 export function readClaim(offer: OfferOut, nowMs: number): CityClaim | null {
   const wallet = offer.buyer_wallet?.toLowerCase();
   const { buyer, market_buyer: marketBuyer, market_checkout_id: checkoutId, tx_hash: txHash } = offer;
@@ -151,11 +150,11 @@ export function readClaim(offer: OfferOut, nowMs: number): CityClaim | null {
   };
 }
 
-/** Allowed clock difference of the two sites; the city takes the earlier of its clock and the chain's. */
-const CLOCKS_APART_MS = 60_000;
+/** Allowed clock skew between the market and the city. The city uses the earlier of its own clock and the chain's. */
+const MAX_CLOCK_SKEW_MS = 60_000;
 const RESERVATION_MS = RESERVATION_MINUTES * 60_000;
 
-/** Returns how the reservation contradicts the checkout; null if it fits. Pure. */
+/** Returns how the reservation contradicts the checkout. Null if they agree. Pure. */
 export function judgeReservation(
   claim: CityClaim,
   listing: { id: bigint; sellerWallet: Hex },
@@ -168,20 +167,19 @@ export function judgeReservation(
   if (!isOfCheckout) return 'checkout_mismatch';
   const { reservedAt, reservedUntil } = claim;
   if (reservedUntil - reservedAt !== RESERVATION_MS || reservedAt % 1_000 !== 0) return 'reservation_mismatch';
-  const from = checkout.createdAt.getTime() - CLOCKS_APART_MS;
-  const to = checkout.expiresAt.getTime() + CLOCKS_APART_MS;
+  const from = checkout.createdAt.getTime() - MAX_CLOCK_SKEW_MS;
+  const to = checkout.expiresAt.getTime() + MAX_CLOCK_SKEW_MS;
   if (reservedAt <= from || reservedAt >= to) return 'reservation_mismatch';
-  // Money moved within one wallet pays for nothing.
+  // A transfer from a wallet to itself is not a payment.
   return claim.buyerWallet === listing.sellerWallet ? 'own_goods' : null;
 }
 
-/** `isLost`: the market lost its record, so it is rebuilt from the city's. */
+/** `isLost` is true if the market lost its record, so that the checkout is rebuilt from the city's. */
 type ClaimedCheckout = { checkout: Checkout | null; isLost: boolean };
 
 /**
  * Finds the checkout that a claimed offer names. A lost one is rebuilt from the city's reservation if this market links that merchant with
- * that resident: at most this allows recording a transfer that is on the chain. `checkout` is null if no merchant opened it, or if it is
- * unknown who did.
+ * that resident; at worst, this records a transfer that is on the chain. `checkout` is null if nobody opened it or the buyer is unknown.
  */
 export async function findClaimedCheckout(
   queryable: Queryable,
@@ -194,8 +192,8 @@ export async function findClaimedCheckout(
   const { marketBuyer, buyer: cityHandle } = claim;
   const createdAt = new Date(claim.reservedAt);
   const merchantId = await findLostBuyer(queryable, { marketBuyer, cityHandle, reservedAt: createdAt });
-  const isForeign = merchantId !== listing.merchantId && cityHandle !== listing.sellerHandle;
-  if (merchantId === null || !isForeign) return { checkout: null, isLost: true };
+  const differsFromSeller = merchantId !== listing.merchantId && cityHandle !== listing.sellerHandle;
+  if (merchantId === null || !differsFromSeller) return { checkout: null, isLost: true };
   const expiresAt = new Date(claim.reservedAt + CHECKOUT_MINUTES * 60_000);
   const own = { id: claim.checkoutId, listingId: listing.id, offerId: listing.offerId, merchantId };
   return {

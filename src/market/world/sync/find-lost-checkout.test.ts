@@ -4,7 +4,7 @@ import { testDatabase } from '../../../../test/support/database.ts';
 import { SEED_TIME, type SeededMerchant, seedMerchant } from '../../../../test/support/seed.ts';
 import { seedWorldListing } from '../../../../test/support/world-listing.ts';
 import type { Hex } from '../../../platform/hex.ts';
-import { putCheckout, setCityHandle } from '../store.ts';
+import { restoreCheckout, setCityHandle } from '../store.ts';
 import { type CityClaim, findClaimedCheckout } from './decide-sale.ts';
 import { findWorldListing, type WorldListing } from './store.ts';
 
@@ -65,7 +65,7 @@ test('a lost checkout is as the city tells of it, and stands in the books under 
   expect(isLost).toBe(true);
   expect(checkout).toMatchObject({ id: FLOOR, listingId: listing.id, merchantId: buyer.id, cityHandle: 'bob' });
   await db.database.transaction(async (tx) => {
-    if (checkout !== null) await putCheckout(tx, checkout);
+    if (checkout !== null) await restoreCheckout(tx, checkout);
   });
   expect(await found()).toEqual({ checkout: { ...checkout, state: 'completed' }, isLost: false });
 });

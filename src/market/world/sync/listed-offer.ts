@@ -1,6 +1,5 @@
 import type { ListingState } from '../../../contract/vocabulary.ts';
 import type { OfferOut } from '../../../contract/world-records.ts';
-import type { Tx } from '../../../platform/database/database.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Market } from '../../context.ts';
 import { recordEvent } from '../../events/record-event.ts';
@@ -37,15 +36,15 @@ export async function readListedOffer(
   return differences.length === 0 ? { offer } : { differences };
 }
 
-/** Refuses a listing of another city, where these ids mean nothing. */
+/** Refuses a listing of another city, because its ids mean nothing in this one. */
 function mustBeLinkedCity(market: Pick<Market, 'config'>, { cityOrigin: listedOf }: WorldListing): void {
   if (listedOf === cityOrigin(market)) return;
   const detail = `This thing belongs to the city at ${listedOf}, but this market is linked with another city now.`;
   throw new CityUnavailable('unusable', { detail });
 }
 
-/** Refuses an id that is no listing of a thing. */
-export async function findOfWorld({ database }: Pick<Market, 'database'>, id: bigint): Promise<WorldListing> {
+/** Finds the listing of a thing, and refuses any other id. */
+export async function findThingListing({ database }: Pick<Market, 'database'>, id: bigint): Promise<WorldListing> {
   const listing = await findWorldListing(database, id);
   if (listing !== null) return listing;
   const other = await findListingTerms(database, id);
@@ -54,7 +53,7 @@ export async function findOfWorld({ database }: Pick<Market, 'database'>, id: bi
   throw new Refusal('not_world_listing');
 }
 
-/** Returns the state after the act; null if it is not allowed or has been done. A listing in review stays as it is. */
+/** Returns the state after the act. Null if the act is not allowed, was already done, or the listing is in review. */
 export function nextStateBy(
   listing: WorldListing | null,
   act: 'world_sale' | 'world_cancel' | 'world_lapse',
@@ -64,13 +63,10 @@ export function nextStateBy(
   return isRefused(state) || state === 'nothing' || state === 'same' ? null : { listing, state };
 }
 
-/**
- * How long the city has to show a different offer, or none, before the listing ends. The end is permanent, and a cached or restored city
- * may show old data for minutes.
- */
+/** A listing ends if the city shows a different offer, or none, for this long. A cached or restored city may show old data for minutes. */
 export const STALE_AFTER_MS = 600_000;
 
-/** Ends the listing of an offer that the city calls canceled: nobody can buy it any more. */
+/** Ends the listing of an offer that the city calls canceled, because nobody can buy it any more. */
 export async function endCanceled(market: Market, listingId: bigint): Promise<void> {
   await market.database.transaction(async (tx) => {
     const end = nextStateBy(await lockWorldListing(tx, listingId), 'world_cancel');
@@ -93,14 +89,12 @@ export async function endCanceled(market: Market, listingId: bigint): Promise<vo
 
 /** Ends a listing whose offer has differed for long enough. A sale is still recorded if the city shows one. */
 export async function endIfStale(market: Market, listingId: bigint): Promise<void> {
-  await market.database.transaction((tx) => endStale(tx, market, listingId));
-}
-
-async function endStale(tx: Tx, market: Market, listingId: bigint): Promise<void> {
-  const end = nextStateBy(await lockWorldListing(tx, listingId), 'world_lapse');
-  // Another check may have seen the listed offer again meanwhile.
-  const since = end?.listing.differsSince ?? null;
-  if (end === null || since === null || market.clock.now() - since.getTime() < STALE_AFTER_MS) return;
-  await setListingState(tx, listingId, end.state);
-  await closeCheckouts(tx, listingId);
+  await market.database.transaction(async (tx) => {
+    const end = nextStateBy(await lockWorldListing(tx, listingId), 'world_lapse');
+    // Another check may have seen the listed offer again meanwhile.
+    const since = end?.listing.differsSince ?? null;
+    if (end === null || since === null || market.clock.now() - since.getTime() < STALE_AFTER_MS) return;
+    await setListingState(tx, listingId, end.state);
+    await closeCheckouts(tx, listingId);
+  });
 }

@@ -8,14 +8,14 @@ import type { WorldListing, WorldSale } from './store.ts';
 
 export type SyncAnswer = ResultOf<Endpoints['syncWorld']>['body'];
 
-/** `again`: seconds until a new request makes sense; null if nothing can change any more. */
+/** Advice for the caller. `retrySeconds` says when a new request makes sense; null if nothing can change any more. */
 interface Advice {
   next_step: (cancelUrl: string) => string;
   do_not_pay_again: boolean;
-  again: number | null;
+  retrySeconds: number | null;
 }
 
-const toCancel =
+const adviseCancel =
   (why: string) =>
   (cancelUrl: string): string =>
     `${why} Do not pay again. The seller cancels the offer as its resident, with a POST of {} to ${cancelUrl}; then ask again.`;
@@ -24,69 +24,69 @@ const ADVICE: Readonly<Record<SyncStatus, Advice>> = {
   listed: {
     next_step: () => 'To buy, open a checkout, then reserve the offer in the city. Do not pay before that.',
     do_not_pay_again: false,
-    again: 60,
+    retrySeconds: 60,
   },
   reserved: {
     next_step: () => 'A buyer holds the offer. Pay only if the reservation is yours, once, and before it ends.',
     do_not_pay_again: false,
-    again: 10,
+    retrySeconds: 10,
   },
   payment_pending: {
     next_step: () => 'The city waits for the payment to be final. Do not pay again; ask again.',
     do_not_pay_again: true,
-    again: 10,
+    retrySeconds: 10,
   },
   claimed: {
     next_step: () =>
       'The thing has changed hands: do not pay again. The sale is recorded here once the same transfer is final; if this market has lost the checkout, the buyer also has to name its resident with POST /api/city-link. Ask again.',
     do_not_pay_again: true,
-    again: 5,
+    retrySeconds: 5,
   },
   payment_invalid: {
-    next_step: toCancel('The transfer did not fit the reservation, and nothing was sold.'),
+    next_step: adviseCancel('The transfer did not fit the reservation, and nothing was sold.'),
     do_not_pay_again: true,
-    again: 60,
+    retrySeconds: 60,
   },
   payment_expired: {
-    next_step: toCancel('No fitting transfer became final in time, and nothing was sold.'),
+    next_step: adviseCancel('No fitting transfer became final in time, and nothing was sold.'),
     do_not_pay_again: true,
-    again: 60,
+    retrySeconds: 60,
   },
   founder_review: {
-    next_step: toCancel('The city kept its evidence of the payment for a person to review, and nothing was sold.'),
+    next_step: adviseCancel('The city kept its evidence of the payment for a person to review, and nothing was sold.'),
     do_not_pay_again: true,
-    again: 60,
+    retrySeconds: 60,
   },
   needs_review: {
     next_step: () =>
       'The city calls the offer claimed, but the final transfer breaks a term, named in review_reason. Do not pay again; talk to the seller.',
     do_not_pay_again: true,
-    again: null,
+    retrySeconds: null,
   },
   completed: {
     next_step: () => 'Nothing to do: the sale is recorded, and world_receipt tells of it.',
     do_not_pay_again: true,
-    again: null,
+    retrySeconds: null,
   },
   canceled: {
     next_step: () => 'The offer was canceled and nothing was sold. Do not pay.',
     do_not_pay_again: true,
-    again: null,
+    retrySeconds: null,
   },
   stale: {
     next_step: () =>
       'The city no longer shows the offer that was listed. Do not pay. A sale is still recorded if the city shows one.',
     do_not_pay_again: true,
-    again: 600,
+    retrySeconds: 600,
   },
 };
 
-/** Describes a listing from the market's records alone. `mayBePaid`: a buyer may have reserved it once. */
+/** Describes a listing from the market's records alone. `mayBePaid` is true if a buyer may have reserved it. */
 export function presentSync(listing: WorldListing, sale: WorldSale | null, mayBePaid: boolean): SyncAnswer {
   const status = statusOf(listing);
   const advice = ADVICE[status];
-  // Nobody can have paid for this stale listing, so it will not be sold any more.
-  const again = status === 'stale' && !mayBePaid ? null : advice.again;
+  // If nobody can have paid for this stale listing, it will never be sold.
+  const retrySeconds = status === 'stale' && !mayBePaid ? null : advice.retrySeconds;
   return {
     listing_id: Number(listing.id),
     status,
@@ -95,7 +95,7 @@ export function presentSync(listing: WorldListing, sale: WorldSale | null, mayBe
     ...(status === 'needs_review' && listing.reviewReason !== null ? { review_reason: listing.reviewReason } : {}),
     next_step: advice.next_step(`${listing.cityOrigin}/api/world/offer/${listing.offerId}/cancel`),
     do_not_pay_again: advice.do_not_pay_again,
-    ...(again === null ? { retry: 'never' } : { retry: 'same_request', retry_after_seconds: again }),
+    ...(retrySeconds === null ? { retry: 'never' } : { retry: 'same_request', retry_after_seconds: retrySeconds }),
   };
 }
 
@@ -104,7 +104,7 @@ function statusOf({ state, phase, reviewReason, differsSince }: WorldListing): S
   if (state === 'canceled') return 'canceled';
   if (reviewReason !== null) return 'needs_review';
   if (state !== 'stale') return phase;
-  // A stale listing that the city later showed as listed, and then claimed.
+  // `claimed` if the city later showed the stale listing's offer as listed, and then claimed.
   return phase === 'claimed' && differsSince === null ? 'claimed' : 'stale';
 }
 

@@ -13,17 +13,16 @@ export interface WorldListing {
   state: ListingState;
   withdrawnAt: Date | null;
   draftId: bigint;
-  /** Origin of the city at the time of listing. */
+  /** The city's origin at the time of listing. */
   cityOrigin: string;
   offerId: bigint;
   thingId: bigint;
-  /** Handle of a resident. */
   sellerHandle: string;
-  /** As the city reported last. */
+  /** As last reported by the city. */
   phase: OfferPhase;
-  /** Since when the city has shown a different offer, or none. */
+  /** When the city began to show a different offer, or none. Null while it shows the listed one. */
   differsSince: Date | null;
-  /** Why the final transfer of a claimed offer is no sale; null without a review. */
+  /** Why the final transfer of a claimed offer is not a sale. Null without a review. */
   reviewReason: string | null;
 }
 
@@ -44,7 +43,7 @@ interface Row {
   review_reason: string | null;
 }
 
-/** Null if the id is no listing of a thing. */
+/** Returns null if the id is not the listing of a thing. */
 export async function findWorldListing(queryable: Queryable, id: bigint): Promise<WorldListing | null> {
   const row = await queryable.maybe<Row>(
     sql`select l.id, l.merchant_id, l.price_units, l.seller_wallet, l.state, l.withdrawn_at, w.draft_id, w.city_origin,
@@ -71,21 +70,21 @@ export async function findWorldListing(queryable: Queryable, id: bigint): Promis
   );
 }
 
-/** Locks the listing until the transaction ends, then reads it: the locking statement does not see what it waited for. */
+/** Locks the listing until the transaction ends. Reads it afterwards, because the locking statement does not see what it waited for. */
 export async function lockWorldListing(tx: Tx, id: bigint): Promise<WorldListing | null> {
   await tx.maybe(sql`select id from listings where id = ${id} for update`);
   return await findWorldListing(tx, id);
 }
 
-/** Minimum time between writes of an unchanged phase: each write makes every catalog read the listing. */
-const SAME_MS = 60_000;
+/** Minimum time between writes of an unchanged phase, because each write makes every catalog reread the listing. */
+const UNCHANGED_WRITE_MS = 60_000;
 
 /** Records that the city shows the listed offer in this phase. A listing in review stays as it is. */
 export async function notePhase(queryable: Queryable, id: bigint, phase: OfferPhase, now: Date): Promise<void> {
   await queryable.run(
     sql`update world_listings set phase = ${phase}, looked_at = ${now}, differs_since = null
       where listing_id = ${id} and reviewed_at is null
-        and (phase <> ${phase} or differs_since is not null or looked_at < ${new Date(now.getTime() - SAME_MS)})`,
+        and (phase <> ${phase} or differs_since is not null or looked_at < ${new Date(now.getTime() - UNCHANGED_WRITE_MS)})`,
   );
 }
 
@@ -96,14 +95,14 @@ export async function noteDifference(queryable: Queryable, id: bigint, now: Date
   );
 }
 
-/** Records a check without a result, so that others are checked first. */
+/** Records a check without a result, so that other listings are checked first. */
 export async function noteChecked(queryable: Queryable, id: bigint, now: Date): Promise<void> {
   await queryable.run(
     sql`update world_listings set looked_at = ${now} where listing_id = ${id} and reviewed_at is null`,
   );
 }
 
-/** A review is permanent. */
+/** Records a review, which is permanent. */
 export async function noteReview(
   tx: Tx,
   id: bigint,
@@ -128,7 +127,7 @@ export interface NewSale {
   claimedAt: Date;
 }
 
-/** Call under the locks of buyer and seller, after the proof is written. */
+/** Call under the history locks of buyer and seller, after the proof is written. */
 export async function insertCityPurchase(tx: Tx, sale: NewSale, now: Date): Promise<void> {
   const { listing, transfer } = sale;
   await tx.run(
@@ -189,17 +188,17 @@ export async function findSale(queryable: Queryable, listingId: bigint): Promise
 
 export interface DueBy {
   cityOrigin: string;
-  /** Checkouts opened since then may still lead to a sale. */
+  /** Checkouts opened after this time may still lead to a sale. */
   checkoutSince: Date;
-  /** Other listings are due if last checked before this time. */
+  /** Other listings are due if last checked at or before this time. */
   lookedBefore: Date;
 }
 
-/** Batch sizes of one round; the longest unchecked come first. */
+/** Batch sizes of one round. The listings unchecked for longest come first. */
 const MOST_URGENT = 200;
 const MOST_OTHERS = 50;
 
-/** Lists listings without an end: first those where money may be on its way, then those unchecked for long. */
+/** Lists listings that have not ended: first those for which money may be on its way, then those unchecked for long. */
 export async function listDue(queryable: Queryable, by: DueBy): Promise<bigint[]> {
   const open = sql`world_listings w join listings l on l.id = w.listing_id
     where l.wallet_kind = 'world' and l.state in ('live', 'withdrawn', 'removed', 'stale') and w.city_origin = ${by.cityOrigin}

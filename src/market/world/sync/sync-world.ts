@@ -17,7 +17,7 @@ import type { Payments } from '../../payments/payments.ts';
 import { insertCityProof } from '../../payments/proof-store.ts';
 import { shareHistories } from '../../purchases/store.ts';
 import { CityUnavailable, cityOrigin, type OfferDifference, unusableAnswer } from '../city.ts';
-import { type Checkout, closeCheckouts, completeCheckout, hasCheckout, putCheckout } from '../store.ts';
+import { type Checkout, closeCheckouts, completeCheckout, hasCheckout, restoreCheckout } from '../store.ts';
 import {
   type CityClaim,
   decideSale,
@@ -28,7 +28,7 @@ import {
   type SaleEvidence,
   type SaleTerms,
 } from './decide-sale.ts';
-import { endCanceled, endIfStale, findOfWorld, nextStateBy, readListedOffer } from './listed-offer.ts';
+import { endCanceled, endIfStale, findThingListing, nextStateBy, readListedOffer } from './listed-offer.ts';
 import { presentSync, type SyncAnswer } from './present-sync.ts';
 import {
   findSale,
@@ -41,7 +41,7 @@ import {
   type WorldListing,
 } from './store.ts';
 
-/** POST /api/world/sync/:listing_id. Open to any key: the answer is public, and the background job does the same. */
+/** POST /api/world/sync/:listing_id. Any key may call it, because the answer is public and the background job does the same. */
 export function makeSyncWorld(payments: Payments): MarketOperation<Endpoints['syncWorld']> {
   return async (market, call) => {
     cityOrigin(market);
@@ -49,17 +49,14 @@ export function makeSyncWorld(payments: Payments): MarketOperation<Endpoints['sy
   };
 }
 
-/**
- * Checks the offer of a listing, records the result and answers with the listing's status. Anybody may call it at any time; an ended or
- * reviewed listing is answered from the market's records.
- */
+/** Checks a listing's offer, records the result and returns the status. Ended or reviewed listings are answered from our records. */
 export async function syncListing(market: Market, payments: Payments, listingId: bigint): Promise<SyncAnswer> {
-  const listing = await findOfWorld(market, listingId);
+  const listing = await findThingListing(market, listingId);
   const mayBePaid = await mayHaveBeenPaid(market, listing);
   if (!isEnded(listing)) await checkOffer(market, payments, listing, mayBePaid);
-  const after = await findOfWorld(market, listingId);
+  const after = await findThingListing(market, listingId);
   const sale = after.state === 'sold' ? await findSale(market.database, listingId) : null;
-  // Read again, so that a caller who repeats the request at once gets the same answer.
+  // Check again, so that a caller who repeats the request at once gets the same answer.
   return presentSync(after, sale, await mayHaveBeenPaid(market, after));
 }
 
@@ -67,7 +64,7 @@ function isEnded({ state, reviewReason }: WorldListing): boolean {
   return state === 'sold' || state === 'canceled' || reviewReason !== null;
 }
 
-/** A buyer who reserved had a checkout from here, or the city has reported the reservation. */
+/** Whether a buyer may have paid. A reservation requires a checkout opened here, or was reported by the city. */
 async function mayHaveBeenPaid({ database }: Market, { id, phase }: WorldListing): Promise<boolean> {
   return (phase !== 'listed' && phase !== 'canceled') || (await hasCheckout(database, id));
 }
@@ -99,15 +96,14 @@ async function noteDifferentOffer(
   const { id } = listing;
   await noteDifference(market.database, id, new Date(market.clock.now()));
   await endIfStale(market, id);
-  if ((await findOfWorld(market, id)).state === 'stale') return;
+  if ((await findThingListing(market, id)).state === 'stale') return;
   const detail = 'The city shows another offer than the one that was listed, or none. If that lasts, the listing ends.';
   throw new CityUnavailable('differs', { detail, errors: differences });
 }
 
 /**
- * Handles an offer that the city calls claimed. It becomes a sale once the market itself reads the same transfer, final and fitting, and a
- * review if the final transaction breaks a term. Until then only the phase changes. A lost checkout breaks no term: nothing is decided
- * until its buyer is known.
+ * Handles an offer that the city calls claimed. Once the market itself reads the same transfer as final, it becomes a sale, or a review if
+ * it breaks a term; until then only the phase changes. A lost checkout breaks no term, but nothing is decided until its buyer is known.
  */
 async function recordClaimed(
   market: Market,
@@ -152,7 +148,7 @@ function logContradiction({ log }: Market, { id }: WorldListing, decision: SaleD
   if (why === 'contradiction' || why === 'wrong_chain') log.error('world_sale_contradicts', { listing_id: id, why });
 }
 
-/** Decides again under the listing's lock: another process may have ended it, or payments may have been halted meanwhile. */
+/** Decides again under the listing's lock, because another process may have ended it, or payments may have been halted meanwhile. */
 async function endClaimed(
   tx: Tx,
   market: Market,
@@ -171,7 +167,7 @@ async function endClaimed(
   if (decision.outcome === 'unknown' || checkout === null) return;
   const { transfer } = decision;
   if (!(await insertCityProof(tx, listingId, transfer, now))) return await review('transaction_used');
-  if (isLost) await putCheckout(tx, checkout);
+  if (isLost) await restoreCheckout(tx, checkout);
   await recordSale(tx, market, { listing, state, checkout, claim, transfer, now });
 }
 
@@ -210,8 +206,8 @@ type SyncContext = Pick<Market, 'database' | 'log'>;
 type ChainReads = Pick<Payments, 'readHead' | 'corroborate'>;
 
 /**
- * Reads the transaction from the leading provider, whatever the city says of it. If it would decide, the other providers have to confirm
- * it; unconfirmed evidence decides nothing. Null if the chain cannot be read.
+ * Reads the transaction from the leading provider, independently of the city. Evidence that would decide must be confirmed by the
+ * other providers; otherwise it decides nothing. Null if the chain cannot be read.
  */
 async function gatherSale(
   market: SyncContext,
@@ -223,7 +219,7 @@ async function gatherSale(
     const head = await chain.readHead();
     const evidence = await readSale(market, head, txHash, terms);
     if (decideSale(evidence, terms).outcome === 'unknown') return evidence;
-    // It has no row in the ledger of payments, whose ids are positive.
+    // Negative, because the sale has no payment row and ids of payments are positive.
     const subject = { id: -listingId, asset: terms.asset };
     const isCertain = (await chain.corroborate(head, subject, evidence)) && (await isStillFinal(head.rpc, head));
     return isCertain ? evidence : { ...evidence, finalized: null };
@@ -241,8 +237,8 @@ async function readSale(
   terms: SaleTerms,
 ): Promise<SaleEvidence> {
   const receipt = await readReceipt(rpc, txHash);
-  const nothing = { chainId, finalized, receipt, block: null, transfersInBlock: [], isOfLedger: false };
-  if (receipt === null) return nothing;
+  const baseEvidence = { chainId, finalized, receipt, block: null, transfersInBlock: [], isOfLedger: false };
+  if (receipt === null) return baseEvidence;
   const { asset, payee } = terms;
   const topics = [TRANSFER_TOPIC, null, addressTopic(payee)];
   const [block, transfersInBlock] = await Promise.all([
@@ -251,5 +247,5 @@ async function readSale(
   ]);
   const used = receipt.logs.flatMap((log) => (log.address === asset ? (decodeAuthorizationUsed(log) ?? []) : []));
   const isOfLedger = await hasAuthorization(database, terms, used);
-  return { ...nothing, block, transfersInBlock, isOfLedger };
+  return { ...baseEvidence, block, transfersInBlock, isOfLedger };
 }

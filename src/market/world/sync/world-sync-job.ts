@@ -5,9 +5,9 @@ import { CityUnavailable, cityOrigin } from '../city.ts';
 import { listDue, noteChecked } from './store.ts';
 import { syncListing } from './sync-world.ts';
 
-/** Longer than a checkout, a reservation and the city's two hours of recovery together: everything it began has ended by then. */
+/** Longer than a checkout, a reservation and the city's two-hour recovery together, so everything a checkout began has ended by then. */
 const CHECKOUT_COUNTS_MS = 3 * 3_600_000;
-/** Listings that nobody is about to buy are checked this often, to see whether the offer still exists. */
+/** How often listings that nobody is about to buy are checked, to see whether the offer still exists. */
 const OTHERS_EVERY_MS = 600_000;
 
 export interface WorldSyncJob {
@@ -15,14 +15,13 @@ export interface WorldSyncJob {
   stop(): Promise<void>;
   /** Checks everything that is due, whether or not this process is the leader. */
   syncOnce(): Promise<void>;
-  /** True if this process is the leader. */
   isLeader(): boolean;
 }
 
-/** Syncs listings in the background, so that a sale is recorded whether or not anybody asks. Runs in one process at a time. */
+/** Syncs listings in the background, so that a sale is recorded even if nobody asks. Runs in one process at a time. */
 export function createWorldSyncJob(market: Market, payments: Payments, everyMs: number): WorldSyncJob {
   const { database, clock, log } = market;
-  const never = new AbortController().signal;
+  const neverAborted = new AbortController().signal;
 
   async function syncDue(signal: AbortSignal): Promise<void> {
     const now = clock.now();
@@ -36,7 +35,7 @@ export function createWorldSyncJob(market: Market, payments: Payments, everyMs: 
     }
   }
 
-  /** A failing listing must not hold up the others, and a silent city is not asked about each of them. */
+  /** Syncs one listing. A failure must not hold up the others; if the city is silent, the round stops. */
   async function syncOne(id: bigint): Promise<'silent' | 'answered'> {
     try {
       await syncListing(market, payments, id);
@@ -56,7 +55,7 @@ export function createWorldSyncJob(market: Market, payments: Payments, everyMs: 
   return {
     start: () => job.start(),
     stop: () => job.stop(),
-    syncOnce: () => syncDue(never),
+    syncOnce: () => syncDue(neverAborted),
     isLeader: () => job.isLeader(),
   };
 }

@@ -42,8 +42,8 @@ export function reasonOf(stored: string | null): Reason {
 }
 
 /**
- * Throws the refusal, or returns the 202. Call after the chain was read, with a claim that is not completed. Null if the claim ended over
- * other transactions and this one was never judged.
+ * Throws the refusal, or returns the 202. Call after the chain was read, with a claim that is not completed. Returns null if the claim
+ * ended because of other transactions and this one was never judged.
  */
 export async function answerUncompleted(
   market: Market,
@@ -57,13 +57,13 @@ export async function answerUncompleted(
     const payment = presentPayment(claim, watermark, claim.listingId, clock.now());
     throw new Refusal(reasonOf(claim.endReason), { fields: { payment_status: 'needs_review', payment } });
   }
-  const named = (await listClaimHashes(database, claim.id)).find((hash) => hash.txHash === txHash);
-  if (named?.refusedReason) {
-    // Another transaction of the claim that is still undecided may be the one that pays.
-    throw new Refusal(reasonOf(named.refusedReason), isOpen(claim) ? { doNotPayAgain: true } : {});
+  const namedHash = (await listClaimHashes(database, claim.id)).find((hash) => hash.txHash === txHash);
+  if (namedHash?.refusedReason) {
+    // Another transaction of the claim may be undecided, and may be the one that pays.
+    throw new Refusal(reasonOf(namedHash.refusedReason), isOpen(claim) ? { doNotPayAgain: true } : {});
   }
   if (!isOpen(claim)) return null;
-  if (!named?.seenBlock) await mustBeReadable(payments);
+  if (!namedHash?.seenBlock) await mustBeReadable(payments);
   const body = {
     ...pendingBody(market, claim, { watermark, retry: 'same_request', now: clock.now() }),
     next_step: 'The transfer is not final yet. Send the same claim again after retry_after_seconds. Do not pay again.',
@@ -71,7 +71,7 @@ export async function answerUncompleted(
   return { status: 202, body, headers: { 'retry-after': body.retry_after_seconds.toString() } };
 }
 
-/** Throws payment_preserved if the transaction may be unseen only because the chain cannot be read. */
+/** Throws payment_preserved if the chain cannot be read, because then the transaction may exist unseen. */
 async function mustBeReadable(payments: Payments): Promise<void> {
   try {
     await payments.readHead();
@@ -82,10 +82,10 @@ async function mustBeReadable(payments: Payments): Promise<void> {
 }
 
 /**
- * Answers a claim whose signature cannot be checked yet: the intent's wallet is no contract yet, or (`wallet` null) the intent names none
- * and no sender's key signed. Pending until the transfer is final. Stores nothing. Null once the wallet can be asked.
+ * Answers a claim whose signature cannot be checked yet: the intent's wallet has no code yet or, with `wallet` null, the intent names none
+ * and no sender's key signed. It stays pending until the transfer is final; nothing is stored. Null once the wallet can be asked.
  */
-export async function answerWaiting(
+export async function answerUncheckable(
   market: Market,
   payments: Payments,
   intent: Intent,
@@ -96,14 +96,14 @@ export async function answerWaiting(
     const receipt = await readReceipt(rpc, txHash);
     if (receipt !== null && finalized !== null && receipt.blockNumber <= finalized.number) {
       if (wallet === null) return null;
-      // A wallet is often created by the transaction that pays: it may have become final since the code was read.
+      // The transaction that pays often also creates the wallet, and may have become final since the code was read.
       if ((await readCode(rpc, wallet, 'finalized')) !== '0x') return null;
       throw new Refusal('signature_invalid', {
         detail: 'The wallet that the intent names did not sign, and is no contract.',
       });
     }
-    const isOver = finalized !== null && Number(finalized.timestamp) * 1000 >= intent.expiresAt.getTime();
-    if (receipt === null && isOver) throw new Refusal('transfer_not_found');
+    const isWindowOver = finalized !== null && Number(finalized.timestamp) * 1000 >= intent.expiresAt.getTime();
+    if (receipt === null && isWindowOver) throw new Refusal('transfer_not_found');
   } catch (error) {
     if (error instanceof RpcFailure) throw new Refusal('payment_preserved', { retryAfterSeconds: 5 });
     throw error;

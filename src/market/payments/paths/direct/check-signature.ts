@@ -15,20 +15,19 @@ const NO_KEY_SIGNED =
 
 /**
  * `waitsFor` is the wallet that cannot be asked yet, because it has no code in the finalized block. It is null if the intent names no
- * wallet and no key signed, or the signer's key did not send the transfer but a contract did: then the wallet is known once the transfer is
- * final.
+ * wallet, and no key signed or a contract may have sent the transfer; then the wallet is known once the transfer is final.
  */
 type SignatureCheck = { payer: Hex } | { waitsFor: Hex | null } | Unsigned;
 
-/** The wallet that the intent names and that rejected the signature, with its code in the finalized block. */
+/** The wallet that the intent names and that rejected the signature. */
 export interface Unsigned {
   unsigned: Hex;
   code: Hex;
 }
 
 /**
- * Finds who signed the intent's challenge: the wallet that the intent names, or, if it names none, the signing key or a contract that sent
- * a fitting transfer in that transaction. Asks contract wallets as of the finalized block. Throws if neither a key nor a sender signed.
+ * Finds who signed the intent's challenge: the wallet that the intent names or, if none, the signing key or a contract that sent a matching
+ * transfer in that transaction. Asks contract wallets as of the finalized block. Throws if neither a key nor a sender signed.
  */
 export async function checkSignature(
   payments: { readHead(): Promise<ChainHead> },
@@ -44,7 +43,7 @@ export async function checkSignature(
     if (wallet === null) return await checkSenders(head, { intent, txHash, signature }, { digest, signer });
     const code = await readCode(head.rpc, wallet, 'finalized');
     if (code === '0x') {
-      // A signature by another wallet's key counts for this wallet only if this wallet becomes a contract that accepts it.
+      // No key of this wallet signed. The signature counts only if the wallet becomes a contract that accepts it.
       return { waitsFor: wallet };
     }
     const question = { wallet, digest, signature };
@@ -58,13 +57,12 @@ export async function checkSignature(
   }
 }
 
-/** At most this many wallets are asked for one claim. */
+/** Maximum number of wallets asked for one claim. */
 const MOST_SENDERS = 4;
 
 /**
  * The signing key is the payer if it sent one of the transfers, or if none of their senders accepts the signature. Before the transfers are
- * final, the second holds only while no contract is seen among the senders: a contract's 65-byte signature always recovers to some key as
- * well.
+ * final, the latter holds only if no sender is a contract, because a contract's 65-byte signature also recovers to some key.
  */
 async function checkSenders(
   { rpc, finalized }: ChainHead,
@@ -72,12 +70,12 @@ async function checkSenders(
   { digest, signer }: { digest: Hex; signer: Hex | null },
 ): Promise<SignatureCheck> {
   const receipt = await readReceipt(rpc, txHash);
-  const senders = receipt === null ? [] : sendersIn(receipt, intent);
+  const senders = receipt === null ? [] : listSenders(receipt, intent);
   if (signer !== null && senders.includes(signer)) return { payer: signer };
   const candidates = senders.slice(0, MOST_SENDERS);
   if (receipt === null || finalized === null || receipt.blockNumber > finalized.number) {
-    const waits = signer === null || (await hasCode(rpc, candidates));
-    return waits ? { waitsFor: null } : { payer: signer };
+    const mustWait = signer === null || (await hasCode(rpc, candidates));
+    return mustWait ? { waitsFor: null } : { payer: signer };
   }
   for (const wallet of candidates) {
     if ((await readCode(rpc, wallet, 'finalized')) === '0x') continue;
@@ -93,8 +91,8 @@ async function hasCode(rpc: Rpc, wallets: readonly Hex[]): Promise<boolean> {
   return codes.some((code) => code !== '0x');
 }
 
-/** Returns, once each and in log order, the senders of transfers to the payee of at least the price. */
-function sendersIn({ logs }: Receipt, { asset, payee, minimumUnits }: Intent): Hex[] {
+/** Returns the distinct senders of transfers to the payee of at least the price, in log order. */
+function listSenders({ logs }: Receipt, { asset, payee, minimumUnits }: Intent): Hex[] {
   const senders = logs.flatMap((log) => {
     const transfer = log.address === asset ? decodeTransfer(log) : null;
     return transfer?.to === payee && transfer.value >= minimumUnits ? [transfer.from] : [];
@@ -114,10 +112,7 @@ export interface EarlyCheck {
   nextStep: string;
 }
 
-/**
- * Checks a challenge's signature alone, at the latest block. The result promises nothing, because the claim checks again at the finalized
- * block. Throws an `RpcFailure` when the chain cannot be read.
- */
+/** Checks only the challenge's signature, at the latest block; the claim checks again at the finalized one. Throws `RpcFailure`. */
 export async function judgeSignature(
   readHead: () => Promise<ChainHead>,
   intent: Intent,
@@ -132,12 +127,12 @@ export async function judgeSignature(
   const { rpc } = await readHead();
   if ((await readCode(rpc, wallet, 'latest')) === '0x') return badSignature(NO_CODE);
   const isGood = (await findAcceptedForm(rpc, { wallet, digest, signature }, { block: 'latest' })) !== null;
-  return isGood ? goodSignature(wallet) : badSignature(SAID_NO);
+  return isGood ? goodSignature(wallet) : badSignature(REJECTED_BY_CODE);
 }
 
 const NO_CODE =
   'The wallet of the intent did not sign, and has no code that could speak for it. Sign the exact challenge with its key, or deploy it first. Do not pay before.';
-const SAID_NO =
+const REJECTED_BY_CODE =
   'The code at the wallet of the intent did not accept the signature. Do not pay from it: have it sign the exact challenge in its own way and check again, or pay from another wallet.';
 
 function goodSignature(signer: Hex): EarlyCheck {

@@ -6,12 +6,12 @@ import { type DirectPayment, isOpen } from '../../payment.ts';
 import type { Payments } from '../../payments.ts';
 import { findProof } from '../../proof-store.ts';
 import { lockPayment } from '../../store.ts';
-import { answerUncompleted, answerWaiting, type PendingClaim } from './answer-claim.ts';
+import { answerUncheckable, answerUncompleted, type PendingClaim } from './answer-claim.ts';
 import { checkSignature, type SignedIntent } from './check-signature.ts';
 import { findHolder } from './further-store.ts';
 import {
   checkUnused,
-  isBound,
+  hasFinalTransfer,
   mustNotBeHeld,
   nameTransaction,
   rejectedRefusal,
@@ -28,7 +28,7 @@ export interface SignedClaim extends SignedIntent {
   txHash: Hex;
 }
 
-/** The subject of a claim: goods, or a listing for its fee. */
+/** The subject of a claim: goods, or the listing that a fee pays for. */
 export interface ClaimSubject<Answer> {
   /** Identifies the listing that the fee is for; null for goods. */
   bodyHash: Buffer | null;
@@ -36,18 +36,18 @@ export interface ClaimSubject<Answer> {
   checkPayer(payer: Hex): Promise<void>;
   /** Takes the locks that come before the payment row in the lock order. */
   lock(tx: Tx): Promise<unknown>;
-  /** Opens a new claim after `standing`, the previous one. Null if a rival took its slot, or nothing may be opened now. */
+  /** Opens a new claim after `standing`, the previous one. Returns null if another request came first, or nothing may be opened now. */
   openClaim(tx: Tx, payer: Hex, standing: DirectPayment | null): Promise<DirectPayment | null>;
-  /** Throws if the standing claim is for something else. */
+  /** Throws if the standing claim is for another subject. */
   mustBeSame(tx: Tx, standing: DirectPayment): Promise<void>;
-  /** Binds the standing claim to another wallet, or throws. */
+  /** Rebinds the standing claim to another wallet, or throws. */
   rebind(tx: Tx, standing: DirectPayment, payer: Hex): Promise<void>;
   answerCompletedClaim(payment: DirectPayment): Promise<Answer | null>;
 }
 
 /**
- * Takes a signed claim as far as possible now. Commits the claim with its transaction before it reads the chain. Null if the claim that it
- * found has ended or a rival took its slot: the next round sees the result.
+ * Advances a signed claim as far as possible now. Commits the claim with its transaction before it reads the chain. Returns null if the
+ * claim it found has ended or another request was faster; the next round sees the result.
  */
 export async function continueClaim<Answer>(
   market: Market,
@@ -59,21 +59,21 @@ export async function continueClaim<Answer>(
   const decided = await findDecided(market.database, intent, txHash);
   if (decided !== null) return await answerDecided(market, payments, subject, { decided, txHash });
   const standing = await findClaim(market.database, intent.id);
-  const signed = await checkSignature(payments, claim);
-  if ('waitsFor' in signed) {
-    return await answerWaiting(market, payments, intent, { wallet: signed.waitsFor, txHash });
+  const signatureCheck = await checkSignature(payments, claim);
+  if ('waitsFor' in signatureCheck) {
+    return await answerUncheckable(market, payments, intent, { wallet: signatureCheck.waitsFor, txHash });
   }
-  if ('unsigned' in signed) {
+  if ('unsigned' in signatureCheck) {
     const { bodyHash } = subject;
     throw await refuseUnsigned(market, payments, {
       intent,
       txHash,
-      payer: signed.unsigned,
-      code: signed.code,
+      payer: signatureCheck.unsigned,
+      code: signatureCheck.code,
       bodyHash,
     });
   }
-  const { payer } = signed;
+  const { payer } = signatureCheck;
   await subject.checkPayer(payer);
   if (standing?.status === 'needs_review') {
     const refusal = await refuseMeanwhile(market, payments, standing, { txHash, payer });
@@ -85,7 +85,7 @@ export async function continueClaim<Answer>(
     if (other !== null) return await answerDecided(market, payments, subject, { decided: other, txHash });
   }
   if (!(await checkUnused(market.database, intent, txHash))) return null;
-  // The standing wallet's payment is its own: read and decide it before another wallet takes over the claim.
+  // The standing claim's wallet may have paid, so read and decide that claim before another wallet takes it over.
   if (standing?.status === 'settling' && standing.payer !== payer) {
     if (!isOpen(await payments.readAndDecide(standing))) return null;
   }
@@ -103,7 +103,7 @@ export async function continueClaim<Answer>(
     : await answerDecided(market, payments, subject, { decided: ended, txHash });
 }
 
-/** Answers with a decided claim, or with a decided surplus payment of it. */
+/** Answers with a decided claim, or with its decided surplus payment. */
 async function answerDecided<Answer>(
   market: Market,
   payments: Payments,
@@ -115,7 +115,7 @@ async function answerDecided<Answer>(
   return await answerUncompleted(market, payments, decided, txHash);
 }
 
-/** Null if the standing claim has just ended. A refusal names the transaction that stays unjudged. */
+/** Returns null if the standing claim has just ended. A refusal names the transaction that stays unjudged. */
 async function openOrJoin(
   market: Market,
   claim: SignedClaim,
@@ -153,7 +153,7 @@ async function tryToOpen(
   });
 }
 
-/** Returns the newly named transaction, and all of the standing claim's if it may change hands, since they become the new wallet's. */
+/** Returns the newly named transaction. If the claim may change hands, also returns its transactions, which go to the new wallet too. */
 async function transfersToLock(tx: Tx, intent: Intent, txHash: Hex, payer: Hex): Promise<ReadonlySet<Hex>> {
   const standing = await findClaim(tx, intent.id);
   if (standing?.status !== 'settling' || standing.payer === payer) return new Set([txHash]);
@@ -166,7 +166,7 @@ interface Joining {
   transfers: ReadonlySet<Hex>;
 }
 
-/** Lets another wallet take over while no transfer of the standing one is final. Only for an intent that names no wallet. */
+/** Lets another wallet take over the standing claim while none of its transfers is final. Only for an intent that names no wallet. */
 async function joinClaim(
   tx: Tx,
   market: Market,
@@ -177,16 +177,16 @@ async function joinClaim(
   if (locked?.path !== 'direct' || !isOpen(locked)) return null;
   await subject.mustBeSame(tx, locked);
   if (locked.payer === payer) return locked;
-  // A transaction that was named just now is not locked: the next round locks it.
+  // A transaction named since then is not locked yet; the next round locks it.
   if ((await listClaimHashes(tx, locked.id)).some(({ txHash }) => !transfers.has(txHash))) return null;
-  if (await isBound(tx, locked)) throw await undecidedRefusal(tx, market, locked);
+  if (await hasFinalTransfer(tx, locked)) throw await undecidedRefusal(tx, market, locked);
   await subject.rebind(tx, locked, payer);
   const rebound = { ...locked, payer };
   await takeOver(tx, rebound, new Date(market.clock.now()));
   return rebound;
 }
 
-/** Gives the claim's transactions to its new wallet, as if that wallet had named them. Call with those transfers locked. */
+/** Passes the claim's transactions to its new wallet, as if that wallet had named them. Call with those transfers locked. */
 async function takeOver(tx: Tx, { id, payer, payee }: DirectPayment, now: Date): Promise<void> {
   for (const { txHash, isUndecided } of await listClaimHashes(tx, id)) {
     if (!isUndecided) continue;
@@ -197,8 +197,8 @@ async function takeOver(tx: Tx, { id, payer, payee }: DirectPayment, now: Date):
 }
 
 /**
- * Finds the paid or reviewed payment that answers a claim of this transaction. Null if there is none, and if another transaction paid the
- * intent: a new transaction must be signed for before it is looked at. Writes nothing.
+ * Finds the paid or reviewed payment that answers a claim of this transaction. Returns null if there is none, or if another transaction
+ * paid the intent: a new transaction needs a signature before it is read. Writes nothing.
  */
 async function findDecided(queryable: Queryable, intent: Intent, txHash: Hex): Promise<DirectPayment | null> {
   const surplus = await findSurplus(queryable, intent.id, txHash);
@@ -209,8 +209,8 @@ async function findDecided(queryable: Queryable, intent: Intent, txHash: Hex): P
 }
 
 /**
- * For a signed claim of a transaction other than the one that paid its intent, because money may have come in twice. Returns the surplus
- * payment, or the intent's own payment if the transaction is not surplus. Null while the intent is unpaid.
+ * Handles a signed claim of a transaction other than the one that paid its intent, because money may have come in twice. Returns the
+ * surplus payment, or the intent's own payment if the transaction is not surplus. Returns null while the intent is unpaid.
  */
 async function decideSurplus(
   market: Market,
@@ -220,12 +220,12 @@ async function decideSurplus(
 ): Promise<DirectPayment | null> {
   const claim = await findClaim(market.database, intent.id);
   if (claim?.status !== 'completed') return null;
-  // Only transfers from the claim's own wallet can be surplus money for it.
+  // Only transfers from the claim's own wallet can be surplus.
   if (claim.payer !== payer) return claim;
   return (await nameSurplus(market, payments, claim, txHash)) ?? claim;
 }
 
-/** Null while there is nothing to review. If the chain cannot be read, the transaction stays named and the background job reads it. */
+/** Returns null while there is nothing to review. If the chain is unreadable, the transaction stays named for the background job. */
 async function nameSurplus(
   market: Market,
   payments: Payments,
@@ -233,13 +233,13 @@ async function nameSurplus(
   txHash: Hex,
 ): Promise<DirectPayment | null> {
   const { database } = market;
-  // Another request may have opened a review of it just now.
+  // Another request may just have opened a review of it.
   if ((await findProof(database, { txHash })) !== null) return await findSurplus(database, claim.intentId, txHash);
   const isNamed = await database.transaction(async (tx) => {
     await lockTransfer(tx, txHash);
     await lockPayment(tx, claim.id);
     const { payer, payee } = claim;
-    // Leave it with the claim that holds it: that claim's payee decides with it in sight.
+    // The claim that holds the transaction keeps it, because that claim's payee is shown it when deciding.
     if ((await findHolder(tx, { txHash, payer, except: claim.id })) !== null) return false;
     if (!(await tryToName(tx, claim, txHash))) return false;
     await endUnprovenOf(tx, { txHash, payer, payee }, 'proven', new Date(market.clock.now()));

@@ -4,7 +4,7 @@ import { AUTHORIZATION_USED_TOPIC, addressTopic, TRANSFER_TOPIC } from '../../..
 import type { Hex } from '../../../../platform/hex.ts';
 import { type ClaimEvidence, type ClaimTerms, decideClaim } from './decide-claim.ts';
 
-// One line for each rule. test/judge compares their combination with a second, independent reading of the rules.
+// One test case for each rule. test/judge checks combinations of rules against an independent implementation.
 
 const word = (digit: string): Hex => `0x${digit.repeat(64)}`;
 const wallet = (digit: string): Hex => `0x${digit.repeat(40)}`;

@@ -11,31 +11,31 @@ import type { Hex } from '../../../../platform/hex.ts';
 import type { DirectPayment } from '../../payment.ts';
 import type { UnknownWhy } from '../x402/decide.ts';
 
-/** Evidence of one provider about a claimed transaction. `transfersInBlock` are those to the payee. */
+/** One provider's evidence about a claimed transaction. `transfersInBlock` holds the block's transfers to the payee. */
 export interface ClaimEvidence extends TransferEvidence {
-  /** True if the transaction used an authorization of the ledger: then it belongs to that payment, whatever became of it. */
+  /** Whether the transaction used an authorization of the ledger. Then it belongs to that payment, whatever its status. */
   isOfLedger: boolean;
 }
 
-/** Requirements for a claimed transfer. Taken from the ledger row, never from today's configuration. */
+/** Requirements for a claimed transfer. Taken from the ledger row, never from the current configuration. */
 export interface ClaimTerms {
   chainId: bigint;
   asset: Hex;
   payer: Hex;
   payee: Hex;
   minimumUnits: bigint;
-  /** Seconds. The block's time must be at or after `windowFrom` and before `windowTo`. */
+  /** Unix seconds. The block's time must be at or after `windowFrom` and before `windowTo`. */
   windowFrom: bigint;
   windowTo: bigint;
-  /** The buyer has the goods already. */
+  /** Whether the buyer already has the goods. */
   surplus: boolean;
-  /** Milliseconds: removal of the listing by the maintainer. */
+  /** When the maintainer removed the listing, in milliseconds. Null if not removed. */
   removedAt: number | null;
 }
 
-/** Refusals use up neither the transaction nor the intent. */
+/** A refusal uses up neither the transaction nor the intent. */
 export type ClaimRefused = 'transfer_not_found' | 'wrong_payer' | 'transaction_used';
-/** The payee has the payer's money, and a person decides. */
+/** Cases in which the payee has the payer's money and a person decides. */
 export type ClaimReview =
   | 'authorized_transfer'
   | 'amount_too_little'
@@ -49,14 +49,14 @@ export type ClaimDecision =
   | { outcome: 'review'; reason: ClaimReview; transfer: FoundTransfer }
   | { outcome: 'unknown'; why: UnknownWhy; sighting: Sighting | null };
 
-/** Decides on one claimed transaction; no other code does. Pure. Calls unknown whatever is silent, not final or contradictory. */
+/** Decides on one claimed transaction; no other code does. Pure. Returns unknown if evidence is missing, not final or contradictory. */
 export function decideClaim(evidence: ClaimEvidence, terms: ClaimTerms): ClaimDecision {
   const { finalized, receipt, block } = evidence;
   if (evidence.chainId !== terms.chainId) return unknown('wrong_chain');
   if (receipt === null) {
-    // Any later transfer is too late for the window. The buyer can claim it again, and it is reviewed then.
-    const over = finalized !== null && finalized.timestamp >= terms.windowTo;
-    return over ? { outcome: 'refused', reason: 'transfer_not_found' } : unknown('not_mined');
+    // Any later transfer is outside the window. The buyer can claim it again, and then it is reviewed.
+    const isWindowOver = finalized !== null && finalized.timestamp >= terms.windowTo;
+    return isWindowOver ? { outcome: 'refused', reason: 'transfer_not_found' } : unknown('not_mined');
   }
   if (!isInBlock(receipt, block)) return unknown('not_canonical');
   if (!sameLogs(receipt, evidence.transfersInBlock, (log) => isToPayee(log, terms))) return unknown('contradiction');
@@ -71,7 +71,7 @@ export function decideClaim(evidence: ClaimEvidence, terms: ClaimTerms): ClaimDe
   if (receipt.blockNumber > finalized.number) return unknown('not_final', sighting);
   if (receipt.blockNumber === finalized.number && receipt.blockHash !== finalized.hash) return unknown('contradiction');
   if (receipt.status !== 'success') {
-    // A failed transaction leaves no logs. One with logs may have moved money, so do not refuse it.
+    // A failed transaction has no logs. One with logs may have moved money, so do not refuse it.
     return receipt.logs.length > 0 ? unknown('contradiction') : { outcome: 'refused', reason: 'transfer_not_found' };
   }
   if (evidence.isOfLedger) return { outcome: 'refused', reason: 'transaction_used' };
@@ -107,9 +107,9 @@ function decideTransfers(receipt: Receipt, sighting: Sighting, terms: ClaimTerms
     reason,
     transfer: transferBy(of),
   });
-  // The transaction carries out an authorization of the payer, as x402 does. It may pay for something else, so a person decides.
+  // The transaction used an authorization of the payer, as x402 does. It may pay for something else, so a person decides.
   if (receipt.logs.some((log) => isAuthorizedBy(log, terms))) return review('authorized_transfer', largest);
-  // One log must hold enough; partial amounts are not added up.
+  // One log must reach the amount; partial amounts are not added up.
   const enough = own.find(({ value }) => value >= terms.minimumUnits);
   if (enough === undefined) return review('amount_too_little', largest);
   const { blockTime } = sighting;
@@ -120,7 +120,7 @@ function decideTransfers(receipt: Receipt, sighting: Sighting, terms: ClaimTerms
   return { outcome: 'settled', transfer: transferBy(enough) };
 }
 
-/** Ignore transfers of 0: anybody can send one in another's name. */
+/** Skips transfers of 0, because anyone can send one in another's name. */
 function candidateOf(log: Log, terms: ClaimTerms): Candidate[] {
   if (!isToPayee(log, terms)) return [];
   const transfer = decodeTransfer(log);

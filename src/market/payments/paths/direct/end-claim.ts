@@ -19,7 +19,7 @@ import {
   refuseHash,
 } from './store.ts';
 
-/** Decides a claim by what the chain shows of its transactions, and stores what was seen. */
+/** Decides a claim by what the chain shows about its transactions, and stores what was seen. */
 export async function endClaimByEvidence(
   context: PathContext,
   payment: DirectPayment,
@@ -31,14 +31,14 @@ export async function endClaimByEvidence(
     if (decision.outcome === 'unknown' && (decision.why === 'contradiction' || decision.why === 'wrong_chain')) {
       market.log.error('payment_evidence_contradicts', { payment_id: payment.id, why: decision.why });
     }
-    // Also note a transaction that needs a review: it waits for the others, and must not make room for a sixth meanwhile.
+    // Also record the block of a transaction that needs a review: while it waits, a sixth transaction must not replace it.
     await noteSeenBlock(market.database, payment.id, txHash, sightingOf(decision)?.blockNumber ?? null);
   }
   if ([...decisions.values()].some(({ outcome }) => outcome !== 'unknown')) {
     market.crashPoint('after_final_before_delivery');
     await market.database.transaction((tx) => endUnderLocks(context, tx, payment, reading));
   }
-  // Until one is final, the claim shows the first-named transaction that is in a block.
+  // Until a transaction is final, the claim shows the first-named one that is in a block.
   const seen = [...decisions.values()].map(sightingOf).find((sighting) => sighting !== null) ?? null;
   if (seen !== null || (await areAllRead(market, payment, decisions))) {
     await noteSighting(market.database, payment.id, seen, new Date(market.clock.now()));
@@ -46,14 +46,14 @@ export async function endClaimByEvidence(
   return (await findPayment(market.database, payment.id)) ?? payment;
 }
 
-/** False if a transaction was left out of the reading: it may still be in a block. */
+/** Returns false if the reading leaves out a transaction, because that one may still be in a block. */
 async function areAllRead(
   { database }: Market,
   { id }: DirectPayment,
   decisions: ReadonlyMap<Hex, ClaimDecision>,
 ): Promise<boolean> {
-  const named = await listClaimHashes(database, id);
-  return named.every(({ txHash, isUndecided }) => !isUndecided || decisions.has(txHash));
+  const claimHashes = await listClaimHashes(database, id);
+  return claimHashes.every(({ txHash, isUndecided }) => !isUndecided || decisions.has(txHash));
 }
 
 function decideAll(reading: ClaimReading, terms: ClaimTerms): Map<Hex, ClaimDecision> {
@@ -65,7 +65,7 @@ function sightingOf(decision: ClaimDecision): Sighting | null {
   return decision.outcome === 'refused' ? null : decision.transfer;
 }
 
-/** Decides again under the locks: payer, transactions and removal may have changed since the chain was read. */
+/** Decides again under the locks, because payer, transactions or removal may have changed since the chain was read. */
 async function endUnderLocks(
   { market, completions }: PathContext,
   tx: Tx,
@@ -98,8 +98,8 @@ type Verdict =
   | { status: 'unpaid'; reason: string; transfer: null };
 
 /**
- * Picks the first transaction that fits, in the order in which they were named. A transaction that needs a review waits for the undecided
- * ones, since one of them may fit. Null while the claim stays open.
+ * Picks the first matching transaction, in the order in which they were named. A transaction that needs a review waits for the undecided
+ * ones, because one of them may match. Returns null while the claim stays open.
  */
 async function judgeClaim(
   tx: Tx,
@@ -112,30 +112,30 @@ async function judgeClaim(
     await markProven(tx, payment.id, transfer.txHash);
     return true;
   };
-  let waits = false;
-  let refused = 'transfer_not_found';
+  let hasUndecided = false;
+  let refusedReason = 'transfer_not_found';
   const toReview: Extract<ClaimDecision, { outcome: 'review' }>[] = [];
   for (const { txHash, isUndecided } of await listClaimHashes(tx, payment.id)) {
     if (!isUndecided) continue;
     const decision = decisions.get(txHash);
-    if (decision === undefined || decision.outcome === 'unknown') waits = true;
+    if (decision === undefined || decision.outcome === 'unknown') hasUndecided = true;
     else if (decision.outcome === 'review') toReview.push(decision);
     else if (decision.outcome === 'settled' && (await proveBy(decision.transfer))) {
       return { status: 'completed', reason: null, transfer: decision.transfer };
     } else {
-      refused = decision.outcome === 'settled' ? 'transaction_used' : decision.reason;
-      await refuseHash(tx, payment.id, txHash, refused);
+      refusedReason = decision.outcome === 'settled' ? 'transaction_used' : decision.reason;
+      await refuseHash(tx, payment.id, txHash, refusedReason);
     }
   }
-  if (waits) return null;
-  // Review first a transfer on which the seller can deliver without a loss; the others become surplus payments.
-  const enoughFirst = toReview.toSorted((a, b) => Number(isTooLittle(a)) - Number(isTooLittle(b)));
-  for (const { reason, transfer } of enoughFirst) {
+  if (hasUndecided) return null;
+  // Review first a transfer that the seller can deliver on without a loss. The others become surplus payments.
+  const sufficientFirst = toReview.toSorted((a, b) => Number(isTooLittle(a)) - Number(isTooLittle(b)));
+  for (const { reason, transfer } of sufficientFirst) {
     if (await proveBy(transfer)) return { status: 'needs_review', reason, transfer };
-    refused = 'transaction_used';
-    await refuseHash(tx, payment.id, transfer.txHash, refused);
+    refusedReason = 'transaction_used';
+    await refuseHash(tx, payment.id, transfer.txHash, refusedReason);
   }
-  return { status: 'unpaid', reason: refused, transfer: null };
+  return { status: 'unpaid', reason: refusedReason, transfer: null };
 }
 
 function isTooLittle({ reason }: Extract<ClaimDecision, { outcome: 'review' }>): boolean {
@@ -145,8 +145,8 @@ function isTooLittle({ reason }: Extract<ClaimDecision, { outcome: 'review' }>):
 type Received = Extract<ClaimDecision, { outcome: 'settled' | 'review' }>;
 
 /**
- * Handles the further transactions of a decided claim: each other final transfer from its wallet to the payee becomes a payment of its own,
- * in review, so that the payee can refund it. Call with the claim locked.
+ * Handles the remaining transactions of a decided claim. Each final transfer from its wallet to the payee becomes a separate payment in
+ * review, so that the payee can refund it. Call with the claim locked.
  */
 async function recordSurplus(
   tx: Tx,
@@ -166,10 +166,10 @@ async function recordSurplus(
 
 class AlreadyProven extends Error {}
 
-/** False if the transaction proves something else. */
+/** Returns false if the transaction already proves something else. */
 async function openSurplusReview(tx: Tx, claim: DirectPayment, decision: Received, now: Date): Promise<boolean> {
   const { transfer } = decision;
-  // A second transfer that would fit comes when the goods are already bought.
+  // A matching second transfer arrives when the goods are already bought.
   const reason = decision.outcome === 'review' ? decision.reason : 'already_bought';
   try {
     await tx.savepoint(async () => {

@@ -5,14 +5,14 @@ import type { DirectPayment } from '../../payment.ts';
 import { findPayment, readPayments } from '../../store.ts';
 import { MOST_HASHES } from './store.ts';
 
-/** Reason in claim_hashes of transactions that a claim in review keeps: they are judged once the payee has decided. */
-export const WAITING = 'payment_undecided';
+/** Value of refused_reason for transactions that a claim in review keeps. They are judged once the payee has decided. */
+export const WAITING_REASON = 'payment_undecided';
 
 export interface WaitingHash {
   txHash: Hex;
-  /** The block in which it moved money from the payer to the payee when last seen; null if it was not seen. */
+  /** Block in which it last moved money from the payer to the payee. Null if no such block was seen. */
   seenBlock: bigint | null;
-  /** The transaction is final and its transfers are stored. */
+  /** Whether the transaction is final and its transfers are stored. */
   isRead: boolean;
 }
 
@@ -21,37 +21,37 @@ export async function listWaiting(queryable: Queryable, paymentId: bigint): Prom
   const rows = await queryable.rows<{ tx_hash: Buffer; seen_block: bigint | null; read: boolean }>(sql`
     select tx_hash, seen_block,
       exists (select from further_transfers f where f.payment_id = h.payment_id and f.tx_hash = h.tx_hash) as read
-    from claim_hashes h where payment_id = ${paymentId} and refused_reason = ${WAITING} order by place`);
+    from claim_hashes h where payment_id = ${paymentId} and refused_reason = ${WAITING_REASON} order by place`);
   return rows.map((row) => ({ txHash: toHex(row.tx_hash), seenBlock: row.seen_block, isRead: row.read }));
 }
 
-/** Call with the row locked and in review. False if the transaction is still being judged, which continues. */
+/** Keeps a transaction until the payee has decided. Call with the row locked and in review. Returns false if it is already being judged. */
 export async function nameWaiting(tx: Tx, paymentId: bigint, txHash: Hex): Promise<boolean> {
-  const touched = await tx.run(sql`
-    insert into claim_hashes (payment_id, tx_hash, refused_reason) values (${paymentId}, ${toBytes(txHash)}, ${WAITING})
-    on conflict (payment_id, tx_hash) do update set refused_reason = ${WAITING} where claim_hashes.refused_reason is not null`);
-  return touched === 1;
+  const rowCount = await tx.run(sql`
+    insert into claim_hashes (payment_id, tx_hash, refused_reason) values (${paymentId}, ${toBytes(txHash)}, ${WAITING_REASON})
+    on conflict (payment_id, tx_hash) do update set refused_reason = ${WAITING_REASON} where claim_hashes.refused_reason is not null`);
+  return rowCount === 1;
 }
 
 /** Drops a transaction that moved nothing from the payer to the payee. */
 export async function dropWaiting(queryable: Queryable, paymentId: bigint, txHash: Hex): Promise<void> {
   await queryable.run(sql`
-    delete from claim_hashes where payment_id = ${paymentId} and tx_hash = ${toBytes(txHash)} and refused_reason = ${WAITING}`);
+    delete from claim_hashes where payment_id = ${paymentId} and tx_hash = ${toBytes(txHash)} and refused_reason = ${WAITING_REASON}`);
 }
 
 /**
- * Call when the payee has delivered: waiting transactions are surplus now, and the background job opens a review for each. Releases at most
- * as many as a claim may name; the rest waits until it is claimed. Call with the row locked.
+ * Call once the payee has delivered. Waiting transactions are surplus then, and the background job opens a review for each. Releases at
+ * most as many as a claim may name; the rest wait until they are claimed. Call with the row locked.
  */
 export async function releaseWaiting(tx: Tx, paymentId: bigint): Promise<void> {
   await tx.run(sql`
     update claim_hashes set refused_reason = null where payment_id = ${paymentId} and tx_hash in (
-      select tx_hash from claim_hashes where payment_id = ${paymentId} and refused_reason = ${WAITING}
+      select tx_hash from claim_hashes where payment_id = ${paymentId} and refused_reason = ${WAITING_REASON}
       order by place limit (select greatest(0, ${MOST_HASHES} - count(*)) from claim_hashes
         where payment_id = ${paymentId} and refused_reason is null and not proven))`);
 }
 
-/** A transaction, and the wallet whose claims are searched. `except` is the claim that names it now. */
+/** A transaction, and the wallet whose claims are searched. `except` is the id of the claim that names the transaction now. */
 export interface NamedBy {
   txHash: Hex;
   payer: Hex;
@@ -59,28 +59,28 @@ export interface NamedBy {
 }
 
 /**
- * Finds that wallet's claim which holds the transaction: its payee decides on another transaction with this one in sight, or has delivered
- * and the background job has not opened its review yet. Meanwhile it must not pay for a second thing. Call with the transfer locked.
+ * Finds this wallet's claim that holds the transaction: its payee sees the transaction while deciding on another, or has delivered and the
+ * background job has not opened the review yet. Meanwhile it must not pay for anything else. Call with the transfer locked.
  */
 export function findHolder(tx: Tx, named: NamedBy): Promise<DirectPayment | null> {
-  return findNaming(
+  return findNamingClaim(
     tx,
     named,
-    sql`(h.refused_reason = ${WAITING} and p.status in ('needs_review', 'completed')
+    sql`(h.refused_reason = ${WAITING_REASON} and p.status in ('needs_review', 'completed')
       or h.refused_reason is null and p.status = 'completed' and p.review_outcome = 'deliver')`,
   );
 }
 
-/** Also finds a claim of that wallet for which the transaction is undecided. */
+/** Like `findHolder`, but also finds a claim of this wallet for which the transaction is undecided. */
 export function findUndecided(tx: Tx, named: NamedBy): Promise<DirectPayment | null> {
-  return findNaming(
+  return findNamingClaim(
     tx,
     named,
-    sql`(h.refused_reason is null or h.refused_reason = ${WAITING} and p.status in ('needs_review', 'completed'))`,
+    sql`(h.refused_reason is null or h.refused_reason = ${WAITING_REASON} and p.status in ('needs_review', 'completed'))`,
   );
 }
 
-async function findNaming(tx: Tx, { txHash, payer, except }: NamedBy, which: Sql): Promise<DirectPayment | null> {
+async function findNamingClaim(tx: Tx, { txHash, payer, except }: NamedBy, which: Sql): Promise<DirectPayment | null> {
   const row = await tx.maybe<{ id: bigint }>(sql`
     select p.id from claim_hashes h join payments p on p.id = h.payment_id
     where h.tx_hash = ${toBytes(txHash)} and not h.proven and p.payer = ${toBytes(payer)} and p.id is distinct from ${except} and ${which}
@@ -94,11 +94,11 @@ export interface WaitingClaim {
   seenBlock: bigint;
 }
 
-/** Finds the claim for which a transaction waits that the chain has shown. Null if there is none, or its intent has a newer claim. */
+/** Finds the claim that keeps this transaction, if the chain has shown it. Null if there is none, or its intent has a newer claim. */
 export async function findWaitingClaim(queryable: Queryable, txHash: Hex): Promise<WaitingClaim | null> {
   const row = await queryable.maybe<{ payment_id: bigint; seen_block: bigint }>(sql`
     select h.payment_id, h.seen_block from claim_hashes h join payments p on p.id = h.payment_id
-    where h.tx_hash = ${toBytes(txHash)} and h.refused_reason = ${WAITING} and h.seen_block is not null
+    where h.tx_hash = ${toBytes(txHash)} and h.refused_reason = ${WAITING_REASON} and h.seen_block is not null
       and not exists (select from payments newer where newer.intent_id = p.intent_id and newer.beside is null and newer.id > p.id)
     order by h.payment_id desc limit 1`);
   const claim = row && (await findPayment(queryable, row.payment_id));
@@ -112,7 +112,7 @@ export interface FurtherTransfer {
   blockNumber: bigint;
 }
 
-/** Stores final transfers, each once. */
+/** Stores final transfers, without those already stored. */
 export async function insertFurther(
   queryable: Queryable,
   paymentId: bigint,
@@ -127,19 +127,19 @@ export async function insertFurther(
     on conflict do nothing`);
 }
 
-/** A further transfer as the payee of a review sees it. */
+/** A further transfer, as shown to the payee who decides on a review. */
 export interface ShownTransfer {
   paymentId: bigint;
   txHash: Hex;
-  /** Null while it is not final. */
+  /** Null until it is final. */
   valueUnits: bigint | null;
   /** Null until it was seen in a block. */
   blockNumber: bigint | null;
-  /** The payer named it for the claim in review. */
+  /** Whether the payer named it for the claim in review. */
   isClaimed: boolean;
 }
 
-/** Lists further transfers of these payments in chain order, without those that pay for something else or have a review of their own. */
+/** Lists further transfers of these payments in chain order. Leaves out those that pay for something else or have their own review. */
 export async function listFurther(queryable: Queryable, paymentIds: readonly bigint[]): Promise<ShownTransfer[]> {
   if (paymentIds.length === 0) return [];
   const rows = await queryable.rows<{
@@ -151,7 +151,7 @@ export async function listFurther(queryable: Queryable, paymentIds: readonly big
   }>(sql`
     with waiting as (
       select payment_id, tx_hash, seen_block from claim_hashes
-      where payment_id = any(${paymentIds}::int8[]) and refused_reason = ${WAITING}
+      where payment_id = any(${paymentIds}::int8[]) and refused_reason = ${WAITING_REASON}
     ), seen as (
       select * from further_transfers where payment_id = any(${paymentIds}::int8[])
     )
@@ -173,7 +173,7 @@ export async function listFurther(queryable: Queryable, paymentIds: readonly big
   }));
 }
 
-/** Returns claims in review after `afterId`, by id. */
+/** Returns claims in review whose id is above `afterId`, by id. */
 export async function listClaimsInReview(
   queryable: Queryable,
   afterId: bigint,

@@ -12,11 +12,11 @@ import { readClaim } from './gather-claims.ts';
 import { noteSeenBlock } from './store.ts';
 
 /**
- * Finds other transfers from the payer of a claim in review to its payee. Decides nothing and is not shown to other providers: the payee
- * only sees the list. A transfer that should count is claimed and judged like any other.
+ * Finds further transfers from the payer of a claim in review to its payee, for the payee to see. Decides nothing and asks no other
+ * provider. A transfer that should count must be claimed and is judged like any other.
  */
 export interface FurtherTransfers {
-  /** Reads the transactions that the payer named while the payee decides. An unreadable chain changes nothing. */
+  /** Reads the transactions that the payer named while the payee decides. Changes nothing if the chain cannot be read. */
   readNamed(review: DirectPayment): Promise<void>;
   /** Does the same for all claims in review, and searches each claim's window until it is final. */
   readAll(): Promise<void>;
@@ -25,15 +25,15 @@ export interface FurtherTransfers {
 type FurtherMarket = Pick<Market, 'database' | 'log'>;
 
 const AT_ONCE = 50;
-/** At most this many transfers of one payer in one window are stored: more are no top-up. */
+/** Maximum number of transfers stored for one payer and window. More than this are not top-ups. */
 const MOST_OF_WINDOW = 100;
 
 export function createFurtherTransfers(market: FurtherMarket, readHead: () => Promise<ChainHead>): FurtherTransfers {
-  /** Reviews whose whole window this process has read. After a restart each is read once more. */
-  const whole = new Set<bigint>();
+  /** Reviews whose whole window this process has read. A restart empties it, so each is read once more. */
+  const fullyRead = new Set<bigint>();
 
-  /** `about` names the review for the log; empty while the heads are read. */
-  async function orNull<T>(read: () => Promise<T>, about: { payment_id?: bigint } = {}): Promise<T | null> {
+  /** `about` names the review in the log. It is empty while the heads are read. */
+  async function readOrNull<T>(read: () => Promise<T>, about: { payment_id?: bigint } = {}): Promise<T | null> {
     try {
       return await read();
     } catch (error) {
@@ -45,31 +45,31 @@ export function createFurtherTransfers(market: FurtherMarket, readHead: () => Pr
 
   async function readOne(review: DirectPayment, head: ChainHead): Promise<void> {
     await readWaiting(market, head, review);
-    if (!whole.has(review.id) && (await readWindow(market, head, review))) whole.add(review.id);
+    if (!fullyRead.has(review.id) && (await readWindow(market, head, review))) fullyRead.add(review.id);
   }
 
   return {
     readNamed: async (review) => {
-      await orNull(async () => await readWaiting(market, await readHead(), review), { payment_id: review.id });
+      await readOrNull(async () => await readWaiting(market, await readHead(), review), { payment_id: review.id });
     },
     readAll: async () => {
       const inReview = new Set<bigint>();
       let head: ChainHead | null = null;
-      for (let after = 0n; ; ) {
-        const reviews = await listClaimsInReview(market.database, after, AT_ONCE);
+      for (let afterId = 0n; ; ) {
+        const reviews = await listClaimsInReview(market.database, afterId, AT_ONCE);
         const last = reviews.at(-1);
         if (last === undefined) break;
-        // Read the head once for all reviews, and not at all if there are none.
-        head ??= await orNull(readHead);
+        // Read the head once for all reviews, and only if there are any.
+        head ??= await readOrNull(readHead);
         if (head === null) return;
-        const shown = head;
+        const currentHead = head;
         for (const review of reviews) {
           inReview.add(review.id);
-          await orNull(() => readOne(review, shown), { payment_id: review.id });
+          await readOrNull(() => readOne(review, currentHead), { payment_id: review.id });
         }
-        after = last.id;
+        afterId = last.id;
       }
-      for (const id of whole) if (!inReview.has(id)) whole.delete(id);
+      for (const id of fullyRead) if (!inReview.has(id)) fullyRead.delete(id);
     },
   };
 }
@@ -105,7 +105,7 @@ interface Seen {
   transfers: FurtherTransfer[];
 }
 
-/** Null if the transaction is in no canonical block. `nothing`: it is final and moved nothing from the payer to the payee. */
+/** Returns null if the transaction is in no canonical block; `nothing` if it is final and moved nothing from the payer to the payee. */
 function judgeFurther(
   { finalized, receipt, block, ...evidence }: ClaimEvidence,
   review: DirectPayment,
@@ -121,13 +121,13 @@ function judgeFurther(
   return isFinal ? 'nothing' : null;
 }
 
-/** Searches the final part of the window. True once that is the whole window. */
+/** Searches the final part of the window. Returns true once the whole window is final. */
 async function readWindow({ database }: FurtherMarket, head: ChainHead, review: DirectPayment): Promise<boolean> {
   const { rpc, finalized } = head;
   if (head.chainId !== review.chainId || finalized === null) return false;
   const { asset, payer, payee, windowFrom, windowTo } = claimTermsOf(review, null);
-  const final = { fromBlock: 0n, toBlock: finalized.number };
-  const blocks = await blocksBetween(rpc, final, { from: windowFrom, before: windowTo });
+  const finalRange = { fromBlock: 0n, toBlock: finalized.number };
+  const blocks = await blocksBetween(rpc, finalRange, { from: windowFrom, before: windowTo });
   const topics = [TRANSFER_TOPIC, addressTopic(payer), addressTopic(payee)];
   const logs = await searchLogs(rpc, { address: asset, topics, ...blocks });
   if (!(await isStillFinal(rpc, head))) return false;

@@ -12,19 +12,18 @@ import { hasAuthorization, listClaimHashes } from './store.ts';
 
 export interface ClaimGathering {
   market: Pick<Market, 'database' | 'log'>;
-  /** Confirms with the other providers whatever would be decided. */
   corroboration: Pick<Corroboration, 'onClaim'>;
-  /** True if a reading could show nothing new about a claim whose undecided transactions were seen in these blocks; null: in none. */
+  /** Whether a reading can show nothing new about a claim whose undecided transactions were seen in these blocks (null if in none). */
   isUnchanged(payment: DirectPayment, seenIn: readonly (bigint | null)[]): boolean;
 }
 
-/** Evidence by transaction, for the undecided transactions of one claim. */
+/** Evidence on the undecided transactions of one claim, by hash. */
 export type ClaimReading = Map<Hex, ClaimEvidence>;
 
 /**
- * Reads the transactions that claims name, all from the head's provider. Shows anything that would decide to the other providers;
- * unconfirmed evidence comes back as evidence that decides nothing. Throws RpcFailure when the heads cannot be read. A transaction that
- * cannot be read by itself is left out, and the next round reads it again.
+ * Reads the transactions that claims name, all from the head's provider. Checks any evidence that would decide a claim with the other
+ * providers; unconfirmed evidence comes back without the finalized head, so it decides nothing. Throws RpcFailure if the heads cannot be
+ * read. Leaves out a transaction that cannot be read; the next round reads it again.
  */
 export async function gatherClaims(
   { market, corroboration, isUnchanged }: ClaimGathering,
@@ -47,14 +46,14 @@ export async function gatherClaims(
   return gathered.size === 0 || (await isStillFinal(head.rpc, head)) ? gathered : withoutFinalized(gathered);
 }
 
-interface Named {
+interface NamedTransaction {
   txHash: Hex;
   seenBlock: bigint | null;
 }
 
 /**
- * Throws unless a missing receipt is explained by a reorganisation: a transaction seen in a block is gone only if another block took its
- * place. A provider that has no block there, or still the same one, has forgotten data, and its silence says nothing.
+ * Throws unless a reorganisation explains the missing receipt: a transaction seen in a block is gone only if another block replaced that
+ * one. A provider that has no block there, or still the same one, has lost data, so its missing receipt says nothing.
  */
 async function mustHaveLost(rpc: Rpc, txHash: Hex, seenBlock: bigint): Promise<void> {
   const block = await readBlock(rpc, seenBlock);
@@ -65,7 +64,7 @@ async function mustHaveLost(rpc: Rpc, txHash: Hex, seenBlock: bigint): Promise<v
 async function tryToRead(
   market: ClaimGathering['market'],
   payment: DirectPayment,
-  named: Named,
+  named: NamedTransaction,
   head: ChainHead,
 ): Promise<ClaimEvidence | null> {
   try {
@@ -77,18 +76,18 @@ async function tryToRead(
   }
 }
 
-/** Reads one transaction that a claim names from the head's provider. Throws RpcFailure. */
+/** Reads one transaction that a claim names, from the head's provider. Throws RpcFailure. */
 export async function readClaim(
   { database }: Pick<Market, 'database'>,
   payment: DirectPayment,
-  { txHash, seenBlock }: Named,
+  { txHash, seenBlock }: NamedTransaction,
   { rpc, chainId, latest, finalized }: ChainHead,
 ): Promise<ClaimEvidence> {
   const receipt = await readReceipt(rpc, txHash);
-  const nothing = { chainId, finalized, receipt, block: null, transfersInBlock: [], isOfLedger: false };
+  const baseEvidence = { chainId, finalized, receipt, block: null, transfersInBlock: [], isOfLedger: false };
   if (receipt === null) {
     if (seenBlock !== null && seenBlock <= latest.number) await mustHaveLost(rpc, txHash, seenBlock);
-    return nothing;
+    return baseEvidence;
   }
   const { asset, payee } = payment;
   const [block, transfersInBlock] = await Promise.all([
@@ -101,7 +100,7 @@ export async function readClaim(
   ]);
   const used = receipt.logs.flatMap((log) => (log.address === asset ? (decodeAuthorizationUsed(log) ?? []) : []));
   const isOfLedger = await hasAuthorization(database, payment, used);
-  return { ...nothing, block, transfersInBlock, isOfLedger };
+  return { ...baseEvidence, block, transfersInBlock, isOfLedger };
 }
 
 function withoutFinalized(gathered: Map<bigint, ClaimReading>): Map<bigint, ClaimReading> {

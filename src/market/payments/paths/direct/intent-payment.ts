@@ -4,8 +4,8 @@ import { findClaim } from './store.ts';
 import { findUnproven, viewOfUnproven } from './unproven-store.ts';
 
 /**
- * Finds the payment that decides an intent's state: its claim, or its unsigned claim if there is no other or only the unsigned one forbids
- * a further payment. Null: no transfer was claimed for it.
+ * Finds the payment that decides an intent's state. That is its claim, or its unsigned claim if there is no other or if only the unsigned
+ * one forbids a further payment. Null if no transfer was claimed for the intent.
  */
 export async function findIntentPayment(queryable: Queryable, intentId: string): Promise<DirectPayment | null> {
   const claim = await findClaim(queryable, intentId);

@@ -30,13 +30,13 @@ export interface IntentTerms {
 }
 
 const INTENT_MS = INTENT_MINUTES * 60_000;
-/** An open intent is returned again only while at least this much time is left to use it. */
+/** An open intent is returned again only if at least this much time is left. */
 const LEAST_LEFT_MS = 300_000;
 export const MOST_DRIFT_MS = 30_000;
 
 /**
- * Returns the time at which an intent may begin: the earlier of our clock and the chain's, in whole seconds, so that no transfer made after
- * this answer lies before it. Throws 503 if the two differ too much, because the transfer's block time decides.
+ * Returns the start time of an intent: the earlier of our clock and the chain's, in whole seconds, so that every transfer made after this
+ * answer is later. Throws 503 if the two clocks differ too much, because the transfer's block time decides.
  */
 export async function readIntentTime(market: Market, readHead: () => Promise<ChainHead>): Promise<Date> {
   let head: ChainHead;
@@ -46,7 +46,7 @@ export async function readIntentTime(market: Market, readHead: () => Promise<Cha
     if (error instanceof RpcFailure) throw new Refusal('payment_check_unavailable', { retryAfterSeconds: 2 });
     throw error;
   }
-  // No payment may begin by the time of another chain, or of a chain that took back a final block.
+  // No payment may begin by the clock of another chain, or of one that dropped a final block.
   if (head.chainId !== market.config.network.chainId || head.floor === null) {
     throw new Refusal('payment_check_unavailable', { retryAfterSeconds: 10 });
   }
@@ -56,18 +56,18 @@ export async function readIntentTime(market: Market, readHead: () => Promise<Cha
   return new Date(Math.floor(Math.min(now, chain) / 1000) * 1000);
 }
 
-/** False: the intent is replaced by a new one that leaves time to sign, send and be mined. */
+/** Whether enough time is left to sign, send and be mined. If not, a new intent replaces this one. */
 export function hasTimeLeft({ clock }: Pick<Market, 'clock'>, { expiresAt }: Intent): boolean {
   return expiresAt.getTime() - clock.now() >= LEAST_LEFT_MS;
 }
 
 export interface IntentFindings {
-  /** Code of the intent's wallet at the latest block; `0x` if it has none or no wallet is named. */
+  /** Code of the intent's wallet at the latest block; `0x` if it has no code or no wallet is named. */
   code: Hex;
   check: EarlyCheck | null;
 }
 
-/** Throws 503 when the chain cannot be read. No money has moved, so nothing is lost. */
+/** Throws 503 if the chain cannot be read. No money has moved, so nothing is lost. */
 export async function readFindings(
   readHead: () => Promise<ChainHead>,
   payer: Hex | null,
@@ -83,7 +83,7 @@ export async function readFindings(
   }
 }
 
-/** Checks for a lost payment, as before an x402 payment. Without a named wallet there is no payer to search for. */
+/** Checks for a lost payment, as before an x402 payment. If no wallet is named, there is no payer to search for. */
 export async function mustNotBeTransferred(
   market: Market,
   readHead: () => Promise<ChainHead>,
@@ -96,7 +96,7 @@ export async function mustNotBeTransferred(
 }
 
 /** Returns a query that tells whether this merchant would get an existing intent instead of a new one. */
-export function shownAgain(
+export function existingIntentQuery(
   market: Pick<Market, 'clock'>,
   { merchant, terms, payer }: { merchant: Merchant; terms: IntentTerms; payer: Hex | null },
 ): ScalarQuery {
@@ -107,12 +107,12 @@ export interface NewIntent {
   merchant: Merchant;
   terms: IntentTerms;
   payer: Hex | null;
-  /** True if the wallet is a contract, which is asked for an amount of its own. */
+  /** Whether the wallet is a contract. A contract is asked to send an exact, random amount. */
   isContract: boolean;
   createdAt: Date;
 }
 
-/** False for an account that delegates by EIP-7702: it still has a key, whose signature counts. */
+/** Returns false for an account that delegates by EIP-7702, because it still has a key whose signature counts. */
 export function isContract({ code }: Pick<IntentFindings, 'code'>): boolean {
   return code !== '0x' && delegateOf(code) === null;
 }
@@ -123,8 +123,8 @@ export interface OpenedIntent {
 }
 
 /**
- * Returns this merchant's open intent for these terms, or a new one. Call under a lock of merchant and terms, so that two requests at once
- * get one intent. Older intents stay claimable within their own window.
+ * Returns this merchant's open intent for these terms, or a new one. Call under a lock for merchant and terms, so that two concurrent
+ * requests get one intent. Older intents can still be claimed within their window.
  */
 export async function openIntent(tx: Tx, market: Market, requested: NewIntent): Promise<OpenedIntent> {
   const { merchant, terms, payer } = requested;
@@ -134,7 +134,7 @@ export async function openIntent(tx: Tx, market: Market, requested: NewIntent): 
     throw new Refusal('other_payer_open');
   }
   const inTime = open.filter((intent) => hasTimeLeft(market, intent) && (payer === null || intent.payer === payer));
-  // Prefer an intent that names a wallet: the buyer named it later. Creation times do not tell within one second.
+  // Prefer an intent that names a wallet, because the buyer made it later. Creation times do not show this within one second.
   const usable = inTime.find((intent) => intent.payer !== null) ?? inTime[0];
   if (usable !== undefined) return { intent: usable, isNew: false };
   const intent = makeIntent(market, requested);
@@ -142,14 +142,14 @@ export async function openIntent(tx: Tx, market: Market, requested: NewIntent): 
   return { intent, isNew: true };
 }
 
-/** Makes a new intent without storing it. */
+/** Builds a new intent without storing it. */
 export function makeIntent(
   market: Pick<Market, 'config' | 'random'>,
-  { merchant, terms, payer, isContract: asksExactly, createdAt }: NewIntent,
+  { merchant, terms, payer, isContract: asksExactAmount, createdAt }: NewIntent,
 ): Intent {
   const { network, baseUrl } = market.config;
   const { purpose, listingId, payee, minimumUnits } = terms;
-  const bound = {
+  const boundTerms = {
     id: market.random.bytes(16).toString('hex'),
     purpose,
     listingId,
@@ -158,13 +158,13 @@ export function makeIntent(
     payee,
     payer,
     minimumUnits,
-    exactUnits: asksExactly ? minimumUnits + 1n + BigInt(market.random.int(MOST_EXACT_UNITS)) : null,
+    exactUnits: asksExactAmount ? minimumUnits + 1n + BigInt(market.random.int(MOST_EXACT_UNITS)) : null,
     nonce: market.random.bytes(16).toString('hex'),
     createdAt,
     expiresAt: new Date(createdAt.getTime() + INTENT_MS),
   };
-  const challenge = challengeOf({ ...bound, baseUrl, buyer: merchant.handle });
-  return { ...bound, merchantId: merchant.id, challenge };
+  const challenge = challengeOf({ ...boundTerms, baseUrl, buyer: merchant.handle });
+  return { ...boundTerms, merchantId: merchant.id, challenge };
 }
 
 /** Presents an intent to its owner; the route adds `listing_id`. */
@@ -175,7 +175,7 @@ export function presentIntentTerms(
   { code, check, next }: IntentFindings & { next: string },
 ) {
   const hasCode = code !== '0x';
-  const exact = intent.exactUnits === null ? {} : { exact_amount_units: intent.exactUnits.toString() };
+  const exactAmount = intent.exactUnits === null ? {} : { exact_amount_units: intent.exactUnits.toString() };
   return {
     id: intent.id,
     buyer: merchant.handle,
@@ -186,7 +186,7 @@ export function presentIntentTerms(
     asset: checksummed(intent.asset),
     minimum_amount_usdc: usdcText(intent.minimumUnits),
     minimum_amount_units: intent.minimumUnits.toString(),
-    ...exact,
+    ...exactAmount,
     challenge_nonce: intent.nonce,
     created_at: isoTime(intent.createdAt),
     expires_at: isoTime(intent.expiresAt),
@@ -207,7 +207,7 @@ type ChallengeTerms = Omit<Intent, 'challenge' | 'merchantId' | 'exactUnits'> & 
 const SERVICE = 'Openaisle';
 const ANY_SIGNER = 'the wallet that signs this text';
 
-/** Writes the text that the payer signs: every term of the intent, one a line, so that the signature can serve for nothing else. */
+/** Writes the text that the payer signs. It has every term of the intent, one per line, so the signature is valid for nothing else. */
 function challengeOf(terms: ChallengeTerms): string {
   const lines: [string, string][] = [
     ['service', SERVICE],
@@ -228,17 +228,17 @@ function challengeOf(terms: ChallengeTerms): string {
   return lines.map(([name, value]) => `${name}: ${value}`).join('\n');
 }
 
-/** True if the stored text matches the intent's terms. The market's address may have changed since. */
+/** Whether the stored text matches the intent's terms. The market's address may have changed since. */
 export function challengeAgrees(intent: Intent, buyer: string): boolean {
   const baseUrl = /^base_url: (.*)$/m.exec(intent.challenge)?.[1];
   return baseUrl !== undefined && challengeOf({ ...intent, baseUrl, buyer }) === intent.challenge;
 }
 
 const DAY_MS = 86_400_000;
-/** Short transactions, so that a concurrent claim does not wait. */
+/** Small batches, so that a concurrent claim does not wait. */
 const BATCH = 500;
 
-/** Deletes intents that were never claimed in that time; claimed ones stay. Returns the number deleted. */
+/** Deletes intents that nobody claimed within INTENT_KEPT_DAYS of their end. Returns the number deleted. */
 export async function pruneIntents({ database, clock }: Pick<Market, 'database' | 'clock'>): Promise<number> {
   const before = new Date(clock.now() - INTENT_KEPT_DAYS * DAY_MS);
   let count = 0;

@@ -15,7 +15,7 @@ import { findIntentPayment } from './intent-payment.ts';
 import { challengeAgrees, type IntentTerms } from './intents.ts';
 import { dropHash, findClaim, findIntent, type Intent, listClaimHashes, MOST_HASHES, nameHash } from './store.ts';
 
-/** Finds the intent that this merchant opened for that purpose. Another merchant's intent is answered like an unknown one. */
+/** Finds the intent that this merchant opened for this purpose. Another merchant's intent gets the same answer as an unknown one. */
 export async function findOwnIntent(
   queryable: Queryable,
   merchant: Merchant,
@@ -28,7 +28,7 @@ export async function findOwnIntent(
   return intent;
 }
 
-/** Null: no signature was sent. Throws if the intent belongs to another merchant or was made for something else. */
+/** Returns null if no signature was sent. Throws if the intent belongs to another merchant or was made for something else. */
 export async function findSignedIntent(
   queryable: Queryable,
   merchant: Merchant,
@@ -42,7 +42,7 @@ export async function findSignedIntent(
   return { intent, signature: signature as Hex };
 }
 
-/** Refuses if a transfer was already claimed for the intent, so that nobody is told to send another one. */
+/** Refuses if a transfer was already claimed for the intent, so that nobody is asked to send another one. */
 export async function mustBeUnclaimed(queryable: Queryable, market: Market, intent: Intent): Promise<void> {
   const payment = await findIntentPayment(queryable, intent.id);
   if (payment === null || mayPayAgain(payment)) return;
@@ -50,8 +50,8 @@ export async function mustBeUnclaimed(queryable: Queryable, market: Market, inte
 }
 
 /**
- * Refuses a transaction that proves something else, before anything is stored for it. False if it proves this very intent: another request
- * or the background job was faster, and its claim is the answer.
+ * Refuses a transaction that proves something else, before anything is stored for it. Returns false if it already proves this intent,
+ * because another request or the background job was faster. Then that claim is the answer.
  */
 export async function checkUnused(queryable: Queryable, intent: Intent, txHash: Hex): Promise<boolean> {
   const proof = await findProof(queryable, { txHash });
@@ -62,7 +62,7 @@ export async function checkUnused(queryable: Queryable, intent: Intent, txHash: 
   return false;
 }
 
-/** Refusal after the payee's decision. The buyer may pay again, unless another payment is already under way. */
+/** Builds the refusal after the payee's decision. The buyer may pay again, unless another payment is already under way. */
 export async function rejectedRefusal(queryable: Queryable, { listingId, merchantId, reviewOutcome }: DirectPayment) {
   const other = listingId === null ? null : await findPaidOrPending(queryable, listingId, { merchantId });
   return new Refusal('transaction_used', {
@@ -72,12 +72,12 @@ export async function rejectedRefusal(queryable: Queryable, { listingId, merchan
   });
 }
 
-/** Adds a transaction to those that an open claim names. Call with the row locked. */
+/** Adds a transaction to an open claim. Call with the row locked. */
 export async function nameTransaction(tx: Tx, market: Market, claim: DirectPayment, txHash: Hex): Promise<void> {
   if (!(await tryToName(tx, claim, txHash))) throw await undecidedRefusal(tx, market, claim);
 }
 
-/** Beyond five, the oldest transaction that was not seen on the chain makes room. False if all were seen. */
+/** Adds a transaction. If the claim already has five, drops the oldest one not seen on the chain; returns false if all were seen. */
 export async function tryToName(tx: Tx, claim: DirectPayment, txHash: Hex): Promise<boolean> {
   const named = await listClaimHashes(tx, claim.id);
   if (named.some((one) => one.txHash === txHash && one.refusedReason === null)) return true;
@@ -91,8 +91,8 @@ export async function tryToName(tx: Tx, claim: DirectPayment, txHash: Hex): Prom
   return true;
 }
 
-/** True if a transfer of the claim's wallet is already final and waits only for the claim's other transactions. */
-export async function isBound(tx: Tx, claim: DirectPayment): Promise<boolean> {
+/** Whether a transfer of the claim's wallet may already be final and waits only for the claim's other transactions. */
+export async function hasFinalTransfer(tx: Tx, claim: DirectPayment): Promise<boolean> {
   const watermark = await findWatermark(tx, claim.chainId);
   const named = await listClaimHashes(tx, claim.id);
   return named.some(
@@ -102,8 +102,8 @@ export async function isBound(tx: Tx, claim: DirectPayment): Promise<boolean> {
 }
 
 /**
- * Refusal while another payment of the same buyer, or for the same goods, is undecided. A caller who only named a wallet, or showed its
- * signature, learns nothing about what that wallet pays for another merchant.
+ * Builds the refusal for when another payment by the same buyer, or for the same goods, is undecided. A caller who only named a wallet, or
+ * showed its signature, learns nothing about what that wallet pays for another merchant.
  */
 export async function undecidedRefusal(
   queryable: Queryable,
@@ -127,13 +127,13 @@ export async function undecidedRefusal(
   });
 }
 
-/** Throws if another claim holds the transaction: its payee is shown it, and may deliver because of it. */
+/** Throws if another claim holds the transaction, because its payee sees the transaction and may deliver because of it. */
 export async function mustNotBeHeld(tx: Tx, market: Market, intent: Intent, named: NamedBy): Promise<void> {
   const holder = await findHolder(tx, named);
   if (holder !== null) throw await heldRefusal(tx, market, intent, { txHash: named.txHash, holder });
 }
 
-/** `holder` is the claim of another intent that names the transaction. Another merchant's claim is not revealed. */
+/** `holder` is another intent's claim that names the transaction. If it belongs to another merchant, the refusal does not reveal it. */
 export async function heldRefusal(
   queryable: Queryable,
   market: Market,
@@ -150,7 +150,7 @@ export async function heldRefusal(
   });
 }
 
-/** Adds to the refusal that this claim's own transaction was not looked at: the named payment is about another one. */
+/** Adds to the refusal that this claim's own transaction was not checked, because the refusal is about another payment. */
 export function withUnjudged({ reason, options }: Refusal, txHash: Hex): Refusal {
   return new Refusal(reason, {
     ...options,

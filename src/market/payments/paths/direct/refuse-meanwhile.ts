@@ -20,8 +20,8 @@ interface FurtherClaim {
 
 /**
  * Answers a claim of another transaction while the payee decides on the intent's first one. Partial amounts are never added up, but a
- * transfer that fits may still pay once the first is declined. So the transaction is kept, shown to the payee, and judged after the
- * decision. Null if the payee has decided meanwhile.
+ * matching transfer may still pay if the first one is declined. So the transaction is kept, shown to the payee, and judged after the
+ * decision. Returns null if the payee has decided meanwhile.
  */
 export async function refuseMeanwhile(
   market: Market,
@@ -38,27 +38,27 @@ export async function refuseMeanwhile(
   if (kept === 'kept') await payments.further.readNamed(review);
   const waiting = (await listWaiting(database, review.id)).find((one) => one.txHash === txHash);
   const payment = presentPayment(review, await findWatermark(database, review.chainId), review.listingId, clock.now());
-  const first = `the payee decides on payment ${review.id}, transaction ${review.txHash}, first`;
-  const isNothing = kept === 'kept' && waiting === undefined;
+  const payeeDecidesFirst = `the payee decides on payment ${review.id}, transaction ${review.txHash}, first`;
+  const movedNothing = kept === 'kept' && waiting === undefined;
   return new Refusal(reasonOf(review.endReason), {
-    detail: isNothing
-      ? `Transaction ${txHash} moved nothing from this wallet to the payee, and ${first}.`
-      : `Transaction ${txHash} was not looked at: ${first}.`,
+    detail: movedNothing
+      ? `Transaction ${txHash} moved nothing from this wallet to the payee, and ${payeeDecidesFirst}.`
+      : `Transaction ${txHash} was not looked at: ${payeeDecidesFirst}.`,
     nextStep: nextStepOf(txHash, waiting === undefined ? null : { isSeen: waiting.seenBlock !== null }),
     fields: { payment_status: 'needs_review', payment, tx_hash: txHash },
   });
 }
 
-/** `waiting`: null if the transaction is not kept. */
+/** `waiting` is null if the transaction is not kept. */
 function nextStepOf(txHash: Hex, waiting: { isSeen: boolean } | null): string {
-  const later = 'Claim it again once the payee has decided. Do not pay again.';
-  if (waiting === null) return later;
-  return waiting.isSeen ? `GET /api/payment?tx_hash=${txHash} shows where it stands. ${later}` : later;
+  const claimLater = 'Claim it again once the payee has decided. Do not pay again.';
+  if (waiting === null) return claimLater;
+  return waiting.isSeen ? `GET /api/payment?tx_hash=${txHash} shows where it stands. ${claimLater}` : claimLater;
 }
 
 /**
- * Stores the transaction with the claim. Only transfers of the claim's own wallet count, and it keeps as many as a claim may name: beyond
- * that, the oldest unseen one makes room. A claim of another intent for which the transaction is undecided has precedence, and is returned.
+ * Stores the transaction with the claim. Only transfers of the claim's own wallet count. If the claim already keeps as many as it may name,
+ * the new one replaces the oldest unseen one. If it is undecided for another intent's claim, that claim takes precedence and is returned.
  * The wallet has signed for the transaction, so unsigned claims of it end.
  */
 async function keepFurther(
@@ -70,11 +70,11 @@ async function keepFurther(
     await lockTransfer(tx, txHash);
     const locked = await lockPayment(tx, review.id);
     if (locked?.status !== 'needs_review') return 'decided';
-    // Look for the proof last: a claim that is being paid right now is no longer undecided but has its proof, so this order misses neither.
-    const elsewhere = await findUndecided(tx, { txHash, payer, except: review.id });
+    // Look for the proof last. A claim that is being paid right now is no longer undecided but has its proof, so this order misses neither.
+    const undecidedClaim = await findUndecided(tx, { txHash, payer, except: review.id });
     if ((await findProof(tx, { txHash })) !== null) return 'used';
     if (payer !== locked.payer) return 'left';
-    if (elsewhere !== null) return elsewhere;
+    if (undecidedClaim !== null) return undecidedClaim;
     await endUnprovenOf(tx, { txHash, payer, payee: locked.payee }, 'proven', new Date(clock.now()));
     const waiting = await listWaiting(tx, review.id);
     if (waiting.length >= MOST_HASHES && !waiting.some((one) => one.txHash === txHash)) {

@@ -5,7 +5,7 @@ import { type Hex, toBytes, toHex } from '../../../../platform/hex.ts';
 import type { DirectPayment, Payment } from '../../payment.ts';
 import { readPayments } from '../../store.ts';
 
-/** An offer to pay by a direct transfer: for what, by whom and until when. Never changes. */
+/** An offer to pay by direct transfer: its subject, payer and time window. Never changes. */
 export interface Intent {
   /** 32 hex digits. */
   id: string;
@@ -15,10 +15,10 @@ export interface Intent {
   chainId: bigint;
   asset: Hex;
   payee: Hex;
-  /** Null: the wallet that signs the challenge. */
+  /** Null if any wallet may pay. Then the wallet that signs the challenge is the payer. */
   payer: Hex | null;
   minimumUnits: bigint;
-  /** Amount that a contract wallet is asked to send, so that its transfer can be recognised; null if the payer is no contract. */
+  /** Exact amount that a contract wallet is asked to send, so that its transfer can be recognised. Null if the payer is not a contract. */
   exactUnits: bigint | null;
   /** 32 hex digits. */
   nonce: string;
@@ -84,14 +84,14 @@ export async function findIntent(queryable: Queryable, id: string): Promise<Inte
   return row && intentOf(row);
 }
 
-/** Selects intents of a merchant by subject; a null listing means fees. */
+/** Selects a merchant's intents by subject. A null listing means fees. */
 export interface IntentsOf {
   merchantId: bigint;
   purpose: PaymentPurpose;
   listingId: bigint | null;
 }
 
-/** Returns unclaimed intents that have not expired at that time, newest first. */
+/** Returns the unclaimed intents that are still open at `now`, newest first. */
 export async function listUnclaimedIntents(queryable: Queryable, of: IntentsOf, now: Date): Promise<Intent[]> {
   const rows = await queryable.rows<IntentRow>(
     sql`select ${intentColumns} from payment_intents i where ${isUnclaimed(of, now)} order by created_at desc, id`,
@@ -99,20 +99,20 @@ export async function listUnclaimedIntents(queryable: Queryable, of: IntentsOf, 
   return rows.map(intentOf);
 }
 
-/** Written so that an index serves it: none serves "is not distinct from", nor the intent's end, ten minutes after its beginning. */
+/** Written for the index, which supports neither "is not distinct from" nor the end time. An intent ends ten minutes after its start. */
 function isUnclaimed({ merchantId, purpose, listingId }: IntentsOf, now: Date): Sql {
   const listing = listingId === null ? sql`i.listing_id is null` : sql`i.listing_id = ${listingId}`;
   return sql`i.merchant_id = ${merchantId} and i.purpose = ${purpose} and ${listing}
     and i.expires_at > ${now} and i.created_at > ${now}::timestamptz - interval '10 minutes' and not exists (select from payments p where p.intent_id = i.id)`;
 }
 
-/** Selects a number if an intent can be returned again: it has time left, and names that payer if one is given. */
+/** Selects a row if an existing intent can be returned again: it has time left, and names this payer if one is given. */
 export function usableIntent(of: IntentsOf, payer: Hex | null, until: Date): Sql {
   const named = payer === null ? sql`` : sql`and i.payer = ${toBytes(payer)}`;
   return sql`select 1::int8 from payment_intents i where ${isUnclaimed(of, until)} ${named} limit 1`;
 }
 
-/** Deletes some unclaimed intents that ended before that time. Fails if one is claimed at that very moment; then send it again. */
+/** Deletes some unclaimed intents that ended before that time. Fails if one is claimed at that very moment; then call it again. */
 export async function deleteOldIntents(queryable: Queryable, before: Date, most: number): Promise<number> {
   return await queryable.run(sql`
     delete from payment_intents where id = any (array(
@@ -123,8 +123,8 @@ export async function deleteOldIntents(queryable: Queryable, before: Date, most:
 }
 
 /**
- * Finds the claim of an intent that is neither unpaid nor rejected, else the newest; null if there is none. Ids do not give the order: an
- * unsigned claim becomes a payment under its own earlier number.
+ * Finds the claim of an intent. Prefers one that is neither unpaid nor rejected, then the newest; null if there is none. Ids do not follow
+ * creation order, because an unsigned claim becomes a payment under its own earlier number.
  */
 export async function findClaim(queryable: Queryable, intentId: string): Promise<DirectPayment | null> {
   const [claim] = await readPayments(
@@ -147,18 +147,18 @@ export interface NewClaim {
   intent: Intent;
   payer: Hex;
   bodyHash: Buffer | null;
-  /** The buyer has the goods already. */
+  /** Whether the buyer already has the goods. */
   surplus: boolean;
 }
 
-/** Inserts a claim for an intent, bound to `payer`. Null if a unique index gives the intent, the buyer or the body to another row. */
+/** Inserts a claim for an intent, bound to `payer`. Returns null if a unique index already has the intent, buyer or body in another row. */
 export async function insertClaim(
   { clock }: { clock: { now(): number } },
   tx: Tx,
   { intent, ...claim }: NewClaim,
 ): Promise<DirectPayment | null> {
   const now = new Date(clock.now());
-  const [made] = await readPayments(
+  const [inserted] = await readPayments(
     tx,
     (columns) => sql`
       insert into payments (purpose, path, status, listing_id, merchant_id, body_hash, chain_id, asset, payee, payer, value_units,
@@ -169,10 +169,10 @@ export async function insertClaim(
       on conflict do nothing
       returning ${columns}`,
   );
-  return isDirect(made) ? made : null;
+  return isDirect(inserted) ? inserted : null;
 }
 
-/** True if this buyer already has the goods by a payment that counts: then a further payment can only be reviewed. */
+/** Whether this buyer already has the goods by a payment that counts. Then a further payment can only be reviewed. */
 export async function hasBought(
   queryable: Queryable,
   listingId: bigint,
@@ -187,7 +187,7 @@ export async function hasBought(
 
 /**
  * Binds the claim to another wallet, which signed before any transfer was final. Transactions that were refused for the previous wallet may
- * fit the new one: the newest are judged once more, as many as there is room for besides the one named now.
+ * match the new one, so the newest are judged again, leaving room for the one named now.
  */
 export async function rebindPayer(tx: Tx, id: bigint, payer: Hex, now: Date): Promise<void> {
   await tx.run(sql`update payments set payer = ${toBytes(payer)}, updated_at = ${now} where id = ${id}`);
@@ -203,11 +203,11 @@ export const MOST_HASHES = 5;
 
 export interface ClaimHash {
   txHash: Hex;
-  /** The last block in which it was seen; null: no receipt yet. */
+  /** Block in which it was last seen. Null if there is no receipt yet. */
   seenBlock: bigint | null;
-  /** Why it proves nothing; null while it is undecided, and if it proves the claim. */
+  /** Why it proves nothing. Null while undecided, and if it proves the claim. */
   refusedReason: string | null;
-  /** True if it is not refused and not the claim's proof. */
+  /** Whether it is neither refused nor the claim's proof. */
   isUndecided: boolean;
 }
 
@@ -237,7 +237,7 @@ export async function nameHash(tx: Tx, paymentId: bigint, txHash: Hex): Promise<
   );
 }
 
-/** Makes room: a transaction without a receipt may never be mined. */
+/** Removes a transaction without a receipt, which may never be mined, to make room for another. */
 export async function dropHash(tx: Tx, paymentId: bigint, txHash: Hex): Promise<void> {
   await tx.run(sql`delete from claim_hashes where payment_id = ${paymentId} and tx_hash = ${toBytes(txHash)}`);
 }
@@ -274,7 +274,7 @@ export async function noteSeenBlock(
   );
 }
 
-/** True if one of these authorizations belongs to a payment here, ended or not. */
+/** Whether one of these authorizations belongs to a payment here, ended or not. */
 export async function hasAuthorization(
   queryable: Queryable,
   on: { chainId: bigint; asset: Hex },
@@ -291,7 +291,7 @@ export async function hasAuthorization(
   return found;
 }
 
-/** Finds the intent's surplus payment by this transaction; null if there is none yet. */
+/** Finds the intent's surplus payment by this transaction. Null if there is none yet. */
 export async function findSurplus(queryable: Queryable, intentId: string, txHash: Hex): Promise<DirectPayment | null> {
   const [surplus] = await readPayments(
     queryable,
@@ -301,9 +301,9 @@ export async function findSurplus(queryable: Queryable, intentId: string, txHash
   return isDirect(surplus) ? surplus : null;
 }
 
-/** Inserts a surplus payment on the terms of a decided claim. It must be in review before the transaction ends. */
+/** Inserts a surplus payment with the terms of a decided claim. The caller must move it to review before the transaction ends. */
 export async function insertSurplus(tx: Tx, claimId: bigint, now: Date): Promise<DirectPayment> {
-  const [made] = await readPayments(
+  const [inserted] = await readPayments(
     tx,
     (columns) => sql`
       insert into payments (purpose, path, status, listing_id, merchant_id, body_hash, chain_id, asset, payee, payer, value_units,
@@ -313,19 +313,19 @@ export async function insertSurplus(tx: Tx, claimId: bigint, now: Date): Promise
       from payments where id = ${claimId}
       returning ${columns}`,
   );
-  if (!isDirect(made)) throw new TypeError('a surplus payment without a claim');
-  return made;
+  if (!isDirect(inserted)) throw new TypeError('a surplus payment without a claim');
+  return inserted;
 }
 
-/** Moves a transaction from the claim to its own surplus payment. */
-export async function handOverHash(tx: Tx, claimId: bigint, besideId: bigint, txHash: Hex): Promise<void> {
+/** Moves a transaction from the claim to the surplus payment made for it. */
+export async function handOverHash(tx: Tx, claimId: bigint, surplusId: bigint, txHash: Hex): Promise<void> {
   await tx.run(
-    sql`update claim_hashes set payment_id = ${besideId}, proven = true
+    sql`update claim_hashes set payment_id = ${surplusId}, proven = true
       where payment_id = ${claimId} and tx_hash = ${toBytes(txHash)}`,
   );
 }
 
-/** True if another open claim of that wallet names the transaction too: it may be the payment for that one. */
+/** Whether another open claim of the same wallet also names the transaction, which may pay for that claim. */
 export async function isNamedElsewhere(
   tx: Tx,
   { id, payer }: Pick<DirectPayment, 'id' | 'payer'>,
@@ -339,8 +339,8 @@ export async function isNamedElsewhere(
   return found;
 }
 
-/** Returns decided claims that name undecided transactions, oldest first. */
-export function listWithMore(queryable: Queryable, afterId: bigint, limit: number): Promise<Payment[]> {
+/** Returns decided claims that still name undecided transactions, by ascending id. */
+export function listWithUndecided(queryable: Queryable, afterId: bigint, limit: number): Promise<Payment[]> {
   return readPayments(
     queryable,
     (columns) => sql`select ${columns} from payments where id > ${afterId}

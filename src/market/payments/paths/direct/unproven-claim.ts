@@ -37,22 +37,22 @@ export interface UnsignedClaim {
 const AFTER_SECONDS = BigInt(UNPROVEN_AFTER_HOURS * 3_600);
 
 /**
- * Refuses a claim that the wallet did not sign. If the wallet can sign nothing, and its transfer is final, fits, belongs to nobody and is a
- * day old, the claim is stored, and the refusal says that the payee decides now. A stored claim takes no slot and writes no proof.
+ * Refuses a claim that the wallet did not sign. If the wallet cannot sign, and its transfer is final, matches, is unclaimed and a day old,
+ * the claim is stored and the refusal says that the payee decides now. A stored claim blocks no other payment and writes no proof.
  */
 export async function refuseUnsigned(market: Market, payments: Payments, claim: UnsignedClaim): Promise<Refusal> {
   const { database } = market;
   const existing = await findUnproven(database, { intentId: claim.intent.id });
   if (existing !== null) return await refuseExisting(market, existing, claim.txHash);
-  if (delegateOf(claim.code) !== null) return new Refusal('signature_invalid', { detail: OF_A_DELEGATE });
+  if (delegateOf(claim.code) !== null) return new Refusal('signature_invalid', { detail: REJECTED_BY_DELEGATE });
   const head = await readTransfer(market, payments, claim);
-  if (head === null) return new Refusal('signature_invalid', { detail: SAID_NO });
+  if (head === null) return new Refusal('signature_invalid', { detail: REJECTED_BY_CODE });
   const { transfer, finalizedAt } = head;
   const from = transfer.blockTime + AFTER_SECONDS;
   if (finalizedAt < from || market.clock.now() < Number(from) * 1000) {
     const reviewFrom = isoTime(Number(from) * 1000);
     return new Refusal('signature_invalid', {
-      detail: SAID_NO,
+      detail: REJECTED_BY_CODE,
       fields: { review_from: reviewFrom },
       nextStep: `Sign the exact challenge in the wallet’s own way and claim again. If it cannot sign, send the same claim from ${reviewFrom} on: then the payee decides. Do not pay again.`,
     });
@@ -60,11 +60,11 @@ export async function refuseUnsigned(market: Market, payments: Payments, claim: 
   return await database.transaction((tx) => storeClaim(tx, market, payments, { claim, transfer }));
 }
 
-const SAID_NO = 'The code at the wallet of the intent did not accept the signature.';
-const OF_A_DELEGATE =
+const REJECTED_BY_CODE = 'The code at the wallet of the intent did not accept the signature.';
+const REJECTED_BY_DELEGATE =
   'The wallet of the intent delegates to a contract (EIP-7702), which did not accept the signature, and it is not that of its own key, which counts as well.';
 
-/** Null if the transfer is not final, does not fit, or another provider does not confirm it. */
+/** Returns null if the transfer is not final, does not match, or is not confirmed by another provider. */
 async function readTransfer(
   market: Market,
   payments: Payments,
@@ -87,7 +87,7 @@ async function readTransfer(
   }
 }
 
-/** Gives the same verdict as for a signed claim. */
+/** Reaches the same verdict as for a signed claim. */
 async function decideUnsigned(
   queryable: Queryable,
   { intent, payer }: UnsignedClaim,
@@ -116,9 +116,9 @@ async function storeClaim(
     (await findUnproven(tx, { merchantId: intent.merchantId, txHash }));
   if (existing !== null) return await refuseExisting(market, existing, txHash, tx);
   if (await isTransactionClaimed(tx, { txHash, payer })) return new Refusal('transaction_used');
-  if ((await findClaim(tx, intent.id)) !== null) return new Refusal('signature_invalid', { detail: SAID_NO });
+  if ((await findClaim(tx, intent.id)) !== null) return new Refusal('signature_invalid', { detail: REJECTED_BY_CODE });
   if (removedAt !== null && Number(transfer.blockTime) * 1000 >= removedAt.getTime()) {
-    return new Refusal('signature_invalid', { detail: SAID_NO });
+    return new Refusal('signature_invalid', { detail: REJECTED_BY_CODE });
   }
   if ((await countOpenUnproven(tx, intent.merchantId)) >= MOST_UNPROVEN_CLAIMS) {
     return new Refusal('too_many_unproven', { retryAfterSeconds: 3_600 });
@@ -130,7 +130,7 @@ async function storeClaim(
   return await refuseExisting(market, opened, txHash, tx);
 }
 
-/** Refuses a claim on which the payee decides or has decided. */
+/** Builds the refusal for a claim on which the payee decides or has decided. */
 async function refuseExisting(
   market: Market,
   claim: UnprovenClaim,
@@ -140,7 +140,7 @@ async function refuseExisting(
   const isSame = claim.transfer.txHash === txHash;
   if (claim.outcome !== null && !isSame) {
     return new Refusal('signature_invalid', {
-      detail: `${SAID_NO} One transfer can be claimed for an intent without it, and that one ended as ${claim.outcome}.`,
+      detail: `${REJECTED_BY_CODE} One transfer can be claimed for an intent without it, and that one ended as ${claim.outcome}.`,
       nextStep:
         'Sign the exact challenge in the wallet’s own way and claim again. If it cannot sign, ask the payee to send this transfer back. Do not pay again.',
     });
@@ -164,7 +164,7 @@ async function refuseExisting(
   return new Refusal('payer_unproven', { fields: { payment_status: 'needs_review', payment } });
 }
 
-/** Refuses another payment for the same subject while the claim is undecided. */
+/** Builds the refusal of another payment for the same subject while this claim is undecided. */
 export async function reviewOfUnproven({ database, clock }: Market, claim: UnprovenClaim): Promise<Refusal> {
   return reviewRefusal(viewOfUnproven(claim), await findWatermark(database, claim.chainId), clock.now());
 }

@@ -5,13 +5,13 @@ import type { Queryable, Tx } from '../../../../platform/database/database.ts';
 import { type Hex, toBytes, toHex, ZERO_ADDRESS } from '../../../../platform/hex.ts';
 import type { DirectPayment, ReviewOutcome } from '../../payment.ts';
 import { readPayments } from '../../store.ts';
-import { WAITING } from './further-store.ts';
+import { WAITING_REASON } from './further-store.ts';
 import type { Intent } from './store.ts';
 
-/** The payee's decision, or `proven` (the wallet's own signature came), or `superseded` (its transfer pays for another claim). */
+/** The payee's decision; or `proven`, if the wallet itself signed; or `superseded`, if the transfer pays for another claim. */
 export type UnprovenOutcome = ReviewOutcome | 'proven' | 'superseded';
 
-/** A claim of a final transfer by the intent's contract wallet, which did not sign. It is no payment and writes no proof. */
+/** A claim of a final transfer by the intent's contract wallet, without its signature. It is not a payment and writes no proof. */
 export interface UnprovenClaim {
   id: bigint;
   purpose: PaymentPurpose;
@@ -57,7 +57,7 @@ interface UnprovenRow {
   ended_at: Date | null;
 }
 
-const selected = sql`select u.id, i.purpose, u.intent_id, u.merchant_id, u.listing_id, u.body_hash, i.chain_id, i.asset, i.payee, u.payer,
+const selectUnproven = sql`select u.id, i.purpose, u.intent_id, u.merchant_id, u.listing_id, u.body_hash, i.chain_id, i.asset, i.payee, u.payer,
     i.minimum_units, i.created_at as window_from, i.expires_at as window_to, u.tx_hash, u.log_index, u.block_number, u.block_hash,
     u.block_time, u.value_units, u.created_at, u.outcome, u.ended_at
   from unproven_claims u join payment_intents i on i.id = u.intent_id`;
@@ -102,13 +102,13 @@ export function findUnproven(
   queryable: Queryable,
   by: { id: bigint } | { intentId: string } | { merchantId: bigint; txHash: Hex },
 ): Promise<UnprovenClaim | null> {
-  if ('id' in by) return maybeClaim(queryable, sql`${selected} where u.id = ${by.id}`);
+  if ('id' in by) return maybeClaim(queryable, sql`${selectUnproven} where u.id = ${by.id}`);
   if ('intentId' in by) {
-    return maybeClaim(queryable, sql`${selected} where u.intent_id = ${Buffer.from(by.intentId, 'hex')}`);
+    return maybeClaim(queryable, sql`${selectUnproven} where u.intent_id = ${Buffer.from(by.intentId, 'hex')}`);
   }
   return maybeClaim(
     queryable,
-    sql`${selected} where u.merchant_id = ${by.merchantId} and u.tx_hash = ${toBytes(by.txHash)}`,
+    sql`${selectUnproven} where u.merchant_id = ${by.merchantId} and u.tx_hash = ${toBytes(by.txHash)}`,
   );
 }
 
@@ -121,7 +121,7 @@ export function findOpenUnproven(
   const what = of === 'fees' ? sql`u.listing_id is null` : isOfSubject(of);
   return maybeClaim(
     queryable,
-    sql`${selected} where u.merchant_id = ${merchantId} and ${what} and u.ended_at is null order by u.id limit 1`,
+    sql`${selectUnproven} where u.merchant_id = ${merchantId} and ${what} and u.ended_at is null order by u.id limit 1`,
   );
 }
 
@@ -129,7 +129,7 @@ function isOfSubject(of: { listingId: bigint } | { bodyHash: Buffer }): Sql {
   return 'listingId' in of ? sql`u.listing_id = ${of.listingId}` : sql`u.body_hash = ${of.bodyHash}`;
 }
 
-/** Serializes work on one transaction: naming it with a good signature, opening a review of it, and deciding on it. */
+/** Serializes work on one transaction: naming it with a valid signature, opening a review of it, and deciding on it. */
 export function lockTransfer(tx: Tx, txHash: Hex): Promise<void> {
   return tx.lock(`transfer:${txHash}`);
 }
@@ -139,9 +139,9 @@ export async function lockTransfers(tx: Tx, txHashes: ReadonlySet<Hex>): Promise
   for (const txHash of [...txHashes].toSorted()) await lockTransfer(tx, txHash);
 }
 
-/** Null if it is decided or does not exist. Waits for the transaction that is changing it. */
+/** Returns null if the claim is decided or does not exist. Waits for any transaction that is changing it. */
 export function lockOpenUnproven(tx: Tx, id: bigint): Promise<UnprovenClaim | null> {
-  return maybeClaim(tx, sql`${selected} where u.id = ${id} and u.ended_at is null for update of u`);
+  return maybeClaim(tx, sql`${selectUnproven} where u.id = ${id} and u.ended_at is null for update of u`);
 }
 
 export async function countOpenUnproven(queryable: Queryable, merchantId: bigint): Promise<number> {
@@ -171,7 +171,7 @@ export async function insertUnproven(tx: Tx, { intent, transfer, ...rest }: NewU
 
 interface UnprovenEnd {
   outcome: ReviewOutcome;
-  /** Null: the review timed out. */
+  /** Null if the review timed out. */
   by: bigint | null;
   note: string | null;
   now: Date;
@@ -184,7 +184,7 @@ export async function endUnproven(tx: Tx, id: bigint, { outcome, by, note, now }
   );
 }
 
-/** Ends all open claims of that wallet's transfers to that payee in that transaction. */
+/** Ends all open claims of transfers in this transaction from that wallet to that payee. */
 export async function endUnprovenOf(
   tx: Tx,
   { txHash, payer, payee }: { txHash: Hex; payer: Hex; payee: Hex },
@@ -198,18 +198,18 @@ export async function endUnprovenOf(
   );
 }
 
-/** Returns reviews that began before that time, oldest first. */
+/** Returns reviews that began no later than `before`, oldest first. */
 export async function listUnprovenSince(queryable: Queryable, before: Date, limit: number): Promise<UnprovenClaim[]> {
   const rows = await queryable.rows<UnprovenRow>(
-    sql`${selected} where u.ended_at is null and u.created_at <= ${before} order by u.created_at, u.id limit ${limit}`,
+    sql`${selectUnproven} where u.ended_at is null and u.created_at <= ${before} order by u.created_at, u.id limit ${limit}`,
   );
   return rows.map(claimOf);
 }
 
 /**
- * Turns the claim into a payment with the same number, as its payee decided. The payment must be in review, with its proof, before the
- * transaction ends. If the wallet paid for the intent by another transfer, it is stored beside that payment as surplus. Null if the goods
- * or the fee have another payment, or the intent has an undecided one.
+ * Turns the claim into a payment with the same number, because its payee decided so. The caller must move it to review, with its proof,
+ * before the transaction ends. If another transfer of the wallet paid for the intent, the new payment is surplus to that one. Returns null
+ * if the goods or the fee have another payment, or the intent has an undecided one.
  */
 export async function insertFromUnproven(
   tx: Tx,
@@ -217,7 +217,7 @@ export async function insertFromUnproven(
   { surplus, now }: { surplus: boolean; now: Date },
 ): Promise<DirectPayment | null> {
   const intentId = Buffer.from(claim.intentId, 'hex');
-  const [made] = await readPayments(
+  const [inserted] = await readPayments(
     tx,
     (columns) => sql`
       with paid as (select max(id) as id from payments where intent_id = ${intentId} and status = 'completed' and beside is null)
@@ -231,12 +231,12 @@ export async function insertFromUnproven(
       on conflict do nothing
       returning ${columns}`,
   );
-  return made?.path === 'direct' ? made : null;
+  return inserted?.path === 'direct' ? inserted : null;
 }
 
 /**
- * True if a payment of that wallet has the transaction already, or a claim that it signed names it, undecided or kept until the payee has
- * decided. Only the wallet's signature claims what it has signed for, whatever becomes of that claim.
+ * Whether the transaction proves something or pays for a payment of this wallet, or a claim that the wallet signed names it, undecided or
+ * kept until the payee decides. Only the wallet's signature can claim what it has signed for, even if that claim fails.
  */
 export async function isTransactionClaimed(
   queryable: Queryable,
@@ -247,7 +247,7 @@ export async function isTransactionClaimed(
     sql`select exists (select from payment_proofs where tx_hash = ${hash})
       or exists (select from payments where tx_hash = ${hash} and payer = ${toBytes(payer)} and status <> 'unpaid')
       or exists (select from claim_hashes h join payments p on p.id = h.payment_id
-        where h.tx_hash = ${hash} and (h.refused_reason is null or h.refused_reason = ${WAITING}) and p.payer = ${toBytes(payer)}) as claimed`,
+        where h.tx_hash = ${hash} and (h.refused_reason is null or h.refused_reason = ${WAITING_REASON}) and p.payer = ${toBytes(payer)}) as claimed`,
   );
   return claimed;
 }
@@ -267,7 +267,7 @@ export interface UnprovenReviewRow {
   created_at: Date;
 }
 
-/** Returns the claims on which this merchant must decide. All claims of a transaction follow one another. */
+/** Returns the claims that this merchant must decide on. Claims of the same transaction are adjacent. */
 export async function readUnprovenReviews(
   queryable: Queryable,
   merchant: { id: bigint; maintainer: boolean },
@@ -282,12 +282,12 @@ export async function readUnprovenReviews(
     order by min(u.created_at) over (partition by u.tx_hash), u.tx_hash, u.id limit ${limit}`);
 }
 
-/** Presents the claim as the payment that it would be. */
+/** Presents the claim as the payment it would become. */
 export function viewOfUnproven(claim: UnprovenClaim): DirectPayment {
   const { transfer, outcome } = claim;
   const isOver = outcome === 'declined' || outcome === 'proven' || outcome === 'superseded';
   return {
-    ...NOTHING_YET,
+    ...EMPTY_FIELDS,
     ...{ id: claim.id, purpose: claim.purpose, listingId: claim.listingId, merchantId: claim.merchantId },
     ...{ bodyHash: claim.bodyHash, chainId: claim.chainId, asset: claim.asset, payee: claim.payee, payer: claim.payer },
     ...{ valueUnits: claim.minimumUnits, intentId: claim.intentId },
@@ -305,7 +305,7 @@ export function viewOfUnproven(claim: UnprovenClaim): DirectPayment {
 /** Presents the intent as the claim that a signature would open. */
 export function viewOfIntent(intent: Intent, payer: Hex): DirectPayment {
   return {
-    ...NOTHING_YET,
+    ...EMPTY_FIELDS,
     ...{
       id: 0n,
       purpose: intent.purpose,
@@ -322,7 +322,7 @@ export function viewOfIntent(intent: Intent, payer: Hex): DirectPayment {
   };
 }
 
-const NOTHING_YET = {
+const EMPTY_FIELDS = {
   path: 'direct',
   deliveryTokenHash: null,
   payerCollectsOnly: false,

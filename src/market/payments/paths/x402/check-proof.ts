@@ -24,10 +24,10 @@ import type { ChainHead } from '../../chain/read-head.ts';
 import type { Proof, Terms } from '../../terms.ts';
 import { paymentRequired } from './payment-required.ts';
 
-/** Most providers take this many blocks in one query. */
+/** Most providers accept this many blocks in one query. */
 const SPAN_BLOCKS = 2_000n;
 const SEARCHED_SECONDS = 600n;
-/** Allows for blocks that came faster or slower than the network's usual pace. */
+/** Margin for blocks that came faster or slower than the network's usual pace. */
 const MARGIN_BLOCKS = 500n;
 
 interface LatestHead {
@@ -36,9 +36,9 @@ interface LatestHead {
 }
 
 /**
- * Finds the transaction in which this used nonce paid exactly this payee and price. Searches around the 600 s before validBefore, where the
- * network's block time puts them: one query, one receipt. A provider that takes fewer blocks is asked for those seconds alone. Null does
- * not prove that it paid elsewhere.
+ * Finds the transaction in which this used nonce paid exactly this payee and price. Searches the 600 s before validBefore, located by block
+ * time, with one query and one receipt. If a provider accepts fewer blocks, it is asked for those seconds only. Null does not prove that it
+ * paid elsewhere.
  */
 async function findExactUse(
   { rpc, latest }: LatestHead,
@@ -50,7 +50,7 @@ async function findExactUse(
   if (age < 0n) return null;
   const wanted = latest.number - age / BigInt(network.blockSeconds) - MARGIN_BLOCKS;
   const newest = latest.number - SPAN_BLOCKS + 1n;
-  const from = largerOf(0n, wanted < newest ? wanted : newest);
+  const from = maxOf(0n, wanted < newest ? wanted : newest);
   const to = from + SPAN_BLOCKS - 1n;
   const all = { fromBlock: from, toBlock: to < latest.number ? to : latest.number };
   const { validBefore } = authorization;
@@ -64,7 +64,7 @@ async function findExactUse(
   const use = uses.at(-1);
   if (use === undefined) return null;
   const receipt = await readReceipt(rpc, use.transactionHash);
-  // The token writes an authorization's transfer directly after its use.
+  // The token logs an authorization's transfer directly after its use.
   const next = receipt?.logs.find((log) => log.logIndex === use.logIndex + 1);
   return next !== undefined && paysTerms(next, network, authorization.from, terms) ? use.transactionHash : null;
 }
@@ -74,22 +74,22 @@ function paysTerms(log: Log, { usdc }: MarketConfig['network'], payer: string, t
   return transfer?.from === payer && transfer.to === terms.payee && transfer.value === terms.valueUnits;
 }
 
-function largerOf(one: bigint, other: bigint): bigint {
+function maxOf(one: bigint, other: bigint): bigint {
   return one > other ? one : other;
 }
 
 type ProofMarket = Pick<Market, 'rpc' | 'clock' | 'config'>;
 
 /**
- * A fresh proof: `payer` signed it for these terms and the nonce is unused, so it shows control over that wallet. `floor` is the finalized
- * block of that moment: any use of the nonce comes after it, and no reorganisation can move one to it or below. `latest` is the block at
- * whose state the nonce was read. `balanceUnits` was read at the same time.
+ * For a fresh proof: `payer` signed it for these terms and the nonce is unused, so it shows control of that wallet. `floor` is the
+ * finalized block of that moment. Any use of the nonce comes after it, and no reorganisation can move one to it or below. `latest` is the
+ * block at which the nonce was read; `balanceUnits` was read at the same time.
  */
 export type ProofCheck =
   | { payer: Hex; floor: bigint; latest: { timestamp: bigint }; balanceUnits: bigint }
   | { refusal: Refusal };
 
-/** Describes a fault of the proof that can be found without asking anybody; null if there is none. */
+/** Describes a fault of the proof that can be found without a network call. Null if there is none. */
 export function findFault(
   proof: Proof,
   terms: Terms,
@@ -130,11 +130,11 @@ interface ProofToCheck {
 }
 
 export interface ProofOptions {
-  /** A wallet with code must accept at the finalized block as well. */
+  /** Whether a wallet with code must accept the signature at the finalized block as well. */
   alsoAtFinalized?: boolean;
 }
 
-/** Checks a fresh authorization; mustHaveFunds checks the balance. A refusal stores nothing. An unreadable chain is 503, no verdict. */
+/** Checks a fresh authorization, except for the balance (mustHaveFunds). Stores nothing. Refuses with 503 if the chain is unreadable. */
 export async function checkProof(
   market: ProofMarket,
   { proof, terms }: ProofToCheck,
@@ -158,8 +158,8 @@ export async function checkProof(
 }
 
 /**
- * Checks the signature, then the nonce, and only for an unused nonce whether terms and times fit: a payer who is told to sign again must
- * not have paid by this proof. A proof that its payer did not sign costs one call at most.
+ * Checks the signature, then the nonce, and reports wrong terms or times only if the nonce is unused, because a payer who is asked to sign
+ * again must not have paid by this proof. A proof that its payer did not sign costs at most one call.
  */
 async function checkOnChain(
   market: ProofMarket,
@@ -172,7 +172,7 @@ async function checkOnChain(
   const read = await readSignature(market, proof, options);
   const isSigned = read.form !== null && read.isFinal;
   const refusal = refuseMisfit(market, proof, terms) ?? (isSigned ? null : refuseSignature(config, terms, proof, read));
-  // A contract wallet may have accepted when it paid and reject today, so check its nonce all the same.
+  // A contract wallet may have accepted the signature when it paid and reject it now, so check its nonce anyway.
   if (refusal !== null && !isSigned && read.code === '0x') return { refusal };
   const head = await readHead();
   if (head.chainId !== config.network.chainId || head.floor === null) {
@@ -183,7 +183,7 @@ async function checkOnChain(
   return refusal === null ? { payer: from, floor: head.floor.number, latest: head.latest, ...holdings } : { refusal };
 }
 
-/** Adds `market_time` when the times are at fault, so that the caller can compare clocks. */
+/** Adds `market_time` if only the times are wrong, so that the caller can compare clocks. */
 function refuseMisfit({ config, clock }: ProofMarket, proof: Proof, terms: Terms): Refusal | null {
   const now = clock.now();
   const fault = findFault(proof, terms, config.network, now);
@@ -193,13 +193,13 @@ function refuseMisfit({ config, clock }: ProofMarket, proof: Proof, terms: Terms
   return isOfTimes ? withFields(refusal, { market_time: isoTime(now) }) : refusal;
 }
 
-/** Explains why the token would reject the signature: it asks the code at the payer's address if there is some, else checks the key. */
+/** Explains why the token would reject the signature. It asks the code at the payer's address or, if there is none, checks the key. */
 function refuseSignature(config: MarketConfig, terms: Terms, { signature }: Proof, read: ReadSignature): Refusal {
   const { form, code } = read;
   if (code === '0x') {
     return isEnvelope(signature)
       ? paymentRequired(config, terms, 'payer_not_deployed')
-      : paymentRequired(config, terms, 'signature_invalid', NO_KEY_OF_THE_PAYER);
+      : paymentRequired(config, terms, 'signature_invalid', NOT_SIGNED_BY_PAYER);
   }
   const delegate = delegateOf(code);
   if (form !== null) {
@@ -217,7 +217,7 @@ function refuseSignature(config: MarketConfig, terms: Terms, { signature }: Proo
 }
 
 const NOT_FINAL = 'The contract accepts the signature at the latest block, and does not at the finalized one.';
-const NO_KEY_OF_THE_PAYER = 'It is not a signature of these terms by the key of the payer, with a low s.';
+const NOT_SIGNED_BY_PAYER = 'It is not a signature of these terms by the key of the payer, with a low s.';
 
 function withFields({ reason, options }: Refusal, fields: Readonly<Record<string, unknown>>): Refusal {
   return new Refusal(reason, { ...options, fields: { ...options.fields, ...fields } });
@@ -234,7 +234,7 @@ async function readPayer(
   const { usdc } = config.network;
   const { from, nonce } = proof.authorization;
   const [usedLatest, usedPending, balanceUnits] = await Promise.all([
-    // Ask for the head's own block, so that a node that lags behind fails instead of calling a used nonce unused.
+    // Read at the head's own block, so that a lagging node fails instead of calling a used nonce unused.
     readAuthorizationState(rpc, usdc, { authorizer: from, nonce }, latest.number),
     readAuthorizationState(rpc, usdc, { authorizer: from, nonce }, 'pending'),
     readBalance(rpc, usdc, from),
@@ -261,7 +261,7 @@ async function refuseUsed(
     txHash = await findExactUse(head, config.network, proof, terms);
   } catch (error) {
     if (!(error instanceof RpcFailure)) throw error;
-    // The nonce is used, and the payee cannot be determined now.
+    // The nonce is used, but it cannot be determined now whom it paid.
     return new Refusal('payment_check_unavailable', { retryAfterSeconds: 2, doNotPayAgain: true });
   }
   if (txHash === null) return new Refusal('authorization_used_elsewhere');
@@ -275,23 +275,23 @@ async function refuseUsed(
 }
 
 interface ReadSignature {
-  /** The bytes with which the token accepts the signature; null if it accepts none. */
+  /** The signature in the form that the token accepts. Null if it accepts none. */
   form: Hex | null;
-  /** Code at the payer's address; `0x` if there is none. */
+  /** Code at the payer's address, or `0x`. */
   code: Hex;
-  /** False if the contract rejected at the finalized block, where that was asked. */
+  /** False only if the contract was also asked at the finalized block and rejected the signature there. */
   isFinal: boolean;
 }
 
-/** The accepted form of each proof's signature. Each request parses its own proof, so an entry lives for one request. */
+/** The accepted form of each proof's signature. Every request parses its own proof, so an entry lives as long as one request. */
 const acceptedForms = new WeakMap<Proof, Hex>();
 
-/** True if the payer signed exactly this authorization. A wallet with code is asked; for any other the signer is recovered. */
+/** Whether the payer signed exactly this authorization. Asks a wallet with code; for any other, recovers the signer. */
 export async function isSignedBy(market: Pick<Market, 'rpc' | 'config'>, proof: Proof): Promise<boolean> {
   return acceptedForms.has(proof) || (await readSignature(market, proof, {})).form !== null;
 }
 
-export function asAccepted(proof: Proof): Proof {
+export function withAcceptedSignature(proof: Proof): Proof {
   return { ...proof, signature: acceptedForms.get(proof) ?? proof.signature };
 }
 
@@ -312,21 +312,21 @@ async function readSignature(
     },
     authorization,
   );
-  const ofKey = canonicalForm(signature);
-  const recovered = (await recoverSigner(digest, ofKey)) === from;
+  const keyForm = canonicalForm(signature);
+  const recovered = (await recoverSigner(digest, keyForm)) === from;
   if (recovered) admitSpender(from);
   const readAt = async (block: 'latest' | 'finalized'): Promise<Pick<ReadSignature, 'form' | 'code'>> => {
     const code = await readCode(rpc, from, block);
-    if (code === '0x') return { form: recovered ? ofKey : null, code };
+    if (code === '0x') return { form: recovered ? keyForm : null, code };
     return { form: await findAcceptedForm(rpc, { wallet: from, digest, signature }, { block }), code };
   };
   const now = await readAt('latest');
   if (now.form !== null) acceptedForms.set(proof, now.form);
-  const isAsked = alsoAtFinalized && now.code !== '0x' && now.form !== null;
-  return { ...now, isFinal: !isAsked || (await readAt('finalized')).form !== null };
+  const isAskedAtFinalized = alsoAtFinalized && now.code !== '0x' && now.form !== null;
+  return { ...now, isFinal: !isAskedAtFinalized || (await readAt('finalized')).form !== null };
 }
 
-/** Checks the balance last. The same proof works once the wallet holds enough: nothing was stored, no new signature is needed. */
+/** Checks the balance last. The same proof works once the wallet holds enough, because nothing was stored. */
 export function mustHaveFunds(config: ProofMarket['config'], terms: Terms, balance: bigint): void {
   if (balance >= terms.valueUnits) return;
   const [balance_usdc, price_usdc] = [usdcOfUnits(balance), usdcOfUnits(terms.valueUnits)];
@@ -336,10 +336,7 @@ export function mustHaveFunds(config: ProofMarket['config'], terms: Terms, balan
 
 const MOST_BEHIND_SECONDS = 30n;
 
-/**
- * Opens nothing on a provider whose latest block stands still: a nonce that it calls unused may be used since. A chain ahead of our clock
- * hides nothing. Throws 503 `chain_clock`, as for an intent.
- */
+/** Refuses (503 `chain_clock`) if the latest block is old, because the nonce may be used since. A chain ahead of our clock is fine. */
 export function mustNotLag(clock: { now(): number }, latest: { timestamp: bigint }): void {
   const behind = BigInt(Math.floor(clock.now() / 1000)) - latest.timestamp;
   if (behind > MOST_BEHIND_SECONDS) throw new Refusal('chain_clock', { retryAfterSeconds: 5 });

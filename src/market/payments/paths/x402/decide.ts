@@ -15,28 +15,28 @@ import {
 import type { Hex } from '../../../../platform/hex.ts';
 import type { X402Payment } from '../../payment.ts';
 
-/** The use or cancellation of the authorization's nonce, and what the same provider says about that transaction. */
+/** The use or cancellation of the authorization's nonce, with the same provider's data on that transaction. */
 export interface Use {
   log: Log;
   receipt: Receipt | null;
-  /** The block at the log's height. */
+  /** The block at the log's height. Null if the provider has none. */
   block: Block | null;
-  /** The payer's transfers of the token in that block, asked for by block hash: a second reading of the receipt's content. */
+  /** The payer's transfers of the token in that block, queried by block hash as a second reading of the receipt's content. */
   transfersInBlock: Log[];
 }
 
-/** Evidence of one provider at one moment. */
+/** Evidence from one provider at one moment. */
 export interface Evidence {
   chainId: bigint;
   latest: { number: bigint; timestamp: bigint };
-  /** Null while no finalized head is acceptable. */
+  /** Null while no finalized head is accepted. */
   finalized: FinalizedHead | null;
-  /** authorizationState at the latest block; null if not asked. Also true after a cancellation. */
+  /** `authorizationState` at the latest block, which is also true after a cancellation. Null if not asked. */
   nonceUsed: boolean | null;
   use: Use | null;
 }
 
-/** Requirements for an attempt. Taken from the ledger row, never from today's configuration. */
+/** Requirements for an attempt. Taken from the ledger row, never from the current configuration. */
 export interface AttemptTerms {
   chainId: bigint;
   asset: Hex;
@@ -46,11 +46,11 @@ export interface AttemptTerms {
   nonce: Hex;
   validBefore: bigint;
   openedBlock: bigint;
-  /** True if the proof may ever have been handed to a facilitator for settlement. */
+  /** Whether the proof may have been sent to a facilitator for settlement. */
   mayBeSubmitted: boolean;
-  /** Milliseconds: removal of the listing by the maintainer. */
+  /** When the maintainer removed the listing, in milliseconds. Null if not removed. */
   removedAt: number | null;
-  /** An edit of the listing stopped the attempt before it was submitted: a transfer that arrives after all is not for these goods. */
+  /** Whether an edit stopped the attempt before it was submitted. A transfer that still arrives is not for the edited goods. */
   isStopped: boolean;
 }
 
@@ -73,7 +73,7 @@ export type Decision =
   | { outcome: 'review'; reason: ReviewReason; transfer: FoundTransfer }
   | { outcome: 'unknown'; why: UnknownWhy; sighting: Sighting | null };
 
-/** Decides on one attempt; no other code does. Pure. Silence, disagreement and anything not final are unknown, never refused. */
+/** Decides on one attempt; no other code does. Pure. Anything missing, contradictory or not final is unknown, never refused. */
 export function decide(evidence: Evidence, terms: AttemptTerms): Decision {
   if (evidence.chainId !== terms.chainId) return unknown('wrong_chain');
   return evidence.use ? decideUse(evidence, evidence.use, terms) : decideAbsence(evidence, terms);
@@ -87,7 +87,7 @@ function decideAbsence(evidence: Evidence, terms: AttemptTerms): Decision {
   if (evidence.nonceUsed === true) return unknown('used_without_log');
   if (evidence.nonceUsed === null) return unknown('not_mined');
   if (!terms.mayBeSubmitted && evidence.latest.timestamp > terms.validBefore) return refused('expired');
-  // A block at or past validBefore is final and the nonce is unused at the same provider's latest: no later block can use it.
+  // A block at or past validBefore is final, and the nonce is unused at the same provider's latest block, so no later block can use it.
   if (evidence.finalized && evidence.finalized.timestamp >= terms.validBefore) return refused('expired');
   return unknown('not_mined');
 }
@@ -124,7 +124,7 @@ function isCanonical(use: Use, receipt: Receipt, block: Block | null): block is 
   );
 }
 
-/** Requires a successful receipt with the very log that led here, and the same transfers by the payer as in the block's log index. */
+/** Requires a successful receipt that contains this log, and the same transfers by the payer as the block's log index. */
 function isConsistent(use: Use, receipt: Receipt, terms: AttemptTerms): boolean {
   if (receipt.status !== 'success' || use.log.removed || use.log.address !== terms.asset) return false;
   const event = decodeAuthorizationUsed(use.log) ?? decodeAuthorizationCanceled(use.log);
@@ -140,7 +140,7 @@ function decideFinalUse(use: Use, receipt: Receipt, sighting: Sighting, terms: A
   if (made === null) return unknown('use_without_transfer', sighting);
   if (made.to !== terms.payee || made.value !== terms.valueUnits) return refused('no_fitting_transfer');
   const transfer = { ...sighting, logIndex: made.logIndex, value: made.value };
-  // The money did reach the payee: a reviewer decides what it was for, and the buyer must not pay meanwhile.
+  // The payee did receive the money, so a person decides what it was for, and the buyer must not pay meanwhile.
   if (sighting.blockNumber <= terms.openedBlock) return { outcome: 'review', reason: 'used_before_opening', transfer };
   if (terms.removedAt !== null && Number(sighting.blockTime) * 1000 >= terms.removedAt) {
     return { outcome: 'review', reason: 'listing_removed', transfer };
@@ -150,9 +150,9 @@ function decideFinalUse(use: Use, receipt: Receipt, sighting: Sighting, terms: A
 }
 
 /**
- * Finds the transfer that this authorization made. The token writes it directly after `AuthorizationUsed`, in every function that uses a
- * nonce; any later transfer in the transaction belongs to something else. Null if another kind of log stands there: then the token works in
- * a way this code does not know.
+ * Finds the transfer that this authorization made. In every function that uses a nonce, the token logs it directly after
+ * `AuthorizationUsed`; a later transfer in the transaction belongs to something else. Returns null if another log is there, because then
+ * the token works in a way that this code does not know.
  */
 function transferOf(
   use: Use,

@@ -7,10 +7,10 @@ import { isOpen, type Payment, stoppedRefusal, type X402Payment } from '../../pa
 import { findPayment, findToDrive, markSettling } from '../../store.ts';
 import type { Proof, Terms } from '../../terms.ts';
 import type { Driven, PathContext } from '../payment-path.ts';
-import { asAccepted, isSignedBy } from './check-proof.ts';
+import { isSignedBy, withAcceptedSignature } from './check-proof.ts';
 import { askSettle, askVerify } from './facilitator.ts';
 
-/** Calls the facilitator's verify while `verifying`, and its settle while `settling`. */
+/** Calls the facilitator's verify while the payment is `verifying`, and its settle while it is `settling`. */
 export async function drivePayment(
   { market, completions }: PathContext,
   requested: X402Payment,
@@ -37,7 +37,7 @@ export async function drivePayment(
   return { current: payment, refusal: maySubmit ? await submitPayment(market, proof, terms) : null };
 }
 
-/** Never submit while payments are halted: nothing could be handed to the payer for the money. */
+/** Builds the refusal while payments are halted. Nothing is submitted then, because nothing could be delivered for the money. */
 function haltedRefusal(): Refusal {
   return new Refusal('verification_pending', {
     detail: 'Payments are halted, as the providers of the chain contradict each other; nothing was submitted now.',
@@ -45,7 +45,7 @@ function haltedRefusal(): Refusal {
   });
 }
 
-/** Null if nothing forbids it so far. Removal and edits of the listing are checked again under its lock. */
+/** Returns null if nothing forbids submission so far. Removal and edits of the listing are checked again under its lock. */
 async function refuseSubmission(
   market: Market,
   payment: X402Payment,
@@ -72,7 +72,7 @@ async function verifyPayment(
   proof: Proof,
   terms: Terms,
 ): Promise<Refusal | null> {
-  const answer = await askVerify(market, asAccepted(proof), terms);
+  const answer = await askVerify(market, withAcceptedSignature(proof), terms);
   if (answer.kind === 'valid') return null;
   if (answer.kind === 'unknown') {
     const detail = `The facilitator gave no verdict (${answer.why}); nothing was submitted.`;
@@ -91,7 +91,7 @@ function facilitatorRefused(step: string, reason: string): Refusal {
   });
 }
 
-/** Says what the chain itself holds against this payment; null if it shows nothing or cannot be read. */
+/** Returns what the chain itself shows against this payment. Null if it shows nothing or cannot be read. */
 async function confirmRejection(market: Market, payment: X402Payment): Promise<string | null> {
   const { rpc } = market;
   const { asset, payer, payee } = payment;
@@ -104,7 +104,7 @@ async function confirmRejection(market: Market, payment: X402Payment): Promise<s
       readBlacklisted(rpc, asset, payer),
       readBlacklisted(rpc, asset, payee),
     ]);
-    // It was submitted already. A lower balance may then be this very payment, and the reading that follows finds it.
+    // It was already submitted. A lower balance may come from this very payment, and the following reading finds it.
     if (used) return null;
     if (balance < payment.valueUnits) return 'The payer holds less USDC than the price.';
     if (paused) return 'USDC transfers are paused.';
@@ -117,7 +117,7 @@ async function confirmRejection(market: Market, payment: X402Payment): Promise<s
   }
 }
 
-/** Commits `settling`, the point of no return, before anything is submitted. Not for a listing that was removed or edited meanwhile. */
+/** Commits `settling`, the point of no return, before anything is submitted. Refuses if the listing was removed or edited meanwhile. */
 async function commitSettling(
   market: Market,
   completions: Completions,
@@ -138,12 +138,12 @@ async function commitSettling(
 }
 
 async function submitPayment(market: Market, proof: Proof, terms: Terms): Promise<Refusal | null> {
-  const answer = await askSettle(market, asAccepted(proof), terms);
+  const answer = await askSettle(market, withAcceptedSignature(proof), terms);
   market.crashPoint('after_settle_before_answer');
   return answer.kind === 'rejected' ? facilitatorRefused('settle', answer.reason) : null;
 }
 
-/** The nonce makes this one payment, however often it is submitted. Once it is used or expired there is nothing to submit. */
+/** Whether to submit the payment again; the nonce keeps it from paying twice. False once the nonce is used or has expired. */
 async function maySubmitAgain(market: Market, payment: X402Payment): Promise<boolean> {
   if (isExpired(market, payment)) return false;
   try {
@@ -160,8 +160,8 @@ async function maySubmitAgain(market: Market, payment: X402Payment): Promise<boo
 }
 
 /**
- * True if this proof is the payment's very authorization, signed by its payer. Only then is it handed to the facilitator again; a caller
- * who shows anything else under the same nonce learns the payment's state and moves nothing.
+ * Whether this proof is the payment's own authorization, signed by its payer. Only then is it sent to the facilitator again. A caller with
+ * anything else under the same nonce learns the payment's state and changes nothing.
  */
 export async function mayDrive(
   market: Pick<Market, 'rpc' | 'clock' | 'config'>,
@@ -170,14 +170,14 @@ export async function mayDrive(
 ): Promise<boolean> {
   if (payment.path !== 'x402' || payment.chainId !== market.config.network.chainId) return false;
   const { authorization } = proof;
-  const same =
+  const isSame =
     authorization.from === payment.payer &&
     authorization.nonce === payment.nonce &&
     authorization.to === payment.payee &&
     authorization.value === payment.valueUnits &&
     authorization.validAfter === payment.validAfter &&
     authorization.validBefore === payment.validBefore;
-  if (!same || !isOpen(payment)) return false;
+  if (!isSame || !isOpen(payment)) return false;
   try {
     return await isSignedBy(market, proof);
   } catch (error) {

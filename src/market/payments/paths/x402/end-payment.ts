@@ -10,7 +10,7 @@ import type { PathContext } from '../payment-path.ts';
 import { attemptTermsOf, type Decision, decide, type Evidence, type UnknownWhy } from './decide.ts';
 import { findSigner } from './store.ts';
 
-/** Time that a payment may wait for a silent facilitator to say whether the sender is one of its signers. */
+/** How long a payment may wait for a silent facilitator to say whether the sender is one of its signers. */
 const SIGNER_PATIENCE_MS = 60 * 60_000;
 
 export async function endPaymentByEvidence(
@@ -39,7 +39,7 @@ export async function endPaymentByEvidence(
   );
 }
 
-/** Writes nothing if the payment shows the sighting already. */
+/** Writes nothing if the payment already has this sighting. */
 async function noteSeen(market: Market, payment: Payment, sighting: Sighting | null, now: Date): Promise<Payment> {
   const isNoted =
     payment.txHash === (sighting?.txHash ?? null) && payment.blockNumber === (sighting?.blockNumber ?? null);
@@ -52,7 +52,7 @@ function isAlarming(why: UnknownWhy): boolean {
   return why === 'contradiction' || why === 'wrong_chain' || why === 'use_without_transfer';
 }
 
-/** Decides again under the locks: status and removal may have changed since the chain was read. */
+/** Decides again under the locks, because status and removal may have changed since the chain was read. */
 async function endUnderLocks(
   { market, completions }: PathContext,
   tx: Tx,
@@ -85,20 +85,20 @@ async function outcomeOf(tx: Tx, payment: Payment, decision: Decision, now: Date
     return { status: 'unpaid', reason: decision.reason, transfer: null, logIndex: null };
   const { transfer } = decision;
   const { logIndex } = transfer;
-  // A facilitator that batches can put two payments into one transaction: it proves the first, and a person decides on the second.
+  // A facilitator that batches can put two payments into one transaction. It proves the first one, and a person decides on the second.
   const isFirst = await insertProof(tx, payment, { purpose: payment.purpose, transfer, now });
   if (!isFirst) {
     // Do not show the payee the same money twice.
-    const own = (await isTransferTaken(tx, transfer)) ? null : logIndex;
-    return { status: 'needs_review', reason: 'transaction_used', transfer, logIndex: own };
+    const ownLogIndex = (await isTransferTaken(tx, transfer)) ? null : logIndex;
+    return { status: 'needs_review', reason: 'transaction_used', transfer, logIndex: ownLogIndex };
   }
   if (decision.outcome === 'review') return { status: 'needs_review', reason: decision.reason, transfer, logIndex };
   return { status: 'completed', reason: null, transfer, logIndex };
 }
 
 /**
- * True if the facilitator names its signers and none of them sent this transaction. Asks it again before a sender counts as a stranger,
- * since it may have begun to use a new address. Null: it does not answer, and the payment waits.
+ * Whether none of the signers that the facilitator names sent this transaction. Refreshes the list before it calls a sender a stranger,
+ * because the facilitator may use a new address. Null while it does not answer; then the payment waits.
  */
 async function isFromStranger(
   { market, refreshSigners }: PathContext,

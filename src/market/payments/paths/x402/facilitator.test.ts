@@ -1,4 +1,4 @@
-/** The facilitator's last least price holds while it names none. */
+/** Tests that the facilitator's last least price stays valid while it names none. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -48,7 +48,7 @@ function gateAt(startMs: number) {
   };
   return {
     clock,
-    /** Asks both questions: before a signature and before a row. */
+    /** Runs both checks: before a signature and before a row. */
     outcomes: async (terms: Terms) => [
       await outcome(gate.beforeSigning(terms, null)),
       await outcome(gate.mustBeOffered(terms, PAYER)),

@@ -13,10 +13,10 @@ import { storeSignerReading } from './store.ts';
 
 type SignerMarket = Pick<Market, 'config' | 'log' | 'database' | 'clock'>;
 
-/** The facilitator is asked no more often than this, however many transfers strangers make. */
+/** Minimum time between two requests to the facilitator, however many transfers strangers make. */
 const ASK_AGAIN_MS = 10_000;
 
-/** Stores the facilitator's signers. False if it does not answer. */
+/** Stores the facilitator's signers. Returns false if it does not answer. */
 export async function refreshSigners(market: SignerMarket): Promise<boolean> {
   const addresses = await askSigners(market);
   if (addresses === null) return false;
@@ -31,41 +31,41 @@ export async function refreshSigners(market: SignerMarket): Promise<boolean> {
   return true;
 }
 
-/** Does the same for all concurrent callers at once, and at most once in ten seconds: until then the last outcome holds. */
+/** Shares one refresh among concurrent callers, and repeats it after ten seconds at the earliest. Until then the last result counts. */
 export function createSignerRefresh(market: SignerMarket): () => Promise<boolean> {
   let last = { at: Number.NEGATIVE_INFINITY, outcome: false };
-  const passes = createSingleFlight(async () => {
+  const refreshes = createSingleFlight(async () => {
     if (market.clock.now() - last.at >= ASK_AGAIN_MS) {
       const outcome = await refreshSigners(market);
       last = { at: market.clock.now(), outcome };
     }
     return last.outcome;
   });
-  return () => passes.fresh();
+  return () => refreshes.fresh();
 }
 
 type X402GateMarket = Pick<Market, 'config' | 'log' | 'clock'>;
 
-/** The result of a proof check; null: there was no proof. */
+/** The result of a proof check. Null if there was no proof. */
 type Checked = { payer: Hex } | { refusal: Refusal } | null;
 
-/** Below this many covered settlements no payer is asked to sign. Payments that were signed already are still settled. */
+/** If the facilitator can pay for fewer settlements than this, no payer is asked to sign. Signed payments are still settled. */
 const LEAST_COVERED = 50;
 const STATE_KEPT_MS = 10_000;
-/** A facilitator of another make has no such route, and is not asked again for a while. */
+/** A third-party facilitator has no such route, so it is not asked again for this long. */
 const UNKNOWN_ROUTE_KEPT_MS = 5 * 60_000;
 const LEAST_PRICE_KEPT_MS = 60_000;
 const RETRY_SECONDS = 60;
 
-/** The part of the facilitator’s state that is the same for all payers. */
+/** The part of the facilitator's state that is the same for all payers. */
 interface Readiness {
-  /** Number of settlements whose gas its account can pay. */
+  /** Number of settlements that the facilitator's account can pay gas for. Null if it does not say. */
   covered: number | null;
-  /** Least price, in units of USDC, at which a sale pays for its own gas now. */
+  /** Lowest price, in units of USDC, at which a sale now pays for its own gas. Null if the facilitator does not say. */
   leastPriceUnits: bigint | null;
 }
 
-/** Remembers the last least price, for while the facilitator names none because it does not answer or cannot read the chain. */
+/** Remembers the last least price, for when the facilitator does not answer or cannot read the chain. */
 function createLastLeastPrice({ clock }: Pick<Market, 'clock'>) {
   let last: { until: number; units: bigint } | null = null;
   return {
@@ -83,9 +83,8 @@ const ALTERNATIVES: Readonly<Record<Terms['purpose'], string>> = {
 };
 
 /**
- * Checks with the facilitator whether x402 can be offered now, before a payment is opened, so that no payer signs or waits for a payment
- * that would not be settled. A facilitator that does not say or does not answer counts as willing, at the least price it named within the
- * last minute: then /verify decides. Create one per market.
+ * Asks the facilitator whether it would settle now, before a payment is opened, so that no payer signs or waits in vain. If it gives no
+ * answer, it counts as willing, at the least price it named within the last minute; then /verify decides. Create one per market.
  */
 export function createX402Gate(market: X402GateMarket) {
   const { clock } = market;
@@ -112,23 +111,23 @@ export function createX402Gate(market: X402GateMarket) {
     return keepReadiness(askUnlessMuted(null).then((state) => state ?? { covered: null, leastPriceUnits: null }));
   };
   const countRefusal = (why: string): void => void refused.set(why, (refused.get(why) ?? 0) + 1);
-  /** A fee may be below it: there is one per listing, and its amount is fixed. */
-  const mustPayForGas = ({ purpose, valueUnits }: Terms, said: bigint | null): void => {
-    const leastPriceUnits = said ?? lastLeastPrice.read();
+  /** A fee may be below the least price, because there is one per listing and its amount is fixed. */
+  const mustPayForGas = ({ purpose, valueUnits }: Terms, stated: bigint | null): void => {
+    const leastPriceUnits = stated ?? lastLeastPrice.read();
     if (purpose !== 'purchase' || leastPriceUnits === null || valueUnits >= leastPriceUnits) return;
     countRefusal('below_gas');
     throw belowLeastPrice(leastPriceUnits, 'A sale below this price does not pay for its own gas just now.');
   };
 
   return {
-    /** Least price of a sale by x402 now, in units of USDC; null if the facilitator does not say. */
+    /** Least price of an x402 sale now, in units of USDC. Null if the facilitator does not say. */
     async leastPriceUnits(): Promise<bigint | null> {
       return (await readReadiness()).leastPriceUnits ?? lastLeastPrice.read();
     },
-    /** Call if the answer would ask the payer to sign. Throws 409 x402_not_offered, 503 settlement_unavailable. */
+    /** Call if the answer would ask the payer to sign. Throws 409 x402_not_offered or 503 settlement_unavailable. */
     async beforeSigning(terms: Terms, check: Checked): Promise<void> {
-      const asks = check === null || ('refusal' in check && check.refusal.row.status === 402);
-      if (!asks) return;
+      const asksToSign = check === null || ('refusal' in check && check.refusal.row.status === 402);
+      if (!asksToSign) return;
       const readiness = await readReadiness();
       mustPayForGas(terms, readiness.leastPriceUnits);
       const { covered } = readiness;
@@ -146,13 +145,13 @@ export function createX402Gate(market: X402GateMarket) {
       mustPayForGas(terms, state?.leastPriceUnits ?? null);
       if (state === null || state.refusal === null) return;
       countRefusal(state.refusal.why);
-      throw notBegun(terms, state.refusal);
+      throw notOfferedRefusal(terms, state.refusal);
     },
     refused: (): ReadonlyMap<string, number> => refused,
   };
 }
 
-function notBegun({ purpose }: Terms, { why, seconds }: NonNullable<FacilitatorState['refusal']>): Refusal {
+function notOfferedRefusal({ purpose }: Terms, { why, seconds }: NonNullable<FacilitatorState['refusal']>): Refusal {
   const detail =
     why === 'payer_resting'
       ? 'The last transfer that this wallet signed failed on the chain, so its next ones are not submitted for a while.'
@@ -160,7 +159,7 @@ function notBegun({ purpose }: Terms, { why, seconds }: NonNullable<FacilitatorS
   return new Refusal('x402_not_offered', { detail, retryAfterSeconds: seconds, nextStep: ALTERNATIVES[purpose] });
 }
 
-/** Refusal of a sale that is too cheap for x402, now or always. `why` explains the least price. */
+/** Builds the refusal of a sale that is too cheap for x402. `why` explains the least price. */
 export function belowLeastPrice(leastPriceUnits: bigint, why: string): Refusal {
   const least = sayUsdc(leastPriceUnits);
   return new Refusal('x402_not_offered', {
@@ -175,12 +174,12 @@ type FacilitatorMarket = Pick<Market, 'config' | 'log'>;
 type VerifyAnswer =
   | { kind: 'valid' }
   | { kind: 'invalid'; reason: string }
-  /** No well-formed answer within the deadline: says nothing about the payment. */
+  /** No well-formed answer arrived in time, which says nothing about the payment. */
   | { kind: 'unknown'; why: string };
 
 type SettleAnswer = { kind: 'submitted' } | { kind: 'rejected'; reason: string } | { kind: 'unknown'; why: string };
 
-/** A reason code, which the market repeats in its own refusals. Any other text is replaced. */
+/** A reason code, which the market repeats in its own refusals. Replaces any other text. */
 const reasonText = z
   .string()
   .max(300)
@@ -199,16 +198,16 @@ const stateShape = z.object({
   why: z.enum(['payer_resting', 'gas_budget_spent']).nullish(),
   retry_after_seconds: z.int().positive().max(86_400).nullish(),
 });
-/** Short, because the question precedes a purchase and is answered from memory. */
+/** Short, because the question delays a purchase and the facilitator answers from memory. */
 const STATE_DEADLINE_MS = 1_500;
 
-/** Asks before settlement. Returns only the facilitator's word: nothing is delivered because of it. */
+/** Asks the facilitator to verify before settlement. Its answer alone never delivers anything. */
 export async function askVerify(market: FacilitatorMarket, proof: Proof, terms: Terms): Promise<VerifyAnswer> {
   const answer = await askFacilitator(market, 'verify', bodyOf(market, proof, terms));
   if ('why' in answer) return { kind: 'unknown', why: answer.why };
   const read = verifyShape.safeParse(answer.json);
   if (!read.success) return { kind: 'unknown', why: 'malformed_answer' };
-  // A refusal may come with a 4xx; a yes counts only as a plain 200.
+  // A refusal may have a 4xx status. An acceptance counts only with status 200.
   if (read.data.isValid)
     return answer.status === 200 ? { kind: 'valid' } : { kind: 'unknown', why: 'status_contradicts' };
   return answer.status >= 500
@@ -227,7 +226,7 @@ export async function askSettle(market: FacilitatorMarket, proof: Proof, terms: 
   return { kind: 'rejected', reason };
 }
 
-/** Reads the addresses from which the facilitator says that it settles on this network; null if it does not answer. */
+/** Reads the addresses from which the facilitator says it settles on this network. Null if it does not answer. */
 async function askSigners(market: FacilitatorMarket): Promise<Hex[] | null> {
   const answer = await askFacilitator(market, 'supported', null);
   if ('why' in answer || answer.status !== 200) return null;
@@ -240,11 +239,11 @@ async function askSigners(market: FacilitatorMarket): Promise<Hex[] | null> {
 }
 
 interface FacilitatorState extends Readiness {
-  /** Why it would not begin a settlement for that payer now. */
+  /** Why the facilitator would not begin a settlement for that payer now. Null if it would, or if no payer was given. */
   refusal: { why: 'payer_resting' | 'gas_budget_spent'; seconds: number } | null;
 }
 
-/** no_route: a facilitator of another make. unknown: no readable answer in time. */
+/** Returns `no_route` for a third-party facilitator, `unknown` if no readable answer arrives in time. */
 async function askState(
   market: FacilitatorMarket,
   payment: { payer: Hex; payee: Hex } | null,
@@ -255,14 +254,14 @@ async function askState(
   if (answer.status >= 400 && answer.status < 500) return 'no_route';
   const read = stateShape.safeParse(answer.json);
   if (answer.status !== 200 || !read.success) return 'unknown';
-  const { settlements_covered: covered, least_price_units: least, ...said } = read.data;
-  const { may_settle: may, why, retry_after_seconds: seconds } = said;
-  const isRefused = payment !== null && may === false && typeof why === 'string';
+  const { settlements_covered: covered, least_price_units: least, ...stated } = read.data;
+  const { may_settle: maySettle, why, retry_after_seconds: seconds } = stated;
+  const isRefused = payment !== null && maySettle === false && typeof why === 'string';
   const leastPriceUnits = least == null ? null : BigInt(least);
   return { covered, leastPriceUnits, refusal: isRefused ? { why, seconds: seconds ?? 1 } : null };
 }
 
-/** Always version 2: one core settles both versions, and the signed object is the same. */
+/** Always uses version 2, because the facilitator settles both versions alike and the signed object is the same. */
 function bodyOf(market: FacilitatorMarket, proof: Proof, terms: Terms): unknown {
   const accepted = requirementOf(terms, market.config.network, checksummed);
   const { authorization, signature } = proof;
@@ -303,16 +302,16 @@ async function askFacilitator(
       headers: facilitatorAuth === null ? {} : { authorization: facilitatorAuth },
     });
     if (answer.status !== 401) return answer;
-    // A 401 is about this market: the facilitator has not looked at the payment.
-    market.log.error('facilitator_unauthorized', { path: nameOf(path) });
+    // A 401 is about this market's credentials, so the facilitator has not looked at the payment.
+    market.log.error('facilitator_unauthorized', { path: pathName(path) });
     return { why: 'unauthorized' } as const;
   } catch (error) {
     if (!(error instanceof OutboundFailure)) throw error;
-    market.log.warn('facilitator_unreadable', { path: nameOf(path), why: error.why });
+    market.log.warn('facilitator_unreadable', { path: pathName(path), why: error.why });
     return { why: error.why };
   }
 }
 
-function nameOf(path: string): string {
+function pathName(path: string): string {
   return path.split('?', 1)[0] ?? '';
 }

@@ -8,13 +8,12 @@ import { readFindings } from './read-findings.ts';
 
 interface Gathering {
   market: Pick<Market, 'clock' | 'log'>;
-  /** Confirms with the other providers whatever would be decided. */
   corroboration: Pick<Corroboration, 'onUses'>;
 }
 
 /**
- * Reads the chain about payments of one asset, all from the head's provider. Shows anything that would decide to the other providers;
- * unconfirmed evidence comes back as evidence that decides nothing. Throws RpcFailure when the shared part of the reading fails.
+ * Reads the chain about payments of one asset, all from the head's provider. Checks decisive evidence with the other providers; if
+ * unconfirmed, it comes back without the parts that could decide. Throws RpcFailure if the shared part of the reading fails.
  */
 export async function gatherEvidence(
   { market, corroboration }: Gathering,

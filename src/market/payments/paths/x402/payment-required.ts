@@ -21,8 +21,8 @@ type PaymentRequiredReason = Extract<
 >;
 
 /**
- * Builds the 402 that asks for a payment, for both versions of x402: the body's `accepts` is version 1, the PAYMENT-REQUIRED header version
- * 2. Use it only where signing a new authorization cannot mean paying twice.
+ * Builds the 402 that asks for a payment, for both versions of x402: version 1 in the body's `accepts`, version 2 in the PAYMENT-REQUIRED
+ * header. Use it only where signing a new authorization cannot mean paying twice.
  */
 export function paymentRequired(
   config: MarketConfig,
@@ -64,7 +64,7 @@ function versionOne(config: MarketConfig, terms: Terms) {
   };
 }
 
-/** Refusal of an authorization whose payment has ended: unpaid, or refunded or declined after a review. */
+/** Builds the refusal of an authorization whose payment has ended: unpaid, refunded or declined. */
 export function endedRefusal(config: MarketConfig, terms: Terms, ended: Payment | null): Refusal {
   const detail =
     ended?.status === 'rejected'
@@ -99,8 +99,8 @@ interface Declared {
 let declared: Declared[] | null = null;
 
 /**
- * Describes a paid request in the v2 402 for catalogs of paid services (x402's bazaar extension), built from the contract. Kept short,
- * because clients send it back with their proof in a header. Null for an unknown address.
+ * Describes a paid request for catalogs of paid services (x402's bazaar extension) in the v2 402, derived from the contract. Kept short,
+ * because clients return it with their proof in a header. Null for an unknown path.
  */
 export function describeForBazaar(path: string): Discovery | null {
   declared ??= Object.values<EndpointShape>(endpoints).filter(isPaid).map(discoveryOf);
@@ -166,7 +166,7 @@ function withParameters(discovery: Discovery, parameters: Readonly<Record<string
   return { ...discovery, info: { ...info, input: { ...info.input, pathParams: { ...parameters } } } };
 }
 
-/** Drops descriptions, patterns and defaults: a client that wants to call finds them in the OpenAPI document. */
+/** Drops descriptions, patterns and defaults, because clients find them in the OpenAPI document. */
 function dropTexts(schema: unknown): JsonSchema {
   return JSON.parse(JSON.stringify(schema, (key, value: unknown) => (isLong(key, value) ? undefined : value)));
 }
@@ -175,7 +175,7 @@ function isLong(key: string, value: unknown): boolean {
   return key === 'default' || ((key === 'description' || key === 'pattern') && typeof value === 'string');
 }
 
-/** Lists the fields of an answer and their types, one level deep. */
+/** Lists the fields of a response and their types, one level deep. */
 function outlineFields(schema: JsonSchema, named: Readonly<Record<string, JsonSchema>>): JsonSchema {
   const { type, properties } = resolveSchema(schema, named);
   if (type !== 'object' || typeof properties !== 'object' || properties === null) return { type: 'object' };
@@ -186,7 +186,7 @@ function outlineFields(schema: JsonSchema, named: Readonly<Record<string, JsonSc
   };
 }
 
-/** Picks the first of several forms: the answer to a paying caller. */
+/** Picks the first of several alternatives, which is the answer to a paying caller. */
 function resolveSchema(schema: JsonSchema, named: Readonly<Record<string, JsonSchema>>): JsonSchema {
   const { $ref, anyOf } = schema;
   if (typeof $ref === 'string') return resolveSchema(named[$ref.slice($ref.lastIndexOf('/') + 1)] ?? {}, named);

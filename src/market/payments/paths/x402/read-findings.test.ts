@@ -27,10 +27,10 @@ interface Query {
 }
 
 const { buyerOne: payer, sellerOne: payee, stranger } = WORLD_ACCOUNTS;
-/** Time from the opening of every payment here to its end. */
+/** Time from the opening of every payment in this file to its expiry. */
 const LIFE_SECONDS = 600n;
 const SPAN = 2_000;
-/** Number of blocks that each real one stands for, since mining thousands takes half a minute. */
+/** Number of pretended blocks for each real one, because mining thousands of blocks takes half a minute. */
 const STRETCH = 500n;
 
 let chain: LocalChain;
@@ -44,7 +44,7 @@ let hasReceipts = true;
 beforeAll(async () => {
   chain = await startTestChain();
   node = await startRpcServer();
-  node.answer((response, body) => void passOn(response, body));
+  node.answer((response, body) => void forward(response, body));
   rpc = createRpc({ url: node.url });
 });
 beforeEach(() => {
@@ -57,8 +57,8 @@ afterAll(async () => {
   await chain?.kill();
 });
 
-/** A provider that records log queries, and pretends that the chain has `STRETCH` blocks for each real one. */
-async function passOn(response: ServerResponse, body: unknown): Promise<void> {
+/** Forwards requests to the real node. Records log queries, and pretends that the chain has `STRETCH` blocks for each real one. */
+async function forward(response: ServerResponse, body: unknown): Promise<void> {
   const calls = [body].flat() as Call[];
   for (const { method, params } of calls) {
     if (method === 'eth_getLogs') queries.push(params[0] as Query);
@@ -71,7 +71,7 @@ async function passOn(response: ServerResponse, body: unknown): Promise<void> {
   response.end(JSON.stringify(Array.isArray(body) ? stretched : stretched[0]));
 }
 
-/** Converts block numbers in a query, alone or as ends of a range. */
+/** Converts block numbers in a query to real ones, whether alone or as ends of a range. */
 function shrink(param: unknown): unknown {
   if (typeof param === 'string' && /^0x[0-9a-f]{1,16}$/.test(param)) return quantity(BigInt(param) / STRETCH);
   if (typeof param !== 'object' || param === null || !('fromBlock' in param)) return param;
@@ -79,7 +79,7 @@ function shrink(param: unknown): unknown {
   return { ...param, fromBlock: quantity((BigInt(fromBlock) + STRETCH - 1n) / STRETCH), toBlock: shrink(toBlock) };
 }
 
-/** Converts block numbers in an answer. A block between two real ones has the time of the lower. */
+/** Converts block numbers in an answer to pretended ones. A block between two real ones has the time of the lower one. */
 function stretch(result: unknown, call: Call | undefined): unknown {
   if (call?.method === 'eth_getTransactionReceipt' && !hasReceipts) return null;
   if (Array.isArray(result)) return result.map((one) => stretch(one, call));
@@ -96,7 +96,7 @@ function stretch(result: unknown, call: Call | undefined): unknown {
 const quantity = (value: bigint): Hex => `0x${value.toString(16)}`;
 const word = (value: bigint): Hex => `0x${value.toString(16).padStart(64, '0')}`;
 
-/** Makes a payment as in the ledger, opened in the latest block. */
+/** Makes a payment as if from the ledger, opened in the latest block. */
 async function openPayment(changes: Partial<X402Payment> = {}): Promise<X402Payment> {
   const { number, timestamp } = await latest();
   made += 1n;
@@ -125,7 +125,7 @@ async function latest(): Promise<{ number: bigint; timestamp: bigint }> {
   return { number: block.number * STRETCH, timestamp: block.timestamp };
 }
 
-/** The authorization expires within the first span. */
+/** Waits for this many blocks. The authorization expires within the first span. */
 async function waitForBlocks(blocks: number): Promise<void> {
   await chain.rpc.call('anvil_mine', [quantity(BigInt(blocks) / STRETCH), quantity(LIFE_SECONDS)]);
 }
@@ -136,8 +136,8 @@ async function find(payments: readonly X402Payment[]) {
   return await readFindings(market, { rpc, latest: block }, payments);
 }
 
-/** Number of range queries, and the highest block asked for. */
-function searched(): { ranges: number; to: number } {
+/** Number of range queries, and the highest block that one of them reached. */
+function countSearched(): { ranges: number; to: number } {
   const ends = queries.flatMap(({ toBlock }) => (toBlock === undefined ? [] : [Number(toBlock)]));
   return { ranges: ends.length, to: Math.max(...ends) };
 }
@@ -150,7 +150,7 @@ test('what stays open long after its last moment is searched up to there, each t
   const findings = await find([unpaid, paid]);
   expect(findings.get(unpaid.id)).toEqual({ nonceUsed: false, use: null });
   expect(findings.get(paid.id)?.use?.receipt?.status).toBe('success');
-  expect(searched()).toEqual({ ranges: 1, to: Number(unpaid.openedBlock) + SPAN - 1 });
+  expect(countSearched()).toEqual({ ranges: 1, to: Number(unpaid.openedBlock) + SPAN - 1 });
 });
 
 test('a younger payment is searched for in its own blocks, though an older one is open', async () => {
@@ -161,8 +161,8 @@ test('a younger payment is searched for in its own blocks, though an older one i
   const findings = await find([old, young]);
   expect(findings.get(old.id)).toEqual({ nonceUsed: false, use: null });
   expect(findings.get(young.id)?.use?.receipt?.status).toBe('success');
-  expect(searched().ranges).toBe(2);
-  // The end of the first range, and the block of the use.
+  expect(countSearched().ranges).toBe(2);
+  // One read for the end of the first range, and one for the block of the use.
   expect(blocksRead).toBe(2);
 });
 
@@ -192,12 +192,12 @@ test('however many payments there are, no query has more than 500 topics', async
     return { ...opened, id: BigInt(n), payer: `0x${hex.slice(-40)}` as Hex, nonce: hex };
   });
   await send(chain, stranger, { to: asset, data: '0x' });
-  // A receipt with 500 logs, read for each payment, would take seconds.
+  // Reading a receipt of 500 logs for each payment would take seconds.
   hasReceipts = false;
   const findings = await find(payments);
   expect([...findings.values()].filter(({ use }) => use !== null)).toHaveLength(count);
   expect(Math.max(...queries.map(({ topics }) => topics.flat().length))).toBeLessThanOrEqual(500);
-  // Payers in queries for nonces, and in queries for transfers of their block.
+  // Number of payers in queries for nonces, or in queries for transfers of their block.
   const asked = (isOfBlock: boolean) =>
     queries.filter((one) => (one.toBlock === undefined) === isOfBlock).flatMap(({ topics }) => topics[1] ?? []);
   for (const isOfBlock of [false, true]) expect(new Set(asked(isOfBlock)).size).toBe(count);

@@ -20,10 +20,10 @@ import type { Market } from '../../../context.ts';
 import type { X402Payment } from '../../payment.ts';
 import type { Evidence, Use } from './decide.ts';
 
-/** Each payment adds a payer and a nonce, and providers also cap the topics of one query. */
+/** Each payment adds a payer and a nonce to a query, and providers limit the topics of one query. */
 const PAYMENTS_A_QUERY = 240;
 
-/** A provider's view of one authorization. */
+/** What a provider shows about one authorization. */
 export type Finding = Pick<Evidence, 'nonceUsed' | 'use'>;
 
 export interface View {
@@ -34,9 +34,9 @@ export interface View {
 type FindingsMarket = Pick<Market, 'clock' | 'log'>;
 
 /**
- * Reads what a provider shows of payments of one asset: first the logs of their nonces, then the transactions behind those. Payments in one
- * block share its reading. Throws RpcFailure when the logs cannot be read. A payment that cannot be read by itself is left out, so that it
- * does not hold up the others. Calls `onUnfinished` for payments whose search continues with the next reading.
+ * Reads what a provider shows about payments of one asset: first the logs of their nonces, then the transactions behind those logs.
+ * Payments in one block share its reading. Throws RpcFailure if the logs cannot be read. Leaves out a payment that cannot be read alone, so
+ * that it does not hold up the others. Calls `onUnfinished` for payments whose search continues in the next reading.
  */
 export async function readFindings(
   market: FindingsMarket,
@@ -65,46 +65,44 @@ async function readOne(
   { clock }: FindingsMarket,
   view: View,
   payment: X402Payment,
-  { uses, readBlockOf }: { uses: Uses; readBlockOf(log: Log): Promise<OfBlock> },
+  { uses, readBlockOf }: { uses: Uses; readBlockOf(log: Log): Promise<BlockContent> },
 ): Promise<Finding> {
   const { rpc, latest } = view;
   const showUse = async (log: Log): Promise<Finding> => {
-    const [receipt, ofBlock] = await Promise.all([readReceipt(rpc, log.transactionHash), readBlockOf(log)]);
-    return { nonceUsed: null, use: { log, receipt, ...ofBlock } };
+    const [receipt, logsByBlock] = await Promise.all([readReceipt(rpc, log.transactionHash), readBlockOf(log)]);
+    return { nonceUsed: null, use: { log, receipt, ...logsByBlock } };
   };
   const log = uses.logs.get(keyOf(payment));
   if (log !== undefined) return await showUse(log);
-  // Ask only once the answer can decide something, and for the head's own block: a node that lags behind does not know that block, and
-  // fails instead of calling a used nonce unused.
+  // Ask only if the answer matters, and at the head's own block, so that a lagging node fails instead of calling a used nonce unused.
   const isOver = clock.now() >= Number(payment.validBefore) * 1000;
-  const isApart = uses.apart.has(payment.id);
-  if (!isOver && !isApart) return { nonceUsed: null, use: null };
+  const isPartlySearched = uses.partlySearched.has(payment.id);
+  if (!isOver && !isPartlySearched) return { nonceUsed: null, use: null };
   const { asset, payer, nonce } = payment;
   const nonceUsed = await readAuthorizationState(rpc, asset, { authorizer: payer, nonce }, latest.number);
-  const late = isApart
-    ? await searchApart(view, payment, { nonceUsed, isOver })
+  const lateUse = isPartlySearched
+    ? await searchSeparately(view, payment, { nonceUsed, isOver })
     : await readUseAbove(view, payment, nonceUsed ? uses.endedAt.get(payment.id) : undefined);
-  return late === undefined ? { nonceUsed: isOver ? nonceUsed : null, use: null } : await showUse(late);
+  return lateUse === undefined ? { nonceUsed: isOver ? nonceUsed : null, use: null } : await showUse(lateUse);
 }
 
-/** A cancellation can come at any time, and blocks from two nodes may have ended the search too early. */
+/** Searches above `ended`, because a cancellation can come at any time, and blocks from two nodes may have ended the search early. */
 async function readUseAbove({ rpc, latest }: View, payment: X402Payment, ended?: bigint): Promise<Log | undefined> {
   if (ended === undefined) return undefined;
   const blocks = { fromBlock: ended + 1n, toBlock: latest.number };
-  return (await searchLogs(rpc, { ...usesOf([payment]), ...blocks, isEnough })).at(-1);
+  return (await searchLogs(rpc, { ...usesFilter([payment]), ...blocks, isEnough })).at(-1);
 }
 
 /**
- * On a provider that takes few blocks in one query, the nonce says whether there is a log to find. An unused nonce has none; but once it
- * can never be used any more, all blocks that could hold a use are searched, so that the chain is not called empty on the nonce's word
- * alone.
+ * Searches for one payment on a provider that accepts few blocks per query. The nonce tells whether there is a log to find. If it is unused
+ * but can no longer be used, still searches all blocks that could hold a use, so that the nonce alone is not trusted.
  */
-async function searchApart(
+async function searchSeparately(
   { rpc, latest }: View,
   payment: X402Payment,
   { nonceUsed, isOver }: { nonceUsed: boolean; isOver: boolean },
 ): Promise<Log | undefined> {
-  const filter = usesOf([payment]);
+  const filter = usesFilter([payment]);
   const all = { fromBlock: payment.openedBlock, toBlock: latest.number };
   if (nonceUsed) return (await searchLogs(rpc, { ...filter, ...all, isEnough })).at(-1);
   if (!isOver) return undefined;
@@ -112,7 +110,7 @@ async function searchApart(
   return (await searchLogs(rpc, { ...filter, ...blocks })).at(-1);
 }
 
-/** An authorization is used or cancelled once. */
+/** An authorization is used or cancelled only once. */
 const isEnough = ({ length }: readonly Log[]): boolean => length > 0;
 
 const keyOf = ({ payer, nonce }: { payer: Hex; nonce: Hex }): string => `${addressTopic(payer)}${nonce}`;
@@ -120,14 +118,14 @@ const keyOf = ({ payer, nonce }: { payer: Hex; nonce: Hex }): string => `${addre
 interface Uses {
   /** The last use or cancellation of each authorization, by `keyOf`. */
   logs: Map<string, Log>;
-  /** By payment: the block after which the search stopped, since no authorization is used at or after its `validBefore`. */
+  /** Maps a payment to the block after which its search stopped, because no authorization is used at or after its `validBefore`. */
   endedAt: Map<bigint, bigint>;
-  /** Payments of which only some blocks were searched here, because the provider takes few in one query. */
-  apart: Set<bigint>;
+  /** Payments searched only in some blocks, because the provider accepts few per query. */
+  partlySearched: Set<bigint>;
 }
 
 async function readUses(view: View, payments: readonly X402Payment[]): Promise<Uses> {
-  const uses: Uses = { logs: new Map(), endedAt: new Map(), apart: new Set() };
+  const uses: Uses = { logs: new Map(), endedAt: new Map(), partlySearched: new Set() };
   for (let at = 0; at < payments.length; at += PAYMENTS_A_QUERY) {
     await addUses(uses, view, payments.slice(at, at + PAYMENTS_A_QUERY));
   }
@@ -135,51 +133,51 @@ async function readUses(view: View, payments: readonly X402Payment[]): Promise<U
 }
 
 /**
- * Each query covers only payments opened at or below its last block. If that block is not the latest, its time says which payments need no
- * further query. So a payment that stays open for days costs one query a reading, not one for every 2,000 blocks since.
+ * Each query covers only payments opened at or below its last block. If that block is not the latest, its time tells which payments need no
+ * further query. So a payment that stays open for days costs one query per reading, not one for every 2,000 blocks since.
  */
 async function addUses(uses: Uses, view: View, payments: readonly X402Payment[]): Promise<void> {
   const { rpc, latest } = view;
-  let left = payments;
-  let from = lowestOpened(left);
-  while (left.length > 0 && from <= latest.number) {
-    if (isCostly(rpc, { fromBlock: from, toBlock: latest.number })) return await addNearUses(uses, view, left);
+  let remaining = payments;
+  let from = lowestOpened(remaining);
+  while (remaining.length > 0 && from <= latest.number) {
+    if (isCostly(rpc, { fromBlock: from, toBlock: latest.number })) return await addNearUses(uses, view, remaining);
     const to = endOfSpan(from, view);
-    const wanted = left.filter(({ openedBlock }) => openedBlock <= to);
+    const wanted = remaining.filter(({ openedBlock }) => openedBlock <= to);
     const [part, last] = await Promise.all([
-      readLogsAt('oldest', rpc, usesOf(wanted), { fromBlock: from, toBlock: to }),
+      readLogsAt('oldest', rpc, usesFilter(wanted), { fromBlock: from, toBlock: to }),
       to < latest.number ? readBlock(rpc, to) : null,
     ]);
     noteUses(uses, part);
     if (part.toBlock < to) {
-      // The provider takes fewer blocks than was assumed.
+      // The provider accepts fewer blocks than assumed.
       from = part.toBlock + 1n;
       continue;
     }
     for (const { id, validBefore } of wanted) {
       if (last !== null && last.timestamp >= validBefore) uses.endedAt.set(id, to);
     }
-    left = left.filter(({ id }) => !uses.endedAt.has(id));
-    const lowest = lowestOpened(left);
+    remaining = remaining.filter(({ id }) => !uses.endedAt.has(id));
+    const lowest = lowestOpened(remaining);
     from = lowest > to ? lowest : to + 1n;
   }
 }
 
-/** Looks where a use usually is, in the block where it was last seen and in the newest blocks, with one query for all payments. */
+/** Searches where a use is most likely: the block where it was last seen, and the newest blocks. One query covers all payments. */
 async function addNearUses(uses: Uses, { rpc, latest }: View, payments: readonly X402Payment[]): Promise<void> {
   const isMissing = (payment: X402Payment): boolean => !uses.logs.has(keyOf(payment));
   const seen = Map.groupBy(payments.filter(isMissing), ({ blockNumber }) => blockNumber);
   await Promise.all(
     [...seen].map(async ([block, some]) => {
       if (block === null || block === undefined || block > latest.number) return;
-      noteUses(uses, await readLogsAt('newest', rpc, usesOf(some), { fromBlock: block, toBlock: block }));
+      noteUses(uses, await readLogsAt('newest', rpc, usesFilter(some), { fromBlock: block, toBlock: block }));
     }),
   );
   const missing = payments.filter((payment) => isMissing(payment) && payment.openedBlock <= latest.number);
   if (missing.length === 0) return;
   const range = { fromBlock: lowestOpened(missing), toBlock: latest.number };
-  noteUses(uses, await readLogsAt('newest', rpc, usesOf(missing), range));
-  for (const payment of missing) if (isMissing(payment)) uses.apart.add(payment.id);
+  noteUses(uses, await readLogsAt('newest', rpc, usesFilter(missing), range));
+  for (const payment of missing) if (isMissing(payment)) uses.partlySearched.add(payment.id);
 }
 
 function noteUses({ logs }: Uses, part: LogPart): void {
@@ -195,7 +193,7 @@ function endOfSpan(from: bigint, { rpc, latest }: View): bigint {
   return end < latest.number ? end : latest.number;
 }
 
-function usesOf(payments: readonly X402Payment[]): RangeFilter {
+function usesFilter(payments: readonly X402Payment[]): RangeFilter {
   const [first] = payments;
   if (first === undefined) throw new TypeError('a query for the uses of no authorization');
   return {
@@ -212,31 +210,31 @@ function distinctHex(values: Hex[]): Hex[] {
   return [...new Set(values)];
 }
 
-type OfBlock = Pick<Use, 'block' | 'transfersInBlock'>;
+type BlockContent = Pick<Use, 'block' | 'transfersInBlock'>;
 
-/** Reads the block of a log and the transfers in it by all payers with logs there, once for all of them. */
-function createBlockReader(rpc: Rpc, logs: ReadonlyMap<string, Log>): (log: Log) => Promise<OfBlock> {
-  const ofBlock = Map.groupBy(logs.values(), ({ blockHash }) => blockHash);
+/** Reads the block of a log once for all payers with logs there, including their transfers in it. */
+function createBlockReader(rpc: Rpc, logs: ReadonlyMap<string, Log>): (log: Log) => Promise<BlockContent> {
+  const logsByBlock = Map.groupBy(logs.values(), ({ blockHash }) => blockHash);
   const read = new Map<Hex, { block: Promise<Block | null>; transfers: Promise<Log[]> }>();
   const readTransfers = ({ address, blockHash }: Log, payers: Hex[]): Promise<Log[]> =>
     readLogs(rpc, { address, topics: [TRANSFER_TOPIC, payers], blockHash });
   return async (log) => {
     const { blockHash, blockNumber } = log;
     const payersOf = (some: readonly Log[]): Hex[] => distinctHex(some.flatMap(({ topics }) => topics[1] ?? []));
-    const all = payersOf(ofBlock.get(blockHash) ?? [log]).slice(0, 2 * PAYMENTS_A_QUERY);
+    const all = payersOf(logsByBlock.get(blockHash) ?? [log]).slice(0, 2 * PAYMENTS_A_QUERY);
     const shared = read.get(blockHash) ?? { block: readBlock(rpc, blockNumber), transfers: readTransfers(log, all) };
     read.set(blockHash, shared);
-    // Callers that await it get its failure.
+    // Callers that await this promise still get its failure.
     shared.transfers.catch(() => undefined);
-    const own = payersOf([log]);
+    const ownPayers = payersOf([log]);
     // A payer with very many transfers in the block must not block the others.
     const readOwnTransfers = async (): Promise<Log[]> => {
-      const isIn = own.every((payer) => all.includes(payer));
+      const isCovered = ownPayers.every((payer) => all.includes(payer));
       try {
-        return isIn ? await shared.transfers : await readTransfers(log, own);
+        return isCovered ? await shared.transfers : await readTransfers(log, ownPayers);
       } catch (error) {
         if (!(error instanceof RpcFailure) || all.length === 1) throw error;
-        return await readTransfers(log, own);
+        return await readTransfers(log, ownPayers);
       }
     };
     const [block, transfersInBlock] = await Promise.all([shared.block, readOwnTransfers()]);

@@ -15,7 +15,7 @@ export interface Attempt {
   payee: Hex;
   valueUnits: bigint;
   proof: Pick<Proof, 'authorization'>;
-  /** The finalized block at the moment when the nonce was read as unused. */
+  /** The finalized block when the nonce was read as unused. */
   openedBlock: bigint;
   deliveryTokenHash: Buffer | null;
 }
@@ -25,7 +25,7 @@ export interface Opener {
   clock: { now(): number };
 }
 
-/** Null if a unique index gives the authorization, the payer, the merchant or the body to another row. */
+/** Returns null if a unique index already has the authorization, payer, merchant or body in another row. */
 export async function openAttempt({ config, clock }: Opener, tx: Tx, attempt: Attempt): Promise<Payment | null> {
   const { network, facilitatorUrl } = config;
   const { chainId } = network;
@@ -54,7 +54,7 @@ export interface SignerReading {
   now: Date;
 }
 
-/** Stores a facilitator's answer. Former signers stay known, with the time at which they were last named. */
+/** Stores a facilitator's answer. Keeps former signers, with the time at which they were last named. */
 export async function storeSignerReading(tx: Tx, { chainId, url, addresses, now }: SignerReading): Promise<void> {
   await tx.run(
     sql`insert into facilitator_readings as reading (chain_id, url, read_at, published)
@@ -71,7 +71,7 @@ export async function storeSignerReading(tx: Tx, { chainId, url, addresses, now 
   }
 }
 
-/** True in `isNamed` if the facilitator named this address in its last answer before the payment was opened, or in any since. */
+/** `isNamed` is true if the facilitator named this address in its last answer before the payment was opened, or in any since. */
 export async function findSigner(
   queryable: Queryable,
   { chainId, url, address, since }: { chainId: bigint; url: string; address: Hex; since: Date | null },
