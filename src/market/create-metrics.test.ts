@@ -114,7 +114,7 @@ test('those of several processes are one text, each metric named once and each l
   second?.countRequest('/', 200);
   const joined = createJoinedMetrics({
     state: () => ({ ready: 2, restarts: 1 }),
-    // In the form in which workers send them.
+    // Serialize the values, as workers do when they send them.
     ask: async () =>
       Promise.all(
         processes.map(async (metrics, index) => ({

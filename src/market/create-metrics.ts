@@ -11,16 +11,16 @@ import { registerCounter, registerGauge, samplesByLabel, singleSample } from './
 
 /** Measurements of a catalog in memory. */
 interface CatalogFacts {
-  /** Listings in every state. */
+  /** Number of listings in any state. */
   listings: number;
   live: number;
   fragmentBytes: number;
   textBytes: number;
-  /** Finished responses in the cache. */
+  /** Bytes of finished responses in the cache. */
   pageBytes: number;
-  /** Pages rendered since the start. */
+  /** Number of pages rendered since the start. */
   pagesMade: number;
-  /** Age of the newest moment up to which the catalog has every commit. */
+  /** Age of the newest moment up to which the catalog contains every commit. */
   feedLagSeconds: number;
   /** Null until loaded. */
   loadSeconds: { shelves: number | null; text: number | null };
@@ -32,7 +32,7 @@ export interface MetricsText {
 }
 
 export interface Metrics {
-  /** Sources are called whenever metrics are read. Setting one again replaces it. */
+  /** Sources are called at each scrape. Setting a source again replaces it. */
   observeCatalog(read: () => CatalogFacts): void;
   observeLeaderships(read: () => Readonly<Record<string, boolean>>): void;
   observeUnnumberedMs(read: () => number): void;
@@ -44,21 +44,21 @@ export interface Metrics {
   observeX402Refusals(read: () => ReadonlyMap<string, number>): void;
   /** Adds requests that were counted elsewhere. */
   observeReads(read: () => readonly { route: string; answered: number; notModified: number }[]): void;
-  /** Cheap. `route` is the route's pattern, never the URL; `budget` is the limit that was used up. */
+  /** Cheap enough for each request. `route` is the route's pattern, never the URL; `budget` is the limit that was exceeded. */
   countRequest(route: string, status: number, budget?: string): void;
   text(): Promise<MetricsText>;
-  /** JSON for the supervisor, which joins the values of all processes. */
+  /** Returns JSON for the supervisor, which joins the values of all processes. */
   values(): Promise<unknown>;
 }
 
 interface MetricsOptions {
   /** Label of this process, on every line. */
   worker: string;
-  /** Adds memory, CPU, event loop and garbage collection. */
+  /** Whether to add memory, CPU, event loop and garbage collection. */
   withProcess: boolean;
 }
 
-/** Left out as useless here: open handles by kind, heap spaces. */
+/** Default metrics that are useless here: open handles by kind, and heap spaces. */
 const LEFT_OUT = /^nodejs_(?:active_|heap_space_)/;
 
 export function createMetrics({ worker, withProcess }: MetricsOptions): Metrics {
@@ -230,7 +230,7 @@ function createRequestCounts(): RequestCounts {
         counts = new Float64Array(STATUSES);
         byRoute.set(route, counts);
       }
-      // A status outside the array would be dropped; none exists.
+      // Statuses beyond the array would be dropped, but there are none.
       counts[status] = (counts[status] ?? 0) + 1;
     },
     each: (report) => {
@@ -248,7 +248,7 @@ function createRequestCounts(): RequestCounts {
 interface AdmissionFacts {
   slotsTaken: number;
   socketsOpen: number;
-  /** Refusals by rule. */
+  /** Number of refusals by rule. */
   rules: Readonly<Record<string, number>>;
 }
 

@@ -27,7 +27,7 @@ export function makeGetWindow(catalog: MarketCatalog, events: EventTail): Market
   });
 }
 
-/** Events, listings, merchants and aisles of one moment. */
+/** Builds the answer from events, listings, merchants and aisles of the same moment. */
 function windowParts(model: Model, cursors: Cursors, tail: EventTail, query: WindowQuery): PageParts {
   const { events_limit: eventsSize, listings_limit: listingsSize, merchants_limit: merchantsSize } = query;
   const plan = planShelf({ limit: listingsSize, ...(query.fields === undefined ? {} : { fields: query.fields }) });
@@ -71,7 +71,7 @@ function moreUrl(url: string, cursor: string | number | null): string | null {
   return cursor === null ? null : `${url}${cursor}`;
 }
 
-/** There are more rows exactly if there is an address for them. */
+/** Renders the counts of a list. `more` is the URL of further rows, or null if there are none. */
 function countsOf({
   total,
   returned,

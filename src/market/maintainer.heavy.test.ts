@@ -18,7 +18,7 @@ let dataDir: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'openaisle-maintainer-'));
-  // Not inside the other folder: started by root, the database runs as a user who could not enter it.
+  // A folder outside of the other one: under root, the database runs as a user who cannot enter the other one.
   dataDir = await mkdtemp(join(tmpdir(), 'openaisle-data-'));
 });
 afterAll(async () => {

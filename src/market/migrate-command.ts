@@ -8,7 +8,7 @@ import { readSetting, runCommand } from '../platform/run-command.ts';
 import { migrateMarket } from './prepare-database.ts';
 
 const SCRIPT = fileURLToPath(new URL('../../deploy/app-role.sql', import.meta.url));
-/** The role's name in the script. */
+/** Name of the role in the script. */
 const ROLE_IN_SCRIPT = /\bopenaisle_app\b/g;
 
 /**

@@ -6,18 +6,18 @@ import type { Payments } from './payments/payments.ts';
 import { registerCounter, registerGauge, type Sample, samplesByLabel, singleSample } from './register-metric.ts';
 
 interface ProviderFacts {
-  /** Position in the configuration: two providers of one vendor have the same `endpoint`, which holds no credentials. */
+  /** Position in the configuration. Tells apart providers of one vendor, whose `endpoint` without credentials may be the same. */
   number: number;
   endpoint: string;
   answeredAgeSeconds: number | null;
   headNumber: number | null;
   headAgeSeconds: number | null;
-  /** Failures by kind. */
+  /** Number of failures by kind. */
   failures: Readonly<Record<string, number>>;
   traffic: { requests: number; bytes: Readonly<Record<string, number>>; calls: Readonly<Record<string, number>> };
   disagreements: number;
   excluded: boolean;
-  /** Most blocks per log query; lowered each time the provider refuses a larger span. */
+  /** Most blocks per log query. Lowered each time the provider refuses a larger span. */
   logSpanBlocks: number;
 }
 
@@ -28,14 +28,14 @@ interface BlockFacts {
 
 export interface ChainFacts {
   providers: readonly ProviderFacts[];
-  /** The block that this process last accepted as final; null if none yet. */
+  /** Block that this process last accepted as final. Null if there is none yet. */
   finalized: BlockFacts | null;
-  /** The highest block that any process ever accepted as final. */
+  /** Highest block that any process ever accepted as final. */
   watermark: BlockFacts | null;
   halted: boolean;
-  /** Payments whose decision waits for other providers, by reason. */
+  /** Number of payments whose decision waits for other providers, by reason. */
   withheld: Readonly<Record<string, number>>;
-  /** Open payments that this process could not read at its last attempt. */
+  /** Number of open payments that this process could not read at its last attempt. */
   unreadable: number;
 }
 

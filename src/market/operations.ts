@@ -52,12 +52,12 @@ import { makeSyncWorld } from './world/sync/sync-world.ts';
 export interface OperationDependencies {
   payments: Payments;
   catalog: MarketCatalog;
-  /** The newest events, of the same moment as the catalog. */
+  /** Newest events, in step with the catalog. */
   events: EventTail;
   budgets: Budgets;
 }
 
-/** Maps every endpoint to its operation. A missing one does not compile. */
+/** Maps every endpoint to its operation. A missing one is a compile error. */
 export function marketOperations({
   payments,
   catalog,

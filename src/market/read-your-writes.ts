@@ -14,16 +14,16 @@ type Act = (...args: unknown[]) => Promise<unknown>;
 export interface ReadYourWrites {
   /** Makes writing operations answer only after the catalog has read their commits. */
   wrap(operations: MarketOperations): MarketOperations;
-  /** The lowest catalog version of a cached page that this client may see. */
+  /** Returns the lowest catalog version of a cached page that this client may see. */
   leastVersion(request: Pick<MemoryRequest, 'hasKey' | 'network'>): number;
 }
 
-/** Longer than any outdated page is served. */
+/** How long a write is remembered, which is longer than any outdated page is served. */
 const REMEMBERED_MS = 1_000;
 
 export function createReadYourWrites(dependencies: {
   catalog: Pick<Catalog, 'fresh' | 'model'>;
-  /** The mark of the database that everything in this process uses. */
+  /** Changes with each write through this process's database. Null during a write. */
   mark: NotedDatabase['mark'];
   clock: Clock;
   log: Log;
@@ -45,7 +45,7 @@ export function createReadYourWrites(dependencies: {
     return async (market: unknown, call: { clientNetwork: string }) => {
       try {
         const answer = await operation(market, call);
-        // Even if nothing changed here: the answer may report what another process changed.
+        // Refresh even if nothing changed here, because the answer may report another process's change.
         await refresh.all();
         return answer;
       } catch (error) {
@@ -77,7 +77,7 @@ export function createReadYourWrites(dependencies: {
 }
 
 /**
- * Refreshes the catalog after writes. A refused write may have committed something, or report what another request did, so it waits too,
+ * Refreshes the catalog after writes. A refused write may have committed something or report another request's change, so it refreshes too,
  * unless this process has written nothing since the last refresh.
  */
 function createRefreshAfterWrite({
@@ -97,7 +97,7 @@ function createRefreshAfterWrite({
       // Concurrent refreshes may end in another order than they began.
       if (before !== null && (refreshed === null || refreshed < before)) refreshed = before;
     } catch (error) {
-      // The write is committed anyway, and the catalog catches up by itself.
+      // The write is committed anyway, and the catalog catches up later.
       log.warn('catalog_behind', { error });
     }
   };

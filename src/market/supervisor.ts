@@ -10,7 +10,7 @@ import { prepareDatabase } from './prepare-database.ts';
 import { registerCounter, registerGauge, singleSample } from './register-metric.ts';
 import { type MarketRun, type RunMarketOptions, serveMarket, serveMetrics, sizePools } from './start.ts';
 
-/** Runs the first of several processes: it owns the database and the port, and serves nothing itself. */
+/** Runs the first of several processes, which owns the database and the port, and serves nothing itself. */
 export function runSupervisor({ config, log }: { config: MarketConfig; log: Log }): Promise<MarketRun> {
   return undoOnFailure(async (begun) => {
     const ground = await prepareDatabase(config, log);
@@ -70,9 +70,9 @@ export function runWorker(options: RunMarketOptions & { drainMs: number }): Prom
   let shutdown: Shutdown | null = null;
   const joining = joinSupervisor({
     onStop: () => {
-      // It does not serve yet, so there is nothing to drain or close.
+      // The process does not serve yet, so there is nothing to drain or close.
       if (shutdown === null) process.exit(0);
-      // Ctrl-C also reaches this process, perhaps later; that is not a second request to stop.
+      // Ctrl-C also reaches this process, perhaps later, and must not count as a second request to stop.
       deferSignals();
       shutdown.dispose();
       void shutdown.stop('supervisor').then((code) => process.exit(code));

@@ -1,19 +1,19 @@
 import { loadPayment, type ProofStore, type SavedPayment } from '../sdk/payments/proof-store.ts';
 import { beginRecord, type PurchaseRecord, purchaseRecord } from './purchase-record.ts';
 
-/** The part of Storage that is used: of the browser, or of a test. */
+/** The part of Storage in use, which tests replace. */
 export type Shelf = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 
-/** Storage for one listing in this browser. It holds one payment at a time: the proof of another is never overwritten. */
+/** Storage for one listing in this browser. It holds one payment at a time; `load` throws if another wallet's proof is stored. */
 export interface PurchaseStore {
-  /** For the SDK. `save` resolves once the proof can be read back. */
+  /** Store for the SDK. `save` resolves once the proof can be read back. */
   proofs: ProofStore;
-  /** The payment under way, of any wallet. Throws if it cannot be read: signing while it may exist could pay twice. */
+  /** Returns the pending payment of any wallet. Throws if it cannot be read, because signing another one could pay twice. */
   saved(): Promise<SavedPayment | null>;
   record(): PurchaseRecord | null;
   write(record: PurchaseRecord): void;
   forget(): void;
-  /** Names by which other tabs recognize changes. */
+  /** Storage keys by which other tabs recognize changes. */
   names: { proof: string; record: string };
 }
 
@@ -45,7 +45,7 @@ export function createPurchaseStore(shelf: Shelf, listingId: number): PurchaseSt
     clear: async () => {
       const payment = await saved();
       const previous = record();
-      // Store what the goods are read again with before removing the proof: a crash in between loses nothing.
+      // Store the data for showing the goods again before removing the proof, so that a crash in between loses nothing.
       if (payment !== null) {
         const { payer } = payment.proof;
         const base = previous ?? beginRecord(payer, 0);
@@ -83,10 +83,10 @@ export type Missing = 'insecure' | 'no_storage' | 'no_locks';
 
 const PROBE = 'openaisle:probe';
 
-/** Finds the features that a safe purchase needs. Without them a reload or a second tab could pay twice, so nothing is signed. */
+/** Finds the browser features that a safe purchase needs. Without them a reload or a second tab could pay twice, so nothing is signed. */
 export function findStorage(): AvailableStorage | Missing {
   if (!window.isSecureContext) return 'insecure';
-  // Older browsers have none, despite the types.
+  // Undefined in older browsers, despite the type.
   const locks: LockManager | undefined = navigator.locks;
   if (locks === undefined) return 'no_locks';
   try {

@@ -1,17 +1,17 @@
 import { isProvider, type Provider } from './wallet-provider.ts';
 
 const MOST = 20;
-/** Time for wallets to announce themselves before the unnamed one is offered. */
+/** Time for wallets to announce themselves before window.ethereum is offered. */
 const LAST_RESORT_MS = 400;
 
 export interface WatchedWallets {
   list(): readonly FoundWallet[];
-  /** Whether the search lasted long enough to say that there is none. */
+  /** Whether enough time has passed to say that there is no wallet. */
   hasSearched(): boolean;
   onChange(listener: () => void): void;
 }
 
-/** Collects wallets that announce themselves; if none does, takes the one that older wallets leave on the window. */
+/** Collects wallets that announce themselves. If none does, uses window.ethereum, which older wallets set. */
 export function watchWallets(): WatchedWallets {
   const wallets: FoundWallet[] = [];
   let hasSearched = false;
@@ -43,7 +43,7 @@ export function watchWallets(): WatchedWallets {
 export interface FoundWallet {
   id: string;
   name: string;
-  /** Data URL that the wallet brought; null: none that may be shown. */
+  /** Data URL from the wallet. Null if it has none that may be shown. */
   icon: string | null;
   provider: Provider;
 }
@@ -52,7 +52,7 @@ const LONGEST_NAME = 60;
 const LONGEST_ICON = 200_000;
 const ICON = /^data:image\/(?:png|svg\+xml|webp|jpeg|gif|avif)[;,]/;
 
-/** Reads how a wallet introduces itself (EIP-6963). Any script may claim anything: only text and data URLs are taken. */
+/** Parses a wallet's announcement (EIP-6963). Any script can send one, so only text and data URLs are accepted. */
 export function readAnnouncement(detail: unknown): FoundWallet | null {
   if (typeof detail !== 'object' || detail === null || !('info' in detail) || !('provider' in detail)) return null;
   const { info, provider } = detail;

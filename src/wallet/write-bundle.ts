@@ -3,14 +3,14 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
 
-/** Other works of third parties that are served: fonts as files, and as outlines in pictures. */
+/** Third-party fonts that are served, as files and as outlines in pictures. */
 const SERVED = [
   '@expo-google-fonts/inter',
   '@fontsource-variable/inter',
   '@fontsource-variable/jetbrains-mono',
   '@fontsource-variable/source-serif-4',
 ];
-/** Draws the pictures. Its package has no text of its licence, so the notice says where to find it. */
+/** Package that draws the pictures. It has no licence text, so the notice says where to find it. */
 const RUN = ['@resvg/resvg-wasm'];
 
 const LICENCE_FILE = /^(?:licen[cs]e|copying|notice)(?:[._-].*)?$/i;
@@ -40,7 +40,7 @@ export function makeNotices(modules: readonly string[]): string {
   return `${[INTRODUCTION, ...notices].join(`\n${'-'.repeat(100)}\n\n`).trimEnd()}\n`;
 }
 
-/** Finds the nearest folder above with a named manifest: packages have nameless ones inside, for kinds of modules. */
+/** Finds the nearest parent folder whose manifest has a name. Packages contain nameless manifests for kinds of modules. */
 function packageFolder(path: string): string {
   const folder = dirname(path);
   const manifest = join(folder, 'package.json');
@@ -73,16 +73,16 @@ function normalizeText(text: string): string {
   return `${lines.replaceAll(/[ \t]+$/gm, '').trim()}\n`;
 }
 
-/** Names the address where the licences of its packages are served. */
+/** Header comment of the script, which names the path of its licences. */
 const HEAD = '/*! Openaisle, with code of others: /third-party-notices.txt */';
 
 interface Bundle {
   code: string;
-  /** Files that the code comes from. */
+  /** Source files of the bundle. */
   modules: readonly string[];
 }
 
-/** Builds the one script for browsers: the same bytes from the same sources and packages. */
+/** Builds the browser script. The same sources and packages give the same bytes. */
 export async function makeBundle(): Promise<Bundle> {
   const bundle = await rolldown({
     input: fileURLToPath(new URL('./main.ts', import.meta.url)),

@@ -14,6 +14,6 @@ it('leads to the city where there is one, and to addresses that exist', () => {
   expect(text).toContain('https://city.example');
   const named = [...text.matchAll(/(?:GET|POST|DELETE|PATCH) (\/api\/[a-z/-]+)/g)].map(([, path = '']) => path);
   const served = Object.values(endpoints).map(({ path }) => path.replace(/:\w+.*$/, ''));
-  // The city serves this one.
+  // The city serves this path.
   expect(named.filter((path) => !served.includes(path))).toEqual(['/api/market-link']);
 });

@@ -24,7 +24,7 @@ export const text = (words: string): Block => ({ kind: 'text', text: words });
 export const list = (items: readonly string[]): Block => ({ kind: 'list', items });
 export const steps = (items: readonly string[]): Block => ({ kind: 'steps', items });
 
-/** The parts of an instance's configuration that the guide shows. */
+/** Parts of an instance's configuration that the guide shows. */
 export type GuideFacts = Pick<
   MarketConfig,
   'baseUrl' | 'network' | 'treasury' | 'limits' | 'cityUrl' | 'openIdentityEndpoints' | 'keyPrefix'
@@ -33,7 +33,7 @@ export type GuideFacts = Pick<
 export const SUMMARY =
   'A market where AI agents sell digital goods to agents and people. Buyers pay sellers wallet to wallet in USDC; goods are handed over once the payment is final.';
 
-/** Tells an agent what to know before it acts. Contains our own words only, never a merchant's. */
+/** Returns what an agent should know before it acts. Contains only our own text, never a merchant's. */
 export function guide(config: GuideFacts): Block[] {
   return [
     ...lookAround(config),

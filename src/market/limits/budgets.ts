@@ -5,15 +5,15 @@ import { limitFor, type NetworkLimit } from './network-limits.ts';
 const MINUTE_SECONDS = 60;
 const HOUR_SECONDS = 3_600;
 
-/** Counters of this process alone. Limits that must hold across processes are counted in the database. */
+/** Counters of this process only. Limits that must hold across processes are counted in the database. */
 export interface Budgets {
-  /** Payments opened and not yet verified. */
+  /** Payments that are opened and not yet verified. */
   attempts: Budget;
   chainReads: Budget;
-  /** Requests to chain providers per wallet, wherever its signatures come from. */
+  /** Requests to chain providers per wallet, whichever client sends the wallet's signatures. */
   walletReads: Budget;
   readMs: Budget;
-  /** Megabytes of whole stores. */
+  /** Megabytes sent as whole stores. */
   wholeStores: Budget;
 }
 
@@ -47,7 +47,7 @@ export function createBudgets({ config, clock, random }: Pick<Market, 'config' |
   };
 }
 
-/** A caller with a key is counted by itself, not with its network. */
+/** Counts a caller with a key by merchant, and any other caller by network. */
 export function clientOf({ caller, clientNetwork }: { caller: unknown; clientNetwork: string }): Client {
   const merchant = caller as Merchant | null;
   return merchant === null ? { network: clientNetwork } : { account: `merchant ${merchant.id}` };

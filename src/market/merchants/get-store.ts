@@ -15,10 +15,10 @@ import { merchantJson } from './present-merchant.ts';
 
 const HANDLE = /^[a-z0-9-]{1,64}$/;
 
-/** Up to this many listings, a whole store is an ordinary page with an ETag. */
+/** Up to this many live listings, a whole store is an ordinary page with an ETag. */
 const AT_ONCE = 500;
 
-/** Answers pages of a store. Whole stores are charged to a budget, so the operation answers them. */
+/** Answers store pages from memory. Leaves whole stores to the operation, which charges a budget for them. */
 export function storeFromMemory({ answers }: MarketCatalog): MemoryRead {
   return ({ name: handle, query, request }) => {
     if (query === '' || !HANDLE.test(handle)) return null;
@@ -53,9 +53,9 @@ export function makeGetStore(catalog: MarketCatalog): MarketRead<Endpoints['getS
 
 interface StoreRequest {
   handle: string;
-  /** Null: all. */
+  /** Null for all listings. */
   limit: number | null;
-  /** 0: from the newest on. */
+  /** 0 starts at the newest listing. */
   beforeId: number;
   outline: boolean;
 }
@@ -66,13 +66,13 @@ function merchantNamed(model: Model, handle: string): MerchantEntry {
   return merchant;
 }
 
-/** Every listing was live at first, so any listing of the merchant was once on a page of its store. */
+/** Accepts any listing of the merchant, because each was live at first and may have been on a page of the store. */
 function checkBefore(model: Model, merchant: MerchantEntry, beforeId: number): void {
   if (beforeId !== 0 && model.columns.merchant[beforeId] !== merchant.id)
     throw new Refusal('cursor_invalid', { detail: 'before_id does not name a listing of this store.' });
 }
 
-/** Builds one page of a store, newest first; pins do not matter here. */
+/** Builds one page of a store, newest first, regardless of pins. */
 function storeParts(model: Model, { handle, limit, beforeId, outline }: StoreRequest): PageParts {
   const merchant = merchantNamed(model, handle);
   checkBefore(model, merchant, beforeId);
@@ -98,7 +98,7 @@ function storePrefix(merchant: MerchantEntry): Buffer {
   return Buffer.concat([Buffer.from('{"merchant":'), merchantJson(merchant), Buffer.from(',"listings":[')]);
 }
 
-/** Newest first. */
+/** Returns the ids of live listings, newest first. */
 function liveBelow(merchant: MerchantEntry, below: number, limit: number): number[] {
   const ids: number[] = [];
   for (let id = memberBelow(merchant.live, below); id > 0 && ids.length < limit; id = memberBelow(merchant.live, id)) {
@@ -107,7 +107,7 @@ function liveBelow(merchant: MerchantEntry, below: number, limit: number): numbe
   return ids;
 }
 
-/** An estimate, until the store is sent. */
+/** Estimated size of a listing, used until the sent bytes are known. */
 const BYTES_OF_LISTING = 2_000;
 const MEGABYTE = 1_000_000;
 const HOW_TO_PAGE = {
@@ -137,7 +137,7 @@ function toMegabytes(bytes: number): number {
   return bytes / MEGABYTE;
 }
 
-/** Counts the bytes actually sent, even if the client leaves early. */
+/** Charges the bytes that were sent, even if the client leaves early. */
 function countBytes(stream: PreparedStream, taken: Reservation): PreparedStream {
   async function* pieces(): AsyncGenerator<Uint8Array> {
     let bytes = 0;
@@ -161,7 +161,7 @@ interface StoreSource {
   database: Database;
 }
 
-/** Streams a whole store of any size. Listings are sent as they are at their turn and counted at the end, so there is no ETag. */
+/** Streams a whole store of any size. Listings may change while it is sent and are counted at the end, so there is no ETag. */
 function streamStore(source: StoreSource, store: Omit<StoreRequest, 'limit'>): PreparedStream {
   return { etag: null, head: ['content-type', 'application/json; charset=utf-8'], pieces: piecesOf(source, store) };
 }
@@ -200,7 +200,7 @@ async function* piecesOf(
     }
     below = last;
     if (current.length > 0) {
-      // Copy: the buffer may be overwritten as soon as it is released.
+      // Copy the bytes, because the buffer may be overwritten once it is released.
       const bytes = Buffer.concat([Buffer.from(sent > 0 ? ',' : ''), page.body]);
       sent += current.length;
       page.release();

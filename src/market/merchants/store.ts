@@ -3,7 +3,7 @@ import type { Queryable } from '../../platform/database/database.ts';
 import type { MerchantRow as CatalogMerchant } from '../catalog/feed/store.ts';
 
 export interface MerchantRow extends CatalogMerchant {
-  /** Live ones only. */
+  /** Number of live listings. */
   listings: bigint;
   sales: bigint;
 }
@@ -16,7 +16,7 @@ const select = sql`
     from merchant_counters c where c.merchant_id = m.id
   ) counted`;
 
-/** Reads the current row, even when the catalog in memory lags. */
+/** Reads the current row, even if the catalog in memory lags behind. */
 export async function readMerchant(database: Queryable, id: bigint): Promise<MerchantRow | null> {
   return database.maybe<MerchantRow>(sql`${select} where m.id = ${id}`);
 }

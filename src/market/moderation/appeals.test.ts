@@ -62,7 +62,7 @@ const appealed = async (): Promise<{ id: bigint; appealId: number }> => {
 };
 const actsOf = async (id: bigint) =>
   (await eventsOf(db.database, id)).map(({ kind, detail }) => detail['action'] ?? kind);
-/** Tells for each removal, in order, whether it was undone. */
+/** Returns for each removal, in order, whether it was undone. */
 const removalsOf = async (id: bigint) => {
   const rows = await db.database.rows<{ restored: boolean }>(
     sql`select restored_at is not null as restored from removals where listing_id = ${id} order by id`,

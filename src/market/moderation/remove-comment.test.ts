@@ -71,7 +71,7 @@ it('empties the comment, which keeps its place, its author and its replies, and 
       reason_code: 'spam',
     },
   });
-  // Kept for whoever has to answer for the removal.
+  // The row keeps the comment, so that the removal can be justified later.
   expect(await db.database.one(sql`select body, removed_reason from comments where id = ${id}`)).toEqual({
     body: expect.stringMatching(/^The words/),
     removed_reason: 'One is\nenough',

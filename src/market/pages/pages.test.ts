@@ -21,7 +21,7 @@ const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avi
 const NOW_MS = Date.UTC(2026, 0, 6);
 const db = testDatabase({ inventedEvents: true });
 const market = (): TestMarket => marketContext({ database: db.database, clock: settableClock(NOW_MS) });
-/** Shared by tests that only read: its database exists when the first test asks. */
+/** Shared by tests that only read. Created when the first of them asks, because its database must exist. */
 let standing: TestMarket | null = null;
 const standingMarket = (): TestMarket => (standing ??= market());
 
@@ -74,7 +74,7 @@ async function open(address: string, accept?: string, on = standingMarket()): Pr
   throw new Error(`no page at ${address}`);
 }
 
-/** Finds every address that a text offers: links, and paths in backticks, alone or after a method. */
+/** Finds all paths in a text: links, and paths in backticks, alone or after a method. */
 function addressesIn(text: string): string[] {
   const links = [...text.matchAll(/\]\(([^)]+)\)|href="([^"]+)"/g)].map((match) => match[1] ?? match[2] ?? '');
   const quoted = [...text.matchAll(/[`>](?:(?:GET|POST) )?(\/[a-z][^`<]*)[`<]/g)].map((match) => match[1] ?? '');
@@ -239,7 +239,7 @@ describe('health', () => {
         writes: 'accepted',
         history: 'whole',
         log_copy: 'kept',
-        // No chain is at that address.
+        // No chain answers at that address.
         payments: 'halted',
         why: 'chain_unreadable',
         finality: null,

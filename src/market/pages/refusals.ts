@@ -24,7 +24,7 @@ const MEANINGS: Readonly<Record<ErrorClass, string>> = {
     'The fault is on our side. It shows neither that something was paid nor that nothing was: make no payment because of it.',
 };
 
-/** Replaces the error table's next step where that speaks to programs. */
+/** Replaces next steps of the error table that are worded for programs. */
 const NEXT_STEPS: Readonly<Partial<Record<Reason, string>>> = {
   not_found: 'Check the address, or begin at the front page.',
   method_not_allowed: 'Go back and begin again on the page that you came from.',
@@ -32,7 +32,7 @@ const NEXT_STEPS: Readonly<Partial<Record<Reason, string>>> = {
   internal_error: 'Load the page again. If it stays so, report the request below to the operator.',
 };
 
-/** Renders a refusal from the error table alone: nothing sent or thrown is in it. Null for programs and the API, which get a problem. */
+/** Renders a refusal from the error table, with nothing that was sent or thrown. Null for programs and the API, which get a problem. */
 export function refusedPage({ reason, row, options }: Refusal, request: RefusedRequest): RefusedPage | null {
   if (chooseForm(request.accept) !== 'html' || request.route?.startsWith('/api/')) return null;
   const body = renderHtml({
@@ -58,7 +58,7 @@ function nextSteps(nextStep: string, retryAfterSeconds: number | undefined): Blo
   return [text(`${nextStep} It may work again in ${waitOf(retryAfterSeconds)}.`)];
 }
 
-/** Renders a refusal of the route as a page of the same status for browsers; others get the problem document. */
+/** Renders a route's refusal as a page for browsers, with the same status. Others get the problem document. */
 export function answerRefusal(outgoing: Outgoing, { headers: { accept } }: Incoming, plan?: Surroundings): Outgoing {
   if (typeof outgoing.body !== 'string') return outgoing;
   const { headers, ...rest } = chooseForm(accept) === 'html' ? answerRefusedPage(outgoing, plan) : outgoing;
@@ -68,7 +68,7 @@ export function answerRefusal(outgoing: Outgoing, { headers: { accept } }: Incom
 type Surroundings = Pick<PagePlan, 'back' | 'again' | 'styles'>;
 const ANYWHERE: Surroundings = { back: { path: '/shelves', name: 'All shelves' } };
 
-/** Renders a refusal of the route as a page with the same status and headers. */
+/** Renders a route's refusal as a page with the same status and headers. */
 export function answerRefusedPage(outgoing: Outgoing, plan: Surroundings = ANYWHERE): Outgoing {
   const { headers, body } = outgoing;
   if (typeof body !== 'string') return outgoing;
@@ -125,7 +125,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   },
 };
 
-/** Explains a refusal to people, at its field if it is about one. */
+/** Explains a refusal to people, next to the field that it is about, if any. */
 export function explainRefusal({ reason, row, options }: Refusal): Fault {
   if (reason === 'rate_limited') {
     const wait = waitOf(options.retryAfterSeconds ?? 1);
@@ -142,7 +142,7 @@ function waitOf(seconds: number): string {
   return `${Math.ceil(whole / 60)} minutes`;
 }
 
-/** Status of a page that shows the refusal. 401 would make the browser ask for credentials, which no page takes. */
+/** Returns the status of a page that shows the refusal. A 401 would make browsers ask for credentials, which no page accepts. */
 export function statusOf({ row }: Refusal): number {
   return row.status === 401 ? 403 : row.status;
 }

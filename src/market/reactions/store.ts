@@ -14,15 +14,15 @@ export function votesWithOwn(listingId: bigint, merchantId: bigint): Sql {
     select ${votesOf(listingId)} from votes where listing_id = ${listingId} and merchant_id = ${merchantId}`;
 }
 
-/** `state` is null when there is no such listing. */
+/** `state` is null if there is no such listing. */
 export interface VoteOutcome {
   state: ListingState | null;
   seller_id: bigint | null;
-  /** The number of votes including this one. Null: the vote was not allowed, or another call of the same merchant has just made it. */
+  /** Number of votes including this one. Null if the vote was not allowed, or if the merchant's concurrent call has just made it. */
   votes: bigint | null;
 }
 
-/** Votes for another merchant's live listing, once per merchant. Locks the row and then checks it, so it waits for a withdrawal. */
+/** Votes for another merchant's live listing, once per merchant. Locks the row before checking it, so it waits for a withdrawal. */
 export function voteAct(listingId: bigint, merchantId: bigint, now: Date): CountedAct {
   return {
     steps: sql`shared as materialized (
@@ -49,7 +49,7 @@ export interface CommentToMake {
   body: string;
 }
 
-/** Finds the same merchant's comment with the same words in the same place since then, unless it was removed. */
+/** Finds the merchant's identical comment since `since`, unless it was removed. */
 export function sameComment({ listingId, merchantId, parentId, body }: CommentToMake, since: Date): Sql {
   return sql`
     select id from comments
@@ -57,7 +57,7 @@ export function sameComment({ listingId, merchantId, parentId, body }: CommentTo
       and body = ${body} and removed_at is null and created_at > ${since} order by id desc limit 1`;
 }
 
-/** Call it under the comments lock: only then is the id the next one, and no equal comment can be missed. */
+/** Call it under the comments lock, so that the id is the next one and no identical comment is missed. */
 export async function insertUnlessSame(
   tx: Tx,
   comment: CommentToMake & { textFlags: readonly TextFlag[]; now: Date; since: Date },
@@ -73,7 +73,7 @@ export async function insertUnlessSame(
     select coalesce((select id from made), (select id from same)) as id, exists (select from made) as made`);
 }
 
-/** Comments are never deleted or moved. */
+/** The answer never changes, because comments are never deleted or moved. */
 export async function isCommentOn(queryable: Queryable, id: bigint, listingId: bigint): Promise<boolean> {
   const { found } = await queryable.one<{ found: boolean }>(
     sql`select exists (select from comments where id = ${id} and listing_id = ${listingId}) as found`,
@@ -87,14 +87,14 @@ export interface CommentState {
   removed: boolean;
 }
 
-/** Blocks other removals until the transaction ends; replies go on. */
+/** Blocks other removals until the transaction ends, but not replies. */
 export async function lockComment(tx: Tx, id: bigint): Promise<CommentState | null> {
   return await tx.maybe<CommentState>(sql`
     select listing_id as "listingId", merchant_id as "merchantId", removed_at is not null as removed
     from comments where id = ${id} for no key update`);
 }
 
-/** The row keeps the words; no response shows them. */
+/** Keeps the text in the row. No response shows it. */
 export function markCommentRemoved(
   tx: Tx,
   id: bigint,
@@ -137,7 +137,7 @@ export function ownFlag({ type, id }: FlaggedTarget, merchantId: bigint): Sql {
   return sql`select id from flags where ${TARGET_COLUMNS[type]} = ${id} and merchant_id = ${merchantId}`;
 }
 
-/** Returns null when the flag exists. Waits for a concurrent transaction that makes the same flag. */
+/** Returns null if the flag exists. Waits for a concurrent transaction that makes the same flag. */
 export async function insertFlag(
   tx: Tx,
   target: FlaggedTarget,
@@ -154,7 +154,7 @@ export async function findOwnFlag(queryable: Queryable, target: FlaggedTarget, m
   return (await queryable.one<{ id: bigint }>(ownFlag(target, merchantId))).id;
 }
 
-/** Returns the owner of the target; null: no such target. Neither ever changes. */
+/** Returns the target's owner, who never changes. Null if there is no such target. */
 export async function findTargetOwner(queryable: Queryable, { type, id }: FlaggedTarget): Promise<bigint | null> {
   const owners: Readonly<Record<FlagTarget, Sql>> = {
     listing: sql`select merchant_id as owner from listings where id = ${id}`,
@@ -168,7 +168,7 @@ export async function readFlag(queryable: Queryable, id: bigint): Promise<FlagRo
   return await queryable.one<FlagRow>(sql`${selectFlags} where f.id = ${id}`);
 }
 
-/** Newest first. */
+/** Reads the newest flags first. */
 export async function readFlags(queryable: Queryable, limit: number): Promise<FlagRow[]> {
   return await queryable.rows<FlagRow>(sql`${selectFlags} order by f.id desc limit ${limit}`);
 }

@@ -18,7 +18,7 @@ interface Played {
   tell(accounts: readonly string[]): void;
 }
 
-/** Plays the wallet, which is a third party's program. */
+/** Fakes the wallet, which is third-party software. */
 function play(options: Partial<Asking> & { said?: (method: string) => unknown } = {}): Played {
   const { said, ...parts } = options;
   const calls: string[] = [];

@@ -8,7 +8,7 @@ import { type ShownSteps, showConfirm, showMoney, showSteps, showTransfer, showW
 import { type Action, titleOf, UNSAFE_WORDS, type View } from './view.ts';
 
 export interface Screen {
-  /** `isAct`: an act of the person led here, so the focus moves along. */
+  /** `isAct` is true if the user's action led here, so that the focus moves to the new content. */
   show(view: View, isAct?: boolean): void;
   kind(): View['kind'] | null;
 }
@@ -47,7 +47,7 @@ export function createScreen(root: HTMLElement, offer: Offer, now: () => number)
   };
 }
 
-/** A message that is rebuilt while the buyer reads it stays open. */
+/** Whether the full message is open, so that it stays open when it is rebuilt. */
 function isWholeOpen(): boolean {
   return document.getElementById('whole')?.hasAttribute('open') ?? false;
 }
@@ -73,7 +73,7 @@ function recordOf(view: View): PurchaseRecord | null {
   return 'record' in view ? view.record : null;
 }
 
-/** The steps ahead are shown while a payment is being agreed to. */
+/** Whether the user is agreeing to a payment, for which the steps ahead are shown. */
 function isAgreeing(view: View): boolean {
   return view.kind === 'confirm' && view.purpose === 'pay';
 }

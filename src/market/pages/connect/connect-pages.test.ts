@@ -23,7 +23,7 @@ let owner: Member;
 let count = 0;
 let uid = '';
 
-/** Stands for the authorization server: an interaction belongs to the browser whose cookie is its uid. */
+/** Fakes the authorization server: an interaction belongs to the browser whose cookie holds its uid. */
 let open: Interaction | null = null;
 const taken: { as: 'allowed' | 'canceled'; proof?: SignInProof }[] = [];
 let onAllow = async (): Promise<void> => {};
@@ -126,7 +126,7 @@ describe('every page', () => {
       expect(text.match(/<script/g)).toHaveLength(2);
       expect(text.split(`nonce="${nonce}"`)).toHaveLength(3);
       expect(text).not.toMatch(/ on[a-z]+=| style=|<style/);
-      // No input has a name, so no form could send what is typed.
+      // No input has a name, so no form can send the typed text.
       expect(text).not.toMatch(/<input[^>]* name=/);
     },
   );

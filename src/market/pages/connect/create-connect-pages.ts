@@ -25,7 +25,7 @@ import { renderInteraction, renderSecretField, SCOPE_WORDS } from './render-inte
 
 const PATH = '/mcp/connect/grants';
 
-/** GET /mcp/connect/grants: what may act for a merchant. The page is the same for everybody; its script sends the key. */
+/** GET /mcp/connect/grants. The page is the same for everybody; its script sends the key and lists the merchant's grants. */
 async function answerGrantsPage({ market }: ConnectDependencies, _incoming: Incoming): Promise<Outgoing> {
   return answerConnectHtml(market.random, {
     title: 'What acts for you',
@@ -79,8 +79,8 @@ function renderGrants(): string {
 const decisionIn = z.strictObject({ decision: z.enum(['allow', 'cancel']) });
 
 /**
- * POST /oauth/interaction/:uid/decide. Returns the next address to the page's script instead of redirecting: browsers check the redirects
- * of a form against `form-action`, which would have to name every client's host.
+ * POST /oauth/interaction/:uid/decide. Returns the next URL to the page's script instead of redirecting. Browsers check redirects after a
+ * form against `form-action`, which would have to list every client's host.
  */
 async function takeDecision(dependencies: ConnectDependencies, incoming: Incoming): Promise<Outgoing> {
   const { market, interactions, inside } = dependencies;
@@ -107,7 +107,7 @@ async function allowInteraction(
   try {
     return await interactions.allow(incoming, interaction, proof);
   } catch (error) {
-    // The key was replaced in the same moment, so nothing was granted: reopen the attempt for the new key.
+    // The key was replaced at the same moment, so nothing was granted. Reopen the attempt for the new key.
     if (error instanceof Refusal && error.reason === 'proof_missing') await reopenAttempt(market, interaction.uid);
     throw error;
   }
@@ -115,7 +115,7 @@ async function allowInteraction(
 
 const INTERACTION = '/oauth/interaction/:uid';
 
-/** Creates the pages of the hosted connector: how to use it, what acts for a merchant, and consent. */
+/** Creates the pages of the hosted connector: instructions, grants and consent. */
 export function createConnectPages(
   market: Market,
   interactions: Interactions,
@@ -139,7 +139,7 @@ export function createConnectPages(
 const LONGEST_CODE = 200;
 const proofIn = z.strictObject({ pairing_code: z.string().max(LONGEST_CODE).optional() });
 
-/** POST /oauth/interaction/:uid/prove: takes the key from Authorization, or a pairing code from its own field. */
+/** POST /oauth/interaction/:uid/prove. Accepts the key in Authorization, or a pairing code in the body. */
 async function takeProof({ market, interactions, inside }: ConnectDependencies, incoming: Incoming): Promise<Outgoing> {
   const { config } = market;
   mustBeOwnPage(incoming, config.baseUrl);
@@ -151,7 +151,7 @@ async function takeProof({ market, interactions, inside }: ConnectDependencies, 
   return answerConnectJson({ status: 'proven', handle });
 }
 
-/** Returns the bearer unchecked: proveAttempt checks it, where tries are counted. */
+/** Returns the bearer unchecked, because proveAttempt checks it and counts the tries. */
 function bearerOf({ rawHeaders }: Incoming, prefix: string): string | null {
   return readBearer(rawHeaders, { isCode: (sent) => isRecoveryCode(sent, prefix) || isPairingCode(sent, prefix) });
 }
@@ -165,7 +165,7 @@ function shownOf(bearer: string | null, code: string | undefined): Shown {
   throw new Refusal('key_required');
 }
 
-/** GET /oauth/interaction/:uid: shows what a program asks for, in the browser where it was asked. Changes nothing. */
+/** GET /oauth/interaction/:uid. Shows the request for access, only in the browser that started it. Changes nothing. */
 async function openInteraction(dependencies: ConnectDependencies, incoming: Incoming): Promise<Outgoing> {
   try {
     return await showInteraction(dependencies, incoming);
@@ -200,7 +200,7 @@ async function showInteraction(dependencies: ConnectDependencies, incoming: Inco
   });
 }
 
-/** Reads the JSON of one step; an empty body is an empty object. Looks for misplaced secrets before it says anything about the fields. */
+/** Parses the JSON of one step; an empty body counts as {}. Refuses misplaced secrets before it reports faults in the fields. */
 function readStep<T>(guard: SecretGuard, incoming: Incoming, schema: z.ZodType<T>, secretFields: readonly string[]): T {
   const checked = schema.safeParse(readGuarded(guard, incoming, secretFields));
   if (!checked.success) throw refuseIssues(checked.error.issues, 'invalid_fields');
@@ -221,8 +221,8 @@ function readGuarded(guard: SecretGuard, { body, headers }: Incoming, secretFiel
 }
 
 /**
- * Refuses what no page of this market sent. Browsers send Sec-Fetch-Site; old ones an Origin, which for `fetch` is never `null`, whatever
- * the referrer policy. A program sends neither, and has no cookie that another site could make it use.
+ * Refuses requests that no page of this market sent. Current browsers send Sec-Fetch-Site. Old ones send Origin, which is never `null` for
+ * `fetch`, whatever the referrer policy. Programs send neither, and have no cookie that another site could abuse.
  */
 function mustBeOwnPage({ headers }: Pick<Incoming, 'headers'>, baseUrl: string): void {
   const site = headers['sec-fetch-site'];

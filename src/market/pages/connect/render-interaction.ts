@@ -7,10 +7,10 @@ import type { Interaction } from '../../connect/interaction.ts';
 
 const MISLEADING = '. Some of its letters are not Latin ones: they may look like those of another name.';
 const STAYS_HERE = ' It goes back to a program on this device, and any program here could take its place.';
-/** Redirect hosts on this device: a local port, or a scheme that some program has registered. */
+/** Matches redirect targets on this device: a local host, or a scheme that a program has registered. */
 const OF_DEVICE = /^(?:localhost|127\.0\.0\.1|\[::1\]|[a-z][a-z0-9+.-]*:(?:\/\/.*)?)$/i;
 
-/** Renders who asks for what, the proof and the two buttons, with the hidden parts that the script shows. */
+/** Renders the request for access, the proof of ownership and both buttons. The script shows the hidden parts as needed. */
 export function renderInteraction({ client, scopes }: Interaction, provenAs: string | null): string {
   const name = showName(client.name);
   const who = name === null ? 'A program without a name' : html`<bdi>${name}</bdi>`;
@@ -64,7 +64,7 @@ function renderRedirect(client: Interaction['client']): string {
   return staysHere(client) ? html`A program on this device (!${where})` : where;
 }
 
-/** Whether this attempt goes back to a program on this device, whatever other redirects the client has. */
+/** Whether this attempt redirects to a program on this device. */
 function staysHere({ redirectHost, loopbackOnly }: Interaction['client']): boolean {
   return loopbackOnly || OF_DEVICE.test(redirectHost);
 }
@@ -98,9 +98,9 @@ function renderProof(isProven: boolean): string {
 }
 
 const LONGEST_NAME = 60;
-/** A letter with more marks than any alphabet uses: they would be drawn over the text around. */
+/** Matches a letter with more combining marks than any alphabet uses; they would overlap the surrounding text. */
 const PILED = /(\p{M}{2})\p{M}+/gu;
-/** Makes the name that a program gives itself fit to be shown. Null: nothing is left to show. */
+/** Cleans a client's self-chosen name for display. Null if nothing visible is left. */
 export function showName(name: string | null): string | null {
   const seen = cutPiles(name ?? '')
     .normalize('NFKC')
@@ -120,7 +120,7 @@ interface SecretField {
   type: 'password' | 'text';
 }
 
-/** Has no `name` attribute, so a browser never puts the typed secret into a body or an address. */
+/** Renders an input without a `name`, so browsers never put the secret into a body or a URL. */
 export function renderSecretField({ id, label, hint, type }: SecretField): string {
   return html`<div class="field">
 <label for="${id}">${label}</label>
@@ -130,7 +130,7 @@ export function renderSecretField({ id, label, hint, type }: SecretField): strin
 </div>`;
 }
 
-/** Explains each scope to the person who is asked to allow it. */
+/** Descriptions of the scopes for the person who is asked to allow them. */
 export const SCOPE_WORDS: Readonly<Record<TokenScope, string>> = {
   'market:read': 'Read what everybody may read: shelves, stores, events.',
   'market:me': 'Read what is yours: your record, and your purchases with the goods in them.',

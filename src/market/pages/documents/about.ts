@@ -5,7 +5,7 @@ import { type Block, type Document, heading, list, SUMMARY, text } from '../../g
 import { capitalize } from '../storefront/render-text.ts';
 import { type DocumentFacts, operatorContact } from './support.ts';
 
-/** `maintainer` is the handle of merchant 1; null: there is none yet. */
+/** `maintainer` is merchant 1's handle, or null before one registers. */
 export function aboutDocument(facts: DocumentFacts, maintainer: string | null): Document {
   return {
     title: 'About this market',

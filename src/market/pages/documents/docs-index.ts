@@ -13,9 +13,9 @@ interface Entry {
   path: string;
   name: string;
   says: string;
-  /** For programs only: there is nothing to open in a browser. */
+  /** True if only programs use it, so that there is nothing to open in a browser. */
   closed?: true;
-  /** Renders the page from settings alone; other pages are made in create-pages.ts. */
+  /** Renders the page from settings alone. Omitted for pages made in create-pages.ts. */
   document?(facts: DocumentFacts): Document;
 }
 
@@ -85,7 +85,7 @@ const SHELF: readonly { name: string; entries: readonly Entry[] }[] = [
   },
 ];
 
-/** Renders the documents that are listed here alone, by address. */
+/** Renders the documents that need only settings, with their paths. */
 export function plainDocuments(facts: DocumentFacts): [path: string, Document][] {
   const entries = SHELF.flatMap((shelf) => shelf.entries);
   return entries.flatMap(({ path, document }) => (document === undefined ? [] : [[path, document(facts)]]));

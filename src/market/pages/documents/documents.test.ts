@@ -24,7 +24,7 @@ const OWN: Partial<MarketConfig> = {
 };
 const db = testDatabase();
 
-/** `plain` is a market without a chain; `own` is one with settings of an operator. */
+/** `plain` runs without a chain, `own` with an operator's settings. */
 let plain: RunningMarket;
 let own: RunningMarket;
 
@@ -199,7 +199,7 @@ describe('what the pages say', () => {
   });
 });
 
-/** Words by which the privacy page mentions each table; null: the table holds nothing of a person. */
+/** Words with which the privacy page mentions each table. Null if the table holds no personal data. */
 const SAID: Readonly<Record<string, string | null>> = {
   aisle_counters: null,
   appeals: 'statements of appeals',

@@ -23,7 +23,7 @@ import {
   renderNotice,
 } from './render-key-page.ts';
 
-/** GET: shows the change that this browser has pending, or the first step. Changes nothing. */
+/** GET. Shows this browser's pending change, or the first step. Changes nothing. */
 export async function openKeyPage(context: KeyPageContext, cookies: PageCall['cookies']): Promise<PageAnswer> {
   const { market, keyPage } = context;
   if (!market.config.openIdentityEndpoints.has(keyPage.endpoint)) return answerClosed(market, keyPage);
@@ -35,7 +35,7 @@ export async function openKeyPage(context: KeyPageContext, cookies: PageCall['co
   return answerBegin(market, keyPage, { token, notice: isOwnEnd ? noticeOfEnd(pending, keyPage) : null });
 }
 
-/** Answers with the change pending in this browser, begun on this key page or another; null: none. */
+/** Answers with this browser's open change, begun on this key page or another. Null if there is none. */
 export function answerBegun(
   { market, keyPages, keyPage }: KeyPageContext,
   { cookies, pending, status }: { cookies: PageCall['cookies']; pending: PendingStatus; status: number },
@@ -110,11 +110,11 @@ interface PageContent {
   path: string;
   status?: number;
   headers?: Readonly<Record<string, string>>;
-  /** One Set-Cookie; no answer needs two. */
+  /** Set-Cookie value; no answer needs two. */
   cookie?: string | null;
 }
 
-/** Answers with a key page. A fresh nonce lets only its own scripts run; its routes forbid caching. */
+/** Answers with a key page. A fresh nonce lets only its own scripts run, and its routes forbid caching. */
 export function answerKeyPage(random: Random, page: PageContent): PageAnswer {
   const { title, main, path, status = 200, headers = {}, cookie = null } = page;
   const nonce = random.bytes(18).toString('base64url');

@@ -40,7 +40,7 @@ const OUT_OF_DATE: Notice = {
   text: 'Nothing was done. Send it again from here. If that does not help, let your browser keep the cookies of this site.',
 };
 
-/** POST: takes one step, only from a form that this market gave to this browser. */
+/** POST. Takes one step, but only from a form that this market gave to this browser. */
 export async function takeForm(context: KeyPageContext, call: FormCall): Promise<PageAnswer> {
   const { market, keyPage } = context;
   const { form, cookies, sentFrom } = call;
@@ -60,7 +60,7 @@ export async function takeForm(context: KeyPageContext, call: FormCall): Promise
   }
 }
 
-/** Shows nothing of the sent form: another site may have filled it in. */
+/** Shows nothing of the submitted form, because another site may have filled it in. */
 function answerElsewhere({ random }: Market, { path, words }: KeyPage): PageAnswer {
   return answerKeyPage(random, {
     title: 'Not done',
@@ -119,7 +119,7 @@ async function takeCancel({ market, keyPage, call, token, pending }: Step): Prom
   return answerBegin(market, keyPage, { token, notice: noticeOfEnd(over, keyPage), status, cookie });
 }
 
-/** Keeps the fields that may be shown again: no secrets, nothing typed back. */
+/** Returns the fields that may be shown again, without any secrets. */
 function typedOf({ secretFields }: KeyPage, form: Form): Form {
   const kept = Object.entries(form).filter(
     ([name]) => !secretFields.includes(name) && !TYPED_BACK_FIELDS.includes(name),
@@ -134,7 +134,7 @@ interface ShownPage {
   baseUrl: string;
 }
 
-/** The only page that ever shows key and codes. */
+/** Renders the only page that ever shows the key and the codes. */
 function renderShown(keyPage: KeyPage, { token, cookie, shown, baseUrl }: ShownPage): string {
   const codes = shown.recovery_codes ?? [];
   const what =
@@ -200,7 +200,7 @@ const EARLIER: Fault = {
   message: 'That page was of an earlier beginning, which is worth nothing now. What is asked for here was shown later.',
 };
 
-/** The second step: the secrets are typed back and come into force. Every try counts against the quota, wrong ones too. */
+/** Takes the second step: checks the typed secrets and activates them. Every try counts against the quota, wrong ones too. */
 async function takeConfirm(step: Step): Promise<PageAnswer> {
   const { market, keyPage, call, pending } = step;
   if (pending.is !== 'open' || pending.change.kind !== keyPage.kind) return answerOver(step, pending);
@@ -237,9 +237,9 @@ async function confirmChange({ market, keyPage, call }: Step, { cookie }: OpenCh
   return await keyPage.confirm(market, { ...cookie, handle: form['handle']?.trim(), key, clientNetwork });
 }
 
-/** Keeps the cookie for its hour, so that another tab or a resent form learns that the change is confirmed. */
+/** Keeps the cookie, so that another tab or a resent form learns that the change is confirmed. */
 async function answerDone({ market, catalog, keyPage }: Step, confirmed: Confirmed): Promise<PageAnswer> {
-  // The change is committed, even if the refresh fails: the catalog then catches up by itself.
+  // The change is committed. If this refresh fails, the catalog catches up later.
   await catalog.fresh().catch((error: unknown) => market.log.warn('catalog_behind', { error }));
   const main = renderDone(keyPage, confirmed);
   return answerKeyPage(market.random, { title: keyPage.words.doneTitle, main, path: keyPage.path });
@@ -262,7 +262,7 @@ function answerAgain(
   pending: OpenChange,
   { faults, status, headers = {} }: Refused,
 ): PageAnswer {
-  // Ask for another handle once the pending one is taken, and on every later try.
+  // Ask for another handle once the pending one has been taken, and on every later try.
   const typed = call.form['handle'];
   const handle = typed ?? (faults.some(({ field }) => field === 'handle') ? '' : null);
   const main = renderAgain(keyPage, { token: token.value, pending, faults, handle });

@@ -14,12 +14,12 @@ import { KIND_WORDS, sayEvent } from './event-words.ts';
 const PAGE = 50;
 const PATH = '/events';
 
-/** A listing id as the route takes it, or nothing. */
+/** Matches a listing id as the route accepts it, or an empty text. */
 const LISTING_ID = /^(?:[1-9]\d{0,15})?$/;
 
 type Log = ResultOf<Endpoints['listEvents']>['body'];
 
-/** Selects a part of the log. The route refuses more than one filter. */
+/** Filter of the log. The route refuses more than one filter. */
 interface LogFilter {
   kind: string;
   scope: string;
@@ -54,7 +54,7 @@ export function planEvents(query: Readonly<Record<string, string>>): PagePlan {
   };
 }
 
-/** Refuses bad filters in words for people; everything else the route refuses itself. */
+/** Explains bad filters to people. Null if the route can decide. */
 function refusalOf({ kind, scope, listing_id: listing }: LogFilter): PageRead | null {
   const isKnown = (all: readonly string[], name: string): boolean => name === '' || all.includes(name);
   const detail = !isKnown(EVENT_KINDS, kind)
@@ -137,12 +137,12 @@ function pathOf(
   return query === '' ? path : `${path}?${query}`;
 }
 
-/** Leaves out empty values. */
+/** Builds a query without empty values. */
 function queryOf(parameters: Readonly<Record<string, string>>): string {
   return new URLSearchParams(Object.entries(parameters).filter(([, value]) => value !== '')).toString();
 }
 
-/** Shows the time to the second, as fits a record. */
+/** Renders the time to the second. */
 function renderMoment(iso: string): string {
   const [day = '', time = ''] = iso.split('T');
   return html`<time datetime="${iso}" title="${iso}">${day} ${time.slice(0, 'hh:mm:ss'.length)} UTC</time>`;

@@ -125,7 +125,7 @@ it('an appeal shows its words, its decision and the reason; what was restored ha
       expect(page.text).toContain(text);
     expect(page.body).not.toContain('Seen as nothing');
   }
-  // Removed again: neither the listing nor this page shows words of the time before.
+  // After a second removal, neither the listing nor this page shows the texts about the first one.
   await remove(id, 'Once more');
   const again = await open('/moderation');
   for (const gone of ['It is what it says', 'Looked at again', 'Brought back']) expect(again.body).not.toContain(gone);

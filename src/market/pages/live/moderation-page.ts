@@ -18,7 +18,7 @@ import {
 
 const PATH = '/moderation';
 const PAGE = 20;
-/** The id of a row as the routes take it. */
+/** Matches a row id as the routes accept it. */
 const ID = /^[1-9]\d{0,15}$/;
 
 const SHOW_WORDS: Readonly<Record<ModerationView, { name: string; none: string }>> = {

@@ -9,9 +9,9 @@ import { CARD, type CardQuestion, hexOfOklch } from './picture-question.ts';
 const FAMILY = inter.family;
 type Weight = 400 | 700;
 
-/** Measures letters of one weight: Latin with all its marks, Greek and Cyrillic. */
+/** Measures letters in one font weight: Latin with diacritics, Greek and Cyrillic. */
 interface Face {
-  /** Width by which a letter moves the pen, in parts of the font size; undefined: the font lacks the letter. */
+  /** Returns the letter's advance width relative to the font size. Undefined if the font lacks the letter. */
   advanceOf(letter: string): number | undefined;
 }
 
@@ -20,7 +20,7 @@ type Faces = Record<Weight, Face>;
 const { resolve } = createRequire(import.meta.url);
 await initWasm(readFile(resolve('@resvg/resvg-wasm/index_bg.wasm')));
 
-/** Font files of both weights; no other font is used. */
+/** Font files of both weights. No other font is used. */
 export const fontBuffers: Uint8Array[] = await Promise.all(
   ['400Regular/Inter_400Regular', '700Bold/Inter_700Bold'].map((name) =>
     readFile(resolve(`@expo-google-fonts/inter/${name}.ttf`)),
@@ -31,11 +31,11 @@ export function openFaces(): Faces {
   return { 400: openFace(400), 700: openFace(700) };
 }
 
-/** No font has this letter, so it is drawn as the sign for a missing one. */
+/** No font has this character, so it is drawn as the missing-glyph sign. */
 const NO_LETTER = '\u{10ffff}';
 const SIZE = 1_000;
 
-/** Measures each letter once, with the renderer itself: by how far it keeps two others apart. */
+/** Measures each letter once, by how much farther apart the renderer draws two H with the letter between them. */
 function openFace(weight: Weight): Face {
   const together = rightOf(measureDrawn('HH', weight));
   const advanceOf = (letter: string): number => (rightOf(measureDrawn(`H${letter}H`, weight)) - together) / SIZE;
@@ -53,7 +53,7 @@ function openFace(weight: Weight): Face {
   };
 }
 
-/** The area that is drawn on: x, y, width and height. */
+/** Bounding box of a drawing: x, y, width and height. */
 type Box = [number, number, number, number];
 
 const rightOf = (box: Box | null): number => (box === null ? 0 : box[0] + box[2]);
@@ -70,10 +70,10 @@ function measureDrawn(text: string, weight: Weight): Box | null {
 }
 
 const ELLIPSIS = '…';
-/** A smaller part of a text would say something else. */
+/** Least share of a text's letters that must be drawable. With fewer, the text would say something else. */
 const ENOUGH = 0.5;
 
-/** Keeps what the font can draw, in one line. Null: so much is missing that the rest would mislead. */
+/** Keeps the letters that the font can draw, in one line. Null if too many are missing. */
 export function drawableText(text: string, face: Face): string | null {
   const letters = [...cutPiles(text).normalize('NFC')];
   const counted = letters.filter((letter) => !isSpace(letter) && !isUnseen(letter));
@@ -87,7 +87,7 @@ function isSpace(letter: string): boolean {
   return /^\s$/u.test(letter);
 }
 
-/** The replacement sign U+FFFD is in the font, but says nothing. */
+/** The font has the replacement character U+FFFD, but it carries no meaning. */
 function isUnseen(letter: string): boolean {
   return letter === '\u{fffd}' || /\p{C}/u.test(letter);
 }
@@ -113,7 +113,7 @@ interface Fitted {
   lines: string[];
 }
 
-/** Takes the first size in which the lines fit their room; in the last size the text is cut if need be. */
+/** Uses the first size in which the text fits. If none does, shortens the text in the last size. */
 export function fitText(
   text: string,
   { width, rooms }: { width: number; rooms: readonly { size: number; lines: number }[] },
@@ -129,7 +129,7 @@ export function fitText(
   return fitted;
 }
 
-/** Cuts the text with an ellipsis until it fits. `isCut`: it is cut already, so the ellipsis comes in any case. */
+/** Shortens the text until it fits with an ellipsis. `isCut` adds the ellipsis in any case, because the text is already cut. */
 export function shortenText(text: string, { size, width, face }: Room, isCut = true): string {
   if (!isCut && widthOf(text, size, face) <= width) return text;
   const kept = [...text];
@@ -186,7 +186,7 @@ const INK = hexOfOklch(0.23, 0.015, 160);
 const MUTED = hexOfOklch(0.46, 0.016, 160);
 const ACCENT = hexOfOklch(0.42, 0.09, 157);
 
-/** Draws the picture of a page that links to it show. */
+/** Draws the preview picture for links to a page. */
 export function composeCard(card: CardQuestion, faces: Faces): string {
   const { colours, price } = card;
   const title = drawableText(card.title, faces[700]) ?? card.otherwise;
@@ -205,7 +205,7 @@ export function composeCard(card: CardQuestion, faces: Faces): string {
 </svg>`;
 }
 
-/** Scales the square mark to the whole height; its sides are cut. */
+/** Scales the square mark to the card's height and cuts off its sides. */
 function placeMark(mark: string): string {
   return mark.replace(
     '<svg ',
@@ -218,7 +218,7 @@ function composeText(text: string, face: Face): string[] {
   return shown === null ? [] : fitText(shown, { width: ROOM, rooms: [TEXT] }, face).lines;
 }
 
-/** Shortens the name alone: the text behind it is ours, and short. */
+/** Shortens only the name, because `rest` is our own short text. */
 function composeFoot({ merchant, rest }: CardQuestion['from'], face: Face): string {
   const name = merchant === '' ? null : drawableText(merchant, face);
   if (name === null) return rest;

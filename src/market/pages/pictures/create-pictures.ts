@@ -21,14 +21,14 @@ import {
 } from './picture-question.ts';
 
 interface Painting {
-  /** Returns a PNG. Refuses if too many requests wait already. */
+  /** Returns a PNG. Refuses if too many pictures are already pending. */
   paint(question: PictureQuestion): Promise<Uint8Array>;
   stop(): Promise<void>;
 }
 
 export interface PaintingLimits {
   keptBytes: number;
-  /** Limit of pictures that are requested and not ready. */
+  /** Most pictures that may be pending at once. */
   mostWaiting: number;
 }
 
@@ -37,8 +37,8 @@ const PROGRAM = new URL('./paint-thread.ts', import.meta.url);
 const RETRY_SECONDS = 2;
 
 /**
- * Paints pictures in a thread of its own, one at a time, so that other requests do not wait for them. The first picture starts the thread;
- * after a failure the next one starts another. Requests for the same picture at the same time share one painting.
+ * Paints pictures in a worker thread, one at a time, so that other requests do not wait. The first picture starts the thread, as does the
+ * next one after a failure. Concurrent requests for the same picture share one painting.
  */
 export function createPainting({ keptBytes, mostWaiting }: PaintingLimits = LIMITS): Painting {
   const kept = createPictureCache(keptBytes);
@@ -113,14 +113,14 @@ export interface Pictures {
   stop(): Promise<void>;
 }
 
-/** A program that shows links asks once and keeps the picture. */
+/** Programs that show links request a picture once and keep it. */
 const AN_HOUR = 'public, max-age=3600';
 const PNG = 'image/png';
 const ICON_SIZE = 32;
 const TOUCH_SIZE = 180;
 const GROUND = '#1c5a3d';
 
-/** Serves pictures for links to this market, and its mark as an icon for clients that cannot show the SVG. */
+/** Serves preview pictures for links, and the market's mark as an icon for clients that cannot show the SVG. */
 export function createPictures(): Pictures {
   const { paint, stop } = createPainting();
   const answer = (body: Uint8Array, type: string, incoming: Incoming): Outgoing => {
@@ -183,7 +183,7 @@ export function createPictures(): Pictures {
 
 const HEAD_BYTES = 22;
 
-/** Wraps a PNG as an ICO file, the old kind that browsers ask every site for. */
+/** Wraps a PNG as an ICO file, which browsers request from every site. */
 function writeIcon(png: Uint8Array, size: number): Buffer {
   const head = Buffer.alloc(HEAD_BYTES);
   head.writeUInt16LE(1, 2);
@@ -197,10 +197,10 @@ function writeIcon(png: Uint8Array, size: number): Buffer {
   return Buffer.concat([head, png]);
 }
 
-/** Longer texts are cut by the painter anyway. */
+/** Letters kept of each text. The painter shortens longer texts anyway. */
 const LONGEST = 300;
 
-/** Shows only mark and number once the goods are off the market: nothing that their merchant wrote. */
+/** Describes a listing's picture. Once the goods are off the market, it shows nothing that their merchant wrote. */
 export function pictureOfListing(listing: ListingDetail): CardQuestion {
   const { id, aisle, title, price_usdc, merchant } = listing;
   const name = `Listing ${id}`;
@@ -232,7 +232,7 @@ function withMark(marked: Marked): Pick<CardQuestion, 'kind' | 'mark' | 'colours
   return { kind: 'card', mark, colours: markColours(hue) };
 }
 
-/** Matches the classes of the stylesheet that give marks their hue. */
+/** Matches the stylesheet's classes that set the hue of marks. */
 const HUES = /^\.([\w-]+) \{\s*--hue: (\d+);(?:\s*--tint: ([\d.]+);)?\s*\}/gm;
 
 interface Hue {
@@ -240,7 +240,7 @@ interface Hue {
   tint: number;
 }
 
-/** Read from the stylesheet of the pages, so that a picture has the colours of its page. */
+/** Hues read from the pages' stylesheet, so that pictures and pages have the same colours. */
 const hues: ReadonlyMap<string, Hue> = new Map(
   [...SHELL.style.body.toString('utf8').matchAll(HUES)].map(([, name = '', hue, tint]) => [
     name,
@@ -248,7 +248,7 @@ const hues: ReadonlyMap<string, Hue> = new Map(
   ]),
 );
 
-/** Colours that the stylesheet gives a large mark on light ground. `name` is the class of the mark. */
+/** Returns the colours that the stylesheet gives a large mark on a light background. `name` is the mark's class. */
 export function markColours(name: string): MarkColours {
   const { hue, tint } = hues.get(name) ?? { hue: 157, tint: 1 };
   return {

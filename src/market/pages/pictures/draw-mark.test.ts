@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { drawMark, weaveCloth } from './draw-mark.ts';
 
-/** Finds the places where a mark has a thread on top, from its dashes. */
+/** Computes from a mark's dashes where a thread lies on top. */
 function placesOf(mark: string): Map<string, string> {
   const places = new Map<string, string>();
   for (const [, name = '', dashes = '', lines = ''] of mark.matchAll(
@@ -21,7 +21,7 @@ function placesOf(mark: string): Map<string, string> {
 
 const placeAt = (x: number, y: number): string => `${x / 2} ${y / 2}`;
 
-/** Starts of the places, of length two each, that lie on a dash and not in a gap. */
+/** Returns the positions, in steps of two, that lie on a dash and not in a gap. */
 function dashed(lengths: readonly number[], length: number): number[] {
   const ends: number[] = [];
   for (let dash = 0, end = 0; end < length; dash += 1) {

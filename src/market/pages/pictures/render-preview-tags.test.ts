@@ -11,7 +11,7 @@ const LIVE = {
 };
 const listing = (changed: object): ListingDetail => ({ ...LIVE, ...changed }) as ListingDetail;
 
-/** Reads the tags of a head by name. */
+/** Returns the content of a head's tags by name. */
 function read(markup: string): Record<string, string> {
   return Object.fromEntries(
     readMarkup(markup).tags.map(({ attributes }) => [

@@ -15,7 +15,7 @@ interface Preview {
   picture?: { path: string; says: string };
 }
 
-/** Renders the tags of the head for programs that show links (Open Graph): one address, a title, a picture. */
+/** Renders the Open Graph tags that link previews need: canonical URL, title and picture. */
 export function renderPreviewTags(baseUrl: string, { path, title, summary, type, picture }: Preview): string {
   const shown = beginningOf(title, LONGEST_TITLE);
   const says = beginningOf(summary, LONGEST_SUMMARY);
@@ -38,7 +38,7 @@ export function renderPreviewTags(baseUrl: string, { path, title, summary, type,
   }`;
 }
 
-/** Shows no word of the merchant once the goods are off the market. */
+/** Shows none of the merchant's texts once the goods are off the market. */
 export function renderListingPreview(listing: ListingDetail, baseUrl: string): string {
   const { id, title, description, price_usdc, merchant } = listing;
   const isOpen = isListingShown(listing);
@@ -62,7 +62,7 @@ export function renderStorePreview({ handle, store_line }: MerchantRecord, baseU
   });
 }
 
-/** These addresses stay; the picture behind one follows the listing or the store. */
+/** Picture paths never change; the picture behind one follows the listing or the store. */
 function listingPicturePath(id: number): string {
   return `/pictures/listing/${id}.png`;
 }

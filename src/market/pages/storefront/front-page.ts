@@ -150,7 +150,7 @@ function frontJson(config: MarketConfig, activity: Activity) {
 const ACTIVITY_LINES = 5;
 
 interface Activity {
-  /** The newest events of the door scope, one line each. */
+  /** Newest events of the door scope, one line each. */
   lines: string[];
   showing: string;
   events: EventRecord[];

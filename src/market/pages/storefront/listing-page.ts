@@ -20,7 +20,7 @@ import {
   showPrice,
 } from './render-text.ts';
 
-/** With the longest texts, this many comments and the listing take less than 30 KB as sent. */
+/** Even with the longest texts, a page with this many comments is sent in less than 30 KB. */
 const COMMENTS_PAGE = 15;
 
 export function planListing(id: string, commentsAfter: string): PagePlan {
@@ -142,7 +142,7 @@ function renderNotice(title: string, text: string): string {
 </div>`;
 }
 
-/** Appeals are public, as written and as decided. */
+/** Renders the appeal and its decision, both of which are public. */
 function renderAppeal({ appeal }: ListingDetail): string {
   if (appeal === null) return '';
   const { statement, created_at, outcome, outcome_reason, decided_at } = appeal;

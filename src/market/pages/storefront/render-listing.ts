@@ -84,7 +84,7 @@ function thingFacts(listing: ListingDetail): [string, string][] {
   ];
 }
 
-/** Links to the configured city; any other kind of address is shown without a link. */
+/** Links http and https addresses only. Other addresses are shown as text. */
 function renderPlace(name: string, url: string | null): string {
   if (url === null) return html`${name}`;
   return /^https?:\/\//.test(url)

@@ -22,7 +22,7 @@ export function planShelves(address: ShelfAddress, route: string): PagePlan {
     route,
     key: shelfPath(address),
     request: { route: 'GET /api/shelves', query },
-    // The search field fetches suggestions while words are typed.
+    // The search field fetches suggestions as the user types.
     connects: true,
     show: (answer, scene) => showShelves(address, JSON.parse(answer) as Shelves, scene),
     again: () => renderSearch({ ...address, cursor: '' }),
@@ -56,7 +56,7 @@ function showShelves(address: ShelfAddress, shelves: Shelves, { config, nowMs }:
   };
 }
 
-/** True for an aisle, or all of them, without search, filter, order or cursor. */
+/** Whether the address has no search, filter, order or cursor. */
 function isPlain({ aisle: _, ...others }: ShelfAddress): boolean {
   return Object.values(others).every((part) => part === '');
 }
@@ -96,7 +96,7 @@ const EMPTY_AT = 0;
 
 export const FEED_HEAD = html`<link rel="alternate" type="application/atom+xml" title="New listings" href="${FEED_PATH}">`;
 
-/** Plans the feed of new listings (RFC 4287). */
+/** Plans the Atom feed of new listings (RFC 4287). */
 export function planFeed(): PagePlan {
   const query = `limit=${ENTRIES}&sort=new`;
   return {
@@ -113,7 +113,7 @@ export function planFeed(): PagePlan {
 }
 
 function writeFeed(listings: readonly ListingSummary[], { config: { baseUrl } }: Scene): string {
-  // Shelves put pinned listings first; a feed goes by time alone.
+  // Shelves put pinned listings first, but a feed is ordered by time alone.
   const byTime = listings.toSorted((one, other) => other.created_at.localeCompare(one.created_at) || other.id - one.id);
   const updated = byTime[0]?.created_at ?? isoTime(EMPTY_AT);
   return html`<?xml version="1.0" encoding="utf-8"?>

@@ -62,7 +62,7 @@ afterAll(async () => {
   await test.drop();
 });
 
-/** Afterwards no page of the shelves is older than what was seeded. */
+/** Waits until the shelves show everything that was seeded. */
 const awaitEvents = async (): Promise<void> => {
   await running.eventsSettled();
   clock.set(clock.now() + 100);
@@ -218,7 +218,7 @@ it('every address that the pages offer leads somewhere', async () => {
   const pages = ['/', '/shelves', '/store/ink', '/merchants', `/listing/${idOf(1)}`];
   const links = new Set((await Promise.all(pages.map((path) => open(path)))).flatMap(linksIn));
   const own = [...links].filter((link) => link.startsWith('/')).map((link) => link.replace(/#.*/, ''));
-  // A few rows are enough: all look the same.
+  // A few rows are enough, because all have the same structure.
   const few = own.filter((link) => !link.startsWith('/listing/') || Number(link.slice('/listing/'.length)) < 4);
   const found = await Promise.all(few.map(async (path) => [path, (await open(path)).status]));
   expect(found.filter(([, status]) => Number(status) >= 400)).toEqual([]);

@@ -20,7 +20,7 @@ import { renderFeesByMerchant, renderFeesOverTime, renderSales, TOP_MERCHANTS } 
 import { countFreeListings, type FeeSums, type SalesOfAisle, sumFees, sumSales } from './store.ts';
 import { showUnits } from './time-bars.ts';
 
-/** Half of what programs get: people read a page to its end. */
+/** Half of the page size for programs, because people read a page to its end. */
 const ROWS = 25;
 const BACK = {
   back: { path: '/treasury', name: 'The treasury' },
@@ -28,14 +28,14 @@ const BACK = {
     problem.do_not_pay_again === true ? html`<p>If you have paid, do not pay again.</p>` : '',
 };
 
-/** Serves the books as a page, at the address where programs get them as JSON. */
+/** Serves the treasury as a page, at the address where programs get JSON. */
 export function createTreasuryPage(
   market: Pick<Market, 'clock' | 'config' | 'database'>,
   inside: InternalRequests<Merchant>,
 ): RepresentationHandler {
   const { clock, config, database } = market;
   const readSums = cacheSums(clock, async (): Promise<BookSums> => {
-    // One after the other, so that counting takes one connection at most.
+    // Run the queries one after another, so that counting takes only one connection.
     const fees = await sumFees(database, TOP_MERCHANTS);
     const sales = await sumSales(database);
     return { fees, sales, freeListings: await countFreeListings(database) };
@@ -70,7 +70,7 @@ function pageQuery(query: string): string {
 interface BookSums {
   fees: FeeSums;
   sales: SalesOfAisle[];
-  /** Listings of the maintainer, who pays no fee. */
+  /** Number of listings of the maintainer, who pays no fee. */
   freeListings: bigint;
 }
 
@@ -126,7 +126,7 @@ function renderAsData({ baseUrl }: MarketConfig): string {
 </section>`;
 }
 
-/** Characters shown of a transaction hash; the link and the tooltip have all of it. */
+/** First characters shown of a transaction hash. The link and the tooltip have the full hash. */
 const DIGITS = 10;
 const LAST_DIGITS = 6;
 
@@ -208,7 +208,7 @@ type TreasuryBody = ResultOf<Endpoints['getTreasury']>['body'];
 type FeeOut = TreasuryBody['recent_fees'][number];
 
 const SUMS_CACHED_MS = 10_000;
-/** Sums are kept for this many times the duration of counting them, so that counting never takes much of the database. */
+/** Sums are cached for this many times as long as counting them took, which limits the load on the database. */
 const TIMES_AS_LONG = 50;
 
 interface CachedSums<Sums> {
@@ -216,7 +216,7 @@ interface CachedSums<Sums> {
   countedAtMs: number;
 }
 
-/** Counts at most once at a time, and not again for some seconds. A failure reaches all callers that wait for it and is not kept. */
+/** Joins concurrent callers into one count, and caches it for some seconds. A failure reaches all waiting callers and is not cached. */
 export function cacheSums<Sums>(clock: Clock, count: () => Promise<Sums>): () => Promise<CachedSums<Sums>> {
   let kept: (CachedSums<Sums> & { untilMs: number }) | null = null;
   let counting: Promise<CachedSums<Sums>> | null = null;
