@@ -59,7 +59,7 @@ interface MetricsOptions {
 }
 
 /** Default metrics that are useless here: open handles by kind, and heap spaces. */
-const LEFT_OUT = /^nodejs_(?:active_|heap_space_)/;
+const USELESS_METRICS = /^nodejs_(?:active_|heap_space_)/;
 
 export function createMetrics({ worker, withProcess }: MetricsOptions): Metrics {
   const registry = new Registry();
@@ -174,7 +174,8 @@ function countRefusals(registry: Registry): (budget: string) => void {
 
 export function addProcess(registry: Registry): void {
   collectDefaultMetrics({ register: registry });
-  for (const { name } of registry.getMetricsAsArray()) if (LEFT_OUT.test(name)) registry.removeSingleMetric(name);
+  for (const { name } of registry.getMetricsAsArray())
+    if (USELESS_METRICS.test(name)) registry.removeSingleMetric(name);
 }
 
 function observeCatalog(registry: Registry, read: () => CatalogFacts): void {

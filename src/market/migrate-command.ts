@@ -62,7 +62,7 @@ async function main(): Promise<void> {
 
 async function applyPending(url: string, role: string | null, json: boolean): Promise<string> {
   const rights = role === null ? [] : await readAppRights(role);
-  const onProgress = (progress: Progress): void => void process.stderr.write(`${progressInWords(progress)}\n`);
+  const onProgress = (progress: Progress): void => void process.stderr.write(`${describeProgress(progress)}\n`);
   const applied = await migrateMarket(url, onProgress, rights);
   if (json) return `${JSON.stringify({ status: 'migrated', applied, app_role: role })}\n`;
   const lines = applied.length === 0 ? ['nothing is pending'] : applied.map((name) => `applied ${name}`);
@@ -70,7 +70,7 @@ async function applyPending(url: string, role: string | null, json: boolean): Pr
   return `${lines.join('\n')}\n`;
 }
 
-function progressInWords({ migration, step, rows, done }: Progress): string {
+function describeProgress({ migration, step, rows, done }: Progress): string {
   return `${migration}, ${step}: ${rows} ${done ? 'done' : 'so far'}`;
 }
 

@@ -31,14 +31,14 @@ export function createReadYourWrites(dependencies: {
   const { catalog, clock } = dependencies;
   const refresh = createRefreshAfterWrite(dependencies);
   /** Last write of each network, oldest first. */
-  const written = new Map<string, { version: number; at: number }>();
+  const lastWrites = new Map<string, { version: number; at: number }>();
   const recordWrite = (network: string): void => {
     const at = clock.now();
-    written.delete(network);
-    written.set(network, { version: catalog.model().version, at });
-    for (const [oldest, write] of written) {
+    lastWrites.delete(network);
+    lastWrites.set(network, { version: catalog.model().version, at });
+    for (const [oldest, write] of lastWrites) {
       if (at - write.at < REMEMBERED_MS) return;
-      written.delete(oldest);
+      lastWrites.delete(oldest);
     }
   };
   const wrapOne = (operation: Act) => {
@@ -69,8 +69,8 @@ export function createReadYourWrites(dependencies: {
     leastVersion: (request) => {
       // A merchant may have written from another network.
       if (request.hasKey) return Number.POSITIVE_INFINITY;
-      if (written.size === 0) return 0;
-      const write = written.get(request.network());
+      if (lastWrites.size === 0) return 0;
+      const write = lastWrites.get(request.network());
       return write !== undefined && clock.now() - write.at < REMEMBERED_MS ? write.version : 0;
     },
   };

@@ -34,28 +34,28 @@ export interface MarketRun extends ServerRun {
 /** Runs the whole market in this process. Cleans up if the start fails. */
 export function runMarket({ config, log, crashPoint }: RunMarketOptions): Promise<MarketRun> {
   return undoOnFailure(async (begun) => {
-    const ground = await prepareDatabase(config, log);
-    begun.defer(() => ground.stop());
+    const prepared = await prepareDatabase(config, log);
+    begun.defer(() => prepared.stop());
     const metrics = createMetrics({ worker: '1', withProcess: config.metricsPort !== 0 });
     const metricsServer = await serveMetrics(config, () => metrics, log);
     begun.defer(() => metricsServer.close());
     const market = await serveMarket({
       config,
       log,
-      databaseUrl: ground.url,
-      poolSize: await sizePools(config, ground.url),
+      databaseUrl: prepared.url,
+      poolSize: await sizePools(config, prepared.url),
       metrics,
       ...(crashPoint === undefined ? {} : { crashPoint }),
     });
     log.info('market_listening', { url: market.url, port: market.port, network: config.network.name });
     return {
-      databaseEnded: ground.ended,
+      databaseEnded: prepared.ended,
       failed: new Promise(() => {}),
       stopServing: market.stopServing,
       steps: [
         { name: 'metrics', close: metricsServer.close },
         { name: 'database', close: market.closeDatabase },
-        { name: 'postgres', close: () => ground.stop() },
+        { name: 'postgres', close: () => prepared.stop() },
       ],
     };
   });

@@ -24,7 +24,7 @@ export function createPurchaseStore(shelf: Shelf, listingId: number): PurchaseSt
     shelf.setItem(name, text);
     if (shelf.getItem(name) !== text) throw new TypeError('this browser did not keep what it was given');
   };
-  const readSlot = (): { key: string; payment: unknown } | null => {
+  const readEntry = (): { key: string; payment: unknown } | null => {
     const text = shelf.getItem(names.proof);
     if (text === null) return null;
     const entry: unknown = JSON.parse(text);
@@ -38,7 +38,7 @@ export function createPurchaseStore(shelf: Shelf, listingId: number): PurchaseSt
   const proofs: ProofStore = {
     save: async (key, payment) => writeItem(names.proof, { key, payment }),
     load: async (key) => {
-      const entry = readSlot();
+      const entry = readEntry();
       if (entry !== null && entry.key !== key) throw new TypeError('another wallet is paying for this listing');
       return entry?.payment ?? null;
     },
@@ -57,7 +57,7 @@ export function createPurchaseStore(shelf: Shelf, listingId: number): PurchaseSt
     },
   };
   const saved = async (): Promise<SavedPayment | null> => {
-    const entry = readSlot();
+    const entry = readEntry();
     return entry === null ? null : await loadPayment({ ...proofs, load: async () => entry.payment }, entry.key);
   };
   return {

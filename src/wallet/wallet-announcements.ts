@@ -1,8 +1,8 @@
 import { isProvider, type Provider } from './wallet-provider.ts';
 
-const MOST = 20;
+const MOST_WALLETS = 20;
 /** Time for wallets to announce themselves before window.ethereum is offered. */
-const LAST_RESORT_MS = 400;
+const SEARCH_MS = 400;
 
 export interface WatchedWallets {
   list(): readonly FoundWallet[];
@@ -18,7 +18,7 @@ export function watchWallets(): WatchedWallets {
   let listener = (): void => {};
   window.addEventListener('eip6963:announceProvider', (event) => {
     const wallet = readAnnouncement((event as CustomEvent<unknown>).detail);
-    if (wallet === null || wallets.length >= MOST || wallets.some(({ id }) => id === wallet.id)) return;
+    if (wallet === null || wallets.length >= MOST_WALLETS || wallets.some(({ id }) => id === wallet.id)) return;
     wallets.push(wallet);
     listener();
   });
@@ -30,7 +30,7 @@ export function watchWallets(): WatchedWallets {
       wallets.push({ id: 'window.ethereum', name: 'Wallet of this browser', icon: null, provider: ethereum });
     }
     listener();
-  }, LAST_RESORT_MS);
+  }, SEARCH_MS);
   return {
     list: () => wallets,
     hasSearched: () => hasSearched,

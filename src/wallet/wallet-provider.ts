@@ -36,7 +36,7 @@ export class WalletTrouble extends Error {
   }
 }
 
-const CODES: Readonly<Record<number, WhyNot>> = {
+const REASONS_BY_CODE: Readonly<Record<number, WhyNot>> = {
   4001: 'refused',
   4100: 'not_allowed',
   4900: 'disconnected',
@@ -49,7 +49,7 @@ export async function askWallet(provider: Provider, method: string, params: read
   try {
     return await provider.request({ method, params });
   } catch (cause) {
-    throw new WalletTrouble(CODES[codeOf(cause) ?? 0] ?? 'unusable', messageOf(cause), { cause });
+    throw new WalletTrouble(REASONS_BY_CODE[codeOf(cause) ?? 0] ?? 'unusable', messageOf(cause), { cause });
   }
 }
 

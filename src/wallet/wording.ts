@@ -3,11 +3,11 @@ import { NETWORKS } from '../contract/vocabulary.ts';
 import type { TypedMessage } from './messages.ts';
 import type { Offer } from './offer.ts';
 
-const LONGEST = 2_000;
+const LONGEST_ADDRESS = 2_000;
 
 /** Whether a web address is ASCII and cannot disguise its host. */
 export function isFollowable(address: string): boolean {
-  if (address.length > LONGEST || !/^https?:\/\/[!-~]+$/.test(address) || address.includes('\\')) return false;
+  if (address.length > LONGEST_ADDRESS || !/^https?:\/\/[!-~]+$/.test(address) || address.includes('\\')) return false;
   try {
     const { username, password } = new URL(address);
     return username === '' && password === '';

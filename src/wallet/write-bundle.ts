@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
 
 /** Third-party fonts that are served, as files and as outlines in pictures. */
-const SERVED = [
+const SERVED_FONTS = [
   '@expo-google-fonts/inter',
   '@fontsource-variable/inter',
   '@fontsource-variable/jetbrains-mono',
@@ -33,7 +33,7 @@ interface Manifest {
 /** Collects the licences of the packages in the script, and of everything else that is served. */
 export function makeNotices(modules: readonly string[]): string {
   const bundled = modules.filter((path) => path.includes('/node_modules/')).map(packageFolder);
-  const others = [...SERVED, ...RUN].map((name) =>
+  const others = [...SERVED_FONTS, ...RUN].map((name) =>
     fileURLToPath(new URL(`../../node_modules/${name}`, import.meta.url)),
   );
   const notices = [...new Set([...bundled, ...others])].map(noticeOf).sort();
@@ -74,7 +74,7 @@ function normalizeText(text: string): string {
 }
 
 /** Header comment of the script, which names the path of its licences. */
-const HEAD = '/*! Openaisle, with code of others: /third-party-notices.txt */';
+const SCRIPT_HEADER = '/*! Openaisle, with code of others: /third-party-notices.txt */';
 
 interface Bundle {
   code: string;
@@ -92,7 +92,7 @@ export async function makeBundle(): Promise<Bundle> {
   });
   try {
     const { output } = await bundle.generate({ format: 'iife', minify: true, comments: { legal: true } });
-    return { code: `${HEAD}\n${output[0].code}`, modules: Object.keys(output[0].modules) };
+    return { code: `${SCRIPT_HEADER}\n${output[0].code}`, modules: Object.keys(output[0].modules) };
   } finally {
     await bundle.close();
   }

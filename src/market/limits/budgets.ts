@@ -19,31 +19,33 @@ export interface Budgets {
 
 export function createBudgets({ config, clock, random }: Pick<Market, 'config' | 'clock' | 'random'>): Budgets {
   const { limits, networkLimits } = config;
-  const named = (name: keyof typeof limits) => ({ name, limit: limits[name] });
+  const namedLimit = (name: keyof typeof limits) => ({ name, limit: limits[name] });
   const create = (perNetwork: NetworkLimit, windowSeconds: number, more: Partial<BudgetOptions>): Budget =>
     createBudget({
       clock,
       random,
       windowSeconds,
-      perNetwork: named(perNetwork),
+      perNetwork: namedLimit(perNetwork),
       limitOf: (network) => limitFor(networkLimits, perNetwork, network, limits),
       networksPerSite: limits.networks_per_site,
       ...more,
     });
   return {
     attempts: create('attempts_per_ip_hour', HOUR_SECONDS, {
-      perAccount: named('attempts_per_merchant_hour'),
-      forAll: named('attempts_per_hour'),
+      perAccount: namedLimit('attempts_per_merchant_hour'),
+      forAll: namedLimit('attempts_per_hour'),
     }),
     chainReads: create('chain_reads_per_ip_minute', MINUTE_SECONDS, {
-      perAccount: named('chain_reads_per_merchant_minute'),
-      forAll: named('chain_reads_per_minute'),
+      perAccount: namedLimit('chain_reads_per_merchant_minute'),
+      forAll: namedLimit('chain_reads_per_minute'),
     }),
     walletReads: create('chain_reads_per_ip_minute', MINUTE_SECONDS, {
-      perAccount: named('chain_reads_per_wallet_minute'),
+      perAccount: namedLimit('chain_reads_per_wallet_minute'),
     }),
-    readMs: create('read_ms_per_ip_minute', MINUTE_SECONDS, { forAll: named('read_ms_per_minute') }),
-    wholeStores: create('store_megabytes_per_ip_hour', HOUR_SECONDS, { forAll: named('store_megabytes_per_hour') }),
+    readMs: create('read_ms_per_ip_minute', MINUTE_SECONDS, { forAll: namedLimit('read_ms_per_minute') }),
+    wholeStores: create('store_megabytes_per_ip_hour', HOUR_SECONDS, {
+      forAll: namedLimit('store_megabytes_per_hour'),
+    }),
   };
 }
 

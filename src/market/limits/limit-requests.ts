@@ -36,16 +36,16 @@ export function limitOperations(budgets: Budgets, operations: MarketOperations):
 
 function limitChainReads({ chainReads, walletReads }: Budgets, act: AnyOperation): AnyOperation {
   return async (market, call) => {
-    const taken = chainReads.take(clientOf(call), READS_RESERVED);
-    let ofWallet: Reservation | null = null;
+    const reservation = chainReads.take(clientOf(call), READS_RESERVED);
+    let walletReservation: Reservation | null = null;
     const admit = (wallet: string): void => {
-      ofWallet ??= walletReads.takeOwn({ account: wallet }, READS_RESERVED);
+      walletReservation ??= walletReads.takeOwn({ account: wallet }, READS_RESERVED);
     };
     const cost: RequestCost = { units: 0, admit };
     try {
       return await runCounted(cost, () => act(market, call));
     } finally {
-      for (const one of [taken, ofWallet as Reservation | null]) one?.adjustTo(cost.units);
+      for (const one of [reservation, walletReservation as Reservation | null]) one?.adjustTo(cost.units);
     }
   };
 }

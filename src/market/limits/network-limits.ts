@@ -40,7 +40,7 @@ export function limitFor(
   limits: Readonly<Record<NetworkLimit, number>>,
 ): number {
   if (rules.length === 0) return limits[name];
-  const address = readCounted(network);
+  const address = parseClientNetwork(network);
   const [closest] = rules
     .filter((rule) => rule.limits[name] !== undefined && address !== null && isInSubnet(address, rule.network))
     .sort((a, b) => b.network[1] - a.network[1]);
@@ -48,7 +48,7 @@ export function limitFor(
 }
 
 /** Parses the address of a client network. Null if the client's address is not known. */
-function readCounted(network: string): Address | null {
+function parseClientNetwork(network: string): Address | null {
   const text = network.replace(/\/64$/, '');
   return ipaddr.isValid(text) ? ipaddr.parse(text) : null;
 }

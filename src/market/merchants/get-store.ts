@@ -16,7 +16,7 @@ import { merchantJson } from './present-merchant.ts';
 const HANDLE = /^[a-z0-9-]{1,64}$/;
 
 /** Up to this many live listings, a whole store is an ordinary page with an ETag. */
-const AT_ONCE = 500;
+const LARGEST_PAGE = 500;
 
 /** Answers store pages from memory. Leaves whole stores to the operation, which charges a budget for them. */
 export function storeFromMemory({ answers }: MarketCatalog): MemoryRead {
@@ -37,9 +37,9 @@ export function makeGetStore(catalog: MarketCatalog): MarketRead<Endpoints['getS
     const limit = call.query.limit ?? null;
     const beforeId = Number(call.query.before_id ?? 0n);
     const outline = call.query.fields === 'outline';
-    const merchant = merchantNamed(catalog.model(), handle);
+    const merchant = mustFindMerchant(catalog.model(), handle);
     checkBefore(catalog.model(), merchant, beforeId);
-    if (limit === null && merchant.live.count > AT_ONCE) {
+    if (limit === null && merchant.live.count > LARGEST_PAGE) {
       return { status: 200, prepared: streamStore({ catalog, database }, { handle, beforeId, outline }) };
     }
     return {
@@ -60,7 +60,7 @@ interface StoreRequest {
   outline: boolean;
 }
 
-function merchantNamed(model: Model, handle: string): MerchantEntry {
+function mustFindMerchant(model: Model, handle: string): MerchantEntry {
   const merchant = model.merchantOfHandle.get(handle);
   if (merchant === undefined) throw new Refusal('not_found', { detail: 'No merchant has that handle.' });
   return merchant;
@@ -74,9 +74,9 @@ function checkBefore(model: Model, merchant: MerchantEntry, beforeId: number): v
 
 /** Builds one page of a store, newest first, regardless of pins. */
 function storeParts(model: Model, { handle, limit, beforeId, outline }: StoreRequest): PageParts {
-  const merchant = merchantNamed(model, handle);
+  const merchant = mustFindMerchant(model, handle);
   checkBefore(model, merchant, beforeId);
-  const ids = liveBelow(merchant, beforeId === 0 ? model.newestId + 1 : beforeId, limit ?? merchant.live.count);
+  const ids = liveIdsBelow(merchant, beforeId === 0 ? model.newestId + 1 : beforeId, limit ?? merchant.live.count);
   const last = ids.at(-1);
   const hasMore = last !== undefined && memberBelow(merchant.live, last) > 0;
   const rest = {
@@ -99,7 +99,7 @@ function storePrefix(merchant: MerchantEntry): Buffer {
 }
 
 /** Returns the ids of live listings, newest first. */
-function liveBelow(merchant: MerchantEntry, below: number, limit: number): number[] {
+function liveIdsBelow(merchant: MerchantEntry, below: number, limit: number): number[] {
   const ids: number[] = [];
   for (let id = memberBelow(merchant.live, below); id > 0 && ids.length < limit; id = memberBelow(merchant.live, id)) {
     ids.push(id);
@@ -121,14 +121,14 @@ export function limitWholeStores(
 ): MarketRead<Endpoints['getStore']> {
   return async (market, call) => {
     if (call.query.limit !== undefined) return await operation(market, call);
-    const merchant = merchantNamed(catalog.model(), call.params.handle);
+    const merchant = mustFindMerchant(catalog.model(), call.params.handle);
     const bytes = merchant.live.count * BYTES_OF_LISTING;
-    const taken = wholeStores.take({ network: call.clientNetwork }, toMegabytes(bytes), HOW_TO_PAGE);
+    const reservation = wholeStores.take({ network: call.clientNetwork }, toMegabytes(bytes), HOW_TO_PAGE);
     const answer = await operation(market, call);
     if (!('prepared' in answer)) return answer;
     const { prepared } = answer;
-    if ('pieces' in prepared) return { ...answer, prepared: countBytes(prepared, taken) };
-    taken.adjustTo(toMegabytes(prepared.body.byteLength));
+    if ('pieces' in prepared) return { ...answer, prepared: countBytes(prepared, reservation) };
+    reservation.adjustTo(toMegabytes(prepared.body.byteLength));
     return answer;
   };
 }
@@ -138,7 +138,7 @@ function toMegabytes(bytes: number): number {
 }
 
 /** Charges the bytes that were sent, even if the client leaves early. */
-function countBytes(stream: PreparedStream, taken: Reservation): PreparedStream {
+function countBytes(stream: PreparedStream, reservation: Reservation): PreparedStream {
   async function* pieces(): AsyncGenerator<Uint8Array> {
     let bytes = 0;
     try {
@@ -147,14 +147,14 @@ function countBytes(stream: PreparedStream, taken: Reservation): PreparedStream 
         yield piece;
       }
     } finally {
-      taken.adjustTo(toMegabytes(bytes));
+      reservation.adjustTo(toMegabytes(bytes));
     }
   }
   return { ...stream, pieces: pieces() };
 }
 
-const PORTION = 100;
-const NOTHING = new Uint8Array();
+const BATCH_SIZE = 100;
+const NO_BYTES = new Uint8Array();
 
 interface StoreSource {
   catalog: Pick<Catalog, 'model' | 'fresh' | 'loadListings'>;
@@ -170,27 +170,27 @@ async function* piecesOf(
   { catalog, database }: StoreSource,
   { handle, beforeId, outline }: Omit<StoreRequest, 'limit'>,
 ): AsyncGenerator<Uint8Array> {
-  const first = merchantNamed(catalog.model(), handle);
+  const first = mustFindMerchant(catalog.model(), handle);
   yield storePrefix(first);
   let below = beforeId === 0 ? catalog.model().newestId + 1 : beforeId;
   let sent = 0;
   for (;;) {
     const model = catalog.model();
-    const portion = liveBelow(merchantNamed(model, handle), below, PORTION);
-    const last = portion.at(-1);
+    const batch = liveIdsBelow(mustFindMerchant(model, handle), below, BATCH_SIZE);
+    const last = batch.at(-1);
     if (last === undefined) break;
-    if (!areFilled(model, portion)) {
-      await catalog.loadListings(portion);
+    if (!areFilled(model, batch)) {
+      await catalog.loadListings(batch);
       continue;
     }
-    const absentFragments = await readAbsentFragments(model, database, portion);
-    const current = portion.filter((id) => model.columns.state[id] === LIVE);
+    const absentFragments = await readAbsentFragments(model, database, batch);
+    const current = batch.filter((id) => model.columns.state[id] === LIVE);
     const page =
       absentFragments &&
       joinPage(model.pages, {
-        prefix: NOTHING,
+        prefix: NO_BYTES,
         ids: current,
-        suffix: NOTHING,
+        suffix: NO_BYTES,
         outline,
         absentFragments,
       });
@@ -207,7 +207,7 @@ async function* piecesOf(
       yield bytes;
     } else page.release();
   }
-  const total = beforeId === 0 ? sent : merchantNamed(catalog.model(), handle).live.count;
+  const total = beforeId === 0 ? sent : mustFindMerchant(catalog.model(), handle).live.count;
   const rest = { total, returned: sent, page_size: sent, has_more: false, next_before_id: null };
   yield Buffer.from(`],${JSON.stringify(rest).slice(1)}`);
 }

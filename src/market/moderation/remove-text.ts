@@ -25,9 +25,9 @@ export const removeText: MarketOperation<Endpoints['removeText']> = async (marke
   const { target_type: type, target_id: id, reason_code: reasonCode, reason } = call.body;
   const lastRemoval = await market.database.transaction(async (tx) => {
     const text = await findText(tx, call);
-    const isThere = text.appealId !== null || (await emptyStoreLine(tx, text.merchantId));
+    const hasText = text.appealId !== null || (await emptyStoreLine(tx, text.merchantId));
     const removal = { reasonCode, reason, removedBy: call.caller.id, now: new Date(market.clock.now()) };
-    const isRemoved = isThere && (await insertTextRemoval(tx, text, removal));
+    const isRemoved = hasText && (await insertTextRemoval(tx, text, removal));
     const last = await findTextRemoval(tx, text);
     if (last === null) throw new Refusal('not_found', { detail: 'No merchant with that id has a store line.' });
     if (!isRemoved) return last;

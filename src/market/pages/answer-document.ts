@@ -51,11 +51,11 @@ function renderHtmlBlock(block: Block): string {
 </${tag}>`;
 }
 
-const MARKED = /(`[^`]+`|\[[^\]]+\]\([^)\s]+\))/;
+const INLINE_MARKUP = /(`[^`]+`|\[[^\]]+\]\([^)\s]+\))/;
 
 /** Renders the inline markup of documents, `code` and [links](/), as HTML. */
 export function renderText(marked: string): string {
-  return marked.split(MARKED).map(renderPiece).join('');
+  return marked.split(INLINE_MARKUP).map(renderPiece).join('');
 }
 
 function renderPiece(piece: string, index: number): string {
@@ -70,8 +70,8 @@ const FORMS = ['text/html', 'application/json', 'text/markdown'] as const;
 
 /** Picks HTML or JSON only if `accept` names it, so programs that accept anything get text. */
 export function chooseForm(accept: string | undefined): 'html' | 'json' | 'text' {
-  const named = FORMS.filter((form) => accept?.toLowerCase().includes(form));
-  const form = preferredType(accept, [...named, 'text/plain']);
+  const acceptedForms = FORMS.filter((form) => accept?.toLowerCase().includes(form));
+  const form = preferredType(accept, [...acceptedForms, 'text/plain']);
   if (form === 'text/html') return 'html';
   return form === 'application/json' ? 'json' : 'text';
 }

@@ -143,12 +143,12 @@ function textPage(path: string, write: () => string): Page {
 
 const DAY_MS = 86_400_000;
 /** RFC 9116 recommends less than a year. */
-const GOOD_FOR_DAYS = 180;
+const VALID_DAYS = 180;
 
 /** Renders security.txt (RFC 9116). Its bytes change once a day. */
 export function securityText(config: ContactFacts, nowMs: number): string {
   const { baseUrl } = config;
-  const expires = (Math.floor(nowMs / DAY_MS) + GOOD_FOR_DAYS) * DAY_MS;
+  const expires = (Math.floor(nowMs / DAY_MS) + VALID_DAYS) * DAY_MS;
   return [
     `Contact: ${securityContact(config).url}`,
     `Expires: ${isoTime(expires)}`,

@@ -16,7 +16,7 @@ import type { MarketHistory } from '../recovery/guard-history.ts';
 import { readChainStatus } from './store.ts';
 
 /** Short, so that a probe does not time out and report the process dead because the chain is slow. */
-const CHAIN_PATIENCE_MS = 1_000;
+const CHAIN_TIMEOUT_MS = 1_000;
 
 /** The catalog counts as behind above this lag, which is many times the duration of one update. */
 const CATALOG_BEHIND_SECONDS = 5;
@@ -93,15 +93,15 @@ async function paymentsStatus(market: Market, payments: HealthSources['payments'
   return { payments: 'open', finality };
 }
 
-/** Gives up after CHAIN_PATIENCE_MS. While the finalized head cannot be read or is not trusted, nothing is delivered. */
+/** Gives up after CHAIN_TIMEOUT_MS. While the finalized head cannot be read or is not trusted, nothing is delivered. */
 async function readHeadInTime(
   market: Market,
   readHead: () => Promise<ChainHead>,
 ): Promise<{ head: ChainHead | null; why: string | null }> {
   const giveUp = new AbortController();
   try {
-    const late = market.clock.sleep(CHAIN_PATIENCE_MS, giveUp.signal).then(() => null);
-    const head = await Promise.race([readHead(), late]);
+    const timeout = market.clock.sleep(CHAIN_TIMEOUT_MS, giveUp.signal).then(() => null);
+    const head = await Promise.race([readHead(), timeout]);
     return head === null ? { head, why: 'chain_slow' } : { head, why: head.why };
   } catch (error) {
     if (!(error instanceof RpcFailure)) throw error;

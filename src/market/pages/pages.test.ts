@@ -22,8 +22,8 @@ const NOW_MS = Date.UTC(2026, 0, 6);
 const db = testDatabase({ inventedEvents: true });
 const market = (): TestMarket => marketContext({ database: db.database, clock: settableClock(NOW_MS) });
 /** Shared by tests that only read. Created when the first of them asks, because its database must exist. */
-let standing: TestMarket | null = null;
-const standingMarket = (): TestMarket => (standing ??= market());
+let shared: TestMarket | null = null;
+const sharedMarket = (): TestMarket => (shared ??= market());
 
 const made = new WeakMap<TestMarket, ReturnType<typeof createPages>>();
 function pagesOf(on: TestMarket): ReturnType<typeof createPages> {
@@ -55,7 +55,7 @@ function matchPath(pattern: string, path: string): Record<string, string> | null
   return params;
 }
 
-async function open(address: string, accept?: string, on = standingMarket()): Promise<PageAnswer & { text: string }> {
+async function open(address: string, accept?: string, on = sharedMarket()): Promise<PageAnswer & { text: string }> {
   const { pathname: path, searchParams } = new URL(address, 'http://market');
   const query = Object.fromEntries(searchParams);
   // The latest events come from memory, which no job updates here.

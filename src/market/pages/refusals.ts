@@ -12,7 +12,7 @@ import type { Fault } from './key-page/key-page.ts';
 import { renderShell } from './shell/render-shell.ts';
 import type { PagePlan, Shown } from './storefront/page-plan.ts';
 
-const MEANINGS: Readonly<Record<ErrorClass, string>> = {
+const CLASS_SUMMARIES: Readonly<Record<ErrorClass, string>> = {
   bad_input: 'The market could not read what was asked for as a question of its own. Nothing was changed.',
   auth_required: 'This is shown only with the key of the store. Nothing was changed.',
   payment_required: 'This is handed over once it is paid. Nothing was taken.',
@@ -37,7 +37,7 @@ export function refusedPage({ reason, row, options }: Refusal, request: RefusedR
   if (chooseForm(request.accept) !== 'html' || request.route?.startsWith('/api/')) return null;
   const body = renderHtml({
     title: row.title,
-    summary: MEANINGS[errorClass(row.status)],
+    summary: CLASS_SUMMARIES[errorClass(row.status)],
     blocks: [
       heading('What to do'),
       ...nextSteps(NEXT_STEPS[reason] ?? row.next_step, options.retryAfterSeconds),
@@ -66,10 +66,10 @@ export function answerRefusal(outgoing: Outgoing, { headers: { accept } }: Incom
 }
 
 type Surroundings = Pick<PagePlan, 'back' | 'again' | 'styles'>;
-const ANYWHERE: Surroundings = { back: { path: '/shelves', name: 'All shelves' } };
+const DEFAULT_SURROUNDINGS: Surroundings = { back: { path: '/shelves', name: 'All shelves' } };
 
 /** Renders a route's refusal as a page with the same status and headers. */
-export function answerRefusedPage(outgoing: Outgoing, plan: Surroundings = ANYWHERE): Outgoing {
+export function answerRefusedPage(outgoing: Outgoing, plan: Surroundings = DEFAULT_SURROUNDINGS): Outgoing {
   const { headers, body } = outgoing;
   if (typeof body !== 'string') return outgoing;
   const page = renderShell(showRefusal(JSON.parse(body) as Problem, plan));

@@ -38,7 +38,7 @@ export interface Asking {
 /** Least validity that a signature must have left: the market's minimum and time for the request. */
 const LEAST_LEFT_MS = 30_000;
 /** Time for reading the wallet's prompt. */
-const TO_SIGN_MS = 20_000;
+const SIGNING_MS = 20_000;
 
 /** Creates an SDK wallet that asks the browser wallet to sign only after the user has confirmed the message. */
 export function createAskingWallet(asking: Asking): Wallet {
@@ -52,7 +52,7 @@ async function confirmAndSign(asking: Asking, typed: AuthorizationToSign): Promi
   checkMessage(message, { offer, payer, nowMs: now(), purpose });
   const connected = await asking.connect();
   const untilMs = Number(typed.message.validBefore) * 1_000;
-  await whileFresh(asking.confirm(message, purpose), connected, untilMs - LEAST_LEFT_MS - TO_SIGN_MS - now());
+  await waitWhileValid(asking.confirm(message, purpose), connected, untilMs - LEAST_LEFT_MS - SIGNING_MS - now());
   await mustBeSame(connected, offer.network);
   asking.onOpen(purpose);
   const params = [payer, JSON.stringify(message)];
@@ -66,7 +66,11 @@ async function confirmAndSign(asking: Asking, typed: AuthorizationToSign): Promi
 }
 
 /** Waits for the user's answer. Rejects if the message expires or the wallet changes its account first. */
-async function whileFresh(confirmed: Promise<void>, { provider, address }: Connected, leftMs: number): Promise<void> {
+async function waitWhileValid(
+  confirmed: Promise<void>,
+  { provider, address }: Connected,
+  leftMs: number,
+): Promise<void> {
   let stop = (): void => {};
   const broken = new Promise<never>((_, reject) => {
     const timer = setTimeout(() => reject(new MessageStale()), Math.max(0, leftMs));

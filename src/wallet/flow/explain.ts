@@ -82,14 +82,14 @@ export function sayMoney({ hasProof, isPaid, hasEnded, until }: PurchaseStatus):
 }
 
 function walletTrouble(why: WhyNot, { hasProof, hasEnded }: PurchaseStatus): Pick<Trouble, 'title' | 'what' | 'todo'> {
-  const words = WALLET_WORDS[why];
+  const words = WALLET_MESSAGES[why];
   return hasProof && !hasEnded ? { ...words, todo: `${words.todo} What you signed before is kept.` } : words;
 }
 
 function marketTrouble({ problem }: MarketError): Pick<Trouble, 'title' | 'what' | 'todo'> {
   const { title, detail, next_step, reason } = problem;
   const saysMore = withoutEnd(detail) !== withoutEnd(title);
-  return { title, what: saysMore ? detail : '', todo: FOR_PEOPLE[reason] ?? next_step };
+  return { title, what: saysMore ? detail : '', todo: NEXT_STEPS[reason] ?? next_step };
 }
 
 function lostTrouble({ txHash, block }: PaymentMayBeLost): Pick<Trouble, 'title' | 'what' | 'todo'> {
@@ -102,7 +102,7 @@ function lostTrouble({ txHash, block }: PaymentMayBeLost): Pick<Trouble, 'title'
 }
 
 /** Replaces the market's next steps that are worded for programs. */
-const FOR_PEOPLE: Readonly<Record<string, string>> = {
+const NEXT_STEPS: Readonly<Record<string, string>> = {
   insufficient_funds: 'Put USDC on this wallet, then try again: the same signature is sent.',
   payment_invalid: 'Put right what is said above. You can pay again once the signature has run out.',
   signature_invalid:
@@ -140,7 +140,7 @@ function withoutEnd(words: string): string {
 type Words = Pick<Trouble, 'title' | 'what' | 'todo'>;
 
 /** Messages for each reason a wallet can stop a purchase. */
-const WALLET_WORDS: Readonly<Record<WhyNot, Words>> = {
+const WALLET_MESSAGES: Readonly<Record<WhyNot, Words>> = {
   refused: {
     title: 'You said no in the wallet',
     what: 'The wallet was asked and you refused.',

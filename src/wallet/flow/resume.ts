@@ -31,7 +31,7 @@ async function continuePurchase(scene: Scene, isAct: boolean): Promise<void> {
     return await showRefusal(scene, error, '0x');
   }
   if (payer !== undefined) return await payAndCollect(scene, asAddress(payer));
-  if (record?.phase === 'bought') return await readAgain(scene, record);
+  if (record?.phase === 'bought') return await reopenGoods(scene, record);
   // The tab that began this purchase is gone, and nothing was signed.
   if (record !== null) store.forget();
   offerPurchase(scene, isAct);
@@ -45,7 +45,7 @@ function offerPurchase(scene: Scene, isAct: boolean): void {
     screen.show(kind === 'free' ? { kind, get: () => void getFree(scene) } : { kind }, isAct);
     return;
   }
-  const bought = { words: 'I have bought it already', act: () => askWho(scene) };
+  const bought = { words: 'I have bought it already', act: () => offerCollecting(scene) };
   if (offer.state !== 'live') {
     screen.show({ kind: 'closed', collect: bought }, isAct);
     return;
@@ -68,7 +68,7 @@ async function beginPurchase(scene: Scene, wallet: FoundWallet): Promise<void> {
 }
 
 /** Lets a buyer collect by signature who paid in another browser, or whose data was cleared. */
-function askWho(scene: Scene): void {
+function offerCollecting(scene: Scene): void {
   const question = {
     title: 'Connect the wallet that paid',
     text: 'It shows by a signature whose it is, over an amount of 0; then the market says whether it has paid for these goods.',
@@ -83,7 +83,7 @@ function askWho(scene: Scene): void {
   showWallets(scene, question, choose, true);
 }
 
-async function readAgain(scene: Scene, record: PurchaseRecord): Promise<void> {
+async function reopenGoods(scene: Scene, record: PurchaseRecord): Promise<void> {
   const { offer, screen } = scene;
   if (offer.units === 0n) return await getFree(scene);
   try {

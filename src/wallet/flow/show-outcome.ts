@@ -20,11 +20,11 @@ export async function showRefusal(scene: Scene, error: unknown, payer: Address):
   if (saved !== null && (error instanceof MarketError || error instanceof PaymentMayBeLost)) {
     scene.hasEnded = endsAttempt(error);
   }
-  const record = keptRecord(scene, saved !== null);
-  const isOut = untilMs !== null && untilMs > now();
+  const record = dropUnsignedRecord(scene, saved !== null);
+  const isStillValid = untilMs !== null && untilMs > now();
   const status = {
     ...{ hasProof: saved !== null, isPaid: isPaid(record) && !scene.hasEnded, hasEnded: scene.hasEnded },
-    until: isOut ? sayClock(untilMs) : null,
+    until: isStillValid ? sayClock(untilMs) : null,
   };
   const trouble = explain(error, status);
   // The purchase has stopped, so promise no time.
@@ -33,7 +33,7 @@ export async function showRefusal(scene: Scene, error: unknown, payer: Address):
 }
 
 /** Returns the record. If nothing was signed or bought, deletes it and returns null. */
-function keptRecord({ store }: Scene, hasProof: boolean): PurchaseRecord | null {
+function dropUnsignedRecord({ store }: Scene, hasProof: boolean): PurchaseRecord | null {
   const record = store.record();
   if (hasProof || record?.phase === 'bought') return record;
   store.forget();
@@ -72,9 +72,9 @@ function showUnreadable({ screen }: Scene, error: unknown): void {
 }
 
 /** Reasons after which the SDK signs once more for the same goods, if allowed. */
-const SIGN_ANEW: readonly AnyReason[] = ['authorization_lapsed', 'payment_invalid', 'signature_invalid'];
+const SIGN_AGAIN_REASONS: readonly AnyReason[] = ['authorization_lapsed', 'payment_invalid', 'signature_invalid'];
 /** Reasons after which there is nothing to sign for, or the user must check something else first. */
-const OVER: readonly AnyReason[] = [
+const FINAL_REASONS: readonly AnyReason[] = [
   ...(['listing_removed', 'listing_unavailable', 'payee_cannot_receive'] as const),
   ...(['payer_contract_refused', 'payer_not_deployed'] as const),
   ...(['x402_not_offered', 'price_above_limit', 'authorization_used_elsewhere'] as const),
@@ -83,11 +83,11 @@ const OVER: readonly AnyReason[] = [
 /** True if the market says that a proof it has seen ended unpaid. A plain request for payment does not say so. */
 export function endsAttempt(error: unknown): boolean {
   if (!(error instanceof MarketError) || error.doNotPayAgain !== false) return false;
-  return SIGN_ANEW.includes(error.reason) || OVER.includes(error.reason);
+  return SIGN_AGAIN_REASONS.includes(error.reason) || FINAL_REASONS.includes(error.reason);
 }
 
 export function maySignAnew(error: unknown): boolean {
-  return !(error instanceof MarketError) || SIGN_ANEW.includes(error.reason);
+  return !(error instanceof MarketError) || SIGN_AGAIN_REASONS.includes(error.reason);
 }
 
 /** Shows the goods, and stores what is needed to read them again. */
@@ -97,7 +97,7 @@ export function showDelivery(scene: Scene, delivery: Delivery, computed = commit
   const record = {
     ...previous,
     phase: 'bought' as const,
-    at: allReached(previous, now()),
+    at: fillTimes(previous, now()),
     token: delivery.delivery_token ?? previous.token,
     recovery_slip: delivery.recovery_slip ?? previous.recovery_slip,
     transfer: previous.transfer ?? transferOf(delivery),
@@ -119,7 +119,7 @@ function transferOf({ receipt }: Delivery): PurchaseRecord['transfer'] {
 }
 
 /** Fills in missing times. Delivered goods were settled and final, even if this page did not see it. */
-function allReached({ at }: PurchaseRecord, nowMs: number): PurchaseRecord['at'] {
+function fillTimes({ at }: PurchaseRecord, nowMs: number): PurchaseRecord['at'] {
   const delivered = at.delivered ?? nowMs;
   if (at.signed === undefined) return { ...at, delivered };
   return { ...at, delivered, settled: at.settled ?? delivered, final: at.final ?? delivered };

@@ -27,10 +27,10 @@ export function createScreen(root: HTMLElement, offer: Offer, now: () => number)
     kind: () => shown,
     show: (view, isAct = false) => {
       const record = recordOf(view);
-      const focused = keptFocus(root);
-      const isOpen = isWholeOpen();
-      const isOnWay = record !== null && (record.at.signed !== undefined || isAgreeing(view));
-      steps = isOnWay ? showSteps(record, now()) : null;
+      const restoreFocus = rememberFocus(root);
+      const isOpen = isMessageOpen();
+      const hasSteps = record !== null && (record.at.signed !== undefined || isAgreeing(view));
+      steps = hasSteps ? showSteps(record, now()) : null;
       progress.replaceChildren(
         ...withoutNull([steps?.node ?? null, showMoney(record), record && showTransfer(record, offer)]),
       );
@@ -41,19 +41,19 @@ export function createScreen(root: HTMLElement, offer: Offer, now: () => number)
       if (isOpen) document.getElementById('whole')?.setAttribute('open', '');
       if (said.textContent !== title) said.textContent = title;
       if (isAct && shown !== view.kind) heading.focus();
-      else focused(root);
+      else restoreFocus(root);
       shown = view.kind;
     },
   };
 }
 
 /** Whether the full message is open, so that it stays open when it is rebuilt. */
-function isWholeOpen(): boolean {
+function isMessageOpen(): boolean {
   return document.getElementById('whole')?.hasAttribute('open') ?? false;
 }
 
 /** Returns a function that restores the focus after the content was rebuilt. */
-function keptFocus(root: HTMLElement): (root: HTMLElement) => void {
+function rememberFocus(root: HTMLElement): (root: HTMLElement) => void {
   const active = document.activeElement;
   if (active === null || !root.contains(active)) return () => {};
   const id = active.id;

@@ -17,8 +17,8 @@ export interface Planned {
   start?: number;
 }
 
-const LONGEST = 65_536;
-const DEEPEST = 24;
+const LONGEST_TEXT = 65_536;
+const MAX_DEPTH = 24;
 const MOST_PIECES = 10_000;
 /** Limit of marks, because emphasis that is never closed takes quadratic time. */
 const MOST_MARKS_IN_A_ROW = 1_500;
@@ -26,7 +26,7 @@ const HEADINGS = ['h3', 'h4', 'h5', 'h6'] as const;
 
 /** Parses Markdown into elements and text. Null if it is too long or too deep, so that it is shown as written. */
 export function planMarkdown(text: string): Piece[] | null {
-  if (text.length > LONGEST || hasTooManyMarks(text)) return null;
+  if (text.length > LONGEST_TEXT || hasTooManyMarks(text)) return null;
   try {
     return createPlanner()(lexer(text), 0);
   } catch (error) {
@@ -45,7 +45,7 @@ type Planner = (tokens: readonly Token[], depth: number) => Piece[];
 function createPlanner(): Planner {
   let count = 0;
   const plan: Planner = (tokens, depth) => {
-    if (depth > DEEPEST) throw new RangeError('too deep');
+    if (depth > MAX_DEPTH) throw new RangeError('too deep');
     count += tokens.length;
     if (count > MOST_PIECES) throw new RangeError('too much');
     // Without extensions there are no other tokens. If a newer version adds one, it is shown as text.

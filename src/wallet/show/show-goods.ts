@@ -126,7 +126,7 @@ function buildPieces(pieces: readonly Piece[]): Node[] {
 
 const LONGEST = 100;
 /** Windows treats these names as devices, with any extension. */
-const DEVICES = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i;
+const DEVICE_NAMES = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i;
 
 const ENDINGS: Readonly<Record<string, string>> = {
   'text/plain': 'txt',
@@ -136,15 +136,15 @@ const ENDINGS: Readonly<Record<string, string>> = {
 };
 
 /** Returns a file name that is safe on every system, based on the one that the merchant chose. */
-export function safeFileName(wished: string | null, listingId: number, mediaType: string): string {
+export function safeFileName(preferredName: string | null, listingId: number, mediaType: string): string {
   const [type = ''] = mediaType.split(';');
   const fallback = `openaisle-${listingId}.${ENDINGS[type] ?? 'bin'}`;
-  const plain = (wished ?? '')
+  const plain = (preferredName ?? '')
     .replaceAll(/[^A-Za-z0-9._ -]/g, '_')
     .replaceAll(/\.{2,}/g, '.')
     .replace(/^[. _-]+/, '')
     .slice(0, LONGEST)
     .replace(/[. ]+$/, '');
   if (plain === '') return fallback;
-  return DEVICES.test(plain) ? `file-${plain}` : plain;
+  return DEVICE_NAMES.test(plain) ? `file-${plain}` : plain;
 }

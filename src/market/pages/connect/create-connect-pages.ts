@@ -122,17 +122,17 @@ export function createConnectPages(
   inside: InternalRequests<Merchant>,
 ): ExtraRoute[] {
   const dependencies: ConnectDependencies = { market, interactions, inside };
-  const own = (
+  const createRoute = (
     method: 'GET' | 'POST',
     path: string,
     answer: (dependencies: ConnectDependencies, incoming: Incoming) => Promise<Outgoing>,
   ): ExtraRoute => ({ method, path, ownOrigin: true, answer: (incoming) => answer(dependencies, incoming) });
   return [
-    own('GET', '/mcp/connect', answerConnectPage),
-    own('GET', '/mcp/connect/grants', answerGrantsPage),
-    own('GET', INTERACTION, openInteraction),
-    own('POST', `${INTERACTION}/prove`, takeProof),
-    own('POST', `${INTERACTION}/decide`, takeDecision),
+    createRoute('GET', '/mcp/connect', answerConnectPage),
+    createRoute('GET', '/mcp/connect/grants', answerGrantsPage),
+    createRoute('GET', INTERACTION, openInteraction),
+    createRoute('POST', `${INTERACTION}/prove`, takeProof),
+    createRoute('POST', `${INTERACTION}/decide`, takeDecision),
   ];
 }
 
@@ -144,7 +144,7 @@ async function takeProof({ market, interactions, inside }: ConnectDependencies, 
   const { config } = market;
   mustBeOwnPage(incoming, config.baseUrl);
   const { pairing_code: code } = readStep(inside.guard, incoming, proofIn, ['pairing_code']);
-  const shown = shownOf(bearerOf(incoming, config.keyPrefix), code);
+  const shown = chooseProof(bearerOf(incoming, config.keyPrefix), code);
   const uid = incoming.params['uid'] ?? '';
   if ((await interactions.find(incoming, uid)) === null) throw new Refusal('connection_closed');
   const { handle } = await proveAttempt(market, { uid, shown, clientNetwork: incoming.clientNetwork });
@@ -156,7 +156,7 @@ function bearerOf({ rawHeaders }: Incoming, prefix: string): string | null {
   return readBearer(rawHeaders, { isCode: (sent) => isRecoveryCode(sent, prefix) || isPairingCode(sent, prefix) });
 }
 
-function shownOf(bearer: string | null, code: string | undefined): Shown {
+function chooseProof(bearer: string | null, code: string | undefined): Shown {
   if (bearer !== null && code !== undefined) {
     throw new Refusal('invalid_fields', { detail: 'Send the key or a pairing code, not both.' });
   }
@@ -184,8 +184,8 @@ async function showInteraction(dependencies: ConnectDependencies, incoming: Inco
   const { market, interactions } = dependencies;
   const uid = incoming.params['uid'] ?? '';
   const interaction = await interactions.find(incoming, uid);
-  const standing = interaction === null ? null : await readAttemptStatus(market, uid);
-  if (interaction === null || standing === null || standing.isOver) {
+  const attemptStatus = interaction === null ? null : await readAttemptStatus(market, uid);
+  if (interaction === null || attemptStatus === null || attemptStatus.isOver) {
     return answerConnectMessage(market.random, {
       status: 410,
       title: 'This attempt to connect is over',
@@ -193,7 +193,7 @@ async function showInteraction(dependencies: ConnectDependencies, incoming: Inco
       before: 'How that is done stands at ',
     });
   }
-  const main = renderInteraction(interaction, standing.provenAs);
+  const main = renderInteraction(interaction, attemptStatus.provenAs);
   return answerConnectHtml(market.random, {
     title: 'Connect a program',
     ...{ main, path: '/mcp/connect', script: SHELL.consent },
@@ -209,15 +209,15 @@ function readStep<T>(guard: SecretGuard, incoming: Incoming, schema: z.ZodType<T
 
 function readGuarded(guard: SecretGuard, { body, headers }: Incoming, secretFields: readonly string[]): unknown {
   if (body.length === 0) return {};
-  let read: unknown;
+  let content: unknown;
   try {
-    read = readBody(body, headers);
+    content = readBody(body, headers);
   } catch (error) {
     guardBody(guard, body, undefined);
     throw error;
   }
-  guardBody(guard, read, secretFields);
-  return read;
+  guardBody(guard, content, secretFields);
+  return content;
 }
 
 /**

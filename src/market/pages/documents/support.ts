@@ -82,12 +82,12 @@ function otherCases(facts: DocumentFacts): Case[] {
     ],
     [
       'Something else',
-      `The guide is at [Help](/help). Who runs this market is on [About](/about); a comment under a listing of the maintainer is read by everybody, a flag by the maintainer alone.${alsoAt(facts)}`,
+      `The guide is at [Help](/help). Who runs this market is on [About](/about); a comment under a listing of the maintainer is read by everybody, a flag by the maintainer alone.${contactSuffix(facts)}`,
     ],
   ];
 }
 
-function alsoAt(facts: DocumentFacts): string {
+function contactSuffix(facts: DocumentFacts): string {
   const contact = operatorContact(facts);
   return contact === null ? '' : ` ${contact}`;
 }

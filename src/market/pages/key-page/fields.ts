@@ -103,9 +103,9 @@ interface RequestedCode {
 
 /** Picks two codes to type back. They derive from the session, so a pending change always asks for the same two. */
 export function requestedCodes({ session }: PendingChangeSession, count: number): RequestedCode[] {
-  const drawn = sha256('codes ', session);
-  const first = drawn.readUInt32BE(0) % count;
-  const second = (first + 1 + (drawn.readUInt32BE(4) % (count - 1))) % count;
+  const digest = sha256('codes ', session);
+  const first = digest.readUInt32BE(0) % count;
+  const second = (first + 1 + (digest.readUInt32BE(4) % (count - 1))) % count;
   const numbers = [first, second].sort((a, b) => a - b).map((index) => index + 1);
   return CODE_FIELDS.map((field, index) => ({ field, number: numbers[index] ?? 1 }));
 }

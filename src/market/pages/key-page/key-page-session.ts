@@ -67,7 +67,7 @@ export function isOfEarlierChange(form: Form, cookie: PendingCookie): boolean {
 const PENDING_COOKIE = '__Host-openaisle-stage';
 const ATTRIBUTES = 'Path=/; Secure; HttpOnly; SameSite=Strict';
 /** Outlives the pending change, so that an expired one can be reported as expired. */
-const KEPT_SECONDS = 3_600;
+const COOKIE_SECONDS = 3_600;
 
 const KINDS: Readonly<Record<string, ChangeKind>> = { register: 'register', rotate: 'rotate', recovery: 'recovery' };
 const PENDING_COOKIE_FORM = /^([a-z]+)\.([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{43})$/;
@@ -84,7 +84,7 @@ function readPendingCookie(cookies: Readonly<Record<string, string>>): PendingCo
 }
 
 export function setPendingCookie({ kind, session, csrf }: PendingCookie): string {
-  return `${PENDING_COOKIE}=${kind}.${session}.${csrf}; Max-Age=${KEPT_SECONDS}; ${ATTRIBUTES}`;
+  return `${PENDING_COOKIE}=${kind}.${session}.${csrf}; Max-Age=${COOKIE_SECONDS}; ${ATTRIBUTES}`;
 }
 
 export function clearPendingCookie(): string {
@@ -107,8 +107,8 @@ export interface FormToken {
 
 /** Binds a page's forms to this browser by a token derived from a secret in our cookie. */
 export function formToken(random: Random, path: string, cookies: Readonly<Record<string, string>>): FormToken {
-  const kept = cookies[FORM_COOKIE];
-  if (kept !== undefined && FORM_SECRET.test(kept)) return { value: tokenOf(kept, path), cookie: null };
+  const existing = cookies[FORM_COOKIE];
+  if (existing !== undefined && FORM_SECRET.test(existing)) return { value: tokenOf(existing, path), cookie: null };
   const secret = random.bytes(32).toString('base64url');
   return {
     value: tokenOf(secret, path),
@@ -117,10 +117,10 @@ export function formToken(random: Random, path: string, cookies: Readonly<Record
 }
 
 export function isOwnToken({ cookies, form }: Pick<FormCall, 'cookies' | 'form'>, path: string): boolean {
-  const kept = cookies[FORM_COOKIE];
-  if (kept === undefined || !FORM_SECRET.test(kept)) return false;
+  const existing = cookies[FORM_COOKIE];
+  if (existing === undefined || !FORM_SECRET.test(existing)) return false;
   // timingSafeEqual needs equal lengths, so compare hashes.
-  return timingSafeEqual(sha256(tokenOf(kept, path)), sha256(form['token'] ?? ''));
+  return timingSafeEqual(sha256(tokenOf(existing, path)), sha256(form['token'] ?? ''));
 }
 
 function tokenOf(secret: string, path: string): string {
@@ -131,7 +131,7 @@ function tokenOf(secret: string, path: string): string {
  * Whether the browser reports that another site sent the form. Old browsers send no Sec-Fetch-Site, and our referrer policy turns their
  * Origin into `null` even for our own forms, so only the form token protects them.
  */
-export function isFromElsewhere({ site, origin }: FormCall['sentFrom'], baseUrl: string): boolean {
+export function isFromOtherSite({ site, origin }: FormCall['sentFrom'], baseUrl: string): boolean {
   if (site !== undefined) return site !== 'same-origin' && site !== 'none';
   return origin !== undefined && origin !== 'null' && origin !== new URL(baseUrl).origin;
 }

@@ -66,7 +66,10 @@ interface AgainPage {
 }
 
 /** Renders the confirm form without the secrets, which are shown only once. Used after a reload, in a second tab and after wrong input. */
-export function renderAgain(keyPage: KeyPage, { token, pending, faults = [], handle = null }: AgainPage): string {
+export function renderConfirmAgain(
+  keyPage: KeyPage,
+  { token, pending, faults = [], handle = null }: AgainPage,
+): string {
   const { cookie, change, shownAt, expiresAt } = pending;
   const form = { token, cookie, codeCount: codeCountOf(change), faults, isShown: false, handle };
   return html`!${renderFaults(faults)}
@@ -99,7 +102,7 @@ export function renderMessage({ title, text, link }: Message): string {
 }
 
 /** Renders a request to finish or cancel another key page's change first, because a browser has one pending change at a time. */
-export function renderElsewhere(begun: KeyPage, pending: OpenChange, token: string): string {
+export function renderOtherChange(begun: KeyPage, pending: OpenChange, token: string): string {
   return html`<h1>Something else is begun</h1>
 <p class="summary">“${begun.words.title}” was begun in this browser at !${renderTime(pending.shownAt)} and is not confirmed.</p>
 <p>Finish it at <a href="${begun.path}">${begun.words.title}</a>, or cancel it here. Nothing is in force yet.</p>

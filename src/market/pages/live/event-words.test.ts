@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
 import { readMarkup } from '../../../../test/support/read-markup.ts';
 import { EVENT_KINDS, type EventKind } from '../../../contract/vocabulary.ts';
-import { KIND_WORDS, phraseOf, SCRIPT_WORDS, sayEvent } from './event-words.ts';
+import { KIND_WORDS, phraseOf, renderEvent, SCRIPT_WORDS } from './event-words.ts';
 
 const said = (kind: EventKind, detail: Record<string, unknown>, actor = 'ink'): string =>
-  readMarkup(sayEvent({ kind, actor, detail }, null)).text;
+  readMarkup(renderEvent({ kind, actor, detail }, null)).text;
 
 it('every kind of event has a name and words of its own, and the script has the same', () => {
   for (const kind of EVENT_KINDS) {
@@ -69,7 +69,7 @@ it('an event is said with who, what, for how much and why', () => {
 
 it('links lead to numbers and to handles that are some, and nowhere else', () => {
   const links = (actor: string, listing: unknown): string[] =>
-    readMarkup(sayEvent({ kind: 'sale', actor, detail: { listing_id: listing } }, null)).tags.flatMap(
+    readMarkup(renderEvent({ kind: 'sale', actor, detail: { listing_id: listing } }, null)).tags.flatMap(
       ({ attributes }) => attributes.get('href') ?? [],
     );
   expect(links('ink-2', 7)).toEqual(['/store/ink-2', '/listing/7']);

@@ -36,7 +36,7 @@ export const KIND_WORDS: Readonly<Record<EventKind, KindWords>> = {
 };
 
 /** Phrases by kind, action and outcome, for kinds that cover several actions. */
-const FINER_WORDS: Readonly<Record<string, string>> = {
+const ACTION_WORDS: Readonly<Record<string, string>> = {
   'moderation.remove': 'removed %',
   'moderation.remove_comment': 'emptied a comment on %',
   'moderation.remove_store_line': 'emptied the store line of %',
@@ -60,7 +60,7 @@ const HANDLE = new RegExp(HANDLE_PATTERN);
 
 /** The same phrases for the window's script, which renders new rows itself. */
 export const SCRIPT_WORDS = {
-  says: { ...Object.fromEntries(EVENT_KINDS.map((kind) => [kind, KIND_WORDS[kind].says])), ...FINER_WORDS },
+  says: { ...Object.fromEntries(EVENT_KINDS.map((kind) => [kind, KIND_WORDS[kind].says])), ...ACTION_WORDS },
   systemActors: SYSTEM_ACTORS,
   unknownActor: UNKNOWN_ACTOR,
   handle: HANDLE_PATTERN,
@@ -69,7 +69,7 @@ export const SCRIPT_WORDS = {
 type SaidEvent = Pick<EventRecord, 'kind' | 'actor' | 'detail'>;
 
 /** Renders an event as HTML, with links to actor and target. The handle `maintainer` gets the maintainer's mark. */
-export function sayEvent(event: SaidEvent, maintainer: string | null): string {
+export function renderEvent(event: SaidEvent, maintainer: string | null): string {
   const [before = '', after] = phraseOf(event).split('%');
   const what = after === undefined ? '' : html`!${renderTarget(event)}${after}`;
   return html`!${renderActor(event, maintainer)} ${before}!${what}${endingOf(event)}`;
@@ -79,7 +79,7 @@ export function sayEvent(event: SaidEvent, maintainer: string | null): string {
 export function phraseOf({ kind, detail }: Pick<SaidEvent, 'kind' | 'detail'>): string {
   const { action, outcome } = detail;
   for (const act of [`${kind}.${action}.${outcome}`, `${kind}.${action}`]) {
-    const words = Object.hasOwn(FINER_WORDS, act) ? FINER_WORDS[act] : undefined;
+    const words = Object.hasOwn(ACTION_WORDS, act) ? ACTION_WORDS[act] : undefined;
     if (words !== undefined) return words;
   }
   return KIND_WORDS[kind].says;

@@ -55,18 +55,18 @@ export async function readModeration(
   if (show === 'comments') {
     const rows = await readCommentRemovals(queryable, start);
     const shown = rows.slice(0, limit);
-    const next = nextOf(rows, shown.at(-1)?.id, limit);
+    const next = nextBeforeId(rows, shown.at(-1)?.id, limit);
     return { totals, removals: [], comments: await presentComments(queryable, shown), next_before_id: next };
   }
   const rows = await (show === 'removals' ? readRemovals : readAppeals)(queryable, start);
   const shown = rows.slice(0, limit);
   const last = shown.at(-1);
-  const next = nextOf(rows, show === 'removals' ? last?.id : last?.appeal_id, limit);
+  const next = nextBeforeId(rows, show === 'removals' ? last?.id : last?.appeal_id, limit);
   return { totals, removals: shown.map(presentRemoval), comments: [], next_before_id: next };
 }
 
 /** Returns the last id shown if more rows follow, else null. */
-function nextOf(rows: readonly unknown[], lastId: bigint | null | undefined, limit: number): number | null {
+function nextBeforeId(rows: readonly unknown[], lastId: bigint | null | undefined, limit: number): number | null {
   return rows.length > limit && lastId !== undefined ? Number(lastId) : null;
 }
 
@@ -143,24 +143,24 @@ interface AppealOfRow {
 
 // Selects only texts that the listing's own page shows: the reason while it is removed, and the appeal against its last removal. Earlier
 // removals and their outcomes stay in the log.
-const columns = sql`r.id, r.listing_id, m.handle as merchant, l.title, l.removed_at as listing_removed_at, r.reason_code,
+const removalColumns = sql`r.id, r.listing_id, m.handle as merchant, l.title, l.removed_at as listing_removed_at, r.reason_code,
     case when r.restored_at is null then r.reason end as reason, r.removed_at, r.restored_at,
     a.id as appeal_id, a.created_at as appealed_at, a.outcome, a.decided_at,
     case when last.is_it and not exists (select from text_removals t where t.appeal_id = a.id) then a.statement end as statement, case when last.is_it then a.outcome_reason end as outcome_reason`;
-const around = sql`join listings l on l.id = r.listing_id join merchants m on m.id = l.merchant_id
+const removalJoins = sql`join listings l on l.id = r.listing_id join merchants m on m.id = l.merchant_id
     cross join lateral (
       select not exists (select from removals newer where newer.listing_id = r.listing_id and newer.id > r.id) as is_it
     ) last`;
 
 async function readRemovals(queryable: Queryable, start: PageStart): Promise<(RemovalRow & AppealOfRow)[]> {
   return await queryable.rows<RemovalRow & AppealOfRow>(sql`
-    select ${columns} from removals r ${around} left join appeals a on a.removal_id = r.id
+    select ${removalColumns} from removals r ${removalJoins} left join appeals a on a.removal_id = r.id
     ${olderThan(sql`r.id`, start)} order by r.id desc limit ${start.limit}`);
 }
 
 async function readAppeals(queryable: Queryable, start: PageStart): Promise<(RemovalRow & AppealOfRow)[]> {
   return await queryable.rows<RemovalRow & AppealOfRow>(sql`
-    select ${columns} from appeals a join removals r on r.id = a.removal_id ${around}
+    select ${removalColumns} from appeals a join removals r on r.id = a.removal_id ${removalJoins}
     ${olderThan(sql`a.id`, start)} order by a.id desc limit ${start.limit}`);
 }
 

@@ -11,7 +11,7 @@ import type { PagePlan, Scene, Shown } from '../storefront/page-plan.ts';
 import { LONGEST_TITLE, renderMark, storePath } from '../storefront/render-rows.ts';
 import { renderAisles } from '../storefront/render-search.ts';
 import { beginningOf, renderAge, renderLine, showCount, showNumber, showPrice } from '../storefront/render-text.ts';
-import { SCRIPT_WORDS, sayEvent } from './event-words.ts';
+import { renderEvent, SCRIPT_WORDS } from './event-words.ts';
 
 const PATH = '/window';
 /** Initial and maximum number of rows of each list. */
@@ -53,7 +53,7 @@ function showWindow({ events, listings, merchants, aisles }: WindowAnswer, { mai
 <section aria-labelledby="happened">
 !${renderHead('happened', 'Happened', events.total, { path: '/events?scope=window', name: 'The whole log' })}
 !${renderEmptyHint(events.total, html`Nothing has happened yet.`)}
-<ol class="happened" id="event-rows">!${events.items.slice(0, ROWS.events.first).map((event) => renderHappened(event, maintainer, nowMs))}</ol>
+<ol class="happened" id="event-rows">!${events.items.slice(0, ROWS.events.first).map((event) => renderEventRow(event, maintainer, nowMs))}</ol>
 </section>
 <div class="beside">
 <section aria-labelledby="on-shelves">
@@ -104,8 +104,8 @@ function scriptData(last: number, maintainer: string | null): string {
 }
 
 /** Renders an event row. live-updates.js renders the same row, so change both together. */
-function renderHappened(event: EventRecord, maintainer: string | null, nowMs: number): string {
-  return html`<li id="event-${event.id}"><span class="said">!${sayEvent(event, maintainer)}</span> !${renderAge(event.at, nowMs)}</li>`;
+function renderEventRow(event: EventRecord, maintainer: string | null, nowMs: number): string {
+  return html`<li id="event-${event.id}"><span class="said">!${renderEvent(event, maintainer)}</span> !${renderAge(event.at, nowMs)}</li>`;
 }
 
 function renderOnShelf(listing: ListingSummary, nowMs: number): string {

@@ -32,14 +32,14 @@ export function openFaces(): Faces {
 }
 
 /** No font has this character, so it is drawn as the missing-glyph sign. */
-const NO_LETTER = '\u{10ffff}';
+const MISSING_GLYPH = '\u{10ffff}';
 const SIZE = 1_000;
 
 /** Measures each letter once, by how much farther apart the renderer draws two H with the letter between them. */
 function openFace(weight: Weight): Face {
-  const together = rightOf(measureDrawn('HH', weight));
-  const advanceOf = (letter: string): number => (rightOf(measureDrawn(`H${letter}H`, weight)) - together) / SIZE;
-  const missing = String(measureDrawn(NO_LETTER, weight));
+  const pairWidth = rightEdge(measureDrawn('HH', weight));
+  const advanceOf = (letter: string): number => (rightEdge(measureDrawn(`H${letter}H`, weight)) - pairWidth) / SIZE;
+  const missing = String(measureDrawn(MISSING_GLYPH, weight));
   const advances = new Map([[' ', advanceOf(' ')]]);
   return {
     advanceOf: (letter) => {
@@ -56,30 +56,30 @@ function openFace(weight: Weight): Face {
 /** Bounding box of a drawing: x, y, width and height. */
 type Box = [number, number, number, number];
 
-const rightOf = (box: Box | null): number => (box === null ? 0 : box[0] + box[2]);
+const rightEdge = (box: Box | null): number => (box === null ? 0 : box[0] + box[2]);
 
 /** Returns null if nothing visible is drawn. */
 function measureDrawn(text: string, weight: Weight): Box | null {
   const line = html`<text font-family="${FAMILY}" font-weight="${weight}" font-size="${SIZE}">${text}</text>`;
   const drawing = new Resvg(`<svg xmlns="http://www.w3.org/2000/svg">${line}</svg>`, { font: { fontBuffers } });
   const box = drawing.getBBox();
-  const covered: Box | null = box === undefined ? null : [box.x, box.y, box.width, box.height];
+  const bounds: Box | null = box === undefined ? null : [box.x, box.y, box.width, box.height];
   box?.free();
   drawing.free();
-  return covered;
+  return bounds;
 }
 
 const ELLIPSIS = '…';
 /** Least share of a text's letters that must be drawable. With fewer, the text would say something else. */
-const ENOUGH = 0.5;
+const MIN_DRAWABLE_SHARE = 0.5;
 
 /** Keeps the letters that the font can draw, in one line. Null if too many are missing. */
 export function drawableText(text: string, face: Face): string | null {
   const letters = [...cutPiles(text).normalize('NFC')];
-  const counted = letters.filter((letter) => !isSpace(letter) && !isUnseen(letter));
+  const visibleLetters = letters.filter((letter) => !isSpace(letter) && !isUnseen(letter));
   const kept = letters.map((letter) => (isSpace(letter) ? ' ' : hasLetter(face, letter) ? letter : ''));
   const left = kept.filter((letter) => letter !== '' && letter !== ' ').length;
-  if (left === 0 || left < ENOUGH * counted.length) return null;
+  if (left === 0 || left < MIN_DRAWABLE_SHARE * visibleLetters.length) return null;
   return kept.join('').replaceAll(/ +/g, ' ').trim();
 }
 
@@ -142,8 +142,8 @@ function breakLines(text: string, { size, width, face }: Room): string[] {
   const lines: string[] = [];
   let line = '';
   for (const word of text.split(' ').flatMap((one) => piecesOf(one, { size, width, face }))) {
-    const longer = line === '' ? word : `${line} ${word}`;
-    if (widthOf(longer, size, face) <= width) line = longer;
+    const candidate = line === '' ? word : `${line} ${word}`;
+    if (widthOf(candidate, size, face) <= width) line = candidate;
     else {
       if (line !== '') lines.push(line);
       line = word;
@@ -168,7 +168,7 @@ function piecesOf(word: string, { size, width, face }: Room): string[] {
 
 const MARK_LEFT = 772;
 const LEFT = 64;
-const ROOM = MARK_LEFT - LEFT - 52;
+const TEXT_WIDTH = MARK_LEFT - LEFT - 52;
 const TITLE_TOP = 148;
 const TITLE_ROOMS = [
   { size: 68, lines: 3 },
@@ -179,7 +179,7 @@ const TITLE_LEADING = 1.16;
 const TEXT = { size: 30, leading: 42, lines: 2 } as const;
 const PRICE = { size: 46, baseline: 512 } as const;
 const FOOT = { size: 28, baseline: 566 } as const;
-const NAME = { size: 30, baseline: 96 } as const;
+const BRAND = { size: 30, baseline: 96 } as const;
 
 const PAPER = hexOfOklch(0.985, 0.004, 110);
 const INK = hexOfOklch(0.23, 0.015, 160);
@@ -190,14 +190,14 @@ const ACCENT = hexOfOklch(0.42, 0.09, 157);
 export function composeCard(card: CardQuestion, faces: Faces): string {
   const { colours, price } = card;
   const title = drawableText(card.title, faces[700]) ?? card.otherwise;
-  const fitted = fitText(title, { width: ROOM, rooms: TITLE_ROOMS }, faces[700]);
+  const fitted = fitText(title, { width: TEXT_WIDTH, rooms: TITLE_ROOMS }, faces[700]);
   const titleEnd = TITLE_TOP + fitted.lines.length * fitted.size * TITLE_LEADING;
   return html`<svg xmlns="http://www.w3.org/2000/svg" width="${CARD.width}" height="${CARD.height}">
 <style>.mark path { fill: none; stroke-width: 1.72; } .w { stroke: ${colours.w}; } .a { stroke: ${colours.a}; } .b { stroke: ${colours.b}; }</style>
 <rect width="100%" height="100%" fill="${PAPER}"/>
 <rect x="${MARK_LEFT}" width="${CARD.width - MARK_LEFT}" height="100%" fill="${colours.ground}"/>
 !${placeMark(card.mark)}
-!${drawLine('Openaisle', { baseline: NAME.baseline, size: NAME.size, weight: 700, fill: ACCENT })}
+!${drawLine('Openaisle', { baseline: BRAND.baseline, size: BRAND.size, weight: 700, fill: ACCENT })}
 !${fitted.lines.map((text, at) => drawLine(text, { baseline: TITLE_TOP + (at + 0.84) * fitted.size * TITLE_LEADING, size: fitted.size, weight: 700, fill: INK }))}
 !${composeText(card.text, faces[400]).map((text, at) => drawLine(text, { baseline: titleEnd + 24 + (at + 0.7) * TEXT.leading, size: TEXT.size, weight: 400, fill: MUTED }))}
 !${price === '' ? '' : drawLine(price, { ...PRICE, weight: 700, fill: INK })}
@@ -215,7 +215,7 @@ function placeMark(mark: string): string {
 
 function composeText(text: string, face: Face): string[] {
   const shown = text === '' ? null : drawableText(text, face);
-  return shown === null ? [] : fitText(shown, { width: ROOM, rooms: [TEXT] }, face).lines;
+  return shown === null ? [] : fitText(shown, { width: TEXT_WIDTH, rooms: [TEXT] }, face).lines;
 }
 
 /** Shortens only the name, because `rest` is our own short text. */
@@ -223,7 +223,7 @@ function composeFoot({ merchant, rest }: CardQuestion['from'], face: Face): stri
   const name = merchant === '' ? null : drawableText(merchant, face);
   if (name === null) return rest;
   const behind = ` · ${rest}`;
-  const room = ROOM - widthOf(`by ${behind}`, FOOT.size, face);
+  const room = TEXT_WIDTH - widthOf(`by ${behind}`, FOOT.size, face);
   return `by ${shortenText(name, { size: FOOT.size, width: room, face }, false)}${behind}`;
 }
 

@@ -42,7 +42,7 @@ const RETRY_SECONDS = 2;
  */
 export function createPainting({ keptBytes, mostWaiting }: PaintingLimits = LIMITS): Painting {
   const kept = createPictureCache(keptBytes);
-  const open = new Map<string, Promise<Uint8Array>>();
+  const pending = new Map<string, Promise<Uint8Array>>();
   let thread: Thread<PictureQuestion, Uint8Array> | null = null;
   let isStopped = false;
   const paintInThread = async (key: string, question: PictureQuestion): Promise<Uint8Array> => {
@@ -56,22 +56,22 @@ export function createPainting({ keptBytes, mostWaiting }: PaintingLimits = LIMI
       if (thread === current) thread = null;
       throw error;
     } finally {
-      open.delete(key);
+      pending.delete(key);
     }
   };
   return {
     paint: async (question) => {
       const key = JSON.stringify(question);
-      const ready = kept.get(key) ?? open.get(key);
-      if (ready !== undefined) return await ready;
-      if (isStopped || open.size >= mostWaiting) {
+      const existing = kept.get(key) ?? pending.get(key);
+      if (existing !== undefined) return await existing;
+      if (isStopped || pending.size >= mostWaiting) {
         throw new Refusal('unavailable', {
           detail: 'More pictures are wanted than can be painted just now.',
           retryAfterSeconds: RETRY_SECONDS,
         });
       }
       const painting = paintInThread(key, question);
-      open.set(key, painting);
+      pending.set(key, painting);
       return await painting;
     },
     stop: async () => {
@@ -114,11 +114,11 @@ export interface Pictures {
 }
 
 /** Programs that show links request a picture once and keep it. */
-const AN_HOUR = 'public, max-age=3600';
+const CACHE_CONTROL = 'public, max-age=3600';
 const PNG = 'image/png';
 const ICON_SIZE = 32;
 const TOUCH_SIZE = 180;
-const GROUND = '#1c5a3d';
+const ICON_BACKGROUND = '#1c5a3d';
 
 /** Serves preview pictures for links, and the market's mark as an icon for clients that cannot show the SVG. */
 export function createPictures(): Pictures {
@@ -128,7 +128,7 @@ export function createPictures(): Pictures {
       { status: 200, headers: { 'content-type': type }, body },
       ...(['public', incoming.headers['if-none-match']] as const),
     );
-    return { ...cached, headers: { ...cached.headers, 'cache-control': AN_HOUR } };
+    return { ...cached, headers: { ...cached.headers, 'cache-control': CACHE_CONTROL } };
   };
   const icon = (size: number, background: string | null): IconQuestion => ({
     ...{ kind: 'icon', svg: SHELL.mark.body.toString('utf8') },
@@ -175,7 +175,7 @@ export function createPictures(): Pictures {
       {
         ...{ method: 'GET', withHead: true, path: '/apple-touch-icon.png' },
         // Has a background, because the device rounds the corners itself.
-        answer: async (incoming) => answer(await paint(icon(TOUCH_SIZE, GROUND)), PNG, incoming),
+        answer: async (incoming) => answer(await paint(icon(TOUCH_SIZE, ICON_BACKGROUND)), PNG, incoming),
       },
     ],
   };
@@ -198,7 +198,7 @@ function writeIcon(png: Uint8Array, size: number): Buffer {
 }
 
 /** Letters kept of each text. The painter shortens longer texts anyway. */
-const LONGEST = 300;
+const LONGEST_TEXT = 300;
 
 /** Describes a listing's picture. Once the goods are off the market, it shows nothing that their merchant wrote. */
 export function pictureOfListing(listing: ListingDetail): CardQuestion {
@@ -212,16 +212,20 @@ export function pictureOfListing(listing: ListingDetail): CardQuestion {
   const price = listing.state === 'sold' ? `Sold for ${showPrice(price_usdc)}` : showPrice(price_usdc);
   return {
     ...card,
-    title: beginningOf(title, LONGEST),
+    title: beginningOf(title, LONGEST_TEXT),
     price,
-    from: { merchant: beginningOf(merchant, LONGEST), rest: kind },
+    from: { merchant: beginningOf(merchant, LONGEST_TEXT), rest: kind },
   };
 }
 
 export function pictureOfStore({ id, handle, store_line }: MerchantRecord): CardQuestion {
   return {
     ...withMark({ merchant: id }),
-    ...{ title: beginningOf(handle, LONGEST), otherwise: `Merchant ${id}`, text: beginningOf(store_line, LONGEST) },
+    ...{
+      title: beginningOf(handle, LONGEST_TEXT),
+      otherwise: `Merchant ${id}`,
+      text: beginningOf(store_line, LONGEST_TEXT),
+    },
     ...{ price: '', from: { merchant: '', rest: 'A store at Openaisle' } },
   };
 }

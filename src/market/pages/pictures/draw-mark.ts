@@ -27,7 +27,7 @@ const LIFTS: readonly number[] = [0b0011, 0b0110, 0b1100, 0b1001, 0b0101, 0b1010
 export function weaveCloth(name: string): Cloth {
   const bytes = hash('sha256', `mark ${name}`, 'buffer');
   const byte = (at: number): number => bytes[at] ?? 0;
-  const lifts = tieUp([byte(24), byte(25), byte(26), byte(27)]);
+  const lifts = pickLifts([byte(24), byte(25), byte(26), byte(27)]);
   const stripe = 1 + (byte(28) % 4);
   const offset = byte(29) % (2 * stripe);
   return {
@@ -58,7 +58,7 @@ function shaftSteps(bytes: Uint8Array, from: number): number[] {
 }
 
 /** Picks four different lifts in some order, so that no two rows are the same, no two shafts move together, and no thread hangs loose. */
-function tieUp(bytes: readonly number[]): readonly number[] {
+function pickLifts(bytes: readonly number[]): readonly number[] {
   const left = [...LIFTS];
   return bytes.map((byte) => left.splice(byte % left.length, 1)[0] ?? 0);
 }
@@ -73,11 +73,11 @@ const MERCHANT_HUES = 12;
 /** Path texts for each start and length of a thread. Prepared, because a page draws hundreds of marks and formatting numbers is slow. */
 const MOST_THREADS = 24;
 const startTexts = (write: (line: number, at: number) => string): string[] =>
-  Array.from({ length: MOST_THREADS ** 2 }, (_, place) =>
-    write(Math.floor(place / MOST_THREADS), place % MOST_THREADS),
+  Array.from({ length: MOST_THREADS ** 2 }, (_, index) =>
+    write(Math.floor(index / MOST_THREADS), index % MOST_THREADS),
   );
-const ACROSS = startTexts((row, at) => `M${2 * at} ${2 * row + 1}h`);
-const DOWN = startTexts((column, at) => `M${2 * column + 1} ${2 * at}v`);
+const WEFT_STARTS = startTexts((row, at) => `M${2 * at} ${2 * row + 1}h`);
+const WARP_STARTS = startTexts((column, at) => `M${2 * column + 1} ${2 * at}v`);
 const LENGTHS = Array.from({ length: MOST_THREADS + 1 }, (_, length) => String(2 * length));
 
 /** Draws the mark of a listing or merchant, always the same. It is decoration, so screen readers skip it. */
@@ -112,7 +112,7 @@ function weftPaths({ threading, treadling, isLifted }: Cloth): string {
     const { first, dashes } = dashesOf(threading, (shaft) => !isLifted(treadle, shaft));
     let lines = '';
     for (let row = 0; row < treadling.length; row += 1) {
-      if (treadling[row] === treadle) lines += lineFrom(ACROSS, row, first, treadling.length);
+      if (treadling[row] === treadle) lines += lineFrom(WEFT_STARTS, row, first, treadling.length);
     }
     paths += pathElement('w', dashes, lines);
   }
@@ -124,14 +124,14 @@ function warpPaths({ threading, treadling, isLifted, isSecondTone }: Cloth): str
   let paths = '';
   for (let shaft = 0; shaft < SHAFTS; shaft += 1) {
     const { first, dashes } = dashesOf(treadling, (treadle) => isLifted(treadle, shaft));
-    let [one, other] = ['', ''];
+    let [firstTone, secondTone] = ['', ''];
     for (let column = 0; column < threading.length; column += 1) {
       if (threading[column] !== shaft) continue;
-      const line = lineFrom(DOWN, column, first, threading.length);
-      if (isSecondTone(column)) other += line;
-      else one += line;
+      const line = lineFrom(WARP_STARTS, column, first, threading.length);
+      if (isSecondTone(column)) secondTone += line;
+      else firstTone += line;
     }
-    paths += pathElement('a', dashes, one) + pathElement('b', dashes, other);
+    paths += pathElement('a', dashes, firstTone) + pathElement('b', dashes, secondTone);
   }
   return paths;
 }

@@ -88,7 +88,7 @@ function planAisle(name: string, query: string): PagePlan {
   return planShelves(readShelfAddress(aisle, readQuery(query)), '/shelves/:aisle');
 }
 
-const OURS = /^\/(?:$|\?|shelves|listing\/|store\/|merchants|feed\.atom|window)/;
+const STOREFRONT_TARGET = /^\/(?:$|\?|shelves|listing\/|store\/|merchants|feed\.atom|window)/;
 
 export interface Storefront {
   /** Answers pages whose data is in memory. The mounts answer the others. */
@@ -104,7 +104,7 @@ function maintainerIn(catalog: MarketCatalog): string | null {
 }
 
 type Reader = Pick<MemoryRequest, 'acceptsGzip' | 'hasKey' | 'network'>;
-const ON_THE_SERVER: Reader = { acceptsGzip: false, hasKey: true, network: () => '' };
+const INTERNAL_READER: Reader = { acceptsGzip: false, hasKey: true, network: () => '' };
 
 /** Creates the storefront's pages from the routes' JSON answers. A page's version contains the ETag of its answer. */
 export function createStorefront(
@@ -145,7 +145,7 @@ export function createStorefront(
   return {
     fromMemory: (request): MemoryAnswer | null => {
       const { target, accept } = request;
-      if (!OURS.test(target)) return null;
+      if (!STOREFRONT_TARGET.test(target)) return null;
       if (target === '/') return { ...frontOf(accept, request), route: '/' };
       const plan = unlessRefused(() => planPage(splitTarget(target), events));
       if (plan === null || plan.route === '/') return null;
@@ -153,7 +153,7 @@ export function createStorefront(
       return page && { ...page, route: plan.route };
     },
     front: ({ accept }) => {
-      const { head, ...page } = frontOf(accept, ON_THE_SERVER);
+      const { head, ...page } = frontOf(accept, INTERNAL_READER);
       return { status: 200, headers: headersOf(head), ...page };
     },
     mounts: (inside) => {

@@ -5,11 +5,11 @@ import { USDC_DECIMALS } from '../../../contract/vocabulary.ts';
 /** Invisible characters, some of which reverse the text around them. The market accepts none today, but pages do not rely on it. */
 const UNSEEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Noncharacter_Code_Point}]/gu;
 /** Matches a letter with more combining marks than any alphabet uses; they would overlap the surrounding text. */
-const PILED = /(\p{M}{3})\p{M}+/gu;
+const EXCESS_MARKS = /(\p{M}{3})\p{M}+/gu;
 /** Matches URLs of printable ASCII only, because look-alike letters could disguise the host. */
 const ADDRESS = /(https?:\/\/[!-~]+)/;
 /** Matches most texts, which need no cleaning. */
-const PLAIN = /^[\n\t -~]*$/;
+const PLAIN_TEXT = /^[\n\t -~]*$/;
 /** Code points above this take two UTF-16 units. */
 const LAST_SINGLE_UNIT = 0xffff;
 /** ASCII, because a single wider character doubles the memory of a page's text and slows its sending. */
@@ -27,8 +27,8 @@ const FLAG_WORDS: Readonly<Record<TextFlag, string>> = {
 
 /** Removes invisible characters and excess marks from a user's text. The result is not escaped for HTML. */
 export function cleanText(text: string): string {
-  if (PLAIN.test(text)) return text;
-  return text.replaceAll(UNSEEN, '\u{fffd}').replaceAll(PILED, '$1');
+  if (PLAIN_TEXT.test(text)) return text;
+  return text.replaceAll(UNSEEN, '\u{fffd}').replaceAll(EXCESS_MARKS, '$1');
 }
 
 /** Renders a user's text on one line, isolated from the text direction around it. */
@@ -104,13 +104,13 @@ const MONTHS = Array.from({ length: 12 }, (_, month) =>
 );
 /** Smaller numbers have no separators and need no formatter. */
 const LEAST_GROUPED = 1_000;
-const NUMBER = new Intl.NumberFormat('en-US');
+const NUMBER_FORMAT = new Intl.NumberFormat('en-US');
 
 /** Formats a price such as `2.50 USDC`, with more than two decimals only if they are not zero. */
 export function showPrice(usdc: number): string {
   if (usdc === 0) return 'Free';
   const [whole = '0', decimals = ''] = usdc.toFixed(USDC_DECIMALS).split('.');
-  return `${whole.length < String(LEAST_GROUPED).length ? whole : NUMBER.format(BigInt(whole))}.${decimals.replace(/0{1,4}$/, '')} USDC`;
+  return `${whole.length < String(LEAST_GROUPED).length ? whole : NUMBER_FORMAT.format(BigInt(whole))}.${decimals.replace(/0{1,4}$/, '')} USDC`;
 }
 
 export function capitalize(words: string): string {
@@ -122,7 +122,7 @@ export function showCount(count: number, one: string, many = `${one}s`): string 
 }
 
 export function showNumber(count: number): string {
-  return Number.isInteger(count) && count >= 0 && count < LEAST_GROUPED ? String(count) : NUMBER.format(count);
+  return Number.isInteger(count) && count >= 0 && count < LEAST_GROUPED ? String(count) : NUMBER_FORMAT.format(count);
 }
 
 /** Renders how long ago it was. The tooltip has the full time. */

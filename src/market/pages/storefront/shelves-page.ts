@@ -40,11 +40,11 @@ function showShelves(address: ShelfAddress, shelves: Shelves, { config, nowMs }:
     title: `${name} - Openaisle`,
     path: '/shelves',
     head: html`!${FEED_HEAD}
-!${isPlain(address) ? renderPreviewTags(config.baseUrl, { path: shelfPath(address), title: `${name} at Openaisle`, summary: `${showCount(total, 'listing')} for sale${aisle === null ? '' : `: ${AISLE_WORDS[aisle].holds}`}.`, type: 'website' }) : ''}`,
+!${isUnfiltered(address) ? renderPreviewTags(config.baseUrl, { path: shelfPath(address), title: `${name} at Openaisle`, summary: `${showCount(total, 'listing')} for sale${aisle === null ? '' : `: ${AISLE_WORDS[aisle].holds}`}.`, type: 'website' }) : ''}`,
     scripts: [SHELL.suggest.path],
     main: html`<div class="wide">
 <h1>${name}</h1>
-<p class="summary">!${sayHowMany(address, total)}</p>
+<p class="summary">!${describeCount(address, total)}</p>
 !${renderSearch(address)}
 !${renderAisles(aisles, address, all)}
 !${listings.length > 0 ? renderListings(listings, nowMs) : renderNothing(address, shelves)}
@@ -57,11 +57,11 @@ function showShelves(address: ShelfAddress, shelves: Shelves, { config, nowMs }:
 }
 
 /** Whether the address has no search, filter, order or cursor. */
-function isPlain({ aisle: _, ...others }: ShelfAddress): boolean {
+function isUnfiltered({ aisle: _, ...others }: ShelfAddress): boolean {
   return Object.values(others).every((part) => part === '');
 }
 
-function sayHowMany(address: ShelfAddress, total: number): string {
+function describeCount(address: ShelfAddress, total: number): string {
   const { q, aisle, free, price, tag } = address;
   const count = showCount(total, 'listing');
   const parts = [
@@ -83,7 +83,7 @@ function renderNothing(address: ShelfAddress, { did_you_mean: near }: Shelves): 
     const path = shelfPath({ ...address, q: near, cursor: '' });
     return html`<p class="empty">Nothing is called that. Did you mean <a href="${path}"><bdi>${cleanText(near)}</bdi></a>?</p>`;
   }
-  const isNarrowed = !isPlain({ ...address, sort: '', cursor: '' });
+  const isNarrowed = !isUnfiltered({ ...address, sort: '', cursor: '' });
   return isNarrowed
     ? renderEmpty('Nothing here fits.', { path: shelfPath({ aisle: address.aisle }), name: 'Show all of it' })
     : renderEmpty('Nothing lies here yet.', { path: '/shelves', name: 'Go to all shelves' });

@@ -5,15 +5,15 @@ import type { FeesOfDay } from './store.ts';
 
 /** Heights in pixels. Horizontal positions are fractions of the width instead, so that letters keep their size. */
 const TOP = 24;
-const TALLEST = 136;
-const BASE = TOP + TALLEST;
+const MAX_BAR_HEIGHT = 136;
+const BASE = TOP + MAX_BAR_HEIGHT;
 const HEIGHT = BASE + 28;
 /** Fraction of its step that a bar fills. */
-const THICKNESS = 0.72;
+const BAR_SHARE = 0.72;
 /** Least height of a bar in pixels, so that the smallest amount is visible. */
-const SHORTEST = 2;
+const MIN_BAR_HEIGHT = 2;
 /** Fraction of the width at each edge where a centred label would stick out. */
-const EDGE = 0.25;
+const EDGE_SHARE = 0.25;
 
 export function drawTimeBars(id: string, span: Span, bars: readonly Bar[]): string {
   const most = bars.reduce((largest, { units }) => (units > largest ? units : largest), 0n);
@@ -36,17 +36,17 @@ function drawBar(
   { at, step, most }: { at: number; step: number; most: bigint },
 ): string {
   if (units === 0n) return '';
-  const height = Math.max(SHORTEST, shareOf(units, most) * TALLEST);
-  const left = step * (at + (1 - THICKNESS) / 2);
-  return html`<rect class="bar" x="${toPercent(left)}" width="${toPercent(step * THICKNESS)}" y="${roundToThousandths(BASE - height)}" height="${roundToThousandths(height)}"><title>${nameSpanFully(span, from)}: ${showCount(Number(fees), 'fee')}, ${showUnits(units)}</title></rect>
+  const height = Math.max(MIN_BAR_HEIGHT, shareOf(units, most) * MAX_BAR_HEIGHT);
+  const left = step * (at + (1 - BAR_SHARE) / 2);
+  return html`<rect class="bar" x="${toPercent(left)}" width="${toPercent(step * BAR_SHARE)}" y="${roundToThousandths(BASE - height)}" height="${roundToThousandths(height)}"><title>${nameSpanFully(span, from)}: ${showCount(Number(fees), 'fee')}, ${showUnits(units)}</title></rect>
 `;
 }
 
 function drawTallest(span: Span, bars: readonly Bar[], at: number): string {
   const { from, units } = bars[at] ?? { from: '', units: 0n };
   const middle = (at + 0.5) / bars.length;
-  const left = middle < EDGE;
-  const right = middle > 1 - EDGE;
+  const left = middle < EDGE_SHARE;
+  const right = middle > 1 - EDGE_SHARE;
   const x = left ? at / bars.length : right ? (at + 1) / bars.length : middle;
   const side = left ? '' : right ? ' end' : ' middle';
   return html`<text class="direct${side}" x="${toPercent(100 * x)}" y="${TOP - 8}">${nameSpanFully(span, from)}: ${showUnits(units)}</text>`;
