@@ -11,7 +11,6 @@ import type { Log } from '../platform/log.ts';
 import type { Pepper } from '../platform/pepper.ts';
 import type { Random } from '../platform/random.ts';
 
-/** Limits of a single network. */
 export interface NetworkRule {
   /** At most 64 bits of an IPv6 address, because a client controls the rest. */
   network: Subnet;

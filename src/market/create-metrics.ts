@@ -9,7 +9,6 @@ import {
 } from './observe-chain.ts';
 import { registerCounter, registerGauge, samplesByLabel, singleSample } from './register-metric.ts';
 
-/** Measurements of a catalog in memory. */
 interface CatalogFacts {
   /** Number of listings in any state. */
   listings: number;
@@ -59,7 +58,7 @@ interface MetricsOptions {
 }
 
 /** Default metrics that are useless here: open handles by kind, and heap spaces. */
-const USELESS_METRICS = /^nodejs_(?:active_|heap_space_)/;
+const OMITTED_METRICS = /^nodejs_(?:active_|heap_space_)/;
 
 export function createMetrics({ worker, withProcess }: MetricsOptions): Metrics {
   const registry = new Registry();
@@ -175,7 +174,7 @@ function countRefusals(registry: Registry): (budget: string) => void {
 export function addProcess(registry: Registry): void {
   collectDefaultMetrics({ register: registry });
   for (const { name } of registry.getMetricsAsArray())
-    if (USELESS_METRICS.test(name)) registry.removeSingleMetric(name);
+    if (OMITTED_METRICS.test(name)) registry.removeSingleMetric(name);
 }
 
 function observeCatalog(registry: Registry, read: () => CatalogFacts): void {

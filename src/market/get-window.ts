@@ -36,24 +36,24 @@ function windowParts(model: Model, cursors: Cursors, tail: EventTail, query: Win
   const merchants = merchantPage(model, { limit: merchantsSize, afterId: 0 });
   const { aisles } = aislesOf(model);
   const eventItems = events.events.map((event) => JSON.stringify(event)).join(',');
-  const before = `{"events":{"items":[${eventItems}]${countsOf({
+  const before = `{"events":{"items":[${eventItems}]${renderCounts({
     total: events.total,
     returned: events.events.length,
     size: eventsSize,
     more: moreUrl('/api/events?scope=window&before_id=', events.nextBeforeId),
   })},"listings":{"items":[`;
-  const between = `]${countsOf({
+  const between = `]${renderCounts({
     total: shelf.total,
     returned: shelf.ids.length,
     size: listingsSize,
     more: moreUrl('/api/shelves?cursor=', shelf.nextCursor),
   })},"merchants":{"items":[`;
-  const after = `]${countsOf({
+  const after = `]${renderCounts({
     total: merchants.total,
     returned: merchants.merchants.length,
     size: merchantsSize,
     more: moreUrl('/api/merchants?after_id=', merchants.nextAfterId),
-  })},"aisles":{"items":${JSON.stringify(aisles)}${countsOf({
+  })},"aisles":{"items":${JSON.stringify(aisles)}${renderCounts({
     total: aisles.length,
     returned: aisles.length,
     size: aisles.length,
@@ -72,17 +72,8 @@ function moreUrl(url: string, cursor: string | number | null): string | null {
 }
 
 /** Renders the counts of a list. `more` is the URL of further rows, or null if there are none. */
-function countsOf({
-  total,
-  returned,
-  size,
-  more,
-}: {
-  total: number;
-  returned: number;
-  size: number;
-  more: string | null;
-}): string {
+function renderCounts(list: { total: number; returned: number; size: number; more: string | null }): string {
+  const { total, returned, size, more } = list;
   const counts = { total, returned, page_size: size, has_more: more !== null, more_url: more };
   return `,${JSON.stringify(counts).slice(1)}`;
 }

@@ -18,7 +18,7 @@ let dataDir: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'openaisle-maintainer-'));
-  // A folder outside of the other one: under root, the database runs as a user who cannot enter the other one.
+  // Not inside the other folder: if root runs the tests, the database runs as a user who cannot enter that folder.
   dataDir = await mkdtemp(join(tmpdir(), 'openaisle-data-'));
 });
 afterAll(async () => {

@@ -21,13 +21,15 @@ export interface ReadYourWrites {
 /** How long a write is remembered, which is longer than any outdated page is served. */
 const REMEMBERED_MS = 1_000;
 
-export function createReadYourWrites(dependencies: {
+interface Dependencies {
   catalog: Pick<Catalog, 'fresh' | 'model'>;
   /** Changes with each write through this process's database. Null during a write. */
   mark: NotedDatabase['mark'];
   clock: Clock;
   log: Log;
-}): ReadYourWrites {
+}
+
+export function createReadYourWrites(dependencies: Dependencies): ReadYourWrites {
   const { catalog, clock } = dependencies;
   const refresh = createRefreshAfterWrite(dependencies);
   /** Last write of each network, oldest first. */
@@ -76,19 +78,16 @@ export function createReadYourWrites(dependencies: {
   };
 }
 
+interface RefreshAfterWrite {
+  all(): Promise<void>;
+  ownOnly(): Promise<void>;
+}
+
 /**
  * Refreshes the catalog after writes. A refused write may have committed something or report another request's change, so it refreshes too,
  * unless this process has written nothing since the last refresh.
  */
-function createRefreshAfterWrite({
-  catalog,
-  mark,
-  log,
-}: {
-  catalog: Pick<Catalog, 'fresh'>;
-  mark: NotedDatabase['mark'];
-  log: Log;
-}): { all(): Promise<void>; ownOnly(): Promise<void> } {
+function createRefreshAfterWrite({ catalog, mark, log }: Dependencies): RefreshAfterWrite {
   let refreshed: number | null = null;
   const all = async (): Promise<void> => {
     const before = mark();

@@ -98,7 +98,7 @@ async function serveAssignment(
 ): Promise<Shutdown> {
   const { config, crashPoint, drainMs } = options;
   const log = options.log.with({ worker: assignment.number, pid: process.pid });
-  const task = readWorkerTask(assignment.task);
+  const task = workerTask.parse(assignment.task);
   const market = await serveMarket({
     config,
     log,
@@ -123,7 +123,3 @@ async function serveAssignment(
 /** Settings that a worker cannot read from the environment. */
 const workerTask = z.object({ databaseUrl: z.string(), poolSize: z.number().int().positive().nullable() });
 type WorkerTask = z.infer<typeof workerTask>;
-
-function readWorkerTask(task: unknown): WorkerTask {
-  return workerTask.parse(task);
-}

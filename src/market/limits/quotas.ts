@@ -17,8 +17,6 @@ export async function takeNetworkQuota(
   await takeClientQuota(market, { name, clientNetwork, limit, networksPerSite, windowSeconds: HOUR_SECONDS });
 }
 
-const INTENT_WINDOW_SECONDS = 3_600;
-
 /** Counts a new intent of the merchant and its network. Counts nothing if `usable` finds an intent to reuse. */
 export async function takeIntentQuota(
   market: Market,
@@ -27,7 +25,7 @@ export async function takeIntentQuota(
 ): Promise<void> {
   const name = 'intents_per_merchant_hour';
   const limit = market.config.limits[name];
-  const quota = { name, subject: merchant.id.toString(), limit, windowSeconds: INTENT_WINDOW_SECONDS };
+  const quota = { name, subject: merchant.id.toString(), limit, windowSeconds: HOUR_SECONDS };
   if ((await takeQuotaUnless(market, quota, usable)) !== null) return;
   await takeNetworkQuota(market, 'intents_per_ip_hour', clientNetwork);
 }

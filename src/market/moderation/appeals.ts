@@ -48,9 +48,7 @@ export const appealRemoval: MarketOperation<Endpoints['appealRemoval']> = async 
 
 type DecideCall = MarketCall<Endpoints['decideAppeal']>;
 
-/**
- * POST /api/mod/appeal. The only way to undo a removal, so none is undone without a public appeal. Repeating a decision changes nothing.
- */
+/** POST /api/mod/appeal. A removal is undone only here, after a public appeal. Repeating a decision changes nothing. */
 export const decideAppeal: MarketOperation<Endpoints['decideAppeal']> = async (market, call) => {
   const appeal = await market.database.transaction((tx) => decideInTransaction(tx, market, call));
   const { body } = await answerListing(market, appeal.listing_id);

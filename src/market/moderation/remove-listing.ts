@@ -10,9 +10,7 @@ import { answerComment } from '../reactions/post-comment.ts';
 import { lockComment, markCommentRemoved } from '../reactions/store.ts';
 import { markRemoved } from './store.ts';
 
-/**
- * POST /api/mod/remove. Also removes withdrawn listings, because their texts are public. The first time and reason stay, for payments too.
- */
+/** POST /api/mod/remove. Also removes withdrawn listings, whose texts are public. The first time and reason stay, for payments too. */
 export const removeListing: MarketOperation<Endpoints['removeListing']> = async (market, call) => {
   const { listing_id: id, reason_code: reasonCode, reason } = call.body;
   await market.database.transaction(async (tx) => {

@@ -159,7 +159,7 @@ describe('a comment', () => {
     await seedFreePurchase(db.database, free, author.id);
     expect((await say({ on: id })).verified_buyer).toBe(false);
     expect((await say({ on: free })).verified_buyer).toBe(false);
-    // The key that opened such a payment proves nothing, because only its payer may collect the goods.
+    // If only the payer may collect the goods, the key that opened the payment proves nothing.
     const ahead = await made();
     await seedPaidPurchase(db.database, ahead, { merchantId: author.id, payerCollectsOnly: true });
     expect((await say({ on: ahead })).verified_buyer).toBe(false);

@@ -168,7 +168,6 @@ export async function readFlag(queryable: Queryable, id: bigint): Promise<FlagRo
   return await queryable.one<FlagRow>(sql`${selectFlags} where f.id = ${id}`);
 }
 
-/** Reads the newest flags first. */
 export async function readFlags(queryable: Queryable, limit: number): Promise<FlagRow[]> {
   return await queryable.rows<FlagRow>(sql`${selectFlags} order by f.id desc limit ${limit}`);
 }

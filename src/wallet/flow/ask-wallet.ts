@@ -23,13 +23,12 @@ export class MessageStale extends Error {
 export interface Asking {
   offer: Offer;
   payer: Address;
-  /** Returns the connected wallet, or has the person connect one. */
+  /** Returns the connected wallet, or asks the user to connect one. */
   connect(): Promise<Connected>;
   /** Returns the purpose of the signature, according to the last request to the market. */
   purpose(): Purpose;
   /** Shows the message. Resolves if the user agrees, rejects otherwise. */
   confirm(message: TypedMessage, purpose: Purpose): Promise<void>;
-  /** Called when the wallet opens. */
   onOpen(purpose: Purpose): void;
   /** Returns the market's time, by which the message is made. */
   now(): number;

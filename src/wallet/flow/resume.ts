@@ -67,7 +67,7 @@ async function beginPurchase(scene: Scene, wallet: FoundWallet): Promise<void> {
   });
 }
 
-/** Lets a buyer collect by signature who paid in another browser, or whose data was cleared. */
+/** Lets a buyer who paid in another browser, or whose data was cleared, collect by signature. */
 function offerCollecting(scene: Scene): void {
   const question = {
     title: 'Connect the wallet that paid',

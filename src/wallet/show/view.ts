@@ -20,7 +20,6 @@ export interface Trouble {
   reason: string | null;
 }
 
-/** Everything that the page can show. */
 export type View =
   | { kind: 'unsafe'; missing: Missing }
   | { kind: 'waiting'; title: string; text: string }

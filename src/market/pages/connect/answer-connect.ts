@@ -8,7 +8,7 @@ import { noncePolicy, renderShell } from '../shell/render-shell.ts';
 
 export interface ConnectPage {
   title: string;
-  /** HTML. */
+  /** HTML inside the main element. */
   main: string;
   path: string;
   script: Asset;

@@ -11,7 +11,7 @@ import { answerConnectHtml, answerConnectJson, answerConnectText } from './answe
 
 const PATH = '/mcp/connect';
 
-/** GET /mcp/connect: describes the hosted connector and how to connect each program. */
+/** GET /mcp/connect. Describes the hosted connector, and how to connect each program. */
 export async function answerConnectPage({ market }: ConnectDependencies, { headers }: Incoming): Promise<Outgoing> {
   const { accept } = headers;
   // MCP clients request an event stream here, which this page does not offer.

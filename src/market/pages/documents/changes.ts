@@ -5,9 +5,7 @@ export interface VersionEntry {
   version: string;
   /** One sentence for each change that clients notice. */
   changes: readonly string[];
-  /** New operations. */
   endpoints: readonly (keyof Endpoints)[];
-  /** New reasons for refusals. */
   reasons: readonly Reason[];
 }
 

@@ -64,7 +64,7 @@ function aiCatalog(baseUrl: string) {
 
 const JSON_UTF8_TYPE = 'application/json; charset=utf-8';
 
-/** Link header that leads agents, registries and scanners to the interfaces. Sent with the front page, where they look first. */
+/** Link header that leads agents, registries and scanners to the interfaces. The front page sends it, because they look there first. */
 export const DISCOVERY_LINKS = `<${API_CATALOG_PATH}>; rel="api-catalog", </openapi.json>; rel="service-desc", </llms.txt>; rel="service-doc"`;
 
 /** Creates the discovery documents at their well-known paths. They never change while a process runs. */

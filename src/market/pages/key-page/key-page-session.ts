@@ -26,7 +26,7 @@ interface Begun {
   change: IdentityChange;
 }
 
-/** Treats a cookie that names no pending change, such as one set by another site, as none. */
+/** Reads the pending change of the cookie. A cookie that names none, such as one set by another site, counts as no cookie. */
 export async function findPendingStatus(
   { database, clock }: Pick<Market, 'database' | 'clock'>,
   cookies: Readonly<Record<string, string>>,
@@ -58,7 +58,7 @@ export interface Step extends KeyPageContext {
   pending: PendingStatus;
 }
 
-/** Whether the form belongs to an earlier pending change than the current one. */
+/** Whether the form belongs to an earlier pending change. */
 export function isOfEarlierChange(form: Form, cookie: PendingCookie): boolean {
   return form['mark'] !== undefined && form['mark'] !== markOf(cookie);
 }
@@ -66,7 +66,7 @@ export function isOfEarlierChange(form: Form, cookie: PendingCookie): boolean {
 /** The __Host- prefix makes browsers require Secure and Path=/ and forbid Domain, so no other host and no plain http can set it. */
 const PENDING_COOKIE = '__Host-openaisle-stage';
 const ATTRIBUTES = 'Path=/; Secure; HttpOnly; SameSite=Strict';
-/** Outlives the pending change, so that an expired one can be reported as expired. */
+/** Longer than a pending change lasts, so that an expired one can be reported as expired. */
 const COOKIE_SECONDS = 3_600;
 
 const KINDS: Readonly<Record<string, ChangeKind>> = { register: 'register', rotate: 'rotate', recovery: 'recovery' };
@@ -110,10 +110,7 @@ export function formToken(random: Random, path: string, cookies: Readonly<Record
   const existing = cookies[FORM_COOKIE];
   if (existing !== undefined && FORM_SECRET.test(existing)) return { value: tokenOf(existing, path), cookie: null };
   const secret = random.bytes(32).toString('base64url');
-  return {
-    value: tokenOf(secret, path),
-    cookie: `${FORM_COOKIE}=${secret}; Path=/; Secure; HttpOnly; SameSite=Strict`,
-  };
+  return { value: tokenOf(secret, path), cookie: `${FORM_COOKIE}=${secret}; ${ATTRIBUTES}` };
 }
 
 export function isOwnToken({ cookies, form }: Pick<FormCall, 'cookies' | 'form'>, path: string): boolean {

@@ -11,7 +11,7 @@ export interface Fault {
   message: string;
 }
 
-/** Result of the first step, with the secrets. Rendered once, stored nowhere. */
+/** Result of the first step, with the secrets. It is rendered once and stored nowhere. */
 export interface Shown {
   handle: string;
   session: string;
@@ -30,7 +30,7 @@ export interface Confirmed {
 export interface ConfirmStep {
   session: string;
   csrf: string;
-  /** Replaces the handle of the pending change; for registrations only. */
+  /** New handle for the pending change. Only registrations may replace theirs. */
   handle: string | undefined;
   key: string;
   clientNetwork: string;

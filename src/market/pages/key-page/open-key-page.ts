@@ -105,7 +105,7 @@ function renderBegin(keyPage: KeyPage, { token, typed = {}, faults = [], notice 
 
 interface PageContent {
   title: string;
-  /** HTML. */
+  /** HTML inside the main element. */
   main: string;
   path: string;
   status?: number;

@@ -1,7 +1,6 @@
 import { html } from 'ghtml';
 import { STAGE_MINUTES } from '../../../contract/vocabulary.ts';
 import { isoTime } from '../../../platform/clock.ts';
-import type { IdentityChange } from '../../identity/pending-changes/store.ts';
 import { renderTextField, requestedCodes } from './fields.ts';
 import { HANDLE_HINT } from './join.ts';
 import type { Confirmed, Fault, KeyPage } from './key-page.ts';
@@ -16,10 +15,6 @@ export interface ConfirmForm {
   isShown: boolean;
   /** Value of the handle input. Null hides the input, which is needed only if the pending handle has been taken. */
   handle: string | null;
-}
-
-function codeCountOf(change: IdentityChange): number {
-  return change.kind === 'rotate' ? 0 : change.codeHashes.length;
 }
 
 /** Renders the form for typing the secrets back, which proves that they were saved, and a cancel button. */
@@ -71,7 +66,8 @@ export function renderConfirmAgain(
   { token, pending, faults = [], handle = null }: AgainPage,
 ): string {
   const { cookie, change, shownAt, expiresAt } = pending;
-  const form = { token, cookie, codeCount: codeCountOf(change), faults, isShown: false, handle };
+  const codeCount = change.kind === 'rotate' ? 0 : change.codeHashes.length;
+  const form = { token, cookie, codeCount, faults, isShown: false, handle };
   return html`!${renderFaults(faults)}
 <h1>Shown already</h1>
 <p class="summary">${keyPage.words.secrets} were shown at !${renderTime(shownAt)} and cannot be shown again.</p>

@@ -58,7 +58,7 @@ type Box = [number, number, number, number];
 
 const rightEdge = (box: Box | null): number => (box === null ? 0 : box[0] + box[2]);
 
-/** Returns null if nothing visible is drawn. */
+/** Returns null if the text draws nothing visible. */
 function measureDrawn(text: string, weight: Weight): Box | null {
   const line = html`<text font-family="${FAMILY}" font-weight="${weight}" font-size="${SIZE}">${text}</text>`;
   const drawing = new Resvg(`<svg xmlns="http://www.w3.org/2000/svg">${line}</svg>`, { font: { fontBuffers } });

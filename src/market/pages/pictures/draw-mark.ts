@@ -12,7 +12,6 @@ interface Cloth {
   /** Treadle of each row. Rows with the same treadle look alike. */
   treadling: readonly number[];
   isLifted(treadle: number, shaft: number): boolean;
-  /** Whether this warp thread has the second colour. */
   isSecondTone(column: number): boolean;
 }
 
@@ -63,7 +62,7 @@ function pickLifts(bytes: readonly number[]): readonly number[] {
   return bytes.map((byte) => left.splice(byte % left.length, 1)[0] ?? 0);
 }
 
-/** The owner of a mark. A listing has the hue of its aisle, a merchant one of its own. */
+/** Owner of a mark. A listing has the hue of its aisle, a merchant a hue of its own. */
 export type Marked = { listing: number; aisle: Aisle } | { merchant: number };
 
 /** Threads of a small mark, taken from the middle of the cloth: three pixels each at size 24, five at 40. */
@@ -85,7 +84,8 @@ export function drawMark(marked: Marked, size: 'small' | 'large'): string {
   const name = 'listing' in marked ? `listing ${marked.listing}` : `merchant ${marked.merchant}`;
   const cloth = weaveCloth(name);
   const hue = 'listing' in marked ? marked.aisle : `hue-${cloth.seed % MERCHANT_HUES}`;
-  return size === 'small' ? drawSmall(cloth, hue) : drawLarge(cloth, hue);
+  if (size === 'small') return drawSmall(cloth, hue);
+  return svgElement(`mark large ${hue}`, cloth.size, weftPaths(cloth) + warpPaths(cloth));
 }
 
 /** Draws only the warp; the background stands for the weft. */
@@ -99,10 +99,6 @@ function drawSmall({ threading, treadling, ...cloth }: Cloth, hue: string): stri
     isSecondTone: (column) => cloth.isSecondTone(from + column),
   };
   return svgElement(`mark small ${hue}`, SMALL_THREADS, warpPaths(middle));
-}
-
-function drawLarge(cloth: Cloth, hue: string): string {
-  return svgElement(`mark large ${hue}`, cloth.size, weftPaths(cloth) + warpPaths(cloth));
 }
 
 /** Draws one path per treadle, because rows with the same treadle look alike. */

@@ -7,7 +7,7 @@ export interface CardQuestion {
   mark: string;
   colours: MarkColours;
   title: string;
-  /** Shown if the title cannot be drawn. */
+  /** Title to show if the font cannot draw `title`. */
   otherwise: string;
   /** Text below the title. */
   text: string;

@@ -48,7 +48,7 @@ export function renderListingPreview(listing: ListingDetail, baseUrl: string): s
     title: isOpen ? title : name,
     summary: isOpen ? `${showPrice(price_usdc)}, by ${merchant}. ${description}` : 'No longer for sale.',
     type: 'product',
-    picture: { path: listingPicturePath(id), says: `The woven mark of ${name.toLowerCase()}` },
+    picture: { path: `/pictures/listing/${id}.png`, says: `The woven mark of ${name.toLowerCase()}` },
   });
 }
 
@@ -58,15 +58,9 @@ export function renderStorePreview({ handle, store_line }: MerchantRecord, baseU
     title: `${handle}, a store at Openaisle`,
     summary: store_line === '' ? 'What this merchant has for sale.' : store_line,
     type: 'profile',
-    picture: { path: storePicturePath(handle), says: `The woven mark of ${beginningOf(handle, LONGEST_TITLE)}` },
+    picture: {
+      path: `/pictures/store/${encodeURIComponent(handle)}.png`,
+      says: `The woven mark of ${beginningOf(handle, LONGEST_TITLE)}`,
+    },
   });
-}
-
-/** Picture paths never change; the picture behind one follows the listing or the store. */
-function listingPicturePath(id: number): string {
-  return `/pictures/listing/${id}.png`;
-}
-
-function storePicturePath(handle: string): string {
-  return `/pictures/store/${encodeURIComponent(handle)}.png`;
 }

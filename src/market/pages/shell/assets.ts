@@ -88,10 +88,6 @@ const FONTS: readonly Font[] = [
   },
 ];
 
-function fontFaces(fonts: readonly (Font & { path: string })[]): string {
-  return fonts.map(fontFace).join('\n');
-}
-
 function fontFace(font: Font & { path: string }): string {
   const { family, path, weights, range } = font;
   const own = `@font-face { font-family: "${family}"; src: url("${path}") format("woff2"); font-weight: ${weights}; font-display: swap; unicode-range: ${range}; }`;
@@ -140,7 +136,7 @@ export const SHELL = {
     'text/css; charset=utf-8',
     // One file, because the browser paints nothing before it is loaded.
     Buffer.concat([
-      Buffer.from(`${fontFaces(fonts)}\n`),
+      Buffer.from(`${fonts.map(fontFace).join('\n')}\n`),
       readAsset('shell.css'),
       readAsset('storefront.css'),
       Buffer.from(`${aisleHues()}\n`),

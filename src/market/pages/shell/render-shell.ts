@@ -24,7 +24,7 @@ export function noncePolicy(nonce: string): string {
 
 export interface ShellOptions {
   title: string;
-  /** HTML. */
+  /** HTML inside the main element. */
   main: string;
   /** Path of the page, for marking its link in the header. */
   path?: string;

@@ -91,7 +91,7 @@ function planAisle(name: string, query: string): PagePlan {
 const STOREFRONT_TARGET = /^\/(?:$|\?|shelves|listing\/|store\/|merchants|feed\.atom|window)/;
 
 export interface Storefront {
-  /** Answers pages whose data is in memory. The mounts answer the others. */
+  /** Answers pages whose data is in memory. Mounts answer all other pages. */
   fromMemory: ReadFromMemory;
   /** Answers with the front page: HTML for people, text or JSON for programs. */
   front(call: Pick<PageCall, 'accept'>): PageAnswer;

@@ -26,7 +26,7 @@ export function renderHowToBuy(listing: ListingDetail, config: MarketConfig): st
 /** Renders the way through a browser wallet, or nothing if a wallet cannot be used. */
 function renderWallet(listing: ListingDetail, { limits, network }: MarketConfig): string {
   const use = walletUseOf(listing, limits);
-  const path = walletPath(listing.id);
+  const path = `/listing/${listing.id}/buy`;
   if (use === 'get') {
     return renderLink(path, 'In this browser', 'Get it', 'It costs nothing, and no wallet is needed.');
   }
@@ -139,8 +139,4 @@ export function walletUseOf(
   if (delivery_kind === 'city_ownership') return 'thing';
   if (price_usdc === 0) return 'get';
   return (unitsOfUsdc(price_usdc) ?? 0n) < BigInt(limits.x402_floor_units) ? 'too_small' : 'buy';
-}
-
-function walletPath(id: number): string {
-  return `/listing/${id}/buy`;
 }

@@ -45,7 +45,7 @@ function showListing(answer: ListingAnswer, isLater: boolean, { config, nowMs }:
     main: html`<div class="goods">
 !${renderHeading(listing, nowMs)}
 <div class="column">
-!${renderState(listing)}
+!${renderRemoval(listing)}!${renderWithdrawal(listing)}!${renderEnd(listing)}!${renderAppeal(listing)}
 !${renderTexts(listing)}
 !${renderHowToBuy(listing, config)}
 !${renderEvidence(listing, config)}
@@ -99,10 +99,6 @@ function renderTexts({ description, preview, text_flags }: ListingDetail): strin
   }`;
 }
 
-function renderState(listing: ListingDetail): string {
-  return [renderRemoval(listing), renderWithdrawal(listing), renderEnd(listing), renderAppeal(listing)].join('');
-}
-
 function renderRemoval({ removed, removed_at, removed_reason, removed_reason_code }: ListingDetail): string {
   if (!removed) return '';
   const code = removed_reason_code === null ? '' : ` (${removed_reason_code.replaceAll('_', ' ')})`;
@@ -142,7 +138,6 @@ function renderNotice(title: string, text: string): string {
 </div>`;
 }
 
-/** Renders the appeal and its decision, both of which are public. */
 function renderAppeal({ appeal }: ListingDetail): string {
   if (appeal === null) return '';
   const { statement, created_at, outcome, outcome_reason, decided_at } = appeal;

@@ -17,7 +17,7 @@ export interface Scene {
 
 export interface Shown {
   title: string;
-  /** HTML. */
+  /** HTML inside the main element. */
   main: string;
   /** Path of the header link to mark as current. */
   path?: string;

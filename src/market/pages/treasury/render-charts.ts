@@ -134,7 +134,7 @@ const ROW = 44;
 const LABEL = 16;
 const BAR = 26;
 const THICKNESS = 8;
-/** Overhang of the zero line beyond the bar. */
+/** Pixels by which the zero line overhangs the bar. */
 const TICK = 2;
 const LONGEST_NAME = 28;
 

@@ -96,7 +96,7 @@ export function spreadOverTime(days: readonly FeesOfDay[], nowMs: number): { spa
   for (
     let at = startOf(span, last);
     at >= startOf(span, first) || starts.length < FEWEST_BARS;
-    at = previousStart(span, at)
+    at = startOf(span, at - DAY_MS)
   )
     starts.unshift(at);
   const bars = new Map(starts.map((at) => [at, { from: dayOf(at), fees: 0n, units: 0n }]));
@@ -126,10 +126,6 @@ function startOf(span: Span, dayMs: number): number {
   if (span === 'day') return dayMs;
   if (span === 'week') return dayMs - ((day.getUTCDay() + 6) % 7) * DAY_MS;
   return Date.UTC(day.getUTCFullYear(), span === 'month' ? day.getUTCMonth() : 0);
-}
-
-function previousStart(span: Span, startMs: number): number {
-  return startOf(span, startMs - DAY_MS);
 }
 
 const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' });

@@ -137,7 +137,6 @@
   }
   const setCount = (id, count) => write(byId(id), NUMBER.format(count));
 
-  // Requests.
   async function read(path) {
     const answer = await fetch(path, { cache: 'no-cache', credentials: 'same-origin', redirect: 'error' });
     if (!answer.ok) throw new Error(`answered ${answer.status}`);
@@ -305,7 +304,6 @@
     toSay = 0;
   }
 
-  // Connection.
   let source = null;
   let timers = {};
   let [isAsking, connection, sinceMs] = [false, '', null];
