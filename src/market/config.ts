@@ -221,8 +221,8 @@ const PEPPER = { databaseUrl: 'DATABASE_URL', pepperFile: 'OPENAISLE_PEPPER_FILE
 
 function readSettings(env: Environment): Settings {
   const variables: Record<string, Variable<unknown>> = Object.fromEntries(Object.values(SETTINGS));
-  const known = { prefix: 'OPENAISLE_', others: READ_ELSEWHERE };
-  const values = readEnvironment(env, variables, known, pepperFaults(env, PEPPER));
+  const naming = { prefix: 'OPENAISLE_', others: READ_ELSEWHERE };
+  const values = readEnvironment(env, variables, naming, pepperFaults(env, PEPPER));
   return Object.fromEntries(Object.entries(SETTINGS).map(([setting, [name]]) => [setting, values[name]])) as Settings;
 }
 

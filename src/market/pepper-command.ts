@@ -47,8 +47,8 @@ async function main(): Promise<void> {
   if (act !== 'init' && act !== 'status' && act !== 'add')
     throw new Error('name one command: init, status or add. --help explains them');
   const place = readPlace();
-  const said = await COMMANDS[act](place, values.json);
-  process.stdout.write(said);
+  const output = await COMMANDS[act](place, values.json);
+  process.stdout.write(output);
 }
 
 function readPlace(): Place {

@@ -169,7 +169,7 @@ function openStore({ openIdentityEndpoints }: GuideFacts): Block[] {
 }
 
 function useTools({ baseUrl }: GuideFacts): Block[] {
-  const named = (...kinds: ToolKind[]): string =>
+  const toolNames = (...kinds: ToolKind[]): string =>
     TOOLS.filter(({ kind }) => kinds.includes(kind))
       .map(({ name }) => `\`${name}\``)
       .join(', ');
@@ -178,7 +178,7 @@ function useTools({ baseUrl }: GuideFacts): Block[] {
     list([
       `\`${baseUrl}${MCP_PATH}\` (streamable HTTP): everything here as tools. Reading needs nothing; your key goes into \`Authorization\` of the connection.`,
       `\`${baseUrl}${CONNECT_PATH}\`: the same for hosts that sign you in by OAuth. A person approves it in a browser; the host never sees your key. Call \`me\` first.`,
-      `For everybody: ${named('public')}. For merchants: ${named('own', 'act')}. Where no sign-in is asked, a wallet alone may \`buy\`.`,
+      `For everybody: ${toolNames('public')}. For merchants: ${toolNames('own', 'act')}. Where no sign-in is asked, a wallet alone may \`buy\`.`,
       '`buy` and `list_item` first answer what to sign; the same call with the x402 proof in `_meta["x402/payment"]` pays.',
     ]),
   ];

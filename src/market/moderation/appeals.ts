@@ -31,10 +31,10 @@ export const appealRemoval: MarketOperation<Endpoints['appealRemoval']> = async 
     // Lock the listing, so that no decision undoes the removal meanwhile and no second appeal is made.
     const listing = mustOwn(await lockListing(tx, body.listing_id), caller);
     mustStep(listing, 'appeal');
-    const standing = await findAppealInForce(tx, listing.id);
-    if (standing !== null) {
-      if (standing.statement !== body.statement) throw new Refusal('already_appealed');
-      return { status: 200, body: { appeal: presentAppealRow(standing) } };
+    const existing = await findAppealInForce(tx, listing.id);
+    if (existing !== null) {
+      if (existing.statement !== body.statement) throw new Refusal('already_appealed');
+      return { status: 200, body: { appeal: presentAppealRow(existing) } };
     }
     const appeal = await insertAppeal(tx, listing.id, body.statement, new Date(market.clock.now()));
     await recordEvent(tx, market, {

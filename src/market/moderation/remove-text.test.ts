@@ -48,7 +48,7 @@ const loggedRemovalsOf = async ({ id }: SeededMerchant) => {
     .filter(({ kind, detail }) => kind === 'moderation' && detail['merchant_id'] === Number(id))
     .filter(({ detail }) => ['remove_store_line', 'remove_statement'].includes(String(detail['action'])));
 };
-const appealed = async () => {
+const createAppealedListing = async () => {
   const { id } = await seedListing(db.database, seller.id);
   const reason = { reason_code: 'fraud', reason: 'x' } as const;
   await act(market, endpoints.removeListing, removeListing, {
@@ -135,7 +135,7 @@ describe('a store line that is emptied', () => {
 
 describe('a statement that is emptied', () => {
   it('is shown neither on the listing nor to its merchant, and is told of without a word of it', async () => {
-    const { id, appeal } = await appealed();
+    const { id, appeal } = await createAppealedListing();
     const removal = await remove('appeal', appeal.id);
     expect(removal).toMatchObject({ target_type: 'appeal', target_id: appeal.id, merchant: seller.handle });
     expect(await remove('appeal', appeal.id, 'policy')).toEqual(removal);
@@ -162,7 +162,7 @@ describe('a statement that is emptied', () => {
   });
 
   it('is of an appeal that goes on: the same words are it, and it is decided', async () => {
-    const { appeal, again } = await appealed();
+    const { appeal, again } = await createAppealedListing();
     await remove('appeal', appeal.id);
     expect((await again()).appeal).toEqual({ ...appeal, statement: '' });
     const { appeal: decided } = await act(market, endpoints.decideAppeal, decideAppeal, {

@@ -150,10 +150,10 @@ export async function insertTextRemoval(
   { merchantId, appealId }: TextToRemove,
   { reasonCode, reason, removedBy, now }: Removal,
 ): Promise<boolean> {
-  const made = await tx.maybe(
+  const row = await tx.maybe(
     sql`insert into text_removals (merchant_id, appeal_id, reason_code, reason, removed_by, removed_at)
       values (${merchantId}, ${appealId}, ${reasonCode}, ${reason}, ${removedBy}, ${now})
       on conflict (appeal_id) do nothing returning id`,
   );
-  return made !== null;
+  return row !== null;
 }

@@ -25,10 +25,10 @@ const market = (): TestMarket => marketContext({ database: db.database, clock: s
 let shared: TestMarket | null = null;
 const sharedMarket = (): TestMarket => (shared ??= market());
 
-const made = new WeakMap<TestMarket, ReturnType<typeof createPages>>();
+const pagesByMarket = new WeakMap<TestMarket, ReturnType<typeof createPages>>();
 function pagesOf(on: TestMarket): ReturnType<typeof createPages> {
-  const kept = made.get(on);
-  if (kept !== undefined) return kept;
+  const existing = pagesByMarket.get(on);
+  if (existing !== undefined) return existing;
   const completions = { purchase: completePurchase(on), listing_fee: completeFee(on, createThingFees(on)) };
   const payments = createPayments(on, completions, { reconcileEveryMs: 1_000, watchEveryMs: 1_000, longestPauseMs: 0 });
   const status = () => ({ history: 'whole', log_copy: 'kept' }) as const;
@@ -39,7 +39,7 @@ function pagesOf(on: TestMarket): ReturnType<typeof createPages> {
     history,
     front: (call) => frontAnswer(on.config, on.events, call),
   });
-  made.set(on, pages);
+  pagesByMarket.set(on, pages);
   return pages;
 }
 

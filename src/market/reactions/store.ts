@@ -143,11 +143,11 @@ export async function insertFlag(
   target: FlaggedTarget,
   flag: { merchantId: bigint; reason: string; now: Date },
 ): Promise<bigint | null> {
-  const made = await tx.maybe<{ id: bigint }>(sql`
+  const row = await tx.maybe<{ id: bigint }>(sql`
     insert into flags (merchant_id, ${TARGET_COLUMNS[target.type]}, reason, created_at)
     values (${flag.merchantId}, ${target.id}, ${flag.reason}, ${flag.now})
     on conflict do nothing returning id`);
-  return made?.id ?? null;
+  return row?.id ?? null;
 }
 
 export async function findOwnFlag(queryable: Queryable, target: FlaggedTarget, merchantId: bigint): Promise<bigint> {

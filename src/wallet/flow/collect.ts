@@ -63,11 +63,11 @@ export async function collectBySignature(scene: Scene, payer: Address): Promise<
 
 async function collectOnce(scene: Scene, payer: Address, isRenewed: boolean): Promise<Delivery | null> {
   const { client, offer } = scene;
-  const asked = await requestTerms(scene);
+  const refusal = await requestTerms(scene);
   const expected = { payee: offer.seller_wallet, amountUnits: offer.units, network: offer.network };
   const wallet = walletOfPage(scene, payer, isRenewed);
   try {
-    const proof = await signCollecting({ client, wallet, listingId: offer.id, expected, refusal: asked });
+    const proof = await signCollecting({ client, wallet, listingId: offer.id, expected, refusal });
     return await sendUntilDelivered(scene, proof);
   } catch (error) {
     if (error instanceof MessageStale) return null;

@@ -121,10 +121,10 @@ async function takeCancel({ market, keyPage, call, token, pending }: Step): Prom
 
 /** Returns the fields that may be shown again, without any secrets. */
 function nonSecretFields({ secretFields }: KeyPage, form: Form): Form {
-  const kept = Object.entries(form).filter(
+  const safeFields = Object.entries(form).filter(
     ([name]) => !secretFields.includes(name) && !TYPED_BACK_FIELDS.includes(name),
   );
-  return Object.fromEntries(kept);
+  return Object.fromEntries(safeFields);
 }
 
 interface ShownPage {

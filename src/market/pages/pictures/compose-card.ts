@@ -77,10 +77,10 @@ const MIN_DRAWABLE_SHARE = 0.5;
 export function drawableText(text: string, face: Face): string | null {
   const letters = [...cutPiles(text).normalize('NFC')];
   const visibleLetters = letters.filter((letter) => !isSpace(letter) && !isUnseen(letter));
-  const kept = letters.map((letter) => (isSpace(letter) ? ' ' : hasLetter(face, letter) ? letter : ''));
-  const left = kept.filter((letter) => letter !== '' && letter !== ' ').length;
-  if (left === 0 || left < MIN_DRAWABLE_SHARE * visibleLetters.length) return null;
-  return kept.join('').replaceAll(/ +/g, ' ').trim();
+  const drawable = letters.map((letter) => (isSpace(letter) ? ' ' : hasLetter(face, letter) ? letter : ''));
+  const drawableCount = drawable.filter((letter) => letter !== '' && letter !== ' ').length;
+  if (drawableCount === 0 || drawableCount < MIN_DRAWABLE_SHARE * visibleLetters.length) return null;
+  return drawable.join('').replaceAll(/ +/g, ' ').trim();
 }
 
 function isSpace(letter: string): boolean {
@@ -132,9 +132,9 @@ export function fitText(
 /** Shortens the text until it fits with an ellipsis. `isCut` adds the ellipsis in any case, because the text is already cut. */
 export function shortenText(text: string, { size, width, face }: Room, isCut = true): string {
   if (!isCut && widthOf(text, size, face) <= width) return text;
-  const kept = [...text];
-  while (kept.length > 0 && widthOf(`${kept.join('').trimEnd()}${ELLIPSIS}`, size, face) > width) kept.pop();
-  return `${kept.join('').trimEnd()}${ELLIPSIS}`;
+  const letters = [...text];
+  while (letters.length > 0 && widthOf(`${letters.join('').trimEnd()}${ELLIPSIS}`, size, face) > width) letters.pop();
+  return `${letters.join('').trimEnd()}${ELLIPSIS}`;
 }
 
 /** Breaks at spaces, and within a word only if it is wider than a line. */

@@ -41,7 +41,7 @@ const RETRY_SECONDS = 2;
  * next one after a failure. Concurrent requests for the same picture share one painting.
  */
 export function createPainting({ keptBytes, mostWaiting }: PaintingLimits = LIMITS): Painting {
-  const kept = createPictureCache(keptBytes);
+  const cache = createPictureCache(keptBytes);
   const pending = new Map<string, Promise<Uint8Array>>();
   let thread: Thread<PictureQuestion, Uint8Array> | null = null;
   let isStopped = false;
@@ -50,7 +50,7 @@ export function createPainting({ keptBytes, mostWaiting }: PaintingLimits = LIMI
     const current = thread;
     try {
       const picture = await current.ask(question, []);
-      kept.put(key, picture);
+      cache.put(key, picture);
       return picture;
     } catch (error) {
       if (thread === current) thread = null;
@@ -62,7 +62,7 @@ export function createPainting({ keptBytes, mostWaiting }: PaintingLimits = LIMI
   return {
     paint: async (question) => {
       const key = JSON.stringify(question);
-      const existing = kept.get(key) ?? pending.get(key);
+      const existing = cache.get(key) ?? pending.get(key);
       if (existing !== undefined) return await existing;
       if (isStopped || pending.size >= mostWaiting) {
         throw new Refusal('unavailable', {

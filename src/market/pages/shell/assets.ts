@@ -90,8 +90,8 @@ const FONTS: readonly Font[] = [
 
 function fontFace(font: Font & { path: string }): string {
   const { family, path, weights, range } = font;
-  const own = `@font-face { font-family: "${family}"; src: url("${path}") format("woff2"); font-weight: ${weights}; font-display: swap; unicode-range: ${range}; }`;
-  return [own, ...font.fallbacks.map((fallback) => fallbackFace(font, fallback))].join('\n');
+  const rule = `@font-face { font-family: "${family}"; src: url("${path}") format("woff2"); font-weight: ${weights}; font-display: swap; unicode-range: ${range}; }`;
+  return [rule, ...font.fallbacks.map((fallback) => fallbackFace(font, fallback))].join('\n');
 }
 
 /** Keeps the final line height. Overrides are relative to the size before size-adjust, so they are divided by `width`. */

@@ -120,6 +120,6 @@ function renderFrame(path: string | undefined): Frame {
 }
 
 function renderPlace({ path, name }: { path: string; name: string }, current: string | undefined): string {
-  const here = path === current ? ' aria-current="page"' : '';
-  return html`<li><a href="${path}"!${here}>${name}</a></li>`;
+  const currentAttribute = path === current ? ' aria-current="page"' : '';
+  return html`<li><a href="${path}"!${currentAttribute}>${name}</a></li>`;
 }

@@ -64,10 +64,10 @@ function artifactFacts(listing: ListingDetail): [string, string][] {
 
 function attributeFacts(listing: ListingDetail): [string, string][] {
   return ATTRIBUTE_NAMES.flatMap((name): [string, string][] => {
-    const said = listing[name];
-    if (said === null) return [];
-    const path = shelfPath({ [name]: said });
-    return [[ATTRIBUTES[name].label, html`<a href="${path}"><code>${cleanText(said)}</code></a>`]];
+    const value = listing[name];
+    if (value === null) return [];
+    const path = shelfPath({ [name]: value });
+    return [[ATTRIBUTES[name].label, html`<a href="${path}"><code>${cleanText(value)}</code></a>`]];
   });
 }
 
