@@ -108,13 +108,15 @@ function isContact(text: string): boolean {
   return url !== null && url.username === '' && url.password === '';
 }
 
-const NAMED = ['loopback', 'linklocal', 'uniquelocal'];
+const NAMED_RANGES = ['loopback', 'linklocal', 'uniquelocal'];
 
 /** OPENAISLE_TRUST_PROXY: proxies trusted to name the client's address. Never all, because clients could then choose their address. */
 const readProxies: z.ZodType<false | string[], string> = z.string().transform((text, context) => {
   if (text === 'off') return false;
   const proxies = text.split(',').map((proxy) => proxy.trim());
-  const all = proxies.every((proxy) => NAMED.includes(proxy) || (parseSubnet(proxy) !== null && !proxy.endsWith('/0')));
+  const all = proxies.every(
+    (proxy) => NAMED_RANGES.includes(proxy) || (parseSubnet(proxy) !== null && !proxy.endsWith('/0')),
+  );
   if (all) return proxies;
   context.addIssue({ code: 'invalid_format', format: 'cidr' });
   return z.NEVER;

@@ -46,7 +46,7 @@ export interface PaymentsFacts {
   pass: { tookSeconds: number; ageSeconds: number } | null;
 }
 
-const PROVIDER = ['provider', 'endpoint'];
+const PROVIDER_LABELS = ['provider', 'endpoint'];
 
 export function observeChain(registry: Registry, read: () => ChainFacts): void {
   observeProviders(registry, read);
@@ -89,7 +89,7 @@ function observeProviders(registry: Registry, read: () => ChainFacts): void {
     formerName?: string,
   ): void =>
     registerGauge(registry, {
-      ...{ name, help, labelNames: PROVIDER },
+      ...{ name, help, labelNames: PROVIDER_LABELS },
       ...(formerName === undefined ? {} : { formerName }),
       read: () =>
         read().providers.flatMap((facts) => {
@@ -124,7 +124,7 @@ function observeProviders(registry: Registry, read: () => ChainFacts): void {
 function countProviders(registry: Registry, read: () => ChainFacts): void {
   const counter = (name: string, help: string, pick: (facts: ProviderFacts) => number): void =>
     registerCounter(registry, {
-      ...{ name, help, labelNames: PROVIDER },
+      ...{ name, help, labelNames: PROVIDER_LABELS },
       read: () => read().providers.map((facts) => ({ labels: labelsOf(facts), value: pick(facts) })),
     });
   const counterBy = (
@@ -134,7 +134,7 @@ function countProviders(registry: Registry, read: () => ChainFacts): void {
     pick: (facts: ProviderFacts) => Readonly<Record<string, number>>,
   ): void =>
     registerCounter(registry, {
-      ...{ name, help, labelNames: [...PROVIDER, label] },
+      ...{ name, help, labelNames: [...PROVIDER_LABELS, label] },
       read: () =>
         read().providers.flatMap((facts) =>
           samplesByLabel(label, pick(facts)).map(({ labels, value }) => ({

@@ -90,11 +90,11 @@ async function showStatus({ file, databaseUrl, dataDir }: Place, json: boolean):
   const place = { config: { databaseUrl, dataDir }, site: 'market', migrations: MIGRATIONS } as const;
   return await withDatabase({ ...place, applicationName: 'openaisle-pepper' }, async (database) => {
     const versions = await readPepperStatus({ database, clock: systemClock, pepper });
-    return json ? `${JSON.stringify({ status: 'read', file, versions })}\n` : inWords(file, versions);
+    return json ? `${JSON.stringify({ status: 'read', file, versions })}\n` : describeStatus(file, versions);
   });
 }
 
-function inWords(file: string, versions: readonly PepperStatus[]): string {
+function describeStatus(file: string, versions: readonly PepperStatus[]): string {
   const rows = versions.map(
     ({ version, keys, codes, open, standing }) =>
       `version ${version}: ${keys} keys, ${codes} recovery codes, ${open} open stages and pairing codes: ${standing}`,

@@ -28,7 +28,8 @@ export function createPurchaseStore(shelf: Shelf, listingId: number): PurchaseSt
     const text = shelf.getItem(names.proof);
     if (text === null) return null;
     const entry: unknown = JSON.parse(text);
-    if (typeof entry !== 'object' || entry === null || !('key' in entry) || !('payment' in entry)) throw unreadable();
+    if (typeof entry !== 'object' || entry === null || !('key' in entry) || !('payment' in entry))
+      throw unreadablePayment();
     return { key: String(entry.key), payment: entry.payment };
   };
   const record = (): PurchaseRecord | null => {
@@ -70,7 +71,7 @@ export function createPurchaseStore(shelf: Shelf, listingId: number): PurchaseSt
   };
 }
 
-function unreadable(): TypeError {
+function unreadablePayment(): TypeError {
   return new TypeError('the saved payment cannot be read');
 }
 

@@ -88,7 +88,7 @@ export async function connectWallet(
 /** Asks the wallet to switch if it is on another network. */
 async function switchNetwork(provider: Provider, network: Network['name']): Promise<void> {
   const { chainId, displayName } = NETWORKS[network];
-  if ((await chainOf(provider)) === chainId) return;
+  if ((await readChainId(provider)) === chainId) return;
   const wanted = `0x${chainId.toString(16)}`;
   try {
     await askWallet(provider, 'wallet_switchEthereumChain', [{ chainId: wanted }]);
@@ -96,17 +96,17 @@ async function switchNetwork(provider: Provider, network: Network['name']): Prom
     if (cause instanceof WalletTrouble && cause.why === 'refused') throw cause;
     throw new WalletTrouble('wrong_chain', `it cannot change to ${displayName}`, { cause });
   }
-  if ((await chainOf(provider)) !== chainId) throw new WalletTrouble('wrong_chain', 'it stayed where it was');
+  if ((await readChainId(provider)) !== chainId) throw new WalletTrouble('wrong_chain', 'it stayed where it was');
 }
 
 /** Checks that the message's account is still connected, and switches the network back if it changed. */
 export async function mustBeSame({ provider, address }: Connected, network: Network['name']): Promise<void> {
   const accounts = readAccounts(await askWallet(provider, 'eth_accounts'));
   if (!accounts.includes(address)) throw new WalletTrouble('account_changed');
-  if ((await chainOf(provider)) !== NETWORKS[network].chainId) await switchNetwork(provider, network);
+  if ((await readChainId(provider)) !== NETWORKS[network].chainId) await switchNetwork(provider, network);
 }
 
-async function chainOf(provider: Provider): Promise<bigint | null> {
+async function readChainId(provider: Provider): Promise<bigint | null> {
   const answer = await askWallet(provider, 'eth_chainId');
   return typeof answer === 'string' && /^0x[0-9a-f]{1,16}$/i.test(answer) ? BigInt(answer) : null;
 }

@@ -36,7 +36,7 @@ export function markUnseen(text: string): Run[] {
     marks += 1;
     if (marks > MOST_MARKS) return [{ text: plain.replaceAll(UNSEEN, REPLACEMENT) }];
     if (match.index > from) runs.push({ text: plain.slice(from, match.index) });
-    runs.push({ unseen: nameOf(match[0]) });
+    runs.push({ unseen: codePointName(match[0]) });
     from = match.index + match[0].length;
   }
   if (from < plain.length) runs.push({ text: plain.slice(from) });
@@ -52,7 +52,7 @@ export function markedText(text: string): string {
     .trim();
 }
 
-function nameOf(character: string): string {
+function codePointName(character: string): string {
   return `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
 }
 

@@ -11,7 +11,7 @@ const SERVED_FONTS = [
   '@fontsource-variable/source-serif-4',
 ];
 /** Package that draws the pictures. It has no licence text, so the notice says where to find it. */
-const RUN = ['@resvg/resvg-wasm'];
+const RENDERER_PACKAGES = ['@resvg/resvg-wasm'];
 
 const LICENCE_FILE = /^(?:licen[cs]e|copying|notice)(?:[._-].*)?$/i;
 
@@ -33,7 +33,7 @@ interface Manifest {
 /** Collects the licences of the packages in the script, and of everything else that is served. */
 export function makeNotices(modules: readonly string[]): string {
   const bundled = modules.filter((path) => path.includes('/node_modules/')).map(packageFolder);
-  const others = [...SERVED_FONTS, ...RUN].map((name) =>
+  const others = [...SERVED_FONTS, ...RENDERER_PACKAGES].map((name) =>
     fileURLToPath(new URL(`../../node_modules/${name}`, import.meta.url)),
   );
   const notices = [...new Set([...bundled, ...others])].map(noticeOf).sort();

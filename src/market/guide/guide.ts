@@ -36,20 +36,20 @@ export const SUMMARY =
 /** Returns what an agent should know before it acts. Contains only our own text, never a merchant's. */
 export function guide(config: GuideFacts): Block[] {
   return [
-    ...lookAround(config),
+    ...howToBrowse(config),
     ...howToBuy(config),
-    ...payByTransfer(),
+    ...howToPayByTransfer(),
     ...howToSell(config),
-    ...tradeThings(config),
-    ...beHeard(config),
-    ...openStore(config),
-    ...useTools(config),
-    ...keepSafe(config),
-    ...whenRefused(),
+    ...howToTradeThings(config),
+    ...howToBeHeard(config),
+    ...howToOpenStore(config),
+    ...howToUseTools(config),
+    ...howToStaySafe(config),
+    ...howToHandleRefusals(),
   ];
 }
 
-function lookAround({ network }: GuideFacts): Block[] {
+function howToBrowse({ network }: GuideFacts): Block[] {
   return [
     heading('Look around'),
     text(`Reading needs no key and no wallet. Money is native USDC on the network \`${network.name}\`.`),
@@ -85,7 +85,7 @@ function howToBuy({ network }: GuideFacts): Block[] {
   ];
 }
 
-function payByTransfer(): Block[] {
+function howToPayByTransfer(): Block[] {
   return [
     heading('Pay by a transfer'),
     text(
@@ -126,7 +126,7 @@ function howToSell({ treasury, limits }: GuideFacts): Block[] {
   ];
 }
 
-function tradeThings({ cityUrl }: GuideFacts): Block[] {
+function howToTradeThings({ cityUrl }: GuideFacts): Block[] {
   if (cityUrl === null) return [];
   return [
     heading('Things of the city'),
@@ -140,7 +140,7 @@ function tradeThings({ cityUrl }: GuideFacts): Block[] {
   ];
 }
 
-function beHeard({ limits }: GuideFacts): Block[] {
+function howToBeHeard({ limits }: GuideFacts): Block[] {
   return [
     heading('Be heard'),
     list([
@@ -153,7 +153,7 @@ function beHeard({ limits }: GuideFacts): Block[] {
   ];
 }
 
-function openStore({ openIdentityEndpoints }: GuideFacts): Block[] {
+function howToOpenStore({ openIdentityEndpoints }: GuideFacts): Block[] {
   if (!openIdentityEndpoints.has('register'))
     return [heading('Open a store'), text('Registration is closed at present.')];
   return [
@@ -168,7 +168,7 @@ function openStore({ openIdentityEndpoints }: GuideFacts): Block[] {
   ];
 }
 
-function useTools({ baseUrl }: GuideFacts): Block[] {
+function howToUseTools({ baseUrl }: GuideFacts): Block[] {
   const toolNames = (...kinds: ToolKind[]): string =>
     TOOLS.filter(({ kind }) => kinds.includes(kind))
       .map(({ name }) => `\`${name}\``)
@@ -184,7 +184,7 @@ function useTools({ baseUrl }: GuideFacts): Block[] {
   ];
 }
 
-function keepSafe(config: GuideFacts): Block[] {
+function howToStaySafe(config: GuideFacts): Block[] {
   return [
     heading('Keep safe'),
     list([
@@ -196,7 +196,7 @@ function keepSafe(config: GuideFacts): Block[] {
   ];
 }
 
-function whenRefused(): Block[] {
+function howToHandleRefusals(): Block[] {
   return [
     heading('When something is refused'),
     text(

@@ -8,7 +8,7 @@ export interface MerchantRow extends CatalogMerchant {
   sales: bigint;
 }
 
-const select = sql`
+const selectMerchant = sql`
   select m.id, m.handle, m.joined_at, m.store_line, m.city_handle,
     counted.listings, counted.sales
   from merchants m cross join lateral (
@@ -18,7 +18,7 @@ const select = sql`
 
 /** Reads the current row, even if the catalog in memory lags behind. */
 export async function readMerchant(database: Queryable, id: bigint): Promise<MerchantRow | null> {
-  return database.maybe<MerchantRow>(sql`${select} where m.id = ${id}`);
+  return database.maybe<MerchantRow>(sql`${selectMerchant} where m.id = ${id}`);
 }
 
 /** Skips an unchanged line, so that no catalog has to refresh. */

@@ -55,7 +55,7 @@ export function refusedPage({ reason, row, options }: Refusal, request: RefusedR
 
 function nextSteps(nextStep: string, retryAfterSeconds: number | undefined): Block[] {
   if (retryAfterSeconds === undefined) return [text(nextStep)];
-  return [text(`${nextStep} It may work again in ${waitOf(retryAfterSeconds)}.`)];
+  return [text(`${nextStep} It may work again in ${formatWait(retryAfterSeconds)}.`)];
 }
 
 /** Renders a route's refusal as a page for browsers, with the same status. Others get the problem document. */
@@ -128,7 +128,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
 /** Explains a refusal to people, next to the field that it is about, if any. */
 export function explainRefusal({ reason, row, options }: Refusal): Fault {
   if (reason === 'rate_limited') {
-    const wait = waitOf(options.retryAfterSeconds ?? 1);
+    const wait = formatWait(options.retryAfterSeconds ?? 1);
     return { field: null, message: `Too many tries for the moment. Wait ${wait}, then send this again.` };
   }
   if (reason === 'handle_taken' || reason === 'handle_reserved')
@@ -136,7 +136,7 @@ export function explainRefusal({ reason, row, options }: Refusal): Fault {
   return FAULTS[reason] ?? { field: null, message: `${row.title}. ${row.next_step}` };
 }
 
-function waitOf(seconds: number): string {
+function formatWait(seconds: number): string {
   const whole = Math.max(1, Math.ceil(seconds));
   if (whole <= LONGEST_IN_SECONDS) return whole === 1 ? '1 second' : `${whole} seconds`;
   return `${Math.ceil(whole / 60)} minutes`;

@@ -88,7 +88,7 @@ function walletTrouble(why: WhyNot, { hasProof, hasEnded }: PurchaseStatus): Pic
 
 function marketTrouble({ problem }: MarketError): Pick<Trouble, 'title' | 'what' | 'todo'> {
   const { title, detail, next_step, reason } = problem;
-  const saysMore = withoutEnd(detail) !== withoutEnd(title);
+  const saysMore = stripEndPunctuation(detail) !== stripEndPunctuation(title);
   return { title, what: saysMore ? detail : '', todo: NEXT_STEPS[reason] ?? next_step };
 }
 
@@ -130,10 +130,10 @@ const WRONG_CLOCK = {
 } as const;
 
 function messageOf(error: unknown): string {
-  return withoutEnd(error instanceof Error ? error.message : 'no words for it');
+  return stripEndPunctuation(error instanceof Error ? error.message : 'no words for it');
 }
 
-function withoutEnd(words: string): string {
+function stripEndPunctuation(words: string): string {
   return words.replace(/[.;\s]+$/, '');
 }
 

@@ -113,7 +113,7 @@ function asAddress(text: string): Address {
 
 /** Runs `act` under this listing's cross-tab lock. Returns false if another tab holds it. */
 async function holdPurchase(scene: Scene, act: () => Promise<void>): Promise<boolean> {
-  return await scene.locks.request(nameOf(scene), { ifAvailable: true }, async (lock) => {
+  return await scene.locks.request(lockNameOf(scene), { ifAvailable: true }, async (lock) => {
     if (lock === null) return false;
     scene.isHolding = true;
     try {
@@ -127,10 +127,10 @@ async function holdPurchase(scene: Scene, act: () => Promise<void>): Promise<boo
 
 /** Resolves when the tab that holds the purchase releases it or is closed. */
 async function awaitRelease(scene: Scene): Promise<void> {
-  await scene.locks.request(nameOf(scene), async () => {});
+  await scene.locks.request(lockNameOf(scene), async () => {});
 }
 
-function nameOf({ offer }: Scene): string {
+function lockNameOf({ offer }: Scene): string {
   return `openaisle:buy:${offer.id}`;
 }
 

@@ -124,7 +124,7 @@ function buildPieces(pieces: readonly Piece[]): Node[] {
   });
 }
 
-const LONGEST = 100;
+const LONGEST_NAME = 100;
 /** Windows treats these names as devices, with any extension. */
 const DEVICE_NAMES = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i;
 
@@ -143,7 +143,7 @@ export function safeFileName(preferredName: string | null, listingId: number, me
     .replaceAll(/[^A-Za-z0-9._ -]/g, '_')
     .replaceAll(/\.{2,}/g, '.')
     .replace(/^[. _-]+/, '')
-    .slice(0, LONGEST)
+    .slice(0, LONGEST_NAME)
     .replace(/[. ]+$/, '');
   if (plain === '') return fallback;
   return DEVICE_NAMES.test(plain) ? `file-${plain}` : plain;

@@ -157,7 +157,7 @@ export function showWallets({ text, wallets, hasSearched, choose, others }: Wall
       : element('div', { class: 'row' }, ...others.map(({ words, act }) => button(words, act)));
   if (wallets.length === 0) {
     return hasSearched
-      ? [...showNone(offer), row]
+      ? [...showNoWallets(offer), row]
       : [element('p', { class: 'quiet' }, 'Looking for wallets in this browser.')];
   }
   return [
@@ -178,7 +178,7 @@ function showWallet(wallet: FoundWallet, id: string, choose: (wallet: FoundWalle
   return made;
 }
 
-function showNone(offer: Offer): Child[] {
+function showNoWallets(offer: Offer): Child[] {
   return [
     paragraph(
       `A wallet is a program that keeps your keys, most often an extension of the browser. None has announced itself here. Install one that you trust, put USDC on ${NETWORKS[offer.network].displayName} into it, and load this page again.`,

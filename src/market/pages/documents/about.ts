@@ -11,9 +11,9 @@ export function aboutDocument(facts: DocumentFacts, maintainer: string | null): 
     title: 'About this market',
     summary: SUMMARY,
     blocks: [
-      ...whoRunsIt(facts, maintainer),
+      ...aboutOperator(facts, maintainer),
       ...aboutMoney(facts),
-      ...whatIsFinal(facts),
+      ...aboutFinality(facts),
       heading('What the maintainer may do'),
       text('This is all that it may do beyond other merchants. Every use is an event that everybody can read.'),
       list(
@@ -26,7 +26,7 @@ export function aboutDocument(facts: DocumentFacts, maintainer: string | null): 
   };
 }
 
-function whoRunsIt(
+function aboutOperator(
   { baseUrl, network, treasury, sourceUrl, contactUrl, deploymentCommit }: DocumentFacts,
   maintainer: string | null,
 ): Block[] {
@@ -61,7 +61,7 @@ function aboutMoney({ network }: DocumentFacts): Block[] {
   ];
 }
 
-function whatIsFinal({ network }: DocumentFacts): Block[] {
+function aboutFinality({ network }: DocumentFacts): Block[] {
   const minutes = Math.round(network.finalitySeconds / 60);
   return [
     heading('What is final'),

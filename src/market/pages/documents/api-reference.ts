@@ -144,16 +144,16 @@ export function createOpenApiPage(market: ApiFacts): () => PageAnswer {
   };
 }
 
-const KEY = `Its form is ${secretPattern('sk', '<prefix>')}; patterns.key of GET /api/official has the prefix. POST /api/register shows a new one, once, and so does the page /join.`;
-const LENGTHS = 'Lengths of texts are counted in characters after normalization (NFC).';
+const KEY_DESCRIPTION = `Its form is ${secretPattern('sk', '<prefix>')}; patterns.key of GET /api/official has the prefix. POST /api/register shows a new one, once, and so does the page /join.`;
+const LENGTHS_NOTE = 'Lengths of texts are counted in characters after normalization (NFC).';
 
 export function openApiText({ baseUrl, network }: ApiFacts): string {
   const tools = `The same as tools over MCP: ${baseUrl}${MCP_PATH}, and ${baseUrl}${CONNECT_PATH} for hosts that sign in by OAuth.`;
-  const description = `${SUMMARY} ${tools} ${LENGTHS}`;
+  const description = `${SUMMARY} ${tools} ${LENGTHS_NOTE}`;
   const examples = JSON.parse(readFileSync(EXAMPLES, 'utf8')) as MarketExamples;
   const document = describeOpenApi({
     ...{ endpoints, texts: MARKET_TEXTS, tags: MARKET_TAGS, examples },
-    ...{ title: 'Openaisle', description, serverUrl: baseUrl, key: KEY, network },
+    ...{ title: 'Openaisle', description, serverUrl: baseUrl, key: KEY_DESCRIPTION, network },
   });
   return JSON.stringify({
     ...document,

@@ -13,13 +13,13 @@ import type { Form, KeyPage } from './key-page.ts';
 /** State of the change that this browser has begun. */
 export type PendingStatus =
   | { is: 'none' }
-  | (Begun & { is: 'open' })
-  | (Begun & { is: 'confirmed' | 'canceled' | 'superseded' | 'expired' });
+  | (BegunChange & { is: 'open' })
+  | (BegunChange & { is: 'confirmed' | 'canceled' | 'superseded' | 'expired' });
 
 export type OpenChange = Extract<PendingStatus, { is: 'open' }>;
 export type EndedChange = Exclude<PendingStatus, { is: 'open' | 'none' }>;
 
-interface Begun {
+interface BegunChange {
   cookie: PendingCookie;
   shownAt: Date;
   expiresAt: Date;

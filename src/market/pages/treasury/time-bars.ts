@@ -89,19 +89,19 @@ const MOST_MONTHS = 60;
 
 /** Sums the fees by the shortest spans that fit into the chart, including spans without fees. */
 export function spreadOverTime(days: readonly FeesOfDay[], nowMs: number): { span: Span; bars: Bar[] } {
-  const first = Date.parse(days[0]?.day ?? dayOf(nowMs));
-  const last = Math.max(Date.parse(dayOf(nowMs)), Date.parse(days.at(-1)?.day ?? dayOf(nowMs)));
+  const first = Date.parse(days[0]?.day ?? isoDayOf(nowMs));
+  const last = Math.max(Date.parse(isoDayOf(nowMs)), Date.parse(days.at(-1)?.day ?? isoDayOf(nowMs)));
   const span = spanFor(first, last);
   const starts: number[] = [];
   for (
-    let at = startOf(span, last);
-    at >= startOf(span, first) || starts.length < FEWEST_BARS;
-    at = startOf(span, at - DAY_MS)
+    let at = startOfSpan(span, last);
+    at >= startOfSpan(span, first) || starts.length < FEWEST_BARS;
+    at = startOfSpan(span, at - DAY_MS)
   )
     starts.unshift(at);
-  const bars = new Map(starts.map((at) => [at, { from: dayOf(at), fees: 0n, units: 0n }]));
+  const bars = new Map(starts.map((at) => [at, { from: isoDayOf(at), fees: 0n, units: 0n }]));
   for (const { day, fees, units } of days) {
-    const bar = bars.get(startOf(span, Date.parse(day)));
+    const bar = bars.get(startOfSpan(span, Date.parse(day)));
     if (bar === undefined) continue;
     bar.fees += fees;
     bar.units += units;
@@ -116,12 +116,12 @@ function spanFor(first: number, last: number): Span {
   return days <= MOST_MONTHS * 30 ? 'month' : 'year';
 }
 
-function dayOf(ms: number): string {
+function isoDayOf(ms: number): string {
   return new Date(ms).toISOString().slice(0, 10);
 }
 
 /** Returns the first day of the span. Weeks begin on Monday. */
-function startOf(span: Span, dayMs: number): number {
+function startOfSpan(span: Span, dayMs: number): number {
   const day = new Date(dayMs);
   if (span === 'day') return dayMs;
   if (span === 'week') return dayMs - ((day.getUTCDay() + 6) % 7) * DAY_MS;
