@@ -25,7 +25,7 @@ export interface MarketConfig {
   metricsPort: number;
   /** Number of web processes. Each has a catalog of its own. */
   workers: number;
-  /** Without a trailing slash. */
+  /** URL without a trailing slash. */
   baseUrl: string;
   databaseUrl: string | null;
   /** Connections of all processes on this host together. Null for as many as the server has room for. */
@@ -33,7 +33,7 @@ export interface MarketConfig {
   dataDir: string;
   /** Folder for the copy of the public log. Null for a folder inside the data folder. */
   logCopyDir: string | null;
-  /** Includes the configured USDC address. */
+  /** Network settings, including the configured USDC address. */
   network: Network;
   /** The first URL is that of the primary provider. */
   rpcUrls: readonly [string, ...string[]];
@@ -62,7 +62,7 @@ export interface MarketConfig {
   trustProxy: false | string[];
 }
 
-/** The owner of a key. */
+/** Owner of a key. */
 export interface Merchant {
   id: bigint;
   handle: string;

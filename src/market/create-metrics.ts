@@ -21,7 +21,7 @@ interface CatalogFacts {
   pagesMade: number;
   /** Age of the newest moment up to which the catalog contains every commit. */
   feedLagSeconds: number;
-  /** Null until loaded. */
+  /** Null until the part is loaded. */
   loadSeconds: { shelves: number | null; text: number | null };
 }
 

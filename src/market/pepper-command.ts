@@ -47,8 +47,7 @@ async function main(): Promise<void> {
   if (act !== 'init' && act !== 'status' && act !== 'add')
     throw new Error('name one command: init, status or add. --help explains them');
   const place = readPlace();
-  const output = await COMMANDS[act](place, values.json);
-  process.stdout.write(output);
+  process.stdout.write(await COMMANDS[act](place, values.json));
 }
 
 function readPlace(): Place {

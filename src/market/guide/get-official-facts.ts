@@ -31,7 +31,7 @@ export const STATEMENT =
 const COMPLETENESS =
   'Every bounded collection says its exact total, the rows returned, the page size and whether there are more; a walk is complete when its continuation is null and never gives a row twice; newest first or with an opaque cursor it gives no more rows than its first total, unless a listing is restored to a store meanwhile, and oldest first what is new comes last.';
 
-/** Features that are missing or closed appear as null, false or empty. */
+/** Returns the facts. Features that are missing or closed appear as null, false or empty. */
 export const getOfficialFacts: MarketOperation<Endpoints['getOfficialFacts']> = async (market) => {
   const { config } = market;
   const published = await readPublishedFacts(market.database, config.network.chainId, config.facilitatorUrl);

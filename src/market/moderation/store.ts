@@ -55,7 +55,7 @@ export async function findAppealInForce(tx: Tx, listingId: bigint): Promise<Appe
   );
 }
 
-/** Appeals the current removal. Throws if there is none. */
+/** Inserts an appeal against the current removal. Throws if there is none. */
 export async function insertAppeal(tx: Tx, listingId: bigint, statement: string, now: Date): Promise<AppealRow> {
   return await tx.one<AppealRow>(
     sql`insert into appeals as a (removal_id, listing_id, statement, created_at)

@@ -57,7 +57,9 @@ export function sameComment({ listingId, merchantId, parentId, body }: CommentTo
       and body = ${body} and removed_at is null and created_at > ${since} order by id desc limit 1`;
 }
 
-/** Call it under the comments lock, so that the id is the next one and no identical comment is missed. */
+/**
+ * Inserts the comment unless an identical one exists. Call it under the comments lock, so that none is missed and the id is the next one.
+ */
 export async function insertUnlessSame(
   tx: Tx,
   comment: CommentToMake & { textFlags: readonly TextFlag[]; now: Date; since: Date },
@@ -73,7 +75,7 @@ export async function insertUnlessSame(
     select coalesce((select id from made), (select id from same)) as id, exists (select from made) as made`);
 }
 
-/** The answer never changes, because comments are never deleted or moved. */
+/** Tells whether the comment is on the listing. This never changes, because comments are never deleted or moved. */
 export async function isCommentOn(queryable: Queryable, id: bigint, listingId: bigint): Promise<boolean> {
   const { found } = await queryable.one<{ found: boolean }>(
     sql`select exists (select from comments where id = ${id} and listing_id = ${listingId}) as found`,
@@ -87,7 +89,7 @@ export interface CommentState {
   removed: boolean;
 }
 
-/** Blocks other removals until the transaction ends, but not replies. */
+/** Locks the comment against other removals until the transaction ends, but not against replies. */
 export async function lockComment(tx: Tx, id: bigint): Promise<CommentState | null> {
   return await tx.maybe<CommentState>(sql`
     select listing_id as "listingId", merchant_id as "merchantId", removed_at is not null as removed

@@ -10,7 +10,6 @@ import { findOwnPendingChange, type PendingChangeSession } from '../../identity/
 import type { ChangeKind, IdentityChange } from '../../identity/pending-changes/store.ts';
 import type { Form, KeyPage } from './key-page.ts';
 
-/** State of the change that this browser has begun. */
 export type PendingStatus =
   | { is: 'none' }
   | (BegunChange & { is: 'open' })

@@ -78,8 +78,7 @@ function answerOutOfDate(step: Step): PageAnswer {
   const { market, keyPage, call, token, pending } = step;
   const begun = answerOpenChange(step, { cookies: call.cookies, pending, status: 403 });
   if (begun !== null) return begun;
-  const isOurs = call.sentFrom.site === 'same-origin';
-  const typed = isOurs ? nonSecretFields(keyPage, call.form) : {};
+  const typed = call.sentFrom.site === 'same-origin' ? nonSecretFields(keyPage, call.form) : {};
   return answerBegin(market, keyPage, { token, typed, notice: OUT_OF_DATE, status: 403 });
 }
 

@@ -96,7 +96,6 @@ function showTreasury(body: TreasuryBody, cached: CachedSums<BookSums>, config: 
   };
 }
 
-/** Shows later pages of the list, without the sums. */
 function showOlderFees(body: TreasuryBody, config: MarketConfig): Shown {
   return {
     ...pageFrame('Older fees'),
@@ -126,7 +125,7 @@ function renderAsData({ baseUrl }: MarketConfig): string {
 </section>`;
 }
 
-/** First characters shown of a transaction hash. The link and the tooltip have the full hash. */
+/** Number of leading characters shown of a transaction hash. The link and the tooltip have the full hash. */
 const FIRST_DIGITS = 10;
 const LAST_DIGITS = 6;
 

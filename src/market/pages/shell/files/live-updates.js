@@ -177,7 +177,6 @@
     }
   }
 
-  // Events that were received, and those that are shown.
   const numberIn = (id) => Number(byId(id).textContent.replaceAll(',', ''));
   const totals = { events: numberIn('happened-total'), merchants: numberIn('newcomers-total') };
   let last = newest;
