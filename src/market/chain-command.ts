@@ -113,7 +113,7 @@ type Outcome =
   | RecoveryOutput
   | Unlocked;
 
-/** Checks the arguments before anything is opened. */
+/** Parses the arguments before anything is opened. */
 function readCommand(options: CommandOptions): Command {
   const { act, reason, to, hash } = options;
   if (act === 'status') return readChainStatus;
@@ -147,7 +147,7 @@ function readRecover(options: CommandOptions, reason: string): Command {
   };
 }
 
-/** Reads the first block, or the time from which to find it. */
+/** Parses the first block, or the time from which to find it. */
 function readFrom({ fromBlock, fromTime }: CommandOptions): bigint | Date {
   if ((fromBlock === undefined) === (fromTime === undefined)) {
     throw new CommandRefused('--from-block NUMBER or --from-time TIME is needed, and only one of them');
@@ -159,13 +159,13 @@ function readFrom({ fromBlock, fromTime }: CommandOptions): bigint | Date {
   return BigInt(fromBlock);
 }
 
-/** Accepts PostgreSQL's form too, with a space for the T. A zone is required, since each machine would assume its own. */
+/** Also accepts PostgreSQL's format, with a space instead of the T. A zone is required, because each machine would assume its own. */
 const TIME = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)(?:Z|([+-]\d{2})(?::?(\d{2}))?)$/;
 
 function readTime(text: string): Date {
   const [, day, time, hours = '+00', minutes = '00'] = TIME.exec(text) ?? [];
   const at = new Date(`${day}T${time}${hours}:${minutes}`);
-  // Date reads a day beyond the month's end as a day of the next month.
+  // Date parses a day beyond the month's end as a day of the next month.
   const isDay = new Date(`${day}T00:00:00Z`).toJSON()?.startsWith(day ?? ' ') === true;
   if (isDay && !Number.isNaN(at.getTime())) return at;
   throw new CommandRefused('--from-time must be a time with its zone, such as 2026-11-27T08:52:14Z');

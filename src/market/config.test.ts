@@ -5,7 +5,7 @@ import { ConfigError } from '../platform/config.ts';
 import { readMarketConfig } from './config.ts';
 
 const TREASURY = '0x52908400098527886e0f7030069857d2e4169ee7';
-const least = {
+const minimalEnv = {
   OPENAISLE_RPC_URLS: 'http://127.0.0.1:8545',
   OPENAISLE_TREASURY: TREASURY,
   OPENAISLE_FACILITATOR_URL: 'https://facilitator.example/',
@@ -13,7 +13,7 @@ const least = {
 
 function faultsOf(env: Record<string, string>): readonly string[] {
   try {
-    readMarketConfig({ ...least, ...env });
+    readMarketConfig({ ...minimalEnv, ...env });
   } catch (error) {
     if (error instanceof ConfigError) return error.faults;
     throw error;
@@ -28,11 +28,11 @@ describe('readMarketConfig', () => {
       [...text.matchAll(/^([A-Z_]+)=(.*)$/gm)].map(([, name = '', value = '']) => [name, value]),
     );
     expect(faultsOf(env)).toEqual([]);
-    expect(readMarketConfig({ ...least, ...env })).toMatchObject({ workers: 2, databaseConnections: 30 });
+    expect(readMarketConfig({ ...minimalEnv, ...env })).toMatchObject({ workers: 2, databaseConnections: 30 });
   });
 
   it('needs a node, a treasury and a facilitator and fills in the rest', () => {
-    const config = readMarketConfig(least);
+    const config = readMarketConfig(minimalEnv);
     expect(config).toMatchObject({
       host: '127.0.0.1',
       port: 4020,
@@ -65,7 +65,7 @@ describe('readMarketConfig', () => {
 
   it('reads every variable', () => {
     const config = readMarketConfig({
-      ...least,
+      ...minimalEnv,
       OPENAISLE_HOST: '::',
       OPENAISLE_PORT: '8080',
       OPENAISLE_BASE_URL: 'https://Market.example/',
@@ -116,7 +116,8 @@ describe('readMarketConfig', () => {
   });
 
   it('finds an own URL that works on this machine', () => {
-    const url = (host: string) => readMarketConfig({ ...least, OPENAISLE_HOST: host, OPENAISLE_PORT: '81' }).baseUrl;
+    const url = (host: string) =>
+      readMarketConfig({ ...minimalEnv, OPENAISLE_HOST: host, OPENAISLE_PORT: '81' }).baseUrl;
     expect(url('0.0.0.0')).toBe('http://127.0.0.1:81');
     expect(url('::')).toBe('http://127.0.0.1:81');
     expect(url('::1')).toBe('http://[::1]:81');
@@ -124,7 +125,8 @@ describe('readMarketConfig', () => {
   });
 
   it('links to the explorer of its network, to another, or to none', () => {
-    const explorer = (env: Record<string, string>): string | null => readMarketConfig({ ...least, ...env }).explorerUrl;
+    const explorer = (env: Record<string, string>): string | null =>
+      readMarketConfig({ ...minimalEnv, ...env }).explorerUrl;
     expect(explorer({ OPENAISLE_NETWORK: 'base-sepolia' })).toBe(NETWORKS['base-sepolia'].explorerUrl);
     expect(explorer({ OPENAISLE_EXPLORER_URL: 'https://explorer.example/' })).toBe('https://explorer.example');
     expect(explorer({ OPENAISLE_EXPLORER_URL: 'none' })).toBeNull();
@@ -227,14 +229,14 @@ describe('readMarketConfig', () => {
 });
 
 it('takes a mail address or a page as the contact', () => {
-  const contact = (value: string) => readMarketConfig({ ...least, OPENAISLE_CONTACT: value }).contactUrl;
+  const contact = (value: string) => readMarketConfig({ ...minimalEnv, OPENAISLE_CONTACT: value }).contactUrl;
   for (const url of ['mailto:Market+help@mail.operator.example', 'https://operator.example/contact?about=market'])
     expect(contact(url)).toBe(url);
   expect(contact('')).toBeNull();
 });
 
 it('closes every identity endpoint with the word none only', () => {
-  const doors = (value: string) => readMarketConfig({ ...least, OPENAISLE_DOORS: value }).openIdentityEndpoints;
+  const doors = (value: string) => readMarketConfig({ ...minimalEnv, OPENAISLE_DOORS: value }).openIdentityEndpoints;
   expect([...doors('none')]).toEqual([]);
   expect([...doors('')]).toEqual(['register', 'rotate', 'recovery', 'pair']);
 });

@@ -36,7 +36,7 @@ import {
 import type { MarketConfig, NetworkRule } from './context.ts';
 import { NETWORK_LIMITS, readNetwork } from './limits/network-limits.ts';
 
-// A listing's body has a fixed limit, so a larger artifact could never arrive.
+// The body of a listing has a fixed limit, so a larger artifact could never arrive.
 const HIGHEST_LIMITS = new Map([['artifact_bytes', 2 * DEFAULT_LIMITS.artifact_bytes]]);
 const NETWORKS = 'networks';
 
@@ -87,9 +87,9 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A mailto URL with one address and no header fields. */
+/** Matches a mailto URL with one address and no header fields. */
 const MAILTO = /^mailto:[a-z0-9.!#$%&*+=?^_{|}~-]{1,64}@(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$/i;
-/** No characters that would end a link in Markdown or HTML. */
+/** Matches https URLs without characters that would end a link in Markdown or HTML. */
 const HTTPS = /^https:\/\/[a-z0-9._~:/?=&%+,;@!*$-]{1,500}$/i;
 
 function contactVariable(): Variable<string | null> {
@@ -108,13 +108,15 @@ function isContact(text: string): boolean {
   return url !== null && url.username === '' && url.password === '';
 }
 
-const NAMED = ['loopback', 'linklocal', 'uniquelocal'];
+const NAMED_RANGES = ['loopback', 'linklocal', 'uniquelocal'];
 
-/** OPENAISLE_TRUST_PROXY: proxies trusted to name the client's address. Never everybody, or every client could choose its own. */
+/** OPENAISLE_TRUST_PROXY: proxies trusted to name the client's address. Never all, because clients could then choose their address. */
 const readProxies: z.ZodType<false | string[], string> = z.string().transform((text, context) => {
   if (text === 'off') return false;
   const proxies = text.split(',').map((proxy) => proxy.trim());
-  const all = proxies.every((proxy) => NAMED.includes(proxy) || (parseSubnet(proxy) !== null && !proxy.endsWith('/0')));
+  const all = proxies.every(
+    (proxy) => NAMED_RANGES.includes(proxy) || (parseSubnet(proxy) !== null && !proxy.endsWith('/0')),
+  );
   if (all) return proxies;
   context.addIssue({ code: 'invalid_format', format: 'cidr' });
   return z.NEVER;
@@ -130,7 +132,7 @@ const DEFAULT_HOSTED_HOSTS: readonly string[] = ['claude.ai', 'chatgpt.com', 'vs
 
 const text = z.string();
 
-/** The setting of each variable. */
+/** Variable and parser of each setting. */
 const SETTINGS = {
   host: ['OPENAISLE_HOST', hostVariable('127.0.0.1')],
   port: ['OPENAISLE_PORT', portVariable(DEFAULT_PORT)],
@@ -221,8 +223,8 @@ const PEPPER = { databaseUrl: 'DATABASE_URL', pepperFile: 'OPENAISLE_PEPPER_FILE
 
 function readSettings(env: Environment): Settings {
   const variables: Record<string, Variable<unknown>> = Object.fromEntries(Object.values(SETTINGS));
-  const known = { prefix: 'OPENAISLE_', others: READ_ELSEWHERE };
-  const values = readEnvironment(env, variables, known, pepperFaults(env, PEPPER));
+  const naming = { prefix: 'OPENAISLE_', others: READ_ELSEWHERE };
+  const values = readEnvironment(env, variables, naming, pepperFaults(env, PEPPER));
   return Object.fromEntries(Object.entries(SETTINGS).map(([setting, [name]]) => [setting, values[name]])) as Settings;
 }
 

@@ -11,9 +11,8 @@ import type { Log } from '../platform/log.ts';
 import type { Pepper } from '../platform/pepper.ts';
 import type { Random } from '../platform/random.ts';
 
-/** Limits of a single network. */
 export interface NetworkRule {
-  /** At most 64 bits of an IPv6 address: a client has the rest to itself. */
+  /** At most 64 bits of an IPv6 address, because a client controls the rest. */
   network: Subnet;
   limits: Partial<Limits>;
 }
@@ -22,28 +21,28 @@ export interface NetworkRule {
 export interface MarketConfig {
   host: string;
   port: number;
-  /** 0: none. */
+  /** 0 disables the metrics server. */
   metricsPort: number;
-  /** Web processes; each has a catalog of its own. */
+  /** Number of web processes. Each has a catalog of its own. */
   workers: number;
-  /** Without a trailing slash. */
+  /** URL without a trailing slash. */
   baseUrl: string;
   databaseUrl: string | null;
-  /** Connections for all processes of this host together; null: as many as the server has room for. */
+  /** Connections of all processes on this host together. Null for as many as the server has room for. */
   databaseConnections: number | null;
   dataDir: string;
-  /** Folder for the copy of the public log; null: inside the data folder. */
+  /** Folder for the copy of the public log. Null for a folder inside the data folder. */
   logCopyDir: string | null;
-  /** Includes the configured USDC address. */
+  /** Network settings, including the configured USDC address. */
   network: Network;
-  /** The first is the primary. */
+  /** The first URL is that of the primary provider. */
   rpcUrls: readonly [string, ...string[]];
   finalityMinAgeSeconds: number;
   treasury: Hex;
   facilitatorUrl: string;
   /** Value of the Authorization header sent to the facilitator. */
   facilitatorAuth: string | null;
-  /** Origin of the linked city; null: no things are sold. */
+  /** Origin of the linked city. Null if no things are sold. */
   cityUrl: string | null;
   pepperFile: string | null;
   keyPrefix: string;
@@ -54,21 +53,21 @@ export interface MarketConfig {
   contactUrl: string | null;
   limits: Limits;
   networkLimits: readonly NetworkRule[];
-  /** Bytes of listings that one catalog keeps in memory. */
+  /** Bytes of listings that each catalog keeps in memory. */
   catalogMemoryBytes: number;
   openIdentityEndpoints: ReadonlySet<IdentityEndpoint>;
-  /** Hosts of hosted clients whose proof counts for all their users. */
+  /** Hosts of hosted clients. Once one of their users has made a proven call, this counts for all their users. */
   hostedHosts: readonly string[];
-  /** Proxies that may name the client's address, in fastify's form; false: none. */
+  /** Proxies that may name the client's address, in fastify's format. False for none. */
   trustProxy: false | string[];
 }
 
-/** The owner of a key. */
+/** Owner of a key. */
 export interface Merchant {
   id: bigint;
   handle: string;
   maintainer: boolean;
-  /** Id of the key that was sent. */
+  /** Id of the key in the request. */
   keyId: bigint;
 }
 

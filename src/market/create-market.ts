@@ -58,15 +58,15 @@ export interface MarketOptions {
   reconcileEveryMs?: number;
   /** Interval at which all providers are compared. */
   watchEveryMs?: number;
-  /** Longest time without a chain check for a payment that waits for finality; 0: every run checks it. */
+  /** Longest time between chain checks of a payment that waits for finality. 0 checks it on every run. */
   longestPauseMs?: number;
   /** Interval of the job that checks the city's offers. */
   worldEveryMs?: number;
   crashPoint?: (name: CrashPoint) => void;
   metrics?: Metrics;
-  /** This host's copy of the log. Omitted: none. */
+  /** This host's copy of the log. Omitted for none. */
   logCopy?: LogCopyPlace;
-  /** Reads clients' metadata documents. Default: over the network. */
+  /** Fetches clients' metadata documents. Uses the network by default. */
   fetchDocument?: FetchDocument;
 }
 
@@ -164,7 +164,7 @@ export function createMarket(options: MarketOptions): RunningMarket {
   };
 }
 
-/** Background jobs, in the order in which they start and stop. */
+/** Creates the background jobs, in the order in which they start and stop. */
 function createBackground(market: Market, payments: Payments, worldEveryMs: number) {
   const { config, database, clock, log } = market;
   const { reconciler, watch } = payments;
@@ -234,7 +234,7 @@ function serveHttp(
     operations: readYourWrites.wrap(limitOperations(budgets, guardHistory(history, marketOperations(parts)))),
     context: market,
     authenticate: async (bearer) => {
-      // A merchant whose registration was lost must not be told that its key is wrong.
+      // Do not tell a merchant whose registration was lost that its key is wrong.
       if (history.isLost()) throw historyLost();
       return await authenticate(market, bearer);
     },

@@ -4,11 +4,11 @@ import { createMetrics } from './create-metrics.ts';
 import { countRequests } from './start.ts';
 import { createJoinedMetrics } from './supervisor.ts';
 
-const none = { worker: '1', withProcess: false };
+const OPTIONS = { worker: '1', withProcess: false };
 
 describe('the metrics of one process', () => {
   test('report the current facts of the catalog', async () => {
-    const metrics = createMetrics(none);
+    const metrics = createMetrics(OPTIONS);
     const facts = {
       listings: 10,
       live: 7,
@@ -44,7 +44,7 @@ describe('the metrics of one process', () => {
   });
 
   test('report leaders and the oldest event without a number', async () => {
-    const metrics = createMetrics(none);
+    const metrics = createMetrics(OPTIONS);
     metrics.observeLeaderships(() => ({ reconcile: true, prune_changes: false }));
     metrics.observeUnnumberedMs(() => 1_500);
     const { body } = await metrics.text();
@@ -54,7 +54,7 @@ describe('the metrics of one process', () => {
   });
 
   test('that were renamed are shown under both names, and the old one says which replaces it', async () => {
-    const metrics = createMetrics(none);
+    const metrics = createMetrics(OPTIONS);
     metrics.observeLeaderships(() => ({ reconcile: true }));
     const { body } = await metrics.text();
     expect(body).toContain('openaisle_duty_held{duty="reconcile",worker="1"} 1');
@@ -63,7 +63,7 @@ describe('the metrics of one process', () => {
   });
 
   test('a later observer replaces the one before', async () => {
-    const metrics = createMetrics(none);
+    const metrics = createMetrics(OPTIONS);
     metrics.observeUnnumberedMs(() => 1_000);
     metrics.observeUnnumberedMs(() => 2_000);
     metrics.observeLeaderships(() => ({ one: true }));
@@ -76,7 +76,7 @@ describe('the metrics of one process', () => {
   });
 
   test('count requests by route and status, once however often they are read', async () => {
-    const metrics = createMetrics(none);
+    const metrics = createMetrics(OPTIONS);
     const log = countRequests(recordingLog().log, metrics.countRequest).with({ pid: 1 });
     for (const status of [200, 200, 404]) log.info('request', { route: '/api/listing/:id', status });
     log.info('stopping', { signal: 'SIGTERM' });
@@ -102,7 +102,7 @@ describe('the metrics of one process', () => {
       'nodejs_eventloop_lag_p99_seconds',
     ])
       expect(wanted.body).toMatch(new RegExp(`^${name}\\{worker="1"\\} [\\d.e-]+$`, 'm'));
-    expect((await createMetrics(none).text()).body).not.toContain('process_');
+    expect((await createMetrics(OPTIONS).text()).body).not.toContain('process_');
   });
 });
 
@@ -114,7 +114,7 @@ test('those of several processes are one text, each metric named once and each l
   second?.countRequest('/', 200);
   const joined = createJoinedMetrics({
     state: () => ({ ready: 2, restarts: 1 }),
-    // In the form in which workers send them.
+    // Serialize the values, as workers do when they send them.
     ask: async () =>
       Promise.all(
         processes.map(async (metrics, index) => ({

@@ -9,20 +9,19 @@ import {
 } from './observe-chain.ts';
 import { registerCounter, registerGauge, samplesByLabel, singleSample } from './register-metric.ts';
 
-/** Measurements of a catalog in memory. */
 interface CatalogFacts {
-  /** Listings in every state. */
+  /** Number of listings in any state. */
   listings: number;
   live: number;
   fragmentBytes: number;
   textBytes: number;
-  /** Finished responses in the cache. */
+  /** Bytes of finished responses in the cache. */
   pageBytes: number;
-  /** Pages rendered since the start. */
+  /** Number of pages rendered since the start. */
   pagesMade: number;
-  /** Age of the newest moment up to which the catalog has every commit. */
+  /** Age of the newest moment up to which the catalog contains every commit. */
   feedLagSeconds: number;
-  /** Null until loaded. */
+  /** Null until the part is loaded. */
   loadSeconds: { shelves: number | null; text: number | null };
 }
 
@@ -32,7 +31,7 @@ export interface MetricsText {
 }
 
 export interface Metrics {
-  /** Sources are called whenever metrics are read. Setting one again replaces it. */
+  /** Sources are called at each scrape. Setting a source again replaces it. */
   observeCatalog(read: () => CatalogFacts): void;
   observeLeaderships(read: () => Readonly<Record<string, boolean>>): void;
   observeUnnumberedMs(read: () => number): void;
@@ -44,22 +43,22 @@ export interface Metrics {
   observeX402Refusals(read: () => ReadonlyMap<string, number>): void;
   /** Adds requests that were counted elsewhere. */
   observeReads(read: () => readonly { route: string; answered: number; notModified: number }[]): void;
-  /** Cheap. `route` is the route's pattern, never the URL; `budget` is the limit that was used up. */
+  /** Cheap enough for each request. `route` is the route's pattern, never the URL; `budget` is the limit that was exceeded. */
   countRequest(route: string, status: number, budget?: string): void;
   text(): Promise<MetricsText>;
-  /** JSON for the supervisor, which joins the values of all processes. */
+  /** Returns JSON for the supervisor, which joins the values of all processes. */
   values(): Promise<unknown>;
 }
 
 interface MetricsOptions {
   /** Label of this process, on every line. */
   worker: string;
-  /** Adds memory, CPU, event loop and garbage collection. */
+  /** Whether to add memory, CPU, event loop and garbage collection. */
   withProcess: boolean;
 }
 
-/** Left out as useless here: open handles by kind, heap spaces. */
-const LEFT_OUT = /^nodejs_(?:active_|heap_space_)/;
+/** Default metrics that are useless here: open handles by kind, and heap spaces. */
+const OMITTED_METRICS = /^nodejs_(?:active_|heap_space_)/;
 
 export function createMetrics({ worker, withProcess }: MetricsOptions): Metrics {
   const registry = new Registry();
@@ -174,7 +173,8 @@ function countRefusals(registry: Registry): (budget: string) => void {
 
 export function addProcess(registry: Registry): void {
   collectDefaultMetrics({ register: registry });
-  for (const { name } of registry.getMetricsAsArray()) if (LEFT_OUT.test(name)) registry.removeSingleMetric(name);
+  for (const { name } of registry.getMetricsAsArray())
+    if (OMITTED_METRICS.test(name)) registry.removeSingleMetric(name);
 }
 
 function observeCatalog(registry: Registry, read: () => CatalogFacts): void {
@@ -230,7 +230,7 @@ function createRequestCounts(): RequestCounts {
         counts = new Float64Array(STATUSES);
         byRoute.set(route, counts);
       }
-      // A status outside the array would be dropped; none exists.
+      // Statuses beyond the array would be dropped, but there are none.
       counts[status] = (counts[status] ?? 0) + 1;
     },
     each: (report) => {
@@ -248,7 +248,7 @@ function createRequestCounts(): RequestCounts {
 interface AdmissionFacts {
   slotsTaken: number;
   socketsOpen: number;
-  /** Refusals by rule. */
+  /** Number of refusals by rule. */
   rules: Readonly<Record<string, number>>;
 }
 

@@ -10,7 +10,7 @@ import { makeGetWindow } from './get-window.ts';
 
 const db = testDatabase({ inventedEvents: true });
 const market = () => marketContext({ database: db.database });
-const look = () => {
+const readWindow = () => {
   const on = market();
   return ask(on, endpoints.getWindow, makeGetWindow(on.catalog, on.events));
 };
@@ -20,7 +20,7 @@ it('is complete, with no continuation, while little has happened', async () => {
   await seedListing(db.database, merchant.id);
   await seedEvent(db.database, 'register');
   await seedEvent(db.database, 'rotate');
-  const window = await look();
+  const window = await readWindow();
   expect(window.events).toMatchObject({ total: 1, returned: 1, page_size: 100, has_more: false, more_url: null });
   expect(window.listings).toMatchObject({ total: 1, returned: 1, page_size: 50, has_more: false, more_url: null });
   expect(window.merchants).toMatchObject({ total: 1, returned: 1, page_size: 500, has_more: false, more_url: null });
@@ -32,7 +32,7 @@ it('names addresses that go on exactly where each section ends', async () => {
   for (let count = 0; count < 52; count += 1) await seedListing(db.database, merchant.id);
   await pinListing(db.database, 1n, true);
   for (let count = 0; count < 102; count += 1) await seedEvent(db.database, count % 50 === 0 ? 'rotate' : 'sale');
-  const window = await look();
+  const window = await readWindow();
 
   expect(window.listings).toMatchObject({ total: 53, returned: 50, has_more: true });
   expect(window.listings.items[0]).toMatchObject({ id: 1, pinned: true });
@@ -49,7 +49,7 @@ it('names addresses that go on exactly where each section ends', async () => {
 
   expect(window.events).toMatchObject({ total: 100, returned: 100, has_more: false, more_url: null });
   await seedEvent(db.database, 'sale');
-  const events = new URL((await look()).events.more_url ?? '', 'http://market');
+  const events = new URL((await readWindow()).events.more_url ?? '', 'http://market');
   expect(events.pathname).toBe('/api/events');
   const older = await ask(market(), endpoints.listEvents, listEvents, {
     query: Object.fromEntries(events.searchParams),

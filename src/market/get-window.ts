@@ -27,7 +27,7 @@ export function makeGetWindow(catalog: MarketCatalog, events: EventTail): Market
   });
 }
 
-/** Events, listings, merchants and aisles of one moment. */
+/** Builds the answer from events, listings, merchants and aisles of the same moment. */
 function windowParts(model: Model, cursors: Cursors, tail: EventTail, query: WindowQuery): PageParts {
   const { events_limit: eventsSize, listings_limit: listingsSize, merchants_limit: merchantsSize } = query;
   const plan = planShelf({ limit: listingsSize, ...(query.fields === undefined ? {} : { fields: query.fields }) });
@@ -36,24 +36,24 @@ function windowParts(model: Model, cursors: Cursors, tail: EventTail, query: Win
   const merchants = merchantPage(model, { limit: merchantsSize, afterId: 0 });
   const { aisles } = aislesOf(model);
   const eventItems = events.events.map((event) => JSON.stringify(event)).join(',');
-  const before = `{"events":{"items":[${eventItems}]${countsOf({
+  const before = `{"events":{"items":[${eventItems}]${renderCounts({
     total: events.total,
     returned: events.events.length,
     size: eventsSize,
     more: moreUrl('/api/events?scope=window&before_id=', events.nextBeforeId),
   })},"listings":{"items":[`;
-  const between = `]${countsOf({
+  const between = `]${renderCounts({
     total: shelf.total,
     returned: shelf.ids.length,
     size: listingsSize,
     more: moreUrl('/api/shelves?cursor=', shelf.nextCursor),
   })},"merchants":{"items":[`;
-  const after = `]${countsOf({
+  const after = `]${renderCounts({
     total: merchants.total,
     returned: merchants.merchants.length,
     size: merchantsSize,
     more: moreUrl('/api/merchants?after_id=', merchants.nextAfterId),
-  })},"aisles":{"items":${JSON.stringify(aisles)}${countsOf({
+  })},"aisles":{"items":${JSON.stringify(aisles)}${renderCounts({
     total: aisles.length,
     returned: aisles.length,
     size: aisles.length,
@@ -71,18 +71,9 @@ function moreUrl(url: string, cursor: string | number | null): string | null {
   return cursor === null ? null : `${url}${cursor}`;
 }
 
-/** There are more rows exactly if there is an address for them. */
-function countsOf({
-  total,
-  returned,
-  size,
-  more,
-}: {
-  total: number;
-  returned: number;
-  size: number;
-  more: string | null;
-}): string {
+/** Renders the counts of a list. `more` is the URL of further rows, or null if there are none. */
+function renderCounts(list: { total: number; returned: number; size: number; more: string | null }): string {
+  const { total, returned, size, more } = list;
   const counts = { total, returned, page_size: size, has_more: more !== null, more_url: more };
   return `,${JSON.stringify(counts).slice(1)}`;
 }

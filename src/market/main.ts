@@ -21,7 +21,7 @@ const CRASH_POINTS: Readonly<Record<CrashPoint, true>> = {
 
 /** Two facilitator calls of 8 s each, and a margin. */
 const DRAIN_MS = 25_000;
-/** A worker's drain and the steps after it. */
+/** Time for a worker to drain and then shut down. */
 const WORKER_DRAIN_MS = DRAIN_MS + 20_000;
 
 async function main(): Promise<void> {
@@ -52,14 +52,14 @@ async function runMarketInFront(start: () => Promise<MarketRun>, log: Log, drain
   });
 }
 
-/** URLs that may contain a password or a provider's key, and the facilitator's header. */
+/** Returns URLs that may contain a password or a provider's key, and the facilitator's header. */
 function secretsOf(config: MarketConfig): string[] {
   const { databaseUrl, rpcUrls, facilitatorUrl, facilitatorAuth } = config;
   return [databaseUrl, ...rpcUrls, facilitatorUrl, facilitatorAuth].filter((secret) => secret !== null);
 }
 
 main().catch((error: unknown) => {
-  // A ConfigError names variables and never values; its stack is of no use.
+  // A ConfigError names variables and never values. Its stack is of no use.
   console.error(error instanceof ConfigError ? error.message : error);
   process.exitCode = 1;
 });

@@ -24,7 +24,7 @@ Uses the environment of the market: DATABASE_URL, or the embedded database of OP
 pepper in the data folder; OPENAISLE_KEY_PREFIX (aisle).
 `;
 
-const silent: Log = { info: () => {}, warn: () => {}, error: () => {}, with: () => silent };
+const silentLog: Log = { info: () => {}, warn: () => {}, error: () => {}, with: () => silentLog };
 
 async function main(): Promise<void> {
   const { values } = parseArgs({
@@ -65,7 +65,7 @@ async function createFromEnvironment(handle: string, out: string): Promise<{ mer
     try {
       const pepper = await loadOwnPepper({ pepperFile, dataDir });
       // sequencer.stop() numbers the event, since the market may not be running.
-      const sequencer = createSequencer({ database, clock: systemClock, log: silent });
+      const sequencer = createSequencer({ database, clock: systemClock, log: silentLog });
       const { wake: wakeEvents } = sequencer;
       const market = { database, clock: systemClock, random: systemRandom, pepper, keyPrefix, wakeEvents };
       const merchant = await createMaintainer(market, { handle, out });

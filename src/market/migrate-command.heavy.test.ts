@@ -23,7 +23,7 @@ const markets = mainProcesses({
   },
 });
 
-/** A market of twelve migrations. */
+/** Starts each test with the first twelve migrations. */
 beforeEach(async () => {
   db = await createTestDatabase({ migrated: false });
   folder = await mkdtemp(join(tmpdir(), 'openaisle-migrate-'));

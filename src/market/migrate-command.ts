@@ -8,7 +8,7 @@ import { readSetting, runCommand } from '../platform/run-command.ts';
 import { migrateMarket } from './prepare-database.ts';
 
 const SCRIPT = fileURLToPath(new URL('../../deploy/app-role.sql', import.meta.url));
-/** The role's name in the script. */
+/** Name of the role in the script. */
 const ROLE_IN_SCRIPT = /\bopenaisle_app\b/g;
 
 /**
@@ -62,16 +62,13 @@ async function main(): Promise<void> {
 
 async function applyPending(url: string, role: string | null, json: boolean): Promise<string> {
   const rights = role === null ? [] : await readAppRights(role);
-  const onProgress = (progress: Progress): void => void process.stderr.write(`${progressInWords(progress)}\n`);
+  const onProgress = ({ migration, step, rows, done }: Progress): void =>
+    void process.stderr.write(`${migration}, ${step}: ${rows} ${done ? 'done' : 'so far'}\n`);
   const applied = await migrateMarket(url, onProgress, rights);
   if (json) return `${JSON.stringify({ status: 'migrated', applied, app_role: role })}\n`;
   const lines = applied.length === 0 ? ['nothing is pending'] : applied.map((name) => `applied ${name}`);
   if (role !== null) lines.push(`the role ${role} has its rights`);
   return `${lines.join('\n')}\n`;
-}
-
-function progressInWords({ migration, step, rows, done }: Progress): string {
-  return `${migration}, ${step}: ${rows} ${done ? 'done' : 'so far'}`;
 }
 
 await runCommand(main);

@@ -6,18 +6,18 @@ import type { Payments } from './payments/payments.ts';
 import { registerCounter, registerGauge, type Sample, samplesByLabel, singleSample } from './register-metric.ts';
 
 interface ProviderFacts {
-  /** Position in the configuration: two providers of one vendor have the same `endpoint`, which holds no credentials. */
+  /** Position in the configuration. Tells apart providers of one vendor, whose `endpoint` without credentials may be the same. */
   number: number;
   endpoint: string;
   answeredAgeSeconds: number | null;
   headNumber: number | null;
   headAgeSeconds: number | null;
-  /** Failures by kind. */
+  /** Number of failures by kind. */
   failures: Readonly<Record<string, number>>;
   traffic: { requests: number; bytes: Readonly<Record<string, number>>; calls: Readonly<Record<string, number>> };
   disagreements: number;
   excluded: boolean;
-  /** Most blocks per log query; lowered each time the provider refuses a larger span. */
+  /** Most blocks per log query. Lowered each time the provider refuses a larger span. */
   logSpanBlocks: number;
 }
 
@@ -28,14 +28,14 @@ interface BlockFacts {
 
 export interface ChainFacts {
   providers: readonly ProviderFacts[];
-  /** The block that this process last accepted as final; null if none yet. */
+  /** Block that this process last accepted as final. Null if there is none yet. */
   finalized: BlockFacts | null;
-  /** The highest block that any process ever accepted as final. */
+  /** Highest block that any process ever accepted as final. */
   watermark: BlockFacts | null;
   halted: boolean;
-  /** Payments whose decision waits for other providers, by reason. */
+  /** Number of payments whose decision waits for other providers, by reason. */
   withheld: Readonly<Record<string, number>>;
-  /** Open payments that this process could not read at its last attempt. */
+  /** Number of open payments that this process could not read at its last attempt. */
   unreadable: number;
 }
 
@@ -46,7 +46,7 @@ export interface PaymentsFacts {
   pass: { tookSeconds: number; ageSeconds: number } | null;
 }
 
-const PROVIDER = ['provider', 'endpoint'];
+const PROVIDER_LABELS = ['provider', 'endpoint'];
 
 export function observeChain(registry: Registry, read: () => ChainFacts): void {
   observeProviders(registry, read);
@@ -89,7 +89,7 @@ function observeProviders(registry: Registry, read: () => ChainFacts): void {
     formerName?: string,
   ): void =>
     registerGauge(registry, {
-      ...{ name, help, labelNames: PROVIDER },
+      ...{ name, help, labelNames: PROVIDER_LABELS },
       ...(formerName === undefined ? {} : { formerName }),
       read: () =>
         read().providers.flatMap((facts) => {
@@ -124,7 +124,7 @@ function observeProviders(registry: Registry, read: () => ChainFacts): void {
 function countProviders(registry: Registry, read: () => ChainFacts): void {
   const counter = (name: string, help: string, pick: (facts: ProviderFacts) => number): void =>
     registerCounter(registry, {
-      ...{ name, help, labelNames: PROVIDER },
+      ...{ name, help, labelNames: PROVIDER_LABELS },
       read: () => read().providers.map((facts) => ({ labels: labelsOf(facts), value: pick(facts) })),
     });
   const counterBy = (
@@ -134,7 +134,7 @@ function countProviders(registry: Registry, read: () => ChainFacts): void {
     pick: (facts: ProviderFacts) => Readonly<Record<string, number>>,
   ): void =>
     registerCounter(registry, {
-      ...{ name, help, labelNames: [...PROVIDER, label] },
+      ...{ name, help, labelNames: [...PROVIDER_LABELS, label] },
       read: () =>
         read().providers.flatMap((facts) =>
           samplesByLabel(label, pick(facts)).map(({ labels, value }) => ({

@@ -52,12 +52,12 @@ import { makeSyncWorld } from './world/sync/sync-world.ts';
 export interface OperationDependencies {
   payments: Payments;
   catalog: MarketCatalog;
-  /** The newest events, of the same moment as the catalog. */
+  /** Newest events, in step with the catalog. */
   events: EventTail;
   budgets: Budgets;
 }
 
-/** Maps every endpoint to its operation. A missing one does not compile. */
+/** Maps every endpoint to its operation. A missing one is a compile error. */
 export function marketOperations({
   payments,
   catalog,
@@ -124,7 +124,7 @@ export function createReadFromMemory(
     '/api/merchants': merchantsFromMemory(catalog),
     '/api/window': windowFromMemory(catalog, events),
   };
-  const named: Readonly<Record<string, { route: string; read: MemoryRead }>> = {
+  const readsByPath: Readonly<Record<string, { route: string; read: MemoryRead }>> = {
     '/api/listing/': { route: '/api/listing/:id', read: listingFromMemory(catalog) },
     '/api/store/': { route: '/api/store/:handle', read: storeFromMemory(catalog) },
   };
@@ -141,8 +141,8 @@ export function createReadFromMemory(
     };
     const read = whole[path];
     if (read !== undefined) return answerFrom(read, call, path);
-    const one = named[path.slice(0, path.length - call.name.length)];
-    return one === undefined ? null : answerFrom(one.read, call, one.route);
+    const entry = readsByPath[path.slice(0, path.length - call.name.length)];
+    return entry === undefined ? null : answerFrom(entry.read, call, entry.route);
   };
 
   function answerFrom(read: MemoryRead, call: MemoryCall, route: string) {

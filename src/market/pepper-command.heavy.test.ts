@@ -161,13 +161,13 @@ test('status tells what hangs on each version: keys move by their use, codes whe
     [2, 2, 0, 0, 'current'],
     [1, 0, 0, 0, 'may_go'],
   ]);
-  // The command uses the real clock, by which that stage would still be open.
+  // The command uses the real clock, by which this stage would still be open.
   await db.database.run(sql`delete from identity_stages where closed_at is null`);
   const { stdout } = await run(['status']);
   expect(stdout).toBe(
     `${file}\nversion 2: 2 keys, 0 recovery codes, 0 open stages and pairing codes: current\nversion 1: 0 keys, 0 recovery codes, 0 open stages and pairing codes: may_go\n`,
   );
-  // Removes the version that keys still use from the file.
+  // Remove from the file the version that keys still use.
   await writeFile(file, `3:${'0b'.repeat(32)}\n`);
   const lost = await run(['status', '--json']);
   expect(JSON.parse(lost.stdout).versions).toEqual([

@@ -47,8 +47,7 @@ async function main(): Promise<void> {
   if (act !== 'init' && act !== 'status' && act !== 'add')
     throw new Error('name one command: init, status or add. --help explains them');
   const place = readPlace();
-  const said = await COMMANDS[act](place, values.json);
-  process.stdout.write(said);
+  process.stdout.write(await COMMANDS[act](place, values.json));
 }
 
 function readPlace(): Place {
@@ -90,11 +89,11 @@ async function showStatus({ file, databaseUrl, dataDir }: Place, json: boolean):
   const place = { config: { databaseUrl, dataDir }, site: 'market', migrations: MIGRATIONS } as const;
   return await withDatabase({ ...place, applicationName: 'openaisle-pepper' }, async (database) => {
     const versions = await readPepperStatus({ database, clock: systemClock, pepper });
-    return json ? `${JSON.stringify({ status: 'read', file, versions })}\n` : inWords(file, versions);
+    return json ? `${JSON.stringify({ status: 'read', file, versions })}\n` : describeStatus(file, versions);
   });
 }
 
-function inWords(file: string, versions: readonly PepperStatus[]): string {
+function describeStatus(file: string, versions: readonly PepperStatus[]): string {
   const rows = versions.map(
     ({ version, keys, codes, open, standing }) =>
       `version ${version}: ${keys} keys, ${codes} recovery codes, ${open} open stages and pairing codes: ${standing}`,

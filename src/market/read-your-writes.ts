@@ -14,38 +14,40 @@ type Act = (...args: unknown[]) => Promise<unknown>;
 export interface ReadYourWrites {
   /** Makes writing operations answer only after the catalog has read their commits. */
   wrap(operations: MarketOperations): MarketOperations;
-  /** The lowest catalog version of a cached page that this client may see. */
+  /** Returns the lowest catalog version of a cached page that this client may see. */
   leastVersion(request: Pick<MemoryRequest, 'hasKey' | 'network'>): number;
 }
 
-/** Longer than any outdated page is served. */
+/** How long a write is remembered, which is longer than any outdated page is served. */
 const REMEMBERED_MS = 1_000;
 
-export function createReadYourWrites(dependencies: {
+interface Dependencies {
   catalog: Pick<Catalog, 'fresh' | 'model'>;
-  /** The mark of the database that everything in this process uses. */
+  /** Changes with each write through this process's database. Null during a write. */
   mark: NotedDatabase['mark'];
   clock: Clock;
   log: Log;
-}): ReadYourWrites {
+}
+
+export function createReadYourWrites(dependencies: Dependencies): ReadYourWrites {
   const { catalog, clock } = dependencies;
   const refresh = createRefreshAfterWrite(dependencies);
   /** Last write of each network, oldest first. */
-  const written = new Map<string, { version: number; at: number }>();
+  const lastWrites = new Map<string, { version: number; at: number }>();
   const recordWrite = (network: string): void => {
     const at = clock.now();
-    written.delete(network);
-    written.set(network, { version: catalog.model().version, at });
-    for (const [oldest, write] of written) {
+    lastWrites.delete(network);
+    lastWrites.set(network, { version: catalog.model().version, at });
+    for (const [oldest, write] of lastWrites) {
       if (at - write.at < REMEMBERED_MS) return;
-      written.delete(oldest);
+      lastWrites.delete(oldest);
     }
   };
   const wrapOne = (operation: Act) => {
     return async (market: unknown, call: { clientNetwork: string }) => {
       try {
         const answer = await operation(market, call);
-        // Even if nothing changed here: the answer may report what another process changed.
+        // Refresh even if nothing changed here, because the answer may report another process's change.
         await refresh.all();
         return answer;
       } catch (error) {
@@ -69,26 +71,23 @@ export function createReadYourWrites(dependencies: {
     leastVersion: (request) => {
       // A merchant may have written from another network.
       if (request.hasKey) return Number.POSITIVE_INFINITY;
-      if (written.size === 0) return 0;
-      const write = written.get(request.network());
+      if (lastWrites.size === 0) return 0;
+      const write = lastWrites.get(request.network());
       return write !== undefined && clock.now() - write.at < REMEMBERED_MS ? write.version : 0;
     },
   };
 }
 
+interface RefreshAfterWrite {
+  all(): Promise<void>;
+  ownOnly(): Promise<void>;
+}
+
 /**
- * Refreshes the catalog after writes. A refused write may have committed something, or report what another request did, so it waits too,
+ * Refreshes the catalog after writes. A refused write may have committed something or report another request's change, so it refreshes too,
  * unless this process has written nothing since the last refresh.
  */
-function createRefreshAfterWrite({
-  catalog,
-  mark,
-  log,
-}: {
-  catalog: Pick<Catalog, 'fresh'>;
-  mark: NotedDatabase['mark'];
-  log: Log;
-}): { all(): Promise<void>; ownOnly(): Promise<void> } {
+function createRefreshAfterWrite({ catalog, mark, log }: Dependencies): RefreshAfterWrite {
   let refreshed: number | null = null;
   const all = async (): Promise<void> => {
     const before = mark();
@@ -97,7 +96,7 @@ function createRefreshAfterWrite({
       // Concurrent refreshes may end in another order than they began.
       if (before !== null && (refreshed === null || refreshed < before)) refreshed = before;
     } catch (error) {
-      // The write is committed anyway, and the catalog catches up by itself.
+      // The write is committed anyway, and the catalog catches up later.
       log.warn('catalog_behind', { error });
     }
   };

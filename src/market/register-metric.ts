@@ -9,15 +9,15 @@ export interface Sample {
 
 export interface Metric {
   name: string;
-  /** Its name in the previous version. The metric is shown under it too, for one version. */
+  /** Name in the previous version, under which the metric is also exported for one version. */
   formerName?: string;
   help: string;
   labelNames?: readonly string[];
-  /** Called at each scrape. Leaves out unknown values. */
+  /** Called at each scrape. Omits unknown values. */
   read(): readonly Sample[];
 }
 
-/** Registers a gauge, in place of an earlier one of that name. */
+/** Registers a gauge, and replaces an earlier one of the same name. */
 export function registerGauge(registry: Registry, metric: Metric): void {
   for (const { name, help } of namesOf(metric)) {
     const labelNames = [...(metric.labelNames ?? [])];
@@ -35,7 +35,7 @@ export function registerGauge(registry: Registry, metric: Metric): void {
   }
 }
 
-/** Registers a counter whose total is counted elsewhere, in place of an earlier one of that name. */
+/** Registers a counter whose total is counted elsewhere, and replaces an earlier one of the same name. */
 export function registerCounter(registry: Registry, metric: Metric): void {
   for (const { name, help } of namesOf(metric)) {
     registry.removeSingleMetric(name);
@@ -55,12 +55,12 @@ function namesOf({ name, formerName, help }: Metric): { name: string; help: stri
   return [{ name, help }, ...former];
 }
 
-/** The sample of a metric without labels; none if the value is unknown. */
+/** Returns the sample of a metric without labels, or none if the value is unknown. */
 export function singleSample(value: number | null | undefined): Sample[] {
   return value === null || value === undefined ? [] : [{ labels: {}, value }];
 }
 
-/** One sample for each known value, with its key as the label. */
+/** Returns one sample for each known value, with its key as the label. */
 export function samplesByLabel(label: string, values: Readonly<Record<string, number | null>>): Sample[] {
   return Object.entries(values).flatMap(([key, value]) =>
     value === null ? [] : [{ labels: { [label]: key }, value }],

@@ -25,37 +25,37 @@ export interface RunMarketOptions {
   crashPoint?: (name: CrashPoint) => void;
 }
 
-/** A market that runs, in this process or in several under it. */
+/** A running market, in this process or in child processes. */
 export interface MarketRun extends ServerRun {
-  /** Resolves when the processes under this one cannot live. */
+  /** Resolves if the child processes cannot be kept alive. */
   failed: Promise<void>;
 }
 
 /** Runs the whole market in this process. Cleans up if the start fails. */
 export function runMarket({ config, log, crashPoint }: RunMarketOptions): Promise<MarketRun> {
   return undoOnFailure(async (begun) => {
-    const ground = await prepareDatabase(config, log);
-    begun.defer(() => ground.stop());
+    const prepared = await prepareDatabase(config, log);
+    begun.defer(() => prepared.stop());
     const metrics = createMetrics({ worker: '1', withProcess: config.metricsPort !== 0 });
     const metricsServer = await serveMetrics(config, () => metrics, log);
     begun.defer(() => metricsServer.close());
     const market = await serveMarket({
       config,
       log,
-      databaseUrl: ground.url,
-      poolSize: await sizePools(config, ground.url),
+      databaseUrl: prepared.url,
+      poolSize: await sizePools(config, prepared.url),
       metrics,
       ...(crashPoint === undefined ? {} : { crashPoint }),
     });
     log.info('market_listening', { url: market.url, port: market.port, network: config.network.name });
     return {
-      databaseEnded: ground.ended,
+      databaseEnded: prepared.ended,
       failed: new Promise(() => {}),
       stopServing: market.stopServing,
       steps: [
         { name: 'metrics', close: metricsServer.close },
         { name: 'database', close: market.closeDatabase },
-        { name: 'postgres', close: () => ground.stop() },
+        { name: 'postgres', close: () => prepared.stop() },
       ],
     };
   });
@@ -65,7 +65,7 @@ interface ServeMarketOptions {
   config: MarketConfig;
   log: Log;
   databaseUrl: string;
-  /** Null: the default size. */
+  /** Null for the default size. */
   poolSize: number | null;
   metrics: Metrics;
   crashPoint?: (name: CrashPoint) => void;
@@ -104,7 +104,7 @@ export function serveMarket(options: ServeMarketOptions): Promise<ServedMarket> 
       metrics,
       ...(crashPoint === undefined ? {} : { crashPoint }),
     });
-    // Also after a half-failed start, or its jobs would keep querying a closed database.
+    // Stop it after a half-failed start too, or its jobs would keep querying a closed database.
     begun.defer(() => running.stop({ drainMs: 0 }));
     const { url, port } = await running.start();
     return { url, port, stopServing: (how) => running.stop(how), closeDatabase: () => database.close() };
@@ -128,7 +128,7 @@ export function countRequests(log: Log, count: (route: string, status: number, b
 
 /** Share of the server's connections. The rest is for tools, and for a successor that starts while this market stops. */
 const CONNECTION_SHARE = 0.8;
-/** The size of each process's pool; null: the default size, for a single process without a configured budget. */
+/** Returns the size of each process's pool. Null (the default size) for a single process without a configured budget. */
 export async function sizePools(
   { workers, databaseConnections: budget }: Pick<MarketConfig, 'workers' | 'databaseConnections'>,
   url: string,

@@ -10,30 +10,30 @@ import { prepareDatabase } from './prepare-database.ts';
 import { registerCounter, registerGauge, singleSample } from './register-metric.ts';
 import { type MarketRun, type RunMarketOptions, serveMarket, serveMetrics, sizePools } from './start.ts';
 
-/** Runs the first of several processes: it owns the database and the port, and serves nothing itself. */
+/** Runs the first of several processes, which owns the database and the port, and serves nothing itself. */
 export function runSupervisor({ config, log }: { config: MarketConfig; log: Log }): Promise<MarketRun> {
   return undoOnFailure(async (begun) => {
-    const ground = await prepareDatabase(config, log);
-    begun.defer(() => ground.stop());
-    const task: WorkerTask = { databaseUrl: ground.url, poolSize: await sizePools(config, ground.url) };
+    const prepared = await prepareDatabase(config, log);
+    begun.defer(() => prepared.stop());
+    const task: WorkerTask = { databaseUrl: prepared.url, poolSize: await sizePools(config, prepared.url) };
     const workers = superviseWorkers({ count: config.workers, task, clock: systemClock, log });
     const metricsServer = await serveMetrics(config, () => createJoinedMetrics(workers), log);
     log.info('workers_starting', { count: config.workers });
     workers.start();
     return {
-      databaseEnded: ground.ended,
+      databaseEnded: prepared.ended,
       failed: workers.failed,
       stopServing: (options) => workers.stop(options),
       steps: [
         { name: 'metrics', close: metricsServer.close },
-        { name: 'postgres', close: () => ground.stop() },
+        { name: 'postgres', close: () => prepared.stop() },
       ],
     };
   });
 }
 
 /** Workers that do not answer within this time are left out of the metrics. */
-const PATIENCE_MS = 2_000;
+const ANSWER_TIMEOUT_MS = 2_000;
 /** Label of the supervisor's own metrics. */
 const SUPERVISOR = '0';
 
@@ -54,7 +54,7 @@ export function createJoinedMetrics(workers: Pick<Supervision, 'ask' | 'state'>)
   });
   return {
     text: async () => {
-      const answers = await workers.ask(PATIENCE_MS);
+      const answers = await workers.ask(ANSWER_TIMEOUT_MS);
       const all = [await own.getMetricsAsJSON(), ...answers.map(({ answer }) => answer as object[])];
       // Each line names its worker, so nothing is really summed. Without 'sum' the library would drop some metrics.
       const lines = all.map((metrics) => metrics.map((metric) => ({ ...metric, aggregator: 'sum' })));
@@ -70,9 +70,9 @@ export function runWorker(options: RunMarketOptions & { drainMs: number }): Prom
   let shutdown: Shutdown | null = null;
   const joining = joinSupervisor({
     onStop: () => {
-      // It does not serve yet, so there is nothing to drain or close.
+      // The process does not serve yet, so there is nothing to drain or close.
       if (shutdown === null) process.exit(0);
-      // Ctrl-C also reaches this process, perhaps later; that is not a second request to stop.
+      // Ctrl-C also reaches this process, perhaps later, and must not count as a second request to stop.
       deferSignals();
       shutdown.dispose();
       void shutdown.stop('supervisor').then((code) => process.exit(code));
@@ -82,23 +82,23 @@ export function runWorker(options: RunMarketOptions & { drainMs: number }): Prom
   });
   if (joining === null) return null;
   const signals = deferSignals();
-  return joining.then(async (seat) => {
-    metrics = createMetrics({ worker: seat.number.toString(), withProcess: options.config.metricsPort !== 0 });
-    shutdown = await serveSeat(seat, metrics, options);
+  return joining.then(async (assignment) => {
+    metrics = createMetrics({ worker: assignment.number.toString(), withProcess: options.config.metricsPort !== 0 });
+    shutdown = await serveAssignment(assignment, metrics, options);
     const early = signals.release();
     if (early !== null) process.exit(await shutdown.stop(early));
-    seat.ready();
+    assignment.ready();
   });
 }
 
-async function serveSeat(
-  seat: WorkerAssignment,
+async function serveAssignment(
+  assignment: WorkerAssignment,
   metrics: Metrics,
   options: RunMarketOptions & { drainMs: number },
 ): Promise<Shutdown> {
   const { config, crashPoint, drainMs } = options;
-  const log = options.log.with({ worker: seat.number, pid: process.pid });
-  const task = readWorkerTask(seat.task);
+  const log = options.log.with({ worker: assignment.number, pid: process.pid });
+  const task = workerTask.parse(assignment.task);
   const market = await serveMarket({
     config,
     log,
@@ -123,7 +123,3 @@ async function serveSeat(
 /** Settings that a worker cannot read from the environment. */
 const workerTask = z.object({ databaseUrl: z.string(), poolSize: z.number().int().positive().nullable() });
 type WorkerTask = z.infer<typeof workerTask>;
-
-function readWorkerTask(task: unknown): WorkerTask {
-  return workerTask.parse(task);
-}

@@ -9,7 +9,7 @@ import { createScreen } from './show/create-screen.ts';
 import { createPurchaseStore, findStorage } from './storage.ts';
 import { watchWallets } from './wallet-announcements.ts';
 
-/** Takes over the page: from here on it shows the state of the purchase. */
+/** Takes over the page, which then shows the state of the purchase. */
 async function startFlow(root: HTMLElement, offer: Offer): Promise<void> {
   const { now } = systemEnvironment;
   const screen = createScreen(root, offer, now);
@@ -50,7 +50,7 @@ async function startFlow(root: HTMLElement, offer: Offer): Promise<void> {
   await scene.resume();
 }
 
-/** Another tab has written. Shows its progress if this tab follows it, and looks again where nothing is under way here. */
+/** Handles another tab's write. Shows its progress if this tab follows it, and resumes if this tab is idle. */
 function followOtherTab({ store, screen, resume }: Scene): void {
   const kind = screen.kind();
   if (kind === 'elsewhere') screen.show({ kind, record: store.record() });
@@ -66,13 +66,13 @@ function recordSilence({ store, screen, now }: Scene, isHeard: boolean): void {
 }
 
 interface RequestListeners {
-  /** Called before a request to buy: whether it only collects. */
+  /** Called before a request to buy, with whether it only collects. */
   onRequest(isCollecting: boolean): void;
-  /** Called after a request: whether the market could be reached. */
+  /** Called after a request, with whether the market could be reached. */
   onAnswer(isHeard: boolean): void;
 }
 
-/** The environment of a browser. Requests carry no cookies and leave nothing in its cache; waiting ends when the network is back. */
+/** Creates the SDK's environment for a browser. Requests carry no cookies and are not cached. Waiting ends when the network is back. */
 function createBrowserEnvironment({ onRequest, onAnswer }: RequestListeners): Partial<Environment> {
   return {
     fetch: async (url, init) => {
@@ -101,7 +101,7 @@ function createBrowserEnvironment({ onRequest, onAnswer }: RequestListeners): Pa
   };
 }
 
-// The policy of the page forbids code made at run time, and an attempt would be reported as an attack.
+// The page's CSP forbids generated code, and an attempt would be reported as an attack.
 config({ jitless: true });
 
 const root = document.getElementById('flow');

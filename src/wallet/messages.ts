@@ -5,14 +5,14 @@ import type { Offer } from './offer.ts';
 
 const LONGEST_WINDOW_SECONDS = 600;
 
-/** The message is not what the page shows. Nothing was signed. */
+/** Thrown if the message differs from what the page shows. Nothing was signed. */
 export class NotAsShown extends Error {
   override readonly name = 'NotAsShown';
 }
 
 export type Purpose = 'pay' | 'collect';
 
-/** Compares what would be signed with what the person was shown, whatever the market has said since. To collect, the amount is 0. */
+/** Compares the message with the offer that the user saw, whatever the market has sent since. The amount for collecting is 0. */
 export function checkMessage(
   typed: TypedMessage,
   { offer, payer, nowMs, purpose }: { offer: Offer; payer: string; nowMs: number; purpose: Purpose },
@@ -49,7 +49,7 @@ const DOMAIN_TYPE = [
   { name: 'verifyingContract', type: 'address' },
 ] as const;
 
-/** Renders the whole message as plain JSON: this very object is shown, and then goes to the wallet. */
+/** Converts the message to plain JSON. The same object is shown to the user and sent to the wallet. */
 export function toTypedMessage({ domain, primaryType, message }: AuthorizationToSign) {
   return {
     types: { EIP712Domain: DOMAIN_TYPE, ...AUTHORIZATION_TYPES },

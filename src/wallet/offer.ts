@@ -23,7 +23,7 @@ const shownFields = z.object({
     .nullable(),
 });
 
-/** The goods and their terms as the page shows them. The person agrees to these, and nothing else may be signed. */
+/** The goods and their terms as the page shows them. The user agrees to these, so nothing else may be signed. */
 export type Offer = z.output<typeof shownFields> & { units: bigint };
 
 export function readOffer(text: string): Offer {

@@ -4,7 +4,7 @@ import type { Progress } from '../sdk/payments/payment-run.ts';
 
 const ms = z.number();
 
-/** Progress of a purchase, for every tab of this browser, and what is needed to read the goods again. The token is a secret. */
+/** Progress of a purchase, shared by this browser's tabs, and the data for showing the goods again. The token is a secret. */
 export const purchaseRecord = z.object({
   version: z.literal(1),
   payer: z.string().nullable(),
@@ -17,24 +17,24 @@ export const purchaseRecord = z.object({
     final: ms.optional(),
     delivered: ms.optional(),
   }),
-  /** The transfer, once one is seen. */
+  /** Null until a transfer is seen. */
   transfer: z
     .object({
       tx_hash: z.string().regex(/^0x[0-9a-f]{64}$/),
       block: z.int().nullable(),
-      /** The last final block when the transfer was first seen in its block, and the last one now. */
+      /** Number of the latest final block when the transfer was first seen in its block. `head` is the current one. */
       head_first: z.int().nullable(),
       head: z.int().nullable(),
     })
     .nullable(),
   /** Estimated time of finality, from the market. */
   final_about: ms.nullable(),
-  /** Time since which no answer has come. */
+  /** Time since which the market has not answered. Null if it answers. */
   silent_since: ms.nullable(),
   token: z.string().nullable(),
-  /** A market that has lost the purchase takes it back by this slip. Missing in records of earlier versions. */
+  /** Slip from which a market that lost the purchase restores it. Missing in records of earlier versions. */
   recovery_slip: z.string().nullable().default(null),
-  /** The goods came with an older version that was bought: no money moved. Missing in records of earlier versions. */
+  /** True if the buyer paid for an older version, so that no money moved. Missing in records of earlier versions. */
   nothing_due: z.boolean().default(false),
 });
 export type PurchaseRecord = z.output<typeof purchaseRecord>;
@@ -48,7 +48,7 @@ export function beginRecord(payer: string | null, nowMs: number): PurchaseRecord
   };
 }
 
-/** Updates the record with new progress. A transfer that was taken back with its block is removed here too. */
+/** Updates the record with new progress. Removes a transfer whose block was reorganized away. */
 export function followProgress(record: PurchaseRecord, progress: Progress, nowMs: number): PurchaseRecord {
   const { phase, payment, estimateSeconds } = progress;
   const paying = { ...record, phase: 'paying' as const };
@@ -58,7 +58,7 @@ export function followProgress(record: PurchaseRecord, progress: Progress, nowMs
     case 'submitted':
     case 'pending': {
       const at = { ...record.at, signed: record.at.signed ?? nowMs };
-      // Sent but not answered: nothing new is known.
+      // The request was sent but not answered, so nothing new is known.
       if (payment === undefined) return { ...paying, at };
       const about = estimateSeconds === undefined ? null : nowMs + estimateSeconds * 1_000;
       return withPayment({ ...paying, at, final_about: about }, payment, nowMs);
@@ -88,7 +88,7 @@ function withPayment(record: PurchaseRecord, payment: PaymentOut, nowMs: number)
   };
 }
 
-/** Counts the blocks that became final on the way to the one of the transfer. Null while unknown. */
+/** Counts the blocks up to the transfer's block, and how many of them are final. Null while unknown. */
 export function blocksToFinal({ transfer }: PurchaseRecord): { done: number; of: number } | null {
   if (transfer === null) return null;
   const { block, head_first: first, head } = transfer;

@@ -1,7 +1,6 @@
 import { DEFAULT_NETWORK } from '../contract/vocabulary.ts';
 import type { Offer } from './offer.ts';
 
-/** Sample goods for tests. */
 export const SAMPLE_OFFER: Offer = {
   ...{ id: 7, title: 'Reading of invoices', merchant: 'ink-and-paper', price_usdc: 4, units: 4_000_000n },
   seller_wallet: `0x${'1'.repeat(40)}`,

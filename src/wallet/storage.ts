@@ -1,19 +1,19 @@
 import { loadPayment, type ProofStore, type SavedPayment } from '../sdk/payments/proof-store.ts';
 import { beginRecord, type PurchaseRecord, purchaseRecord } from './purchase-record.ts';
 
-/** The part of Storage that is used: of the browser, or of a test. */
+/** The part of Storage in use, which tests replace. */
 export type Shelf = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 
-/** Storage for one listing in this browser. It holds one payment at a time: the proof of another is never overwritten. */
+/** Storage for one listing in this browser. It holds one payment at a time; `load` throws if another wallet's proof is stored. */
 export interface PurchaseStore {
-  /** For the SDK. `save` resolves once the proof can be read back. */
+  /** Store for the SDK. `save` resolves once the proof can be read back. */
   proofs: ProofStore;
-  /** The payment under way, of any wallet. Throws if it cannot be read: signing while it may exist could pay twice. */
+  /** Returns the pending payment of any wallet. Throws if it cannot be read, because signing another one could pay twice. */
   saved(): Promise<SavedPayment | null>;
   record(): PurchaseRecord | null;
   write(record: PurchaseRecord): void;
   forget(): void;
-  /** Names by which other tabs recognize changes. */
+  /** Storage keys by which other tabs recognize changes. */
   names: { proof: string; record: string };
 }
 
@@ -24,11 +24,12 @@ export function createPurchaseStore(shelf: Shelf, listingId: number): PurchaseSt
     shelf.setItem(name, text);
     if (shelf.getItem(name) !== text) throw new TypeError('this browser did not keep what it was given');
   };
-  const readSlot = (): { key: string; payment: unknown } | null => {
+  const readEntry = (): { key: string; payment: unknown } | null => {
     const text = shelf.getItem(names.proof);
     if (text === null) return null;
     const entry: unknown = JSON.parse(text);
-    if (typeof entry !== 'object' || entry === null || !('key' in entry) || !('payment' in entry)) throw unreadable();
+    if (typeof entry !== 'object' || entry === null || !('key' in entry) || !('payment' in entry))
+      throw unreadablePayment();
     return { key: String(entry.key), payment: entry.payment };
   };
   const record = (): PurchaseRecord | null => {
@@ -38,14 +39,14 @@ export function createPurchaseStore(shelf: Shelf, listingId: number): PurchaseSt
   const proofs: ProofStore = {
     save: async (key, payment) => writeItem(names.proof, { key, payment }),
     load: async (key) => {
-      const entry = readSlot();
+      const entry = readEntry();
       if (entry !== null && entry.key !== key) throw new TypeError('another wallet is paying for this listing');
       return entry?.payment ?? null;
     },
     clear: async () => {
       const payment = await saved();
       const previous = record();
-      // Store what the goods are read again with before removing the proof: a crash in between loses nothing.
+      // Store the data for showing the goods again before removing the proof, so that a crash in between loses nothing.
       if (payment !== null) {
         const { payer } = payment.proof;
         const base = previous ?? beginRecord(payer, 0);
@@ -57,7 +58,7 @@ export function createPurchaseStore(shelf: Shelf, listingId: number): PurchaseSt
     },
   };
   const saved = async (): Promise<SavedPayment | null> => {
-    const entry = readSlot();
+    const entry = readEntry();
     return entry === null ? null : await loadPayment({ ...proofs, load: async () => entry.payment }, entry.key);
   };
   return {
@@ -70,7 +71,7 @@ export function createPurchaseStore(shelf: Shelf, listingId: number): PurchaseSt
   };
 }
 
-function unreadable(): TypeError {
+function unreadablePayment(): TypeError {
   return new TypeError('the saved payment cannot be read');
 }
 
@@ -83,10 +84,10 @@ export type Missing = 'insecure' | 'no_storage' | 'no_locks';
 
 const PROBE = 'openaisle:probe';
 
-/** Finds the features that a safe purchase needs. Without them a reload or a second tab could pay twice, so nothing is signed. */
+/** Finds the browser features that a safe purchase needs. Without them a reload or a second tab could pay twice, so nothing is signed. */
 export function findStorage(): AvailableStorage | Missing {
   if (!window.isSecureContext) return 'insecure';
-  // Older browsers have none, despite the types.
+  // Undefined in older browsers, despite the type.
   const locks: LockManager | undefined = navigator.locks;
   if (locks === undefined) return 'no_locks';
   try {

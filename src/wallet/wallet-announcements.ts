@@ -1,24 +1,24 @@
 import { isProvider, type Provider } from './wallet-provider.ts';
 
-const MOST = 20;
-/** Time for wallets to announce themselves before the unnamed one is offered. */
-const LAST_RESORT_MS = 400;
+const MOST_WALLETS = 20;
+/** Time for wallets to announce themselves before window.ethereum is offered. */
+const SEARCH_MS = 400;
 
 export interface WatchedWallets {
   list(): readonly FoundWallet[];
-  /** Whether the search lasted long enough to say that there is none. */
+  /** Whether enough time has passed to say that there is no wallet. */
   hasSearched(): boolean;
   onChange(listener: () => void): void;
 }
 
-/** Collects wallets that announce themselves; if none does, takes the one that older wallets leave on the window. */
+/** Collects wallets that announce themselves. If none does, uses window.ethereum, which older wallets set. */
 export function watchWallets(): WatchedWallets {
   const wallets: FoundWallet[] = [];
   let hasSearched = false;
   let listener = (): void => {};
   window.addEventListener('eip6963:announceProvider', (event) => {
     const wallet = readAnnouncement((event as CustomEvent<unknown>).detail);
-    if (wallet === null || wallets.length >= MOST || wallets.some(({ id }) => id === wallet.id)) return;
+    if (wallet === null || wallets.length >= MOST_WALLETS || wallets.some(({ id }) => id === wallet.id)) return;
     wallets.push(wallet);
     listener();
   });
@@ -30,7 +30,7 @@ export function watchWallets(): WatchedWallets {
       wallets.push({ id: 'window.ethereum', name: 'Wallet of this browser', icon: null, provider: ethereum });
     }
     listener();
-  }, LAST_RESORT_MS);
+  }, SEARCH_MS);
   return {
     list: () => wallets,
     hasSearched: () => hasSearched,
@@ -43,7 +43,7 @@ export function watchWallets(): WatchedWallets {
 export interface FoundWallet {
   id: string;
   name: string;
-  /** Data URL that the wallet brought; null: none that may be shown. */
+  /** Data URL from the wallet. Null if it has none that may be shown. */
   icon: string | null;
   provider: Provider;
 }
@@ -52,7 +52,7 @@ const LONGEST_NAME = 60;
 const LONGEST_ICON = 200_000;
 const ICON = /^data:image\/(?:png|svg\+xml|webp|jpeg|gif|avif)[;,]/;
 
-/** Reads how a wallet introduces itself (EIP-6963). Any script may claim anything: only text and data URLs are taken. */
+/** Parses a wallet's announcement (EIP-6963). Any script can send one, so only text and data URLs are accepted. */
 export function readAnnouncement(detail: unknown): FoundWallet | null {
   if (typeof detail !== 'object' || detail === null || !('info' in detail) || !('provider' in detail)) return null;
   const { info, provider } = detail;

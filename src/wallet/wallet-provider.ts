@@ -25,7 +25,7 @@ export type WhyNot =
   | 'too_late'
   | 'unusable';
 
-/** The wallet refused or failed. Nothing that it did was sent anywhere. */
+/** Thrown if the wallet refused or failed. Nothing that it returned was sent anywhere. */
 export class WalletTrouble extends Error {
   override readonly name = 'WalletTrouble';
   readonly why: WhyNot;
@@ -36,7 +36,7 @@ export class WalletTrouble extends Error {
   }
 }
 
-const CODES: Readonly<Record<number, WhyNot>> = {
+const REASONS_BY_CODE: Readonly<Record<number, WhyNot>> = {
   4001: 'refused',
   4100: 'not_allowed',
   4900: 'disconnected',
@@ -44,12 +44,12 @@ const CODES: Readonly<Record<number, WhyNot>> = {
   [-32_002]: 'busy',
 };
 
-/** Calls the wallet; its refusals become `WalletTrouble`. */
+/** Calls the wallet. Its errors become `WalletTrouble`. */
 export async function askWallet(provider: Provider, method: string, params: readonly unknown[] = []): Promise<unknown> {
   try {
     return await provider.request({ method, params });
   } catch (cause) {
-    throw new WalletTrouble(CODES[codeOf(cause) ?? 0] ?? 'unusable', messageOf(cause), { cause });
+    throw new WalletTrouble(REASONS_BY_CODE[codeOf(cause) ?? 0] ?? 'unusable', messageOf(cause), { cause });
   }
 }
 
@@ -72,7 +72,7 @@ export interface Connected {
   address: Address;
 }
 
-/** Connects the account that the person allows, on the right network. If one is wanted, no other is accepted. */
+/** Connects an account that the user allows, on the right network. If `wanted` is set, accepts no other account. */
 export async function connectWallet(
   provider: Provider,
   network: Network['name'],
@@ -88,7 +88,7 @@ export async function connectWallet(
 /** Asks the wallet to switch if it is on another network. */
 async function switchNetwork(provider: Provider, network: Network['name']): Promise<void> {
   const { chainId, displayName } = NETWORKS[network];
-  if ((await chainOf(provider)) === chainId) return;
+  if ((await readChainId(provider)) === chainId) return;
   const wanted = `0x${chainId.toString(16)}`;
   try {
     await askWallet(provider, 'wallet_switchEthereumChain', [{ chainId: wanted }]);
@@ -96,17 +96,17 @@ async function switchNetwork(provider: Provider, network: Network['name']): Prom
     if (cause instanceof WalletTrouble && cause.why === 'refused') throw cause;
     throw new WalletTrouble('wrong_chain', `it cannot change to ${displayName}`, { cause });
   }
-  if ((await chainOf(provider)) !== chainId) throw new WalletTrouble('wrong_chain', 'it stayed where it was');
+  if ((await readChainId(provider)) !== chainId) throw new WalletTrouble('wrong_chain', 'it stayed where it was');
 }
 
-/** Checks that the account is still that of the message, and switches the network back if it changed. */
+/** Checks that the message's account is still connected, and switches the network back if it changed. */
 export async function mustBeSame({ provider, address }: Connected, network: Network['name']): Promise<void> {
   const accounts = readAccounts(await askWallet(provider, 'eth_accounts'));
   if (!accounts.includes(address)) throw new WalletTrouble('account_changed');
-  if ((await chainOf(provider)) !== NETWORKS[network].chainId) await switchNetwork(provider, network);
+  if ((await readChainId(provider)) !== NETWORKS[network].chainId) await switchNetwork(provider, network);
 }
 
-async function chainOf(provider: Provider): Promise<bigint | null> {
+async function readChainId(provider: Provider): Promise<bigint | null> {
   const answer = await askWallet(provider, 'eth_chainId');
   return typeof answer === 'string' && /^0x[0-9a-f]{1,16}$/i.test(answer) ? BigInt(answer) : null;
 }
@@ -118,14 +118,14 @@ export function readAccounts(answer: unknown): Address[] {
     .map((one) => one.toLowerCase() as Address);
 }
 
-/** The wallet holds less than the price. Nothing was signed. */
+/** Thrown if the wallet holds less than the price. Nothing was signed. */
 export class TooLittle extends Error {
   override readonly name = 'TooLittle';
 }
 
 const BALANCE_OF = '0x70a08231';
 
-/** Asks the wallet for its balance before anything is signed; null: no answer. */
+/** Reads the USDC balance through the wallet. Null if it cannot be read. */
 async function readBalance({ provider, address }: Connected, { usdc }: Offer): Promise<bigint | null> {
   const data = `${BALANCE_OF}${address.slice(2).toLowerCase().padStart(64, '0')}`;
   try {
@@ -136,7 +136,7 @@ async function readBalance({ provider, address }: Connected, { usdc }: Offer): P
   }
 }
 
-/** Throws `TooLittle`. The market checks again, on the chain. */
+/** Throws `TooLittle` if the balance is below the price. The market checks again, on the chain. */
 export async function mustHoldEnough(connected: Connected, offer: Offer): Promise<void> {
   const balance = await readBalance(connected, offer);
   if (balance === null || balance >= offer.units) return;

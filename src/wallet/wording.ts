@@ -3,11 +3,11 @@ import { NETWORKS } from '../contract/vocabulary.ts';
 import type { TypedMessage } from './messages.ts';
 import type { Offer } from './offer.ts';
 
-const LONGEST = 2_000;
+const LONGEST_ADDRESS = 2_000;
 
-/** True for a web address in plain letters that leads where it seems to lead. */
+/** Whether a web address is ASCII and cannot disguise its host. */
 export function isFollowable(address: string): boolean {
-  if (address.length > LONGEST || !/^https?:\/\/[!-~]+$/.test(address) || address.includes('\\')) return false;
+  if (address.length > LONGEST_ADDRESS || !/^https?:\/\/[!-~]+$/.test(address) || address.includes('\\')) return false;
   try {
     const { username, password } = new URL(address);
     return username === '' && password === '';
@@ -16,17 +16,17 @@ export function isFollowable(address: string): boolean {
   }
 }
 
-/** Characters that cannot be seen or that turn around the text next to them; and marks piled on one letter. */
+/** UNSEEN matches invisible characters and those that reverse the text around them. PILED matches excess marks on one letter. */
 const UNSEEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Noncharacter_Code_Point}]/gu;
 const PILED = /(\p{M}{3})\p{M}+/gu;
-/** More marks than this would fill the page. */
+/** More names of invisible characters than this would fill the page. */
 const MOST_MARKS = 2_000;
 const REPLACEMENT = '\u{fffd}';
 
-/** A run of visible text, or the name of a character that cannot be seen. */
+/** A run of visible text, or the name of an invisible character. */
 type Run = { text: string } | { unseen: string };
 
-/** Names every invisible character of a text in its place. Reads CRLF as one line end. */
+/** Replaces each invisible character of a text with its name. Treats CRLF as one line break. */
 export function markUnseen(text: string): Run[] {
   const plain = text.replaceAll('\r\n', '\n').replaceAll(PILED, '$1');
   const runs: Run[] = [];
@@ -36,14 +36,14 @@ export function markUnseen(text: string): Run[] {
     marks += 1;
     if (marks > MOST_MARKS) return [{ text: plain.replaceAll(UNSEEN, REPLACEMENT) }];
     if (match.index > from) runs.push({ text: plain.slice(from, match.index) });
-    runs.push({ unseen: nameOf(match[0]) });
+    runs.push({ unseen: codePointName(match[0]) });
     from = match.index + match[0].length;
   }
   if (from < plain.length) runs.push({ text: plain.slice(from) });
   return runs;
 }
 
-/** The same as one line of plain text, for places without elements. */
+/** Returns the text as one plain line without invisible characters, where elements cannot be used. */
 export function markedText(text: string): string {
   return markUnseen(text)
     .map((run) => ('text' in run ? run.text : REPLACEMENT))
@@ -52,16 +52,16 @@ export function markedText(text: string): string {
     .trim();
 }
 
-function nameOf(character: string): string {
+function codePointName(character: string): string {
   return `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
 }
 
-/** `4.00 USDC`, as the listing shows it. */
+/** Formats an amount like the listing does: `4.00 USDC`. */
 export function sayAmount(units: bigint): string {
   return `${usdcText(units).replace(/0{1,4}$/, '')} USDC`;
 }
 
-/** Explains the message in rows of name and value. Values are read from the message, not from the listing. */
+/** Explains the message in rows of name and value. Amount, addresses and expiry are read from the message, not from the offer. */
 export function sayMessage(typed: TypedMessage, offer: Offer, nowMs: number): [name: string, value: string][] {
   const { from, to, value, validBefore } = typed.message;
   const untilMs = Number(validBefore) * 1_000;
@@ -82,7 +82,7 @@ export function sayClock(ms: number): string {
   return CLOCK.format(ms);
 }
 
-/** `7 s`, `2 min`, `1 min 20 s`, `1 h 5 min`. */
+/** Formats a duration as `7 s`, `2 min`, `1 min 20 s` or `1 h 5 min`. */
 export function sayDuration(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1_000));
   if (seconds < MINUTE_SECONDS) return `${seconds} s`;

@@ -3,15 +3,15 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
 
-/** Other works of third parties that are served: fonts as files, and as outlines in pictures. */
-const SERVED = [
+/** Third-party fonts that are served, as files and as outlines in pictures. */
+const SERVED_FONTS = [
   '@expo-google-fonts/inter',
   '@fontsource-variable/inter',
   '@fontsource-variable/jetbrains-mono',
   '@fontsource-variable/source-serif-4',
 ];
-/** Draws the pictures. Its package has no text of its licence, so the notice says where to find it. */
-const RUN = ['@resvg/resvg-wasm'];
+/** Package that draws the pictures. It has no licence text, so the notice says where to find it. */
+const RENDERER_PACKAGES = ['@resvg/resvg-wasm'];
 
 const LICENCE_FILE = /^(?:licen[cs]e|copying|notice)(?:[._-].*)?$/i;
 
@@ -33,14 +33,14 @@ interface Manifest {
 /** Collects the licences of the packages in the script, and of everything else that is served. */
 export function makeNotices(modules: readonly string[]): string {
   const bundled = modules.filter((path) => path.includes('/node_modules/')).map(packageFolder);
-  const others = [...SERVED, ...RUN].map((name) =>
+  const others = [...SERVED_FONTS, ...RENDERER_PACKAGES].map((name) =>
     fileURLToPath(new URL(`../../node_modules/${name}`, import.meta.url)),
   );
   const notices = [...new Set([...bundled, ...others])].map(noticeOf).sort();
   return `${[INTRODUCTION, ...notices].join(`\n${'-'.repeat(100)}\n\n`).trimEnd()}\n`;
 }
 
-/** Finds the nearest folder above with a named manifest: packages have nameless ones inside, for kinds of modules. */
+/** Finds the nearest parent folder whose manifest has a name. Packages contain nameless manifests for kinds of modules. */
 function packageFolder(path: string): string {
   const folder = dirname(path);
   const manifest = join(folder, 'package.json');
@@ -73,16 +73,16 @@ function normalizeText(text: string): string {
   return `${lines.replaceAll(/[ \t]+$/gm, '').trim()}\n`;
 }
 
-/** Names the address where the licences of its packages are served. */
-const HEAD = '/*! Openaisle, with code of others: /third-party-notices.txt */';
+/** Header comment of the script, which names the path of its licences. */
+const SCRIPT_HEADER = '/*! Openaisle, with code of others: /third-party-notices.txt */';
 
 interface Bundle {
   code: string;
-  /** Files that the code comes from. */
+  /** Source files of the bundle. */
   modules: readonly string[];
 }
 
-/** Builds the one script for browsers: the same bytes from the same sources and packages. */
+/** Builds the browser script. The same sources and packages give the same bytes. */
 export async function makeBundle(): Promise<Bundle> {
   const bundle = await rolldown({
     input: fileURLToPath(new URL('./main.ts', import.meta.url)),
@@ -92,7 +92,7 @@ export async function makeBundle(): Promise<Bundle> {
   });
   try {
     const { output } = await bundle.generate({ format: 'iife', minify: true, comments: { legal: true } });
-    return { code: `${HEAD}\n${output[0].code}`, modules: Object.keys(output[0].modules) };
+    return { code: `${SCRIPT_HEADER}\n${output[0].code}`, modules: Object.keys(output[0].modules) };
   } finally {
     await bundle.close();
   }

@@ -26,11 +26,11 @@ export function readHelp(facts: GuideFacts) {
 interface Topic {
   name: string;
   title: string;
-  /** Steps in order, or else facts. */
+  /** Steps in order, or a list of facts. */
   steps: string[];
 }
 
-/** Turns blocks into data: one topic per heading. Blocks before the first heading are left out. */
+/** Groups blocks by heading into topics. Drops blocks before the first heading. */
 export function topicsOf(blocks: readonly Block[]): Topic[] {
   const topics: Topic[] = [];
   for (const block of blocks) {
@@ -41,7 +41,7 @@ export function topicsOf(blocks: readonly Block[]): Topic[] {
   return topics;
 }
 
-/** Serves the guide by topic, for clients that want it as data or through a tool. */
+/** Returns the guide by topic, for clients that want it as data or through a tool. */
 export const getHelp: MarketOperation<Endpoints['getHelp']> = async ({ config }) => ({
   status: 200,
   body: readHelp(config),

@@ -96,7 +96,7 @@ it('publishes no address of its own that nothing answers', async () => {
   };
   const published = own(await read(market)).map((address) => address.slice(market.config.baseUrl.length));
   expect(published).toEqual(expect.arrayContaining(['/join', '/mcp/connect']));
-  // Endpoints, pages and mounts all count. A path that only takes POST answers too: 405, not 404.
+  // Accept endpoints, pages and mounts. A path that only takes POST answers 405, not 404, so it counts as well.
   const { http } = createMarket(market);
   const isAnswered = async (url: string): Promise<boolean> => (await http.inject({ url })).statusCode !== 404;
   expect(await isAnswered('/nothing-is-here')).toBe(false);

@@ -31,7 +31,7 @@ export const STATEMENT =
 const COMPLETENESS =
   'Every bounded collection says its exact total, the rows returned, the page size and whether there are more; a walk is complete when its continuation is null and never gives a row twice; newest first or with an opaque cursor it gives no more rows than its first total, unless a listing is restored to a store meanwhile, and oldest first what is new comes last.';
 
-/** Features that are missing or closed appear as null, false or empty. */
+/** Returns the facts. Features that are missing or closed appear as null, false or empty. */
 export const getOfficialFacts: MarketOperation<Endpoints['getOfficialFacts']> = async (market) => {
   const { config } = market;
   const published = await readPublishedFacts(market.database, config.network.chainId, config.facilitatorUrl);
@@ -154,7 +154,7 @@ type MaintainerEndpoint = {
   [Name in keyof Endpoints]: Endpoints[Name]['auth'] extends 'maintainer' ? Name : never;
 }[keyof Endpoints];
 
-/** Lists every endpoint that is the maintainer's alone; the type makes a missing one a compile error. */
+/** Endpoints that only the maintainer may use. The type makes a missing one a compile error. */
 const OWN_ENDPOINTS: Readonly<Record<MaintainerEndpoint, Power>> = {
   removeListing: { power: 'remove a listing, with a public reason', logged_as: 'moderation' },
   pinListing: { power: 'pin a live listing, and unpin one', logged_as: 'moderation' },
@@ -166,7 +166,7 @@ const OWN_ENDPOINTS: Readonly<Record<MaintainerEndpoint, Power>> = {
   decideAppeal: { power: 'decide an appeal against a removal, in public', logged_as: 'moderation' },
 };
 
-/** Powers of the maintainer on endpoints that are open to all. */
+/** Additional powers of the maintainer on endpoints that are open to all. */
 const SHARED_ENDPOINTS = {
   createListing: { power: 'list goods without the listing fee and without a cap', logged_as: 'maintainer_seed' },
   listWorld: { power: 'list a thing of the city without the listing fee', logged_as: 'maintainer_seed' },
@@ -174,7 +174,7 @@ const SHARED_ENDPOINTS = {
   getMe: { power: 'read why merchants flagged something', logged_as: 'flag' },
 } as const satisfies Partial<Record<keyof Endpoints, Power>>;
 
-/** Every power that merchant 1 has and others lack, each with the event that shows its use. */
+/** Every power that only merchant 1 has, each with the event that records its use. */
 export const MAINTAINER_POWERS: readonly (Power & { endpoint: string })[] = Object.entries({
   ...SHARED_ENDPOINTS,
   ...OWN_ENDPOINTS,

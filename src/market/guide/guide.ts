@@ -24,7 +24,7 @@ export const text = (words: string): Block => ({ kind: 'text', text: words });
 export const list = (items: readonly string[]): Block => ({ kind: 'list', items });
 export const steps = (items: readonly string[]): Block => ({ kind: 'steps', items });
 
-/** The parts of an instance's configuration that the guide shows. */
+/** Parts of an instance's configuration that the guide shows. */
 export type GuideFacts = Pick<
   MarketConfig,
   'baseUrl' | 'network' | 'treasury' | 'limits' | 'cityUrl' | 'openIdentityEndpoints' | 'keyPrefix'
@@ -33,23 +33,23 @@ export type GuideFacts = Pick<
 export const SUMMARY =
   'A market where AI agents sell digital goods to agents and people. Buyers pay sellers wallet to wallet in USDC; goods are handed over once the payment is final.';
 
-/** Tells an agent what to know before it acts. Contains our own words only, never a merchant's. */
+/** Returns what an agent should know before it acts. Contains only our own text, never a merchant's. */
 export function guide(config: GuideFacts): Block[] {
   return [
-    ...lookAround(config),
+    ...howToBrowse(config),
     ...howToBuy(config),
-    ...payByTransfer(),
+    ...howToPayByTransfer(),
     ...howToSell(config),
-    ...tradeThings(config),
-    ...beHeard(config),
-    ...openStore(config),
-    ...useTools(config),
-    ...keepSafe(config),
-    ...whenRefused(),
+    ...howToTradeThings(config),
+    ...howToBeHeard(config),
+    ...howToOpenStore(config),
+    ...howToUseTools(config),
+    ...howToStaySafe(config),
+    ...howToHandleRefusals(),
   ];
 }
 
-function lookAround({ network }: GuideFacts): Block[] {
+function howToBrowse({ network }: GuideFacts): Block[] {
   return [
     heading('Look around'),
     text(`Reading needs no key and no wallet. Money is native USDC on the network \`${network.name}\`.`),
@@ -85,7 +85,7 @@ function howToBuy({ network }: GuideFacts): Block[] {
   ];
 }
 
-function payByTransfer(): Block[] {
+function howToPayByTransfer(): Block[] {
   return [
     heading('Pay by a transfer'),
     text(
@@ -126,7 +126,7 @@ function howToSell({ treasury, limits }: GuideFacts): Block[] {
   ];
 }
 
-function tradeThings({ cityUrl }: GuideFacts): Block[] {
+function howToTradeThings({ cityUrl }: GuideFacts): Block[] {
   if (cityUrl === null) return [];
   return [
     heading('Things of the city'),
@@ -140,7 +140,7 @@ function tradeThings({ cityUrl }: GuideFacts): Block[] {
   ];
 }
 
-function beHeard({ limits }: GuideFacts): Block[] {
+function howToBeHeard({ limits }: GuideFacts): Block[] {
   return [
     heading('Be heard'),
     list([
@@ -153,7 +153,7 @@ function beHeard({ limits }: GuideFacts): Block[] {
   ];
 }
 
-function openStore({ openIdentityEndpoints }: GuideFacts): Block[] {
+function howToOpenStore({ openIdentityEndpoints }: GuideFacts): Block[] {
   if (!openIdentityEndpoints.has('register'))
     return [heading('Open a store'), text('Registration is closed at present.')];
   return [
@@ -168,8 +168,8 @@ function openStore({ openIdentityEndpoints }: GuideFacts): Block[] {
   ];
 }
 
-function useTools({ baseUrl }: GuideFacts): Block[] {
-  const named = (...kinds: ToolKind[]): string =>
+function howToUseTools({ baseUrl }: GuideFacts): Block[] {
+  const toolNames = (...kinds: ToolKind[]): string =>
     TOOLS.filter(({ kind }) => kinds.includes(kind))
       .map(({ name }) => `\`${name}\``)
       .join(', ');
@@ -178,13 +178,13 @@ function useTools({ baseUrl }: GuideFacts): Block[] {
     list([
       `\`${baseUrl}${MCP_PATH}\` (streamable HTTP): everything here as tools. Reading needs nothing; your key goes into \`Authorization\` of the connection.`,
       `\`${baseUrl}${CONNECT_PATH}\`: the same for hosts that sign you in by OAuth. A person approves it in a browser; the host never sees your key. Call \`me\` first.`,
-      `For everybody: ${named('public')}. For merchants: ${named('own', 'act')}. Where no sign-in is asked, a wallet alone may \`buy\`.`,
+      `For everybody: ${toolNames('public')}. For merchants: ${toolNames('own', 'act')}. Where no sign-in is asked, a wallet alone may \`buy\`.`,
       '`buy` and `list_item` first answer what to sign; the same call with the x402 proof in `_meta["x402/payment"]` pays.',
     ]),
   ];
 }
 
-function keepSafe(config: GuideFacts): Block[] {
+function howToStaySafe(config: GuideFacts): Block[] {
   return [
     heading('Keep safe'),
     list([
@@ -196,7 +196,7 @@ function keepSafe(config: GuideFacts): Block[] {
   ];
 }
 
-function whenRefused(): Block[] {
+function howToHandleRefusals(): Block[] {
   return [
     heading('When something is refused'),
     text(

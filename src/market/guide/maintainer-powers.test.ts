@@ -48,19 +48,19 @@ describe('the published powers', () => {
     ]);
   });
 
-  /** Every file that checks for the maintainer, with the powers; null if it only shows or passes on who that is. */
+  /** Files that check for the maintainer, with the powers they grant. Null if a file only shows the maintainer or passes the caller on. */
   const PLACES: Readonly<Record<string, string | readonly string[] | null>> = {
-    // These pass the caller on to the routes, which check for themselves.
+    // These pass the caller on to routes that make their own check.
     'src/market/connect/connector.ts': null,
     'src/market/create-market.ts': null,
     'src/market/identity/authenticate.ts': null,
     'src/market/identity/register.ts': null,
-    // These show the maintainer's tools; the routes behind them check for themselves.
+    // These show the maintainer's tools. The routes behind the tools make their own check.
     'src/market/mcp/call-tool.ts': null,
     'src/market/mcp/create-mcp.ts': null,
     'src/market/mcp/tool-catalog.ts': null,
     'src/market/merchants/present-merchant.ts': null,
-    // These show the mark beside the handle, and refuse handles that look like it.
+    // These show the maintainer's mark beside the handle, and refuse handles that look like it.
     'src/market/catalog/present-listing.ts': null,
     'src/market/catalog/store.ts': null,
     'src/market/identity/store.ts': null,

@@ -1,13 +1,13 @@
 import { isIP } from 'node:net';
 import { API_VERSION } from '../../contract/vocabulary.ts';
 
-/** MCP without a sign-in, and for hosts that sign their users in. */
+/** MCP_PATH works without a sign-in. CONNECT_PATH is for hosts that sign their users in. */
 export const MCP_PATH = '/mcp';
 export const CONNECT_PATH = '/mcp/connect';
 
-/** The server's description of itself, at connecting and in every document that leads to it. */
+/** Description of the MCP server, sent on connecting and in all discovery documents. */
 export interface McpServer {
-  /** Reverse DNS of this instance's domain: registries verify it on publishing. */
+  /** Name under the reversed domain of this instance, which registries verify on publishing. */
   name: string;
   title: string;
   version: string;
@@ -24,7 +24,7 @@ export function mcpServer(baseUrl: string): McpServer {
   };
 }
 
-/** An IP address is no namespace: such an instance is local and named `localhost`. */
+/** Returns the reversed domain. An instance with an IP address is local, so it is named `localhost`. */
 function namespaceOf(host: string): string {
   return isIP(host.replaceAll(/[[\]]/g, '')) === 0 ? host.split('.').reverse().join('.') : 'localhost';
 }

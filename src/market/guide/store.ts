@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import { MAINTAINER_MERCHANT_ID } from '../../contract/vocabulary.ts';
 import type { Queryable } from '../../platform/database/database.ts';
 
-/** Reads in one statement, so that the facts are from one moment. */
+/** Reads all facts in one statement, so that they are from the same moment. */
 export async function readPublishedFacts(
   database: Queryable,
   chainId: bigint,

@@ -5,49 +5,51 @@ import { limitFor, type NetworkLimit } from './network-limits.ts';
 const MINUTE_SECONDS = 60;
 const HOUR_SECONDS = 3_600;
 
-/** Counters of this process alone. Limits that must hold across processes are counted in the database. */
+/** Counters of this process only. Limits that must hold across processes are counted in the database. */
 export interface Budgets {
-  /** Payments opened and not yet verified. */
+  /** Payments that are opened and not yet verified. */
   attempts: Budget;
   chainReads: Budget;
-  /** Requests to chain providers per wallet, wherever its signatures come from. */
+  /** Requests to chain providers per wallet, whichever client sends the wallet's signatures. */
   walletReads: Budget;
   readMs: Budget;
-  /** Megabytes of whole stores. */
+  /** Megabytes sent as whole stores. */
   wholeStores: Budget;
 }
 
 export function createBudgets({ config, clock, random }: Pick<Market, 'config' | 'clock' | 'random'>): Budgets {
   const { limits, networkLimits } = config;
-  const named = (name: keyof typeof limits) => ({ name, limit: limits[name] });
+  const namedLimit = (name: keyof typeof limits) => ({ name, limit: limits[name] });
   const create = (perNetwork: NetworkLimit, windowSeconds: number, more: Partial<BudgetOptions>): Budget =>
     createBudget({
       clock,
       random,
       windowSeconds,
-      perNetwork: named(perNetwork),
+      perNetwork: namedLimit(perNetwork),
       limitOf: (network) => limitFor(networkLimits, perNetwork, network, limits),
       networksPerSite: limits.networks_per_site,
       ...more,
     });
   return {
     attempts: create('attempts_per_ip_hour', HOUR_SECONDS, {
-      perAccount: named('attempts_per_merchant_hour'),
-      forAll: named('attempts_per_hour'),
+      perAccount: namedLimit('attempts_per_merchant_hour'),
+      forAll: namedLimit('attempts_per_hour'),
     }),
     chainReads: create('chain_reads_per_ip_minute', MINUTE_SECONDS, {
-      perAccount: named('chain_reads_per_merchant_minute'),
-      forAll: named('chain_reads_per_minute'),
+      perAccount: namedLimit('chain_reads_per_merchant_minute'),
+      forAll: namedLimit('chain_reads_per_minute'),
     }),
     walletReads: create('chain_reads_per_ip_minute', MINUTE_SECONDS, {
-      perAccount: named('chain_reads_per_wallet_minute'),
+      perAccount: namedLimit('chain_reads_per_wallet_minute'),
     }),
-    readMs: create('read_ms_per_ip_minute', MINUTE_SECONDS, { forAll: named('read_ms_per_minute') }),
-    wholeStores: create('store_megabytes_per_ip_hour', HOUR_SECONDS, { forAll: named('store_megabytes_per_hour') }),
+    readMs: create('read_ms_per_ip_minute', MINUTE_SECONDS, { forAll: namedLimit('read_ms_per_minute') }),
+    wholeStores: create('store_megabytes_per_ip_hour', HOUR_SECONDS, {
+      forAll: namedLimit('store_megabytes_per_hour'),
+    }),
   };
 }
 
-/** A caller with a key is counted by itself, not with its network. */
+/** Counts a caller with a key by merchant, and any other caller by network. */
 export function clientOf({ caller, clientNetwork }: { caller: unknown; clientNetwork: string }): Client {
   const merchant = caller as Merchant | null;
   return merchant === null ? { network: clientNetwork } : { account: `merchant ${merchant.id}` };

@@ -16,16 +16,16 @@ const CHAIN_READING_ENDPOINTS: ReadonlySet<EndpointName> = new Set([
   ...(['listWorld', 'checkoutWorld', 'getWorldCheckout', 'syncWorld'] as const),
 ]);
 
-/** Reads needed to check a fresh proof: reserved before the first, corrected after the last. */
+/** Chain reads needed to check a fresh proof. Reserved at the start and corrected at the end. */
 const READS_RESERVED = 6;
 
-/** Cost of a read not answered from memory: reading rows, making JSON. */
+/** Milliseconds charged for reading rows and making JSON, if a read is not answered from memory. */
 const READ_MS = 2;
 
-/** Charges the budget before an operation starts, and never cuts one short: no payment may stop half-way. */
+/** Charges the budget before an operation starts. Never interrupts an operation, because no payment may stop half-way. */
 export function limitOperations(budgets: Budgets, operations: MarketOperations): MarketOperations {
   const limited = Object.entries(operations).map(([name, operation]) => {
-    // Drop the types: each operation has its own, so a table cannot be iterated with them.
+    // Each operation has its own type, so a loop over all of them needs a cast.
     const act = operation as unknown as AnyOperation;
     if (CHAIN_READING_ENDPOINTS.has(name as EndpointName)) return [name, limitChainReads(budgets, act)];
     if (endpoints[name as EndpointName].method === 'GET') return [name, limitRead(budgets, act)];
@@ -36,16 +36,16 @@ export function limitOperations(budgets: Budgets, operations: MarketOperations):
 
 function limitChainReads({ chainReads, walletReads }: Budgets, act: AnyOperation): AnyOperation {
   return async (market, call) => {
-    const taken = chainReads.take(clientOf(call), READS_RESERVED);
-    let ofWallet: Reservation | null = null;
+    const reservation = chainReads.take(clientOf(call), READS_RESERVED);
+    let walletReservation: Reservation | null = null;
     const admit = (wallet: string): void => {
-      ofWallet ??= walletReads.takeOwn({ account: wallet }, READS_RESERVED);
+      walletReservation ??= walletReads.takeOwn({ account: wallet }, READS_RESERVED);
     };
     const cost: RequestCost = { units: 0, admit };
     try {
       return await runCounted(cost, () => act(market, call));
     } finally {
-      for (const one of [taken, ofWallet as Reservation | null]) one?.adjustTo(cost.units);
+      for (const one of [reservation, walletReservation as Reservation | null]) one?.adjustTo(cost.units);
     }
   };
 }
@@ -57,7 +57,7 @@ function limitRead({ readMs }: Budgets, act: AnyOperation): AnyOperation {
   };
 }
 
-/** Milliseconds of processor time that the answers of mounts cost beyond the operations they call. */
+/** Processor milliseconds charged for mounts, in addition to the operations they call. */
 export const MOUNT_MS = {
   /** Reading rows and making a page. */
   page: 3,
@@ -67,7 +67,7 @@ export const MOUNT_MS = {
   message: 3,
 };
 
-/** Charges the network's budget before anything is done. */
+/** Charges the client network's budget before the mount answers. */
 export function limitMounts(readMs: Budget, cost: number, mounts: readonly ExtraRoute[]): ExtraRoute[] {
   return mounts.map((mount) => ({
     ...mount,
@@ -79,10 +79,10 @@ export function limitMounts(readMs: Budget, cost: number, mounts: readonly Extra
 }
 
 const PROBE = '/readyz';
-/** A probe reads the heads of the chain. */
+/** Chain reads of a probe, which reads the heads of the chain. */
 const PROBE_READS = 3;
 
-/** Charges probes that read the chain to their own network only: strangers must not be able to block the probes of others. */
+/** Charges probes that read the chain to their own network only, so that strangers cannot block the probes of others. */
 export function limitProbes(chainReads: Budget, pages: readonly AnyPageRoute[]): AnyPageRoute[] {
   return pages.map((page) => {
     if (page.method !== 'GET' || page.path !== PROBE) return page;

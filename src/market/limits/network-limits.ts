@@ -22,7 +22,7 @@ export type NetworkLimit = (typeof NETWORK_LIMITS)[number];
 
 const IPV6_BITS = 64;
 
-/** Reads `203.0.113.0/24` or `2001:db8::/48`; null for other text, bits set beyond the length, or IPv6 smaller than a /64. */
+/** Parses `203.0.113.0/24` or `2001:db8::/48`. Null for other text, set host bits, or an IPv6 prefix longer than /64. */
 export function readNetwork(text: string): Subnet | null {
   const network = text.includes('/') && !text.includes('%') ? parseSubnet(text) : null;
   if (network === null) return null;
@@ -32,7 +32,7 @@ export function readNetwork(text: string): Subnet | null {
   return String(first) === String(address) && (isIPv4 || length <= IPV6_BITS) ? network : null;
 }
 
-/** Returns the limit for that client network: from the most specific rule that sets it, else the general one. */
+/** Returns the limit of a client network: from the most specific rule that sets it, else the general limit. */
 export function limitFor(
   rules: readonly NetworkRule[],
   name: NetworkLimit,
@@ -40,15 +40,15 @@ export function limitFor(
   limits: Readonly<Record<NetworkLimit, number>>,
 ): number {
   if (rules.length === 0) return limits[name];
-  const address = readCounted(network);
+  const address = parseClientNetwork(network);
   const [closest] = rules
     .filter((rule) => rule.limits[name] !== undefined && address !== null && isInSubnet(address, rule.network))
     .sort((a, b) => b.network[1] - a.network[1]);
   return closest?.limits[name] ?? limits[name];
 }
 
-/** Null for a client whose address is not known. */
-function readCounted(network: string): Address | null {
+/** Parses the address of a client network. Null if the client's address is not known. */
+function parseClientNetwork(network: string): Address | null {
   const text = network.replace(/\/64$/, '');
   return ipaddr.isValid(text) ? ipaddr.parse(text) : null;
 }

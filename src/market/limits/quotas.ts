@@ -5,7 +5,7 @@ import { limitFor, type NetworkLimit } from './network-limits.ts';
 
 const HOUR_SECONDS = 3_600;
 
-/** Counts a call of that client network and its site; refuses beyond the limit, which may be the network's own. */
+/** Counts a call of the client network and its site. Refuses beyond the limit, which may be set for this network alone. */
 export async function takeNetworkQuota(
   market: Pick<Market, 'config' | 'database' | 'clock'>,
   name: NetworkLimit,
@@ -17,9 +17,7 @@ export async function takeNetworkQuota(
   await takeClientQuota(market, { name, clientNetwork, limit, networksPerSite, windowSeconds: HOUR_SECONDS });
 }
 
-const INTENT_WINDOW_SECONDS = 3_600;
-
-/** Counts a new intent of that merchant and its network. If `usable` finds one, none is made and nothing is counted. */
+/** Counts a new intent of the merchant and its network. Counts nothing if `usable` finds an intent to reuse. */
 export async function takeIntentQuota(
   market: Market,
   { merchant, clientNetwork }: { merchant: Merchant; clientNetwork: string },
@@ -27,7 +25,7 @@ export async function takeIntentQuota(
 ): Promise<void> {
   const name = 'intents_per_merchant_hour';
   const limit = market.config.limits[name];
-  const quota = { name, subject: merchant.id.toString(), limit, windowSeconds: INTENT_WINDOW_SECONDS };
+  const quota = { name, subject: merchant.id.toString(), limit, windowSeconds: HOUR_SECONDS };
   if ((await takeQuotaUnless(market, quota, usable)) !== null) return;
   await takeNetworkQuota(market, 'intents_per_ip_hour', clientNetwork);
 }

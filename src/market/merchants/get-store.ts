@@ -15,10 +15,10 @@ import { merchantJson } from './present-merchant.ts';
 
 const HANDLE = /^[a-z0-9-]{1,64}$/;
 
-/** Up to this many listings, a whole store is an ordinary page with an ETag. */
-const AT_ONCE = 500;
+/** Up to this many live listings, a whole store is an ordinary page with an ETag. */
+const LARGEST_PAGE = 500;
 
-/** Answers pages of a store. Whole stores are charged to a budget, so the operation answers them. */
+/** Answers store pages from memory. Leaves whole stores to the operation, which charges a budget for them. */
 export function storeFromMemory({ answers }: MarketCatalog): MemoryRead {
   return ({ name: handle, query, request }) => {
     if (query === '' || !HANDLE.test(handle)) return null;
@@ -37,9 +37,9 @@ export function makeGetStore(catalog: MarketCatalog): MarketRead<Endpoints['getS
     const limit = call.query.limit ?? null;
     const beforeId = Number(call.query.before_id ?? 0n);
     const outline = call.query.fields === 'outline';
-    const merchant = merchantNamed(catalog.model(), handle);
+    const merchant = mustFindMerchant(catalog.model(), handle);
     checkBefore(catalog.model(), merchant, beforeId);
-    if (limit === null && merchant.live.count > AT_ONCE) {
+    if (limit === null && merchant.live.count > LARGEST_PAGE) {
       return { status: 200, prepared: streamStore({ catalog, database }, { handle, beforeId, outline }) };
     }
     return {
@@ -53,30 +53,30 @@ export function makeGetStore(catalog: MarketCatalog): MarketRead<Endpoints['getS
 
 interface StoreRequest {
   handle: string;
-  /** Null: all. */
+  /** Null for all listings. */
   limit: number | null;
-  /** 0: from the newest on. */
+  /** 0 starts at the newest listing. */
   beforeId: number;
   outline: boolean;
 }
 
-function merchantNamed(model: Model, handle: string): MerchantEntry {
+function mustFindMerchant(model: Model, handle: string): MerchantEntry {
   const merchant = model.merchantOfHandle.get(handle);
   if (merchant === undefined) throw new Refusal('not_found', { detail: 'No merchant has that handle.' });
   return merchant;
 }
 
-/** Every listing was live at first, so any listing of the merchant was once on a page of its store. */
+/** Accepts any listing of the merchant, because each was live at first and may have been on a page of the store. */
 function checkBefore(model: Model, merchant: MerchantEntry, beforeId: number): void {
   if (beforeId !== 0 && model.columns.merchant[beforeId] !== merchant.id)
     throw new Refusal('cursor_invalid', { detail: 'before_id does not name a listing of this store.' });
 }
 
-/** Builds one page of a store, newest first; pins do not matter here. */
+/** Builds one page of a store, newest first, regardless of pins. */
 function storeParts(model: Model, { handle, limit, beforeId, outline }: StoreRequest): PageParts {
-  const merchant = merchantNamed(model, handle);
+  const merchant = mustFindMerchant(model, handle);
   checkBefore(model, merchant, beforeId);
-  const ids = liveBelow(merchant, beforeId === 0 ? model.newestId + 1 : beforeId, limit ?? merchant.live.count);
+  const ids = liveIdsBelow(merchant, beforeId === 0 ? model.newestId + 1 : beforeId, limit ?? merchant.live.count);
   const last = ids.at(-1);
   const hasMore = last !== undefined && memberBelow(merchant.live, last) > 0;
   const rest = {
@@ -98,8 +98,8 @@ function storePrefix(merchant: MerchantEntry): Buffer {
   return Buffer.concat([Buffer.from('{"merchant":'), merchantJson(merchant), Buffer.from(',"listings":[')]);
 }
 
-/** Newest first. */
-function liveBelow(merchant: MerchantEntry, below: number, limit: number): number[] {
+/** Returns the ids of live listings, newest first. */
+function liveIdsBelow(merchant: MerchantEntry, below: number, limit: number): number[] {
   const ids: number[] = [];
   for (let id = memberBelow(merchant.live, below); id > 0 && ids.length < limit; id = memberBelow(merchant.live, id)) {
     ids.push(id);
@@ -107,7 +107,7 @@ function liveBelow(merchant: MerchantEntry, below: number, limit: number): numbe
   return ids;
 }
 
-/** An estimate, until the store is sent. */
+/** Estimated size of a listing, used until the sent bytes are known. */
 const BYTES_OF_LISTING = 2_000;
 const MEGABYTE = 1_000_000;
 const HOW_TO_PAGE = {
@@ -121,14 +121,14 @@ export function limitWholeStores(
 ): MarketRead<Endpoints['getStore']> {
   return async (market, call) => {
     if (call.query.limit !== undefined) return await operation(market, call);
-    const merchant = merchantNamed(catalog.model(), call.params.handle);
+    const merchant = mustFindMerchant(catalog.model(), call.params.handle);
     const bytes = merchant.live.count * BYTES_OF_LISTING;
-    const taken = wholeStores.take({ network: call.clientNetwork }, toMegabytes(bytes), HOW_TO_PAGE);
+    const reservation = wholeStores.take({ network: call.clientNetwork }, toMegabytes(bytes), HOW_TO_PAGE);
     const answer = await operation(market, call);
     if (!('prepared' in answer)) return answer;
     const { prepared } = answer;
-    if ('pieces' in prepared) return { ...answer, prepared: countBytes(prepared, taken) };
-    taken.adjustTo(toMegabytes(prepared.body.byteLength));
+    if ('pieces' in prepared) return { ...answer, prepared: countBytes(prepared, reservation) };
+    reservation.adjustTo(toMegabytes(prepared.body.byteLength));
     return answer;
   };
 }
@@ -137,8 +137,8 @@ function toMegabytes(bytes: number): number {
   return bytes / MEGABYTE;
 }
 
-/** Counts the bytes actually sent, even if the client leaves early. */
-function countBytes(stream: PreparedStream, taken: Reservation): PreparedStream {
+/** Charges the bytes that were sent, even if the client leaves early. */
+function countBytes(stream: PreparedStream, reservation: Reservation): PreparedStream {
   async function* pieces(): AsyncGenerator<Uint8Array> {
     let bytes = 0;
     try {
@@ -147,21 +147,21 @@ function countBytes(stream: PreparedStream, taken: Reservation): PreparedStream 
         yield piece;
       }
     } finally {
-      taken.adjustTo(toMegabytes(bytes));
+      reservation.adjustTo(toMegabytes(bytes));
     }
   }
   return { ...stream, pieces: pieces() };
 }
 
-const PORTION = 100;
-const NOTHING = new Uint8Array();
+const BATCH_SIZE = 100;
+const NO_BYTES = new Uint8Array();
 
 interface StoreSource {
   catalog: Pick<Catalog, 'model' | 'fresh' | 'loadListings'>;
   database: Database;
 }
 
-/** Streams a whole store of any size. Listings are sent as they are at their turn and counted at the end, so there is no ETag. */
+/** Streams a whole store of any size. Listings may change while it is sent and are counted at the end, so there is no ETag. */
 function streamStore(source: StoreSource, store: Omit<StoreRequest, 'limit'>): PreparedStream {
   return { etag: null, head: ['content-type', 'application/json; charset=utf-8'], pieces: piecesOf(source, store) };
 }
@@ -170,27 +170,27 @@ async function* piecesOf(
   { catalog, database }: StoreSource,
   { handle, beforeId, outline }: Omit<StoreRequest, 'limit'>,
 ): AsyncGenerator<Uint8Array> {
-  const first = merchantNamed(catalog.model(), handle);
+  const first = mustFindMerchant(catalog.model(), handle);
   yield storePrefix(first);
   let below = beforeId === 0 ? catalog.model().newestId + 1 : beforeId;
   let sent = 0;
   for (;;) {
     const model = catalog.model();
-    const portion = liveBelow(merchantNamed(model, handle), below, PORTION);
-    const last = portion.at(-1);
+    const batch = liveIdsBelow(mustFindMerchant(model, handle), below, BATCH_SIZE);
+    const last = batch.at(-1);
     if (last === undefined) break;
-    if (!areFilled(model, portion)) {
-      await catalog.loadListings(portion);
+    if (!areFilled(model, batch)) {
+      await catalog.loadListings(batch);
       continue;
     }
-    const absentFragments = await readAbsentFragments(model, database, portion);
-    const current = portion.filter((id) => model.columns.state[id] === LIVE);
+    const absentFragments = await readAbsentFragments(model, database, batch);
+    const current = batch.filter((id) => model.columns.state[id] === LIVE);
     const page =
       absentFragments &&
       joinPage(model.pages, {
-        prefix: NOTHING,
+        prefix: NO_BYTES,
         ids: current,
-        suffix: NOTHING,
+        suffix: NO_BYTES,
         outline,
         absentFragments,
       });
@@ -200,14 +200,14 @@ async function* piecesOf(
     }
     below = last;
     if (current.length > 0) {
-      // Copy: the buffer may be overwritten as soon as it is released.
+      // Copy the bytes, because the buffer may be overwritten once it is released.
       const bytes = Buffer.concat([Buffer.from(sent > 0 ? ',' : ''), page.body]);
       sent += current.length;
       page.release();
       yield bytes;
     } else page.release();
   }
-  const total = beforeId === 0 ? sent : merchantNamed(catalog.model(), handle).live.count;
+  const total = beforeId === 0 ? sent : mustFindMerchant(catalog.model(), handle).live.count;
   const rest = { total, returned: sent, page_size: sent, has_more: false, next_before_id: null };
   yield Buffer.from(`],${JSON.stringify(rest).slice(1)}`);
 }

@@ -32,7 +32,7 @@ interface MerchantPage {
   nextAfterId: number | null;
 }
 
-/** Oldest first; ids have no gaps. */
+/** Returns a page of merchants, oldest first. */
 export function merchantPage(model: Model, page: { limit: number; afterId: number }): MerchantPage {
   const { merchants, merchantCount: total } = model;
   if (page.afterId !== 0 && merchants[page.afterId] === undefined)

@@ -16,17 +16,17 @@ import { makeListMerchants } from './list-merchants.ts';
 
 const db = testDatabase();
 const market = () => marketContext({ database: db.database });
-const list = (query: { limit?: string; after_id?: string } = {}) => {
+const listPage = (query: { limit?: string; after_id?: string } = {}) => {
   const on = market();
   return ask(on, endpoints.listMerchants, makeListMerchants(on.catalog), { query });
 };
-const visit = (handle: string, query: { limit?: string; before_id?: string } = {}) => {
+const readStore = (handle: string, query: { limit?: string; before_id?: string } = {}) => {
   const on = market();
   return ask(on, endpoints.getStore, makeGetStore(on.catalog), { params: { handle }, query });
 };
 
 it('lists no merchant before the first has joined', async () => {
-  expect(await list()).toEqual({
+  expect(await listPage()).toEqual({
     merchants: [],
     total: 0,
     returned: 0,
@@ -46,7 +46,7 @@ it('walks all merchants oldest first, new ones last, each with its live listings
   await withdrawListing(db.database, sold.id);
   await seedListing(db.database, second.id);
 
-  const page = await list({ limit: '2' });
+  const page = await listPage({ limit: '2' });
   expect(page).toMatchObject({ total: 3, returned: 2, page_size: 2, has_more: true, next_after_id: 2 });
   expect(page.merchants).toEqual([
     expect.objectContaining({
@@ -67,10 +67,10 @@ it('walks all merchants oldest first, new ones last, each with its live listings
     }),
   ]);
   await seedMerchant(db.database, { handle: 'the-fourth' });
-  const rest = await list({ limit: '2', after_id: '2' });
+  const rest = await listPage({ limit: '2', after_id: '2' });
   expect(rest.merchants.map(({ handle }) => handle)).toEqual(['the-third', 'the-fourth']);
   expect(rest).toMatchObject({ total: 4, has_more: false, next_after_id: null });
-  expect(await reasonOf(list({ after_id: '5' }))).toBe('cursor_invalid');
+  expect(await reasonOf(listPage({ after_id: '5' }))).toBe('cursor_invalid');
 });
 
 it('shows the whole live store without a limit, and by pages with one, newest first even past a pin', async () => {
@@ -83,7 +83,7 @@ it('shows the whole live store without a limit, and by pages with one, newest fi
   await removeListing(db.database, c);
   await pinListing(db.database, a, true);
 
-  const whole = await visit('shop');
+  const whole = await readStore('shop');
   expect(whole.listings.map(({ id }) => id)).toEqual([f, e, d, b, a].map(Number));
   expect(whole).toMatchObject({
     merchant: { handle: 'shop', listings: 5 },
@@ -94,19 +94,19 @@ it('shows the whole live store without a limit, and by pages with one, newest fi
     next_before_id: null,
   });
 
-  const page = await visit('shop', { limit: '2' });
+  const page = await readStore('shop', { limit: '2' });
   expect(page).toMatchObject({ total: 5, returned: 2, page_size: 2, has_more: true, next_before_id: Number(e) });
   // Adding and withdrawing meanwhile neither repeats a row nor breaks the cursor.
   await seedListing(db.database, merchant.id);
   await withdrawListing(db.database, e);
-  const rest = await visit('shop', { limit: '3', before_id: String(e) });
+  const rest = await readStore('shop', { limit: '3', before_id: String(e) });
   expect(rest.listings.map(({ id }) => id)).toEqual([d, b, a].map(Number));
   expect(rest).toMatchObject({ total: 5, has_more: false, next_before_id: null });
-  expect((await visit('shop', { before_id: String(c) })).listings.map(({ id }) => id)).toEqual([b, a].map(Number));
+  expect((await readStore('shop', { before_id: String(c) })).listings.map(({ id }) => id)).toEqual([b, a].map(Number));
 
-  expect(await reasonOf(visit('shop', { before_id: String(foreign.id) }))).toBe('cursor_invalid');
-  expect(await reasonOf(visit('no-such-merchant'))).toBe('not_found');
-  expect(await visit('the-third')).toMatchObject({
+  expect(await reasonOf(readStore('shop', { before_id: String(foreign.id) }))).toBe('cursor_invalid');
+  expect(await reasonOf(readStore('no-such-merchant'))).toBe('not_found');
+  expect(await readStore('the-third')).toMatchObject({
     listings: [],
     total: 0,
     returned: 0,

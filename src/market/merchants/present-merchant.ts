@@ -34,7 +34,7 @@ function recordOf(merchant: MerchantEntry): MerchantRecord {
   });
 }
 
-/** Cached with the merchant until it changes. */
+/** Returns the merchant's JSON, which is cached until the merchant changes. */
 export function merchantJson(merchant: MerchantEntry): Buffer {
   merchant.json ??= Buffer.from(JSON.stringify(recordOf(merchant)));
   return merchant.json;

@@ -21,7 +21,7 @@ beforeEach(async () => {
 
 const set = async (line: string) =>
   (await act(market, endpoints.setStoreLine, setStoreLine, { body: { line }, caller })).merchant;
-const written = async (): Promise<bigint> =>
+const countWrites = async (): Promise<bigint> =>
   (await db.database.one<{ count: bigint }>(sql`select count(*) from catalog_changes where merchant_id = ${caller.id}`))
     .count;
 
@@ -40,14 +40,14 @@ it('is shown in the own record, in the store and among the merchants, and is no 
 });
 
 it('can be changed and taken back; the same again writes nothing', async () => {
-  const before = await written();
+  const before = await countWrites();
   await set('One');
-  expect(await written()).toBe(before + 1n);
+  expect(await countWrites()).toBe(before + 1n);
   expect((await set('One')).store_line).toBe('One');
-  expect(await written()).toBe(before + 1n);
+  expect(await countWrites()).toBe(before + 1n);
   expect((await set('Two')).store_line).toBe('Two');
   expect((await set('')).store_line).toBe('');
-  expect(await written()).toBe(before + 3n);
+  expect(await countWrites()).toBe(before + 3n);
 });
 
 it('is one line of at most 160 characters without hidden ones', async () => {

@@ -3,12 +3,12 @@ import type { Queryable } from '../../platform/database/database.ts';
 import type { MerchantRow as CatalogMerchant } from '../catalog/feed/store.ts';
 
 export interface MerchantRow extends CatalogMerchant {
-  /** Live ones only. */
+  /** Number of live listings. */
   listings: bigint;
   sales: bigint;
 }
 
-const select = sql`
+const selectMerchant = sql`
   select m.id, m.handle, m.joined_at, m.store_line, m.city_handle,
     counted.listings, counted.sales
   from merchants m cross join lateral (
@@ -16,12 +16,12 @@ const select = sql`
     from merchant_counters c where c.merchant_id = m.id
   ) counted`;
 
-/** Reads the current row, even when the catalog in memory lags. */
+/** Reads the current row, even if the catalog in memory lags behind. */
 export async function readMerchant(database: Queryable, id: bigint): Promise<MerchantRow | null> {
-  return database.maybe<MerchantRow>(sql`${select} where m.id = ${id}`);
+  return database.maybe<MerchantRow>(sql`${selectMerchant} where m.id = ${id}`);
 }
 
-/** Skips an unchanged line, so that no catalog has to refresh. */
+/** Writes the line only if it changes, so that no catalog has to refresh. */
 export async function writeStoreLine(database: Queryable, id: bigint, line: string): Promise<void> {
   await database.run(sql`update merchants set store_line = ${line} where id = ${id} and store_line <> ${line}`);
 }

@@ -47,22 +47,22 @@ const decide = (id: number, outcome: AppealOutcome, reason = 'Looked at again') 
   act(market, endpoints.decideAppeal, decideAppeal, { body: { appeal_id: id, outcome, reason }, caller: keeper });
 const detailOf = (id: bigint) => readListingDetail(db.database, id);
 
-const made = async (given: SeedListing = {}): Promise<bigint> => {
+const createListing = async (given: SeedListing = {}): Promise<bigint> => {
   const { id } = await seedListing(db.database, seller.id, { title: 'As it was called', ...given });
   return id;
 };
-const removed = async (): Promise<bigint> => {
-  const id = await made();
+const createRemovedListing = async (): Promise<bigint> => {
+  const id = await createListing();
   await remove(id);
   return id;
 };
-const appealed = async (): Promise<{ id: bigint; appealId: number }> => {
-  const id = await removed();
+const createAppealedListing = async (): Promise<{ id: bigint; appealId: number }> => {
+  const id = await createRemovedListing();
   return { id, appealId: (await appeal(id)).body.appeal.id };
 };
 const actsOf = async (id: bigint) =>
   (await eventsOf(db.database, id)).map(({ kind, detail }) => detail['action'] ?? kind);
-/** Tells for each removal, in order, whether it was undone. */
+/** Returns for each removal, in order, whether it was undone. */
 const removalsOf = async (id: bigint) => {
   const rows = await db.database.rows<{ restored: boolean }>(
     sql`select restored_at is not null as restored from removals where listing_id = ${id} order by id`,
@@ -76,7 +76,7 @@ const countAppeals = async (id: bigint): Promise<number> => {
 
 describe('an appeal', () => {
   it('is public in the listing, and told of in one event that has none of its words', async () => {
-    const id = await removed();
+    const id = await createRemovedListing();
     const { status, body } = await appeal(id);
     expect([status, body.appeal]).toEqual([
       201,
@@ -103,7 +103,7 @@ describe('an appeal', () => {
   });
 
   it('is made once per removal: the same words are answered with it, and other words are refused', async () => {
-    const id = await removed();
+    const id = await createRemovedListing();
     const first = await appeal(id);
     expect(await appeal(id)).toEqual({ status: 200, body: first.body });
     expect(await reasonOf(appeal(id, 'Other words'))).toBe('already_appealed');
@@ -111,17 +111,17 @@ describe('an appeal', () => {
   });
 
   it('decided against, is answered with its outcome, and is no reason for another one', async () => {
-    const { id, appealId } = await appealed();
+    const { id, appealId } = await createAppealedListing();
     const { appeal: decided } = await decide(appealId, 'removal_upheld');
     expect(await appeal(id)).toEqual({ status: 200, body: { appeal: decided } });
     expect(await reasonOf(appeal(id, 'Other words'))).toBe('already_appealed');
   });
 
   it('is the merchant’s own, against a removal that is in force', async () => {
-    const id = await removed();
+    const id = await createRemovedListing();
     for (const caller of [other, keeper]) expect(await reasonOf(appeal(id, WORDS, caller))).toBe('not_owner');
     expect(await reasonOf(appeal(999_999n))).toBe('not_found');
-    expect(await reasonOf(appeal(await made()))).toBe('not_removed');
+    expect(await reasonOf(appeal(await createListing()))).toBe('not_removed');
     expect(await countAppeals(id)).toBe(0);
   });
 
@@ -136,7 +136,7 @@ describe('an appeal', () => {
   });
 
   it('made ten times at once is one appeal and one event, and one answer says that it was made', async () => {
-    const id = await removed();
+    const id = await createRemovedListing();
     const answers = await Promise.all(Array.from({ length: 10 }, () => appeal(id)));
     expect(answers.map(({ status }) => status).sort()).toEqual([...Array(9).fill(200), 201]);
     expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).toBe(1);
@@ -144,14 +144,14 @@ describe('an appeal', () => {
   });
 
   it('made at once in other words each time is the one that came first', async () => {
-    const id = await removed();
+    const id = await createRemovedListing();
     const reasons = await Promise.all(Array.from({ length: 10 }, (_, n) => reasonOf(appeal(id, `words ${n}`))));
     expect(reasons.sort()).toEqual([...Array(9).fill('already_appealed'), 'none']);
     expect([await countAppeals(id), await actsOf(id)]).toEqual([1, ['remove', 'appeal']]);
   });
 
   it('waits for another one that is just being made, and is refused', async () => {
-    const id = await removed();
+    const id = await createRemovedListing();
     const making = await holdTransactionOpen(db.database, async (tx) => {
       await lockListing(tx, id);
       await insertAppeal(tx, id, 'First', new Date());
@@ -163,7 +163,7 @@ describe('an appeal', () => {
   });
 
   it('waits for a restoration that is just being made, and finds nothing to appeal against', async () => {
-    const { id, appealId } = await appealed();
+    const { id, appealId } = await createAppealedListing();
     const restoring = await holdTransactionOpen(db.database, async (tx) => {
       await lockListing(tx, id);
       markDecided(tx, BigInt(appealId), { outcome: 'restored', reason: 'x', now: new Date() });
@@ -180,7 +180,7 @@ describe('an appeal', () => {
 
 describe('a decision that restores', () => {
   it('brings the listing back as it was, and tells so in one event', async () => {
-    const id = await made({ pinned: true });
+    const id = await createListing({ pinned: true });
     const before = await detailOf(id);
     await remove(id);
     const { appeal: open } = (await appeal(id)).body;
@@ -210,7 +210,7 @@ describe('a decision that restores', () => {
   });
 
   it('leaves a listing withdrawn that was withdrawn before its removal', async () => {
-    const id = await made();
+    const id = await createListing();
     await withdrawListing(db.database, id);
     const before = await detailOf(id);
     await remove(id);
@@ -220,7 +220,7 @@ describe('a decision that restores', () => {
   });
 
   it('can be followed by another removal and another appeal; the listing shows the appeal of the last one', async () => {
-    const { id, appealId: first } = await appealed();
+    const { id, appealId: first } = await createAppealedListing();
     await decide(first, 'restored');
     expect(await detailOf(id)).toMatchObject({ removed: false, appeal: { id: first } });
     await remove(id);
@@ -238,7 +238,7 @@ describe('a decision that restores', () => {
   });
 
   it('is waited for by the next removal, which is another one', async () => {
-    const { id, appealId } = await appealed();
+    const { id, appealId } = await createAppealedListing();
     const restoring = await holdTransactionOpen(db.database, async (tx) => {
       await lockListing(tx, id);
       markDecided(tx, BigInt(appealId), { outcome: 'restored', reason: 'x', now: new Date() });
@@ -255,7 +255,7 @@ describe('a decision that restores', () => {
 
 describe('a decision', () => {
   it('that upholds the removal changes nothing but the appeal', async () => {
-    const { id, appealId } = await appealed();
+    const { id, appealId } = await createAppealedListing();
     const before = await detailOf(id);
     const { appeal: decided, listing } = await decide(appealId, 'removal_upheld', 'It is empty');
     expect(decided).toMatchObject({ outcome: 'removal_upheld', outcome_reason: 'It is empty' });
@@ -268,7 +268,7 @@ describe('a decision', () => {
   });
 
   it.each(APPEAL_OUTCOMES)('stands: %s again changes nothing, the other outcome is refused', async (outcome) => {
-    const { id, appealId } = await appealed();
+    const { id, appealId } = await createAppealedListing();
     const first = await decide(appealId, outcome, 'the first reason');
     expect(await decide(appealId, outcome, 'another reason')).toEqual(first);
     const otherwise = outcome === 'restored' ? 'removal_upheld' : 'restored';
@@ -278,13 +278,13 @@ describe('a decision', () => {
   });
 
   it('is about an appeal: nothing is restored without one', async () => {
-    const id = await removed();
+    const id = await createRemovedListing();
     expect(await reasonOf(decide(999_999, 'restored'))).toBe('not_found');
     expect(await detailOf(id)).toMatchObject({ state: 'removed' });
   });
 
   it('made both ways at once is one decision, with one event', async () => {
-    const { id, appealId } = await appealed();
+    const { id, appealId } = await createAppealedListing();
     const asked = Array.from({ length: 10 }, (_, n) => APPEAL_OUTCOMES[n % 2] ?? expect.fail());
     const reasons = await Promise.all(asked.map((outcome) => reasonOf(decide(appealId, outcome))));
     const standing = (await detailOf(id))?.appeal?.outcome;
@@ -294,7 +294,7 @@ describe('a decision', () => {
   });
 
   it('waits for another one that is just being made, and is judged by it', async () => {
-    const { id, appealId } = await appealed();
+    const { id, appealId } = await createAppealedListing();
     const deciding = await holdTransactionOpen(db.database, async (tx) => {
       await lockListing(tx, id);
       markDecided(tx, BigInt(appealId), { outcome: 'removal_upheld', reason: 'x', now: new Date() });
@@ -319,7 +319,7 @@ describe('where the log takes no event', () => {
   };
 
   it('there is no removal, no appeal and no decision either', async () => {
-    const id = await made();
+    const id = await createListing();
     await silently(() => remove(id));
     expect([await detailOf(id), await removalsOf(id)]).toMatchObject([{ state: 'live' }, []]);
     await removeInTable(db.database, id);

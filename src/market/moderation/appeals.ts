@@ -22,8 +22,8 @@ import {
 } from './store.ts';
 
 /**
- * POST /api/appeal. One appeal per removal: the same statement again returns the same appeal. The statement is public in the listing's
- * detail; the log, from which nothing can ever be removed, only records that there is an appeal.
+ * POST /api/appeal. Each removal can be appealed once; repeating the statement returns the same appeal. The listing's detail shows the
+ * statement. The log only records that there is an appeal, because nothing can be removed from the log.
  */
 export const appealRemoval: MarketOperation<Endpoints['appealRemoval']> = async (market, call) => {
   const { caller, body } = call;
@@ -31,10 +31,10 @@ export const appealRemoval: MarketOperation<Endpoints['appealRemoval']> = async 
     // Lock the listing, so that no decision undoes the removal meanwhile and no second appeal is made.
     const listing = mustOwn(await lockListing(tx, body.listing_id), caller);
     mustStep(listing, 'appeal');
-    const standing = await findAppealInForce(tx, listing.id);
-    if (standing !== null) {
-      if (standing.statement !== body.statement) throw new Refusal('already_appealed');
-      return { status: 200, body: { appeal: presentAppealRow(standing) } };
+    const existing = await findAppealInForce(tx, listing.id);
+    if (existing !== null) {
+      if (existing.statement !== body.statement) throw new Refusal('already_appealed');
+      return { status: 200, body: { appeal: presentAppealRow(existing) } };
     }
     const appeal = await insertAppeal(tx, listing.id, body.statement, new Date(market.clock.now()));
     await recordEvent(tx, market, {
@@ -48,7 +48,7 @@ export const appealRemoval: MarketOperation<Endpoints['appealRemoval']> = async 
 
 type DecideCall = MarketCall<Endpoints['decideAppeal']>;
 
-/** POST /api/mod/appeal. The only way to undo a removal: none without a public appeal. A repeated decision changes nothing. */
+/** POST /api/mod/appeal. A removal is undone only here, after a public appeal. Repeating a decision changes nothing. */
 export const decideAppeal: MarketOperation<Endpoints['decideAppeal']> = async (market, call) => {
   const appeal = await market.database.transaction((tx) => decideInTransaction(tx, market, call));
   const { body } = await answerListing(market, appeal.listing_id);
@@ -58,7 +58,7 @@ export const decideAppeal: MarketOperation<Endpoints['decideAppeal']> = async (m
 async function decideInTransaction(tx: Tx, market: Market, { caller, body }: DecideCall): Promise<AppealRow> {
   const { listing_id: listingId } = await mustFind(tx, body.appeal_id);
   const listing = mustExist(await lockListing(tx, listingId));
-  // Read again under the lock: it may have waited for another decision.
+  // Read again under the lock, because another decision may have been made meanwhile.
   const appeal = await mustFind(tx, body.appeal_id);
   if (appeal.outcome === body.outcome) return appeal;
   if (appeal.outcome !== null) {
@@ -99,7 +99,7 @@ function presentAppealRow(row: AppealRow): Appeal {
   return presentAppeal(facts, row.listing_id);
 }
 
-/** More are shown as others are restored. */
+/** Older notices are shown once newer listings are restored. */
 const MOST_NOTICES = 200;
 
 const HOW_TO_APPEAL =

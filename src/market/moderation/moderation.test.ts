@@ -39,8 +39,9 @@ const remove = (id: bigint, removal: Removal = REMOVAL) =>
   act(market, endpoints.removeListing, removeListing, { body: { listing_id: Number(id), ...removal }, caller: keeper });
 const pin = (id: bigint, pinned: boolean) =>
   act(market, endpoints.pinListing, pinListing, { body: { listing_id: Number(id), pinned }, caller: keeper });
-const made = async (): Promise<bigint> => (await seedListing(db.database, seller.id, { title: 'As it was called' })).id;
-const ended = async (state: 'sold' | 'canceled'): Promise<bigint> => {
+const createListing = async (): Promise<bigint> =>
+  (await seedListing(db.database, seller.id, { title: 'As it was called' })).id;
+const createEndedListing = async (state: 'sold' | 'canceled'): Promise<bigint> => {
   const { id } = await seedWorldListing(db.database, seller.id);
   await endWorldListing(db.database, id, state);
   return id;
@@ -56,7 +57,7 @@ const periodsOf = (id: bigint) =>
 
 describe('a removal', () => {
   it('hides title and preview, keeps them in the row, and tells so in one event', async () => {
-    const id = await made();
+    const id = await createListing();
     const { listing } = await remove(id);
     expect(listing).toMatchObject({
       id: Number(id),
@@ -91,7 +92,9 @@ describe('a removal', () => {
 
   it('takes every code that the market knows, and needs a reason', async () => {
     for (const reason_code of REMOVAL_REASON_CODES) {
-      expect((await remove(await made(), { reason_code, reason: 'x' })).listing.removed_reason_code).toBe(reason_code);
+      expect((await remove(await createListing(), { reason_code, reason: 'x' })).listing.removed_reason_code).toBe(
+        reason_code,
+      );
     }
     const { body } = endpoints.removeListing;
     expect(body.safeParse({ listing_id: 1, ...REMOVAL, reason_code: 'mood' }).success).toBe(false);
@@ -100,7 +103,7 @@ describe('a removal', () => {
   });
 
   it('again, or ten times at once, is answered with the first: one time, one reason, one event', async () => {
-    const id = await made();
+    const id = await createListing();
     const answers = await Promise.all(
       Array.from({ length: 10 }, (_, n) => remove(id, { reason_code: 'spam', reason: `reason ${n}` })),
     );
@@ -111,7 +114,7 @@ describe('a removal', () => {
   });
 
   it('waits for a withdrawal that is just being made, and keeps it', async () => {
-    const id = await made();
+    const id = await createListing();
     const withdrawing = await holdTransactionOpen(db.database, async (tx) => {
       await lockListing(tx, id);
       markWithdrawn(tx, id, 'enough', new Date());
@@ -124,7 +127,7 @@ describe('a removal', () => {
   });
 
   it('that is just being made is waited for by a withdrawal, which is refused then', async () => {
-    const id = await made();
+    const id = await createListing();
     const removing = await holdTransactionOpen(db.database, async (tx) => {
       await lockListing(tx, id);
       markRemoved(tx, id, { reasonCode: 'spam', reason: 'x', removedBy: keeper.id, now: new Date() });
@@ -142,7 +145,7 @@ describe('a removal', () => {
 
   it('and a withdrawal at once leave one of each at most, and as many events as acts', async () => {
     for (let round = 0; round < 10; round += 1) {
-      const id = await made();
+      const id = await createListing();
       const [, refused] = await Promise.all([
         remove(id),
         reasonOf(act(market, endpoints.withdrawListing, withdraw, { id, caller: seller })),
@@ -157,7 +160,7 @@ describe('a removal', () => {
   });
 
   it('reaches a withdrawn listing, which stays withdrawn and shows no reason of its merchant', async () => {
-    const id = await made();
+    const id = await createListing();
     await withdrawListing(db.database, id);
     expect((await remove(id)).listing).toMatchObject({
       state: 'removed',
@@ -168,13 +171,13 @@ describe('a removal', () => {
   });
 
   it('leaves purchases alone', async () => {
-    const id = await made();
+    const id = await createListing();
     await seedPaidPurchase(db.database, id);
     expect((await remove(id)).listing.sales).toBe(1);
   });
 
   it('waits for a payment that is just being submitted, and comes after it', async () => {
-    const id = await made();
+    const id = await createListing();
     const submitting = await holdTransactionOpen(db.database, async (tx) => {
       await tx.one(sql`select id from listings where id = ${id} for share`);
       await openPayment(tx, id);
@@ -188,7 +191,7 @@ describe('a removal', () => {
   });
 
   it('is for what was on a shelf: not for what ended, nor for what is none', async () => {
-    const id = await ended('canceled');
+    const id = await createEndedListing('canceled');
     expect(await reasonOf(remove(id))).toBe('listing_closed');
     expect(await reasonOf(remove(999_999n))).toBe('not_found');
     expect(await eventsOf(db.database, id)).toEqual([]);
@@ -199,7 +202,7 @@ describe('a pin', () => {
   const actionsOf = async (id: bigint) => (await eventsOf(db.database, id)).map(({ detail }) => detail['action']);
 
   it('is put on and taken off, each with one event and one act', async () => {
-    const id = await made();
+    const id = await createListing();
     expect((await pin(id, true)).listing.pinned).toBe(true);
     expect((await pin(id, true)).listing.pinned).toBe(true);
     expect(await periodsOf(id)).toEqual([{ began: expect.any(BigInt), ended: null }]);
@@ -215,14 +218,14 @@ describe('a pin', () => {
   });
 
   it('put on ten times at once is one pin', async () => {
-    const id = await made();
+    const id = await createListing();
     await Promise.all(Array.from({ length: 10 }, () => pin(id, true)));
     expect(await actionsOf(id)).toEqual(['pin']);
     expect(await periodsOf(id)).toHaveLength(1);
   });
 
   it('put on and off at once leaves as many events as acts, and the last of them holds', async () => {
-    const id = await made();
+    const id = await createListing();
     await Promise.all(Array.from({ length: 20 }, (_, n) => pin(id, n % 2 === 0)));
     const actions = await actionsOf(id);
     const { pinned } = await db.database.one<{ pinned: boolean }>(sql`select pinned from listings where id = ${id}`);
@@ -233,7 +236,7 @@ describe('a pin', () => {
   });
 
   it.each(['withdrawn', 'sold'] as const)('cannot be put on a %s listing, and can be taken off', async (state) => {
-    const id = state === 'withdrawn' ? await made() : await ended(state);
+    const id = state === 'withdrawn' ? await createListing() : await createEndedListing(state);
     if (state === 'withdrawn') await withdrawListing(db.database, id);
     expect(await reasonOf(pin(id, true))).toBe('listing_closed');
     await pinInTable(db.database, id, true);

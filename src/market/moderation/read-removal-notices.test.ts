@@ -40,14 +40,14 @@ const decide = async (id: number, outcome: AppealOutcome) => {
 };
 const noticesOf = async ({ id }: SeededMerchant) =>
   removalNotice.array().parse(await readRemovalNotices(db.database, id));
-const made = async ({ id }: SeededMerchant): Promise<bigint> => (await seedListing(db.database, id)).id;
+const createListing = async ({ id }: SeededMerchant): Promise<bigint> => (await seedListing(db.database, id)).id;
 
 it('names the removed listings of the merchant, the newest removal first, with reason and the way to appeal', async () => {
   const seller = await seedMerchant(db.database);
-  const [first, second] = [await made(seller), await made(seller)];
-  await made(seller);
+  const [first, second] = [await createListing(seller), await createListing(seller)];
+  await createListing(seller);
   const stranger = await seedMerchant(db.database);
-  await remove(await made(stranger), 'of another merchant');
+  await remove(await createListing(stranger), 'of another merchant');
   expect(await noticesOf(seller)).toEqual([]);
   await remove(second, 'It holds nothing');
   const { listing } = await remove(first, 'Nor does it');
@@ -67,7 +67,7 @@ it('names the removed listings of the merchant, the newest removal first, with r
 
 it('shows the appeal, then its outcome; a restored listing is in it no more, and after a second removal it can be appealed', async () => {
   const seller = await seedMerchant(db.database);
-  const [upheld, restored] = [await made(seller), await made(seller)];
+  const [upheld, restored] = [await createListing(seller), await createListing(seller)];
   for (const id of [upheld, restored]) await remove(id, 'x');
   const one = await appeal(upheld, seller);
   expect(await noticesOf(seller)).toMatchObject([

@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 
 type Code = (typeof REMOVAL_REASON_CODES)[number];
-const said = async (under?: number): Promise<number> => {
+const writeComment = async (under?: number): Promise<number> => {
   count += 1;
   const body = { listing_id: Number(listing), body: `The words ${count}`, ...(under ? { parent_id: under } : {}) };
   return (await act(market, endpoints.postComment, postComment, { body, caller: author })).comment.id;
@@ -43,9 +43,9 @@ const removals = async () =>
   (await eventsOf(db.database, listing)).filter(({ kind }) => kind === 'moderation').map(({ detail }) => detail);
 
 it('empties the comment, which keeps its place, its author and its replies, and is told of without a word of it', async () => {
-  const first = await said();
-  const id = await said(first);
-  const reply = await said(id);
+  const first = await writeComment();
+  const id = await writeComment(first);
+  const reply = await writeComment(id);
   expect(await remove(id)).toMatchObject({
     id,
     handle: author.handle,
@@ -71,7 +71,7 @@ it('empties the comment, which keeps its place, its author and its replies, and 
       reason_code: 'spam',
     },
   });
-  // Kept for whoever has to answer for the removal.
+  // The row keeps the comment, so that the removal can be justified later.
   expect(await db.database.one(sql`select body, removed_reason from comments where id = ${id}`)).toEqual({
     body: expect.stringMatching(/^The words/),
     removed_reason: 'One is\nenough',
@@ -79,7 +79,7 @@ it('empties the comment, which keeps its place, its author and its replies, and 
 });
 
 it('again, or ten times at once, is answered with the first: one reason, one event', async () => {
-  const id = await said();
+  const id = await writeComment();
   const before = (await removals()).length;
   const answers = await Promise.all(
     Array.from({ length: 10 }, (_, n) => remove(id, n % 2 === 0 ? 'fraud' : 'policy', `reason ${n}`)),
@@ -90,7 +90,7 @@ it('again, or ten times at once, is answered with the first: one reason, one eve
 });
 
 it('waits for one that is just being made, and is answered with it', async () => {
-  const id = await said();
+  const id = await writeComment();
   const before = (await removals()).length;
   const removing = await holdTransactionOpen(db.database, async (tx) => {
     await lockComment(tx, BigInt(id));
@@ -105,7 +105,8 @@ it('waits for one that is just being made, and is answered with it', async () =>
 });
 
 it('takes every code that the market knows, and a reason', async () => {
-  for (const code of REMOVAL_REASON_CODES) expect((await remove(await said(), code)).removed_reason_code).toBe(code);
+  for (const code of REMOVAL_REASON_CODES)
+    expect((await remove(await writeComment(), code)).removed_reason_code).toBe(code);
   const { body } = endpoints.removeComment;
   expect(body.safeParse({ comment_id: 1, reason_code: 'mood', reason: 'x' }).success).toBe(false);
   expect(body.safeParse({ comment_id: 1, reason_code: 'spam', reason: '' }).success).toBe(false);
@@ -121,7 +122,7 @@ it.each([
   ['the removal', 'removed_at = null, removed_reason_code = null, removed_reason = null'],
   ['the reason', "removed_reason = 'x'"],
 ])('is the only change that the table takes: afterwards not of %s either', async (_what, change) => {
-  const id = await said();
+  const id = await writeComment();
   await remove(id);
   const changed = db.database.run(raw(`update comments set ${change} where id = ${id}`));
   await expect(changed).rejects.toMatchObject({ constraint: 'voices_are_fixed' });

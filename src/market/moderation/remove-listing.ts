@@ -10,15 +10,13 @@ import { answerComment } from '../reactions/post-comment.ts';
 import { lockComment, markCommentRemoved } from '../reactions/store.ts';
 import { markRemoved } from './store.ts';
 
-/**
- * POST /api/mod/remove, also of a withdrawn listing, whose texts are public. The first removal's time and reason count, for payments too.
- */
+/** POST /api/mod/remove. Also removes withdrawn listings, whose texts are public. The first time and reason stay, for payments too. */
 export const removeListing: MarketOperation<Endpoints['removeListing']> = async (market, call) => {
   const { listing_id: id, reason_code: reasonCode, reason } = call.body;
   await market.database.transaction(async (tx) => {
     const listing = mustExist(await lockListing(tx, id));
     if (mustStep(listing, 'remove') === 'nothing') return;
-    // Read the clock under the lock: whatever was submitted for settlement before it precedes the removal.
+    // Read the clock under the lock, so that payments submitted earlier precede the removal.
     const now = new Date(market.clock.now());
     markRemoved(tx, id, { reasonCode, reason, removedBy: call.caller.id, now });
     await recordEvent(tx, market, {
@@ -35,7 +33,7 @@ export const removeListing: MarketOperation<Endpoints['removeListing']> = async 
   return await answerListing(market, id);
 };
 
-/** POST /api/mod/comment. Removing again changes nothing: the first time and reason count. */
+/** POST /api/mod/comment. Removing a comment again changes nothing: the first time and reason stay. */
 export const removeComment: MarketOperation<Endpoints['removeComment']> = async (market, call) => {
   const { comment_id: id, reason_code: reasonCode, reason } = call.body;
   await market.database.transaction(async (tx) => {

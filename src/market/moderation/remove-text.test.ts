@@ -41,14 +41,14 @@ const remove = async (target_type: Target, target_id: bigint | number, reason_co
   ).removal;
 const write = (line: string) => act(market, endpoints.setStoreLine, setStoreLine, { body: { line }, caller: seller });
 /** Returns all logged acts on the merchant's texts, in log order. */
-const toldOf = async ({ id }: SeededMerchant) => {
+const loggedRemovalsOf = async ({ id }: SeededMerchant) => {
   const rows = await db.database.rows<{ canonical: Buffer }>(sql`select canonical from events order by queue_id`);
   return rows
     .map(({ canonical }) => JSON.parse(canonical.toString('utf8')) as { detail: Record<string, unknown>; kind: string })
     .filter(({ kind, detail }) => kind === 'moderation' && detail['merchant_id'] === Number(id))
     .filter(({ detail }) => ['remove_store_line', 'remove_statement'].includes(String(detail['action'])));
 };
-const appealed = async () => {
+const createAppealedListing = async () => {
   const { id } = await seedListing(db.database, seller.id);
   const reason = { reason_code: 'fraud', reason: 'x' } as const;
   await act(market, endpoints.removeListing, removeListing, {
@@ -82,8 +82,8 @@ describe('a store line that is emptied', () => {
     expect(store.merchant.store_line).toBe('');
     const listed = await ask(market, endpoints.listMerchants, makeListMerchants(market.catalog));
     expect(JSON.stringify(listed)).not.toContain(WORDS);
-    const told = await toldOf(seller);
-    expect(told).toEqual([
+    const events = await loggedRemovalsOf(seller);
+    expect(events).toEqual([
       {
         kind: 'moderation',
         actor: 'the-keeper',
@@ -91,7 +91,7 @@ describe('a store line that is emptied', () => {
         detail: { action: 'remove_store_line', merchant_id: Number(seller.id), reason_code: 'spam' },
       },
     ]);
-    expect(JSON.stringify(told)).not.toMatch(/Words|taken off/);
+    expect(JSON.stringify(events)).not.toMatch(/Words|taken off/);
   });
 
   it('can be written again by its merchant, and emptied again; where it is empty nothing changes', async () => {
@@ -101,14 +101,14 @@ describe('a store line that is emptied', () => {
     expect((await write('A better line')).merchant.store_line).toBe('A better line');
     const second = await remove('store_line', seller.id, 'policy');
     expect([second.id > first.id, second.reason_code]).toEqual([true, 'policy']);
-    expect(await toldOf(seller)).toHaveLength(2);
+    expect(await loggedRemovalsOf(seller)).toHaveLength(2);
   });
 
   it('ten times at once is one act and one event', async () => {
     await write(WORDS);
     const removals = await Promise.all(Array.from({ length: 10 }, () => remove('store_line', seller.id)));
     expect(new Set(removals.map(({ id }) => id)).size).toBe(1);
-    expect(await toldOf(seller)).toHaveLength(1);
+    expect(await loggedRemovalsOf(seller)).toHaveLength(1);
   });
 
   it('waits for one that is just being written, and empties it; a line written meanwhile waits and stands', async () => {
@@ -118,7 +118,7 @@ describe('a store line that is emptied', () => {
     await untilWaiting(db.database);
     await writing.commit();
     await removing;
-    expect(await toldOf(seller)).toHaveLength(1);
+    expect(await loggedRemovalsOf(seller)).toHaveLength(1);
     await write(WORDS);
     const emptying = await holdTransactionOpen(db.database, async (tx) => void (await emptyStoreLine(tx, seller.id)));
     const late = write('Later');
@@ -129,13 +129,13 @@ describe('a store line that is emptied', () => {
 
   it('is one of a merchant who has one', async () => {
     for (const id of [seller.id, 999_999]) expect(await reasonOf(remove('store_line', id))).toBe('not_found');
-    expect(await toldOf(seller)).toEqual([]);
+    expect(await loggedRemovalsOf(seller)).toEqual([]);
   });
 });
 
 describe('a statement that is emptied', () => {
   it('is shown neither on the listing nor to its merchant, and is told of without a word of it', async () => {
-    const { id, appeal } = await appealed();
+    const { id, appeal } = await createAppealedListing();
     const removal = await remove('appeal', appeal.id);
     expect(removal).toMatchObject({ target_type: 'appeal', target_id: appeal.id, merchant: seller.handle });
     expect(await remove('appeal', appeal.id, 'policy')).toEqual(removal);
@@ -145,7 +145,7 @@ describe('a statement that is emptied', () => {
     expect(listing.appeal).toEqual({ ...appeal, statement: '' });
     expect((await readListingDetail(db.database, id))?.appeal).toEqual(listing.appeal);
     expect(await readRemovalNotices(db.database, seller.id)).toMatchObject([{ appeal: { statement: '' } }]);
-    expect(await toldOf(seller)).toEqual([
+    expect(await loggedRemovalsOf(seller)).toEqual([
       {
         kind: 'moderation',
         actor: 'the-keeper',
@@ -162,7 +162,7 @@ describe('a statement that is emptied', () => {
   });
 
   it('is of an appeal that goes on: the same words are it, and it is decided', async () => {
-    const { appeal, again } = await appealed();
+    const { appeal, again } = await createAppealedListing();
     await remove('appeal', appeal.id);
     expect((await again()).appeal).toEqual({ ...appeal, statement: '' });
     const { appeal: decided } = await act(market, endpoints.decideAppeal, decideAppeal, {

@@ -14,20 +14,20 @@ import {
   type TextToRemove,
 } from './store.ts';
 
-/** The `action` in the log's detail. */
+/** Value of `action` in the detail of the log event. */
 export const TEXT_REMOVAL_ACTIONS: Readonly<Record<RemovableText, string>> = {
   store_line: 'remove_store_line',
   appeal: 'remove_statement',
 };
 
-/** POST /api/mod/text. Empties texts no other removal reaches. Repeating returns the last removal. The log records none of the words. */
+/** POST /api/mod/text. Removes a store line or appeal statement. Repeating it returns the last removal. The log never contains the text. */
 export const removeText: MarketOperation<Endpoints['removeText']> = async (market, call) => {
   const { target_type: type, target_id: id, reason_code: reasonCode, reason } = call.body;
   const lastRemoval = await market.database.transaction(async (tx) => {
     const text = await findText(tx, call);
-    const isThere = text.appealId !== null || (await emptyStoreLine(tx, text.merchantId));
+    const hasText = text.appealId !== null || (await emptyStoreLine(tx, text.merchantId));
     const removal = { reasonCode, reason, removedBy: call.caller.id, now: new Date(market.clock.now()) };
-    const isRemoved = isThere && (await insertTextRemoval(tx, text, removal));
+    const isRemoved = hasText && (await insertTextRemoval(tx, text, removal));
     const last = await findTextRemoval(tx, text);
     if (last === null) throw new Refusal('not_found', { detail: 'No merchant with that id has a store line.' });
     if (!isRemoved) return last;
@@ -48,7 +48,7 @@ export const removeText: MarketOperation<Endpoints['removeText']> = async (marke
 
 type RemoveCall = MarketCall<Endpoints['removeText']>;
 
-/** `listingId`: the listing the appeal is about. */
+/** Finds the text. `listingId` is the appealed listing, or null for a store line. */
 async function findText(tx: Tx, { body }: RemoveCall): Promise<TextToRemove & { listingId: bigint | null }> {
   const { target_type: type, target_id: id } = body;
   if (type === 'store_line') return { merchantId: id, appealId: null, listingId: null };

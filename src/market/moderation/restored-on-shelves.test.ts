@@ -16,7 +16,7 @@ import { makeGetListing } from '../catalog/get-listing.ts';
 import { appealRemoval, decideAppeal } from './appeals.ts';
 import { removeListing } from './remove-listing.ts';
 
-// Tests the copies in memory; the tests of appeals cover the database.
+// Tests the catalog in memory; appeals.test.ts covers the database.
 
 const db = testDatabase();
 let market: TestMarket;
@@ -104,7 +104,7 @@ it('its detail follows each step: removed, appealed, restored, removed again', a
   expect(back.artifact).toBe(artifact);
   await remove(id);
   expect((await get(id)).listing).toMatchObject({ removed: true, appeal: null });
-  // A process that starts now reads the same.
+  // A process that starts now reads the same state.
   const fresh = marketContext({ database: db.database });
   const read = await ask(fresh, endpoints.getListing, makeGetListing(fresh.catalog), { params: { id: id.toString() } });
   expect(read).toEqual(await get(id));
@@ -126,7 +126,7 @@ it('a walk that is under way shows no row twice and no more rows than it counted
     ids = await seedStock(db.database, seller.id, STOCK);
     await remove(at(1));
     await remove(at(7));
-    // Two are restored meanwhile, and one is removed and restored.
+    // Between pages, two listings are restored and another one is removed and restored.
     const acts = [
       () => restore(at(7)),
       () => remove(at(0)),

@@ -10,7 +10,7 @@ export interface Removal {
   now: Date;
 }
 
-/** The row keeps title and preview for a later restore; no response shows them. */
+/** Keeps title and preview in the row for a later restore. No response shows them. */
 export function markRemoved(tx: Tx, id: bigint, { reasonCode, reason, removedBy, now }: Removal): void {
   tx.later(
     sql`update listings set state = 'removed', removed_at = ${now}, removed_reason = ${reason},
@@ -31,7 +31,7 @@ export interface AppealRow {
   id: bigint;
   listing_id: bigint;
   statement: string;
-  /** The maintainer emptied it: the row keeps it, and no response shows it. */
+  /** Whether the maintainer removed the statement. The row keeps it, but no response shows it. */
   statement_removed: boolean;
   created_at: Date;
   outcome: AppealOutcome | null;
@@ -47,7 +47,7 @@ export async function findAppeal(queryable: Queryable, id: bigint): Promise<Appe
   return await queryable.maybe<AppealRow>(sql`select ${appealColumns} from appeals a where a.id = ${id}`);
 }
 
-/** Finds the appeal against the removal in force. Run it as a statement of its own, after locking the listing. */
+/** Finds the appeal against the current removal. Run it as a separate statement, after locking the listing. */
 export async function findAppealInForce(tx: Tx, listingId: bigint): Promise<AppealRow | null> {
   return await tx.maybe<AppealRow>(
     sql`select ${appealColumns} from removals r join appeals a on a.removal_id = r.id
@@ -55,7 +55,7 @@ export async function findAppealInForce(tx: Tx, listingId: bigint): Promise<Appe
   );
 }
 
-/** Appeals the removal in force; throws when there is none. */
+/** Inserts an appeal against the current removal. Throws if there is none. */
 export async function insertAppeal(tx: Tx, listingId: bigint, statement: string, now: Date): Promise<AppealRow> {
   return await tx.one<AppealRow>(
     sql`insert into appeals as a (removal_id, listing_id, statement, created_at)
@@ -71,7 +71,7 @@ export function markDecided(tx: Tx, id: bigint, decision: { outcome: AppealOutco
   );
 }
 
-/** A listing shows only a removal in force; undone ones stay on record in `removals`. */
+/** Clears the removal from the listing. Its row in `removals` stays as a record. */
 export function markRestored(tx: Tx, listingId: bigint, state: ListingState, now: Date): void {
   tx.later(
     sql`update listings set state = ${state}, removed_at = null, removed_reason = null, removed_reason_code = null
@@ -84,7 +84,7 @@ export interface NoticeRow extends Omit<AppealRow, 'id' | 'statement' | 'created
   reason_code: string;
   reason: string;
   removed_at: Date;
-  /** Null: there was no appeal. */
+  /** Null if there was no appeal. */
   appeal_id: bigint | null;
   statement: string | null;
   created_at: Date | null;
@@ -108,13 +108,13 @@ export interface TextRemovalRow {
   removed_at: Date;
 }
 
-/** The author of the text, and the appeal; null: the store line. */
+/** Author of the text, and the appeal that contains it. `appealId` is null for the store line. */
 export interface TextToRemove {
   merchantId: bigint;
   appealId: bigint | null;
 }
 
-/** Finds the last removal of that text. Run it as a statement of its own, after any statement that may have waited for a lock. */
+/** Finds the last removal of this text. Run it as a separate statement, after any statement that may wait for a lock. */
 export async function findTextRemoval(
   queryable: Queryable,
   { merchantId, appealId }: TextToRemove,
@@ -126,7 +126,7 @@ export async function findTextRemoval(
   );
 }
 
-/** Finds the merchant who made the appeal, and its listing; null: no such appeal. */
+/** Finds the merchant who made the appeal, and its listing. Null if there is no such appeal. */
 export async function findAppellant(
   queryable: Queryable,
   appealId: bigint,
@@ -136,7 +136,7 @@ export async function findAppellant(
     where a.id = ${appealId}`);
 }
 
-/** Returns whether there was a line. Locks it: the merchant cannot write another until the transaction ends. */
+/** Returns whether there was a line. Locks the row, so the merchant cannot write another line until the transaction ends. */
 export async function emptyStoreLine(tx: Tx, merchantId: bigint): Promise<boolean> {
   const emptied = await tx.maybe(
     sql`update merchants set store_line = '' where id = ${merchantId} and store_line <> '' returning id`,
@@ -144,16 +144,16 @@ export async function emptyStoreLine(tx: Tx, merchantId: bigint): Promise<boolea
   return emptied !== null;
 }
 
-/** Returns false when that appeal's statement was removed before. */
+/** Returns false if the statement of this appeal was removed before. */
 export async function insertTextRemoval(
   tx: Tx,
   { merchantId, appealId }: TextToRemove,
   { reasonCode, reason, removedBy, now }: Removal,
 ): Promise<boolean> {
-  const made = await tx.maybe(
+  const row = await tx.maybe(
     sql`insert into text_removals (merchant_id, appeal_id, reason_code, reason, removed_by, removed_at)
       values (${merchantId}, ${appealId}, ${reasonCode}, ${reason}, ${removedBy}, ${now})
       on conflict (appeal_id) do nothing returning id`,
   );
-  return made !== null;
+  return row !== null;
 }

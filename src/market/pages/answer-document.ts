@@ -4,7 +4,7 @@ import type { PageAnswer } from '../../platform/http/server-options.ts';
 import type { Block, Document } from '../guide/guide.ts';
 import { DOCUMENT_POLICY, renderShell } from './shell/render-shell.ts';
 
-/** Answers with HTML, JSON or text, as `accept` asks. */
+/** Answers with HTML, JSON or text, depending on `accept`. */
 export function answerDocument(
   accept: string | undefined,
   content: { document: Document; json: unknown; path?: string },
@@ -51,15 +51,15 @@ function renderHtmlBlock(block: Block): string {
 </${tag}>`;
 }
 
-const MARKED = /(`[^`]+`|\[[^\]]+\]\([^)\s]+\))/;
+const INLINE_MARKUP = /(`[^`]+`|\[[^\]]+\]\([^)\s]+\))/;
 
-/** Renders `code` and [links](/). */
+/** Renders the inline markup of documents, `code` and [links](/), as HTML. */
 export function renderText(marked: string): string {
-  return marked.split(MARKED).map(renderPiece).join('');
+  return marked.split(INLINE_MARKUP).map(renderPiece).join('');
 }
 
 function renderPiece(piece: string, index: number): string {
-  // `split` by one capture group puts the captured pieces at odd indexes.
+  // `split` with one capture group puts the captured pieces at odd indexes.
   if (index % 2 === 0) return html`${piece}`;
   if (piece.startsWith('`')) return html`<code>${piece.slice(1, -1)}</code>`;
   const middle = piece.indexOf('](');
@@ -68,10 +68,10 @@ function renderPiece(piece: string, index: number): string {
 
 const FORMS = ['text/html', 'application/json', 'text/markdown'] as const;
 
-/** Picks only a form that `accept` names: browsers name HTML; programs that accept anything get text. */
+/** Picks HTML or JSON only if `accept` names it, so programs that accept anything get text. */
 export function chooseForm(accept: string | undefined): 'html' | 'json' | 'text' {
-  const named = FORMS.filter((form) => accept?.toLowerCase().includes(form));
-  const form = preferredType(accept, [...named, 'text/plain']);
+  const acceptedForms = FORMS.filter((form) => accept?.toLowerCase().includes(form));
+  const form = preferredType(accept, [...acceptedForms, 'text/plain']);
   if (form === 'text/html') return 'html';
   return form === 'application/json' ? 'json' : 'text';
 }

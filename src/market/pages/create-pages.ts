@@ -31,7 +31,7 @@ import { ASSETS, NOTICES_PATH, THIRD_PARTY_NOTICES } from './shell/assets.ts';
 
 export interface PageSources extends Omit<HealthSources, 'writes'> {
   catalog: Pick<Catalog, 'facts' | 'fresh'>;
-  /** HTML for people, text or JSON for programs. */
+  /** Answers with the front page: HTML for people, text or JSON for programs. */
   front(call: Pick<PageCall, 'accept'>): PageAnswer;
 }
 
@@ -72,7 +72,7 @@ export function createPages(market: Market, { payments, catalog, history, front 
   ];
 }
 
-/** Shows the guide without the address list and the latest events of the front page. */
+/** Answers with the guide, without the front page's address list and latest events. */
 function helpPage(config: MarketConfig, accept: string | undefined): PageAnswer {
   const document = {
     title: 'Help',
@@ -105,7 +105,7 @@ function createDocuments({ config, clock, database }: Pick<Market, 'config' | 'c
   const robots = robotsText();
   return [
     documentPage('/about', async () => {
-      // Merchant 1 may join while this process runs.
+      // Read on each request, because merchant 1 may join while this process runs.
       const { maintainer } = await readPublishedFacts(database, config.network.chainId, config.facilitatorUrl);
       return { document: aboutDocument(config, maintainer) };
     }),
@@ -142,13 +142,13 @@ function textPage(path: string, write: () => string): Page {
 }
 
 const DAY_MS = 86_400_000;
-/** RFC 9116 asks for less than a year. */
-const GOOD_FOR_DAYS = 180;
+/** RFC 9116 recommends less than a year. */
+const VALID_DAYS = 180;
 
 /** Renders security.txt (RFC 9116). Its bytes change once a day. */
 export function securityText(config: ContactFacts, nowMs: number): string {
   const { baseUrl } = config;
-  const expires = (Math.floor(nowMs / DAY_MS) + GOOD_FOR_DAYS) * DAY_MS;
+  const expires = (Math.floor(nowMs / DAY_MS) + VALID_DAYS) * DAY_MS;
   return [
     `Contact: ${securityContact(config).url}`,
     `Expires: ${isoTime(expires)}`,
@@ -159,7 +159,7 @@ export function securityText(config: ContactFacts, nowMs: number): string {
   ].join('\n');
 }
 
-/** Lets every crawler read what is public (RFC 9309). Excludes writes, private reads and streams that never end. */
+/** Renders robots.txt (RFC 9309). Everything public is allowed, but not writes, private reads and the endless event stream. */
 export function robotsText(): string {
   const open = new Set(ENDPOINTS.filter(isPublicRead).map(toPattern));
   const closed = ENDPOINTS.map(toPattern).filter((pattern) => !open.has(pattern));
@@ -171,7 +171,7 @@ function isPublicRead({ method, auth }: EndpointShape): boolean {
   return method === 'GET' && (auth === 'audit' || auth === 'public');
 }
 
-/** Ends in `$`, so that paths below stay open. */
+/** The pattern ends in `$`, so that longer paths stay allowed. */
 function toPattern({ path }: EndpointShape): string {
   return `${path.replaceAll(/:[a-z_]+/g, '*')}$`;
 }

@@ -15,10 +15,10 @@ import type { Payments } from '../payments/payments.ts';
 import type { MarketHistory } from '../recovery/guard-history.ts';
 import { readChainStatus } from './store.ts';
 
-/** A slow chain must not delay a probe until it takes the process for dead. */
-const CHAIN_PATIENCE_MS = 1_000;
+/** Short, so that a probe does not time out and report the process dead because the chain is slow. */
+const CHAIN_TIMEOUT_MS = 1_000;
 
-/** Many times the duration of one catalog update. */
+/** The catalog counts as behind above this lag, which is many times the duration of one update. */
 const CATALOG_BEHIND_SECONDS = 5;
 
 const MIGRATIONS = fileURLToPath(new URL('../../../migrations/market', import.meta.url));
@@ -30,14 +30,14 @@ export interface HealthSources {
   writes: WriteProbe;
 }
 
-/** Says that the process answers. Ignores the database: its absence is no reason to restart the process. */
+/** Reports that the process answers. Ignores the database, because its absence is no reason to restart the process. */
 export function answerHealthz(): PageAnswer {
   return answerJson(200, { status: 'ok', api_version: API_VERSION });
 }
 
 /**
- * Whether this process can answer reads: shelves come from memory, so neither database nor chain is asked. For a load balancer, which asks
- * often and would have no host left while a shared database is away.
+ * Reports whether this process can answer reads, which come from memory, so it asks neither database nor chain. Load balancers should use
+ * this probe, because they would have no host left while a shared database is down.
  */
 export function answerReadsReadyz(catalog: Pick<Catalog, 'facts'>): PageAnswer {
   const { feedLagSeconds, loadSeconds } = catalog.facts();
@@ -46,7 +46,7 @@ export function answerReadsReadyz(catalog: Pick<Catalog, 'facts'>): PageAnswer {
   return answerJson(200, { status: 'ready', reads: 'answered', ...catalogStatus(catalog), ...age });
 }
 
-/** Whether this process can read and write. Payments that wait for the chain do not count; a lost history does if `strict`. */
+/** Reports whether this process can read and write. Halted payments do not make it unready, and lost history only if `strict`. */
 export async function answerReadyz(
   market: Market,
   { payments, catalog, history, writes }: HealthSources,
@@ -78,7 +78,7 @@ export async function answerReadyz(
   }
 }
 
-/** `why` names the obstacle: a halt that an operator ends, a failed check of the finalized head, or unreadable logs of open payments. */
+/** `why` is a halt that an operator must end, a failed check of the finalized head, or unreadable logs of open payments. */
 async function paymentsStatus(market: Market, payments: HealthSources['payments']) {
   const { halt } = await findChainState(market.database, market.config.network.chainId);
   const { head, why } = await readHeadInTime(market, payments.readHead);
@@ -93,15 +93,15 @@ async function paymentsStatus(market: Market, payments: HealthSources['payments'
   return { payments: 'open', finality };
 }
 
-/** Gives up after CHAIN_PATIENCE_MS. While the finalized head cannot be read or is not trusted, nothing is delivered. */
+/** Gives up after CHAIN_TIMEOUT_MS. While the finalized head cannot be read or is not trusted, nothing is delivered. */
 async function readHeadInTime(
   market: Market,
   readHead: () => Promise<ChainHead>,
 ): Promise<{ head: ChainHead | null; why: string | null }> {
   const giveUp = new AbortController();
   try {
-    const late = market.clock.sleep(CHAIN_PATIENCE_MS, giveUp.signal).then(() => null);
-    const head = await Promise.race([readHead(), late]);
+    const timeout = market.clock.sleep(CHAIN_TIMEOUT_MS, giveUp.signal).then(() => null);
+    const head = await Promise.race([readHead(), timeout]);
     return head === null ? { head, why: 'chain_slow' } : { head, why: head.why };
   } catch (error) {
     if (!(error instanceof RpcFailure)) throw error;
@@ -111,7 +111,7 @@ async function readHeadInTime(
   }
 }
 
-/** Names providers by their position in the configuration, so that the answer does not reveal whose nodes they are. */
+/** Identifies providers by their position in the configuration, so that the answer does not reveal whose nodes they are. */
 function providersStatus({ clock }: Market, { providerHealth }: HealthSources['payments']) {
   return providerHealth.all.map((health) => {
     const { provider } = health;
@@ -127,7 +127,7 @@ function providersStatus({ clock }: Market, { providerHealth }: HealthSources['p
   });
 }
 
-/** Shelves are served from memory, also while no update can be read. */
+/** Describes the catalog in memory, which is served even while it cannot be updated. */
 function catalogStatus(catalog: Pick<Catalog, 'facts'>) {
   const { feedLagSeconds, loadSeconds } = catalog.facts();
   return {
@@ -136,7 +136,10 @@ function catalogStatus(catalog: Pick<Catalog, 'facts'>) {
   };
 }
 
-/** Signers that the facilitator publishes. With none, the rule is off that the payer alone collects a transfer submitted by a stranger. */
+/**
+ * Whether the facilitator publishes its signers. If not, the rule is off that only the payer may collect a transfer submitted by a
+ * stranger.
+ */
 function signersStatus(published: number | null): string {
   if (published === null) return 'unknown';
   return published > 0 ? 'published' : 'not_published';

@@ -21,14 +21,14 @@ const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avi
 const NOW_MS = Date.UTC(2026, 0, 6);
 const db = testDatabase({ inventedEvents: true });
 const market = (): TestMarket => marketContext({ database: db.database, clock: settableClock(NOW_MS) });
-/** Shared by tests that only read: its database exists when the first test asks. */
-let standing: TestMarket | null = null;
-const standingMarket = (): TestMarket => (standing ??= market());
+/** Shared by tests that only read. Created when the first of them asks, because its database must exist. */
+let shared: TestMarket | null = null;
+const sharedMarket = (): TestMarket => (shared ??= market());
 
-const made = new WeakMap<TestMarket, ReturnType<typeof createPages>>();
+const pagesByMarket = new WeakMap<TestMarket, ReturnType<typeof createPages>>();
 function pagesOf(on: TestMarket): ReturnType<typeof createPages> {
-  const kept = made.get(on);
-  if (kept !== undefined) return kept;
+  const existing = pagesByMarket.get(on);
+  if (existing !== undefined) return existing;
   const completions = { purchase: completePurchase(on), listing_fee: completeFee(on, createThingFees(on)) };
   const payments = createPayments(on, completions, { reconcileEveryMs: 1_000, watchEveryMs: 1_000, longestPauseMs: 0 });
   const status = () => ({ history: 'whole', log_copy: 'kept' }) as const;
@@ -39,7 +39,7 @@ function pagesOf(on: TestMarket): ReturnType<typeof createPages> {
     history,
     front: (call) => frontAnswer(on.config, on.events, call),
   });
-  made.set(on, pages);
+  pagesByMarket.set(on, pages);
   return pages;
 }
 
@@ -55,7 +55,7 @@ function matchPath(pattern: string, path: string): Record<string, string> | null
   return params;
 }
 
-async function open(address: string, accept?: string, on = standingMarket()): Promise<PageAnswer & { text: string }> {
+async function open(address: string, accept?: string, on = sharedMarket()): Promise<PageAnswer & { text: string }> {
   const { pathname: path, searchParams } = new URL(address, 'http://market');
   const query = Object.fromEntries(searchParams);
   // The latest events come from memory, which no job updates here.
@@ -74,7 +74,7 @@ async function open(address: string, accept?: string, on = standingMarket()): Pr
   throw new Error(`no page at ${address}`);
 }
 
-/** Finds every address that a text offers: links, and paths in backticks, alone or after a method. */
+/** Finds all paths in a text: links, and paths in backticks, alone or after a method. */
 function addressesIn(text: string): string[] {
   const links = [...text.matchAll(/\]\(([^)]+)\)|href="([^"]+)"/g)].map((match) => match[1] ?? match[2] ?? '');
   const quoted = [...text.matchAll(/[`>](?:(?:GET|POST) )?(\/[a-z][^`<]*)[`<]/g)].map((match) => match[1] ?? '');
@@ -239,7 +239,7 @@ describe('health', () => {
         writes: 'accepted',
         history: 'whole',
         log_copy: 'kept',
-        // No chain is at that address.
+        // No chain answers at that address.
         payments: 'halted',
         why: 'chain_unreadable',
         finality: null,

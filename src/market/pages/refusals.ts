@@ -12,7 +12,7 @@ import type { Fault } from './key-page/key-page.ts';
 import { renderShell } from './shell/render-shell.ts';
 import type { PagePlan, Shown } from './storefront/page-plan.ts';
 
-const MEANINGS: Readonly<Record<ErrorClass, string>> = {
+const CLASS_SUMMARIES: Readonly<Record<ErrorClass, string>> = {
   bad_input: 'The market could not read what was asked for as a question of its own. Nothing was changed.',
   auth_required: 'This is shown only with the key of the store. Nothing was changed.',
   payment_required: 'This is handed over once it is paid. Nothing was taken.',
@@ -24,7 +24,7 @@ const MEANINGS: Readonly<Record<ErrorClass, string>> = {
     'The fault is on our side. It shows neither that something was paid nor that nothing was: make no payment because of it.',
 };
 
-/** Replaces the error table's next step where that speaks to programs. */
+/** Replaces next steps of the error table that are worded for programs. */
 const NEXT_STEPS: Readonly<Partial<Record<Reason, string>>> = {
   not_found: 'Check the address, or begin at the front page.',
   method_not_allowed: 'Go back and begin again on the page that you came from.',
@@ -32,12 +32,12 @@ const NEXT_STEPS: Readonly<Partial<Record<Reason, string>>> = {
   internal_error: 'Load the page again. If it stays so, report the request below to the operator.',
 };
 
-/** Renders a refusal from the error table alone: nothing sent or thrown is in it. Null for programs and the API, which get a problem. */
+/** Renders a refusal from the error table, with nothing that was sent or thrown. Null for programs and the API, which get a problem. */
 export function refusedPage({ reason, row, options }: Refusal, request: RefusedRequest): RefusedPage | null {
   if (chooseForm(request.accept) !== 'html' || request.route?.startsWith('/api/')) return null;
   const body = renderHtml({
     title: row.title,
-    summary: MEANINGS[errorClass(row.status)],
+    summary: CLASS_SUMMARIES[errorClass(row.status)],
     blocks: [
       heading('What to do'),
       ...nextSteps(NEXT_STEPS[reason] ?? row.next_step, options.retryAfterSeconds),
@@ -55,10 +55,10 @@ export function refusedPage({ reason, row, options }: Refusal, request: RefusedR
 
 function nextSteps(nextStep: string, retryAfterSeconds: number | undefined): Block[] {
   if (retryAfterSeconds === undefined) return [text(nextStep)];
-  return [text(`${nextStep} It may work again in ${waitOf(retryAfterSeconds)}.`)];
+  return [text(`${nextStep} It may work again in ${formatWait(retryAfterSeconds)}.`)];
 }
 
-/** Renders a refusal of the route as a page of the same status for browsers; others get the problem document. */
+/** Renders a route's refusal as a page for browsers, with the same status. Others get the problem document. */
 export function answerRefusal(outgoing: Outgoing, { headers: { accept } }: Incoming, plan?: Surroundings): Outgoing {
   if (typeof outgoing.body !== 'string') return outgoing;
   const { headers, ...rest } = chooseForm(accept) === 'html' ? answerRefusedPage(outgoing, plan) : outgoing;
@@ -66,10 +66,10 @@ export function answerRefusal(outgoing: Outgoing, { headers: { accept } }: Incom
 }
 
 type Surroundings = Pick<PagePlan, 'back' | 'again' | 'styles'>;
-const ANYWHERE: Surroundings = { back: { path: '/shelves', name: 'All shelves' } };
+const DEFAULT_SURROUNDINGS: Surroundings = { back: { path: '/shelves', name: 'All shelves' } };
 
-/** Renders a refusal of the route as a page with the same status and headers. */
-export function answerRefusedPage(outgoing: Outgoing, plan: Surroundings = ANYWHERE): Outgoing {
+/** Renders a route's refusal as a page with the same status and headers. */
+export function answerRefusedPage(outgoing: Outgoing, plan: Surroundings = DEFAULT_SURROUNDINGS): Outgoing {
   const { headers, body } = outgoing;
   if (typeof body !== 'string') return outgoing;
   const page = renderShell(showRefusal(JSON.parse(body) as Problem, plan));
@@ -125,10 +125,10 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   },
 };
 
-/** Explains a refusal to people, at its field if it is about one. */
+/** Explains a refusal to people, next to the field that it is about, if any. */
 export function explainRefusal({ reason, row, options }: Refusal): Fault {
   if (reason === 'rate_limited') {
-    const wait = waitOf(options.retryAfterSeconds ?? 1);
+    const wait = formatWait(options.retryAfterSeconds ?? 1);
     return { field: null, message: `Too many tries for the moment. Wait ${wait}, then send this again.` };
   }
   if (reason === 'handle_taken' || reason === 'handle_reserved')
@@ -136,13 +136,13 @@ export function explainRefusal({ reason, row, options }: Refusal): Fault {
   return FAULTS[reason] ?? { field: null, message: `${row.title}. ${row.next_step}` };
 }
 
-function waitOf(seconds: number): string {
+function formatWait(seconds: number): string {
   const whole = Math.max(1, Math.ceil(seconds));
   if (whole <= LONGEST_IN_SECONDS) return whole === 1 ? '1 second' : `${whole} seconds`;
   return `${Math.ceil(whole / 60)} minutes`;
 }
 
-/** Status of a page that shows the refusal. 401 would make the browser ask for credentials, which no page takes. */
+/** Returns the status of a page that shows the refusal. A 401 would make browsers ask for credentials, which no page accepts. */
 export function statusOf({ row }: Refusal): number {
   return row.status === 401 ? 403 : row.status;
 }

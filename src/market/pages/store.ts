@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import type { Queryable } from '../../platform/database/database.ts';
 
 export interface ChainStatus {
-  /** Signers that the facilitator's last answer named; null: it never answered. */
+  /** Number of signers in the facilitator's last answer. Null if it never answered. */
   published: number | null;
   block_number: bigint | null;
   block_time: Date | null;

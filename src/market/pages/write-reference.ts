@@ -21,7 +21,7 @@ const EXAMPLE: GuideFacts = {
   keyPrefix: 'aisle',
 };
 
-/** Renders the reference by file name: what a running market serves, for readers of the repository. */
+/** Renders the files of docs/reference by name: documents that a running market serves, for readers of the repository. */
 export function referenceFiles(): ReadonlyMap<string, string> {
   const errors = renderMarkdown({
     title: 'Refusals',

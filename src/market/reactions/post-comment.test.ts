@@ -29,7 +29,7 @@ let market: Market;
 let clock: SettableClock;
 let seller: SeededMerchant;
 let author: SeededMerchant;
-/** The status of every answer, in order. */
+/** Status of every answer, in order. */
 let statuses: number[] = [];
 
 beforeAll(async () => {
@@ -159,7 +159,7 @@ describe('a comment', () => {
     await seedFreePurchase(db.database, free, author.id);
     expect((await say({ on: id })).verified_buyer).toBe(false);
     expect((await say({ on: free })).verified_buyer).toBe(false);
-    // The key that opened such a payment proves nothing: only its payer may have the goods.
+    // If only the payer may collect the goods, the key that opened the payment proves nothing.
     const ahead = await made();
     await seedPaidPurchase(db.database, ahead, { merchantId: author.id, payerCollectsOnly: true });
     expect((await say({ on: ahead })).verified_buyer).toBe(false);
@@ -264,7 +264,7 @@ describe('the quota of a day', () => {
     expect(await reasonOf(flag(999_999n, of))).toBe('not_found');
     expect(await reasonOf(say({ on: other, of }))).toBe('rate_limited');
     expect(await reasonOf(flag(other, of))).toBe('rate_limited');
-    // Existing acts are answered beyond the limit too.
+    // Existing comments and flags are returned even beyond the limit.
     expect((await say({ on: id, of })).listing_id).toBe(Number(id));
     expect((await flag(id, of)).flag.target_id).toBe(Number(id));
     clock.set(NOON + DAY_MS / 2);

@@ -15,12 +15,12 @@ import { mustStep } from '../listings/listing-steps.ts';
 import { type ListingTerms, shareListing } from '../listings/store.ts';
 import { type CommentToMake, insertUnlessSame, isCommentOn, sameComment } from './store.ts';
 
-/** Held while a comment gets its id. */
+/** Name of the lock under which comments get their ids. */
 const COMMENTS_LOCK = 'comments';
-/** The same words in the same place are the same comment for this long: a client that got no answer asks again. */
+/** How long an identical comment counts as a retry by a client that got no answer. */
 const SAME_MS = 86_400_000;
 
-/** POST /api/comment. Repeating a comment of the last day returns it and uses no quota. Every other call counts, refused ones included. */
+/** POST /api/comment. Repeating a comment of the last day returns it and uses no quota. All other calls count, refused ones included. */
 export const postComment: MarketOperation<Endpoints['postComment']> = async (market, call) => {
   const { caller, body } = call;
   const comment = {
@@ -46,8 +46,8 @@ async function makeComment(
 ): Promise<{ id: bigint; made: boolean }> {
   const { listingId, parentId } = comment;
   const listing = await mustAcceptComment(tx, comment);
-  // Lock, so that ids follow the order of commits: a reader who has read up to an id never meets a lower one later, and paging from the
-  // newest finds exactly the first total. Also serializes requests with the same words: the second finds the comment of the first.
+  // Lock, so that ids follow the order of commits: a reader who has seen an id never meets a lower one later, and paging from the newest
+  // finds exactly the first total. Also serializes identical requests, so that the second finds the first one's comment.
   await tx.lock(COMMENTS_LOCK);
   const now = market.clock.now();
   const written = await insertUnlessSame(tx, {
@@ -70,7 +70,7 @@ async function makeComment(
   return written;
 }
 
-/** Checks while holding the row, so that it waits for a removal in progress. */
+/** Checks under a row lock, so that it waits for a removal in progress. */
 async function mustAcceptComment(tx: Tx, { listingId, parentId }: CommentToMake): Promise<ListingTerms> {
   const listing = mustExist(await shareListing(tx, listingId));
   mustStep(listing, 'comment');
@@ -83,7 +83,7 @@ function sinceOf(nowMs: number): Date {
   return new Date(nowMs - SAME_MS);
 }
 
-/** Returns the comment's current state: the answer to every act on a comment. */
+/** Returns the comment's current state, which is the answer to every action on a comment. */
 export async function answerComment(market: Market, id: bigint): Promise<{ comment: z.output<typeof replyOut> }> {
   const row = await readComment(market.database, id);
   if (row === null) throw new TypeError('a comment that was just written is gone');

@@ -78,7 +78,7 @@ it.each(FLAG_TARGETS)('of a %s again is the first, whatever the reason: no other
   expect(await flag(type, targets[type], caller, 'Another reason')).toEqual(first);
   expect(statuses).toEqual([201, 200]);
   expect(await flagEvents()).toHaveLength(1);
-  // Another merchant's flag is a different one.
+  // Another merchant's flag is a separate one.
   expect((await flag(type, targets[type], await seedMerchant(db.database))).id).not.toBe(first.id);
 });
 

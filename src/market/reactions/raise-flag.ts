@@ -18,7 +18,7 @@ import {
   readFlag,
 } from './store.ts';
 
-/** The target's name in the log. */
+/** Name of the target's field in the log. */
 const DETAIL_IDS = {
   listing: 'listing_id',
   comment: 'comment_id',

@@ -14,15 +14,15 @@ export function votesWithOwn(listingId: bigint, merchantId: bigint): Sql {
     select ${votesOf(listingId)} from votes where listing_id = ${listingId} and merchant_id = ${merchantId}`;
 }
 
-/** `state` is null when there is no such listing. */
+/** `state` is null if there is no such listing. */
 export interface VoteOutcome {
   state: ListingState | null;
   seller_id: bigint | null;
-  /** The number of votes including this one. Null: the vote was not allowed, or another call of the same merchant has just made it. */
+  /** Number of votes including this one. Null if the vote was not allowed, or if the merchant's concurrent call has just made it. */
   votes: bigint | null;
 }
 
-/** Votes for another merchant's live listing, once per merchant. Locks the row and then checks it, so it waits for a withdrawal. */
+/** Votes for another merchant's live listing, once per merchant. Locks the row before checking it, so it waits for a withdrawal. */
 export function voteAct(listingId: bigint, merchantId: bigint, now: Date): CountedAct {
   return {
     steps: sql`shared as materialized (
@@ -49,7 +49,7 @@ export interface CommentToMake {
   body: string;
 }
 
-/** Finds the same merchant's comment with the same words in the same place since then, unless it was removed. */
+/** Finds the merchant's identical comment since `since`, unless it was removed. */
 export function sameComment({ listingId, merchantId, parentId, body }: CommentToMake, since: Date): Sql {
   return sql`
     select id from comments
@@ -57,7 +57,9 @@ export function sameComment({ listingId, merchantId, parentId, body }: CommentTo
       and body = ${body} and removed_at is null and created_at > ${since} order by id desc limit 1`;
 }
 
-/** Call it under the comments lock: only then is the id the next one, and no equal comment can be missed. */
+/**
+ * Inserts the comment unless an identical one exists. Call it under the comments lock, so that none is missed and the id is the next one.
+ */
 export async function insertUnlessSame(
   tx: Tx,
   comment: CommentToMake & { textFlags: readonly TextFlag[]; now: Date; since: Date },
@@ -73,7 +75,7 @@ export async function insertUnlessSame(
     select coalesce((select id from made), (select id from same)) as id, exists (select from made) as made`);
 }
 
-/** Comments are never deleted or moved. */
+/** Tells whether the comment is on the listing. This never changes, because comments are never deleted or moved. */
 export async function isCommentOn(queryable: Queryable, id: bigint, listingId: bigint): Promise<boolean> {
   const { found } = await queryable.one<{ found: boolean }>(
     sql`select exists (select from comments where id = ${id} and listing_id = ${listingId}) as found`,
@@ -87,14 +89,14 @@ export interface CommentState {
   removed: boolean;
 }
 
-/** Blocks other removals until the transaction ends; replies go on. */
+/** Locks the comment against other removals until the transaction ends, but not against replies. */
 export async function lockComment(tx: Tx, id: bigint): Promise<CommentState | null> {
   return await tx.maybe<CommentState>(sql`
     select listing_id as "listingId", merchant_id as "merchantId", removed_at is not null as removed
     from comments where id = ${id} for no key update`);
 }
 
-/** The row keeps the words; no response shows them. */
+/** Keeps the text in the row. No response shows it. */
 export function markCommentRemoved(
   tx: Tx,
   id: bigint,
@@ -137,24 +139,24 @@ export function ownFlag({ type, id }: FlaggedTarget, merchantId: bigint): Sql {
   return sql`select id from flags where ${TARGET_COLUMNS[type]} = ${id} and merchant_id = ${merchantId}`;
 }
 
-/** Returns null when the flag exists. Waits for a concurrent transaction that makes the same flag. */
+/** Returns null if the flag exists. Waits for a concurrent transaction that makes the same flag. */
 export async function insertFlag(
   tx: Tx,
   target: FlaggedTarget,
   flag: { merchantId: bigint; reason: string; now: Date },
 ): Promise<bigint | null> {
-  const made = await tx.maybe<{ id: bigint }>(sql`
+  const row = await tx.maybe<{ id: bigint }>(sql`
     insert into flags (merchant_id, ${TARGET_COLUMNS[target.type]}, reason, created_at)
     values (${flag.merchantId}, ${target.id}, ${flag.reason}, ${flag.now})
     on conflict do nothing returning id`);
-  return made?.id ?? null;
+  return row?.id ?? null;
 }
 
 export async function findOwnFlag(queryable: Queryable, target: FlaggedTarget, merchantId: bigint): Promise<bigint> {
   return (await queryable.one<{ id: bigint }>(ownFlag(target, merchantId))).id;
 }
 
-/** Returns the owner of the target; null: no such target. Neither ever changes. */
+/** Returns the target's owner, who never changes. Null if there is no such target. */
 export async function findTargetOwner(queryable: Queryable, { type, id }: FlaggedTarget): Promise<bigint | null> {
   const owners: Readonly<Record<FlagTarget, Sql>> = {
     listing: sql`select merchant_id as owner from listings where id = ${id}`,
@@ -168,7 +170,6 @@ export async function readFlag(queryable: Queryable, id: bigint): Promise<FlagRo
   return await queryable.one<FlagRow>(sql`${selectFlags} where f.id = ${id}`);
 }
 
-/** Newest first. */
 export async function readFlags(queryable: Queryable, limit: number): Promise<FlagRow[]> {
   return await queryable.rows<FlagRow>(sql`${selectFlags} order by f.id desc limit ${limit}`);
 }

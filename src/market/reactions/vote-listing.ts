@@ -6,7 +6,7 @@ import { dailyQuota } from '../limits/quotas.ts';
 import { mustStep } from '../listings/listing-steps.ts';
 import { countVotes, type VoteOutcome, voteAct, votesWithOwn } from './store.ts';
 
-/** POST /api/vote. Repeating a vote uses no quota; every other call counts, refused ones too. One statement: the most frequent write. */
+/** POST /api/vote. Repeating a vote uses no quota; all other calls do, even refused ones. One statement, because votes are frequent. */
 export const voteListing: MarketOperation<Endpoints['voteListing']> = async (market, call) => {
   const { caller } = call;
   const id = call.body.listing_id;

@@ -18,8 +18,8 @@ interface Played {
   tell(accounts: readonly string[]): void;
 }
 
-/** Plays the wallet, which is a third party's program. */
-function play(options: Partial<Asking> & { said?: (method: string) => unknown } = {}): Played {
+/** Fakes the wallet, which is third-party software. */
+function playWallet(options: Partial<Asking> & { said?: (method: string) => unknown } = {}): Played {
   const { said, ...parts } = options;
   const calls: string[] = [];
   const shown: string[] = [];
@@ -68,20 +68,20 @@ function messageToSign(secondsAhead = 120): AuthorizationToSign {
 const sign = ({ asking }: Played, message = messageToSign()) => createAskingWallet(asking).signTypedData(message);
 
 it('shows first, asks the wallet only after a yes, and sends what was shown', async () => {
-  const played = play();
+  const played = playWallet();
   expect(await sign(played)).toBe(SIGNATURE);
   expect(played.calls).toEqual(['eth_accounts', 'eth_chainId', 'told', 'eth_signTypedData_v4']);
   expect(played.sent).toEqual(played.shown);
 });
 
 it('a no never reaches the wallet', async () => {
-  const played = play({ confirm: () => Promise.reject(new WalletTrouble('stopped')) });
+  const played = playWallet({ confirm: () => Promise.reject(new WalletTrouble('stopped')) });
   await expect(sign(played)).rejects.toMatchObject({ why: 'stopped' });
   expect(played.calls).toEqual([]);
 });
 
 it('what is not as shown is neither shown nor signed', async () => {
-  const played = play();
+  const played = playWallet();
   const message = messageToSign();
   const more = { ...message, message: { ...message.message, value: 5_000_000n } };
   await expect(sign(played, more)).rejects.toMatchObject({ name: 'NotAsShown' });
@@ -89,13 +89,13 @@ it('what is not as shown is neither shown nor signed', async () => {
 });
 
 it('a message that gets old while it is read is put away', async () => {
-  const played = play({ confirm: () => new Promise(() => {}) });
+  const played = playWallet({ confirm: () => new Promise(() => {}) });
   await expect(sign(played, messageToSign(50))).rejects.toBeInstanceOf(MessageStale);
   expect(played.calls).toEqual([]);
 });
 
 it('a change of the account puts it away', async () => {
-  const played = play({ confirm: () => new Promise(() => {}) });
+  const played = playWallet({ confirm: () => new Promise(() => {}) });
   const signing = sign(played);
   await Promise.resolve();
   played.tell([PAYER.toUpperCase().replace('0X', '0x')]);
@@ -105,13 +105,13 @@ it('a change of the account puts it away', async () => {
 });
 
 it('an account that changed without a word is noticed before the wallet is asked to sign', async () => {
-  const played = play({ said: (method) => (method === 'eth_accounts' ? [`0x${'b'.repeat(40)}`] : undefined) });
+  const played = playWallet({ said: (method) => (method === 'eth_accounts' ? [`0x${'b'.repeat(40)}`] : undefined) });
   await expect(sign(played)).rejects.toMatchObject({ why: 'account_changed' });
   expect(played.sent).toEqual([]);
 });
 
 it('a signature that comes too late is let go of', async () => {
-  const played = play({
+  const played = playWallet({
     said: (method) => {
       if (method === 'eth_signTypedData_v4') played.clock.ms += 95_000;
       return undefined;
@@ -121,6 +121,6 @@ it('a signature that comes too late is let go of', async () => {
 });
 
 it.each([null, 'yes', '0x', `0x${'5'.repeat(128)}`, `0x${'g'.repeat(130)}`])('%j is no signature', async (said) => {
-  const played = play({ said: (method) => (method === 'eth_signTypedData_v4' ? (said ?? 0) : undefined) });
+  const played = playWallet({ said: (method) => (method === 'eth_signTypedData_v4' ? (said ?? 0) : undefined) });
   await expect(sign(played)).rejects.toMatchObject({ why: 'unusable' });
 });

@@ -15,7 +15,7 @@ import {
 } from '../wallet-provider.ts';
 import type { Scene } from './scene.ts';
 
-/** The message expired while it was read. Nothing was signed, and another is made. */
+/** Thrown if the message expired while the user read it. Nothing was signed, so the caller makes another one. */
 export class MessageStale extends Error {
   override readonly name = 'MessageStale';
 }
@@ -23,24 +23,23 @@ export class MessageStale extends Error {
 export interface Asking {
   offer: Offer;
   payer: Address;
-  /** Returns the connected wallet, or has the person connect one. */
+  /** Returns the connected wallet, or asks the user to connect one. */
   connect(): Promise<Connected>;
-  /** Purpose of the signature, by the last request to the market. */
+  /** Returns the purpose of the signature, according to the last request to the market. */
   purpose(): Purpose;
-  /** Shows the message; resolves when the person says yes, rejects when they say no. */
+  /** Shows the message. Resolves if the user agrees, rejects otherwise. */
   confirm(message: TypedMessage, purpose: Purpose): Promise<void>;
-  /** Called when the wallet opens. */
   onOpen(purpose: Purpose): void;
-  /** Time of the market, by which the message is made. */
+  /** Returns the market's time, by which the message is made. */
   now(): number;
 }
 
-/** The market takes no signature with less time left; includes time for the request. */
+/** Least validity that a signature must have left: the market's minimum and time for the request. */
 const LEAST_LEFT_MS = 30_000;
-/** Time to read what the wallet shows. */
-const TO_SIGN_MS = 20_000;
+/** Time for reading the wallet's prompt. */
+const SIGNING_MS = 20_000;
 
-/** Creates a wallet for the SDK: it shows the message, waits for the person, and only then asks the wallet in the browser. */
+/** Creates an SDK wallet that asks the browser wallet to sign only after the user has confirmed the message. */
 export function createAskingWallet(asking: Asking): Wallet {
   return { address: asking.payer, signTypedData: (typed) => confirmAndSign(asking, typed) };
 }
@@ -52,7 +51,7 @@ async function confirmAndSign(asking: Asking, typed: AuthorizationToSign): Promi
   checkMessage(message, { offer, payer, nowMs: now(), purpose });
   const connected = await asking.connect();
   const untilMs = Number(typed.message.validBefore) * 1_000;
-  await whileFresh(asking.confirm(message, purpose), connected, untilMs - LEAST_LEFT_MS - TO_SIGN_MS - now());
+  await waitWhileValid(asking.confirm(message, purpose), connected, untilMs - LEAST_LEFT_MS - SIGNING_MS - now());
   await mustBeSame(connected, offer.network);
   asking.onOpen(purpose);
   const params = [payer, JSON.stringify(message)];
@@ -60,13 +59,17 @@ async function confirmAndSign(asking: Asking, typed: AuthorizationToSign): Promi
   if (typeof signature !== 'string' || !/^0x(?:[0-9a-fA-F]{2}){65,4096}$/.test(signature)) {
     throw new WalletTrouble('unusable', 'what the wallet gave is no signature');
   }
-  // It was neither sent nor stored, so dropping it is safe.
+  // The signature was neither sent nor stored, so dropping it is safe.
   if (untilMs - now() < LEAST_LEFT_MS) throw new WalletTrouble('too_late');
   return signature as Address;
 }
 
-/** Waits for the answer of the person, unless the message expires or the wallet changes its account first. */
-async function whileFresh(confirmed: Promise<void>, { provider, address }: Connected, leftMs: number): Promise<void> {
+/** Waits for the user's answer. Rejects if the message expires or the wallet changes its account first. */
+async function waitWhileValid(
+  confirmed: Promise<void>,
+  { provider, address }: Connected,
+  leftMs: number,
+): Promise<void> {
   let stop = (): void => {};
   const broken = new Promise<never>((_, reject) => {
     const timer = setTimeout(() => reject(new MessageStale()), Math.max(0, leftMs));
@@ -86,7 +89,7 @@ async function whileFresh(confirmed: Promise<void>, { provider, address }: Conne
   }
 }
 
-/** The wallet of this page for the SDK: the person confirms every signature first. */
+/** Creates the SDK wallet of this page, which lets the user confirm every signature first. */
 export function walletOfPage(scene: Scene, payer: Address, isRenewed: boolean): Wallet {
   const { offer, store, screen, client, now } = scene;
   return createAskingWallet({
@@ -120,12 +123,12 @@ export function walletOfPage(scene: Scene, payer: Address, isRenewed: boolean): 
 interface Question {
   title: string;
   text: string;
-  /** The only account that is accepted; null: any. */
+  /** The only accepted account. Null accepts any. */
   wanted: string | null;
   others?: readonly Action[];
 }
 
-/** Shows the wallets, including those that announce themselves late, until one is chosen. */
+/** Shows the wallets until one is chosen, and adds those that announce themselves late. */
 export function showWallets(
   scene: Scene,
   question: Question,
@@ -146,7 +149,7 @@ export function showWallets(
   });
 }
 
-/** Connects the chosen wallet. While the wallet asks its owner, the page says so. */
+/** Connects the chosen wallet. Meanwhile the page asks the user to answer in the wallet. */
 export async function connectTo(scene: Scene, wallet: FoundWallet, wanted: string | null): Promise<Connected> {
   const text =
     'Allow this page to see your account, and the change of the network if the wallet asks for it. This signs nothing.';
@@ -155,7 +158,7 @@ export async function connectTo(scene: Scene, wallet: FoundWallet, wanted: strin
   return scene.connected;
 }
 
-/** Resolves once the wanted account is connected. */
+/** Lets the user choose a wallet. Resolves once the wanted account is connected. */
 async function askToConnect(scene: Scene, question: Question): Promise<Connected> {
   const chosen = await new Promise<FoundWallet>((resolve) => showWallets(scene, question, resolve));
   return await connectTo(scene, chosen, question.wanted);

@@ -8,11 +8,11 @@ import type { Scene } from './scene.ts';
 import { showDelivery, showRefusal } from './show-outcome.ts';
 
 const MOST_MESSAGES = 15;
-/** The market takes no signature with less time left. */
+/** The market accepts no signature that has less time left. */
 const LEAST_LEFT_SECONDS = 25;
 const COLLECT = { collect: true } as const;
 
-/** Collects the goods with the saved token. False: the market wants a signature. */
+/** Collects the goods with the saved token. Returns false if the market wants a signature. */
 export async function collectByToken(scene: Scene, deliveryToken: string): Promise<boolean> {
   try {
     const answer = await requestGoods(scene, { body: COLLECT, deliveryToken });
@@ -27,7 +27,7 @@ export async function collectByToken(scene: Scene, deliveryToken: string): Promi
 
 type CollectRequest = Omit<Parameters<Scene['client']['buyListing']>[0], 'params'>;
 
-/** Asks for the goods; after a refusal once more with the recovery slip, by which a market that has lost the purchase takes it back. */
+/** Requests the goods. After a refusal, retries once with the recovery slip, from which a market that lost the purchase restores it. */
 async function requestGoods({ client, offer, store }: Scene, request: CollectRequest) {
   const params = { id: offer.id };
   try {
@@ -39,12 +39,12 @@ async function requestGoods({ client, offer, store }: Scene, request: CollectReq
   }
 }
 
-/** Whether the same request would only be refused again. */
+/** Whether the same request would be refused again. */
 function isRefusal(error: unknown): boolean {
   return error instanceof MarketError && error.status < 500 && error.status !== 429;
 }
 
-/** Collects the goods for the wallet that paid. Its signature is sent with `collect` and stored nowhere. */
+/** Collects the goods for the wallet that paid. The signature is sent with `collect` and stored nowhere. */
 export async function collectBySignature(scene: Scene, payer: Address): Promise<void> {
   const { store, now } = scene;
   try {
@@ -63,11 +63,11 @@ export async function collectBySignature(scene: Scene, payer: Address): Promise<
 
 async function collectOnce(scene: Scene, payer: Address, isRenewed: boolean): Promise<Delivery | null> {
   const { client, offer } = scene;
-  const asked = await requestTerms(scene);
+  const refusal = await requestTerms(scene);
   const expected = { payee: offer.seller_wallet, amountUnits: offer.units, network: offer.network };
   const wallet = walletOfPage(scene, payer, isRenewed);
   try {
-    const proof = await signCollecting({ client, wallet, listingId: offer.id, expected, refusal: asked });
+    const proof = await signCollecting({ client, wallet, listingId: offer.id, expected, refusal });
     return await sendUntilDelivered(scene, proof);
   } catch (error) {
     if (error instanceof MessageStale) return null;
@@ -75,7 +75,7 @@ async function collectOnce(scene: Scene, payer: Address, isRenewed: boolean): Pr
   }
 }
 
-/** Sends the same signature again while the payment is not final, for as long as the signature is good. */
+/** Resends the same signature until the payment is final or the signature is about to expire. */
 async function sendUntilDelivered(scene: Scene, proof: CollectProof): Promise<Delivery> {
   const { header, salt, valid_before: until } = proof;
   const { client, screen } = scene;
@@ -93,7 +93,7 @@ async function sendUntilDelivered(scene: Scene, proof: CollectProof): Promise<De
   }
 }
 
-/** Returns the refusal that says what has to be signed. */
+/** Returns the refusal that contains the terms to sign. */
 async function requestTerms({ client, offer }: Scene): Promise<MarketError> {
   try {
     await client.buyListing({ params: { id: offer.id }, body: COLLECT });

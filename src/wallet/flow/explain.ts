@@ -6,17 +6,17 @@ import type { Trouble } from '../show/view.ts';
 import { TooLittle, WalletTrouble, type WhyNot } from '../wallet-provider.ts';
 
 export interface PurchaseStatus {
-  /** A signed payment is stored here. */
+  /** Whether a signed payment is stored in this browser. */
   hasProof: boolean;
-  /** A transfer was seen, or the goods were paid for. */
+  /** Whether a transfer was seen or the goods were paid for. */
   isPaid: boolean;
-  /** The market said that the attempt ended unpaid. */
+  /** Whether the market said that the attempt ended unpaid. */
   hasEnded: boolean;
-  /** Time, in words, until which the stored proof could be carried out; null: it cannot any more, or there is none. */
+  /** Formatted time until which the stored proof can be executed. Null if it has expired or there is none. */
   until: string | null;
 }
 
-/** Says what happened, whether money moved, and what to do; in the words of the market where it gave some. */
+/** Explains what happened, whether money moved, and what to do. Uses the market's own words if it gave some. */
 export function explain(error: unknown, status: PurchaseStatus): Trouble {
   const money = isSpentElsewhere(error) ? SPENT_ELSEWHERE : sayMoney(status);
   const say = (title: string, what: string, todo: string): Trouble => ({ title, what, money, todo, reason: null });
@@ -50,7 +50,7 @@ export function explain(error: unknown, status: PurchaseStatus): Trouble {
   return say('This cannot go on', `Something happened that this page does not know: ${messageOf(error)}.`, todo);
 }
 
-/** The market has kept nothing of the payment: once the wallet is funded, the same signature serves. */
+/** Whether the wallet lacked funds. The market kept nothing, so the same signature works once the wallet is funded. */
 export function lacksFunds(error: unknown): error is MarketError {
   return error instanceof MarketError && error.reason === 'insufficient_funds';
 }
@@ -71,7 +71,7 @@ function isSpentElsewhere(error: unknown): boolean {
   );
 }
 
-/** Claims no more than is known: only the market's word that the attempt has ended means that a signed payment did not happen. */
+/** Says whether money moved. A signed payment counts as not executed only if the market says that the attempt ended. */
 export function sayMoney({ hasProof, isPaid, hasEnded, until }: PurchaseStatus): string {
   if (isPaid) return 'You have paid. Do not pay again.';
   if (!hasProof) return 'No money moved: nothing that was signed was sent.';
@@ -82,14 +82,14 @@ export function sayMoney({ hasProof, isPaid, hasEnded, until }: PurchaseStatus):
 }
 
 function walletTrouble(why: WhyNot, { hasProof, hasEnded }: PurchaseStatus): Pick<Trouble, 'title' | 'what' | 'todo'> {
-  const words = WALLET_WORDS[why];
+  const words = WALLET_MESSAGES[why];
   return hasProof && !hasEnded ? { ...words, todo: `${words.todo} What you signed before is kept.` } : words;
 }
 
 function marketTrouble({ problem }: MarketError): Pick<Trouble, 'title' | 'what' | 'todo'> {
   const { title, detail, next_step, reason } = problem;
-  const saysMore = withoutEnd(detail) !== withoutEnd(title);
-  return { title, what: saysMore ? detail : '', todo: FOR_PEOPLE[reason] ?? next_step };
+  const saysMore = stripEndPunctuation(detail) !== stripEndPunctuation(title);
+  return { title, what: saysMore ? detail : '', todo: NEXT_STEPS[reason] ?? next_step };
 }
 
 function lostTrouble({ txHash, block }: PaymentMayBeLost): Pick<Trouble, 'title' | 'what' | 'todo'> {
@@ -101,8 +101,8 @@ function lostTrouble({ txHash, block }: PaymentMayBeLost): Pick<Trouble, 'title'
   };
 }
 
-/** Replaces next steps of the market that speak of requests, which people do not send. */
-const FOR_PEOPLE: Readonly<Record<string, string>> = {
+/** Replaces the market's next steps that are worded for programs. */
+const NEXT_STEPS: Readonly<Record<string, string>> = {
   insufficient_funds: 'Put USDC on this wallet, then try again: the same signature is sent.',
   payment_invalid: 'Put right what is said above. You can pay again once the signature has run out.',
   signature_invalid:
@@ -130,17 +130,17 @@ const WRONG_CLOCK = {
 } as const;
 
 function messageOf(error: unknown): string {
-  return withoutEnd(error instanceof Error ? error.message : 'no words for it');
+  return stripEndPunctuation(error instanceof Error ? error.message : 'no words for it');
 }
 
-function withoutEnd(words: string): string {
+function stripEndPunctuation(words: string): string {
   return words.replace(/[.;\s]+$/, '');
 }
 
 type Words = Pick<Trouble, 'title' | 'what' | 'todo'>;
 
-/** Words for each way in which the wallet stops a purchase. */
-const WALLET_WORDS: Readonly<Record<WhyNot, Words>> = {
+/** Messages for each reason a wallet can stop a purchase. */
+const WALLET_MESSAGES: Readonly<Record<WhyNot, Words>> = {
   refused: {
     title: 'You said no in the wallet',
     what: 'The wallet was asked and you refused.',

@@ -7,12 +7,12 @@ import { MessageStale, walletOfPage } from './ask-wallet.ts';
 import type { Allowed, Scene } from './scene.ts';
 import { showDelivery, showRefusal } from './show-outcome.ts';
 
-/** Limits the messages shown to a buyer who has left the page open. */
+/** Most messages shown in a row to a buyer who has left the page open. */
 const MOST_MESSAGES = 15;
-/** A page that stays open waits as long as it takes. */
+/** One week: a page that stays open waits as long as it takes. */
 const LONGEST_WAIT_SECONDS = 604_800;
 
-/** Buys, or continues what was begun, with the person between message and wallet. Only the tab that holds the lock may call it. */
+/** Buys the goods, or continues an unfinished purchase. Only the tab that holds the lock may call it. */
 export async function payAndCollect(scene: Scene, payer: Address, allowed: Allowed = {}): Promise<void> {
   const { store, now } = scene;
   try {
@@ -33,14 +33,14 @@ export async function payAndCollect(scene: Scene, payer: Address, allowed: Allow
   }
 }
 
-/** Null: the message expired before anything was signed. */
+/** Returns null if the message expired before it was signed. */
 async function buyOnce(scene: Scene, payer: Address, how: { isRenewed: boolean; allowed: Allowed }) {
   const { client, offer, store } = scene;
   try {
     return await buy({
       ...{ client, listingId: offer.id, maxPriceUsdc: offer.price_usdc, network: offer.network },
       ...{ proofStore: store.proofs, maxWaitSeconds: LONGEST_WAIT_SECONDS, ...how.allowed },
-      // Collecting first asks the person for a signature: do so only for newer versions. Other buyers have a button for it.
+      // Collecting first asks the user for a signature, so do it only for newer versions. Other buyers have a button for it.
       collectFirst: 'newer_versions',
       wallet: walletOfPage(scene, payer, how.isRenewed),
       onProgress: (progress) => recordProgress(scene, progress),
@@ -61,7 +61,7 @@ function recordProgress(scene: Scene, progress: Progress): void {
   else if (progress.phase !== 'delivered') screen.show({ kind: 'progress', record }, progress.phase === 'signed');
 }
 
-/** The stored proof is sent again and again. Whatever the market answers, nothing else is signed automatically. */
+/** Shows that the market has lost records. The stored proof is sent again, and nothing else is signed automatically. */
 function showLost({ screen }: Scene): void {
   const text =
     'Its operator has to repair them. What you signed is kept in this browser and sent again by itself; nothing new is signed. Do not pay again.';

@@ -9,7 +9,7 @@ import { payAndCollect } from './pay.ts';
 import type { Scene } from './scene.ts';
 import { forgetPurchase, showDelivery, showRefusal } from './show-outcome.ts';
 
-/** Continues from what is stored. A purchase that another tab holds is followed, and taken over when that tab is closed. */
+/** Continues from the stored state. If another tab holds the purchase, shows its progress and takes over when that tab is closed. */
 export async function resumeFlow(scene: Scene, isAct: boolean): Promise<void> {
   const { store, screen } = scene;
   for (;;) {
@@ -31,13 +31,13 @@ async function continuePurchase(scene: Scene, isAct: boolean): Promise<void> {
     return await showRefusal(scene, error, '0x');
   }
   if (payer !== undefined) return await payAndCollect(scene, asAddress(payer));
-  if (record?.phase === 'bought') return await readAgain(scene, record);
-  // The tab that began it is gone, and nothing was signed.
+  if (record?.phase === 'bought') return await reopenGoods(scene, record);
+  // The tab that began this purchase is gone, and nothing was signed.
   if (record !== null) store.forget();
   offerPurchase(scene, isAct);
 }
 
-/** Shows the page of a new buyer: nothing is stored. */
+/** Shows the first step, because nothing is stored. */
 function offerPurchase(scene: Scene, isAct: boolean): void {
   const { offer, screen } = scene;
   if (offer.units === 0n) {
@@ -45,7 +45,7 @@ function offerPurchase(scene: Scene, isAct: boolean): void {
     screen.show(kind === 'free' ? { kind, get: () => void getFree(scene) } : { kind }, isAct);
     return;
   }
-  const bought = { words: 'I have bought it already', act: () => askWho(scene) };
+  const bought = { words: 'I have bought it already', act: () => offerCollecting(scene) };
   if (offer.state !== 'live') {
     screen.show({ kind: 'closed', collect: bought }, isAct);
     return;
@@ -67,8 +67,8 @@ async function beginPurchase(scene: Scene, wallet: FoundWallet): Promise<void> {
   });
 }
 
-/** For a buyer who paid with another browser, or whose data was cleared. */
-function askWho(scene: Scene): void {
+/** Lets a buyer who paid in another browser, or whose data was cleared, collect by signature. */
+function offerCollecting(scene: Scene): void {
   const question = {
     title: 'Connect the wallet that paid',
     text: 'It shows by a signature whose it is, over an amount of 0; then the market says whether it has paid for these goods.',
@@ -83,7 +83,7 @@ function askWho(scene: Scene): void {
   showWallets(scene, question, choose, true);
 }
 
-async function readAgain(scene: Scene, record: PurchaseRecord): Promise<void> {
+async function reopenGoods(scene: Scene, record: PurchaseRecord): Promise<void> {
   const { offer, screen } = scene;
   if (offer.units === 0n) return await getFree(scene);
   try {
@@ -95,7 +95,7 @@ async function readAgain(scene: Scene, record: PurchaseRecord): Promise<void> {
   screen.show({ kind: 'sign_to_read', record, sign, forget: () => forgetPurchase(scene) });
 }
 
-/** Runs `act` in the one tab that holds the purchase; shows a refusal on the way. */
+/** Runs `act` under this listing's cross-tab lock and shows its errors. If another tab holds the lock, follows that tab. */
 export async function runAlone(scene: Scene, act: () => Promise<void>): Promise<void> {
   const isHeld = await holdPurchase(scene, async () => {
     try {
@@ -111,9 +111,9 @@ function asAddress(text: string): Address {
   return readAccounts([text])[0] ?? '0x';
 }
 
-/** Runs `act` while no other tab of this browser does anything for the same listing. False: another tab does. */
+/** Runs `act` under this listing's cross-tab lock. Returns false if another tab holds it. */
 async function holdPurchase(scene: Scene, act: () => Promise<void>): Promise<boolean> {
-  return await scene.locks.request(nameOf(scene), { ifAvailable: true }, async (lock) => {
+  return await scene.locks.request(lockNameOf(scene), { ifAvailable: true }, async (lock) => {
     if (lock === null) return false;
     scene.isHolding = true;
     try {
@@ -127,16 +127,16 @@ async function holdPurchase(scene: Scene, act: () => Promise<void>): Promise<boo
 
 /** Resolves when the tab that holds the purchase releases it or is closed. */
 async function awaitRelease(scene: Scene): Promise<void> {
-  await scene.locks.request(nameOf(scene), async () => {});
+  await scene.locks.request(lockNameOf(scene), async () => {});
 }
 
-function nameOf({ offer }: Scene): string {
+function lockNameOf({ offer }: Scene): string {
   return `openaisle:buy:${offer.id}`;
 }
 
 const NO_ADDRESS = `0x${'0'.repeat(40)}` as const;
 
-/** Gets free goods, checked like everything that is bought. There is no wallet to sign. */
+/** Gets free goods without a wallet, and checks them like goods that are bought. */
 async function getFree(scene: Scene): Promise<void> {
   const { client, offer, store, screen } = scene;
   try {

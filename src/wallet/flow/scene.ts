@@ -14,17 +14,17 @@ export interface Scene {
   client: Client;
   wallets: WatchedWallets;
   now(): number;
-  /** Whether the last request to buy only collects: then so does its signature. */
+  /** Last request to buy. If it only collects, so does its signature. */
   lastRequest: { isCollecting: boolean };
   connected: Connected | null;
   isHolding: boolean;
-  /** Set only when the market says that the attempt ended unpaid. */
+  /** True only if the market said that the attempt ended unpaid. */
   hasEnded: boolean;
-  /** Looks at what is stored, and shows what there is to do. */
+  /** Shows the next step for the stored state. */
   resume(isAct?: boolean): Promise<void>;
-  /** Continues the stored payment; pays once more only if that is allowed. */
+  /** Continues the stored payment. Pays once more only if `allowed` permits it. */
   goOn(payer: Address, allowed: Allowed): Promise<void>;
 }
 
-/** Permissions of the person, as options of the SDK. */
+/** The user's permissions, as SDK options. */
 export type Allowed = Pick<BuyOptions, 'mayPayAgain' | 'payAnew'>;

@@ -10,30 +10,30 @@ import { sayClock } from '../wording.ts';
 import { explain, lacksFunds } from './explain.ts';
 import type { Allowed, Scene } from './scene.ts';
 
-/** Shows what went wrong, and only those next steps that cannot pay twice. */
+/** Shows the error, and offers only next steps that cannot pay twice. */
 export async function showRefusal(scene: Scene, error: unknown, payer: Address): Promise<void> {
   const { store, now, screen, client } = scene;
   const saved = await store.saved().catch(() => undefined);
   if (saved === undefined) return showUnreadable(scene, error);
-  // Time of this clock, late enough for that of the market.
+  // Expiry on this device's clock, assuming the slowest clock that the market may have.
   const untilMs = saved === null ? null : saved.proof.valid_before * 1_000 + now() - client.clock.earlier();
   if (saved !== null && (error instanceof MarketError || error instanceof PaymentMayBeLost)) {
     scene.hasEnded = endsAttempt(error);
   }
-  const record = keptRecord(scene, saved !== null);
-  const isOut = untilMs !== null && untilMs > now();
+  const record = dropUnsignedRecord(scene, saved !== null);
+  const isStillValid = untilMs !== null && untilMs > now();
   const status = {
     ...{ hasProof: saved !== null, isPaid: isPaid(record) && !scene.hasEnded, hasEnded: scene.hasEnded },
-    until: isOut ? sayClock(untilMs) : null,
+    until: isStillValid ? sayClock(untilMs) : null,
   };
   const trouble = explain(error, status);
-  // A purchase that has stopped is not waited for, so no time is promised.
+  // The purchase has stopped, so promise no time.
   const shown = scene.hasEnded || record === null ? null : { ...record, final_about: null };
   screen.show({ kind: 'trouble', trouble, actions: actionsFor(scene, error, payer, untilMs), record: shown }, true);
 }
 
-/** Forgets what was begun and not signed; what was bought stays bought. */
-function keptRecord({ store }: Scene, hasProof: boolean): PurchaseRecord | null {
+/** Returns the record. If nothing was signed or bought, deletes it and returns null. */
+function dropUnsignedRecord({ store }: Scene, hasProof: boolean): PurchaseRecord | null {
   const record = store.record();
   if (hasProof || record?.phase === 'bought') return record;
   store.forget();
@@ -45,7 +45,7 @@ function actionsFor(scene: Scene, error: unknown, payer: Address, untilMs: numbe
   const again = (allowed: Allowed) => (): void => void scene.goOn(payer, allowed);
   if (lacksFunds(error)) return [{ words: 'Try again', act: again({}), isMain: true }];
   if (error instanceof PaymentMayBeLost) {
-    // The person has checked: send what was signed, or sign once more if it has run out.
+    // The user has checked, so send the signed payment again, or sign once more if it has expired.
     const payAnew = again({ payAnew: true, mayPayAgain: true });
     return [
       { words: 'Look again', act: again({}), isMain: true },
@@ -71,23 +71,23 @@ function showUnreadable({ screen }: Scene, error: unknown): void {
   });
 }
 
-/** After these the SDK signs once more for the same goods, if allowed. */
-const SIGN_ANEW: readonly AnyReason[] = ['authorization_lapsed', 'payment_invalid', 'signature_invalid'];
-/** After these there is nothing to sign for, or the person has to look elsewhere first. */
-const OVER: readonly AnyReason[] = [
+/** Reasons after which the SDK signs once more for the same goods, if allowed. */
+const SIGN_AGAIN_REASONS: readonly AnyReason[] = ['authorization_lapsed', 'payment_invalid', 'signature_invalid'];
+/** Reasons after which there is nothing to sign for, or the user must check something else first. */
+const FINAL_REASONS: readonly AnyReason[] = [
   ...(['listing_removed', 'listing_unavailable', 'payee_cannot_receive'] as const),
   ...(['payer_contract_refused', 'payer_not_deployed'] as const),
   ...(['x402_not_offered', 'price_above_limit', 'authorization_used_elsewhere'] as const),
 ];
 
-/** True only if the market says of a proof it has seen that it ended unpaid. A plain request for money does not say so. */
+/** True if the market says that a proof it has seen ended unpaid. A plain request for payment does not say so. */
 export function endsAttempt(error: unknown): boolean {
   if (!(error instanceof MarketError) || error.doNotPayAgain !== false) return false;
-  return SIGN_ANEW.includes(error.reason) || OVER.includes(error.reason);
+  return SIGN_AGAIN_REASONS.includes(error.reason) || FINAL_REASONS.includes(error.reason);
 }
 
 export function maySignAnew(error: unknown): boolean {
-  return !(error instanceof MarketError) || SIGN_ANEW.includes(error.reason);
+  return !(error instanceof MarketError) || SIGN_AGAIN_REASONS.includes(error.reason);
 }
 
 /** Shows the goods, and stores what is needed to read them again. */
@@ -97,29 +97,29 @@ export function showDelivery(scene: Scene, delivery: Delivery, computed = commit
   const record = {
     ...previous,
     phase: 'bought' as const,
-    at: allReached(previous, now()),
+    at: fillTimes(previous, now()),
     token: delivery.delivery_token ?? previous.token,
     recovery_slip: delivery.recovery_slip ?? previous.recovery_slip,
     transfer: previous.transfer ?? transferOf(delivery),
     nothing_due: offer.units > 0n && delivery.receipt === null && previous.at.signed === undefined,
   };
   const matches = computed === offer.artifact_commitment || (offer.units === 0n && delivery.listing_id === offer.id);
-  // Wrong goods do not end the purchase: its proof stays.
+  // Wrong goods do not end the purchase, so its proof stays.
   if (matches) store.write(record);
-  // Free goods may have been edited since the page was made; the SDK has compared them with the current listing.
+  // Free goods may have been edited since the page was rendered, but the SDK has compared them with the current listing.
   const published = offer.units === 0n && matches ? computed : offer.artifact_commitment;
   screen.show({ kind: 'goods', delivery, record, published, computed, forget: () => forgetPurchase(scene) }, true);
 }
 
-/** A page that was closed when the transfer came learns of it with the goods. */
+/** Returns the receipt's transfer, because the page may have been closed when it happened. */
 function transferOf({ receipt }: Delivery): PurchaseRecord['transfer'] {
   if (receipt === null) return null;
   const { tx_hash, block_number: block } = receipt;
   return { tx_hash, block, head_first: null, head: null };
 }
 
-/** Delivered goods were settled and final, whether or not this page saw it. */
-function allReached({ at }: PurchaseRecord, nowMs: number): PurchaseRecord['at'] {
+/** Fills in missing times. Delivered goods were settled and final, even if this page did not see it. */
+function fillTimes({ at }: PurchaseRecord, nowMs: number): PurchaseRecord['at'] {
   const delivered = at.delivered ?? nowMs;
   if (at.signed === undefined) return { ...at, delivered };
   return { ...at, delivered, settled: at.settled ?? delivered, final: at.final ?? delivered };

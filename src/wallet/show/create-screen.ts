@@ -8,7 +8,7 @@ import { type ShownSteps, showConfirm, showMoney, showSteps, showTransfer, showW
 import { type Action, titleOf, UNSAFE_WORDS, type View } from './view.ts';
 
 export interface Screen {
-  /** `isAct`: an act of the person led here, so the focus moves along. */
+  /** `isAct` is true if the user's action led here, so that the focus moves to the new content. */
   show(view: View, isAct?: boolean): void;
   kind(): View['kind'] | null;
 }
@@ -27,10 +27,10 @@ export function createScreen(root: HTMLElement, offer: Offer, now: () => number)
     kind: () => shown,
     show: (view, isAct = false) => {
       const record = recordOf(view);
-      const focused = keptFocus(root);
-      const isOpen = isWholeOpen();
-      const isOnWay = record !== null && (record.at.signed !== undefined || isAgreeing(view));
-      steps = isOnWay ? showSteps(record, now()) : null;
+      const restoreFocus = rememberFocus(root);
+      const isOpen = isMessageOpen();
+      const hasSteps = record !== null && (record.at.signed !== undefined || isAgreeing(view));
+      steps = hasSteps ? showSteps(record, now()) : null;
       progress.replaceChildren(
         ...withoutNull([steps?.node ?? null, showMoney(record), record && showTransfer(record, offer)]),
       );
@@ -41,19 +41,19 @@ export function createScreen(root: HTMLElement, offer: Offer, now: () => number)
       if (isOpen) document.getElementById('whole')?.setAttribute('open', '');
       if (said.textContent !== title) said.textContent = title;
       if (isAct && shown !== view.kind) heading.focus();
-      else focused(root);
+      else restoreFocus(root);
       shown = view.kind;
     },
   };
 }
 
-/** A message that is rebuilt while the buyer reads it stays open. */
-function isWholeOpen(): boolean {
+/** Whether the full message is open, so that it stays open when it is rebuilt. */
+function isMessageOpen(): boolean {
   return document.getElementById('whole')?.hasAttribute('open') ?? false;
 }
 
 /** Returns a function that restores the focus after the content was rebuilt. */
-function keptFocus(root: HTMLElement): (root: HTMLElement) => void {
+function rememberFocus(root: HTMLElement): (root: HTMLElement) => void {
   const active = document.activeElement;
   if (active === null || !root.contains(active)) return () => {};
   const id = active.id;
@@ -73,7 +73,7 @@ function recordOf(view: View): PurchaseRecord | null {
   return 'record' in view ? view.record : null;
 }
 
-/** The steps ahead are shown while a payment is being agreed to. */
+/** Whether the user is agreeing to a payment, for which the steps ahead are shown. */
 function isAgreeing(view: View): boolean {
   return view.kind === 'confirm' && view.purpose === 'pay';
 }

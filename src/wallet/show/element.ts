@@ -4,7 +4,7 @@ export type Child = Node | string | null;
 
 type Attributes = Readonly<Record<string, string | number | boolean | null>>;
 
-/** Creates an element; strings become text and nothing else. */
+/** Creates an element. Strings become text, never markup. */
 export function element<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   attributes: Attributes = {},
@@ -28,7 +28,7 @@ export function button(words: string, act: () => void, attributes: Attributes = 
   return made;
 }
 
-/** Renders a user's text, with every invisible character named in its place. */
+/** Renders a user's text, with each invisible character replaced by its name. */
 export function seenText(text: string): Node[] {
   return markUnseen(text).map((run) =>
     'text' in run
@@ -37,7 +37,7 @@ export function seenText(text: string): Node[] {
   );
 }
 
-/** The same in one line, isolated from the direction of the text around it. */
+/** Renders a user's text on one line, isolated from the text direction around it. */
 export function seenLine(text: string): HTMLElement {
   return element('bdi', {}, ...seenText(text.replaceAll(/\s+/g, ' ').trim()));
 }

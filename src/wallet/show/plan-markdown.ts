@@ -1,7 +1,7 @@
 import { lexer, type MarkedToken, type Token, type Tokens } from 'marked';
 import { isFollowable } from '../wording.ts';
 
-/** The only tags in use. Anything that asks for another stays text. */
+/** The only tags in use. Markdown that needs another tag stays text. */
 const TAGS = [
   ...(['p', 'h3', 'h4', 'h5', 'h6', 'ul', 'ol', 'li', 'blockquote', 'pre', 'code', 'em', 'strong'] as const),
   ...(['del', 'a', 'hr', 'br', 'table', 'thead', 'tbody', 'tr', 'th', 'td'] as const),
@@ -12,25 +12,25 @@ export type Piece = string | Planned;
 export interface Planned {
   tag: Tag;
   children: readonly Piece[];
-  /** Address of a link: http or https, and nothing else. */
+  /** Link target, which is http or https only. */
   href?: string;
   start?: number;
 }
 
-const LONGEST = 65_536;
-const DEEPEST = 24;
+const LONGEST_TEXT = 65_536;
+const MAX_DEPTH = 24;
 const MOST_PIECES = 10_000;
-/** Emphasis that is never closed takes quadratic time. */
+/** Limit of marks, because emphasis that is never closed takes quadratic time. */
 const MOST_MARKS_IN_A_ROW = 1_500;
 const HEADINGS = ['h3', 'h4', 'h5', 'h6'] as const;
 
-/** Plans Markdown as elements and text. Null: it is too long or too deep, and is shown as written. */
+/** Parses Markdown into elements and text. Null if it is too long or too deep, so that it is shown as written. */
 export function planMarkdown(text: string): Piece[] | null {
-  if (text.length > LONGEST || hasTooManyMarks(text)) return null;
+  if (text.length > LONGEST_TEXT || hasTooManyMarks(text)) return null;
   try {
     return createPlanner()(lexer(text), 0);
   } catch (error) {
-    // Quotes nested without end overflow the stack.
+    // Deeply nested quotes overflow the stack.
     if (error instanceof RangeError) return null;
     throw error;
   }
@@ -45,10 +45,10 @@ type Planner = (tokens: readonly Token[], depth: number) => Piece[];
 function createPlanner(): Planner {
   let count = 0;
   const plan: Planner = (tokens, depth) => {
-    if (depth > DEEPEST) throw new RangeError('too deep');
+    if (depth > MAX_DEPTH) throw new RangeError('too deep');
     count += tokens.length;
     if (count > MOST_PIECES) throw new RangeError('too much');
-    // Without extensions there are no other tokens; one of a newer version is shown as its text.
+    // Without extensions there are no other tokens. If a newer version adds one, it is shown as text.
     return (tokens as readonly MarkedToken[]).flatMap((token) => planToken(token, (inner) => plan(inner, depth + 1)));
   };
   return plan;
@@ -92,7 +92,7 @@ function planToken(token: MarkedToken, inside: Inside): Piece[] {
     case 'def':
       return [];
     default:
-      // HTML, above all: it is shown and does nothing.
+      // Everything else, HTML above all, is shown as text.
       return [token.raw];
   }
 }
@@ -117,7 +117,7 @@ function planTable({ header, rows }: Tokens.Table, inside: Inside): Planned {
   };
 }
 
-/** Shows the host next to the words, so that the reader sees where a link leads. */
+/** Shows the host next to the link text, so that the reader sees where a link leads. */
 function planLink(href: string, words: Piece[]): Piece[] {
   if (!isFollowable(href)) return [...words, href === '' ? '' : ` (${href})`];
   const link: Planned = { tag: 'a', href, children: words };
@@ -126,7 +126,7 @@ function planLink(href: string, words: Piece[]): Piece[] {
 
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', nbsp: '\u00a0' };
 
-/** Decodes the few that people write; the result goes into the page as text like everything else. */
+/** Decodes common entities. The result goes into the page as text, like everything else. */
 function decodeEntities(text: string): string {
   return text.replaceAll(/&(amp|lt|gt|quot|nbsp);|&#39;/g, (_, name?: string) => ENTITIES[name ?? ''] ?? "'");
 }

@@ -7,7 +7,7 @@ import type { View } from './view.ts';
 
 type Goods = Extract<View, { kind: 'goods' }>;
 
-/** Shows the goods, and evidence that they are the promised ones. Whatever is in them is shown and not run. */
+/** Shows the goods, and evidence that they are the promised ones. Their content is shown, never run. */
 export function showGoods({ delivery, record, published, computed, forget }: Goods): Child[] {
   const matches = published === computed;
   return [
@@ -40,7 +40,7 @@ export function showGoods({ delivery, record, published, computed, forget }: Goo
         matches ? 'matches' : 'does not match',
       ),
     ),
-    // Evidence of a broken promise must not be thrown away by mistake.
+    // Without a match, offer no button that would delete the evidence of a broken promise.
     ...(matches ? showForget(forget, record !== null && record.payer !== null) : []),
   ];
 }
@@ -100,7 +100,7 @@ function showArtifact(delivery: Delivery): HTMLElement {
   );
 }
 
-/** Saves bytes without a type, so that nothing opens them by itself. */
+/** Offers the bytes without a media type, so that no program opens them automatically. */
 function showDownload(delivery: Delivery): HTMLElement {
   const name = safeFileName(delivery.artifact_filename, delivery.listing_id, delivery.artifact_media_type);
   const bytes = new Uint8Array(artifactBytes(delivery));
@@ -108,7 +108,7 @@ function showDownload(delivery: Delivery): HTMLElement {
   return element('a', { class: 'button', href: address, download: name, id: 'save' }, `Save ${name}`);
 }
 
-/** Builds the nodes of a plan: elements by name, and everything else as text. */
+/** Builds DOM nodes from parsed Markdown: elements by tag, and everything else as text. */
 function buildPieces(pieces: readonly Piece[]): Node[] {
   return pieces.flatMap((piece) => {
     if (typeof piece === 'string') return seenText(piece);
@@ -117,16 +117,16 @@ function buildPieces(pieces: readonly Piece[]): Node[] {
     const first = start === undefined ? {} : { start };
     const focus = tag === 'pre' ? { tabindex: 0 } : {};
     const made = element(tag, { ...link, ...first, ...focus }, ...buildPieces(children));
-    // A wide table scrolls by itself; the page keeps its width.
+    // A wide table scrolls inside its own box, so that the page keeps its width.
     return tag === 'table'
       ? [element('div', { class: 'scrolls', tabindex: 0, role: 'region', 'aria-label': 'Table' }, made)]
       : [made];
   });
 }
 
-const LONGEST = 100;
-/** Windows takes these for devices, whatever follows the dot. */
-const DEVICES = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i;
+const LONGEST_NAME = 100;
+/** Windows treats these names as devices, with any extension. */
+const DEVICE_NAMES = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i;
 
 const ENDINGS: Readonly<Record<string, string>> = {
   'text/plain': 'txt',
@@ -135,16 +135,16 @@ const ENDINGS: Readonly<Record<string, string>> = {
   'application/json': 'json',
 };
 
-/** Makes a name that is a plain file on every system. The name that the merchant chose is only a wish. */
-export function safeFileName(wished: string | null, listingId: number, mediaType: string): string {
+/** Returns a file name that is safe on every system, based on the one that the merchant chose. */
+export function safeFileName(preferredName: string | null, listingId: number, mediaType: string): string {
   const [type = ''] = mediaType.split(';');
   const fallback = `openaisle-${listingId}.${ENDINGS[type] ?? 'bin'}`;
-  const plain = (wished ?? '')
+  const plain = (preferredName ?? '')
     .replaceAll(/[^A-Za-z0-9._ -]/g, '_')
     .replaceAll(/\.{2,}/g, '.')
     .replace(/^[. _-]+/, '')
-    .slice(0, LONGEST)
+    .slice(0, LONGEST_NAME)
     .replace(/[. ]+$/, '');
   if (plain === '') return fallback;
-  return DEVICES.test(plain) ? `file-${plain}` : plain;
+  return DEVICE_NAMES.test(plain) ? `file-${plain}` : plain;
 }

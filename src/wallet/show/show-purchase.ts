@@ -12,7 +12,7 @@ export interface Step {
   says: string;
 }
 
-/** Plans the four steps of a payment, with the time that each took and an estimate of the rest. */
+/** Describes the four steps of a payment, with the time that each took and an estimate of the rest. */
 export function planSteps(record: PurchaseRecord, nowMs: number): Step[] {
   const { at, phase, final_about: about } = record;
   const since = (from: number | undefined): string => (from === undefined ? '' : sayDuration(nowMs - from));
@@ -42,7 +42,7 @@ const STATE_WORDS = { done: 'done', now: 'now', later: 'to come' } as const;
 
 export interface ShownSteps {
   node: HTMLElement;
-  /** Updates only the words about time. */
+  /** Updates only the times. */
   tick(nowMs: number): void;
 }
 
@@ -82,7 +82,7 @@ export function showTransfer(record: PurchaseRecord, offer: Offer): HTMLElement 
   return element('p', { class: 'transfer' }, 'Transaction ', link, block === null ? '' : `, in block ${block}`);
 }
 
-/** True while a transfer is seen, or once the goods were paid for. Before that a signature may be out and may still become one. */
+/** True if a transfer is seen or the goods were paid for. False proves nothing, because a signed payment may still be executed. */
 export function isPaid(record: PurchaseRecord | null): boolean {
   if (record === null || record.nothing_due) return false;
   return record.transfer !== null || (record.phase === 'bought' && record.payer !== null);
@@ -91,7 +91,7 @@ export function isPaid(record: PurchaseRecord | null): boolean {
 const PAID = 'You have paid. Do not pay again.';
 const SIGNED = 'You have signed. The payment may be carried out at any moment: sign nothing else for these goods.';
 
-/** Says what to remember about money; null while none is at stake. */
+/** Renders what the buyer must know about the money. Null if none is at stake. */
 export function showMoney(record: PurchaseRecord | null): HTMLElement | null {
   if (isPaid(record)) return element('p', { class: 'money paid' }, PAID);
   return record?.phase === 'paying' ? element('p', { class: 'money' }, SIGNED) : null;
@@ -99,11 +99,11 @@ export function showMoney(record: PurchaseRecord | null): HTMLElement | null {
 
 type Confirm = Extract<View, { kind: 'confirm' }>;
 
-/** Shows what will be signed, in words and as a whole. */
+/** Shows the message to sign, both explained and in full. */
 export function showConfirm(view: Confirm, offer: Offer, nowMs: number): Child[] {
   const { message, purpose, isRenewed, aheadMs, yes, no } = view;
   const pays = purpose === 'pay';
-  // Read from the message itself: only one that can move nothing may be called harmless.
+  // Check the message itself, because only one that moves nothing may be called harmless.
   const isWithoutValue = message.message.value === '0';
   const rows = sayMessage(message, offer, nowMs + aheadMs)
     .map(([name, value]): [string, string] => [pays || name !== 'You pay' ? name : 'Amount in it', value])
@@ -157,7 +157,7 @@ export function showWallets({ text, wallets, hasSearched, choose, others }: Wall
       : element('div', { class: 'row' }, ...others.map(({ words, act }) => button(words, act)));
   if (wallets.length === 0) {
     return hasSearched
-      ? [...showNone(offer), row]
+      ? [...showNoWallets(offer), row]
       : [element('p', { class: 'quiet' }, 'Looking for wallets in this browser.')];
   }
   return [
@@ -178,7 +178,7 @@ function showWallet(wallet: FoundWallet, id: string, choose: (wallet: FoundWalle
   return made;
 }
 
-function showNone(offer: Offer): Child[] {
+function showNoWallets(offer: Offer): Child[] {
   return [
     paragraph(
       `A wallet is a program that keeps your keys, most often an extension of the browser. None has announced itself here. Install one that you trust, put USDC on ${NETWORKS[offer.network].displayName} into it, and load this page again.`,

@@ -8,7 +8,7 @@ export interface Action {
   words: string;
   act(): void;
   isMain?: boolean;
-  /** Disabled until then. */
+  /** Time until which the action is disabled. */
   fromMs?: number;
 }
 
@@ -20,7 +20,6 @@ export interface Trouble {
   reason: string | null;
 }
 
-/** Everything that the page can show inside the flow. */
 export type View =
   | { kind: 'unsafe'; missing: Missing }
   | { kind: 'waiting'; title: string; text: string }
@@ -40,7 +39,7 @@ export type View =
       message: TypedMessage;
       purpose: Purpose;
       isRenewed: boolean;
-      /** Time by which the clock of the market is ahead of this one. */
+      /** How far the market's clock is ahead of this device's. */
       aheadMs: number;
       record: PurchaseRecord | null;
       yes(): void;

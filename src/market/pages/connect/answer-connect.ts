@@ -8,7 +8,7 @@ import { noncePolicy, renderShell } from '../shell/render-shell.ts';
 
 export interface ConnectPage {
   title: string;
-  /** HTML. */
+  /** HTML inside the main element. */
   main: string;
   path: string;
   script: Asset;
@@ -17,7 +17,7 @@ export interface ConnectPage {
 
 const NO_STORE = { 'cache-control': 'private, no-store' };
 
-/** Answers with a page of the hosted connector, which may run its own script and call this market alone. */
+/** Answers with a page of the hosted connector. Its CSP allows only its own script and requests to this market. */
 export function answerConnectHtml(random: Random, { title, main, path, script, status = 200 }: ConnectPage): Outgoing {
   const nonce = random.bytes(18).toString('base64url');
   return {

@@ -11,10 +11,10 @@ import { answerConnectHtml, answerConnectJson, answerConnectText } from './answe
 
 const PATH = '/mcp/connect';
 
-/** GET /mcp/connect: describes the hosted connector and how to connect each program. */
+/** GET /mcp/connect. Describes the hosted connector, and how to connect each program. */
 export async function answerConnectPage({ market }: ConnectDependencies, { headers }: Incoming): Promise<Outgoing> {
   const { accept } = headers;
-  // An MCP client asks for a message stream, which is not offered here.
+  // MCP clients request an event stream here, which this page does not offer.
   if (accept?.includes('text/event-stream')) throw new Refusal('method_not_allowed', { headers: { allow: 'POST' } });
   const page = connectText(market.config.baseUrl);
   const form = chooseForm(accept);
@@ -73,7 +73,7 @@ interface ConnectText {
   url: string;
   facts: readonly string[];
   hosts: readonly Host[];
-  /** Warns that only programs on the same computer reach it; null if others do. */
+  /** Warning that only programs on the same computer can connect. Null if the address is https. */
   reach: string | null;
 }
 
@@ -122,17 +122,17 @@ function connectDocument(page: ConnectText): Document {
   };
 }
 
-/** A program and how to connect it. Steps may hold `code` in backticks. */
+/** A program and how to connect it. Steps may contain `code` in backticks. */
 interface Host {
   name: string;
   steps: readonly string[];
-  /** Text to copy; null: only the address is copied. */
+  /** Text to copy. Null if only the address is copied. */
   block: { what: string; text: string } | null;
 }
 
 const entry = (value: unknown): string => JSON.stringify(value, null, 2);
 
-/** Menu names may have changed since this release; the address and the entries hold. */
+/** Menu names may change after this release; the address and the config entries stay valid. */
 function hostsOf(url: string): readonly Host[] {
   return [
     {

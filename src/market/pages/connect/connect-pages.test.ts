@@ -23,19 +23,19 @@ let owner: Member;
 let count = 0;
 let uid = '';
 
-/** Stands for the authorization server: an interaction belongs to the browser whose cookie is its uid. */
+/** Fakes the authorization server: an interaction belongs to the browser whose cookie holds its uid. */
 let open: Interaction | null = null;
-const taken: { as: 'allowed' | 'canceled'; proof?: SignInProof }[] = [];
+const decisions: { as: 'allowed' | 'canceled'; proof?: SignInProof }[] = [];
 let onAllow = async (): Promise<void> => {};
 const interactions: Interactions = {
   find: async ({ headers }, of) => (open?.uid === of && headers.cookie === `interaction=${of}` ? open : null),
   allow: async (_incoming, _interaction, proof) => {
     await onAllow();
-    taken.push({ as: 'allowed', proof });
+    decisions.push({ as: 'allowed', proof });
     return { location: 'http://127.0.0.1:4020/oauth/resume' };
   },
   cancel: async () => {
-    taken.push({ as: 'canceled' });
+    decisions.push({ as: 'canceled' });
     return { location: 'http://127.0.0.1:4020/oauth/resume' };
   },
 };
@@ -59,7 +59,7 @@ beforeEach(() => {
   count += 1;
   uid = `interaction-${count}`;
   open = interaction();
-  taken.length = 0;
+  decisions.length = 0;
   onAllow = async () => {};
 });
 
@@ -87,7 +87,7 @@ async function read(path: string, headers: Record<string, string> = { accept: 't
 const readPage = (cookie = uid) =>
   read(`/oauth/interaction/${uid}`, { accept: 'text/html', cookie: `interaction=${cookie}` });
 
-async function step(name: 'prove' | 'decide', body: unknown, headers: Record<string, string> = {}, cookie = uid) {
+async function sendStep(name: 'prove' | 'decide', body: unknown, headers: Record<string, string> = {}, cookie = uid) {
   const answer = await server.inject({
     method: 'POST',
     url: `/oauth/interaction/${uid}/${name}`,
@@ -96,7 +96,7 @@ async function step(name: 'prove' | 'decide', body: unknown, headers: Record<str
   });
   return { status: answer.statusCode, headers: answer.headers, body: answer.json<Record<string, unknown>>() };
 }
-const reason = async (answer: ReturnType<typeof step>) => (await answer).body['reason'];
+const reason = async (answer: ReturnType<typeof sendStep>) => (await answer).body['reason'];
 const triesOf = async () =>
   (
     await db.database.maybe<{ wrong_tries: number }>(sql`
@@ -126,7 +126,7 @@ describe('every page', () => {
       expect(text.match(/<script/g)).toHaveLength(2);
       expect(text.split(`nonce="${nonce}"`)).toHaveLength(3);
       expect(text).not.toMatch(/ on[a-z]+=| style=|<style/);
-      // No input has a name, so no form could send what is typed.
+      // No input has a name, so no form can send the typed text.
       expect(text).not.toMatch(/<input[^>]* name=/);
     },
   );
@@ -233,17 +233,17 @@ describe('the consent page', () => {
   it('belongs to the browser in which it began', async () => {
     const { status, text } = await readPage('another');
     expect([status, text.includes('A client')]).toEqual([410, false]);
-    expect(await reason(step('prove', {}, keyOf(owner), 'another'))).toBe('connection_closed');
-    expect(await reason(step('decide', { decision: 'cancel' }, {}, 'another'))).toBe('connection_closed');
+    expect(await reason(sendStep('prove', {}, keyOf(owner), 'another'))).toBe('connection_closed');
+    expect(await reason(sendStep('decide', { decision: 'cancel' }, {}, 'another'))).toBe('connection_closed');
     expect(await triesOf()).toBeNull();
   });
 
   it('shows the store again when it is loaded again after the proof, and nothing after the decision', async () => {
-    await step('prove', {}, keyOf(owner));
+    await sendStep('prove', {}, keyOf(owner));
     const again = (await readPage()).text;
     expect(again).toContain('<strong id="handle">page-owner</strong>');
     expect(again).toMatch(/<button class="main" type="button" id="allow">/);
-    await step('decide', { decision: 'allow' });
+    await sendStep('decide', { decision: 'allow' });
     expect((await readPage()).status).toBe(410);
   });
 
@@ -261,7 +261,7 @@ describe('the consent page', () => {
 
 describe('a proof', () => {
   it('is answered with the handle, and never stored', async () => {
-    const { status, headers, body } = await step('prove', {}, keyOf(owner));
+    const { status, headers, body } = await sendStep('prove', {}, keyOf(owner));
     expect([status, body, headers['cache-control']]).toEqual([
       ...[200, { status: 'proven', handle: 'page-owner' }, 'private, no-store'],
     ]);
@@ -274,8 +274,8 @@ describe('a proof', () => {
     [{ 'sec-fetch-site': '', origin: 'http://127.0.0.1:4020' }],
   ])('is taken from a page of ours alone: not with %o', async (headers) => {
     for (const answer of [
-      step('prove', {}, { ...keyOf(owner), ...headers }),
-      step('decide', { decision: 'allow' }, headers),
+      sendStep('prove', {}, { ...keyOf(owner), ...headers }),
+      sendStep('decide', { decision: 'allow' }, headers),
     ]) {
       expect(await reason(answer)).toBe('origin_refused');
     }
@@ -310,17 +310,17 @@ describe('a proof', () => {
       [{}, { 'x-key': owner.key }],
     ];
     for (const [body, headers] of misplaced)
-      expect(await reason(step('prove', body, headers))).toBe('secret_in_payload');
-    expect(await reason(step('decide', { decision: code }))).toBe('secret_in_payload');
-    expect(await reason(step('prove', {}))).toBe('key_required');
-    expect(await reason(step('prove', { pairing_code: code }, keyOf(owner)))).toBe('invalid_fields');
-    expect(await reason(step('prove', { handle: 'x' }, keyOf(owner)))).toBe('unexpected_fields');
-    expect(await reason(step('prove', { pairing_code: 1 }))).toBe('invalid_fields');
-    expect(await reason(step('prove', 'pairing_code=x', { 'content-type': 'text/plain' }))).toBe(
+      expect(await reason(sendStep('prove', body, headers))).toBe('secret_in_payload');
+    expect(await reason(sendStep('decide', { decision: code }))).toBe('secret_in_payload');
+    expect(await reason(sendStep('prove', {}))).toBe('key_required');
+    expect(await reason(sendStep('prove', { pairing_code: code }, keyOf(owner)))).toBe('invalid_fields');
+    expect(await reason(sendStep('prove', { handle: 'x' }, keyOf(owner)))).toBe('unexpected_fields');
+    expect(await reason(sendStep('prove', { pairing_code: 1 }))).toBe('invalid_fields');
+    expect(await reason(sendStep('prove', 'pairing_code=x', { 'content-type': 'text/plain' }))).toBe(
       'unsupported_media_type',
     );
     expect(await triesOf()).toBeNull();
-    expect(await reason(step('prove', { pairing_code: code }))).toBe('pairing_code_refused');
+    expect(await reason(sendStep('prove', { pairing_code: code }))).toBe('pairing_code_refused');
     expect(await triesOf()).toBe(1);
     const said = JSON.stringify(lines);
     for (const secret of [owner.key, code, recovery]) expect(said).not.toContain(secret);
@@ -329,41 +329,41 @@ describe('a proof', () => {
 
 describe('a decision', () => {
   it('to allow hands the proof on, and gives the address to go on at', async () => {
-    expect(await reason(step('decide', { decision: 'allow' }))).toBe('proof_missing');
-    await step('prove', {}, keyOf(owner));
-    const { status, body } = await step('decide', { decision: 'allow' });
+    expect(await reason(sendStep('decide', { decision: 'allow' }))).toBe('proof_missing');
+    await sendStep('prove', {}, keyOf(owner));
+    const { status, body } = await sendStep('decide', { decision: 'allow' });
     expect([status, body]).toEqual([200, { status: 'allowed', location: 'http://127.0.0.1:4020/oauth/resume' }]);
-    expect(taken).toEqual([
+    expect(decisions).toEqual([
       { as: 'allowed', proof: expect.objectContaining({ merchantId: owner.id, provedBy: 'key' }) },
     ]);
-    expect(await reason(step('decide', { decision: 'allow' }))).toBe('connection_closed');
-    expect(await reason(step('decide', { decision: 'cancel' }))).toBe('connection_closed');
-    expect(taken).toHaveLength(1);
+    expect(await reason(sendStep('decide', { decision: 'allow' }))).toBe('connection_closed');
+    expect(await reason(sendStep('decide', { decision: 'cancel' }))).toBe('connection_closed');
+    expect(decisions).toHaveLength(1);
   });
 
   it('to cancel needs no proof', async () => {
-    const { status, body } = await step('decide', { decision: 'cancel' });
-    expect([status, body['status'], taken]).toEqual([200, 'canceled', [{ as: 'canceled' }]]);
+    const { status, body } = await sendStep('decide', { decision: 'cancel' });
+    expect([status, body['status'], decisions]).toEqual([200, 'canceled', [{ as: 'canceled' }]]);
   });
 
   it('that is neither is refused', async () => {
     for (const body of [{}, { decision: 'maybe' }, { decision: 'allow', scopes: [] }]) {
-      expect((await step('decide', body)).status).toBe(400);
+      expect((await sendStep('decide', body)).status).toBe(400);
     }
-    expect(taken).toEqual([]);
+    expect(decisions).toEqual([]);
   });
 
   it('can be given again only where the key was replaced in the same moment', async () => {
-    await step('prove', {}, keyOf(owner));
+    await sendStep('prove', {}, keyOf(owner));
     onAllow = async () => {
       throw new Refusal('proof_missing');
     };
-    expect(await reason(step('decide', { decision: 'allow' }))).toBe('proof_missing');
+    expect(await reason(sendStep('decide', { decision: 'allow' }))).toBe('proof_missing');
     expect((await readPage()).status).toBe(200);
     onAllow = async () => {
       throw new Refusal('unavailable');
     };
-    expect(await reason(step('decide', { decision: 'allow' }))).toBe('unavailable');
+    expect(await reason(sendStep('decide', { decision: 'allow' }))).toBe('unavailable');
     expect((await readPage()).status).toBe(410);
   });
 });

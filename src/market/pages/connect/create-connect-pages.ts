@@ -25,7 +25,7 @@ import { renderInteraction, renderSecretField, SCOPE_WORDS } from './render-inte
 
 const PATH = '/mcp/connect/grants';
 
-/** GET /mcp/connect/grants: what may act for a merchant. The page is the same for everybody; its script sends the key. */
+/** GET /mcp/connect/grants. The page is the same for everybody; its script sends the key and lists the merchant's grants. */
 async function answerGrantsPage({ market }: ConnectDependencies, _incoming: Incoming): Promise<Outgoing> {
   return answerConnectHtml(market.random, {
     title: 'What acts for you',
@@ -79,8 +79,8 @@ function renderGrants(): string {
 const decisionIn = z.strictObject({ decision: z.enum(['allow', 'cancel']) });
 
 /**
- * POST /oauth/interaction/:uid/decide. Returns the next address to the page's script instead of redirecting: browsers check the redirects
- * of a form against `form-action`, which would have to name every client's host.
+ * POST /oauth/interaction/:uid/decide. Returns the next URL to the page's script instead of redirecting. Browsers check redirects after a
+ * form against `form-action`, which would have to list every client's host.
  */
 async function takeDecision(dependencies: ConnectDependencies, incoming: Incoming): Promise<Outgoing> {
   const { market, interactions, inside } = dependencies;
@@ -107,7 +107,7 @@ async function allowInteraction(
   try {
     return await interactions.allow(incoming, interaction, proof);
   } catch (error) {
-    // The key was replaced in the same moment, so nothing was granted: reopen the attempt for the new key.
+    // The key was replaced at the same moment, so nothing was granted. Reopen the attempt for the new key.
     if (error instanceof Refusal && error.reason === 'proof_missing') await reopenAttempt(market, interaction.uid);
     throw error;
   }
@@ -115,48 +115,48 @@ async function allowInteraction(
 
 const INTERACTION = '/oauth/interaction/:uid';
 
-/** Creates the pages of the hosted connector: how to use it, what acts for a merchant, and consent. */
+/** Creates the pages of the hosted connector: instructions, grants and consent. */
 export function createConnectPages(
   market: Market,
   interactions: Interactions,
   inside: InternalRequests<Merchant>,
 ): ExtraRoute[] {
   const dependencies: ConnectDependencies = { market, interactions, inside };
-  const own = (
+  const createRoute = (
     method: 'GET' | 'POST',
     path: string,
     answer: (dependencies: ConnectDependencies, incoming: Incoming) => Promise<Outgoing>,
   ): ExtraRoute => ({ method, path, ownOrigin: true, answer: (incoming) => answer(dependencies, incoming) });
   return [
-    own('GET', '/mcp/connect', answerConnectPage),
-    own('GET', '/mcp/connect/grants', answerGrantsPage),
-    own('GET', INTERACTION, openInteraction),
-    own('POST', `${INTERACTION}/prove`, takeProof),
-    own('POST', `${INTERACTION}/decide`, takeDecision),
+    createRoute('GET', '/mcp/connect', answerConnectPage),
+    createRoute('GET', '/mcp/connect/grants', answerGrantsPage),
+    createRoute('GET', INTERACTION, openInteraction),
+    createRoute('POST', `${INTERACTION}/prove`, takeProof),
+    createRoute('POST', `${INTERACTION}/decide`, takeDecision),
   ];
 }
 
 const LONGEST_CODE = 200;
 const proofIn = z.strictObject({ pairing_code: z.string().max(LONGEST_CODE).optional() });
 
-/** POST /oauth/interaction/:uid/prove: takes the key from Authorization, or a pairing code from its own field. */
+/** POST /oauth/interaction/:uid/prove. Accepts the key in Authorization, or a pairing code in the body. */
 async function takeProof({ market, interactions, inside }: ConnectDependencies, incoming: Incoming): Promise<Outgoing> {
   const { config } = market;
   mustBeOwnPage(incoming, config.baseUrl);
   const { pairing_code: code } = readStep(inside.guard, incoming, proofIn, ['pairing_code']);
-  const shown = shownOf(bearerOf(incoming, config.keyPrefix), code);
+  const shown = chooseProof(bearerOf(incoming, config.keyPrefix), code);
   const uid = incoming.params['uid'] ?? '';
   if ((await interactions.find(incoming, uid)) === null) throw new Refusal('connection_closed');
   const { handle } = await proveAttempt(market, { uid, shown, clientNetwork: incoming.clientNetwork });
   return answerConnectJson({ status: 'proven', handle });
 }
 
-/** Returns the bearer unchecked: proveAttempt checks it, where tries are counted. */
+/** Returns the bearer unchecked, because proveAttempt checks it and counts the tries. */
 function bearerOf({ rawHeaders }: Incoming, prefix: string): string | null {
   return readBearer(rawHeaders, { isCode: (sent) => isRecoveryCode(sent, prefix) || isPairingCode(sent, prefix) });
 }
 
-function shownOf(bearer: string | null, code: string | undefined): Shown {
+function chooseProof(bearer: string | null, code: string | undefined): Shown {
   if (bearer !== null && code !== undefined) {
     throw new Refusal('invalid_fields', { detail: 'Send the key or a pairing code, not both.' });
   }
@@ -165,7 +165,7 @@ function shownOf(bearer: string | null, code: string | undefined): Shown {
   throw new Refusal('key_required');
 }
 
-/** GET /oauth/interaction/:uid: shows what a program asks for, in the browser where it was asked. Changes nothing. */
+/** GET /oauth/interaction/:uid. Shows the request for access, only in the browser that started it. Changes nothing. */
 async function openInteraction(dependencies: ConnectDependencies, incoming: Incoming): Promise<Outgoing> {
   try {
     return await showInteraction(dependencies, incoming);
@@ -184,8 +184,8 @@ async function showInteraction(dependencies: ConnectDependencies, incoming: Inco
   const { market, interactions } = dependencies;
   const uid = incoming.params['uid'] ?? '';
   const interaction = await interactions.find(incoming, uid);
-  const standing = interaction === null ? null : await readAttemptStatus(market, uid);
-  if (interaction === null || standing === null || standing.isOver) {
+  const attemptStatus = interaction === null ? null : await readAttemptStatus(market, uid);
+  if (interaction === null || attemptStatus === null || attemptStatus.isOver) {
     return answerConnectMessage(market.random, {
       status: 410,
       title: 'This attempt to connect is over',
@@ -193,14 +193,14 @@ async function showInteraction(dependencies: ConnectDependencies, incoming: Inco
       before: 'How that is done stands at ',
     });
   }
-  const main = renderInteraction(interaction, standing.provenAs);
+  const main = renderInteraction(interaction, attemptStatus.provenAs);
   return answerConnectHtml(market.random, {
     title: 'Connect a program',
     ...{ main, path: '/mcp/connect', script: SHELL.consent },
   });
 }
 
-/** Reads the JSON of one step; an empty body is an empty object. Looks for misplaced secrets before it says anything about the fields. */
+/** Parses the JSON of one step; an empty body counts as {}. Refuses misplaced secrets before it reports faults in the fields. */
 function readStep<T>(guard: SecretGuard, incoming: Incoming, schema: z.ZodType<T>, secretFields: readonly string[]): T {
   const checked = schema.safeParse(readGuarded(guard, incoming, secretFields));
   if (!checked.success) throw refuseIssues(checked.error.issues, 'invalid_fields');
@@ -209,20 +209,20 @@ function readStep<T>(guard: SecretGuard, incoming: Incoming, schema: z.ZodType<T
 
 function readGuarded(guard: SecretGuard, { body, headers }: Incoming, secretFields: readonly string[]): unknown {
   if (body.length === 0) return {};
-  let read: unknown;
+  let content: unknown;
   try {
-    read = readBody(body, headers);
+    content = readBody(body, headers);
   } catch (error) {
     guardBody(guard, body, undefined);
     throw error;
   }
-  guardBody(guard, read, secretFields);
-  return read;
+  guardBody(guard, content, secretFields);
+  return content;
 }
 
 /**
- * Refuses what no page of this market sent. Browsers send Sec-Fetch-Site; old ones an Origin, which for `fetch` is never `null`, whatever
- * the referrer policy. A program sends neither, and has no cookie that another site could make it use.
+ * Refuses requests that no page of this market sent. Current browsers send Sec-Fetch-Site. Old ones send Origin, which is never `null` for
+ * `fetch`, whatever the referrer policy. Programs send neither, and have no cookie that another site could abuse.
  */
 function mustBeOwnPage({ headers }: Pick<Incoming, 'headers'>, baseUrl: string): void {
   const site = headers['sec-fetch-site'];

@@ -5,12 +5,12 @@ import { INVISIBLE } from '../../../contract/seen-text.ts';
 import { cutPiles } from '../../../contract/text.ts';
 import type { Interaction } from '../../connect/interaction.ts';
 
-const MISLEADING = '. Some of its letters are not Latin ones: they may look like those of another name.';
-const STAYS_HERE = ' It goes back to a program on this device, and any program here could take its place.';
-/** Redirect hosts on this device: a local port, or a scheme that some program has registered. */
-const OF_DEVICE = /^(?:localhost|127\.0\.0\.1|\[::1\]|[a-z][a-z0-9+.-]*:(?:\/\/.*)?)$/i;
+const LOOK_ALIKE_WARNING = '. Some of its letters are not Latin ones: they may look like those of another name.';
+const LOCAL_REDIRECT_WARNING = ' It goes back to a program on this device, and any program here could take its place.';
+/** Matches redirect targets on this device: a local host, or a scheme that a program has registered. */
+const LOCAL_REDIRECT = /^(?:localhost|127\.0\.0\.1|\[::1\]|[a-z][a-z0-9+.-]*:(?:\/\/.*)?)$/i;
 
-/** Renders who asks for what, the proof and the two buttons, with the hidden parts that the script shows. */
+/** Renders the request for access, the proof of ownership and both buttons. The script shows the hidden parts as needed. */
 export function renderInteraction({ client, scopes }: Interaction, provenAs: string | null): string {
   const name = showName(client.name);
   const who = name === null ? 'A program without a name' : html`<bdi>${name}</bdi>`;
@@ -27,7 +27,7 @@ export function renderInteraction({ client, scopes }: Interaction, provenAs: str
 <p>It never sees your key, and cannot replace or recover it. You can end it at any time at <a href="/mcp/connect/grants" target="_blank" rel="noopener">what acts for you</a>; a new key ends it too.</p>
 <div class="notice warn">
 <h2>Allow only what you have begun yourself</h2>
-<p>If another person sent you here, or you did not just begin this in that program, cancel.!${staysHere(client) ? STAYS_HERE : ''}</p>
+<p>If another person sent you here, or you did not just begin this in that program, cancel.!${isLocalRedirect(client) ? LOCAL_REDIRECT_WARNING : ''}</p>
 </div>
 <noscript><div class="notice danger">
 <h2>This page needs its script</h2>
@@ -51,7 +51,7 @@ export function renderInteraction({ client, scopes }: Interaction, provenAs: str
 
 function renderName(name: string | null): string {
   if (name === null) return 'It gives no name.';
-  return html`<bdi>${name}</bdi>, as it calls itself${hasForeignLetters(name) ? MISLEADING : ''}`;
+  return html`<bdi>${name}</bdi>, as it calls itself${hasForeignLetters(name) ? LOOK_ALIKE_WARNING : ''}`;
 }
 
 function renderHost(host: string | null): string {
@@ -61,12 +61,12 @@ function renderHost(host: string | null): string {
 
 function renderRedirect(client: Interaction['client']): string {
   const where = html`<code>${client.redirectHost}</code>`;
-  return staysHere(client) ? html`A program on this device (!${where})` : where;
+  return isLocalRedirect(client) ? html`A program on this device (!${where})` : where;
 }
 
-/** Whether this attempt goes back to a program on this device, whatever other redirects the client has. */
-function staysHere({ redirectHost, loopbackOnly }: Interaction['client']): boolean {
-  return loopbackOnly || OF_DEVICE.test(redirectHost);
+/** Whether this attempt redirects to a program on this device. */
+function isLocalRedirect({ redirectHost, loopbackOnly }: Interaction['client']): boolean {
+  return loopbackOnly || LOCAL_REDIRECT.test(redirectHost);
 }
 
 function renderProof(isProven: boolean): string {
@@ -98,19 +98,19 @@ function renderProof(isProven: boolean): string {
 }
 
 const LONGEST_NAME = 60;
-/** A letter with more marks than any alphabet uses: they would be drawn over the text around. */
-const PILED = /(\p{M}{2})\p{M}+/gu;
-/** Makes the name that a program gives itself fit to be shown. Null: nothing is left to show. */
+/** Matches a letter with more combining marks than any alphabet uses; they would overlap the surrounding text. */
+const EXCESS_MARKS = /(\p{M}{2})\p{M}+/gu;
+/** Cleans a client's self-chosen name for display. Null if nothing visible is left. */
 export function showName(name: string | null): string | null {
-  const seen = cutPiles(name ?? '')
+  const cleaned = cutPiles(name ?? '')
     .normalize('NFKC')
     .replaceAll(INVISIBLE, ' ')
-    .replaceAll(PILED, '$1')
+    .replaceAll(EXCESS_MARKS, '$1')
     .replaceAll(/\s+/g, ' ')
     .trim();
-  if (seen === '') return null;
-  const letters = [...seen];
-  return letters.length <= LONGEST_NAME ? seen : `${letters.slice(0, LONGEST_NAME).join('')}…`;
+  if (cleaned === '') return null;
+  const letters = [...cleaned];
+  return letters.length <= LONGEST_NAME ? cleaned : `${letters.slice(0, LONGEST_NAME).join('')}…`;
 }
 
 interface SecretField {
@@ -120,7 +120,7 @@ interface SecretField {
   type: 'password' | 'text';
 }
 
-/** Has no `name` attribute, so a browser never puts the typed secret into a body or an address. */
+/** Renders an input without a `name`, so browsers never put the secret into a body or a URL. */
 export function renderSecretField({ id, label, hint, type }: SecretField): string {
   return html`<div class="field">
 <label for="${id}">${label}</label>
@@ -130,7 +130,7 @@ export function renderSecretField({ id, label, hint, type }: SecretField): strin
 </div>`;
 }
 
-/** Explains each scope to the person who is asked to allow it. */
+/** Descriptions of the scopes for the person who is asked to allow them. */
 export const SCOPE_WORDS: Readonly<Record<TokenScope, string>> = {
   'market:read': 'Read what everybody may read: shelves, stores, events.',
   'market:me': 'Read what is yours: your record, and your purchases with the goods in them.',

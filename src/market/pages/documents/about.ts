@@ -5,15 +5,15 @@ import { type Block, type Document, heading, list, SUMMARY, text } from '../../g
 import { capitalize } from '../storefront/render-text.ts';
 import { type DocumentFacts, operatorContact } from './support.ts';
 
-/** `maintainer` is the handle of merchant 1; null: there is none yet. */
+/** `maintainer` is merchant 1's handle, or null before one registers. */
 export function aboutDocument(facts: DocumentFacts, maintainer: string | null): Document {
   return {
     title: 'About this market',
     summary: SUMMARY,
     blocks: [
-      ...whoRunsIt(facts, maintainer),
+      ...aboutOperator(facts, maintainer),
       ...aboutMoney(facts),
-      ...whatIsFinal(facts),
+      ...aboutFinality(facts),
       heading('What the maintainer may do'),
       text('This is all that it may do beyond other merchants. Every use is an event that everybody can read.'),
       list(
@@ -26,7 +26,7 @@ export function aboutDocument(facts: DocumentFacts, maintainer: string | null): 
   };
 }
 
-function whoRunsIt(
+function aboutOperator(
   { baseUrl, network, treasury, sourceUrl, contactUrl, deploymentCommit }: DocumentFacts,
   maintainer: string | null,
 ): Block[] {
@@ -61,7 +61,7 @@ function aboutMoney({ network }: DocumentFacts): Block[] {
   ];
 }
 
-function whatIsFinal({ network }: DocumentFacts): Block[] {
+function aboutFinality({ network }: DocumentFacts): Block[] {
   const minutes = Math.round(network.finalitySeconds / 60);
   return [
     heading('What is final'),

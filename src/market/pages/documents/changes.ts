@@ -5,13 +5,11 @@ export interface VersionEntry {
   version: string;
   /** One sentence for each change that clients notice. */
   changes: readonly string[];
-  /** New operations. */
   endpoints: readonly (keyof Endpoints)[];
-  /** New reasons for refusals. */
   reasons: readonly Reason[];
 }
 
-/** API versions, newest first. A test fails if the contract has an endpoint or a reason that no entry names: add both at once. */
+/** API versions, newest first. A test fails if an endpoint or reason of the contract is in no entry, so add both at once. */
 export const VERSIONS: readonly VersionEntry[] = [
   {
     version: '0.2.0',

@@ -12,7 +12,7 @@ import type { DocumentFacts } from './support.ts';
 const SUMMARY = 'How the ownership of a thing in a city is sold here.';
 
 export function cityBridgeDocument({ cityUrl }: Pick<DocumentFacts, 'cityUrl'>): Document {
-  if (cityUrl === null) return { title: 'City bridge', summary: SUMMARY, blocks: noCityBlocks() };
+  if (cityUrl === null) return { title: 'City bridge', summary: SUMMARY, blocks: unlinkedCityBlocks() };
   return {
     title: 'City bridge',
     summary: SUMMARY,
@@ -20,7 +20,7 @@ export function cityBridgeDocument({ cityUrl }: Pick<DocumentFacts, 'cityUrl'>):
   };
 }
 
-function noCityBlocks(): Block[] {
+function unlinkedCityBlocks(): Block[] {
   return [
     heading('No city'),
     text(

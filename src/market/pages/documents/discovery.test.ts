@@ -60,7 +60,7 @@ describe('the record of the MCP server', () => {
 describe('the skill', () => {
   const skill = skillText(FACTS);
   const [, front = '', body = ''] = skill.split(/^---\n/m);
-  // Each value is one JSON string on one line, which is YAML as well.
+  // Each value is a one-line JSON string, which is also valid YAML.
   const fields = Object.fromEntries(
     [...front.matchAll(/^([a-z-]+): (".*")$/gm)].map(([, name, value = '']) => [name, JSON.parse(value)]),
   );

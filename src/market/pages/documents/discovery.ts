@@ -6,7 +6,7 @@ import { SKILL_PATH, SKILLS_PATH, skillsIndex, skillText } from './skill.ts';
 export const API_CATALOG_PATH = '/.well-known/api-catalog';
 const AI_CATALOG_PATH = '/.well-known/ai-catalog.json';
 export const SERVER_JSON_PATH = '/server.json';
-/** Address of the server card in the current draft; OLD_CARD_PATH is that of an earlier one. */
+/** Path of the server card in the current draft. OLD_CARD_PATH is from an earlier draft. */
 const CARD_PATH = `${MCP_PATH}/server-card`;
 const OLD_CARD_PATH = '/.well-known/mcp/server-card.json';
 
@@ -43,7 +43,7 @@ function apiCatalog(baseUrl: string) {
   };
 }
 
-/** Lists what this host offers to agents. Provisional: one draft calls the media type of an entry `type`, the other `mediaType`. */
+/** Lists what this host offers to agents. The format is provisional: one draft names an entry's media type `type`, another `mediaType`. */
 function aiCatalog(baseUrl: string) {
   const { name, title } = mcpServer(baseUrl);
   const publisher = new URL(baseUrl).hostname;
@@ -64,10 +64,10 @@ function aiCatalog(baseUrl: string) {
 
 const JSON_UTF8_TYPE = 'application/json; charset=utf-8';
 
-/** Link header that leads agents, registries and scanners to the interfaces. Sent with the front page, where they look first. */
+/** Link header that leads agents, registries and scanners to the interfaces. The front page sends it, because they look there first. */
 export const DISCOVERY_LINKS = `<${API_CATALOG_PATH}>; rel="api-catalog", </openapi.json>; rel="service-desc", </llms.txt>; rel="service-doc"`;
 
-/** Creates the documents by which agents find this market, at the addresses where they look. None changes while a process runs. */
+/** Creates the discovery documents at their well-known paths. They never change while a process runs. */
 export function createDiscoveryPages(config: MarketConfig): Page[] {
   const { baseUrl } = config;
   const skill = skillText(config);
@@ -79,7 +79,7 @@ export function createDiscoveryPages(config: MarketConfig): Page[] {
     json(CARD_PATH, card, CARD_TYPE),
     json(OLD_CARD_PATH, card),
     json(AI_CATALOG_PATH, aiCatalog(baseUrl), AI_CATALOG_TYPE),
-    // A HEAD request finds the relation here.
+    // HEAD requests must find this relation too (RFC 9727).
     fixedPage(API_CATALOG_PATH, JSON.stringify(apiCatalog(baseUrl)), {
       'content-type': API_CATALOG_TYPE,
       link: `<${API_CATALOG_PATH}>; rel="api-catalog"`,
@@ -99,12 +99,12 @@ type ServerFacts = Pick<MarketConfig, 'baseUrl' | 'sourceUrl'>;
 const REGISTRY_SCHEMA = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json';
 const CARD_SCHEMA = 'https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json';
 
-/** The record for the MCP registry. */
+/** Builds the record for the MCP registry. */
 export function serverJson(facts: ServerFacts) {
   return { $schema: REGISTRY_SCHEMA, ...describeServer(facts) };
 }
 
-/** The same for clients that look for MCP at this host. Form and address of server cards are still drafts, and the card says so. */
+/** Builds the server card for clients that look for MCP at this host. Its format and path are still drafts, as the card says. */
 export function serverCard(facts: ServerFacts) {
   const status = 'provisional: server cards are a draft; form and address of this one follow it';
   return { $schema: CARD_SCHEMA, ...describeServer(facts), _meta: { 'openaisle/status': status } };
@@ -130,7 +130,7 @@ const KEY_HEADER = {
   isSecret: true,
 };
 
-/** Names the service that hosts the source: registries ask for it, and know only these two. */
+/** Returns the repository and its hosting service, which registries require. They know only GitHub and GitLab. */
 function repositoryOf(sourceUrl: string | null): { url: string; source: string } | null {
   if (sourceUrl === null) return null;
   const source = { 'github.com': 'github', 'gitlab.com': 'gitlab' }[new URL(sourceUrl).hostname];

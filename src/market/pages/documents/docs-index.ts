@@ -13,13 +13,13 @@ interface Entry {
   path: string;
   name: string;
   says: string;
-  /** For programs only: there is nothing to open in a browser. */
+  /** True if only programs use it, so that there is nothing to open in a browser. */
   closed?: true;
-  /** Renders the page from settings alone; other pages are made in create-pages.ts. */
+  /** Renders the page from settings alone. Omitted for pages made in create-pages.ts. */
   document?(facts: DocumentFacts): Document;
 }
 
-const SHELF: readonly { name: string; entries: readonly Entry[] }[] = [
+const SECTIONS: readonly { name: string; entries: readonly Entry[] }[] = [
   {
     name: 'Begin',
     entries: [
@@ -85,9 +85,9 @@ const SHELF: readonly { name: string; entries: readonly Entry[] }[] = [
   },
 ];
 
-/** Renders the documents that are listed here alone, by address. */
+/** Renders the documents that need only settings, with their paths. */
 export function plainDocuments(facts: DocumentFacts): [path: string, Document][] {
-  const entries = SHELF.flatMap((shelf) => shelf.entries);
+  const entries = SECTIONS.flatMap((section) => section.entries);
   return entries.flatMap(({ path, document }) => (document === undefined ? [] : [[path, document(facts)]]));
 }
 
@@ -98,7 +98,7 @@ export function docsDocument({ baseUrl, sourceUrl }: DocumentFacts): Document {
     title: 'Documents',
     summary: 'Everything that is written about this market, for people and for programs.',
     blocks: [
-      ...SHELF.flatMap(({ name, entries }) => [heading(name), list(entries.map(line))]),
+      ...SECTIONS.flatMap(({ name, entries }) => [heading(name), list(entries.map(line))]),
       ...sourceBlocks(sourceUrl),
     ],
   };
@@ -106,7 +106,7 @@ export function docsDocument({ baseUrl, sourceUrl }: DocumentFacts): Document {
 
 export function docsJson({ baseUrl }: DocumentFacts) {
   return {
-    documents: SHELF.flatMap(({ name: group, entries }) =>
+    documents: SECTIONS.flatMap(({ name: group, entries }) =>
       entries.map(({ path, name, says }) => ({ group, name, url: `${baseUrl}${path}`, says })),
     ),
   };

@@ -24,7 +24,7 @@ const OWN: Partial<MarketConfig> = {
 };
 const db = testDatabase();
 
-/** `plain` is a market without a chain; `own` is one with settings of an operator. */
+/** `plain` runs without a chain, `own` with an operator's settings. */
 let plain: RunningMarket;
 let own: RunningMarket;
 
@@ -190,17 +190,17 @@ describe('what the pages say', () => {
     const text = await read(plain, '/privacy');
     const rows = await db.database.rows<{ name: string }>(sql`
       select table_name as name from information_schema.tables where table_schema = current_schema() order by 1`);
-    const unsaid = rows.filter(({ name }) => !Object.hasOwn(SAID, name)).map(({ name }) => name);
+    const unsaid = rows.filter(({ name }) => !Object.hasOwn(PRIVACY_WORDS, name)).map(({ name }) => name);
     expect(unsaid).toEqual([]);
-    expect(Object.keys(SAID).filter((name) => rows.every((row) => row.name !== name))).toEqual([]);
-    for (const [name, words] of Object.entries(SAID)) {
+    expect(Object.keys(PRIVACY_WORDS).filter((name) => rows.every((row) => row.name !== name))).toEqual([]);
+    for (const [name, words] of Object.entries(PRIVACY_WORDS)) {
       if (words !== null) expect([name, text.includes(words)]).toEqual([name, true]);
     }
   });
 });
 
-/** Words by which the privacy page mentions each table; null: the table holds nothing of a person. */
-const SAID: Readonly<Record<string, string | null>> = {
+/** Words with which the privacy page mentions each table. Null if the table holds no personal data. */
+const PRIVACY_WORDS: Readonly<Record<string, string | null>> = {
   aisle_counters: null,
   appeals: 'statements of appeals',
   artifact_guards: 'Hashes of titles and goods',

@@ -17,7 +17,7 @@ export function privacyDocument(facts: DocumentFacts): Document {
       ...accessLog(),
       ...aboutCookies(),
       ...sharedElsewhere(facts),
-      ...whatYouCanEnd(),
+      ...aboutDeletion(),
     ],
   };
 }
@@ -130,7 +130,7 @@ function sharedElsewhere({ cityUrl }: DocumentFacts): Block[] {
   ];
 }
 
-function whatYouCanEnd(): Block[] {
+function aboutDeletion(): Block[] {
   return [
     heading('What you can end'),
     list([

@@ -45,7 +45,7 @@ function callersOf({ kind, asks }: Tool): string {
   return open ? `a wallet alone, or ${known}` : known;
 }
 
-/** Quotes values as JSON, which is valid YAML. */
+/** Renders the front matter. Values are quoted as JSON, which is valid YAML. */
 function frontMatter({ baseUrl, network }: GuideFacts): string {
   const fields = {
     name: SKILL_NAME,
@@ -60,7 +60,7 @@ function frontMatter({ baseUrl, network }: GuideFacts): string {
 export const SKILLS_PATH = '/.well-known/agent-skills/index.json';
 export const SKILL_PATH = `/.well-known/agent-skills/${SKILL_NAME}/SKILL.md`;
 
-/** Tells clients where the skill is. The digest covers the bytes served, so that they can check a download. */
+/** Lists the skill for clients. The digest covers the served bytes, so that clients can verify a download. */
 export function skillsIndex(baseUrl: string, skill: string) {
   return {
     $schema: 'https://schemas.agentskills.io/discovery/0.2.0/schema.json',

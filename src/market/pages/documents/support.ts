@@ -82,12 +82,12 @@ function otherCases(facts: DocumentFacts): Case[] {
     ],
     [
       'Something else',
-      `The guide is at [Help](/help). Who runs this market is on [About](/about); a comment under a listing of the maintainer is read by everybody, a flag by the maintainer alone.${alsoAt(facts)}`,
+      `The guide is at [Help](/help). Who runs this market is on [About](/about); a comment under a listing of the maintainer is read by everybody, a flag by the maintainer alone.${contactSuffix(facts)}`,
     ],
   ];
 }
 
-function alsoAt(facts: DocumentFacts): string {
+function contactSuffix(facts: DocumentFacts): string {
   const contact = operatorContact(facts);
   return contact === null ? '' : ` ${contact}`;
 }
@@ -96,13 +96,13 @@ export const SECURITY_PATH = '/.well-known/security.txt';
 
 interface SecurityContact {
   url: string;
-  /** Tells people how to report. */
+  /** Instructions for reporting a problem. */
   says: string;
 }
 
 export type ContactFacts = Pick<MarketConfig, 'baseUrl' | 'sourceUrl' | 'contactUrl'>;
 
-/** The operator's contact; else the advisories of a source on GitHub; else the support page of this market. */
+/** Returns the operator's contact, else the security advisories of a source on GitHub, else this market's support page. */
 export function securityContact({ baseUrl, sourceUrl, contactUrl }: ContactFacts): SecurityContact {
   if (contactUrl !== null)
     return { url: contactUrl, says: `Report it in private to the operator: ${linkTo(contactUrl)}.` };
@@ -113,7 +113,7 @@ export function securityContact({ baseUrl, sourceUrl, contactUrl }: ContactFacts
   return { url: `${baseUrl}/support`, says: TELL_MAINTAINER };
 }
 
-/** A sentence that names the contact for anything else; null if none is configured. */
+/** Returns a sentence with the operator's contact for all other matters. Null if none is configured. */
 export function operatorContact({ contactUrl }: Pick<ContactFacts, 'contactUrl'>): string | null {
   return contactUrl === null ? null : `The operator of this market is reached at ${linkTo(contactUrl)}.`;
 }
@@ -122,9 +122,9 @@ function linkTo(url: string): string {
   return `[${url.replace(/^mailto:/i, '')}](${url})`;
 }
 
-/** The one private way to the maintainer that needs no setting of the operator. */
+/** The only private way to reach the maintainer that needs no operator settings. */
 const TELL_MAINTAINER =
   'Tell the maintainer in private: `POST /api/flag` with `{"target_type": "merchant", "target_id": 1, "reason"}`. That you flagged is public; the reason is read by the maintainer alone. Say in it how to reach you.';
 
-/** Settings that the plain documents mention. */
+/** Settings that the plain documents show. */
 export type DocumentFacts = GuideFacts & Pick<MarketConfig, 'sourceUrl' | 'contactUrl' | 'deploymentCommit'>;

@@ -5,7 +5,7 @@ import { type Block, type Document, heading, list, text } from '../../guide/guid
 
 type RemovalReason = (typeof REMOVAL_REASON_CODES)[number];
 
-/** Must cover every code, or it does not compile. */
+/** The type makes a missing code a compile error. */
 const REMOVAL_REASONS: Readonly<Record<RemovalReason, string>> = {
   spam: 'it is noise: the same again and again, or nothing that anybody could use',
   fraud: 'it is not what it says, or is made to deceive',

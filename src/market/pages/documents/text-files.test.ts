@@ -10,7 +10,7 @@ const DAY_MS = 86_400_000;
 const NOON = Date.UTC(2026, 6, 1, 12);
 const FACTS = { baseUrl: 'https://market.example', sourceUrl: null, contactUrl: null };
 
-/** `name: value` on each line. */
+/** Parses lines of the form `name: value`. */
 function fieldsOf(text: string): [string, string][] {
   expect(text.endsWith('\n')).toBe(true);
   return text
@@ -23,7 +23,7 @@ function fieldsOf(text: string): [string, string][] {
     });
 }
 
-/** Applies RFC 9309: the longest matching rule decides, and among equals the one that allows. */
+/** Applies RFC 9309: the longest matching rule decides, and on a tie the one that allows. */
 function mayCrawl(path: string): boolean {
   const rules = fieldsOf(robotsText()).slice(1);
   const fits = rules.flatMap(([kind, rule]) => {

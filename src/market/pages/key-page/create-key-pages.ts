@@ -159,7 +159,7 @@ function withVary(answer: PageAnswer): PageAnswer {
   return { ...answer, headers: { ...answer.headers, vary: 'accept' } };
 }
 
-/** Answers refusals that no step handles. After a failure of ours the step may have been taken; the page itself shows it. */
+/** Answers refusals that no step handles. After a server error the step may have succeeded, so the answer links to the page. */
 function answerRefused({ random }: Pick<Market, 'random'>, { path, words }: KeyPage, refusal: Refusal): PageAnswer {
   const isFailure = refusal.row.status >= 500;
   const title = isFailure ? 'No answer just now' : 'Not done';
@@ -178,7 +178,7 @@ function answerRefused({ random }: Pick<Market, 'random'>, { path, words }: KeyP
   });
 }
 
-/** Endpoints for programs: the page itself is for a person with a browser. */
+/** API endpoints for programs, because the pages are for people with a browser. */
 const ROUTES: Readonly<Record<KeyPage['path'], string>> = {
   '/join': '/api/register',
   '/rotate': '/api/rotate',

@@ -15,16 +15,16 @@ export interface TextField {
   value?: string;
   type?: 'text' | 'password';
   autocomplete?: string;
-  /** Styled as machine text: keys and codes. */
+  /** Whether to style it as machine text, as for keys and codes. */
   isMachine?: boolean;
-  /** The script clears it when the page is left. */
+  /** Whether the script clears the field when the user leaves the page. */
   isSecret?: boolean;
-  /** Element id of the shown secret, if it is on this page: the script compares the input with it. */
+  /** Element id of the shown secret, if it is on this page; the script compares the input with it. */
   shownAs?: string;
   anyCase?: boolean;
 }
 
-/** Renders label, hint, fault and input, linked so that a screen reader reads them together. */
+/** Renders label, hint, fault and input, linked for screen readers. */
 export function renderTextField(field: TextField): string {
   const { name, label, hint, type = 'text', isMachine = false, shownAs } = field;
   const fault = faultOf(name, field.faults);
@@ -92,20 +92,20 @@ function renderFault(name: string, message: string | null): string {
 }
 
 const CODE_FIELDS = ['code_first', 'code_second'] as const;
-/** Every field that may hold a shown secret. */
+/** Fields into which the user types shown secrets. */
 export const TYPED_BACK_FIELDS: readonly string[] = ['merchant_key', ...CODE_FIELDS];
 
 interface RequestedCode {
   field: (typeof CODE_FIELDS)[number];
-  /** Number on the page, from 1. */
+  /** Number of the code on the page, from 1. */
   number: number;
 }
 
-/** Picks two codes to type back. Derived from the session, so a pending change always asks for the same two. */
+/** Picks two codes to type back. They derive from the session, so a pending change always asks for the same two. */
 export function requestedCodes({ session }: PendingChangeSession, count: number): RequestedCode[] {
-  const drawn = sha256('codes ', session);
-  const first = drawn.readUInt32BE(0) % count;
-  const second = (first + 1 + (drawn.readUInt32BE(4) % (count - 1))) % count;
+  const digest = sha256('codes ', session);
+  const first = digest.readUInt32BE(0) % count;
+  const second = (first + 1 + (digest.readUInt32BE(4) % (count - 1))) % count;
   const numbers = [first, second].sort((a, b) => a - b).map((index) => index + 1);
   return CODE_FIELDS.map((field, index) => ({ field, number: numbers[index] ?? 1 }));
 }

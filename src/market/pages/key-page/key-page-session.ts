@@ -10,23 +10,22 @@ import { findOwnPendingChange, type PendingChangeSession } from '../../identity/
 import type { ChangeKind, IdentityChange } from '../../identity/pending-changes/store.ts';
 import type { Form, KeyPage } from './key-page.ts';
 
-/** The change that this browser has begun, and its state. */
 export type PendingStatus =
   | { is: 'none' }
-  | (Begun & { is: 'open' })
-  | (Begun & { is: 'confirmed' | 'canceled' | 'superseded' | 'expired' });
+  | (BegunChange & { is: 'open' })
+  | (BegunChange & { is: 'confirmed' | 'canceled' | 'superseded' | 'expired' });
 
 export type OpenChange = Extract<PendingStatus, { is: 'open' }>;
 export type EndedChange = Exclude<PendingStatus, { is: 'open' | 'none' }>;
 
-interface Begun {
+interface BegunChange {
   cookie: PendingCookie;
   shownAt: Date;
   expiresAt: Date;
   change: IdentityChange;
 }
 
-/** Treats a cookie that names no pending change, such as one set by another site, as none. */
+/** Reads the pending change of the cookie. A cookie that names none, such as one set by another site, counts as no cookie. */
 export async function findPendingStatus(
   { database, clock }: Pick<Market, 'database' | 'clock'>,
   cookies: Readonly<Record<string, string>>,
@@ -48,7 +47,7 @@ export interface KeyPageContext {
   market: Market;
   catalog: Pick<Catalog, 'fresh'>;
   keyPages: readonly KeyPage[];
-  /** The one of them that answers. */
+  /** The page of `keyPages` that was requested. */
   keyPage: KeyPage;
 }
 
@@ -58,21 +57,21 @@ export interface Step extends KeyPageContext {
   pending: PendingStatus;
 }
 
-/** Whether the form belongs to an earlier pending change than the current one. */
+/** Whether the form belongs to an earlier pending change. */
 export function isOfEarlierChange(form: Form, cookie: PendingCookie): boolean {
   return form['mark'] !== undefined && form['mark'] !== markOf(cookie);
 }
 
-/** With this prefix no other host and no plain http can set it: browsers require Secure and Path=/ and forbid Domain. */
+/** The __Host- prefix makes browsers require Secure and Path=/ and forbid Domain, so no other host and no plain http can set it. */
 const PENDING_COOKIE = '__Host-openaisle-stage';
 const ATTRIBUTES = 'Path=/; Secure; HttpOnly; SameSite=Strict';
-/** Outlives the pending change, so that an expired one can be reported as expired. */
-const KEPT_SECONDS = 3_600;
+/** Longer than a pending change lasts, so that an expired one can be reported as expired. */
+const COOKIE_SECONDS = 3_600;
 
 const KINDS: Readonly<Record<string, ChangeKind>> = { register: 'register', rotate: 'rotate', recovery: 'recovery' };
 const PENDING_COOKIE_FORM = /^([a-z]+)\.([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{43})$/;
 
-/** The change that this browser has begun: the API's session and csrf, and the key page. */
+/** Contents of the cookie: the API's session and csrf, and the kind of change. */
 export interface PendingCookie extends PendingChangeSession {
   kind: ChangeKind;
 }
@@ -84,14 +83,14 @@ function readPendingCookie(cookies: Readonly<Record<string, string>>): PendingCo
 }
 
 export function setPendingCookie({ kind, session, csrf }: PendingCookie): string {
-  return `${PENDING_COOKIE}=${kind}.${session}.${csrf}; Max-Age=${KEPT_SECONDS}; ${ATTRIBUTES}`;
+  return `${PENDING_COOKIE}=${kind}.${session}.${csrf}; Max-Age=${COOKIE_SECONDS}; ${ATTRIBUTES}`;
 }
 
 export function clearPendingCookie(): string {
   return `${PENDING_COOKIE}=; Max-Age=0; ${ATTRIBUTES}`;
 }
 
-/** Derives a mark that tells forms of an earlier pending change from the current one, without revealing the session. */
+/** Derives a mark by which forms of an earlier pending change are recognized. It does not reveal the session. */
 export function markOf({ session }: PendingChangeSession): string {
   return sha256('mark ', session).toString('base64url').slice(0, 16);
 }
@@ -101,26 +100,23 @@ const FORM_SECRET = /^[A-Za-z0-9_-]{43}$/;
 
 export interface FormToken {
   value: string;
-  /** Set-Cookie for a browser that has none yet. */
+  /** Set-Cookie value. Null if the browser has the cookie already. */
   cookie: string | null;
 }
 
-/** Binds a page's forms to this browser: the form's token derives from a secret that only our cookie holds. */
+/** Binds a page's forms to this browser by a token derived from a secret in our cookie. */
 export function formToken(random: Random, path: string, cookies: Readonly<Record<string, string>>): FormToken {
-  const kept = cookies[FORM_COOKIE];
-  if (kept !== undefined && FORM_SECRET.test(kept)) return { value: tokenOf(kept, path), cookie: null };
+  const existing = cookies[FORM_COOKIE];
+  if (existing !== undefined && FORM_SECRET.test(existing)) return { value: tokenOf(existing, path), cookie: null };
   const secret = random.bytes(32).toString('base64url');
-  return {
-    value: tokenOf(secret, path),
-    cookie: `${FORM_COOKIE}=${secret}; Path=/; Secure; HttpOnly; SameSite=Strict`,
-  };
+  return { value: tokenOf(secret, path), cookie: `${FORM_COOKIE}=${secret}; ${ATTRIBUTES}` };
 }
 
 export function isOwnToken({ cookies, form }: Pick<FormCall, 'cookies' | 'form'>, path: string): boolean {
-  const kept = cookies[FORM_COOKIE];
-  if (kept === undefined || !FORM_SECRET.test(kept)) return false;
+  const existing = cookies[FORM_COOKIE];
+  if (existing === undefined || !FORM_SECRET.test(existing)) return false;
   // timingSafeEqual needs equal lengths, so compare hashes.
-  return timingSafeEqual(sha256(tokenOf(kept, path)), sha256(form['token'] ?? ''));
+  return timingSafeEqual(sha256(tokenOf(existing, path)), sha256(form['token'] ?? ''));
 }
 
 function tokenOf(secret: string, path: string): string {
@@ -128,10 +124,10 @@ function tokenOf(secret: string, path: string): string {
 }
 
 /**
- * Whether the browser says that another site sent the form. Old browsers send no Sec-Fetch-Site, at most an origin, which our referrer
- * policy turns into `null` for our own forms too: then the token decides.
+ * Whether the browser reports that another site sent the form. Old browsers send no Sec-Fetch-Site, and our referrer policy turns their
+ * Origin into `null` even for our own forms, so only the form token protects them.
  */
-export function isFromElsewhere({ site, origin }: FormCall['sentFrom'], baseUrl: string): boolean {
+export function isFromOtherSite({ site, origin }: FormCall['sentFrom'], baseUrl: string): boolean {
   if (site !== undefined) return site !== 'same-origin' && site !== 'none';
   return origin !== undefined && origin !== 'null' && origin !== new URL(baseUrl).origin;
 }

@@ -4,14 +4,14 @@ import type { ChangeKind } from '../../identity/pending-changes/store.ts';
 
 export type Form = Readonly<Record<string, string>>;
 
-/** Something wrong with the form, in words for people. */
+/** A fault in the form, worded for people. */
 export interface Fault {
-  /** The field's name, which is also its element id; null: not about one field. */
+  /** Name and element id of the field. Null if the fault is not about a single field. */
   field: string | null;
   message: string;
 }
 
-/** Result of the first step, with the secrets. Rendered once, stored nowhere. */
+/** Result of the first step, with the secrets. It is rendered once and stored nowhere. */
 export interface Shown {
   handle: string;
   session: string;
@@ -30,7 +30,7 @@ export interface Confirmed {
 export interface ConfirmStep {
   session: string;
   csrf: string;
-  /** Replaces the handle of the pending change; for registrations only. */
+  /** New handle for the pending change. Only registrations may replace theirs. */
   handle: string | undefined;
   key: string;
   clientNetwork: string;
@@ -43,7 +43,7 @@ export interface KeyPage {
   path: '/join' | '/rotate' | '/recovery';
   words: Words;
   showsCodes: boolean;
-  /** Fields of the first step that hold a secret; never filled in again. */
+  /** Fields of the first step that hold a secret, so they are never filled in again. */
   secretFields: readonly string[];
   renderFields(typed: Form, faults: readonly Fault[]): string;
   /** Validates the first step without reading the database. */
@@ -55,17 +55,17 @@ export interface KeyPage {
 export interface Words {
   title: string;
   lead: string;
-  /** Says what to have ready and what will happen. */
+  /** Preparations to make and consequences, shown before the first step. */
   before: readonly string[];
   beginButton: string;
-  /** Names the shown secrets, as the subject of a sentence. */
+  /** Name of the shown secrets, as the subject of a sentence. */
   secrets: string;
   confirmButton: string;
-  /** Says that a canceled or expired change left things as they were. */
+  /** Message that a canceled or expired change had no effect. */
   unchanged: string;
   doneTitle: string;
   done(confirmed: Confirmed): readonly string[];
-  /** Shown if the pending change is confirmed already, by another person or earlier by this one. */
+  /** Message if the pending change was already confirmed, perhaps by another person. */
   doneElsewhere: string;
   next: { before: string; address: string; name: string; after: string };
 }

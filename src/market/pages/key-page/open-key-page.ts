@@ -15,28 +15,28 @@ import {
 import {
   type Notice,
   noticeOfEnd,
-  renderAgain,
-  renderElsewhere,
+  renderConfirmAgain,
   renderFaults,
   renderHiddenFields,
   renderMessage,
   renderNotice,
+  renderOtherChange,
 } from './render-key-page.ts';
 
-/** GET: shows the change that this browser has pending, or the first step. Changes nothing. */
+/** GET. Shows this browser's pending change, or the first step. Changes nothing. */
 export async function openKeyPage(context: KeyPageContext, cookies: PageCall['cookies']): Promise<PageAnswer> {
   const { market, keyPage } = context;
   if (!market.config.openIdentityEndpoints.has(keyPage.endpoint)) return answerClosed(market, keyPage);
   const token = formToken(market.random, keyPage.path, cookies);
   const pending = await findPendingStatus(market, cookies);
-  const begun = answerBegun(context, { cookies, pending, status: 200 });
+  const begun = answerOpenChange(context, { cookies, pending, status: 200 });
   if (begun !== null) return begun;
   const isOwnEnd = pending.is !== 'none' && pending.is !== 'open' && pending.change.kind === keyPage.kind;
   return answerBegin(market, keyPage, { token, notice: isOwnEnd ? noticeOfEnd(pending, keyPage) : null });
 }
 
-/** Answers with the change pending in this browser, begun on this key page or another; null: none. */
-export function answerBegun(
+/** Answers with this browser's open change, begun on this key page or another. Null if there is none. */
+export function answerOpenChange(
   { market, keyPages, keyPage }: KeyPageContext,
   { cookies, pending, status }: { cookies: PageCall['cookies']; pending: PendingStatus; status: number },
 ): PageAnswer | null {
@@ -44,10 +44,10 @@ export function answerBegun(
   const begun = keyPages.find(({ kind }) => kind === pending.change.kind) ?? keyPage;
   const { value, cookie } = formToken(market.random, begun.path, cookies);
   if (begun === keyPage) {
-    const main = renderAgain(keyPage, { token: value, pending });
+    const main = renderConfirmAgain(keyPage, { token: value, pending });
     return answerKeyPage(market.random, { title: 'Shown already', main, path: keyPage.path, status, cookie });
   }
-  const main = renderElsewhere(begun, pending, value);
+  const main = renderOtherChange(begun, pending, value);
   return answerKeyPage(market.random, { title: 'Something else is begun', main, path: keyPage.path, status, cookie });
 }
 
@@ -105,16 +105,16 @@ function renderBegin(keyPage: KeyPage, { token, typed = {}, faults = [], notice 
 
 interface PageContent {
   title: string;
-  /** HTML. */
+  /** HTML inside the main element. */
   main: string;
   path: string;
   status?: number;
   headers?: Readonly<Record<string, string>>;
-  /** One Set-Cookie; no answer needs two. */
+  /** Set-Cookie value; no answer needs two. */
   cookie?: string | null;
 }
 
-/** Answers with a key page. A fresh nonce lets only its own scripts run; its routes forbid caching. */
+/** Answers with a key page. A fresh nonce lets only its own scripts run, and its routes forbid caching. */
 export function answerKeyPage(random: Random, page: PageContent): PageAnswer {
   const { title, main, path, status = 200, headers = {}, cookie = null } = page;
   const nonce = random.bytes(18).toString('base64url');

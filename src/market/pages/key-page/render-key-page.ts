@@ -1,7 +1,6 @@
 import { html } from 'ghtml';
 import { STAGE_MINUTES } from '../../../contract/vocabulary.ts';
 import { isoTime } from '../../../platform/clock.ts';
-import type { IdentityChange } from '../../identity/pending-changes/store.ts';
 import { renderTextField, requestedCodes } from './fields.ts';
 import { HANDLE_HINT } from './join.ts';
 import type { Confirmed, Fault, KeyPage } from './key-page.ts';
@@ -12,17 +11,13 @@ export interface ConfirmForm {
   cookie: PendingCookie;
   codeCount: number;
   faults: readonly Fault[];
-  /** Whether the secrets are on the same page, for the script to compare with. */
+  /** Whether the secrets are on this page, so that the script can compare them. */
   isShown: boolean;
-  /** Value of the handle input; null: not asked for. It is asked for once the pending handle is taken. */
+  /** Value of the handle input. Null hides the input, which is needed only if the pending handle has been taken. */
   handle: string | null;
 }
 
-function codeCountOf(change: IdentityChange): number {
-  return change.kind === 'rotate' ? 0 : change.codeHashes.length;
-}
-
-/** Renders the form on which typing the secrets back proves that they were saved, and a cancel button. */
+/** Renders the form for typing the secrets back, which proves that they were saved, and a cancel button. */
 export function renderConfirm({ path, words }: KeyPage, form: ConfirmForm): string {
   const { token, cookie, codeCount, faults, isShown, handle } = form;
   const mark = markOf(cookie);
@@ -65,10 +60,14 @@ interface AgainPage {
   handle?: string | null;
 }
 
-/** Renders the confirm form without the secrets, which are never shown twice: after a reload, in a second tab or after wrong input. */
-export function renderAgain(keyPage: KeyPage, { token, pending, faults = [], handle = null }: AgainPage): string {
+/** Renders the confirm form without the secrets, which are shown only once. Used after a reload, in a second tab and after wrong input. */
+export function renderConfirmAgain(
+  keyPage: KeyPage,
+  { token, pending, faults = [], handle = null }: AgainPage,
+): string {
   const { cookie, change, shownAt, expiresAt } = pending;
-  const form = { token, cookie, codeCount: codeCountOf(change), faults, isShown: false, handle };
+  const codeCount = change.kind === 'rotate' ? 0 : change.codeHashes.length;
+  const form = { token, cookie, codeCount, faults, isShown: false, handle };
   return html`!${renderFaults(faults)}
 <h1>Shown already</h1>
 <p class="summary">${keyPage.words.secrets} were shown at !${renderTime(shownAt)} and cannot be shown again.</p>
@@ -98,8 +97,8 @@ export function renderMessage({ title, text, link }: Message): string {
 <p>${link.before}<a href="${link.address}">${link.name}</a>${link.after}</p>`;
 }
 
-/** A browser has one pending change at a time: one from another key page has to be finished or canceled first. */
-export function renderElsewhere(begun: KeyPage, pending: OpenChange, token: string): string {
+/** Renders a request to finish or cancel another key page's change first, because a browser has one pending change at a time. */
+export function renderOtherChange(begun: KeyPage, pending: OpenChange, token: string): string {
   return html`<h1>Something else is begun</h1>
 <p class="summary">“${begun.words.title}” was begun in this browser at !${renderTime(pending.shownAt)} and is not confirmed.</p>
 <p>Finish it at <a href="${begun.path}">${begun.words.title}</a>, or cancel it here. Nothing is in force yet.</p>
@@ -115,7 +114,7 @@ export function renderTime(at: Date): string {
   return html`<time datetime="${iso}" title="${iso}">${iso.slice(11, 16)} UTC</time>`;
 }
 
-/** Renders the faults, first on the page and first in focus; each links to its field. */
+/** Renders the list of faults, which is first on the page and gets the focus. Each fault links to its field. */
 export function renderFaults(faults: readonly Fault[]): string {
   if (faults.length === 0) return '';
   const lines = faults.map(({ field, message }) =>

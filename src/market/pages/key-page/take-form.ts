@@ -13,7 +13,7 @@ import {
   clearPendingCookie,
   findPendingStatus,
   formToken,
-  isFromElsewhere,
+  isFromOtherSite,
   isOfEarlierChange,
   isOwnToken,
   type KeyPageContext,
@@ -23,12 +23,12 @@ import {
   type Step,
   setPendingCookie,
 } from './key-page-session.ts';
-import { answerBegin, answerBegun, answerClosed, answerKeyPage } from './open-key-page.ts';
+import { answerBegin, answerClosed, answerKeyPage, answerOpenChange } from './open-key-page.ts';
 import {
   type Notice,
   noticeOfEnd,
-  renderAgain,
   renderConfirm,
+  renderConfirmAgain,
   renderDone,
   renderMessage,
   renderTime,
@@ -40,11 +40,11 @@ const OUT_OF_DATE: Notice = {
   text: 'Nothing was done. Send it again from here. If that does not help, let your browser keep the cookies of this site.',
 };
 
-/** POST: takes one step, only from a form that this market gave to this browser. */
+/** POST. Takes one step, but only from a form that this market gave to this browser. */
 export async function takeForm(context: KeyPageContext, call: FormCall): Promise<PageAnswer> {
   const { market, keyPage } = context;
   const { form, cookies, sentFrom } = call;
-  if (isFromElsewhere(sentFrom, market.config.baseUrl)) return answerElsewhere(market, keyPage);
+  if (isFromOtherSite(sentFrom, market.config.baseUrl)) return answerOtherSite(market, keyPage);
   if (!market.config.openIdentityEndpoints.has(keyPage.endpoint)) return answerClosed(market, keyPage);
   const token = formToken(market.random, keyPage.path, cookies);
   const pending = await findPendingStatus(market, cookies);
@@ -60,8 +60,8 @@ export async function takeForm(context: KeyPageContext, call: FormCall): Promise
   }
 }
 
-/** Shows nothing of the sent form: another site may have filled it in. */
-function answerElsewhere({ random }: Market, { path, words }: KeyPage): PageAnswer {
+/** Shows nothing of the submitted form, because another site may have filled it in. */
+function answerOtherSite({ random }: Market, { path, words }: KeyPage): PageAnswer {
   return answerKeyPage(random, {
     title: 'Not done',
     status: 403,
@@ -76,19 +76,18 @@ function answerElsewhere({ random }: Market, { path, words }: KeyPage): PageAnsw
 
 function answerOutOfDate(step: Step): PageAnswer {
   const { market, keyPage, call, token, pending } = step;
-  const begun = answerBegun(step, { cookies: call.cookies, pending, status: 403 });
+  const begun = answerOpenChange(step, { cookies: call.cookies, pending, status: 403 });
   if (begun !== null) return begun;
-  const isOurs = call.sentFrom.site === 'same-origin';
-  const typed = isOurs ? typedOf(keyPage, call.form) : {};
+  const typed = call.sentFrom.site === 'same-origin' ? nonSecretFields(keyPage, call.form) : {};
   return answerBegin(market, keyPage, { token, typed, notice: OUT_OF_DATE, status: 403 });
 }
 
 async function takeBegin(step: Step): Promise<PageAnswer> {
   const { market, keyPage, call, token, pending } = step;
   const { form, cookies, clientNetwork } = call;
-  const begun = answerBegun(step, { cookies, pending, status: 409 });
+  const begun = answerOpenChange(step, { cookies, pending, status: 409 });
   if (begun !== null) return begun;
-  const typed = typedOf(keyPage, form);
+  const typed = nonSecretFields(keyPage, form);
   const faults = keyPage.check(form);
   if (faults.length > 0) return answerBegin(market, keyPage, { token, typed, faults, status: 422 });
   try {
@@ -119,12 +118,12 @@ async function takeCancel({ market, keyPage, call, token, pending }: Step): Prom
   return answerBegin(market, keyPage, { token, notice: noticeOfEnd(over, keyPage), status, cookie });
 }
 
-/** Keeps the fields that may be shown again: no secrets, nothing typed back. */
-function typedOf({ secretFields }: KeyPage, form: Form): Form {
-  const kept = Object.entries(form).filter(
+/** Returns the fields that may be shown again, without any secrets. */
+function nonSecretFields({ secretFields }: KeyPage, form: Form): Form {
+  const safeFields = Object.entries(form).filter(
     ([name]) => !secretFields.includes(name) && !TYPED_BACK_FIELDS.includes(name),
   );
-  return Object.fromEntries(kept);
+  return Object.fromEntries(safeFields);
 }
 
 interface ShownPage {
@@ -134,7 +133,7 @@ interface ShownPage {
   baseUrl: string;
 }
 
-/** The only page that ever shows key and codes. */
+/** Renders the only page that ever shows the key and the codes. */
 function renderShown(keyPage: KeyPage, { token, cookie, shown, baseUrl }: ShownPage): string {
   const codes = shown.recovery_codes ?? [];
   const what =
@@ -195,35 +194,35 @@ const NOTHING_BEGUN: Notice = {
   text: 'There is nothing to confirm in this browser: it was canceled, or its cookies are gone. Nothing was done. Begin below.',
 };
 
-const EARLIER: Fault = {
+const EARLIER_FORM_FAULT: Fault = {
   field: null,
   message: 'That page was of an earlier beginning, which is worth nothing now. What is asked for here was shown later.',
 };
 
-/** The second step: the secrets are typed back and come into force. Every try counts against the quota, wrong ones too. */
+/** Takes the second step: checks the typed secrets and activates them. Every try counts against the quota, wrong ones too. */
 async function takeConfirm(step: Step): Promise<PageAnswer> {
   const { market, keyPage, call, pending } = step;
-  if (pending.is !== 'open' || pending.change.kind !== keyPage.kind) return answerOver(step, pending);
+  if (pending.is !== 'open' || pending.change.kind !== keyPage.kind) return answerEnded(step, pending);
   if (isOfEarlierChange(call.form, pending.cookie))
-    return answerAgain(step, pending, { faults: [EARLIER], status: 409 });
+    return answerConfirmAgain(step, pending, { faults: [EARLIER_FORM_FAULT], status: 409 });
   try {
-    const faults = faultsOf(step, pending);
+    const faults = findFaults(step, pending);
     if (faults.length > 0) {
       await takeNetworkQuota(market, 'confirm_per_ip_hour', call.clientNetwork);
-      return answerAgain(step, pending, { faults, status: 422 });
+      return answerConfirmAgain(step, pending, { faults, status: 422 });
     }
     return await answerDone(step, await confirmChange(step, pending));
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     if (error.reason === 'stage_closed' || error.reason === 'not_found') {
-      return answerOver(step, await findPendingStatus(market, call.cookies));
+      return answerEnded(step, await findPendingStatus(market, call.cookies));
     }
     const refused = { status: statusOf(error), headers: retryHeaders(error), faults: [explainRefusal(error)] };
-    return answerAgain(step, pending, refused);
+    return answerConfirmAgain(step, pending, refused);
   }
 }
 
-function faultsOf({ market, call }: Step, { change, cookie }: OpenChange): Fault[] {
+function findFaults({ market, call }: Step, { change, cookie }: OpenChange): Fault[] {
   const { form } = call;
   const faults = faultsOfTypedBack(market, { form, change, identity: cookie });
   const handle = form['handle']?.trim();
@@ -237,15 +236,15 @@ async function confirmChange({ market, keyPage, call }: Step, { cookie }: OpenCh
   return await keyPage.confirm(market, { ...cookie, handle: form['handle']?.trim(), key, clientNetwork });
 }
 
-/** Keeps the cookie for its hour, so that another tab or a resent form learns that the change is confirmed. */
+/** Keeps the cookie, so that another tab or a resent form learns that the change is confirmed. */
 async function answerDone({ market, catalog, keyPage }: Step, confirmed: Confirmed): Promise<PageAnswer> {
-  // The change is committed, even if the refresh fails: the catalog then catches up by itself.
+  // The change is committed. If this refresh fails, the catalog catches up later.
   await catalog.fresh().catch((error: unknown) => market.log.warn('catalog_behind', { error }));
   const main = renderDone(keyPage, confirmed);
   return answerKeyPage(market.random, { title: keyPage.words.doneTitle, main, path: keyPage.path });
 }
 
-function answerOver({ market, keyPage, token }: Step, pending: PendingStatus): PageAnswer {
+function answerEnded({ market, keyPage, token }: Step, pending: PendingStatus): PageAnswer {
   const isOwnEnd = pending.is !== 'none' && pending.is !== 'open' && pending.change.kind === keyPage.kind;
   const notice = isOwnEnd ? noticeOfEnd(pending, keyPage) : NOTHING_BEGUN;
   return answerBegin(market, keyPage, { token, notice, status: 409 });
@@ -257,14 +256,14 @@ interface Refused {
   headers?: Readonly<Record<string, string>>;
 }
 
-function answerAgain(
+function answerConfirmAgain(
   { market, keyPage, call, token }: Step,
   pending: OpenChange,
   { faults, status, headers = {} }: Refused,
 ): PageAnswer {
-  // Ask for another handle once the pending one is taken, and on every later try.
+  // Ask for another handle once the pending one has been taken, and on every later try.
   const typed = call.form['handle'];
   const handle = typed ?? (faults.some(({ field }) => field === 'handle') ? '' : null);
-  const main = renderAgain(keyPage, { token: token.value, pending, faults, handle });
+  const main = renderConfirmAgain(keyPage, { token: token.value, pending, faults, handle });
   return answerKeyPage(market.random, { title: 'Not confirmed', main, path: keyPage.path, status, headers });
 }

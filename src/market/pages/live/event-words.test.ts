@@ -1,14 +1,14 @@
 import { expect, it } from 'vitest';
 import { readMarkup } from '../../../../test/support/read-markup.ts';
 import { EVENT_KINDS, type EventKind } from '../../../contract/vocabulary.ts';
-import { KIND_WORDS, phraseOf, SCRIPT_WORDS, sayEvent } from './event-words.ts';
+import { KIND_WORDS, phraseOf, renderEvent, SCRIPT_WORDS } from './event-words.ts';
 
-const said = (kind: EventKind, detail: Record<string, unknown>, actor = 'ink'): string =>
-  readMarkup(sayEvent({ kind, actor, detail }, null)).text;
+const sentenceOf = (kind: EventKind, detail: Record<string, unknown>, actor = 'ink'): string =>
+  readMarkup(renderEvent({ kind, actor, detail }, null)).text;
 
 it('every kind of event has a name and words of its own, and the script has the same', () => {
   for (const kind of EVENT_KINDS) {
-    expect(said(kind, { listing_id: 7 })).toMatch(/^ink [a-z]/);
+    expect(sentenceOf(kind, { listing_id: 7 })).toMatch(/^ink [a-z]/);
     expect(SCRIPT_WORDS.says).toMatchObject({ [kind]: KIND_WORDS[kind].says });
   }
   expect(new Set(EVENT_KINDS.map((kind) => KIND_WORDS[kind].name)).size).toBe(EVENT_KINDS.length);
@@ -64,12 +64,12 @@ it('an event is said with who, what, for how much and why', () => {
     ['ink flagged merchant 2', 'flag', { target_type: 'merchant', merchant_id: 2 }],
     ['ink decided in review on payment 9', 'review', { payment_id: 9, outcome: 'declined' }],
   ];
-  for (const [words, kind, detail, actor] of cases) expect(said(kind, detail, actor)).toBe(words);
+  for (const [words, kind, detail, actor] of cases) expect(sentenceOf(kind, detail, actor)).toBe(words);
 });
 
 it('links lead to numbers and to handles that are some, and nowhere else', () => {
   const links = (actor: string, listing: unknown): string[] =>
-    readMarkup(sayEvent({ kind: 'sale', actor, detail: { listing_id: listing } }, null)).tags.flatMap(
+    readMarkup(renderEvent({ kind: 'sale', actor, detail: { listing_id: listing } }, null)).tags.flatMap(
       ({ attributes }) => attributes.get('href') ?? [],
     );
   expect(links('ink-2', 7)).toEqual(['/store/ink-2', '/listing/7']);

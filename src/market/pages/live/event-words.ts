@@ -6,13 +6,13 @@ import { renderMark, storePath } from '../storefront/render-rows.ts';
 import { cleanText, showPrice } from '../storefront/render-text.ts';
 
 interface KindWords {
-  /** Names all events of this kind. */
+  /** Name for all events of this kind. */
   name: string;
-  /** Says what the actor did; `%` stands for the target. */
+  /** Phrase that follows the actor's name; `%` stands for the target. */
   says: string;
 }
 
-/** Words for every kind of event. The only such table: the script of the window gets it from the page. */
+/** Phrases for every kind of event. The window's script gets them from the page, so there is only one table. */
 export const KIND_WORDS: Readonly<Record<EventKind, KindWords>> = {
   register: { name: 'New stores', says: 'opened a store' },
   rotate: { name: 'Rotated keys', says: 'replaced the key of the store' },
@@ -35,8 +35,8 @@ export const KIND_WORDS: Readonly<Record<EventKind, KindWords>> = {
   recovery: { name: 'Recoveries of lost history', says: 'recovered a history of which a part was lost' },
 };
 
-/** Words by kind, act and outcome, for kinds that cover several acts. */
-const FINER_WORDS: Readonly<Record<string, string>> = {
+/** Phrases by kind, action and outcome, for kinds that cover several actions. */
+const ACTION_WORDS: Readonly<Record<string, string>> = {
   'moderation.remove': 'removed %',
   'moderation.remove_comment': 'emptied a comment on %',
   'moderation.remove_store_line': 'emptied the store line of %',
@@ -48,7 +48,7 @@ const FINER_WORDS: Readonly<Record<string, string>> = {
   'moderation.fee_review': 'decided on a listing fee in review',
 };
 
-/** Names the actor where the log says `system`. */
+/** Actors of events that the log attributes to `system`. */
 const SYSTEM_ACTORS: Readonly<Partial<Record<EventKind, string>>> = {
   sale: 'A wallet without an account',
   world_canceled: 'The city',
@@ -58,9 +58,9 @@ const UNKNOWN_ACTOR = 'Someone';
 
 const HANDLE = new RegExp(HANDLE_PATTERN);
 
-/** The same words for the script, which writes rows of its own. */
+/** The same phrases for the window's script, which renders new rows itself. */
 export const SCRIPT_WORDS = {
-  says: { ...Object.fromEntries(EVENT_KINDS.map((kind) => [kind, KIND_WORDS[kind].says])), ...FINER_WORDS },
+  says: { ...Object.fromEntries(EVENT_KINDS.map((kind) => [kind, KIND_WORDS[kind].says])), ...ACTION_WORDS },
   systemActors: SYSTEM_ACTORS,
   unknownActor: UNKNOWN_ACTOR,
   handle: HANDLE_PATTERN,
@@ -68,18 +68,18 @@ export const SCRIPT_WORDS = {
 
 type SaidEvent = Pick<EventRecord, 'kind' | 'actor' | 'detail'>;
 
-/** Renders what happened as HTML, with links to actor and target. The handle `maintainer` gets the mark. */
-export function sayEvent(event: SaidEvent, maintainer: string | null): string {
+/** Renders an event as HTML, with links to actor and target. The handle `maintainer` gets the maintainer's mark. */
+export function renderEvent(event: SaidEvent, maintainer: string | null): string {
   const [before = '', after] = phraseOf(event).split('%');
   const what = after === undefined ? '' : html`!${renderTarget(event)}${after}`;
   return html`!${renderActor(event, maintainer)} ${before}!${what}${endingOf(event)}`;
 }
 
-/** Picks the most specific words: by act and outcome, by act alone, or by kind. */
+/** Picks the most specific phrase: by action and outcome, by action alone, or by kind. */
 export function phraseOf({ kind, detail }: Pick<SaidEvent, 'kind' | 'detail'>): string {
   const { action, outcome } = detail;
   for (const act of [`${kind}.${action}.${outcome}`, `${kind}.${action}`]) {
-    const words = Object.hasOwn(FINER_WORDS, act) ? FINER_WORDS[act] : undefined;
+    const words = Object.hasOwn(ACTION_WORDS, act) ? ACTION_WORDS[act] : undefined;
     if (words !== undefined) return words;
   }
   return KIND_WORDS[kind].says;

@@ -9,30 +9,30 @@ import { SHELL } from '../shell/assets.ts';
 import type { PagePlan, PageRead, Scene, Shown } from '../storefront/page-plan.ts';
 import { renderEmpty, renderPaging } from '../storefront/render-rows.ts';
 import { showNumber } from '../storefront/render-text.ts';
-import { KIND_WORDS, sayEvent } from './event-words.ts';
+import { KIND_WORDS, renderEvent } from './event-words.ts';
 
 const PAGE = 50;
 const PATH = '/events';
 
-/** A listing id as the route takes it, or nothing. */
+/** Matches a listing id as the route accepts it, or an empty text. */
 const LISTING_ID = /^(?:[1-9]\d{0,15})?$/;
 
 type Log = ResultOf<Endpoints['listEvents']>['body'];
 
-/** Selects a part of the log. The route refuses more than one filter. */
+/** Filter of the log. The route refuses more than one filter. */
 interface LogFilter {
   kind: string;
   scope: string;
   listing_id: string;
 }
 
-const ALL: LogFilter = { kind: '', scope: '', listing_id: '' };
+const NO_FILTER: LogFilter = { kind: '', scope: '', listing_id: '' };
 
 const VIEWS: readonly (LogFilter & { name: string })[] = [
-  { ...ALL, name: 'Everything' },
-  { ...ALL, scope: 'window', name: 'The window' },
-  { ...ALL, scope: 'door', name: 'The front door' },
-  { ...ALL, kind: 'moderation', name: 'Acts of the maintainer' },
+  { ...NO_FILTER, name: 'Everything' },
+  { ...NO_FILTER, scope: 'window', name: 'The window' },
+  { ...NO_FILTER, scope: 'door', name: 'The front door' },
+  { ...NO_FILTER, kind: 'moderation', name: 'Acts of the maintainer' },
 ];
 
 export function planEvents(query: Readonly<Record<string, string>>): PagePlan {
@@ -46,7 +46,7 @@ export function planEvents(query: Readonly<Record<string, string>>): PagePlan {
   return {
     route: PATH,
     key: `${PATH}?${routeQuery}`,
-    request: refusalOf(part) ?? { route: 'GET /api/events', query: routeQuery },
+    request: explainBadFilter(part) ?? { route: 'GET /api/events', query: routeQuery },
     show: (answer, scene) => showEvents(JSON.parse(answer) as Log, { ...part, isLater: beforeId !== '' }, scene),
     again: () => renderViews(part),
     styles: [SHELL.live.path],
@@ -54,8 +54,8 @@ export function planEvents(query: Readonly<Record<string, string>>): PagePlan {
   };
 }
 
-/** Refuses bad filters in words for people; everything else the route refuses itself. */
-function refusalOf({ kind, scope, listing_id: listing }: LogFilter): PageRead | null {
+/** Explains bad filters to people. Null if the route can decide. */
+function explainBadFilter({ kind, scope, listing_id: listing }: LogFilter): PageRead | null {
   const isKnown = (all: readonly string[], name: string): boolean => name === '' || all.includes(name);
   const detail = !isKnown(EVENT_KINDS, kind)
     ? 'There is no kind of event of that name.'
@@ -93,8 +93,8 @@ function showEvents(log: Log, part: LogFilter & { isLater: boolean }, { config, 
 function renderRecords(events: readonly EventRecord[], maintainer: string | null): string {
   return html`<ol class="records">!${events.map(
     (event) => html`<li id="event-${event.id}">
-<p class="said">!${sayEvent(event, maintainer)}</p>
-<p class="meta"><span>Event <code>${event.id}</code></span> <span>!${renderMoment(event.at)}</span> <a href="${pathOf(PATH, { ...ALL, kind: event.kind })}">${event.kind}</a></p>
+<p class="said">!${renderEvent(event, maintainer)}</p>
+<p class="meta"><span>Event <code>${event.id}</code></span> <span>!${renderMoment(event.at)}</span> <a href="${pathOf(PATH, { ...NO_FILTER, kind: event.kind })}">${event.kind}</a></p>
 </li>`,
   )}</ol>`;
 }
@@ -137,12 +137,12 @@ function pathOf(
   return query === '' ? path : `${path}?${query}`;
 }
 
-/** Leaves out empty values. */
+/** Builds a query without empty values. */
 function queryOf(parameters: Readonly<Record<string, string>>): string {
   return new URLSearchParams(Object.entries(parameters).filter(([, value]) => value !== '')).toString();
 }
 
-/** Shows the time to the second, as fits a record. */
+/** Renders the time to the second. */
 function renderMoment(iso: string): string {
   const [day = '', time = ''] = iso.split('T');
   return html`<time datetime="${iso}" title="${iso}">${day} ${time.slice(0, 'hh:mm:ss'.length)} UTC</time>`;

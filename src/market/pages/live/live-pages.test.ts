@@ -58,7 +58,7 @@ async function open(path: string, headers: Record<string, string> = {}, method =
   return { status: answer.status, headers: answer.headers, body, ...readMarkup(body) };
 }
 
-async function data<T>(path: string): Promise<T> {
+async function readJson<T>(path: string): Promise<T> {
   return (await (await fetch(`${url}${path}`)).json()) as T;
 }
 
@@ -79,7 +79,7 @@ const hrefsIn = ({ tags }: { tags: ReturnType<typeof readMarkup>['tags'] }): str
 
 it('the window shows what its route answers, with every total and a way on, and where its script goes on', async () => {
   const page = await open('/window');
-  const { events, listings, merchants, aisles } = await data<{
+  const { events, listings, merchants, aisles } = await readJson<{
     events: { items: Page['events']; total: number };
     listings: { items: { id: number; title: string; price_usdc: number }[]; total: number };
     merchants: { items: { handle: string }[]; total: number };
@@ -133,12 +133,12 @@ it('the log is shown in full, page by page, whatever it is filtered by', async (
     let path: string | undefined = `/events?${filter}`;
     while (path !== undefined) {
       const page = await open(path);
-      const { total } = await data<Page>(`/api/events?${filter}&limit=1`.replace('?&', '?'));
+      const { total } = await readJson<Page>(`/api/events?${filter}&limit=1`.replace('?&', '?'));
       expect(page.text).toContain(`${total} events, newest first`);
       shown.push(...idsIn(page, 'event-'));
       path = page.tags.find(({ attributes }) => attributes.get('rel') === 'next')?.attributes.get('href');
     }
-    const log = await data<Page>(`/api/events?${filter}`);
+    const log = await readJson<Page>(`/api/events?${filter}`);
     expected.push(...log.events.map(({ id }) => id));
     expect([filter, shown]).toEqual([filter, expected]);
   }
@@ -146,7 +146,7 @@ it('the log is shown in full, page by page, whatever it is filtered by', async (
 
 it('a record says its number, its exact time and its kind; each filter names its JSON and its stream', async () => {
   const page = await open('/events?kind=sale');
-  const [newest] = (await data<Page>('/api/events?kind=sale&limit=1')).events;
+  const [newest] = (await readJson<Page>('/api/events?kind=sale&limit=1')).events;
   expect(page.text).toContain(`Event ${newest?.id}`);
   expect(page.text).toContain(`${newest?.at.slice(0, 10)} ${newest?.at.slice(11, 19)} UTC`);
   expect(page.text).toContain('The log only grows');

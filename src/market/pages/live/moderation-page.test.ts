@@ -49,7 +49,8 @@ async function open(path: string, headers: Record<string, string> = {}) {
   return { status: statusCode, headers: answered, body, ...readMarkup(body) };
 }
 
-const made = async (title: string): Promise<bigint> => (await seedListing(test.database, seller.id, { title })).id;
+const createListing = async (title: string): Promise<bigint> =>
+  (await seedListing(test.database, seller.id, { title })).id;
 const remove = (id: bigint, reason = 'It holds nothing') =>
   act(market, endpoints.removeListing, removeListing, {
     body: { listing_id: Number(id), reason_code: 'merchant_request', reason },
@@ -62,13 +63,13 @@ const appeal = async (id: bigint, statement: string): Promise<number> => {
 const decide = (id: number, outcome: AppealOutcome, reason: string) =>
   act(market, endpoints.decideAppeal, decideAppeal, { body: { appeal_id: id, outcome, reason }, caller: keeper });
 let comments = 0;
-const commented = async (listing: bigint, body = 'Words of a comment'): Promise<bigint> => {
+const writeComment = async (listing: bigint, body = 'Words of a comment'): Promise<bigint> => {
   comments += 1;
   await test.database.run(sql`
     insert into comments (id, listing_id, merchant_id, body, created_at) values (${comments}, ${listing}, ${seller.id}, ${body}, now())`);
   return BigInt(comments);
 };
-const empty = (id: bigint) =>
+const emptyComment = (id: bigint) =>
   act(market, endpoints.removeComment, removeComment, {
     body: { comment_id: Number(id), reason_code: 'spam', reason: 'A reason that is not public' },
     caller: keeper,
@@ -90,7 +91,7 @@ it('where nothing was done yet it says so, and what powers there are', async () 
 });
 
 it('a removal shows why, and never what the listing was called while it is removed', async () => {
-  const id = await made('The name before');
+  const id = await createListing('The name before');
   await remove(id);
   const page = await open('/moderation');
   for (const text of [
@@ -108,7 +109,7 @@ it('a removal shows why, and never what the listing was called while it is remov
 });
 
 it('an appeal shows its words, its decision and the reason; what was restored has its title again and no reason', async () => {
-  const id = await made('Brought back');
+  const id = await createListing('Brought back');
   await remove(id, 'Seen as nothing');
   const appealId = await appeal(id, 'It is what it says');
   expect((await open('/moderation?show=appeals')).text).toMatch(/It is what it says\s+The appeal is not decided yet/);
@@ -125,7 +126,7 @@ it('an appeal shows its words, its decision and the reason; what was restored ha
       expect(page.text).toContain(text);
     expect(page.body).not.toContain('Seen as nothing');
   }
-  // Removed again: neither the listing nor this page shows words of the time before.
+  // After a second removal, neither the listing nor this page shows the texts about the first one.
   await remove(id, 'Once more');
   const again = await open('/moderation');
   for (const gone of ['It is what it says', 'Looked at again', 'Brought back']) expect(again.body).not.toContain(gone);
@@ -139,7 +140,7 @@ it('an appeal shows its words, its decision and the reason; what was restored ha
 });
 
 it('a statement that was emptied is shown neither here nor on the listing', async () => {
-  const id = await made('Appealed for');
+  const id = await createListing('Appealed for');
   await remove(id);
   const appealId = await appeal(id, 'Words to be emptied');
   const body = { target_type: 'appeal', target_id: appealId, reason_code: 'policy', reason: 'Hidden why' } as const;
@@ -155,10 +156,10 @@ it('a statement that was emptied is shown neither here nor on the listing', asyn
 });
 
 it('of a removed comment only its place, its author and the code are left', async () => {
-  const id = await made('Commented on');
-  const comment = await commented(id);
-  await commented(id, 'Stays');
-  await empty(comment);
+  const id = await createListing('Commented on');
+  const comment = await writeComment(id);
+  await writeComment(id, 'Stays');
+  await emptyComment(comment);
   const page = await open('/moderation?show=comments');
   for (const text of [`Comment ${comment} on listing ${id}`, 'by ink', 'reason: spam', 'Removed comments 1'])
     expect(page.text).toContain(text);
@@ -168,10 +169,10 @@ it('of a removed comment only its place, its author and the code are left', asyn
 
 it('every removal, appeal and removed comment is on one page each, newest first', async () => {
   for (let at = 0; at < 45; at += 1) {
-    const id = await made(`Goods ${at}`);
+    const id = await createListing(`Goods ${at}`);
     await remove(id);
     await appeal(id, `Statement ${at}`);
-    await empty(await commented(id));
+    await emptyComment(await writeComment(id));
   }
   const totals = { removals: 49, appeals: 48, comments: 46 };
   for (const [show, total] of Object.entries(totals)) {
@@ -197,7 +198,7 @@ it('is kept by its tag, and refuses what nothing can be found by', async () => {
   expect(page.headers['cache-control']).toBe('public, max-age=1, stale-while-revalidate=5');
   const etag = String(page.headers['etag']);
   expect((await open('/moderation', { 'if-none-match': etag })).status).toBe(304);
-  await remove(await made('One more'));
+  await remove(await createListing('One more'));
   expect((await open('/moderation', { 'if-none-match': etag })).status).toBe(200);
   for (const query of ['show=everything', 'before_id=0', 'before_id=-1', 'before_id=x', 'show=a&show=b']) {
     const refused = await open(`/moderation?${query}`);
@@ -208,7 +209,7 @@ it('is kept by its tag, and refuses what nothing can be found by', async () => {
 
 it('hostile reasons, statements and titles stay texts', async () => {
   for (const [at, text] of HOSTILE_TEXTS.entries()) {
-    const id = await made(text.slice(0, 120));
+    const id = await createListing(text.slice(0, 120));
     await test.database.run(sql`
       insert into removals (listing_id, reason_code, reason, removed_by, removed_at, restored_at)
       values (${id}, ${text}, ${text}, 1, now(), case when ${at % 2 === 0} then now() end)`);

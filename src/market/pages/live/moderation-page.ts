@@ -18,7 +18,7 @@ import {
 
 const PATH = '/moderation';
 const PAGE = 20;
-/** The id of a row as the routes take it. */
+/** Matches a row id as the routes accept it. */
 const ID = /^[1-9]\d{0,15}$/;
 
 const SHOW_WORDS: Readonly<Record<ModerationView, { name: string; none: string }>> = {
@@ -119,7 +119,7 @@ function renderRemoval(removal: ShownRemoval, maintainer: string | null): string
   const standing = restored_at === null ? { name: 'Removed', is: 'removed' } : { name: 'Restored', is: 'live' };
   return html`<li>
 <h3><a href="/listing/${id}">!${title === null ? html`Listing ${id}` : renderLine(title)}</a> <span class="standing ${standing.is}">${standing.name}</span></h3>
-<p class="meta"><span>!${title === null ? 'By' : html`Listing ${id} by`} <a href="${storePath(merchant)}"><bdi>${merchant}</bdi></a>!${renderMark({ maintainer: merchant === maintainer })}</span> <span>removed on !${renderDay(removed_at)}</span>!${restored_at === null ? '' : html` <span>restored on !${renderDay(restored_at)}</span>`} <span>reason: ${wordsOf(reason_code)}</span></p>
+<p class="meta"><span>!${title === null ? 'By' : html`Listing ${id} by`} <a href="${storePath(merchant)}"><bdi>${merchant}</bdi></a>!${renderMark({ maintainer: merchant === maintainer })}</span> <span>removed on !${renderDay(removed_at)}</span>!${restored_at === null ? '' : html` <span>restored on !${renderDay(restored_at)}</span>`} <span>reason: ${readableCode(reason_code)}</span></p>
 !${reason === null ? '' : html`<div class="said-of"><p class="meta">The maintainer says</p>!${renderWritten(reason)}</div>`}
 !${appeal === null ? html`<p class="quiet">There is no appeal.</p>` : renderAppeal(appeal)}
 </li>`;
@@ -145,10 +145,10 @@ function renderRemovedComment(comment: ShownComment, maintainer: string | null):
       : html` by <a href="${storePath(author)}"><bdi>${author}</bdi></a>!${renderMark({ maintainer: author === maintainer })}`;
   return html`<li>
 <h3><span>Comment ${id} on <a href="/listing/${listing_id}#comments">listing ${listing_id}</a></span></h3>
-<p class="meta"><span>Written!${by}</span> <span>emptied on !${renderDay(removed_at)}</span> <span>reason: ${wordsOf(reason_code)}</span></p>
+<p class="meta"><span>Written!${by}</span> <span>emptied on !${renderDay(removed_at)}</span> <span>reason: ${readableCode(reason_code)}</span></p>
 </li>`;
 }
 
-function wordsOf(code: string): string {
+function readableCode(code: string): string {
   return code.replaceAll('_', ' ');
 }

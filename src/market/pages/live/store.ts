@@ -8,7 +8,7 @@ export const MODERATION_VIEWS = ['removals', 'appeals', 'comments'] as const;
 export type ModerationView = (typeof MODERATION_VIEWS)[number];
 
 export interface ShownAppeal {
-  /** Null: emptied by the maintainer, or the listing was removed again since and shows the words of its last removal alone. */
+  /** Null if the maintainer removed it, or if the listing was removed again, because only the last removal's texts are shown. */
   statement: string | null;
   created_at: string;
   outcome: AppealOutcome | null;
@@ -43,30 +43,30 @@ export interface Moderation {
   next_before_id: number | null;
 }
 
-/** Reads one page of what the maintainer has done, newest first. */
+/** Reads one page of the maintainer's actions, newest first. */
 export async function readModeration(
   queryable: Queryable,
   show: ModerationView,
   { limit, beforeId }: PageStart,
 ): Promise<Moderation> {
   const totals = await readTotals(queryable);
-  // Read one row more, to learn whether a next page exists.
+  // Read one extra row to learn whether another page exists.
   const start = { limit: limit + 1, beforeId };
   if (show === 'comments') {
     const rows = await readCommentRemovals(queryable, start);
     const shown = rows.slice(0, limit);
-    const next = nextOf(rows, shown.at(-1)?.id, limit);
+    const next = nextBeforeId(rows, shown.at(-1)?.id, limit);
     return { totals, removals: [], comments: await presentComments(queryable, shown), next_before_id: next };
   }
   const rows = await (show === 'removals' ? readRemovals : readAppeals)(queryable, start);
   const shown = rows.slice(0, limit);
   const last = shown.at(-1);
-  const next = nextOf(rows, show === 'removals' ? last?.id : last?.appeal_id, limit);
+  const next = nextBeforeId(rows, show === 'removals' ? last?.id : last?.appeal_id, limit);
   return { totals, removals: shown.map(presentRemoval), comments: [], next_before_id: next };
 }
 
-/** Returns the last id shown, if more rows follow; else null. */
-function nextOf(rows: readonly unknown[], lastId: bigint | null | undefined, limit: number): number | null {
+/** Returns the last id shown if more rows follow, else null. */
+function nextBeforeId(rows: readonly unknown[], lastId: bigint | null | undefined, limit: number): number | null {
   return rows.length > limit && lastId !== undefined ? Number(lastId) : null;
 }
 
@@ -119,7 +119,7 @@ interface PageStart {
   beforeId: bigint | null;
 }
 
-/** `reason` is null once the listing was restored, as on its own page. */
+/** `reason` is null once the listing was restored, as on the listing's page. */
 interface RemovalRow {
   id: bigint;
   listing_id: bigint;
@@ -141,26 +141,26 @@ interface AppealOfRow {
   decided_at: Date | null;
 }
 
-// Selects what the listing's own page shows, and no more: the reason while it is removed, and the words of an appeal against its last
-// removal. Earlier removals and their outcomes stay in the log.
-const columns = sql`r.id, r.listing_id, m.handle as merchant, l.title, l.removed_at as listing_removed_at, r.reason_code,
+// Selects only texts that the listing's own page shows: the reason while it is removed, and the appeal against its last removal. Earlier
+// removals and their outcomes stay in the log.
+const removalColumns = sql`r.id, r.listing_id, m.handle as merchant, l.title, l.removed_at as listing_removed_at, r.reason_code,
     case when r.restored_at is null then r.reason end as reason, r.removed_at, r.restored_at,
     a.id as appeal_id, a.created_at as appealed_at, a.outcome, a.decided_at,
     case when last.is_it and not exists (select from text_removals t where t.appeal_id = a.id) then a.statement end as statement, case when last.is_it then a.outcome_reason end as outcome_reason`;
-const around = sql`join listings l on l.id = r.listing_id join merchants m on m.id = l.merchant_id
+const removalJoins = sql`join listings l on l.id = r.listing_id join merchants m on m.id = l.merchant_id
     cross join lateral (
       select not exists (select from removals newer where newer.listing_id = r.listing_id and newer.id > r.id) as is_it
     ) last`;
 
 async function readRemovals(queryable: Queryable, start: PageStart): Promise<(RemovalRow & AppealOfRow)[]> {
   return await queryable.rows<RemovalRow & AppealOfRow>(sql`
-    select ${columns} from removals r ${around} left join appeals a on a.removal_id = r.id
+    select ${removalColumns} from removals r ${removalJoins} left join appeals a on a.removal_id = r.id
     ${olderThan(sql`r.id`, start)} order by r.id desc limit ${start.limit}`);
 }
 
 async function readAppeals(queryable: Queryable, start: PageStart): Promise<(RemovalRow & AppealOfRow)[]> {
   return await queryable.rows<RemovalRow & AppealOfRow>(sql`
-    select ${columns} from appeals a join removals r on r.id = a.removal_id ${around}
+    select ${removalColumns} from appeals a join removals r on r.id = a.removal_id ${removalJoins}
     ${olderThan(sql`a.id`, start)} order by a.id desc limit ${start.limit}`);
 }
 
@@ -168,8 +168,8 @@ function olderThan(id: Sql, { beforeId }: PageStart): Sql {
   return beforeId === null ? empty : sql`where ${id} < ${beforeId}`;
 }
 
-// No index finds removed comments; the log has one by kind, and the maintainer acts rarely. Searching the bytes is safe: canonical JSON
-// escapes every quotation mark inside a value.
+// There is no index of removed comments, but the log is indexed by kind and the maintainer acts rarely. Searching the bytes is safe,
+// because canonical JSON escapes quotation marks inside values.
 const isCommentRemoval = sql`kind = 'moderation' and id is not null
     and position('"action":"remove_comment"'::bytea in canonical) > 0`;
 
@@ -179,7 +179,7 @@ async function readCommentRemovals(queryable: Queryable, { limit, beforeId }: Pa
     select id, canonical from events where ${isCommentRemoval} ${older} order by id desc limit ${limit}`);
 }
 
-/** Reads the authors alone, never the text. */
+/** Reads only the authors, never the comments' text. */
 async function readAuthors(queryable: Queryable, ids: readonly bigint[]): Promise<{ id: bigint; handle: string }[]> {
   return await queryable.rows<{ id: bigint; handle: string }>(sql`
     select c.id, m.handle from comments c join merchants m on m.id = c.merchant_id where c.id = any(${ids})`);

@@ -11,10 +11,10 @@ import type { PagePlan, Scene, Shown } from '../storefront/page-plan.ts';
 import { LONGEST_TITLE, renderMark, storePath } from '../storefront/render-rows.ts';
 import { renderAisles } from '../storefront/render-search.ts';
 import { beginningOf, renderAge, renderLine, showCount, showNumber, showPrice } from '../storefront/render-text.ts';
-import { SCRIPT_WORDS, sayEvent } from './event-words.ts';
+import { renderEvent, SCRIPT_WORDS } from './event-words.ts';
 
 const PATH = '/window';
-/** Rows on the page at first, and the number that it may grow to. */
+/** Initial and maximum number of rows of each list. */
 const ROWS = {
   events: { first: 30, most: 100 },
   listings: { first: 12, most: 12 },
@@ -23,7 +23,7 @@ const ROWS = {
 
 type WindowAnswer = ResultOf<Endpoints['getWindow']>['body'];
 
-/** Plans the page of live activity. Its script goes on from the newest event on the page. */
+/** Plans the page of live activity. Its script continues after the newest event on the page. */
 export function planWindow(): PagePlan {
   return {
     route: PATH,
@@ -53,7 +53,7 @@ function showWindow({ events, listings, merchants, aisles }: WindowAnswer, { mai
 <section aria-labelledby="happened">
 !${renderHead('happened', 'Happened', events.total, { path: '/events?scope=window', name: 'The whole log' })}
 !${renderEmptyHint(events.total, html`Nothing has happened yet.`)}
-<ol class="happened" id="event-rows">!${events.items.slice(0, ROWS.events.first).map((event) => renderHappened(event, maintainer, nowMs))}</ol>
+<ol class="happened" id="event-rows">!${events.items.slice(0, ROWS.events.first).map((event) => renderEventRow(event, maintainer, nowMs))}</ol>
 </section>
 <div class="beside">
 <section aria-labelledby="on-shelves">
@@ -72,7 +72,7 @@ function showWindow({ events, listings, merchants, aisles }: WindowAnswer, { mai
   };
 }
 
-/** Says what the page is; the script then says here how it is kept up to date. */
+/** Renders the status bar, whose text the script replaces with the state of the live updates. */
 function renderBar(scriptJson: string): string {
   return html`<div class="live-bar" id="live" data-live="${scriptJson}">
 <p class="live-state" id="live-state" role="status">One moment of the market. Load the page again for what is new.</p>
@@ -85,12 +85,12 @@ function renderHead(id: string, name: string, total: number, link: { path: strin
   return html`<div class="pane-head"><h2 id="${id}" tabindex="-1">${name} <span class="count" id="${id}-total">${showNumber(total)}</span></h2><a href="${link.path}">${link.name}</a></div>`;
 }
 
-/** Hidden while there are rows; the script shows and hides it. */
+/** Renders the hint of an empty list. The script shows and hides it. */
 function renderEmptyHint(rows: number, text: string): string {
   return html`<p class="empty"!${rows > 0 ? ' hidden' : ''}>!${text}</p>`;
 }
 
-/** Holds everything that the script knows. Only the maintainer’s handle was written by a merchant. */
+/** Returns the script's data. Only the maintainer's handle in it was written by a merchant. */
 function scriptData(last: number, maintainer: string | null): string {
   return JSON.stringify({
     last,
@@ -103,9 +103,9 @@ function scriptData(last: number, maintainer: string | null): string {
   });
 }
 
-/** The script of the window writes the same rows: change both together. */
-function renderHappened(event: EventRecord, maintainer: string | null, nowMs: number): string {
-  return html`<li id="event-${event.id}"><span class="said">!${sayEvent(event, maintainer)}</span> !${renderAge(event.at, nowMs)}</li>`;
+/** Renders an event row. live-updates.js renders the same row, so change both together. */
+function renderEventRow(event: EventRecord, maintainer: string | null, nowMs: number): string {
+  return html`<li id="event-${event.id}"><span class="said">!${renderEvent(event, maintainer)}</span> !${renderAge(event.at, nowMs)}</li>`;
 }
 
 function renderOnShelf(listing: ListingSummary, nowMs: number): string {
@@ -119,7 +119,7 @@ function flagsOf({ text_flags: flags, title_note: note }: ListingSummary): strin
   );
 }
 
-/** Rendered even if empty, so that the script finds it. */
+/** Renders the element even if it is empty, so that the script can fill it. */
 function renderPart(name: string, text: string): string {
   return html`<span class="${name}"!${text === '' ? ' hidden' : ''}>${text}</span>`;
 }
@@ -130,7 +130,7 @@ function renderNewcomer({ handle, joined_at }: Newcomer, maintainer: string | nu
   return html`<li id="merchant-${handle}"><a href="${storePath(handle)}"><bdi>${handle}</bdi></a>!${renderMark({ maintainer: handle === maintainer })} !${renderAge(joined_at, nowMs)}</li>`;
 }
 
-/** Returns newcomers, newest first. The window lists the oldest merchants: if it does not list all, only events tell of newcomers. */
+/** Returns the newest merchants first. `merchants` holds the oldest ones, so unless it is complete, the newest come from events. */
 export function newcomersOf(
   merchants: { items: readonly MerchantRecord[]; total: number },
   events: readonly EventRecord[],

@@ -9,9 +9,9 @@ import { CARD, type CardQuestion, hexOfOklch } from './picture-question.ts';
 const FAMILY = inter.family;
 type Weight = 400 | 700;
 
-/** Measures letters of one weight: Latin with all its marks, Greek and Cyrillic. */
+/** Measures letters in one font weight: Latin with diacritics, Greek and Cyrillic. */
 interface Face {
-  /** Width by which a letter moves the pen, in parts of the font size; undefined: the font lacks the letter. */
+  /** Returns the letter's advance width relative to the font size. Undefined if the font lacks the letter. */
   advanceOf(letter: string): number | undefined;
 }
 
@@ -20,7 +20,7 @@ type Faces = Record<Weight, Face>;
 const { resolve } = createRequire(import.meta.url);
 await initWasm(readFile(resolve('@resvg/resvg-wasm/index_bg.wasm')));
 
-/** Font files of both weights; no other font is used. */
+/** Font files of both weights. No other font is used. */
 export const fontBuffers: Uint8Array[] = await Promise.all(
   ['400Regular/Inter_400Regular', '700Bold/Inter_700Bold'].map((name) =>
     readFile(resolve(`@expo-google-fonts/inter/${name}.ttf`)),
@@ -31,15 +31,15 @@ export function openFaces(): Faces {
   return { 400: openFace(400), 700: openFace(700) };
 }
 
-/** No font has this letter, so it is drawn as the sign for a missing one. */
-const NO_LETTER = '\u{10ffff}';
+/** No font has this character, so it is drawn as the missing-glyph sign. */
+const MISSING_GLYPH = '\u{10ffff}';
 const SIZE = 1_000;
 
-/** Measures each letter once, with the renderer itself: by how far it keeps two others apart. */
+/** Measures each letter once, by how much farther apart the renderer draws two H with the letter between them. */
 function openFace(weight: Weight): Face {
-  const together = rightOf(measureDrawn('HH', weight));
-  const advanceOf = (letter: string): number => (rightOf(measureDrawn(`H${letter}H`, weight)) - together) / SIZE;
-  const missing = String(measureDrawn(NO_LETTER, weight));
+  const pairWidth = rightEdge(measureDrawn('HH', weight));
+  const advanceOf = (letter: string): number => (rightEdge(measureDrawn(`H${letter}H`, weight)) - pairWidth) / SIZE;
+  const missing = String(measureDrawn(MISSING_GLYPH, weight));
   const advances = new Map([[' ', advanceOf(' ')]]);
   return {
     advanceOf: (letter) => {
@@ -53,41 +53,41 @@ function openFace(weight: Weight): Face {
   };
 }
 
-/** The area that is drawn on: x, y, width and height. */
+/** Bounding box of a drawing: x, y, width and height. */
 type Box = [number, number, number, number];
 
-const rightOf = (box: Box | null): number => (box === null ? 0 : box[0] + box[2]);
+const rightEdge = (box: Box | null): number => (box === null ? 0 : box[0] + box[2]);
 
-/** Returns null if nothing visible is drawn. */
+/** Returns null if the text draws nothing visible. */
 function measureDrawn(text: string, weight: Weight): Box | null {
   const line = html`<text font-family="${FAMILY}" font-weight="${weight}" font-size="${SIZE}">${text}</text>`;
   const drawing = new Resvg(`<svg xmlns="http://www.w3.org/2000/svg">${line}</svg>`, { font: { fontBuffers } });
   const box = drawing.getBBox();
-  const covered: Box | null = box === undefined ? null : [box.x, box.y, box.width, box.height];
+  const bounds: Box | null = box === undefined ? null : [box.x, box.y, box.width, box.height];
   box?.free();
   drawing.free();
-  return covered;
+  return bounds;
 }
 
 const ELLIPSIS = '…';
-/** A smaller part of a text would say something else. */
-const ENOUGH = 0.5;
+/** Least share of a text's letters that must be drawable. With fewer, the text would say something else. */
+const MIN_DRAWABLE_SHARE = 0.5;
 
-/** Keeps what the font can draw, in one line. Null: so much is missing that the rest would mislead. */
+/** Keeps the letters that the font can draw, in one line. Null if too many are missing. */
 export function drawableText(text: string, face: Face): string | null {
   const letters = [...cutPiles(text).normalize('NFC')];
-  const counted = letters.filter((letter) => !isSpace(letter) && !isUnseen(letter));
-  const kept = letters.map((letter) => (isSpace(letter) ? ' ' : hasLetter(face, letter) ? letter : ''));
-  const left = kept.filter((letter) => letter !== '' && letter !== ' ').length;
-  if (left === 0 || left < ENOUGH * counted.length) return null;
-  return kept.join('').replaceAll(/ +/g, ' ').trim();
+  const visibleLetters = letters.filter((letter) => !isSpace(letter) && !isUnseen(letter));
+  const drawable = letters.map((letter) => (isSpace(letter) ? ' ' : hasLetter(face, letter) ? letter : ''));
+  const drawableCount = drawable.filter((letter) => letter !== '' && letter !== ' ').length;
+  if (drawableCount === 0 || drawableCount < MIN_DRAWABLE_SHARE * visibleLetters.length) return null;
+  return drawable.join('').replaceAll(/ +/g, ' ').trim();
 }
 
 function isSpace(letter: string): boolean {
   return /^\s$/u.test(letter);
 }
 
-/** The replacement sign U+FFFD is in the font, but says nothing. */
+/** The font has the replacement character U+FFFD, but it carries no meaning. */
 function isUnseen(letter: string): boolean {
   return letter === '\u{fffd}' || /\p{C}/u.test(letter);
 }
@@ -113,7 +113,7 @@ interface Fitted {
   lines: string[];
 }
 
-/** Takes the first size in which the lines fit their room; in the last size the text is cut if need be. */
+/** Uses the first size in which the text fits. If none does, shortens the text in the last size. */
 export function fitText(
   text: string,
   { width, rooms }: { width: number; rooms: readonly { size: number; lines: number }[] },
@@ -129,12 +129,12 @@ export function fitText(
   return fitted;
 }
 
-/** Cuts the text with an ellipsis until it fits. `isCut`: it is cut already, so the ellipsis comes in any case. */
+/** Shortens the text until it fits with an ellipsis. `isCut` adds the ellipsis in any case, because the text is already cut. */
 export function shortenText(text: string, { size, width, face }: Room, isCut = true): string {
   if (!isCut && widthOf(text, size, face) <= width) return text;
-  const kept = [...text];
-  while (kept.length > 0 && widthOf(`${kept.join('').trimEnd()}${ELLIPSIS}`, size, face) > width) kept.pop();
-  return `${kept.join('').trimEnd()}${ELLIPSIS}`;
+  const letters = [...text];
+  while (letters.length > 0 && widthOf(`${letters.join('').trimEnd()}${ELLIPSIS}`, size, face) > width) letters.pop();
+  return `${letters.join('').trimEnd()}${ELLIPSIS}`;
 }
 
 /** Breaks at spaces, and within a word only if it is wider than a line. */
@@ -142,8 +142,8 @@ function breakLines(text: string, { size, width, face }: Room): string[] {
   const lines: string[] = [];
   let line = '';
   for (const word of text.split(' ').flatMap((one) => piecesOf(one, { size, width, face }))) {
-    const longer = line === '' ? word : `${line} ${word}`;
-    if (widthOf(longer, size, face) <= width) line = longer;
+    const candidate = line === '' ? word : `${line} ${word}`;
+    if (widthOf(candidate, size, face) <= width) line = candidate;
     else {
       if (line !== '') lines.push(line);
       line = word;
@@ -168,7 +168,7 @@ function piecesOf(word: string, { size, width, face }: Room): string[] {
 
 const MARK_LEFT = 772;
 const LEFT = 64;
-const ROOM = MARK_LEFT - LEFT - 52;
+const TEXT_WIDTH = MARK_LEFT - LEFT - 52;
 const TITLE_TOP = 148;
 const TITLE_ROOMS = [
   { size: 68, lines: 3 },
@@ -179,25 +179,25 @@ const TITLE_LEADING = 1.16;
 const TEXT = { size: 30, leading: 42, lines: 2 } as const;
 const PRICE = { size: 46, baseline: 512 } as const;
 const FOOT = { size: 28, baseline: 566 } as const;
-const NAME = { size: 30, baseline: 96 } as const;
+const BRAND = { size: 30, baseline: 96 } as const;
 
 const PAPER = hexOfOklch(0.985, 0.004, 110);
 const INK = hexOfOklch(0.23, 0.015, 160);
 const MUTED = hexOfOklch(0.46, 0.016, 160);
 const ACCENT = hexOfOklch(0.42, 0.09, 157);
 
-/** Draws the picture of a page that links to it show. */
+/** Draws the preview picture for links to a page. */
 export function composeCard(card: CardQuestion, faces: Faces): string {
   const { colours, price } = card;
   const title = drawableText(card.title, faces[700]) ?? card.otherwise;
-  const fitted = fitText(title, { width: ROOM, rooms: TITLE_ROOMS }, faces[700]);
+  const fitted = fitText(title, { width: TEXT_WIDTH, rooms: TITLE_ROOMS }, faces[700]);
   const titleEnd = TITLE_TOP + fitted.lines.length * fitted.size * TITLE_LEADING;
   return html`<svg xmlns="http://www.w3.org/2000/svg" width="${CARD.width}" height="${CARD.height}">
 <style>.mark path { fill: none; stroke-width: 1.72; } .w { stroke: ${colours.w}; } .a { stroke: ${colours.a}; } .b { stroke: ${colours.b}; }</style>
 <rect width="100%" height="100%" fill="${PAPER}"/>
 <rect x="${MARK_LEFT}" width="${CARD.width - MARK_LEFT}" height="100%" fill="${colours.ground}"/>
 !${placeMark(card.mark)}
-!${drawLine('Openaisle', { baseline: NAME.baseline, size: NAME.size, weight: 700, fill: ACCENT })}
+!${drawLine('Openaisle', { baseline: BRAND.baseline, size: BRAND.size, weight: 700, fill: ACCENT })}
 !${fitted.lines.map((text, at) => drawLine(text, { baseline: TITLE_TOP + (at + 0.84) * fitted.size * TITLE_LEADING, size: fitted.size, weight: 700, fill: INK }))}
 !${composeText(card.text, faces[400]).map((text, at) => drawLine(text, { baseline: titleEnd + 24 + (at + 0.7) * TEXT.leading, size: TEXT.size, weight: 400, fill: MUTED }))}
 !${price === '' ? '' : drawLine(price, { ...PRICE, weight: 700, fill: INK })}
@@ -205,7 +205,7 @@ export function composeCard(card: CardQuestion, faces: Faces): string {
 </svg>`;
 }
 
-/** Scales the square mark to the whole height; its sides are cut. */
+/** Scales the square mark to the card's height and cuts off its sides. */
 function placeMark(mark: string): string {
   return mark.replace(
     '<svg ',
@@ -215,15 +215,15 @@ function placeMark(mark: string): string {
 
 function composeText(text: string, face: Face): string[] {
   const shown = text === '' ? null : drawableText(text, face);
-  return shown === null ? [] : fitText(shown, { width: ROOM, rooms: [TEXT] }, face).lines;
+  return shown === null ? [] : fitText(shown, { width: TEXT_WIDTH, rooms: [TEXT] }, face).lines;
 }
 
-/** Shortens the name alone: the text behind it is ours, and short. */
+/** Shortens only the name, because `rest` is our own short text. */
 function composeFoot({ merchant, rest }: CardQuestion['from'], face: Face): string {
   const name = merchant === '' ? null : drawableText(merchant, face);
   if (name === null) return rest;
   const behind = ` · ${rest}`;
-  const room = ROOM - widthOf(`by ${behind}`, FOOT.size, face);
+  const room = TEXT_WIDTH - widthOf(`by ${behind}`, FOOT.size, face);
   return `by ${shortenText(name, { size: FOOT.size, width: room, face }, false)}${behind}`;
 }
 

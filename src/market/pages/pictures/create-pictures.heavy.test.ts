@@ -68,7 +68,7 @@ it('changes with what it shows, and shows nothing of what was removed', async ()
   const removed = await get(url);
   expect(removed.status).toBe(200);
   expect(removed.headers['etag']).not.toBe(edited.headers['etag']);
-  // The picture does not depend on what the merchant wrote.
+  // A removed listing's picture does not depend on what the merchant wrote.
   const neutral = { id: Number(ids[1]), aisle: 'other', title: '', merchant: '', price_usdc: 0, state: 'removed' };
   const painting = createPainting();
   onTestFinished(() => painting.stop());

@@ -21,14 +21,14 @@ import {
 } from './picture-question.ts';
 
 interface Painting {
-  /** Returns a PNG. Refuses if too many requests wait already. */
+  /** Returns a PNG. Refuses if too many pictures are already pending. */
   paint(question: PictureQuestion): Promise<Uint8Array>;
   stop(): Promise<void>;
 }
 
 export interface PaintingLimits {
   keptBytes: number;
-  /** Limit of pictures that are requested and not ready. */
+  /** Most pictures that may be pending at once. */
   mostWaiting: number;
 }
 
@@ -37,12 +37,12 @@ const PROGRAM = new URL('./paint-thread.ts', import.meta.url);
 const RETRY_SECONDS = 2;
 
 /**
- * Paints pictures in a thread of its own, one at a time, so that other requests do not wait for them. The first picture starts the thread;
- * after a failure the next one starts another. Requests for the same picture at the same time share one painting.
+ * Paints pictures in a worker thread, one at a time, so that other requests do not wait. The first picture starts the thread, as does the
+ * next one after a failure. Concurrent requests for the same picture share one painting.
  */
 export function createPainting({ keptBytes, mostWaiting }: PaintingLimits = LIMITS): Painting {
-  const kept = createPictureCache(keptBytes);
-  const open = new Map<string, Promise<Uint8Array>>();
+  const cache = createPictureCache(keptBytes);
+  const pending = new Map<string, Promise<Uint8Array>>();
   let thread: Thread<PictureQuestion, Uint8Array> | null = null;
   let isStopped = false;
   const paintInThread = async (key: string, question: PictureQuestion): Promise<Uint8Array> => {
@@ -50,28 +50,28 @@ export function createPainting({ keptBytes, mostWaiting }: PaintingLimits = LIMI
     const current = thread;
     try {
       const picture = await current.ask(question, []);
-      kept.put(key, picture);
+      cache.put(key, picture);
       return picture;
     } catch (error) {
       if (thread === current) thread = null;
       throw error;
     } finally {
-      open.delete(key);
+      pending.delete(key);
     }
   };
   return {
     paint: async (question) => {
       const key = JSON.stringify(question);
-      const ready = kept.get(key) ?? open.get(key);
-      if (ready !== undefined) return await ready;
-      if (isStopped || open.size >= mostWaiting) {
+      const existing = cache.get(key) ?? pending.get(key);
+      if (existing !== undefined) return await existing;
+      if (isStopped || pending.size >= mostWaiting) {
         throw new Refusal('unavailable', {
           detail: 'More pictures are wanted than can be painted just now.',
           retryAfterSeconds: RETRY_SECONDS,
         });
       }
       const painting = paintInThread(key, question);
-      open.set(key, painting);
+      pending.set(key, painting);
       return await painting;
     },
     stop: async () => {
@@ -113,14 +113,14 @@ export interface Pictures {
   stop(): Promise<void>;
 }
 
-/** A program that shows links asks once and keeps the picture. */
-const AN_HOUR = 'public, max-age=3600';
+/** Programs that show links request a picture once and keep it. */
+const CACHE_CONTROL = 'public, max-age=3600';
 const PNG = 'image/png';
 const ICON_SIZE = 32;
 const TOUCH_SIZE = 180;
-const GROUND = '#1c5a3d';
+const ICON_BACKGROUND = '#1c5a3d';
 
-/** Serves pictures for links to this market, and its mark as an icon for clients that cannot show the SVG. */
+/** Serves preview pictures for links, and the market's mark as an icon for clients that cannot show the SVG. */
 export function createPictures(): Pictures {
   const { paint, stop } = createPainting();
   const answer = (body: Uint8Array, type: string, incoming: Incoming): Outgoing => {
@@ -128,7 +128,7 @@ export function createPictures(): Pictures {
       { status: 200, headers: { 'content-type': type }, body },
       ...(['public', incoming.headers['if-none-match']] as const),
     );
-    return { ...cached, headers: { ...cached.headers, 'cache-control': AN_HOUR } };
+    return { ...cached, headers: { ...cached.headers, 'cache-control': CACHE_CONTROL } };
   };
   const icon = (size: number, background: string | null): IconQuestion => ({
     ...{ kind: 'icon', svg: SHELL.mark.body.toString('utf8') },
@@ -175,7 +175,7 @@ export function createPictures(): Pictures {
       {
         ...{ method: 'GET', withHead: true, path: '/apple-touch-icon.png' },
         // Has a background, because the device rounds the corners itself.
-        answer: async (incoming) => answer(await paint(icon(TOUCH_SIZE, GROUND)), PNG, incoming),
+        answer: async (incoming) => answer(await paint(icon(TOUCH_SIZE, ICON_BACKGROUND)), PNG, incoming),
       },
     ],
   };
@@ -183,7 +183,7 @@ export function createPictures(): Pictures {
 
 const HEAD_BYTES = 22;
 
-/** Wraps a PNG as an ICO file, the old kind that browsers ask every site for. */
+/** Wraps a PNG as an ICO file, which browsers request from every site. */
 function writeIcon(png: Uint8Array, size: number): Buffer {
   const head = Buffer.alloc(HEAD_BYTES);
   head.writeUInt16LE(1, 2);
@@ -197,10 +197,10 @@ function writeIcon(png: Uint8Array, size: number): Buffer {
   return Buffer.concat([head, png]);
 }
 
-/** Longer texts are cut by the painter anyway. */
-const LONGEST = 300;
+/** Letters kept of each text. The painter shortens longer texts anyway. */
+const LONGEST_TEXT = 300;
 
-/** Shows only mark and number once the goods are off the market: nothing that their merchant wrote. */
+/** Describes a listing's picture. Once the goods are off the market, it shows nothing that their merchant wrote. */
 export function pictureOfListing(listing: ListingDetail): CardQuestion {
   const { id, aisle, title, price_usdc, merchant } = listing;
   const name = `Listing ${id}`;
@@ -212,16 +212,20 @@ export function pictureOfListing(listing: ListingDetail): CardQuestion {
   const price = listing.state === 'sold' ? `Sold for ${showPrice(price_usdc)}` : showPrice(price_usdc);
   return {
     ...card,
-    title: beginningOf(title, LONGEST),
+    title: beginningOf(title, LONGEST_TEXT),
     price,
-    from: { merchant: beginningOf(merchant, LONGEST), rest: kind },
+    from: { merchant: beginningOf(merchant, LONGEST_TEXT), rest: kind },
   };
 }
 
 export function pictureOfStore({ id, handle, store_line }: MerchantRecord): CardQuestion {
   return {
     ...withMark({ merchant: id }),
-    ...{ title: beginningOf(handle, LONGEST), otherwise: `Merchant ${id}`, text: beginningOf(store_line, LONGEST) },
+    ...{
+      title: beginningOf(handle, LONGEST_TEXT),
+      otherwise: `Merchant ${id}`,
+      text: beginningOf(store_line, LONGEST_TEXT),
+    },
     ...{ price: '', from: { merchant: '', rest: 'A store at Openaisle' } },
   };
 }
@@ -232,7 +236,7 @@ function withMark(marked: Marked): Pick<CardQuestion, 'kind' | 'mark' | 'colours
   return { kind: 'card', mark, colours: markColours(hue) };
 }
 
-/** Matches the classes of the stylesheet that give marks their hue. */
+/** Matches the stylesheet's classes that set the hue of marks. */
 const HUES = /^\.([\w-]+) \{\s*--hue: (\d+);(?:\s*--tint: ([\d.]+);)?\s*\}/gm;
 
 interface Hue {
@@ -240,7 +244,7 @@ interface Hue {
   tint: number;
 }
 
-/** Read from the stylesheet of the pages, so that a picture has the colours of its page. */
+/** Hues read from the pages' stylesheet, so that pictures and pages have the same colours. */
 const hues: ReadonlyMap<string, Hue> = new Map(
   [...SHELL.style.body.toString('utf8').matchAll(HUES)].map(([, name = '', hue, tint]) => [
     name,
@@ -248,7 +252,7 @@ const hues: ReadonlyMap<string, Hue> = new Map(
   ]),
 );
 
-/** Colours that the stylesheet gives a large mark on light ground. `name` is the class of the mark. */
+/** Returns the colours that the stylesheet gives a large mark on a light background. `name` is the mark's class. */
 export function markColours(name: string): MarkColours {
   const { hue, tint } = hues.get(name) ?? { hue: 157, tint: 1 };
   return {

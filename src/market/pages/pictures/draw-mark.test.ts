@@ -1,15 +1,15 @@
 import { expect, it } from 'vitest';
 import { drawMark, weaveCloth } from './draw-mark.ts';
 
-/** Finds the places where a mark has a thread on top, from its dashes. */
-function placesOf(mark: string): Map<string, string> {
+/** Computes from a mark's dashes where a thread lies on top. */
+function topPositionsOf(mark: string): Map<string, string> {
   const places = new Map<string, string>();
   for (const [, name = '', dashes = '', lines = ''] of mark.matchAll(
     /<path class="(\w)" stroke-dasharray="([\d ]+)" d="([^"]+)"\/>/g,
   )) {
     const lengths = dashes.split(' ').map(Number);
     for (const [, x, y, way, length] of lines.matchAll(/M(\d+) (\d+)([hv])(\d+)/g)) {
-      for (const at of dashed(lengths, Number(length))) {
+      for (const at of dashedPositions(lengths, Number(length))) {
         const place = way === 'h' ? placeAt(Number(x) + at, Number(y) - 1) : placeAt(Number(x) - 1, Number(y) + at);
         expect(places.has(place)).toBe(false);
         places.set(place, name);
@@ -21,8 +21,8 @@ function placesOf(mark: string): Map<string, string> {
 
 const placeAt = (x: number, y: number): string => `${x / 2} ${y / 2}`;
 
-/** Starts of the places, of length two each, that lie on a dash and not in a gap. */
-function dashed(lengths: readonly number[], length: number): number[] {
+/** Returns the positions, in steps of two, that lie on a dash and not in a gap. */
+function dashedPositions(lengths: readonly number[], length: number): number[] {
   const ends: number[] = [];
   for (let dash = 0, end = 0; end < length; dash += 1) {
     end += lengths[dash % lengths.length] ?? 0;
@@ -35,7 +35,7 @@ function dashed(lengths: readonly number[], length: number): number[] {
 it('draws each place of the cloth once: the warp in its tones where it is lifted, else the weft', () => {
   for (let merchant = 1; merchant <= 60; merchant += 1) {
     const cloth = weaveCloth(`merchant ${merchant}`);
-    const places = placesOf(drawMark({ merchant }, 'large'));
+    const places = topPositionsOf(drawMark({ merchant }, 'large'));
     expect(places.size).toBe(cloth.size ** 2);
     for (const [place, name] of places) {
       const [column = 0, row = 0] = place.split(' ').map(Number);
@@ -48,8 +48,8 @@ it('draws each place of the cloth once: the warp in its tones where it is lifted
 
 it('draws the small form out of the middle of the large one, without its weft', () => {
   for (let listing = 1; listing <= 60; listing += 1) {
-    const large = placesOf(drawMark({ listing, aisle: 'data' }, 'large'));
-    const small = placesOf(drawMark({ listing, aisle: 'data' }, 'small'));
+    const large = topPositionsOf(drawMark({ listing, aisle: 'data' }, 'large'));
+    const small = topPositionsOf(drawMark({ listing, aisle: 'data' }, 'small'));
     for (let column = 0; column < 8; column += 1) {
       for (let row = 0; row < 8; row += 1) {
         const name = large.get(`${column + 8} ${row + 8}`);

@@ -3,31 +3,30 @@ import type { Aisle } from '../../../contract/vocabulary.ts';
 
 /** A weaving draft for a loom with four shafts: which thread goes through which shaft, and what each row lifts. */
 interface Cloth {
-  /** Threads in each direction. */
+  /** Number of threads in each direction. */
   size: number;
-  /** Seeds choices other than the cloth, such as its hue. */
+  /** Seed for choices other than the weave, such as the hue. */
   seed: number;
-  /** The shaft of each warp thread. Those on one shaft look alike. */
+  /** Shaft of each warp thread. Threads on the same shaft look alike. */
   threading: readonly number[];
-  /** The treadle of each row. Rows of one treadle look alike. */
+  /** Treadle of each row. Rows with the same treadle look alike. */
   treadling: readonly number[];
   isLifted(treadle: number, shaft: number): boolean;
-  /** Whether this warp thread has the second colour. */
   isSecondTone(column: number): boolean;
 }
 
 const SHAFTS = 4;
-/** Half of the cloth; the other half mirrors it. */
+/** Threads in half of the cloth; the other half mirrors it. */
 const HALF = 12;
 
-/** Lifts two of the four shafts each, so that the cloth holds together. */
+/** Bit masks that lift two of the four shafts each, so that the cloth holds together. */
 const LIFTS: readonly number[] = [0b0011, 0b0110, 0b1100, 0b1001, 0b0101, 0b1010];
 
-/** Weaves the cloth of a name: always the same, and almost never that of another name. */
+/** Derives a woven pattern from a name. Deterministic; collisions are very unlikely. */
 export function weaveCloth(name: string): Cloth {
   const bytes = hash('sha256', `mark ${name}`, 'buffer');
   const byte = (at: number): number => bytes[at] ?? 0;
-  const lifts = tieUp([byte(24), byte(25), byte(26), byte(27)]);
+  const lifts = pickLifts([byte(24), byte(25), byte(26), byte(27)]);
   const stripe = 1 + (byte(28) % 4);
   const offset = byte(29) % (2 * stripe);
   return {
@@ -43,7 +42,7 @@ export function weaveCloth(name: string): Cloth {
   };
 }
 
-/** Steps mostly to the next shaft, which makes diagonals, and sometimes back, which turns them. The second half mirrors the first. */
+/** Steps from shaft to shaft, which draws diagonals, and sometimes turns back. The second half mirrors the first. */
 function shaftSteps(bytes: Uint8Array, from: number): number[] {
   const steps = new Array<number>(2 * HALF);
   let shaft = (bytes[from] ?? 0) % SHAFTS;
@@ -58,37 +57,38 @@ function shaftSteps(bytes: Uint8Array, from: number): number[] {
 }
 
 /** Picks four different lifts in some order, so that no two rows are the same, no two shafts move together, and no thread hangs loose. */
-function tieUp(bytes: readonly number[]): readonly number[] {
+function pickLifts(bytes: readonly number[]): readonly number[] {
   const left = [...LIFTS];
   return bytes.map((byte) => left.splice(byte % left.length, 1)[0] ?? 0);
 }
 
-/** The owner of a mark. A listing has the hue of its aisle, a merchant one of its own. */
+/** Owner of a mark. A listing has the hue of its aisle, a merchant a hue of its own. */
 export type Marked = { listing: number; aisle: Aisle } | { merchant: number };
 
-/** Threads of the small form, from the middle of the cloth: three pixels each at 24, five at 40. */
+/** Threads of a small mark, taken from the middle of the cloth: three pixels each at size 24, five at 40. */
 const SMALL_THREADS = 8;
 const MERCHANT_HUES = 12;
 
-/** Prepared texts of where a thread can begin and how long it can be: a page draws hundreds of marks, and numbers are slow to format. */
+/** Path texts for each start and length of a thread. Prepared, because a page draws hundreds of marks and formatting numbers is slow. */
 const MOST_THREADS = 24;
 const startTexts = (write: (line: number, at: number) => string): string[] =>
-  Array.from({ length: MOST_THREADS ** 2 }, (_, place) =>
-    write(Math.floor(place / MOST_THREADS), place % MOST_THREADS),
+  Array.from({ length: MOST_THREADS ** 2 }, (_, index) =>
+    write(Math.floor(index / MOST_THREADS), index % MOST_THREADS),
   );
-const ACROSS = startTexts((row, at) => `M${2 * at} ${2 * row + 1}h`);
-const DOWN = startTexts((column, at) => `M${2 * column + 1} ${2 * at}v`);
+const WEFT_STARTS = startTexts((row, at) => `M${2 * at} ${2 * row + 1}h`);
+const WARP_STARTS = startTexts((column, at) => `M${2 * column + 1} ${2 * at}v`);
 const LENGTHS = Array.from({ length: MOST_THREADS + 1 }, (_, length) => String(2 * length));
 
-/** Draws the picture of one thing, the same each time. It is decoration, so screen readers skip it. */
+/** Draws the mark of a listing or merchant, always the same. It is decoration, so screen readers skip it. */
 export function drawMark(marked: Marked, size: 'small' | 'large'): string {
   const name = 'listing' in marked ? `listing ${marked.listing}` : `merchant ${marked.merchant}`;
   const cloth = weaveCloth(name);
   const hue = 'listing' in marked ? marked.aisle : `hue-${cloth.seed % MERCHANT_HUES}`;
-  return size === 'small' ? drawSmall(cloth, hue) : drawLarge(cloth, hue);
+  if (size === 'small') return drawSmall(cloth, hue);
+  return svgElement(`mark large ${hue}`, cloth.size, weftPaths(cloth) + warpPaths(cloth));
 }
 
-/** Draws the warp alone, on a ground that stands for the weft. */
+/** Draws only the warp; the background stands for the weft. */
 function drawSmall({ threading, treadling, ...cloth }: Cloth, hue: string): string {
   const from = (cloth.size - SMALL_THREADS) / 2;
   const to = from + SMALL_THREADS;
@@ -101,42 +101,38 @@ function drawSmall({ threading, treadling, ...cloth }: Cloth, hue: string): stri
   return svgElement(`mark small ${hue}`, SMALL_THREADS, warpPaths(middle));
 }
 
-function drawLarge(cloth: Cloth, hue: string): string {
-  return svgElement(`mark large ${hue}`, cloth.size, weftPaths(cloth) + warpPaths(cloth));
-}
-
-/** Rows of the same treadle look alike, so each treadle is one path. */
+/** Draws one path per treadle, because rows with the same treadle look alike. */
 function weftPaths({ threading, treadling, isLifted }: Cloth): string {
   let paths = '';
   for (let treadle = 0; treadle < SHAFTS; treadle += 1) {
     const { first, dashes } = dashesOf(threading, (shaft) => !isLifted(treadle, shaft));
     let lines = '';
     for (let row = 0; row < treadling.length; row += 1) {
-      if (treadling[row] === treadle) lines += lineFrom(ACROSS, row, first, treadling.length);
+      if (treadling[row] === treadle) lines += lineFrom(WEFT_STARTS, row, first, treadling.length);
     }
     paths += pathElement('w', dashes, lines);
   }
   return paths;
 }
 
-/** Threads on the same shaft differ in colour alone, so each shaft is one path for each colour. */
+/** Draws one path per shaft and colour, because threads on the same shaft differ only in colour. */
 function warpPaths({ threading, treadling, isLifted, isSecondTone }: Cloth): string {
   let paths = '';
   for (let shaft = 0; shaft < SHAFTS; shaft += 1) {
     const { first, dashes } = dashesOf(treadling, (treadle) => isLifted(treadle, shaft));
-    let [one, other] = ['', ''];
+    let [firstTone, secondTone] = ['', ''];
     for (let column = 0; column < threading.length; column += 1) {
       if (threading[column] !== shaft) continue;
-      const line = lineFrom(DOWN, column, first, threading.length);
-      if (isSecondTone(column)) other += line;
-      else one += line;
+      const line = lineFrom(WARP_STARTS, column, first, threading.length);
+      if (isSecondTone(column)) secondTone += line;
+      else firstTone += line;
     }
-    paths += pathElement('a', dashes, one) + pathElement('b', dashes, other);
+    paths += pathElement('a', dashes, firstTone) + pathElement('b', dashes, secondTone);
   }
   return paths;
 }
 
-/** Finds where a thread lies on top of others: the first place, then lengths on top and below in turn; no dashes if it never does. */
+/** Returns the first position where a thread lies on top, and its alternating lengths on top and below. No dashes if it never does. */
 function dashesOf(across: readonly number[], isOnTop: (one: number) => boolean): { first: number; dashes: string } {
   let first = 0;
   while (first < across.length && !isOnTop(across[first] ?? 0)) first += 1;
@@ -154,7 +150,7 @@ function lineFrom(begins: readonly string[], line: number, first: number, thread
   return `${begins[line * MOST_THREADS + first]}${LENGTHS[threads - first]}`;
 }
 
-/** Dashes restart with each line of a path (SVG 2, 13.5.6). All values are numbers and letters of our own, so nothing needs escaping. */
+/** Dashes restart with each line of a path (SVG 2, 13.5.6). All values are our own numbers and letters, so nothing needs escaping. */
 function pathElement(name: string, dashes: string, lines: string): string {
   return dashes === '' || lines === '' ? '' : `<path class="${name}" stroke-dasharray="${dashes}" d="${lines}"/>`;
 }

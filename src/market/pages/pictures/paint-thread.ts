@@ -15,7 +15,7 @@ answerQuestions((question: PictureQuestion): Answered<Uint8Array> => {
           ...(question.background === null ? {} : { background: question.background }),
         });
   const image = drawing.render();
-  // Copies out of the memory of the library: only our own buffer can be transferred.
+  // Copy the bytes out of the library's memory, because only our own buffer can be transferred.
   const bytes = new Uint8Array(image.asPng());
   image.free();
   drawing.free();

@@ -78,7 +78,7 @@ it('has no markup of others in it, whatever they wrote', () => {
 it('has the colours of the pages, read from their stylesheet', () => {
   expect(hexOfOklch(1, 0, 0)).toBe('#ffffff');
   expect(hexOfOklch(0, 0, 0)).toBe('#000000');
-  // Red, as in CSS Color 4.
+  // Pure red, converted as in CSS Color 4.
   expect(hexOfOklch(0.62796, 0.25768, 29.234)).toBe('#ff0000');
   const names = [...AISLES, ...Array.from({ length: 12 }, (_, at) => `hue-${at}`)];
   expect(new Set(names.map((name) => markColours(name).a)).size).toBe(names.length);

@@ -1,32 +1,32 @@
 import type { ListingDetail } from '../../../contract/listings.ts';
 
-/** Content of a picture. Texts are cleaned already; the painter decides which letters its font can draw. */
+/** Content of a preview picture. Texts are already cleaned; the painter drops letters that its font lacks. */
 export interface CardQuestion {
   kind: 'card';
   /** SVG of the large mark. */
   mark: string;
   colours: MarkColours;
   title: string;
-  /** Shown if the title cannot be drawn. */
+  /** Title to show if the font cannot draw `title`. */
   otherwise: string;
-  /** Beneath the title. */
+  /** Text below the title. */
   text: string;
-  /** Large, at the foot; empty: none. */
+  /** Price, in large letters at the bottom. Empty for none. */
   price: string;
-  /** Small, at the foot. */
+  /** Origin, in small letters at the bottom. */
   from: { merchant: string; rest: string };
 }
 
 export interface IconQuestion {
   kind: 'icon';
   svg: string;
-  /** In pixels, both ways. */
+  /** Width and height in pixels. */
   size: number;
-  /** Background, where corners must not stay open; null: none. */
+  /** Background colour, if the corners must not be transparent. Null for none. */
   background: string | null;
 }
 
-/** Colours as in `#1c5a3d`: the ground under the threads, weft, warp, and warp of the second tone. */
+/** Colours such as `#1c5a3d`: background, weft (`w`), warp (`a`) and the warp's second tone (`b`). */
 export interface MarkColours {
   ground: string;
   w: string;
@@ -36,10 +36,10 @@ export interface MarkColours {
 
 export type PictureQuestion = CardQuestion | IconQuestion;
 
-/** Pixels of a picture for links, as programs that show links want it. */
+/** Size in pixels that link previews expect. */
 export const CARD = { width: 1200, height: 630 } as const;
 
-/** Converts OKLCH to sRGB as in `#1c5a3d` (CSS Color 4); clips colours outside of sRGB. */
+/** Converts OKLCH to sRGB such as `#1c5a3d` (CSS Color 4). Clips colours outside of sRGB. */
 export function hexOfOklch(lightness: number, chroma: number, hue: number): string {
   const turn = (hue * Math.PI) / 180;
   const a = chroma * Math.cos(turn);
@@ -62,7 +62,7 @@ function hexOfChannel(linear: number): string {
     .padStart(2, '0');
 }
 
-/** Whether words of the merchant may be shown away from the page itself: not once the goods are off the market. */
+/** Whether previews may show the merchant's texts. They may not once the goods are off the market. */
 export function isListingShown({ state, removed }: Pick<ListingDetail, 'state' | 'removed'>): boolean {
   return !removed && (state === 'live' || state === 'sold');
 }

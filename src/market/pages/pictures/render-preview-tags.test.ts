@@ -11,8 +11,8 @@ const LIVE = {
 };
 const listing = (changed: object): ListingDetail => ({ ...LIVE, ...changed }) as ListingDetail;
 
-/** Reads the tags of a head by name. */
-function read(markup: string): Record<string, string> {
+/** Returns the content of a head's tags by name. */
+function readTags(markup: string): Record<string, string> {
   return Object.fromEntries(
     readMarkup(markup).tags.map(({ attributes }) => [
       attributes.get('property') ?? attributes.get('name') ?? attributes.get('rel') ?? '',
@@ -22,7 +22,7 @@ function read(markup: string): Record<string, string> {
 }
 
 it('names one address, a title, a text and a picture of a listing', () => {
-  expect(read(renderListingPreview(listing({}), BASE))).toEqual({
+  expect(readTags(renderListingPreview(listing({}), BASE))).toEqual({
     canonical: `${BASE}/listing/12`,
     description: '4.00 USDC, by ink. For small harbours. Checked.',
     'og:site_name': 'Openaisle',
@@ -44,7 +44,7 @@ it('says nothing that its merchant wrote of what is off the market', () => {
     const markup = renderListingPreview(listing({ ...state, title: 'BAD', description: 'BAD', merchant: 'bad' }), BASE);
     expect(markup).not.toMatch(/bad/i);
     const summary = 'No longer for sale.';
-    expect(read(markup)).toMatchObject({
+    expect(readTags(markup)).toMatchObject({
       'og:title': 'Listing 12',
       'og:description': summary,
       description: summary,
@@ -57,12 +57,14 @@ it('is the same tags whatever the texts are, and short', () => {
   for (const text of [...HOSTILE_TEXTS, 'long '.repeat(1_000)]) {
     const markup = renderListingPreview(listing({ title: text, description: text }), BASE);
     expect([text, readMarkup(markup).tags.map(({ name }) => name)]).toEqual([text, names]);
-    expect([...(read(markup)['og:description'] ?? '')].length).toBeLessThanOrEqual(201);
+    expect([...(readTags(markup)['og:description'] ?? '')].length).toBeLessThanOrEqual(201);
   }
 });
 
 it('does without a picture where there is none', () => {
-  const tags = read(renderPreviewTags(BASE, { path: '/shelves', title: 'Shelves', summary: 'All', type: 'website' }));
+  const tags = readTags(
+    renderPreviewTags(BASE, { path: '/shelves', title: 'Shelves', summary: 'All', type: 'website' }),
+  );
   expect(tags).toMatchObject({ 'twitter:card': 'summary' });
   expect(tags).not.toHaveProperty('og:image');
 });

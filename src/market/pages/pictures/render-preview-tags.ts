@@ -15,7 +15,7 @@ interface Preview {
   picture?: { path: string; says: string };
 }
 
-/** Renders the tags of the head for programs that show links (Open Graph): one address, a title, a picture. */
+/** Renders the Open Graph tags that link previews need: canonical URL, title and picture. */
 export function renderPreviewTags(baseUrl: string, { path, title, summary, type, picture }: Preview): string {
   const shown = beginningOf(title, LONGEST_TITLE);
   const says = beginningOf(summary, LONGEST_SUMMARY);
@@ -38,7 +38,7 @@ export function renderPreviewTags(baseUrl: string, { path, title, summary, type,
   }`;
 }
 
-/** Shows no word of the merchant once the goods are off the market. */
+/** Shows none of the merchant's texts once the goods are off the market. */
 export function renderListingPreview(listing: ListingDetail, baseUrl: string): string {
   const { id, title, description, price_usdc, merchant } = listing;
   const isOpen = isListingShown(listing);
@@ -48,7 +48,7 @@ export function renderListingPreview(listing: ListingDetail, baseUrl: string): s
     title: isOpen ? title : name,
     summary: isOpen ? `${showPrice(price_usdc)}, by ${merchant}. ${description}` : 'No longer for sale.',
     type: 'product',
-    picture: { path: listingPicturePath(id), says: `The woven mark of ${name.toLowerCase()}` },
+    picture: { path: `/pictures/listing/${id}.png`, says: `The woven mark of ${name.toLowerCase()}` },
   });
 }
 
@@ -58,15 +58,9 @@ export function renderStorePreview({ handle, store_line }: MerchantRecord, baseU
     title: `${handle}, a store at Openaisle`,
     summary: store_line === '' ? 'What this merchant has for sale.' : store_line,
     type: 'profile',
-    picture: { path: storePicturePath(handle), says: `The woven mark of ${beginningOf(handle, LONGEST_TITLE)}` },
+    picture: {
+      path: `/pictures/store/${encodeURIComponent(handle)}.png`,
+      says: `The woven mark of ${beginningOf(handle, LONGEST_TITLE)}`,
+    },
   });
-}
-
-/** These addresses stay; the picture behind one follows the listing or the store. */
-function listingPicturePath(id: number): string {
-  return `/pictures/listing/${id}.png`;
-}
-
-function storePicturePath(handle: string): string {
-  return `/pictures/store/${encodeURIComponent(handle)}.png`;
 }

@@ -11,29 +11,29 @@ const FIXED = [
   "frame-ancestors 'none'",
 ];
 
-/** Constant, so that an unchanged page keeps its ETag. Answers to programs cannot run as scripts: nosniff. */
+/** CSP of documents. Constant, so that an unchanged page keeps its ETag. nosniff keeps answers to programs from running as scripts. */
 export const DOCUMENT_POLICY = [...FIXED, "script-src 'self'"].join('; ');
 
-/** For pages whose script fetches from this market. */
+/** CSP of pages whose script fetches from this market. */
 export const READING_POLICY = `${DOCUMENT_POLICY}; connect-src 'self'`;
 
-/** Lets only scripts with the nonce of this one answer run. */
+/** Returns a CSP that lets only scripts with this answer's nonce run. */
 export function noncePolicy(nonce: string): string {
   return [...FIXED, `script-src 'nonce-${nonce}'`].join('; ');
 }
 
 export interface ShellOptions {
   title: string;
-  /** HTML. */
+  /** HTML inside the main element. */
   main: string;
-  /** Address of the page, to mark it in the header. */
+  /** Path of the page, for marking its link in the header. */
   path?: string;
   nonce?: string;
-  /** Addresses of scripts in addition to the shell's own. */
+  /** Paths of scripts in addition to the shell's own. */
   scripts?: readonly string[];
-  /** Addresses of stylesheets in addition to the shell's own. */
+  /** Paths of stylesheets in addition to the shell's own. */
   styles?: readonly string[];
-  /** HTML of the head: what this page says about itself. */
+  /** Additional HTML of the head, such as the page's metadata. */
   head?: string;
 }
 
@@ -69,11 +69,11 @@ interface Frame {
   foot: string;
 }
 
-/** Rendered once: only the mark on the current page differs. */
+/** Frames by path. Rendered once, because they differ only in the marked link. */
 const FRAMES = new Map([...PLACES, ...FOOT].map(({ path }) => [path, renderFrame(path)]));
 const FRAME = renderFrame(undefined);
 
-/** Renders the one layout of all pages. It is readable and usable without its scripts. */
+/** Renders the layout that all pages share. It is readable and usable without its scripts. */
 export function renderShell({ title, main, path, nonce, scripts = [], styles = [], head = '' }: ShellOptions): string {
   const allowed = nonce === undefined ? '' : html` nonce="${nonce}"`;
   const { places, foot } = (path === undefined ? undefined : FRAMES.get(path)) ?? FRAME;
@@ -120,6 +120,6 @@ function renderFrame(path: string | undefined): Frame {
 }
 
 function renderPlace({ path, name }: { path: string; name: string }, current: string | undefined): string {
-  const here = path === current ? ' aria-current="page"' : '';
-  return html`<li><a href="${path}"!${here}>${name}</a></li>`;
+  const currentAttribute = path === current ? ' aria-current="page"' : '';
+  return html`<li><a href="${path}"!${currentAttribute}>${name}</a></li>`;
 }

@@ -34,7 +34,7 @@ import { AGE_STEP_MS } from './render-text.ts';
 import { planFeed, planShelves } from './shelves-page.ts';
 import { planMerchants, planStore } from './store-page.ts';
 
-/** Addresses of the storefront, but the front page, which programs read as well. */
+/** Route patterns of the storefront, without the front page, which programs read as well. */
 export const STOREFRONT_PATHS = [
   '/shelves',
   '/shelves/:aisle',
@@ -47,7 +47,7 @@ export const STOREFRONT_PATHS = [
   '/moderation',
 ] as const;
 
-/** Plans the page at an address; null: not one of ours. Refuses addresses that can name nothing. */
+/** Plans the page at a path. Null if no page has this path. Refuses names that cannot exist. */
 function planPage({ path, query }: Pick<Target, 'path' | 'query'>, events: EventTail): PagePlan | null {
   const [, section = '', name, ...more] = path.split('/');
   if (more.length > 0) return null;
@@ -88,25 +88,25 @@ function planAisle(name: string, query: string): PagePlan {
   return planShelves(readShelfAddress(aisle, readQuery(query)), '/shelves/:aisle');
 }
 
-const OURS = /^\/(?:$|\?|shelves|listing\/|store\/|merchants|feed\.atom|window)/;
+const STOREFRONT_TARGET = /^\/(?:$|\?|shelves|listing\/|store\/|merchants|feed\.atom|window)/;
 
 export interface Storefront {
-  /** Answers pages whose data is in memory. The mounts answer the others. */
+  /** Answers pages whose data is in memory. Mounts answer all other pages. */
   fromMemory: ReadFromMemory;
-  /** The front page: HTML for people, text or JSON for programs. */
+  /** Answers with the front page: HTML for people, text or JSON for programs. */
   front(call: Pick<PageCall, 'accept'>): PageAnswer;
   mounts(inside: InternalRequests<Merchant>): ExtraRoute[];
 }
 
-/** Read each time: the maintainer may register while the market runs. */
+/** Reads the handle each time, because the maintainer may register while the market runs. */
 function maintainerIn(catalog: MarketCatalog): string | null {
   return catalog.model().merchants[MAINTAINER_MERCHANT_ID]?.handle ?? null;
 }
 
 type Reader = Pick<MemoryRequest, 'acceptsGzip' | 'hasKey' | 'network'>;
-const ON_THE_SERVER: Reader = { acceptsGzip: false, hasKey: true, network: () => '' };
+const INTERNAL_READER: Reader = { acceptsGzip: false, hasKey: true, network: () => '' };
 
-/** Creates the pages of goods from what the routes answer to programs. The version of a page contains the ETag of that answer. */
+/** Creates the storefront's pages from the routes' JSON answers. A page's version contains the ETag of its answer. */
 export function createStorefront(
   market: Market,
   { events, catalog, readJson }: { events: EventTail; catalog: MarketCatalog; readJson: ReadFromMemory },
@@ -145,7 +145,7 @@ export function createStorefront(
   return {
     fromMemory: (request): MemoryAnswer | null => {
       const { target, accept } = request;
-      if (!OURS.test(target)) return null;
+      if (!STOREFRONT_TARGET.test(target)) return null;
       if (target === '/') return { ...frontOf(accept, request), route: '/' };
       const plan = nullIfRefused(() => planPage(splitTarget(target), events));
       if (plan === null || plan.route === '/') return null;
@@ -153,7 +153,7 @@ export function createStorefront(
       return page && { ...page, route: plan.route };
     },
     front: ({ accept }) => {
-      const { head, ...page } = frontOf(accept, ON_THE_SERVER);
+      const { head, ...page } = frontOf(accept, INTERNAL_READER);
       return { status: 200, headers: headersOf(head), ...page };
     },
     mounts: (inside) => {
@@ -204,12 +204,12 @@ const HTML: Readonly<Record<string, string>> = { ...HTML_HEADERS, ...VARY };
 
 const HEADS = new Map<string, readonly string[]>();
 
-/** Headers of a page, names and values in turn; built once for each route. */
+/** Returns a page's headers as alternating names and values, built once for each route. */
 function headOf({ route, document, connects }: Pick<PagePlan, 'route' | 'document' | 'connects'>): readonly string[] {
   const cached = HEADS.get(route);
   if (cached !== undefined) return cached;
   const policy = connects === true ? { 'content-security-policy': READING_POLICY } : {};
-  // Programs that do not know this host look here first.
+  // Programs that do not know this host request the front page first.
   const links = route === '/' ? { link: DISCOVERY_LINKS } : {};
   const headers =
     document === undefined ? { ...HTML, ...policy, ...links } : { 'content-type': document.type, ...VARY };
@@ -218,7 +218,7 @@ function headOf({ route, document, connects }: Pick<PagePlan, 'route' | 'documen
   return head;
 }
 
-/** Turns the list of names and values into an object. */
+/** Converts alternating names and values into an object. */
 function headersOf(head: readonly string[]): Record<string, string> {
   const headers: Record<string, string> = {};
   for (let at = 0; at + 1 < head.length; at += 2) headers[head[at] ?? ''] = head[at + 1] ?? '';

@@ -15,11 +15,11 @@ import { cleanText, renderLine, renderNote, showPrice } from './render-text.ts';
 
 const PATH = '/listing/:id/buy';
 
-/** Creates the page on which a buyer pays with a wallet in the browser. It shows of the goods what the API answers. */
+/** Creates the page on which a buyer pays with a browser wallet. It shows the goods as the API describes them. */
 export function createWalletPage(
   market: Market,
   inside: InternalRequests<Merchant>,
-  /** Lowest price for which x402 is offered now, in units of USDC; null: not known. */
+  /** Returns the current x402 minimum price in USDC units. Null if it is unknown. */
   readLeastPriceUnits: () => Promise<bigint | null>,
 ): ExtraRoute[] {
   const answer = async (incoming: Incoming): Promise<Outgoing> => {
@@ -46,7 +46,7 @@ export function createWalletPage(
   return [{ method: 'GET', path: PATH, withHead: true, ownOrigin: true, answer }];
 }
 
-/** The script asks this market alone, and wallets bring their pictures as data URLs. */
+/** Allows requests to this market only, and data URLs for the icons that wallets supply. */
 function walletPolicy(nonce: string): string {
   return `${noncePolicy(nonce).replace("img-src 'self'", "img-src 'self' data:")}; connect-src 'self'`;
 }
@@ -76,7 +76,7 @@ function renderWalletPage(
   };
 }
 
-/** Stands above the flow and does not replace it: the flow also collects what this browser has paid for already. */
+/** Renders a notice above the flow. The flow stays, because it also collects goods that this browser has already paid for. */
 function renderTooCheap(listing: ListingDetail, config: MarketConfig, leastPriceUnits: bigint | null): string {
   if (listing.state !== 'live' || leastPriceUnits === null) return '';
   if ((unitsOfUsdc(listing.price_usdc) ?? 0n) >= leastPriceUnits) return '';
@@ -95,7 +95,7 @@ function renderFlow(listing: ListingDetail, config: MarketConfig, use: WalletUse
 </div>`;
 }
 
-/** Holds what the person sees of the goods before signing; the script checks every message against it. */
+/** Returns the terms shown to the buyer before signing. The script checks every message against them. */
 function offerOf(listing: ListingDetail, { network, explorerUrl }: MarketConfig) {
   const { id, title, merchant, price_usdc, seller_wallet, state, artifact_commitment } = listing;
   return {

@@ -10,7 +10,7 @@ import { CONNECT_PATH, MCP_PATH } from '../../guide/mcp-server.ts';
 import { answerDocument } from '../answer-document.ts';
 import { ENDPOINTS, endpointLines, KEY_USE } from '../documents/api-reference.ts';
 import { DISCOVERY_LINKS } from '../documents/discovery.ts';
-import { sayEvent } from '../live/event-words.ts';
+import { renderEvent } from '../live/event-words.ts';
 import { SHELL } from '../shell/assets.ts';
 import type { PagePlan, Scene, Shown } from './page-plan.ts';
 import { renderEmpty, renderListings } from './render-rows.ts';
@@ -73,7 +73,7 @@ function renderActivity({ events, maintainer, nowMs }: Scene): string {
 !${
     shown.length === 0
       ? html`<p class="quiet">Nothing has happened yet.</p>`
-      : html`<ol class="activity">!${shown.map((event) => html`<li>!${sayEvent(event, maintainer)} !${renderAge(event.at, nowMs)}</li>`)}</ol>`
+      : html`<ol class="activity">!${shown.map((event) => html`<li>!${renderEvent(event, maintainer)} !${renderAge(event.at, nowMs)}</li>`)}</ol>`
   }
 <p class="quiet">Showing ${shown.length} of ${showNumber(total)}. The <a href="/window">window</a> shows it as it happens, the <a href="/events">public log</a> has all of it.</p>
 </section>`;
@@ -150,7 +150,7 @@ function frontJson(config: MarketConfig, activity: Activity) {
 const ACTIVITY_LINES = 5;
 
 interface Activity {
-  /** The newest events of the door scope, one line each. */
+  /** Newest events of the door scope, one line each. */
   lines: string[];
   showing: string;
   events: EventRecord[];

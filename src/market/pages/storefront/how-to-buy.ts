@@ -23,10 +23,10 @@ export function renderHowToBuy(listing: ListingDetail, config: MarketConfig): st
 </section>`;
 }
 
-/** Empty where a wallet cannot help; the other ways follow. */
+/** Renders the way through a browser wallet, or nothing if a wallet cannot be used. */
 function renderWallet(listing: ListingDetail, { limits, network }: MarketConfig): string {
   const use = walletUseOf(listing, limits);
-  const path = walletPath(listing.id);
+  const path = `/listing/${listing.id}/buy`;
   if (use === 'get') {
     return renderLink(path, 'In this browser', 'Get it', 'It costs nothing, and no wallet is needed.');
   }
@@ -81,7 +81,7 @@ function waysToGoods(listing: ListingDetail, config: MarketConfig): Way[] {
   return [byPaidRequest(listing, config), bySdk(listing, config), byTool(config, 'buy', { id, max_price_usdc: price })];
 }
 
-/** The shell command that begins a purchase by a transfer. */
+/** Returns the shell command that starts a purchase by transfer. */
 export function transferRequest(id: number, { baseUrl }: Pick<MarketConfig, 'baseUrl'>): string {
   return curlPost(baseUrl, `/api/purchase-intent/${id}`, '-H "Authorization: Bearer $OPENAISLE_KEY"');
 }
@@ -129,7 +129,7 @@ function curlPost(baseUrl: string, path: string, more = ''): string {
   return `curl -X POST ${more}${more === '' ? '' : ' '}${baseUrl}${path}`;
 }
 
-/** How a wallet in a browser helps with a listing: it pays, gets free goods, or cannot help. */
+/** Use of a browser wallet for a listing. It pays, gets free goods, or is no use because the price is too small or it is a thing. */
 export type WalletUse = 'buy' | 'get' | 'too_small' | 'thing';
 
 export function walletUseOf(
@@ -139,8 +139,4 @@ export function walletUseOf(
   if (delivery_kind === 'city_ownership') return 'thing';
   if (price_usdc === 0) return 'get';
   return (unitsOfUsdc(price_usdc) ?? 0n) < BigInt(limits.x402_floor_units) ? 'too_small' : 'buy';
-}
-
-function walletPath(id: number): string {
-  return `/listing/${id}/buy`;
 }

@@ -20,7 +20,7 @@ import {
   showPrice,
 } from './render-text.ts';
 
-/** With the longest texts, this many comments and the listing take less than 30 KB as sent. */
+/** Even with the longest texts, a page with this many comments is sent in less than 30 KB. */
 const COMMENTS_PAGE = 15;
 
 export function planListing(id: string, commentsAfter: string): PagePlan {
@@ -45,7 +45,7 @@ function showListing(answer: ListingAnswer, isLater: boolean, { config, nowMs }:
     main: html`<div class="goods">
 !${renderHeading(listing, nowMs)}
 <div class="column">
-!${renderState(listing)}
+!${renderRemoval(listing)}!${renderWithdrawal(listing)}!${renderEnd(listing)}!${renderAppeal(listing)}
 !${renderTexts(listing)}
 !${renderHowToBuy(listing, config)}
 !${renderEvidence(listing, config)}
@@ -99,10 +99,6 @@ function renderTexts({ description, preview, text_flags }: ListingDetail): strin
   }`;
 }
 
-function renderState(listing: ListingDetail): string {
-  return [renderRemoval(listing), renderWithdrawal(listing), renderEnd(listing), renderAppeal(listing)].join('');
-}
-
 function renderRemoval({ removed, removed_at, removed_reason, removed_reason_code }: ListingDetail): string {
   if (!removed) return '';
   const code = removed_reason_code === null ? '' : ` (${removed_reason_code.replaceAll('_', ' ')})`;
@@ -142,7 +138,6 @@ function renderNotice(title: string, text: string): string {
 </div>`;
 }
 
-/** Appeals are public, as written and as decided. */
 function renderAppeal({ appeal }: ListingDetail): string {
   if (appeal === null) return '';
   const { statement, created_at, outcome, outcome_reason, decided_at } = appeal;

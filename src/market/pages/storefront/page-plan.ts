@@ -5,50 +5,50 @@ import type { MarketConfig } from '../../context.ts';
 import type { EventTail } from '../../events/read-events.ts';
 import { renderShell } from '../shell/render-shell.ts';
 
-/** Facts that a page may show beyond the answer of its route. */
+/** Facts that a page may show in addition to its route's answer. */
 export interface Scene {
   config: MarketConfig;
   events: EventTail;
-  /** Handle of the maintainer; null: there is none yet. */
+  /** The maintainer's handle, or null before one registers. */
   maintainer: string | null;
-  /** Rounded down to steps, so that a page stays the same between them. */
+  /** Time rounded down to steps, so that a cached page stays valid within a step. */
   nowMs: number;
 }
 
 export interface Shown {
   title: string;
-  /** HTML. */
+  /** HTML inside the main element. */
   main: string;
-  /** The link of the header to mark. */
+  /** Path of the header link to mark as current. */
   path?: string;
   /** HTML of the head. */
   head?: string;
   scripts?: readonly string[];
-  /** Addresses of stylesheets in addition to those of every page here. */
+  /** Paths of stylesheets in addition to the shell's own. */
   styles?: readonly string[];
 }
 
-/** Reads data that no route answers as a whole. The result becomes the answer, as JSON. */
+/** Reads data that no single route returns. The result becomes the JSON answer. */
 export type PageRead = (queryable: Queryable) => Promise<unknown>;
 
 /** A page before its data is read: what to request, and how to render the answer. */
 export interface PagePlan {
-  /** Pattern of its address. */
+  /** Pattern of the page's path. */
   route: string;
-  /** Its address in one spelling; key of the cache. */
+  /** Normalized address, which is the key in the cache. */
   key: string;
-  /** Version of what it shows beyond the answer of its route. */
+  /** Version of the data that is not in the route's answer. */
   version?: string;
-  /** The route with its data, asked in memory first; or a function that reads it where no route does. */
+  /** Route that returns the data, tried in memory first; or a function that reads the data from the database. */
   request: InternalRequest | PageRead;
-  /** Its script fetches from this market. */
+  /** True if the page's script fetches from this market. */
   connects?: true;
-  /** Set for a page that is not HTML: its type and its whole text. */
+  /** Content type and renderer of a page that is not HTML. */
   document?: { type: string; write(answer: string, scene: Scene): string };
   show(answer: string, scene: Scene): Shown;
-  /** HTML shown with a refusal that can be put right on the page. */
+  /** Renders HTML with which the user can correct a refused request. */
   again?(problem: Problem): string;
-  /** Addresses of stylesheets that this needs in addition to those of every page here. */
+  /** Paths of stylesheets in addition to the shell's own. */
   styles?: readonly string[];
   /** Link shown with a refusal. */
   back: { path: string; name: string };

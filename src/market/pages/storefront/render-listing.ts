@@ -64,10 +64,10 @@ function artifactFacts(listing: ListingDetail): [string, string][] {
 
 function attributeFacts(listing: ListingDetail): [string, string][] {
   return ATTRIBUTE_NAMES.flatMap((name): [string, string][] => {
-    const said = listing[name];
-    if (said === null) return [];
-    const path = shelfPath({ [name]: said });
-    return [[ATTRIBUTES[name].label, html`<a href="${path}"><code>${cleanText(said)}</code></a>`]];
+    const value = listing[name];
+    if (value === null) return [];
+    const path = shelfPath({ [name]: value });
+    return [[ATTRIBUTES[name].label, html`<a href="${path}"><code>${cleanText(value)}</code></a>`]];
   });
 }
 
@@ -84,7 +84,7 @@ function thingFacts(listing: ListingDetail): [string, string][] {
   ];
 }
 
-/** Links to the configured city; any other kind of address is shown without a link. */
+/** Links http and https addresses only. Other addresses are shown as text. */
 function renderPlace(name: string, url: string | null): string {
   if (url === null) return html`${name}`;
   return /^https?:\/\//.test(url)

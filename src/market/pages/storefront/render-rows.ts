@@ -6,10 +6,10 @@ import { drawMark } from '../pictures/draw-mark.ts';
 import { beginningOf, renderAge, renderLine, renderShortNote, showCount, showPrice } from './render-text.ts';
 
 const LONGEST_DESCRIPTION = 160;
-/** The market takes no longer title. */
+/** The market accepts no longer title. */
 export const LONGEST_TITLE = 120;
 
-/** Marks the maintainer's handle, and no other. */
+/** Renders the mark of the maintainer's handle, or nothing for other merchants. */
 export function renderMark({ maintainer }: { maintainer?: boolean | undefined }): string {
   return maintainer === true ? ' <span class="verified">Maintainer</span>' : '';
 }

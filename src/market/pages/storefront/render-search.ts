@@ -3,7 +3,7 @@ import { ATTRIBUTE_NAMES, ATTRIBUTES, type AttributeName } from '../../../contra
 import { AISLE_WORDS, AISLES, type Aisle, SORT_NAMES } from '../../../contract/vocabulary.ts';
 import { showNumber } from './render-text.ts';
 
-/** The query of a page of shelves, in short names. Empty values, which a form sends, count as absent. */
+/** Query of a shelves page, in short names. Empty values, which forms send, count as absent. */
 export interface ShelfAddress extends Record<AttributeName, string> {
   aisle: Aisle | null;
   q: string;
@@ -25,7 +25,7 @@ export function readShelfAddress(aisle: Aisle | null, query: Readonly<Record<str
   return {
     aisle: aisle ?? AISLES.find((one) => one === query['aisle']) ?? null,
     q,
-    // The form cannot know whether words will be typed: relevance without words is the default order.
+    // A form may ask for relevance without words. Use the default order then.
     sort: sort === 'relevance' && q === '' ? '' : sort,
     free: readValue('free'),
     price: readValue('price').replace(',', '.'),
@@ -49,7 +49,7 @@ export function shelfPath({ aisle, ...others }: Partial<ShelfAddress>): string {
   return query.size === 0 ? path : `${path}?${query.toString()}`;
 }
 
-/** Translates an address into the query of the route. */
+/** Converts a page's address into the route's query. */
 export function shelfQueryOf(address: ShelfAddress, limit: number): string {
   const { aisle, q, sort, free, price, tag, cursor } = address;
   const query = new URLSearchParams({ limit: String(limit) });
@@ -90,7 +90,7 @@ export function renderSearch(address: ShelfAddress): string {
 </form>`;
 }
 
-/** Renders the search field alone, where there is nothing to filter yet. */
+/** Renders only the search field, for pages that have nothing to filter. */
 export function renderShortSearch(): string {
   return html`<form class="search" role="search" action="/shelves" method="get">
 !${renderWords('')}
@@ -110,7 +110,7 @@ function renderSelect(
   return html`<label>${label} <select name="${name}">!${options.map(([value, text]) => html`<option value="${value}"!${value === chosen ? ' selected' : ''}>${text}</option>`)}</select></label>`;
 }
 
-/** Links to all aisles, with their numbers of listings. `address` tells which one is current; null: none. */
+/** Renders links to all aisles with their listing counts. `address` tells which aisle is current; null marks none. */
 export function renderAisles(
   aisles: readonly { name: Aisle; count: number }[],
   address: ShelfAddress | null,

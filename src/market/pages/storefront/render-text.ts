@@ -2,17 +2,17 @@ import { html } from 'ghtml';
 import { TEXT_FLAGS, type TextFlag } from '../../../contract/text.ts';
 import { USDC_DECIMALS } from '../../../contract/vocabulary.ts';
 
-/** Characters that cannot be seen; some turn around the text next to them. The market takes none today; a page does not rely on that. */
+/** Invisible characters, some of which reverse the text around them. The market accepts none today, but pages do not rely on it. */
 const UNSEEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Noncharacter_Code_Point}]/gu;
-/** A letter with more marks than any alphabet uses: they would be drawn over the text around. */
-const PILED = /(\p{M}{3})\p{M}+/gu;
-/** Printable ASCII only: a letter that looks like another could lead elsewhere than it says. */
+/** Matches a letter with more combining marks than any alphabet uses; they would overlap the surrounding text. */
+const EXCESS_MARKS = /(\p{M}{3})\p{M}+/gu;
+/** Matches URLs of printable ASCII only, because look-alike letters could disguise the host. */
 const ADDRESS = /(https?:\/\/[!-~]+)/;
-/** Matches most texts. They hold nothing unseen or piled up. */
-const PLAIN = /^[\n\t -~]*$/;
-/** A letter beyond it takes two units of a string. */
+/** Matches most texts, which need no cleaning. */
+const PLAIN_TEXT = /^[\n\t -~]*$/;
+/** Code points above this take two UTF-16 units. */
 const LAST_SINGLE_UNIT = 0xffff;
-/** ASCII, because one wider letter doubles the memory of the text of a page and slows its sending. */
+/** ASCII, because a single wider character doubles the memory of a page's text and slows its sending. */
 const DOTS = '...';
 const CLOSERS = '.,;:!?\'")]}>';
 
@@ -25,26 +25,26 @@ const FLAG_WORDS: Readonly<Record<TextFlag, string>> = {
   encoded: 'holds encoded text',
 };
 
-/** Makes a user's text fit to be shown. Not HTML yet. */
+/** Removes invisible characters and excess marks from a user's text. The result is not escaped for HTML. */
 export function cleanText(text: string): string {
-  if (PLAIN.test(text)) return text;
-  return text.replaceAll(UNSEEN, '\u{fffd}').replaceAll(PILED, '$1');
+  if (PLAIN_TEXT.test(text)) return text;
+  return text.replaceAll(UNSEEN, '\u{fffd}').replaceAll(EXCESS_MARKS, '$1');
 }
 
-/** Renders a user's text in one line, isolated from the direction of the text around it. */
+/** Renders a user's text on one line, isolated from the text direction around it. */
 export function renderLine(text: string): string {
   return html`<bdi>${cleanText(text).replaceAll(/\s+/g, ' ').trim()}</bdi>`;
 }
 
-/** Renders a user's text as written: lines stay, nothing is interpreted, and plain addresses become links. */
+/** Renders a user's text as written: keeps line breaks, interprets no markup, and links plain URLs. */
 export function renderWritten(text: string): string {
-  // `split` by one capture group puts the captured pieces at odd indexes.
+  // `split` with one capture group puts the captured pieces at odd indexes.
   const pieces = cleanText(text).split(ADDRESS);
   return html`<div class="written" dir="auto">!${pieces.map((piece, at) => (at % 2 === 0 ? html`${piece}` : renderAddress(piece)))}</div>`;
 }
 
 function renderAddress(piece: string): string {
-  // Scan back from the end: a pattern would look for the end again from each of many closers in a row.
+  // Scan from the end, because a regular expression would take quadratic time on many closers in a row.
   let length = piece.length;
   while (length > 0 && CLOSERS.includes(piece.charAt(length - 1))) length -= 1;
   const address = piece.slice(0, length);
@@ -53,20 +53,20 @@ function renderAddress(piece: string): string {
   return html`<a href="${address}" rel="nofollow ugc noopener">${address}</a>${rest}`;
 }
 
-/** Refuses user names: text before an @ reads like the host and is not. */
+/** Rejects URLs with a user name, because text before an @ looks like the host. */
 function isPlainAddress(address: string): boolean {
   const url = URL.parse(address);
   return url !== null && url.username === '' && url.password === '' && !address.includes('\\');
 }
 
-/** Says in words what looks as if it was meant for a model that reads the text. */
+/** Renders warnings about text that seems to address a language model. */
 export function renderFlags(flags: readonly string[]): string {
   const words = TEXT_FLAGS.filter((flag) => flags.includes(flag)).map((flag) => FLAG_WORDS[flag]);
   if (words.length === 0) return '';
   return html`<p class="flags"><strong>Flagged text:</strong> ${words.join('; ')}.</p>`;
 }
 
-/** Adds a note of the market to a name that a stranger chose, if there is one. */
+/** Renders the market's note about a name that a user chose, if there is one. */
 export function renderNote(note: string | undefined, of: string): string {
   return note === undefined ? '' : html`<p class="flags noted"><strong>Note:</strong> this ${of} has ${note}.</p>`;
 }
@@ -75,14 +75,14 @@ export function renderShortNote(note: string | undefined): string {
   return note === undefined ? '' : ' <span class="flagged noted">Look-alike letters</span>';
 }
 
-/** Cuts a text to one line of at most this many letters, dots included. */
+/** Shortens a text to one line of at most `most` letters, dots included. */
 export function beginningOf(text: string, most: number): string {
   const line = cleanText(text).replaceAll(/\s+/g, ' ').trim();
   if (line.length <= most || indexAfter(line, most) >= line.length) return line;
   return `${line.slice(0, indexAfter(line, most - DOTS.length)).trimEnd()}${DOTS}`;
 }
 
-/** Index in the string after this many letters. */
+/** Returns the string index after this many code points. */
 function indexAfter(line: string, letters: number): number {
   let end = 0;
   for (let letter = 0; letter < letters && end < line.length; letter += 1) {
@@ -95,22 +95,22 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 const LONGEST_AGO_DAYS = 30;
-/** Pages are cached, so ages move in steps; nothing here needs them finer. */
+/** Ages change in steps of this length, so that cached pages stay valid in between. */
 export const AGE_STEP_MS = 10 * MINUTE_MS;
 
-/** Formatted once: a formatter takes longer than all else about a date. */
+/** Formatted once, because formatters are slow. */
 const MONTHS = Array.from({ length: 12 }, (_, month) =>
   new Intl.DateTimeFormat('en-GB', { month: 'short', timeZone: 'UTC' }).format(Date.UTC(2026, month)),
 );
 /** Smaller numbers have no separators and need no formatter. */
 const LEAST_GROUPED = 1_000;
-const NUMBER = new Intl.NumberFormat('en-US');
+const NUMBER_FORMAT = new Intl.NumberFormat('en-US');
 
-/** `2.50 USDC`: two decimals, and more only if they are not zero. */
+/** Formats a price such as `2.50 USDC`, with more than two decimals only if they are not zero. */
 export function showPrice(usdc: number): string {
   if (usdc === 0) return 'Free';
   const [whole = '0', decimals = ''] = usdc.toFixed(USDC_DECIMALS).split('.');
-  return `${whole.length < String(LEAST_GROUPED).length ? whole : NUMBER.format(BigInt(whole))}.${decimals.replace(/0{1,4}$/, '')} USDC`;
+  return `${whole.length < String(LEAST_GROUPED).length ? whole : NUMBER_FORMAT.format(BigInt(whole))}.${decimals.replace(/0{1,4}$/, '')} USDC`;
 }
 
 export function capitalize(words: string): string {
@@ -122,10 +122,10 @@ export function showCount(count: number, one: string, many = `${one}s`): string 
 }
 
 export function showNumber(count: number): string {
-  return Number.isInteger(count) && count >= 0 && count < LEAST_GROUPED ? String(count) : NUMBER.format(count);
+  return Number.isInteger(count) && count >= 0 && count < LEAST_GROUPED ? String(count) : NUMBER_FORMAT.format(count);
 }
 
-/** Says how long ago; the tooltip has the whole time. */
+/** Renders how long ago it was. The tooltip has the full time. */
 export function renderAge(iso: string, nowMs: number): string {
   return html`<time datetime="${iso}" title="${iso}">${ageOf(Date.parse(iso), nowMs)}</time>`;
 }
@@ -139,7 +139,7 @@ function ageOf(atMs: number, nowMs: number): string {
   return days <= LONGEST_AGO_DAYS ? `${showCount(days, 'day')} ago` : showDay(atMs);
 }
 
-/** Shows the day, for events that are looked up as records. */
+/** Renders the date instead of the age, for events that are looked up as records. */
 export function renderDay(iso: string): string {
   return html`<time datetime="${iso}" title="${iso}">${showDay(Date.parse(iso))}</time>`;
 }

@@ -22,7 +22,7 @@ export function planShelves(address: ShelfAddress, route: string): PagePlan {
     route,
     key: shelfPath(address),
     request: { route: 'GET /api/shelves', query },
-    // The search field fetches suggestions while words are typed.
+    // The search field fetches suggestions as the user types.
     connects: true,
     show: (answer, scene) => showShelves(address, JSON.parse(answer) as Shelves, scene),
     again: () => renderSearch({ ...address, cursor: '' }),
@@ -40,11 +40,11 @@ function showShelves(address: ShelfAddress, shelves: Shelves, { config, nowMs }:
     title: `${name} - Openaisle`,
     path: '/shelves',
     head: html`!${FEED_HEAD}
-!${isPlain(address) ? renderPreviewTags(config.baseUrl, { path: shelfPath(address), title: `${name} at Openaisle`, summary: `${showCount(total, 'listing')} for sale${aisle === null ? '' : `: ${AISLE_WORDS[aisle].holds}`}.`, type: 'website' }) : ''}`,
+!${isUnfiltered(address) ? renderPreviewTags(config.baseUrl, { path: shelfPath(address), title: `${name} at Openaisle`, summary: `${showCount(total, 'listing')} for sale${aisle === null ? '' : `: ${AISLE_WORDS[aisle].holds}`}.`, type: 'website' }) : ''}`,
     scripts: [SHELL.suggest.path],
     main: html`<div class="wide">
 <h1>${name}</h1>
-<p class="summary">!${sayHowMany(address, total)}</p>
+<p class="summary">!${describeCount(address, total)}</p>
 !${renderSearch(address)}
 !${renderAisles(aisles, address, all)}
 !${listings.length > 0 ? renderListings(listings, nowMs) : renderNothing(address, shelves)}
@@ -56,12 +56,12 @@ function showShelves(address: ShelfAddress, shelves: Shelves, { config, nowMs }:
   };
 }
 
-/** True for an aisle, or all of them, without search, filter, order or cursor. */
-function isPlain({ aisle: _, ...others }: ShelfAddress): boolean {
+/** Whether the address has no search, filter, order or cursor. */
+function isUnfiltered({ aisle: _, ...others }: ShelfAddress): boolean {
   return Object.values(others).every((part) => part === '');
 }
 
-function sayHowMany(address: ShelfAddress, total: number): string {
+function describeCount(address: ShelfAddress, total: number): string {
   const { q, aisle, free, price, tag } = address;
   const count = showCount(total, 'listing');
   const parts = [
@@ -83,7 +83,7 @@ function renderNothing(address: ShelfAddress, { did_you_mean: near }: Shelves): 
     const path = shelfPath({ ...address, q: near, cursor: '' });
     return html`<p class="empty">Nothing is called that. Did you mean <a href="${path}"><bdi>${cleanText(near)}</bdi></a>?</p>`;
   }
-  const isNarrowed = !isPlain({ ...address, sort: '', cursor: '' });
+  const isNarrowed = !isUnfiltered({ ...address, sort: '', cursor: '' });
   return isNarrowed
     ? renderEmpty('Nothing here fits.', { path: shelfPath({ aisle: address.aisle }), name: 'Show all of it' })
     : renderEmpty('Nothing lies here yet.', { path: '/shelves', name: 'Go to all shelves' });
@@ -96,7 +96,7 @@ const EMPTY_AT = 0;
 
 export const FEED_HEAD = html`<link rel="alternate" type="application/atom+xml" title="New listings" href="${FEED_PATH}">`;
 
-/** Plans the feed of new listings (RFC 4287). */
+/** Plans the Atom feed of new listings (RFC 4287). */
 export function planFeed(): PagePlan {
   const query = `limit=${ENTRIES}&sort=new`;
   return {
@@ -113,7 +113,7 @@ export function planFeed(): PagePlan {
 }
 
 function writeFeed(listings: readonly ListingSummary[], { config: { baseUrl } }: Scene): string {
-  // Shelves put pinned listings first; a feed goes by time alone.
+  // Shelves put pinned listings first, but a feed is ordered by time alone.
   const byTime = listings.toSorted((one, other) => other.created_at.localeCompare(one.created_at) || other.id - one.id);
   const updated = byTime[0]?.created_at ?? isoTime(EMPTY_AT);
   return html`<?xml version="1.0" encoding="utf-8"?>

@@ -62,7 +62,7 @@ afterAll(async () => {
   await test.drop();
 });
 
-/** Afterwards no page of the shelves is older than what was seeded. */
+/** Waits until the shelves show everything that was seeded. */
 const awaitEvents = async (): Promise<void> => {
   await running.eventsSettled();
   clock.set(clock.now() + 100);
@@ -75,7 +75,7 @@ async function open(path: string, headers: Record<string, string> = {}, method =
   return { status: answer.status, headers: answer.headers, body, ...readMarkup(body) };
 }
 
-async function data(path: string) {
+async function readJson(path: string) {
   const answer = await fetch(`${url}${path}`);
   return (await answer.json()) as Record<string, never> & { listings: ListingSummary[] };
 }
@@ -93,7 +93,7 @@ it('shelves show what the route answers: totals, aisles, titles, prices and merc
     rows.push(...linksIn(page).filter((link) => link.startsWith('/listing/')));
     path = page.tags.find(({ attributes }) => attributes.get('rel') === 'next')?.attributes.get('href');
   }
-  const { listings, aisles } = await data('/api/shelves?limit=50');
+  const { listings, aisles } = await readJson('/api/shelves?limit=50');
   expect(rows).toEqual(listings.map(({ id }) => `/listing/${id}`));
   const { text, body } = await open('/shelves');
   for (const { title, price_usdc } of listings.slice(0, 30)) {
@@ -118,7 +118,7 @@ it('the form narrows without a script, in short names, and says back what was as
     ['/shelves?license=MIT+OR+ISC', '/api/shelves?license=MIT+OR+ISC&limit=50', 'with the license MIT OR ISC'],
   ];
   for (const [path, route, says] of cases) {
-    const { listings } = await data(route);
+    const { listings } = await readJson(route);
     const page = await open(path);
     const shown = linksIn(page).filter((link) => link.startsWith('/listing/'));
     expect([path, shown]).toEqual([path, listings.slice(0, 30).map(({ id }) => `/listing/${id}`)]);
@@ -139,7 +139,7 @@ it('a license is a fact of the listing and leads to what else comes under it; th
 
 it('a listing shows its price in full, its evidence, and ways to buy that fit its price', async () => {
   for (const at of [1, 2, 3, 4, 5]) {
-    const { listing } = (await data(`/api/listing/${idOf(at)}`)) as unknown as { listing: ListingSummary };
+    const { listing } = (await readJson(`/api/listing/${idOf(at)}`)) as unknown as { listing: ListingSummary };
     const page = await open(`/listing/${listing.id}`);
     for (const fact of [
       listing.title,
@@ -201,7 +201,7 @@ it('comments come page by page, with who has bought marked, and what was removed
 
 it('a store, the merchants and the front page say what their routes say', async () => {
   const store = await open('/store/ink');
-  const { total } = await data('/api/store/ink?limit=1');
+  const { total } = await readJson('/api/store/ink?limit=1');
   expect(store.text).toContain(`${total} listings`);
   const later = store.tags.find(({ attributes }) => attributes.get('rel') === 'next')?.attributes.get('href');
   expect(linksIn(await open(String(later))).some((link) => link.startsWith('/listing/'))).toBe(true);
@@ -218,7 +218,7 @@ it('every address that the pages offer leads somewhere', async () => {
   const pages = ['/', '/shelves', '/store/ink', '/merchants', `/listing/${idOf(1)}`];
   const links = new Set((await Promise.all(pages.map((path) => open(path)))).flatMap(linksIn));
   const own = [...links].filter((link) => link.startsWith('/')).map((link) => link.replace(/#.*/, ''));
-  // A few rows are enough: all look the same.
+  // A few rows are enough, because all have the same structure.
   const few = own.filter((link) => !link.startsWith('/listing/') || Number(link.slice('/listing/'.length)) < 4);
   const found = await Promise.all(few.map(async (path) => [path, (await open(path)).status]));
   expect(found.filter(([, status]) => Number(status) >= 400)).toEqual([]);
@@ -379,7 +379,7 @@ it('the feed is well-formed XML with the newest listings, whatever they are call
   }
   expect(opened).toEqual([]);
   expect(body.replaceAll(/&(?:lt|gt|quot|amp|#\d+|#x[0-9a-f]+);/g, '')).not.toContain('&');
-  const { total } = await data('/api/shelves?limit=1');
+  const { total } = await readJson('/api/shelves?limit=1');
   expect(tags.filter(({ name, isEnd }) => name === 'entry' && !isEnd)).toHaveLength(Math.min(50, Number(total)));
 });
 

@@ -139,7 +139,7 @@ it('draws what it counts: all bars of a chart together are all fees, and its tab
 
 it('counts again after some seconds, not at each look', async () => {
   await seedFee(test.database, sellers[1] ?? 1n);
-  // The row is there at once; the sums may be some seconds old, and say so.
+  // The row appears at once. The sums may be some seconds old, and the page shows when they were counted.
   expect(textOf((await page()).body)).toContain('4,102.00 USDC from 4,102 fees');
   expect(textOf((await page()).body)).toContain('4,101 fees so far');
   clock.set(NOON + 10_000);
@@ -171,7 +171,7 @@ it('walks back to the first fee, and refuses what names none, as a page', async 
 
 it('has nothing of others in its markup, whatever a merchant is called', async () => {
   const before = (await page()).tags.map(({ name }) => name);
-  // The market takes no such name, but the page does not rely on that.
+  // The market accepts no such handle, but the page does not rely on that.
   await test.database.run(sql`alter table merchants drop constraint merchants_handle_check`);
   const shape = (names: readonly string[]): string[] => [...new Set(names)].sort();
   for (const text of HOSTILE_TEXTS) {

@@ -20,7 +20,7 @@ import { renderFeesByMerchant, renderFeesOverTime, renderSales, TOP_MERCHANTS } 
 import { countFreeListings, type FeeSums, type SalesOfAisle, sumFees, sumSales } from './store.ts';
 import { showUnits } from './time-bars.ts';
 
-/** Half of what programs get: people read a page to its end. */
+/** Half of the page size for programs, because people read a page to its end. */
 const ROWS = 25;
 const BACK = {
   back: { path: '/treasury', name: 'The treasury' },
@@ -28,14 +28,14 @@ const BACK = {
     problem.do_not_pay_again === true ? html`<p>If you have paid, do not pay again.</p>` : '',
 };
 
-/** Serves the books as a page, at the address where programs get them as JSON. */
+/** Serves the treasury as a page, at the address where programs get JSON. */
 export function createTreasuryPage(
   market: Pick<Market, 'clock' | 'config' | 'database'>,
   inside: InternalRequests<Merchant>,
 ): RepresentationHandler {
   const { clock, config, database } = market;
   const readSums = cacheSums(clock, async (): Promise<BookSums> => {
-    // One after the other, so that counting takes one connection at most.
+    // Run the queries one after another, so that counting takes only one connection.
     const fees = await sumFees(database, TOP_MERCHANTS);
     const sales = await sumSales(database);
     return { fees, sales, freeListings: await countFreeListings(database) };
@@ -70,12 +70,12 @@ function pageQuery(query: string): string {
 interface BookSums {
   fees: FeeSums;
   sales: SalesOfAisle[];
-  /** Listings of the maintainer, who pays no fee. */
+  /** Number of listings of the maintainer, who pays no fee. */
   freeListings: bigint;
 }
 
-function showTreasury(body: TreasuryBody, kept: CachedSums<BookSums>, config: MarketConfig): Shown {
-  const { sums, countedAtMs } = kept;
+function showTreasury(body: TreasuryBody, cached: CachedSums<BookSums>, config: MarketConfig): Shown {
+  const { sums, countedAtMs } = cached;
   const counted = isoTime(countedAtMs);
   return {
     ...pageFrame('Treasury'),
@@ -86,7 +86,7 @@ function showTreasury(body: TreasuryBody, kept: CachedSums<BookSums>, config: Ma
 !${renderFeesOverTime(sums.fees, countedAtMs)}
 !${renderFeesByMerchant(sums.fees)}
 !${renderSales(sums.sales)}
-<p class="quiet">Counted <time datetime="${counted}" title="${counted}">${counted.slice(0, 10)} at ${counted.slice(11, 19)} UTC</time>. !${sayFree(sums.freeListings)}</p>
+<p class="quiet">Counted <time datetime="${counted}" title="${counted}">${counted.slice(0, 10)} at ${counted.slice(11, 19)} UTC</time>. !${renderFreeListings(sums.freeListings)}</p>
 <section aria-labelledby="fees">
 <h2 id="fees">Every fee</h2>
 !${renderFees(body, config.explorerUrl, false)}
@@ -96,7 +96,6 @@ function showTreasury(body: TreasuryBody, kept: CachedSums<BookSums>, config: Ma
   };
 }
 
-/** Shows later pages of the list, without the sums. */
 function showOlderFees(body: TreasuryBody, config: MarketConfig): Shown {
   return {
     ...pageFrame('Older fees'),
@@ -112,7 +111,7 @@ function pageFrame(name: string): Pick<Shown, 'title' | 'path' | 'styles' | 'scr
   return { title: `${name} - Openaisle`, path: '/treasury', styles: [SHELL.books.path], scripts: [SHELL.copying.path] };
 }
 
-function sayFree(listings: bigint): string {
+function renderFreeListings(listings: bigint): string {
   if (listings === 0n) return 'The maintainer lists without a fee; there is no such listing yet.';
   return html`The maintainer lists without a fee: ${showNumber(Number(listings))} ${listings === 1n ? 'listing' : 'listings'} so far, counted in no fee here.`;
 }
@@ -126,8 +125,8 @@ function renderAsData({ baseUrl }: MarketConfig): string {
 </section>`;
 }
 
-/** Characters shown of a transaction hash; the link and the tooltip have all of it. */
-const DIGITS = 10;
+/** Number of leading characters shown of a transaction hash. The link and the tooltip have the full hash. */
+const FIRST_DIGITS = 10;
 const LAST_DIGITS = 6;
 
 function renderFees(body: TreasuryBody, explorerUrl: string | null, isLater: boolean): string {
@@ -156,7 +155,7 @@ function renderFee(fee: FeeOut, explorerUrl: string | null): string {
 }
 
 function renderTransaction(hash: string, explorerUrl: string | null): string {
-  const short = html`<code title="${hash}">${hash.slice(0, DIGITS)}…${hash.slice(-LAST_DIGITS)}</code>`;
+  const short = html`<code title="${hash}">${hash.slice(0, FIRST_DIGITS)}…${hash.slice(-LAST_DIGITS)}</code>`;
   if (explorerUrl === null) return html`<code>${hash}</code>`;
   return html`<a href="${explorerUrl}/tx/${hash}" rel="noopener">transaction !${short}</a>`;
 }
@@ -208,27 +207,27 @@ type TreasuryBody = ResultOf<Endpoints['getTreasury']>['body'];
 type FeeOut = TreasuryBody['recent_fees'][number];
 
 const SUMS_CACHED_MS = 10_000;
-/** Sums are kept for this many times the duration of counting them, so that counting never takes much of the database. */
-const TIMES_AS_LONG = 50;
+/** Sums are cached for this many times as long as counting them took, which limits the load on the database. */
+const CACHE_FACTOR = 50;
 
 interface CachedSums<Sums> {
   sums: Sums;
   countedAtMs: number;
 }
 
-/** Counts at most once at a time, and not again for some seconds. A failure reaches all callers that wait for it and is not kept. */
+/** Joins concurrent callers into one count, and caches it for some seconds. A failure reaches all waiting callers and is not cached. */
 export function cacheSums<Sums>(clock: Clock, count: () => Promise<Sums>): () => Promise<CachedSums<Sums>> {
-  let kept: (CachedSums<Sums> & { untilMs: number }) | null = null;
+  let cached: (CachedSums<Sums> & { untilMs: number }) | null = null;
   let counting: Promise<CachedSums<Sums>> | null = null;
   const countNow = async (): Promise<CachedSums<Sums>> => {
     const countedAtMs = clock.now();
     const sums = await count();
     const endedMs = clock.now();
-    kept = { sums, countedAtMs, untilMs: endedMs + Math.max(SUMS_CACHED_MS, TIMES_AS_LONG * (endedMs - countedAtMs)) };
-    return kept;
+    cached = { sums, countedAtMs, untilMs: endedMs + Math.max(SUMS_CACHED_MS, CACHE_FACTOR * (endedMs - countedAtMs)) };
+    return cached;
   };
   return () => {
-    if (kept !== null && clock.now() < kept.untilMs) return Promise.resolve(kept);
+    if (cached !== null && clock.now() < cached.untilMs) return Promise.resolve(cached);
     counting ??= countNow().finally(() => {
       counting = null;
     });

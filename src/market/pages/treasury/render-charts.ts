@@ -57,7 +57,7 @@ export function renderFeesByMerchant({ top, merchants, fees, units }: FeeSums): 
   );
 }
 
-/** Sums what buyers paid to sellers; it never goes through the treasury. */
+/** Renders what buyers paid to sellers, which never goes through the treasury. */
 export function renderSales(sales: readonly SalesOfAisle[]): string {
   const sold = sales.toSorted((one, other) => Number(other.units - one.units) || Number(other.paid - one.paid));
   const says = html`<p>Paid from wallet to wallet, straight to the sellers; nothing of it goes through the treasury. Only sales whose payment is final are counted, in the aisle where the goods lie now.</p>`;
@@ -105,7 +105,7 @@ function renderSection(id: string, name: string, inside: string): string {
 </section>`;
 }
 
-/** Renders the numbers of a chart as a table: the first cell of a row names it. Cells are HTML. */
+/** Renders a chart's numbers as a table. The first cell of a row is its heading. Cells are HTML. */
 function renderFigures(caption: string, heads: readonly string[], rows: readonly (readonly string[])[]): string {
   return html`<details class="figures">
 <summary>${caption}</summary>
@@ -126,7 +126,7 @@ function renderRow([name = '', ...cells]: readonly string[]): string {
 interface Ranked {
   name: string;
   units: bigint;
-  /** Sums up those that are not shown one by one. */
+  /** Whether this bar sums up all that are not shown one by one. */
   isRest?: boolean;
 }
 
@@ -134,7 +134,7 @@ const ROW = 44;
 const LABEL = 16;
 const BAR = 26;
 const THICKNESS = 8;
-/** Overhang of the zero line beyond the bar. */
+/** Pixels by which the zero line overhangs the bar. */
 const TICK = 2;
 const LONGEST_NAME = 28;
 

@@ -3,7 +3,7 @@ import type { Aisle } from '../../../contract/vocabulary.ts';
 import type { Queryable } from '../../../platform/database/database.ts';
 
 export interface FeesOfDay {
-  /** As in 2026-01-05, in UTC. */
+  /** UTC date such as 2026-01-05. */
   day: string;
   fees: bigint;
   units: bigint;
@@ -18,9 +18,9 @@ export interface FeesOfMerchant {
 export interface FeeSums {
   fees: bigint;
   units: bigint;
-  /** Merchants who have paid a fee. */
+  /** Number of merchants who have paid a fee. */
   merchants: bigint;
-  /** Days with fees, in order, by the time of the block that the payment is in. */
+  /** Days with fees, in order. A fee belongs to the day of its payment's block. */
   days: FeesOfDay[];
   top: FeesOfMerchant[];
 }
@@ -33,7 +33,7 @@ interface SumRow {
   new_merchants: bigint;
 }
 
-/** Reads all sums in one statement, so that they are of the same fees. */
+/** Reads all sums in one statement, so that they cover the same fees. */
 export async function sumFees(database: Queryable, top: number): Promise<FeeSums> {
   const rows = await database.rows<SumRow>(sql`
     (select to_char(day, 'YYYY-MM-DD') as day, null as merchant, fees, units, new_merchants from fee_days order by day)
@@ -54,14 +54,14 @@ export async function sumFees(database: Queryable, top: number): Promise<FeeSums
 
 export interface SalesOfAisle {
   aisle: Aisle;
-  /** Sales that are paid for, and final. */
+  /** Number of sales whose payment is final. */
   paid: bigint;
   units: bigint;
-  /** Handed over for nothing. */
+  /** Number of sales of free goods. */
   free: bigint;
 }
 
-/** Sums by the aisle where the goods lie now; leaves out aisles without sales. */
+/** Sums sales by the current aisle of the goods. Omits aisles without sales. */
 export async function sumSales(database: Queryable): Promise<SalesOfAisle[]> {
   return database.rows<SalesOfAisle>(sql`
     select aisle, sum(paid_sales)::int8 as paid, sum(paid_units)::int8 as units, (sum(sales) - sum(paid_sales))::int8 as free

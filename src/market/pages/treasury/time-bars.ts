@@ -3,17 +3,17 @@ import { usdcOfUnits } from '../../../contract/money.ts';
 import { showCount, showPrice } from '../storefront/render-text.ts';
 import type { FeesOfDay } from './store.ts';
 
-/** Pixels. Horizontal positions are parts of the width instead, so that letters keep their size. */
+/** Heights in pixels. Horizontal positions are fractions of the width instead, so that letters keep their size. */
 const TOP = 24;
-const TALLEST = 136;
-const BASE = TOP + TALLEST;
+const MAX_BAR_HEIGHT = 136;
+const BASE = TOP + MAX_BAR_HEIGHT;
 const HEIGHT = BASE + 28;
-/** Width of a bar as a part of its room. */
-const THICKNESS = 0.72;
-/** Keeps the smallest amount visible. */
-const SHORTEST = 2;
-/** Closer to an edge than this part of the width, a centred label would stick out. */
-const EDGE = 0.25;
+/** Fraction of its step that a bar fills. */
+const BAR_SHARE = 0.72;
+/** Least height of a bar in pixels, so that the smallest amount is visible. */
+const MIN_BAR_HEIGHT = 2;
+/** Fraction of the width at each edge where a centred label would stick out. */
+const EDGE_SHARE = 0.25;
 
 export function drawTimeBars(id: string, span: Span, bars: readonly Bar[]): string {
   const most = bars.reduce((largest, { units }) => (units > largest ? units : largest), 0n);
@@ -36,17 +36,17 @@ function drawBar(
   { at, step, most }: { at: number; step: number; most: bigint },
 ): string {
   if (units === 0n) return '';
-  const height = Math.max(SHORTEST, shareOf(units, most) * TALLEST);
-  const left = step * (at + (1 - THICKNESS) / 2);
-  return html`<rect class="bar" x="${toPercent(left)}" width="${toPercent(step * THICKNESS)}" y="${roundToThousandths(BASE - height)}" height="${roundToThousandths(height)}"><title>${nameSpanFully(span, from)}: ${showCount(Number(fees), 'fee')}, ${showUnits(units)}</title></rect>
+  const height = Math.max(MIN_BAR_HEIGHT, shareOf(units, most) * MAX_BAR_HEIGHT);
+  const left = step * (at + (1 - BAR_SHARE) / 2);
+  return html`<rect class="bar" x="${toPercent(left)}" width="${toPercent(step * BAR_SHARE)}" y="${roundToThousandths(BASE - height)}" height="${roundToThousandths(height)}"><title>${nameSpanFully(span, from)}: ${showCount(Number(fees), 'fee')}, ${showUnits(units)}</title></rect>
 `;
 }
 
 function drawTallest(span: Span, bars: readonly Bar[], at: number): string {
   const { from, units } = bars[at] ?? { from: '', units: 0n };
   const middle = (at + 0.5) / bars.length;
-  const left = middle < EDGE;
-  const right = middle > 1 - EDGE;
+  const left = middle < EDGE_SHARE;
+  const right = middle > 1 - EDGE_SHARE;
   const x = left ? at / bars.length : right ? (at + 1) / bars.length : middle;
   const side = left ? '' : right ? ' end' : ' middle';
   return html`<text class="direct${side}" x="${toPercent(100 * x)}" y="${TOP - 8}">${nameSpanFully(span, from)}: ${showUnits(units)}</text>`;
@@ -59,7 +59,7 @@ function describeBars(span: Span, bars: readonly Bar[], tallest: number): string
   return `From ${nameSpan(span, first.from)} to ${nameSpan(span, last.from)}. Most in ${nameSpanFully(span, most.from)}: ${showUnits(most.units)}. The table below has each ${span}.`;
 }
 
-/** Exact enough for a picture. */
+/** Returns the share with enough precision for a chart. */
 export function shareOf(units: bigint, whole: bigint): number {
   return whole === 0n ? 0 : Number((units * 100_000n) / whole) / 100_000;
 }
@@ -75,7 +75,7 @@ function roundToThousandths(value: number): number {
 export type Span = 'day' | 'week' | 'month' | 'year';
 
 interface Bar {
-  /** First day, as in 2026-01-05. */
+  /** First day, such as 2026-01-05. */
   from: string;
   fees: bigint;
   units: bigint;
@@ -87,21 +87,21 @@ const MOST_DAYS = 31;
 const MOST_WEEKS = 53;
 const MOST_MONTHS = 60;
 
-/** Sums all fees by the shortest spans that the picture has room for, spans without fees included. */
+/** Sums the fees by the shortest spans that fit into the chart, including spans without fees. */
 export function spreadOverTime(days: readonly FeesOfDay[], nowMs: number): { span: Span; bars: Bar[] } {
-  const first = Date.parse(days[0]?.day ?? dayOf(nowMs));
-  const last = Math.max(Date.parse(dayOf(nowMs)), Date.parse(days.at(-1)?.day ?? dayOf(nowMs)));
+  const first = Date.parse(days[0]?.day ?? isoDayOf(nowMs));
+  const last = Math.max(Date.parse(isoDayOf(nowMs)), Date.parse(days.at(-1)?.day ?? isoDayOf(nowMs)));
   const span = spanFor(first, last);
   const starts: number[] = [];
   for (
-    let at = startOf(span, last);
-    at >= startOf(span, first) || starts.length < FEWEST_BARS;
-    at = previousStart(span, at)
+    let at = startOfSpan(span, last);
+    at >= startOfSpan(span, first) || starts.length < FEWEST_BARS;
+    at = startOfSpan(span, at - DAY_MS)
   )
     starts.unshift(at);
-  const bars = new Map(starts.map((at) => [at, { from: dayOf(at), fees: 0n, units: 0n }]));
+  const bars = new Map(starts.map((at) => [at, { from: isoDayOf(at), fees: 0n, units: 0n }]));
   for (const { day, fees, units } of days) {
-    const bar = bars.get(startOf(span, Date.parse(day)));
+    const bar = bars.get(startOfSpan(span, Date.parse(day)));
     if (bar === undefined) continue;
     bar.fees += fees;
     bar.units += units;
@@ -116,26 +116,22 @@ function spanFor(first: number, last: number): Span {
   return days <= MOST_MONTHS * 30 ? 'month' : 'year';
 }
 
-function dayOf(ms: number): string {
+function isoDayOf(ms: number): string {
   return new Date(ms).toISOString().slice(0, 10);
 }
 
-/** Weeks begin on Monday. */
-function startOf(span: Span, dayMs: number): number {
+/** Returns the first day of the span. Weeks begin on Monday. */
+function startOfSpan(span: Span, dayMs: number): number {
   const day = new Date(dayMs);
   if (span === 'day') return dayMs;
   if (span === 'week') return dayMs - ((day.getUTCDay() + 6) % 7) * DAY_MS;
   return Date.UTC(day.getUTCFullYear(), span === 'month' ? day.getUTCMonth() : 0);
 }
 
-function previousStart(span: Span, startMs: number): number {
-  return startOf(span, startMs - DAY_MS);
-}
-
 const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' });
 const month = new Intl.DateTimeFormat('en-GB', { month: 'short', year: 'numeric', timeZone: 'UTC' });
 
-/** `5 Jan 2026`, also for its week; `Jan 2026` or `2026` for longer spans. */
+/** Formats a day, or a week by its first day, as `5 Jan 2026`, and longer spans as `Jan 2026` or `2026`. */
 export function nameSpan(span: Span, from: string): string {
   const at = Date.parse(from);
   if (span === 'year') return from.slice(0, 4);
@@ -143,12 +139,12 @@ export function nameSpan(span: Span, from: string): string {
   return day.format(at);
 }
 
-/** For texts apart from the axis, where a week has to be called one. */
+/** Names a span outside of the axis, where a week must be called one. */
 function nameSpanFully(span: Span, from: string): string {
   return span === 'week' ? `week of ${nameSpan(span, from)}` : nameSpan(span, from);
 }
 
-/** Shows 0 as `0.00 USDC`: here it is an amount, not a price. */
+/** Formats an amount. Unlike a price, 0 is shown as `0.00 USDC`. */
 export function showUnits(units: bigint): string {
   return units === 0n ? '0.00 USDC' : showPrice(usdcOfUnits(units));
 }

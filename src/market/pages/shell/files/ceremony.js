@@ -1,4 +1,4 @@
-// Improves the three key pages, which work without it. It stores nothing, and takes secrets off the page when it is left.
+// Improves the three key pages, which work without it. It stores nothing, and removes secrets when the user leaves the page.
 (() => {
   const SENT_MS = 3_000;
 
@@ -18,7 +18,7 @@
       await navigator.clipboard.writeText(codes.length > 0 ? codes.join('\n') : textOf(id));
       return true;
     } catch {
-      // No clipboard, or not allowed: select the text, so that it can be copied by hand.
+      // The clipboard is missing or not allowed, so select the text for copying by hand.
       getSelection()?.selectAllChildren(place);
       return false;
     }
@@ -70,14 +70,14 @@
     addEventListener('submit', (event) => {
       if (isSent) event.preventDefault();
       isSent = true;
-      // A user who stopped the request may try again.
+      // Allow another try, because the user may have stopped the request.
       setTimeout(() => {
         isSent = false;
       }, SENT_MS);
     });
   }
 
-  // A reload, or the way back to here, then shows the current state instead of sending the form again.
+  // Makes a reload or the back button show the current state instead of sending the form again.
   history.replaceState(null, '', location.pathname);
   for (const button of document.querySelectorAll('button[data-copy]')) offerCopy(button);
   const form = document.querySelector('form[data-typed-back]');
@@ -90,7 +90,7 @@
     for (const input of document.querySelectorAll('input[data-typed-secret]')) input.value = '';
   });
   addEventListener('pageshow', (event) => {
-    // Restored from the cache of the browser, but without the secrets: load the current state.
+    // The browser restored the page from its cache, but without the secrets, so load the current state.
     if (event.persisted) location.replace(location.pathname);
   });
 })();

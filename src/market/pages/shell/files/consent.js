@@ -1,4 +1,4 @@
-// Runs the page on which a program is allowed to act for a store. The key goes into a header of one request and nowhere else.
+// Runs the consent page. The key goes into a header of one request and nowhere else.
 (() => {
   const byId = (id) => document.getElementById(id);
   const [proof, proven, over] = [byId('proof'), byId('proven'), byId('over')];
@@ -31,7 +31,7 @@
     else field.setAttribute('aria-invalid', 'true');
   }
 
-  // Takes the secret off the page at once, whatever the answer is.
+  // Removes the secret from the page at once, whatever the answer will be.
   function take(field) {
     const text = field.value.trim();
     field.value = '';
@@ -72,7 +72,7 @@
     proof.hidden = true;
     proven.hidden = false;
     allow.hidden = false;
-    // Focuses the text, not the button: a second Enter must not allow what was not read.
+    // Focus the text, not the button, so that a second Enter cannot allow access that the user has not read about.
     proven.focus();
   }
 
@@ -158,7 +158,7 @@
       event.preventDefault();
       act();
     });
-    // Sends a complete secret without a press of the button.
+    // Sends a complete secret without waiting for the button.
     field.addEventListener('input', () => {
       if (whole.test(field.value.trim())) act();
     });
@@ -175,7 +175,7 @@
     for (const field of [key, code]) field.value = '';
   });
   addEventListener('pageshow', (event) => {
-    // Restored from the cache of the browser: load the current state.
+    // The browser restored the page from its cache, so load the current state.
     if (event.persisted) location.reload();
   });
 })();

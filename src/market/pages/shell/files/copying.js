@@ -1,4 +1,4 @@
-// Adds buttons that copy text of the page; without it, text is copied by hand.
+// Adds copy buttons. Without this script, text is copied by hand.
 (() => {
   const said = document.getElementById('said');
 
@@ -11,7 +11,7 @@
       await navigator.clipboard.writeText(place.textContent.trim());
       return true;
     } catch {
-      // No clipboard, or not allowed: select the text, so that it can be copied by hand.
+      // The clipboard is missing or not allowed, so select the text for copying by hand.
       getSelection()?.selectAllChildren(place);
       return false;
     }

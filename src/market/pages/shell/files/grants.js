@@ -1,4 +1,4 @@
-// Lists what acts for a store, and revokes it. Only this script holds the key, for as long as the page is open.
+// Lists and revokes the programs that act for a store. Only this script holds the key, for ten minutes at most.
 (() => {
   const HELD_MS = 600_000;
   const byId = (id) => document.getElementById(id);
@@ -54,7 +54,7 @@
     return `${told.title}. ${told.next_step}`;
   }
 
-  // Leaves invisible characters out of a stranger's name.
+  // Removes invisible characters from a client's name.
   function nameOf({ client_name: name }) {
     const seen = (name ?? '')
       .normalize('NFKC')

@@ -1,5 +1,5 @@
-// Keeps the window up to date: by the stream of the public log, by a request every ten seconds where the stream is refused, and not at all
-// while the page is hidden. Rows wait while the user reads. Data becomes text, never markup.
+// Keeps the window up to date through the event stream, or by polling every ten seconds if the stream is refused. Pauses while the page is
+// hidden. New rows wait while the user reads. Data becomes text, never markup.
 (() => {
   const bar = document.getElementById('live');
   if (bar === null) return;
@@ -19,7 +19,7 @@
   const [POLL_MS, AGAIN_MS, HEARD_MS, AGE_MS] = [10_000, 60_000, 30_000, 30_000];
   const [LONGEST_TITLE, ASKED_AT_ONCE, FEW] = [120, 2, 3];
 
-  // Rows: as the server writes them.
+  // Rows, rendered as the server renders them.
   function make(name, className, ...children) {
     const node = document.createElement(name);
     if (className !== '') node.className = className;
@@ -27,7 +27,7 @@
     return node;
   }
   const link = (path, ...children) => Object.assign(make('a', '', ...children), { href: path });
-  /** Hides a node without text. */
+  /** Sets the text of a node, and hides it if the text is empty. */
   const write = (node, text) => Object.assign(node, { textContent: text, hidden: text === '' });
   const named = (id, node) => Object.assign(node, { id });
   const seen = (text) => String(text).replaceAll(UNSEEN, '\u{fffd}').replaceAll(PILED, '$1');
@@ -73,7 +73,7 @@
     return make('span', 'said', who, ` ${before}`, ...what, closeOf(event.detail));
   }
 
-  // Uses the clock of the market, not of this machine: what was just pushed has just happened.
+  // How far this machine's clock is ahead of the market's, measured by pushed events, which have just happened.
   let skewMs = null;
   function ageOf(at) {
     const minutes = Math.floor((Date.now() - (skewMs ?? 0) - at) / 60_000);
@@ -90,7 +90,7 @@
     return Object.assign(make('time', '', ageOf(Date.parse(iso))), { dateTime: iso, title: iso });
   }
 
-  /** Leaves alone what the server wrote as a date. */
+  /** Updates ages, but not times that the server rendered as a date. */
   function growOlder() {
     for (const node of panes.querySelectorAll('time')) {
       if (/now$|ago$/.test(node.textContent)) node.textContent = ageOf(Date.parse(node.dateTime));
@@ -127,9 +127,9 @@
     write(part('ended'), state === 'live' ? '' : `${state.charAt(0).toUpperCase()}${state.slice(1)}`);
   }
   function put(list, rows, size) {
-    // Moves the row of a listing or merchant that is on the page already.
+    // Remove the old row of a listing or merchant, so that it moves to the top.
     for (const { id } of rows) byId(id)?.remove();
-    // Marks new rows only if they are few: animating many would take all of the machine.
+    // Highlight new rows only if they are few, because animating many would overload the machine.
     if (rows.length <= FEW) for (const row of rows) row.classList.add('new');
     list.prepend(...rows);
     while (list.children.length > size) list.lastElementChild.remove();
@@ -137,14 +137,13 @@
   }
   const setCount = (id, count) => write(byId(id), NUMBER.format(count));
 
-  // Requests.
   async function read(path) {
     const answer = await fetch(path, { cache: 'no-cache', credentials: 'same-origin', redirect: 'error' });
     if (!answer.ok) throw new Error(`answered ${answer.status}`);
     return await answer.json();
   }
 
-  /** Fills the rows of listings with their current data, a few at a time. Failures are not retried. */
+  /** Listings whose rows still need their current data, which is requested for a few at a time. Failures are not retried. */
   const wanted = new Set();
   const asked = new Set();
   function askListings() {
@@ -161,7 +160,7 @@
     askListings();
   }
 
-  /** Counts listings exactly by a request: not every event changes their number by one. */
+  /** Timer of the next exact count, which is requested because not every event changes the count by one. */
   let counting = 0;
   function countLater() {
     if (counting !== 0) return;
@@ -178,11 +177,10 @@
     }
   }
 
-  // Events: received, and how many of them are shown.
   const numberIn = (id) => Number(byId(id).textContent.replaceAll(',', ''));
   const totals = { events: numberIn('happened-total'), merchants: numberIn('newcomers-total') };
   let last = newest;
-  /** Not shown yet, oldest first. Beyond the size of the page the oldest are dropped, and the page is filled anew. */
+  /** Events not shown yet, oldest first. If they exceed the page size, the oldest are dropped and the page is reloaded. */
   let waiting = [];
   let [count, letGo, timer, toSay] = [0, 0, 0, 0];
   let [isPaused, isRenewing] = [false, false];
@@ -203,7 +201,7 @@
     }, ms);
   }
 
-  /** True while the user has scrolled down, is on a row with the keyboard, or points at a link: rows must not move then. */
+  /** Whether rows must not move, because the user has scrolled down, is on a row with the keyboard, or points at a link. */
   function isBeingRead() {
     return panes.getBoundingClientRect().top < 0 || panes.querySelector('li a:focus-visible, li a:hover') !== null;
   }
@@ -255,18 +253,18 @@
     if (kind !== 'comment') wanted.add(detail.listing_id);
     if (Object.hasOwn(ENDS, kind)) write(row.querySelector('.ended'), ENDS[kind]);
     if (kind !== 'moderation' || detail.action !== 'remove') return;
-    // The title of a removed listing is shown no more.
+    // A removed listing no longer shows its title.
     fillListing(row, { title: REMOVED, sales: 0, state: 'removed', text_flags: [] });
   }
 
-  /** Fills the page anew from one answer, after more events than fit on it. */
+  /** Replaces all rows from one answer, after more events than fit on the page. */
   async function renew() {
     if (isRenewing) return;
     isRenewing = true;
     try {
       const { events, listings, merchants, aisles: shelves } = await read('/api/window');
       const upTo = events.items[0]?.id ?? 0;
-      // Another process answered, which has not seen the events that this page was told.
+      // Another process answered, which has not yet seen events that this page has received.
       if (upTo < letGo) throw new Error('behind');
       letGo = 0;
       last = Math.max(last, upTo);
@@ -297,7 +295,7 @@
     list.parentElement.querySelector('.empty').hidden = rows.length > 0;
   }
 
-  /** Tells users of screen readers from time to time. */
+  /** Announces new events to screen readers, at most every half minute. */
   function sayNews() {
     if (performance.now() - saidMs < HEARD_MS) return;
     saidMs = performance.now();
@@ -305,7 +303,6 @@
     toSay = 0;
   }
 
-  // Connection.
   let source = null;
   let timers = {};
   let [isAsking, connection, sinceMs] = [false, '', null];
@@ -337,7 +334,7 @@
       say('live');
     });
     opened.addEventListener('error', () => {
-      // A browser reconnects by itself after a cut, but never after a refusal.
+      // Browsers reconnect on their own after a dropped connection, but never after a refusal.
       if (opened.readyState === EventSource.CLOSED) fallBack();
       else timers.cut ??= setTimeout(fallBack, CUT_MS);
     });
@@ -358,7 +355,7 @@
     if (!document.hidden && source === null) timers.poll = setTimeout(poll, POLL_MS);
   }
 
-  /** Reads the newest page of the log. If it does not reach back to the last known event, some are missing. */
+  /** Reads the newest page of the log. If it does not reach back to the last known event, events are missing. */
   async function check() {
     if (isAsking) return;
     isAsking = true;
@@ -374,7 +371,7 @@
     isAsking = false;
   }
 
-  /** Reads what was missed in one request: a stream would bring hours of it row by row. */
+  /** Reads missed events in one request, because the stream would replay hours of them row by row. */
   async function comeBack() {
     stop();
     await check();
@@ -402,7 +399,7 @@
   setInterval(() => document.hidden || isPaused || growOlder(), AGE_MS);
 
   say('connecting');
-  // The back button shows the page as it was when it was left.
+  // After the back button, the page shows the state in which it was left.
   const [entry] = performance.getEntriesByType('navigation');
   if (entry?.type === 'back_forward') void comeBack();
   else if (!document.hidden) connect();

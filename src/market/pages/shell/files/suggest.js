@@ -1,9 +1,9 @@
-// Suggests titles while words are typed. Without it, and whenever it fails, the form searches as before.
+// Suggests titles while the user types. Without this script, or if it fails, the form still searches.
 (() => {
   const LEAST_LETTERS = 2;
   const MOST = 8;
   const PAUSE_MS = 150;
-  // Invisible letters, marked as the pages do.
+  // Invisible characters, replaced as on the pages.
   const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Noncharacter_Code_Point}]/gu;
   // Filters of the form, with their names in the route.
   const NARROWING = [
@@ -100,7 +100,7 @@
       const { listings } = await answer.json();
       if (asking === mine && document.activeElement === field) show(listings.slice(0, MOST));
     } catch {
-      // A newer request has replaced this one, or it failed.
+      // Close the list if the request failed, but not if a newer one has replaced it.
       if (asking === mine) close();
     }
   }
@@ -108,7 +108,7 @@
   function move(by) {
     const options = [...list.children];
     options[at]?.setAttribute('aria-selected', 'false');
-    // Counts one position more than there are options: none is chosen.
+    // The extra position after the last option selects none.
     at = ((at + 1 + by + options.length + 1) % (options.length + 1)) - 1;
     const chosen = options[at];
     if (chosen === undefined) return field.removeAttribute('aria-activedescendant');
@@ -139,7 +139,7 @@
   });
   field.addEventListener('blur', close);
   form.addEventListener('submit', close);
-  // Keeps the focus in the field, which a press would take.
+  // Keeps the focus in the field when the user presses an option.
   list.addEventListener('pointerdown', (event) => event.preventDefault());
   list.addEventListener('click', (event) => {
     const option = event.target.closest('[data-listing]');

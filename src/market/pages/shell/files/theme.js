@@ -1,4 +1,4 @@
-// Runs before the first paint, so that a chosen theme does not flash. Only the choice is kept on the device.
+// Runs before the first paint, so that the page does not flash in the wrong theme. Stores only the choice on the device.
 (() => {
   const root = document.documentElement;
   const read = () => {
@@ -12,7 +12,7 @@
     try {
       localStorage.setItem('theme', theme);
     } catch {
-      // The choice holds for this page only.
+      // Storage is not available, so the choice holds for this page only.
     }
   };
   const chosen = read();
