@@ -71,14 +71,14 @@ function read(path: string): string {
   return readFileSync(resolve(root, path), 'utf8');
 }
 
-/** What the compiler starts from for a package, as its project says. */
+/** Entry files of a package, from its tsconfig. */
 function entriesOf(name: string): string[] {
   return [...read(`packages/${name}/tsconfig.json`).matchAll(/"\.\.\/\.\.\/(src\/[^"]+\.ts)"/g)].map(
     ([, path = '']) => path,
   );
 }
 
-/** Where a pattern occurs, as `path:line text`. */
+/** Occurrences of a pattern, as `path:line text`. */
 function occurrences(paths: readonly string[], pattern: RegExp): string[] {
   return paths.flatMap((path) =>
     read(path)
@@ -87,7 +87,7 @@ function occurrences(paths: readonly string[], pattern: RegExp): string[] {
   );
 }
 
-/** What is longer than allowed, and excuses for what is not too long any more. */
+/** Names that are too long, and excuses that are no longer needed. */
 function overLimit(
   sizes: readonly { name: string; lines: number }[],
   limit: number,

@@ -24,7 +24,7 @@ export async function resendDisplaced(
   newest: Head,
 ): Promise<void> {
   const { address, crashPoint, log, network, nonces, rpc } = context;
-  // Nothing can be signed for the account of an earlier key.
+  // The account of an earlier key cannot sign any more.
   const isOver = newest.timestamp >= entry.authorization.validBefore || entry.sender !== address;
   if (isOver) return conclude.recordLost(entry);
   // A node that counts a transaction without having its receipt may only lag, so first check which transaction used the nonce.

@@ -36,7 +36,7 @@ export interface ShareRequest {
   elapsedMs: number;
 }
 
-/** Which part of the budget serves the request, or when to retry. */
+/** The part of the budget that serves the request, or the time to retry. */
 export type ShareVerdict = { part: 'open' | 'kept' } | { part: null; retryAfterMs: number };
 
 export function slotMs({ windowMs }: Pick<Share, 'windowMs'>): number {

@@ -3,7 +3,7 @@ import type { Log } from './log.ts';
 
 export const CRASH_VARIABLE = 'OPENAISLE_TEST_CRASH_AT';
 
-/** Where a test kills this process, and at which pass through that point. */
+/** The point at which a test kills this process, and the number of the pass through it. */
 export interface Crash<Name extends string> {
   name: Name;
   nth: number;

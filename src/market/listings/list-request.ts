@@ -23,7 +23,7 @@ export interface ListRequest {
   subject: ListedKind;
 }
 
-/** What is listed: goods, or a thing of a city. Apart from this, fees are the same for both. */
+/** Kind of the listing: goods, or a thing of a city. Apart from this, fees are the same for both. */
 export interface ListedKind {
   path: '/api/listing' | '/api/world/listing';
   noun: 'goods' | 'a draft';

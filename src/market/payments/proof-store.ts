@@ -4,7 +4,7 @@ import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../platform/hex.ts';
 import type { Payment } from './payment.ts';
 
-/** What the transaction pays for, or `refund`. */
+/** Purpose of the transaction: a kind of payment, or `refund`. */
 type LedgerPurpose = Payment['purpose'] | 'refund';
 /** `city` is the sale of a thing, for which the ledger has no payment. */
 export type ProofPurpose = LedgerPurpose | 'city';

@@ -93,7 +93,7 @@ export function askToCollect(config: MarketConfig, { collectSalt }: BuyRequest, 
   return new Refusal(required.reason, { ...required.options, fields: { ...required.options.fields, collect } });
 }
 
-/** What identifies the caller of a request. A payment proof that was submitted once identifies no one, because it is public. */
+/** Identity of the caller of a request. A payment proof that was submitted once identifies no one, because it is public. */
 export interface Collector {
   merchantId: bigint | null;
   /** SHA-256 of the delivery token, if one was sent. */

@@ -8,7 +8,7 @@ import { type FinalizedHead, type Mined, sameMined } from './sighting.ts';
 /** Why another provider does not confirm the leading provider's view. */
 export type Objection = 'silent' | 'behind' | 'disagrees';
 
-/** What the other provider reports besides the transaction. */
+/** Findings of the other provider, besides the transaction. */
 export interface SecondView {
   latest: Pick<Block, 'number' | 'timestamp'>;
   /** The other provider's block at the height that the leader calls final. Needed only if the decision relies on something missing. */

@@ -48,7 +48,7 @@ export async function blockingFolder(path: string, user: ServerUser): Promise<st
   return (mode & bit) === 0 ? path : null;
 }
 
-/** Nothing but the database runs as this user, so no other program has its rights. */
+/** Only the database runs as this user, so no other program has its rights. */
 const SYSTEM_USER = 'openaisle-postgres';
 
 const USERADD = ['--system', '--user-group', '--no-create-home', '--home-dir', '/nonexistent'];

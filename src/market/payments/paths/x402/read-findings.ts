@@ -23,7 +23,7 @@ import type { Evidence, Use } from './decide.ts';
 /** Each payment adds a payer and a nonce to a query, and providers limit the topics of one query. */
 const PAYMENTS_A_QUERY = 240;
 
-/** What a provider shows about one authorization. */
+/** Findings of a provider about one authorization. */
 export type Finding = Pick<Evidence, 'nonceUsed' | 'use'>;
 
 export interface View {
