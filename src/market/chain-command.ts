@@ -125,15 +125,15 @@ function readCommand(options: CommandOptions): Command {
   const why = reason?.trim() ?? '';
   if (why === '' || why.length > 1_000) throw new CommandRefused('--reason TEXT is needed, 1 to 1000 characters');
   if (act === 'resume') return (market) => resumePayments(market, why);
-  if (act === 'recover') return readRecover(options, why);
-  if (act === 'unlock') return readUnlock(options, why);
+  if (act === 'recover') return parseRecoverOptions(options, why);
+  if (act === 'unlock') return parseUnlockOptions(options, why);
   if (to === undefined || !BLOCK_NUMBER.test(to)) throw new CommandRefused('--to must be a block number');
   const wanted = hash?.toLowerCase();
   if (!isHex(wanted, 32)) throw new CommandRefused('--hash must be a block hash: 0x and 64 hex digits');
   return (market) => resetWatermark(market, { number: BigInt(to), hash: wanted }, why);
 }
 
-function readRecover(options: CommandOptions, reason: string): Command {
+function parseRecoverOptions(options: CommandOptions, reason: string): Command {
   const from = readFrom(options);
   const { logCopy, withoutLogCopy } = options;
   if (withoutLogCopy && logCopy.length > 0)
@@ -171,7 +171,7 @@ function readTime(text: string): Date {
   throw new CommandRefused('--from-time must be a time with its zone, such as 2026-11-27T08:52:14Z');
 }
 
-function readUnlock({ handle, out }: CommandOptions, reason: string): Command {
+function parseUnlockOptions({ handle, out }: CommandOptions, reason: string): Command {
   if (handle === undefined) throw new CommandRefused('--handle must be the handle of a merchant');
   if (out === undefined) throw new CommandRefused('--out must be a new file for the codes');
   return async (market) =>

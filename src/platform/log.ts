@@ -192,29 +192,29 @@ function present(fields: Readonly<Record<string, unknown>>, { allowed, cut }: Pr
   for (const [name, value] of Object.entries(fields)) {
     if (value === undefined) continue;
     if (!allowed.has(name)) leftOut.push(cut(name));
-    else shown[name] = name === 'error' ? presentError(value, cut) : presentValue(value, cut);
+    else shown[name] = name === 'error' ? presentError(value, cut) : printableValue(value, cut);
   }
   return leftOut.length > 0 ? { ...shown, left_out: leftOut } : shown;
 }
 
 /** Prints only simple values, because an object could contain a whole request. */
-function presentValue(value: unknown, cut: Cut): unknown {
+function printableValue(value: unknown, cut: Cut): unknown {
   if (typeof value === 'string') return cut(value);
   if (typeof value === 'bigint') return value.toString();
   if (value === null || typeof value === 'number' || typeof value === 'boolean') return value;
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'invalid date' : isoTime(value);
   if (value instanceof Error) return presentError(value, cut);
   if (Array.isArray(value))
-    return value.slice(0, MOST_ITEMS).map((item) => (Array.isArray(item) ? '[list]' : presentValue(item, cut)));
+    return value.slice(0, MOST_ITEMS).map((item) => (Array.isArray(item) ? '[list]' : printableValue(item, cut)));
   return `[${typeof value}]`;
 }
 
 /** Prints name, message and stack. Leaves out other fields, because those of a database error contain row values. */
 function presentError(error: unknown, cut: Cut, depth = 0): unknown {
-  if (!(error instanceof Error)) return presentValue(error, cut);
+  if (!(error instanceof Error)) return printableValue(error, cut);
   const code =
     'code' in error && (typeof error.code === 'string' || typeof error.code === 'number')
-      ? { code: presentValue(error.code, cut) }
+      ? { code: printableValue(error.code, cut) }
       : {};
   const cause =
     error.cause === undefined || depth >= DEEPEST_CAUSE ? {} : { cause: presentError(error.cause, cut, depth + 1) };

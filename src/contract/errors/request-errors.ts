@@ -175,7 +175,7 @@ export const requestErrors = {
     title: 'You must replace this key first',
     retry: 'after_fix',
     next_step:
-      'This market lost part of its history, so it cannot tell whether your key was replaced. Rotate it at /rotate or POST /api/rotate, then send the same request.',
+      'This market lost part of its history, so it cannot tell whether your key was replaced. Rotate it at /rotate or POST /api/rotate, then send the request again with the new key.',
   },
   history_lost: {
     status: 503,

@@ -11,7 +11,7 @@ export const worldErrors = {
   },
   city_unavailable: {
     status: 503,
-    title: 'The city cannot be read right now',
+    title: 'The city cannot be reached, or gave no usable answer',
     retry: 'same_request',
     do_not_pay_again: false,
     next_step: 'Nothing was changed or lost. Send the same request again.',
@@ -68,14 +68,14 @@ export const worldErrors = {
   },
   not_world_listing: {
     status: 409,
-    title: 'That listing is not a thing of the world',
+    title: 'This listing does not sell a thing from a city',
     retry: 'after_fix',
     do_not_pay_again: false,
     next_step: 'Buy it with POST /api/buy/:id.',
   },
   market_unavailable: {
     status: 503,
-    title: 'The market cannot be read right now',
+    title: 'The market cannot be reached, or gave no usable answer',
     retry: 'same_request',
     do_not_pay_again: false,
     next_step: 'Nothing was changed. Send the same request again.',
@@ -144,7 +144,7 @@ export const worldErrors = {
     status: 409,
     title: 'A buyer has reserved this offer',
     retry: 'same_request',
-    next_step: 'Nothing was changed. Try again once the reservation or the payment has been decided.',
+    next_step: 'Nothing was changed. Try again once the reservation has ended or the payment has been decided.',
   },
   world_payment_invalid: {
     status: 422,

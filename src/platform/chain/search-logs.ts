@@ -43,7 +43,7 @@ export async function searchLogs(rpc: Rpc, search: LogSearch): Promise<Log[]> {
   if (search.isEnough?.(logs)) return logs;
   const after = await Promise.all([readBlock(rpc, low), readBlock(rpc, search.toBlock)]);
   if (after[0]?.hash === anchor.hash && after[1]?.hash === top.hash) return logs;
-  memoryOf(rpc).delete(keyOf(search));
+  progressCacheFor(rpc).delete(keyOf(search));
   throw new RpcFailure('malformed', `${rpc.endpoint} changed its chain while its logs were read`);
 }
 
@@ -66,7 +66,7 @@ const MAX_LOGS = 5_000;
 /** A finished search is repeated after ten minutes. Otherwise we would miss a chain that was replaced and came back. */
 const KEPT_MS = 600_000;
 
-function memoryOf(rpc: Rpc): Memory {
+function progressCacheFor(rpc: Rpc): Memory {
   const memory = memories.get(rpc) ?? new Map<string, Progress>();
   memories.set(rpc, memory);
   return memory;
@@ -77,7 +77,7 @@ const keyOf = ({ address, topics, fromBlock }: LogSearch): string =>
 
 /** Continues an earlier search. A second search for the same logs meanwhile starts anew, because only one may extend stored progress. */
 async function continueSearch(rpc: Rpc, search: LogSearch, anchor: Block): Promise<Log[]> {
-  const memory = memoryOf(rpc);
+  const memory = progressCacheFor(rpc);
   const name = keyOf(search);
   let progress = memory.get(name) ?? null;
   memory.delete(name);

@@ -110,7 +110,7 @@ async function applyEdit(tx: Tx, market: Market, call: EditCall, fingerprint: Fi
   if (fields.length === 0) return;
   const isReplaced = !goods.content.equals(before.content);
   if (!request.guardKey.equals(guardKeyOf(before, listing.merchantId))) {
-    await moveGuard(tx, market, listing.id, request);
+    await takeGuard(tx, market, listing.id, request);
   }
   if (isReplaced) await changeFingerprint(tx, market, listing.id, fingerprint);
   await stopAttempts(tx, listing.id, new Date(market.clock.now()));
@@ -132,7 +132,7 @@ async function applyEdit(tx: Tx, market: Market, call: EditCall, fingerprint: Fi
  * Takes the duplicate-guard entry of the new goods. The old goods keep theirs until it expires, because they were also listed within the
  * seven days and the listing may go back to them. An entry held by another version of the listing is not a duplicate.
  */
-async function moveGuard(tx: Tx, market: Market, id: bigint, request: GoodsRequest): Promise<void> {
+async function takeGuard(tx: Tx, market: Market, id: bigint, request: GoodsRequest): Promise<void> {
   const nowMs = market.clock.now();
   const now = new Date(nowMs);
   const holder = await findGuard(tx, request.guardKey, now);

@@ -19,7 +19,7 @@ import { answerDocument } from '../answer-document.ts';
 const RETRIES: Readonly<Record<Retry, string>> = {
   same_request: 'Send the same request again.',
   same_proof: 'Send the same request again with the same payment proof, never with another.',
-  after_fix: 'Change the request first, because the same one would be refused again.',
+  after_fix: 'First do what is said above. Until then, the same request would be refused again.',
   never: 'Do not send the same request again.',
 };
 
