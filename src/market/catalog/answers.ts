@@ -64,10 +64,13 @@ export interface Answers {
   pagesMade(): number;
 }
 
-/** Other processes poll for changes every 100 ms, so a change is visible everywhere within 250 ms. */
+/**
+ * How long a cached page may be served after the model changed. Other processes poll for changes every 100 ms, so a change is visible
+ * everywhere within 250 ms.
+ */
 const LONGEST_STALE_MS = 100;
 const MINUTE_MS = 60_000;
-/** If a row changed between the model and the database, try again after the next refresh, at most this often. */
+/** How often to try to build a page while its rows in the database are newer than the model. Each failed try refreshes the model. */
 export const MOST_ATTEMPTS = 10;
 export const JSON_PLAIN = ['content-type', 'application/json; charset=utf-8', 'vary', 'accept-encoding'];
 const JSON_GZIP = [...JSON_PLAIN, 'content-encoding', 'gzip'];
@@ -129,7 +132,7 @@ function fromMemory(
   const key = request.acceptsGzip ? `${request.target}\ngzip` : request.target;
   const cached = cache.get(key);
   if (cached !== undefined && isCurrent(cached, model, clock.now(), leastVersion)) return useResponse(cached);
-  // Read the clock before building. If the minute ends in between, the page only counts as older and is rebuilt sooner.
+  // Read the clock before building. If the minute ends during the build, the page is taken for an older one and rebuilt sooner.
   const checkedAt = clock.now();
   const page = build(model);
   if (page === null || !areFilled(model, page.ids)) return null;

@@ -1,4 +1,7 @@
-/** Filled once from end to start and never rewritten, so views stay valid. A page sorted newest first is contiguous in memory. */
+/**
+ * A block of memory. It is filled from its end to its start and never rewritten, so views of it stay valid and listings sorted newest first
+ * are contiguous.
+ */
 export interface Slab {
   readonly number: number;
   readonly bytes: Buffer;
@@ -96,7 +99,7 @@ function openSlab(runs: ByteRuns, byteCount: number): void {
   runs.open = { number, bytes: Buffer.allocUnsafeSlow(byteCount), from: byteCount, live: 0 };
   runs.table[number] = runs.open;
   if (closed === null) return;
-  // The space left at its start is too short for the next run and stays unused.
+  // The space left at the start of the closed slab is too short for the next run and stays unused.
   runs.garbage += closed.from;
   freeIfEmpty(runs, closed);
 }
@@ -112,7 +115,7 @@ function discardRun(runs: ByteRuns, id: number): void {
   if (slab !== runs.open) freeIfEmpty(runs, slab);
 }
 
-/** Frees the number of an empty slab. Its memory is never reused for other runs; it is freed with the last view of it. */
+/** Frees the number of an empty slab. The slab's memory is never reused for other runs. It is freed once no view is left. */
 function freeIfEmpty(runs: ByteRuns, slab: Slab): void {
   if (slab.live > 0) return;
   runs.garbage -= slab.bytes.length;

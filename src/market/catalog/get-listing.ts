@@ -109,7 +109,7 @@ export function makeGetListing(catalog: MarketCatalog): MarketRead<Endpoints['ge
   };
 }
 
-/** Answers from one moment of the model. Comments come from the database, which is never behind. Null after a refresh; then retry. */
+/** Answers from one moment of the model. Comments come from the database, which is never behind. Null if the caller must retry. */
 async function answerWith(
   catalog: MarketCatalog,
   database: Database,

@@ -253,7 +253,7 @@ export async function readFiguresBetween(database: Queryable, above: bigint, upT
     where l.id > ${above} and l.id <= ${upTo} order by l.id`);
 }
 
-/** Reads the full rows of such an id range. */
+/** Reads the full rows of listings with ids above `above` up to `upTo`. */
 export async function readListingsBetween(database: Queryable, above: bigint, upTo: bigint): Promise<PackedRow[]> {
   return database.rows<PackedRow>(sql`
     with ${figuresBetween(above, upTo)}, newer as (

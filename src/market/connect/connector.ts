@@ -77,7 +77,7 @@ async function authenticateHosted(market: Market, token: string): Promise<Hosted
   };
 }
 
-/** Marks the grant as proven, and its host too if that is configured, because anybody can name any other host. */
+/** Marks the grant as proven. Marks its host too, but only a configured one, because anybody can name any host. */
 async function markProven({ clock, config, database }: Market, hosted: HostedCaller): Promise<void> {
   const at = new Date(clock.now());
   const { grantId, clientHost } = hosted;

@@ -75,8 +75,8 @@ function createAdapter({ clock, config }: AdapterContext, model: string, queryab
     consume: async (id) => {
       const { isFirst, grantId } = await consumeArtifact(queryable(), model, idHash(id), now());
       if (isFirst) return;
-      // A concurrent request used it first. Reuse of a refresh token counts as theft, so its grant ends. Reuse of a code does not, because
-      // both requests have shown the same PKCE verifier.
+      // A concurrent request used the record first. Reuse of a refresh token counts as theft, so its grant ends. Reuse of a code does not,
+      // because both requests have shown the same PKCE verifier.
       if (model === 'RefreshToken' && grantId !== null) {
         await endGrant(queryable(), { idHash: idHash(grantId), grantId }, now());
       }

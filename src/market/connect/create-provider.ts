@@ -146,7 +146,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Counts a fetch of a client id that is not cached against a quota, like a registration. */
+/** Counts the fetch of an uncached client document against a quota, as a registration is counted. */
 async function mayFetch(
   market: Market,
   documents: Documents,

@@ -13,7 +13,7 @@ import { PATHS } from './interaction.ts';
 import { answerPerson, answerProgram, type ShowFault } from './show-fault.ts';
 import { keepClient } from './store.ts';
 
-/** Parameters that are forwarded. Others (OpenID Connect, unknown) are dropped. The provider refuses those of the second line by name. */
+/** Parameters that are forwarded; all others are dropped. The provider refuses each parameter in the second line with its own error. */
 const PARAMETERS: ReadonlySet<string> = new Set([
   ...['client_id', 'redirect_uri', 'state', 'code_challenge', 'code_challenge_method', 'resource'],
   ...['request', 'request_uri', 'registration'],

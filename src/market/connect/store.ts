@@ -190,7 +190,7 @@ export async function readGrants(database: Queryable, merchantId: bigint, limit:
     order by revoked_at is not null, granted_at desc, id limit ${limit}`);
 }
 
-/** Revokes a grant and returns it. Null if the merchant has no such grant. A repeat keeps the first time. */
+/** Revokes a grant and returns it. Null if the merchant has no such grant. A second call keeps the time of the first. */
 export async function revokeGrantOf(
   database: Queryable,
   { id, merchantId, at }: { id: string; merchantId: bigint; at: Date },

@@ -24,7 +24,7 @@ const shown = (tail: EventTail) => ({
   version: tail.version(),
 });
 
-/** Reads the same facts from whole pages at that moment. */
+/** Reads from pages of the log what `shown` should return. */
 async function expected(queryable: Queryable) {
   const page = { limit: 100, beforeId: null };
   return {

@@ -34,7 +34,7 @@ const write = (detail: string) =>
 const number = () =>
   createSequencer({ database: db.database, clock: systemClock, log: recordingLog().log }).whenNumbered();
 
-/** Numbers events with the statement of versions without hashes. */
+/** Numbers events with the statement of earlier versions, which stored no hashes. */
 const numberAsBefore = () =>
   db.database.run(sql`
     with newest as (select id, nth_of_door, nth_of_window from events where id is not null order by id desc limit 1),

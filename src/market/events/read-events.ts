@@ -11,7 +11,7 @@ const KEPT_EVENTS = PAGE_SIZES.window_events;
 
 /** Keeps the end of the public log in memory, because its pages are read much more often than events happen. */
 export interface EventTail {
-  /** Reads all news in one query. Resolves with a function that applies the news, or null if there are none. */
+  /** Reads all news in one query. Resolves with a function that applies the news, or with null if nothing is new. */
   read(queryable: Queryable): Promise<(() => void) | null>;
   newest(scope: Scope, limit: number): EventPage;
   /** Rises with every event. */
@@ -33,7 +33,7 @@ export function createEventTail(): EventTail {
     read: async (queryable) => {
       const { newestId: upTo, news } = await readNews(queryable, newestId, KEPT_EVENTS);
       if (upTo === newestId) return null;
-      // A shorter log is a different log, and all of it came with the news.
+      // A log that became shorter is a different log. `readNews` then read it from the beginning, so drop the earlier events.
       const earlier = upTo < newestId ? { door: emptyView, window: emptyView } : views;
       return () => {
         const doorNews = news.filter(({ in_door: inDoor }) => inDoor);

@@ -95,7 +95,7 @@ export function createSequencer({ database, clock, log }: SequencerDependencies)
 interface Numbering {
   database: Database;
   log: Log;
-  /** Returns whether this process queued events since the last call. If so, skips the query that looks for events. */
+  /** Returns whether this process queued events since the last call. If so, the run needs no query to look for them. */
   takeQueued(): boolean;
   stopped: AbortSignal;
 }

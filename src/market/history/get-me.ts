@@ -115,7 +115,7 @@ function pageSection<Name extends string, Item>(name: Name, history: History<Ite
   } as Section<Name, Item>;
 }
 
-/** More reviews than this appear as others end, which takes weeks at most. */
+/** Further reviews appear once some of these have ended, which takes weeks at most. */
 const MOST_REVIEWS = 200;
 const MOST_FURTHER_TRANSFERS = 20;
 const MOST_FLAGS = 200;

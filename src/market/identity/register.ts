@@ -47,7 +47,7 @@ export async function beginRegistration(market: Market, body: ActionBody<'regist
   return { status: 'staged' as const, handle, ...opened, merchant_key: key, recovery_codes: codes };
 }
 
-/** Creates the merchant, once, for a caller who shows the new key. */
+/** Creates the merchant, once, for a caller who presents the new key. */
 export async function confirmRegistration(market: Market, call: ActionCall<'register', 'confirm'>) {
   const { body, clientNetwork } = call;
   const { config, database, clock, pepper } = market;

@@ -66,7 +66,7 @@ export async function confirmRotation(market: Market, call: ActionCall<'rotate',
     await replaceKey(tx, merchantId, change, at);
     await closePendingChange(tx, sha256(body.session), 'confirmed', at);
     await revokeAccess(tx, merchantId, at);
-    // Cancel waiting codes, which were made with the key alone. A thief's codes would take the store back in three days.
+    // Cancel waiting codes, which were made with the key alone. A thief who made them could take the store back in three days.
     await cancelWaitingSets(tx, merchantId, at);
     const name = await findHandle(tx, merchantId);
     await recordEvent(tx, market, { kind: 'rotate', actor: name, detail: { merchant_id: Number(merchantId) } });

@@ -140,8 +140,8 @@ async function revokeGrants(tx: Tx, merchantId: bigint, at: Date): Promise<void>
 }
 
 /**
- * Selects the number of the set in force: the newest one that has not ended and has reached its time. A set that never had to wait is in
- * force from its commit on, even for a process whose clock is behind.
+ * Selects the number of the set in force, which is the newest set that has not ended and no longer waits. A set that never had to wait is
+ * in force from its commit on, even for a process whose clock is behind.
  */
 function codeSetInForce(merchantId: Sql, at: Date): Sql {
   return sql`(select max(set_number) from recovery_sets
@@ -154,8 +154,8 @@ interface CodeOwner {
 }
 
 /**
- * Returns the owner of this code. Null if the code is unknown, ended or not in force yet. For an unknown code, searches another merchant's
- * sets, so that it takes as long as for an ended one.
+ * Returns the owner of this code. Null if the code is unknown, ended or not in force yet. For an unknown code, searches the sets of some
+ * merchant, so that the query takes as long as for an ended code.
  */
 export async function findCodeOwner(
   database: Queryable,

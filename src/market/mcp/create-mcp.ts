@@ -85,7 +85,7 @@ async function admitHosted(
   return hosted;
 }
 
-/** Refuses a token without the tool's scope. Lets an unproven connection pass, because the tool must first report that. */
+/** Refuses a token without the tool's scope. Lets an unproven connection pass, because the tool itself must report this first. */
 function requireScope({ scopes, proven }: HostedCaller, { method, params }: Message, baseUrl: string): void {
   if (method !== 'tools/call') return;
   const { name } = (params ?? {}) as { name?: unknown };

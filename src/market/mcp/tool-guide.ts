@@ -138,7 +138,7 @@ export function toolOfEndpoint(): ReadonlyMap<EndpointName, string> {
   return table.set('withdrawListing', 'withdraw_item');
 }
 
-/** Replaces headers by `_meta`, and endpoints that handle keys by pages for a person. */
+/** Replaces headers with `_meta`, and endpoints that handle keys with pages for a person. */
 const REPLACEMENTS: readonly (readonly [pattern: RegExp, words: string])[] = [
   [
     /the x402 payload as base64 in X-PAYMENT \(v1\) or PAYMENT-SIGNATURE \(v2\)/g,

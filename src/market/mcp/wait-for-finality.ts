@@ -92,7 +92,7 @@ function keepToken(request: InternalRequest, answer: ReadAnswer): InternalReques
   return { ...request, headers: { ...request.headers, 'x-delivery-token': token } };
 }
 
-/** Adds a delivery token to the last answer, because it came with an earlier one, which the caller has not seen. */
+/** Adds the delivery token to the last answer, because the token came with an earlier answer, which the caller has not seen. */
 function withToken(answer: ReadAnswer, { headers }: InternalRequest): ReadAnswer {
   const token = headers?.['x-delivery-token'];
   if (token === undefined) return answer;

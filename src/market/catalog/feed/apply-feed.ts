@@ -21,7 +21,7 @@ const PORTION = 250;
 
 /** Another in-memory copy that must show the same moment as the model. */
 export interface Follower {
-  /** Sends one query synchronously. Resolves with a function that applies the news and never throws, or null if there are none. */
+  /** Sends one query synchronously. Resolves with a function that applies the news and never throws, or with null if nothing is new. */
   read(queryable: Queryable): Promise<(() => void) | null>;
 }
 

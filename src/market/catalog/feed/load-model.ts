@@ -135,7 +135,7 @@ async function eachRange<Row>(
       for (const row of rows.slice(from, from + SLICE)) act(row);
     }
     reportProgress(Number(above < last ? above : last));
-    // Check only after the first range, because the model becomes the current one while that is read.
+    // Check only after the first range, because the model becomes the current one while the first range is read.
     if (stopped?.()) return;
   }
 }

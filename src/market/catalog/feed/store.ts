@@ -36,7 +36,10 @@ export function momentOf({ snapshot, hasTimeline, server, startedAt, lastRevisio
   return { snapshot, hasTimeline, server, startedAt, lastRevision };
 }
 
-/** A crash keeps the start time but resets these statistics before it takes connections. A manual reset costs one read of all changes. */
+/**
+ * A crashed server keeps its start time, but resets these statistics before it takes connections again. A manual reset only costs
+ * one read of all changes.
+ */
 const startedAt = sql`concat_ws(' ', pg_postmaster_start_time(), pg_stat_get_bgwriter_stat_reset_time())`;
 const serverOf = (hasTimeline: boolean): Sql => sql`
     (select ${hasTimeline ? timelineText : sql`pg_postmaster_start_time()::text`} || ' ' || oid from pg_database where datname = current_database())`;
@@ -60,9 +63,10 @@ export async function readMoment(
 }
 
 /**
- * Selects the changes that this snapshot sees and the earlier one did not: those of transactions that began after it, and of those that ran
- * then and have committed since. Reads no others, so a long transaction elsewhere on the server costs nothing. After a restart or crash,
- * all kept changes count as new, because a transaction may reuse an id that the earlier snapshot saw as committed.
+ * Selects the changes that this snapshot sees and the earlier one did not. Their transactions began after the earlier snapshot, or were
+ * running at that time and have committed since. No other changes are read, so a long transaction elsewhere on the server costs nothing.
+ * After a restart or crash, all kept changes count as new, because a transaction may reuse an id that the earlier snapshot saw as
+ * committed.
  */
 const changesSince = (since: Moment): Sql => sql`
     changed as materialized (
@@ -77,9 +81,9 @@ const changesSince = (since: Moment): Sql => sql`
 
 /**
  * True if changes may be missing or the model may hold rows that the database lacks: changes were pruned, the database was restored to
- * before the earlier snapshot, or a standby took over and may have lost the last transactions. A server that does not reveal its timeline
- * may be another one after each start. A `kept_from` ahead of all transactions came with a dump from another server and says nothing about
- * this one.
+ * before the earlier snapshot, or a standby took over and may have lost the last transactions. If the server does not reveal its timeline,
+ * every start counts as a change of the server. A `kept_from` above all transaction ids of this server came with a dump from another server
+ * and is ignored.
  */
 const isLost = (since: Moment): Sql => sql`(
     ${serverOf(since.hasTimeline)} <> ${since.server}
@@ -92,7 +96,7 @@ export interface Changes extends Moment {
   merchantIds: bigint[];
 }
 
-/** Returns null if the changes since then are no longer complete. */
+/** Returns null if the list of changes since the earlier moment is no longer complete. */
 export async function readChanges(tx: Queryable, since: Moment): Promise<Changes | null> {
   return tx.maybe<Changes>(sql`
     with ${changesSince(since)}
@@ -103,7 +107,7 @@ export async function readChanges(tx: Queryable, since: Moment): Promise<Changes
 }
 
 export interface Peek extends Moment {
-  /** All changed and requested listings. Null if too many changed, or anything else did; then call `readChanges`. */
+  /** All changed and requested listings. Null if too many listings, or a merchant or pin, changed; then call `readChanges`. */
   listings: ListingRow[] | null;
 }
 
@@ -147,7 +151,10 @@ export async function readPinPeriods(tx: Queryable, afterRevision: bigint): Prom
     select listing_id, began, ended from pin_periods where began > ${afterRevision} or ended > ${afterRevision} order by began`);
 }
 
-/** Deletes old changes of transactions older than all running ones, so that `kept_from` never passes a change still to be written. */
+/**
+ * Deletes old changes and raises `kept_from` above them. Only changes of transactions older than all running ones are deleted, so
+ * `kept_from` never passes a change still to be written, and a process that is up to date never has to reload.
+ */
 async function deleteOldChanges(tx: Tx, olderThanMs: number, most: number): Promise<number> {
   const { count, highest } = await tx.one<{ count: number; highest: string | null }>(sql`
     with old as (
@@ -161,7 +168,7 @@ async function deleteOldChanges(tx: Tx, olderThanMs: number, most: number): Prom
     select count(*)::int4 as count, max(xid)::text as highest from gone`);
   if (highest !== null) {
     const keptFrom = (BigInt(highest) + 1n).toString();
-    // A `kept_from` ahead of all transactions came with a dump from another server. Replace it, because it would hide this one.
+    // A `kept_from` above all transaction ids came with a dump from another server. Replace it, because `greatest` would keep it.
     await tx.run(sql`
       update catalog_state set kept_from = case when kept_from > pg_snapshot_xmax(pg_current_snapshot()) then ${keptFrom}::xid8
         else greatest(kept_from, ${keptFrom}::xid8) end`);

@@ -5,7 +5,7 @@ import { type ByteRuns, createByteRuns, dropRun, isRun, putRun, slabOf, withCapa
 const LAST_ID = 2 ** 29 - 1;
 const COMMA = Buffer.from(',');
 
-/** Follows the head of a fragment. The description after it begins with the first line. */
+/** The bytes between the head of a fragment and its description, which begins with the first line. */
 const DESCRIPTION = Buffer.from(',"description":"');
 const FIRST_LINE = Buffer.from(',"first_line":"');
 const CLOSING = Buffer.from('"}');
@@ -67,7 +67,7 @@ function spanOf({ head, line }: FragmentStore, id: number): OutlineSpan {
   return { head: head[id] ?? 0, line: line[id] ?? 0 };
 }
 
-/** Returns the offset of the shared middle after the outline, which must stay in one piece. 0 if the fragment lacks the middle. */
+/** Returns the offset of the shared middle, or 0 if there is none after the outline. The outline itself must stay in one piece. */
 function cutOf({ middle }: FragmentStore, bytes: Uint8Array, span: OutlineSpan): number {
   if (middle.length === 0) return 0;
   const outlineEnd = span.head + DESCRIPTION.length + span.line;

@@ -95,7 +95,7 @@ test('with less room new pages keep to the front, and what becomes free behind i
   buffers.keepWithin(40 * MIB);
   for (const page of all) page.release();
   const behind = all.slice(10);
-  // Their memory is free now, so it can be exchanged.
+  // Now that these pages are released, their memory can be exchanged.
   buffers.keepWithin(40 * MIB);
   const front = Array.from({ length: 10 }, () => buffers.take(4 * MIB));
   expect(front.every((page, at) => sameMemory(page, all[at] as PageBuffer))).toBe(true);

@@ -13,7 +13,7 @@ import type { PageBuffers } from './page-buffers.ts';
 
 const COMMA = 0x2c;
 
-/** Compressing a page of this many new blocks takes about a millisecond. Pages with more stay plain if blocks do not fit into memory. */
+/** Compressing this many new blocks takes about a millisecond. A page with more is sent uncompressed if memory for blocks is short. */
 const MOST_MISSING = 60;
 
 /** Outlines are too short to compress one by one; compressing a whole page of them is quick up to this size. */
@@ -140,7 +140,7 @@ function appendBlock(member: GzipMember, deflated: Deflated, id: number, isFirst
   if (block === null) return false;
   block.source.copy(member.target, member.at, block.from, block.from + block.length);
   member.at += block.length;
-  // Each block ends with a comma. Count it once the next fragment is there.
+  // Every block ends with a comma, and the last comma of the page is dropped. So count the previous block's comma here.
   if (!isFirst) {
     member.crc = appendByteToCrc(member.crc, COMMA);
     member.length += 1;

@@ -153,7 +153,7 @@ export function putFragment(model: Model, id: number, row: ListingRow): void {
   }
 }
 
-/** Follows the head. It cannot occur within a text, because JSON escapes quotation marks. */
+/** The text right after the head. It cannot occur within another text, because JSON escapes quotation marks. */
 const AFTER_HEAD = ',"description":';
 
 /** Returns the summary as JSON with the span of its outline: the members before the description, and the first line. */

@@ -29,7 +29,7 @@ const pinnedCache = new WeakMap<object, Map<number, Pinned>>();
 
 /** Caches `pinnedAt`, because later acts do not change its result. */
 export function pinnedAsOf(model: { pins: readonly Pin[]; pinRevision: number }, revision: number): Pinned {
-  // Do not cache an act this copy has not reached, because more of its pins may follow.
+  // Do not cache the pins of an act that this copy has not reached, because some of them may still be missing.
   if (revision > model.pinRevision) return pinnedAt(model.pins, revision);
   const byRevision = pinnedCache.get(model) ?? new Map<number, Pinned>();
   pinnedCache.set(model, byRevision);

@@ -79,7 +79,7 @@ function partOf({ posting, weight }: Weighted): Part {
   };
 }
 
-/** Keeps the ids (of 32) whose level in each dense set is high enough to reach the score. */
+/** Of the 32 ids in `bits`, keeps those whose level in each dense set is high enough to reach the score. */
 function narrowByLevels(parts: readonly Part[], word: number, bits: number): number {
   let remaining = bits;
   for (let at = 0; remaining !== 0 && at < parts.length; at += 1) {

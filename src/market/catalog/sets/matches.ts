@@ -64,7 +64,7 @@ function markMembers({ dense, entries, count }: Posting): number {
   return used;
 }
 
-/** Keeps only members (`wanted` -1) or only others (0). Returns how many words still have bits. */
+/** Keeps only ids that are in the set (`wanted` -1) or only ids that are not (0). Returns how many words still have bits. */
 function keepBits({ dense, entries, count }: Posting, wanted: number, used: number): number {
   let left = 0;
   let index = 0;

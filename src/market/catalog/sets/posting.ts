@@ -122,7 +122,8 @@ function countMove(posting: MutablePosting, before: number, level: number): void
 }
 
 /**
- * Planes may take twice a list's memory, because intersections are faster. To avoid flips, a set reverts to a list only above four times.
+ * Bit planes may take twice as much memory as the list, because they make intersections faster. A set becomes a list again only if the
+ * planes take more than four times as much, so that it does not switch back and forth.
  */
 function becomeDenseIfFull(posting: MutablePosting): void {
   const { entries, count } = posting;

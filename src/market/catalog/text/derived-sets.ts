@@ -4,11 +4,12 @@ import type { TextState } from './text-state.ts';
 import { groupOf } from './word-table.ts';
 
 /**
- * Sets built for queries, with the least recently used dropped. Membership depends on a listing's own text, so a change updates every set.
+ * Sets built for queries; the least recently used are dropped. Membership depends only on a listing's own text, so a change of a listing
+ * updates that one listing in each set.
  */
 export interface DerivedSets {
   readonly entries: Map<string, DerivedEntry>;
-  /** Beginnings by the group of their words. */
+  /** The entries of beginnings, by group. */
   readonly watchers: Map<number, readonly DerivedEntry[]>;
   readonly building: Map<string, Building>;
   readonly giveWay: () => Promise<void>;
@@ -26,7 +27,7 @@ export interface DerivedEntry {
   readonly group: number;
   /** The stem of a beginning; empty for a phrase. */
   readonly stem: string;
-  /** Null if only words with the stem of a typed beginning match; the stem's own set is used then. */
+  /** Null for a beginning if all matching words have its stem; the set of that stem is used then. */
   readonly posting: Posting | null;
   readonly bytes: number;
   /** Scratch space for the level of the listing being updated. */

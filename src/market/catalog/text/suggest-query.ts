@@ -41,7 +41,7 @@ export function suggestQuery(
   let tries = 0;
   for (const attempt of spellings(best, near)) {
     const text = attempt.join(' ');
-    // The space ends the last word, so it is tested as a whole word. If that matches, so does the beginning.
+    // The space ends the last word, so that it is tested as a whole word. If it matches as a whole word, it also matches as a beginning.
     const tested = parseQuery(`${text} `);
     if (text.length > LONGEST_QUERY || parseQuery(text).key === query.key) continue;
     if (matches(tested)) return text;

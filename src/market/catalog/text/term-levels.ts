@@ -27,7 +27,7 @@ export function rarityWeight(listings: number, having: number): number {
   return Math.max(1, Math.round(16 * Math.log(1 + (listings - having + 0.5) / (having + 0.5))));
 }
 
-/** Counts the distinct words and stems of one listing. It is reused: the stamp marks current entries, so nothing must be cleared. */
+/** Counts the distinct words and stems of one listing at a time. The stamp marks the current entries, so old ones need not be cleared. */
 export interface TermCounter {
   stamp: number;
   wordCount: number;

@@ -6,8 +6,8 @@ import { encodeTokens, FIRST_WORD, hasSequence, MOST_BYTES } from './tokens.ts';
 import { wordId, wordsLike } from './word-table.ts';
 
 /**
- * Plan for the set of a typed beginning. A listing matches if it has the stem of the typed text or a word that begins with it; its level is
- * the highest level of these stems. That depends on its own text alone, so one changed listing changes one member.
+ * Plan for the set of a typed beginning. A listing matches if it has the stem of the typed text or a word that begins with the typed text.
+ * Its level is the highest level of the matching stems and depends only on its own text, so one changed listing changes one member.
  */
 export interface BeginningPlan {
   readonly beginning: string;

@@ -203,7 +203,7 @@ function followRemoval(sets: DerivedSets, id: number): void {
   }
 }
 
-/** Loops over the listing's words, because few of them have a watched beginning. Stores the levels in `pending`. */
+/** Loops over the listing's words and not over all watched beginnings, of which few match. Stores the levels in `pending`. */
 function followBeginnings(sets: DerivedSets, state: TextState, counter: TermCounter): void {
   const { groups, texts, stems } = state.words;
   for (let index = 0; index < counter.wordCount; index += 1) {

@@ -73,7 +73,7 @@ export function decodeTokens(bytes: Uint8Array, start: number, length: number, i
   return count;
 }
 
-/** Returns whether `needle` occurs where a token begins; no token's bytes begin another's. Marks keep phrases within one field or tag. */
+/** Returns whether `needle` occurs where a token begins. No token is a prefix of another. Marks keep phrases within one field or tag. */
 export function hasSequence(bytes: Uint8Array, start: number, length: number, needle: Uint8Array): boolean {
   const last = start + length - needle.length;
   const wanted = needle[0];

@@ -4,7 +4,7 @@ import type { Log } from '../../../platform/log.ts';
 import { toRecord } from '../read-events.ts';
 import { readEventsAfter, type StreamedFilter, type StreamRow } from '../store.ts';
 
-/** Shared by all clients, so that clients that catch up leave the database to buyers. */
+/** Limit for all clients together, so that clients that catch up leave the database free for buyers. */
 const PAGES_AT_ONCE = 2;
 const PAGE = 100;
 const RETRY_MS = 1_000;

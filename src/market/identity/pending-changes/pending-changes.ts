@@ -71,10 +71,10 @@ function isOfKind<Kind extends ChangeKind>(
   return pending.change.kind === kind;
 }
 
-/** A confirm names the pending change and shows the new key. */
+/** A confirm names the pending change and presents its new key. */
 type Confirm = PresentedKey & { body: PendingChangeSession };
 
-/** Returns the change. Refuses unless it is the caller's and still open, and its new key is shown. */
+/** Returns the change. Refuses unless it belongs to the caller, is still open, and the caller presents its new key. */
 export async function findConfirmableChange<Kind extends ChangeKind>(
   database: Queryable,
   kind: Kind,
