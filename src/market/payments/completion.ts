@@ -14,7 +14,10 @@ export interface Subject {
 
 export interface Paid<Transfer> {
   transfer: Transfer;
-  /** Whether only the payer may collect. True if no signer of the facilitator sent the transaction, so anyone may have brought it here. */
+  /**
+   * Whether only the payer may collect. True if no signer of the facilitator sent the transaction, because then someone other than the
+   * payer may have opened the payment here.
+   */
   payerCollectsOnly: boolean;
   subject: Subject;
 }

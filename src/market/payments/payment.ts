@@ -169,7 +169,7 @@ export function findElsewhereOutcome({ endReason }: Payment): (typeof ELSEWHERE_
   return ELSEWHERE_OUTCOMES.find((end) => end === endReason) ?? null;
 }
 
-/** False from the committed row until the payment has ended and the payee does not keep the money. */
+/** False from the committed row until the payment has ended and the payee did not keep the money. */
 export function mayPayAgain(payment: Payment): boolean {
   return hasEnded(payment.status) && payment.status !== 'completed' && findElsewhereOutcome(payment) === null;
 }

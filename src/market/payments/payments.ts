@@ -226,20 +226,20 @@ function createAdvance(context: PathContext, readAndDecide: (payment: Payment) =
   return async function advance(payment: Payment, proof: Proof | null, terms: Terms): Promise<Driven> {
     let { current, refusal }: Driven = { current: payment, refusal: null };
     for (;;) {
-      // A payment that is in a block has already been submitted.
+      // A payment that is in a block has already been submitted, so do not submit it again.
       const isDriven = proof !== null && current.blockNumber === null;
       if (isDriven && (await pathOf(current).mayDrive(context, current, proof))) {
         ({ current, refusal } = await drive(current, proof, terms));
       }
       current = await readAndDecide(current);
-      // A reorganisation removed its block, so submit the proof once more.
+      // A reorganisation removed the payment's block, so submit the proof once more.
       const lostItsBlock = proof !== null && !isDriven && isOpen(current) && current.blockNumber === null;
       if (!lostItsBlock) return { current, refusal };
     }
   };
 }
 
-/** Runs one driver per payment across all processes. Calls in this process wait for it; other processes return the stored row. */
+/** Runs one driver per payment across all processes. Other calls wait for a driver in this process, else return the stored row. */
 function createDriver(context: PathContext) {
   const { database } = context.market;
   const runningDrives = new Map<bigint, Promise<Driven>>();

@@ -262,7 +262,7 @@ export function makeGetPayment(payments: Payments): MarketOperation<Endpoints['g
 }
 
 /**
- * Added to the answer if the intent names no wallet and another wallet than the signing key sent the transfer. If that wallet is a
+ * Added to the answer if the intent names no wallet and the sender of the transfer is not the wallet of the signing key. If the sender is a
  * contract, it may have signed, and is asked when the same claim is sent again.
  */
 const PAID_BY_OTHER = {

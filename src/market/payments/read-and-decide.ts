@@ -67,7 +67,7 @@ export function createDecider(context: PathContext, { readHead, isFarFromFinal, 
     async readSurplus(claim: Payment): Promise<void> {
       await readAndDecideOne(claim);
     },
-    /** Does the same for many payments, and reads what they share only once. */
+    /** Reads the chain about many payments and decides them. Reads what they share only once. */
     async readAndDecideMany(payments: readonly Payment[], head: FollowedHead): Promise<void> {
       for (const shown of (await reader.readMany(payments, head)).values()) {
         try {

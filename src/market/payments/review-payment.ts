@@ -87,7 +87,7 @@ async function readRefund(market: Market, payments: Payments, payment: Payment, 
   throw new Refusal(decision.outcome === 'refused' ? 'refund_not_found' : 'refund_not_final', { retryAfterSeconds: 5 });
 }
 
-/** Whether the receipt uses an authorization of a payment here. Then its transfer belongs to that payment, ended or not. */
+/** Whether the transaction used the authorization of a payment here. Then its transfer belongs to that payment, ended or not. */
 async function isOfLedger({ database }: Market, payment: Payment, receipt: Receipt | null): Promise<boolean> {
   const logs = receipt?.logs.filter(({ address }) => address === payment.asset) ?? [];
   const used = logs.flatMap((log) => decodeAuthorizationUsed(log) ?? []);

@@ -309,10 +309,11 @@ export async function countReviews(queryable: Queryable): Promise<number> {
 interface OpenTimes {
   /** The lowest block with a transfer that is not final yet. */
   oldestSeen: { blockNumber: bigint; blockTime: Date } | null;
-  /** When the newest payment without a block was opened; the same for the oldest. */
+  /** When the newest open payment without a block was opened. */
   newestUnseen: Date | null;
+  /** When the oldest open payment without a block was opened. */
   oldestUnseen: Date | null;
-  /** Whether a claim names transactions that are undecided. */
+  /** Whether any claim, open or decided, names undecided transactions. */
   hasUndecided: boolean;
 }
 

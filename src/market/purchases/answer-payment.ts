@@ -31,7 +31,7 @@ export async function answerPayment(
 
 async function answerByStatus(buy: BuyContext, payment: Payment, collector: Collector): Promise<BuyAnswer | null> {
   const { market, payments, request, listing } = buy;
-  // Only a request that does more than collect may have its proof verified or settled.
+  // Submit a proof only if it is the payment's own (see `advance`) and the request does more than collect.
   const proof = request.collectOnly ? null : request.proof;
   const { current, refusal } = await payments.advance(payment, proof, purchaseTerms(market, listing));
   switch (current.status) {

@@ -153,7 +153,7 @@ async function answerFree(
   const earlierPurchase = merchant && (await findPurchase(market.database, listing.id, { merchantId: merchant.id }));
   if (earlierPurchase) return await deliverGoods(market, listing.id, { purchase: earlierPurchase, collectedBy: 'key' });
   if (isRefused(judgeStep(listing, 'buy'))) {
-    // While the listing is live, an earlier buyer takes it like everyone else, so that a purchase is recorded.
+    // While the listing is live, an earlier buyer takes the goods like everyone else, so that a purchase is recorded.
     const entitled = await deliverEntitled(market, request, listing, signedBy);
     if (entitled !== null) return entitled;
     throw new Refusal('listing_unavailable');

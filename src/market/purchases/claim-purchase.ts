@@ -148,7 +148,7 @@ async function answerRound(market: Market, payments: Payments, claim: ClaimReque
 
 /**
  * Refuses a seller's own wallet as payer. A wallet that the intent names was checked when the intent was opened. Any other is judged as of
- * that time, because a seller must not withhold the goods by selling to the buyer's wallet after the buyer began to pay.
+ * that time. Otherwise a seller could withhold the goods by registering the buyer's wallet as its own after the buyer began to pay.
  */
 async function checkPayer(market: Market, { intent, listing }: ShownSignature, payer: Hex): Promise<void> {
   if (intent.payer !== null) return;
@@ -160,7 +160,7 @@ async function checkPayer(market: Market, { intent, listing }: ShownSignature, p
   }
 }
 
-/** Delivers the goods of a completed claim. If the buyer had bought them before, they are delivered under that purchase. */
+/** Delivers the goods of a completed claim. If the buyer had bought them before, delivers under the earlier purchase. */
 async function deliverClaimed(market: Market, listing: ListingTerms, payment: DirectPayment): Promise<BuyAnswer> {
   market.crashPoint('after_commit_before_answer');
   const { database } = market;
@@ -210,7 +210,7 @@ async function rebindClaim(
   { listing, merchant }: ClaimRequest,
   { standing, payer }: { standing: DirectPayment; payer: Hex },
 ): Promise<void> {
-  // When the claim opened, it was fixed whether its transfer can be delivered or only reviewed.
+  // Opening the claim fixed whether its transfer can be delivered or only reviewed. The new wallet must not change that.
   const surplus = await hasBought(tx, listing.id, { merchantId: merchant.id, payer });
   if (surplus !== standing.surplus) throw await undecidedRefusal(tx, market, standing);
   try {

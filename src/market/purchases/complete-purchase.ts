@@ -24,7 +24,7 @@ export function completePurchase(market: Market): Completion {
     complete: (tx, payment, paid) => recordPurchase(tx, market, payment, paid),
     // A surplus payment sells nothing, because the buyer already has the goods.
     completeReviewed: async (tx, payment, paid) => {
-      // If an authorization was used before the payment was opened, it was public, so nobody knows who brought it here.
+      // An authorization that was used before the payment was opened was public, so anyone may have opened the payment.
       const payerCollectsOnly = paid.payerCollectsOnly || payment.endReason === 'used_before_opening';
       if (!payment.surplus) await recordPurchase(tx, market, payment, { ...paid, payerCollectsOnly });
     },

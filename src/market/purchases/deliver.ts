@@ -21,7 +21,7 @@ interface GoodsDelivery {
   payment?: Payment | null;
 }
 
-/** Delivers the goods to a caller who was checked. `purchase` is null if none was recorded; a known `payment` saves a query. */
+/** Delivers the goods. Call after the caller's right to them was checked. `purchase` is null if none was recorded. */
 export async function deliverGoods(
   market: Market,
   listingId: bigint,

@@ -25,14 +25,14 @@ export interface RequestFindings {
   ledgerPayment: Payment | null;
   check: ProofCheck | null;
   signedBy: Hex | null;
-  /** The payment that this very proof opened. If no payment gave an answer, it has ended unpaid or was rejected. */
+  /** The payment that this very proof opened. Null if it opened none. */
   ownPayment: Payment | null;
 }
 
 /** Asks for a payment or opens one. Returns null if a concurrent request opened it first. */
 export async function startPurchase(buy: BuyContext, findings: RequestFindings): Promise<BuyAnswer | null> {
   const { market, request } = buy;
-  // Made before the row, so that even the answer to a commit with unknown outcome carries it. A client with its own token keeps that.
+  // Made before the row, so that even the answer to a commit with unknown outcome carries it. A client keeps its own token.
   const isIssued = request.merchant === null && request.token?.form !== 'own';
   const token = isIssued ? market.random.bytes(32).toString('base64url') : null;
   return await limitAttempts(request, async () => {
@@ -44,7 +44,7 @@ export async function startPurchase(buy: BuyContext, findings: RequestFindings):
 }
 
 /**
- * Returns null if this very payment got through in another request meanwhile. Then its nonce is used, its money gone and the listing
+ * Returns null if another request opened this very payment meanwhile. Then its nonce is used, its money gone and the listing
  * perhaps withdrawn. A refusal for any of these would turn away a buyer who has paid, or ask that buyer to pay again.
  */
 async function openOrRefuse(buy: BuyContext, findings: RequestFindings, token: string | null): Promise<Payment | null> {
@@ -65,8 +65,9 @@ async function openOrRefuse(buy: BuyContext, findings: RequestFindings, token: s
 }
 
 /**
- * Adds "do not pay again" if the proof shows no wallet, because it is out of time or for other goods: that wallet may have a payment under
- * way. Skips refusals of the proof itself, which say so themselves, and 402s, because a proof that shows a wallet then finds that payment.
+ * Adds "do not pay again" if the proof identifies no wallet (it has expired or is for other goods), because its wallet may have a payment
+ * under way. Leaves refusals of the proof itself, which already say so, and 402s. A 402 asks for a new proof, and a new proof that
+ * identifies the wallet finds that payment.
  */
 function warnOfUnseenPayment(refusal: Refusal, { proof }: BuyRequest, { check, signedBy }: RequestFindings): Refusal {
   const { reason, row, options } = refusal;
@@ -124,7 +125,7 @@ function mustReachFloor({ config }: Market, { priceUnits }: ListingTerms): void 
   if (priceUnits < floor) throw belowLeastPrice(floor, 'This market takes no smaller sums by x402.');
 }
 
-/** Asks for a proof if there is none, in every state of the listing, because that proof is never settled. */
+/** Asks a caller who only collects for a proof, in every state of the listing, because such a proof is never settled. */
 function refuseCollection(
   market: Market,
   request: BuyRequest,
@@ -188,9 +189,9 @@ interface PurchaseToOpen {
 }
 
 /**
- * Commits the attempt before the facilitator learns of it, with terms and state read under a share lock on the listing. Returns null if a
- * unique index already has the authorization, payer or merchant in another attempt, which is then the answer, or if an older version was
- * bought meanwhile, so that nothing is due.
+ * Commits the attempt before the facilitator learns of it, with terms and state read under a share lock on the listing. Returns null if
+ * another attempt already has the unique authorization, payer or merchant, and is then the answer. Also returns null if an older version
+ * entitles this buyer meanwhile, so that nothing is due.
  */
 export async function openPurchase(market: Market, opening: PurchaseToOpen): Promise<Payment | null> {
   const { request } = opening;

@@ -16,15 +16,15 @@ import type { Payment } from '../payments/payment.ts';
  */
 const historyLock = (merchantId: bigint): string => `purchases:${merchantId}`;
 
-/** Locks the histories of seller and buyer. Call before a sale is written. Locks in ascending order, so that two sales never deadlock. */
+/** Takes share locks on the histories of seller and buyer, in ascending order so that sales never deadlock. Call before writing a sale. */
 export async function shareHistories(tx: Tx, sellerId: bigint, buyerId: bigint | null): Promise<void> {
   const ids = buyerId === null ? [sellerId] : [sellerId, buyerId];
   for (const id of [...new Set(ids)].sort((a, b) => (a < b ? -1 : 1))) await tx.lockShared(historyLock(id));
 }
 
 /**
- * Reads what a merchant bought and sold while no sale can change it. Each statement takes its own snapshot, because a shared one would date
- * from the first statement, before it got the lock.
+ * Reads what a merchant bought and sold while no sale can change it. Each statement takes its own snapshot. A snapshot of the whole
+ * transaction would date from the first statement, which waits for the lock, and would miss sales that were committed during the wait.
  */
 export async function readOwnHistory<T>(
   database: Database,
@@ -104,7 +104,7 @@ export async function findPurchase(
   return row && purchaseOf(row);
 }
 
-/** Call with the histories of buyer and seller locked. `transfer` is null if another payment has the transaction's proof. */
+/** Call after `shareHistories`. `transfer` is null if another payment has the transaction's proof. */
 export async function insertPaidPurchase(
   tx: Tx,
   payment: Payment,
@@ -206,7 +206,7 @@ export async function noteSignatureUsed(queryable: Queryable, shown: UsedSignatu
   return rowCount === 1;
 }
 
-/** Deletes up to `limit` rows that expired before that time. Each use adds only one row, so the table stays small. */
+/** Deletes up to `limit` rows that expired before that time. Runs at each use, which adds only one row, so the table stays small. */
 export async function pruneUsedSignatures(queryable: Queryable, before: Date, limit: number): Promise<void> {
   await queryable.run(
     sql`delete from collect_signatures where ctid in (

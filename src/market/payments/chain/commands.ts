@@ -144,7 +144,7 @@ export async function resumePayments(market: CommandMarket, reason: string): Pro
     await tx.lock(`chain:${chainId}`);
     const { halt } = await findChainState(tx, chainId);
     if (halt === null) throw new CommandRefused('payments are not halted: there is nothing to resume');
-    // In this case the id is that of a history loss, not of a halt.
+    // With this reason, the id belongs to a history loss and not to a halt.
     if (halt.reason === 'history_lost')
       throw new CommandRefused(
         'history was lost, which resume does not end: read docs/recovery.md, then run "npm run chain -- recover"',
@@ -164,5 +164,5 @@ export async function resumePayments(market: CommandMarket, reason: string): Pro
   };
 }
 
-/** The parts of a market that a command needs. No market has to run. */
+/** The parts of a market that a command needs. A command works without a running market. */
 export type CommandMarket = Pick<Market, 'config' | 'database' | 'clock' | 'log' | 'providers'>;

@@ -152,7 +152,7 @@ function withLeaderBlock({ payment, evidence }: FinalUse): X402Payment {
   return { ...payment, blockNumber: evidence.use?.log.blockNumber ?? payment.blockNumber };
 }
 
-/** Returns null if the other provider shows the same use of the authorization, or also shows none; otherwise its objection. Pure. */
+/** Returns the other provider's objection. Null if both providers show the same use of the authorization, or both show none. Pure. */
 export function judgeUse(
   evidence: Evidence,
   terms: { asset: Hex; validBefore: bigint },
@@ -166,7 +166,7 @@ export function judgeUse(
     const same = otherUse?.transactionHash === use.log.transactionHash && otherUse.logIndex === use.log.logIndex;
     return same && finding.use !== null && sameMined(terms.asset, use, finding.use) ? null : 'disagrees';
   }
-  // The leader cannot have seen a use above its own latest block.
+  // The leader cannot have seen a use above its own latest block, so the two do not contradict each other.
   if (finding.use !== null) return finding.use.log.blockNumber > latest.number ? 'behind' : 'disagrees';
   if (said.latest.timestamp <= terms.validBefore) return 'behind';
   if (finding.nonceUsed === true) return 'disagrees';

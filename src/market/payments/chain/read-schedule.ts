@@ -11,9 +11,9 @@ const NEW_MS = 60_000;
 const PAUSE_SHARE = 0.25;
 /** Block times vary, so a payment this close to finality is checked in every round. */
 const CLOSE_MS = 8_000;
-/** An older reading of the heads no longer tells how far a block is from finality. */
+/** Maximum age of a reading of the heads. An older one no longer tells how far a block is from finality. */
 const READING_MAX_AGE_MS = 60_000;
-/** The same for the watermark, which another process may have raised. Its age counts from its last rise. */
+/** Maximum age of the watermark, which another process may have raised. Its age counts from the last time it was raised. */
 const WATERMARK_MAX_AGE_MS = 600_000;
 /** Requests skip payments further from finality than this. If one becomes final early, the background job ends it within a round. */
 const FAR_MS = 3_000;

@@ -113,7 +113,7 @@ export async function raiseWatermark(
       returning resets`,
   );
   if (raised !== null) return raised.resets === reading.resets;
-  // Either a higher watermark is stored or an operator reset it. The statement above does not say which.
+  // Either a higher watermark is stored or an operator reset it. Ask in a new statement, because this one's snapshot may predate the reset.
   const { resets } = await queryable.one<{ resets: number }>(
     sql`select resets from chain_watermarks where chain_id = ${chainId}`,
   );
@@ -131,7 +131,7 @@ interface ChainCommand {
   now: Date;
 }
 
-/** Call before the change, because the database allows it only in the transaction that wrote the command. */
+/** Call before the change, because the database allows the change only in the transaction that wrote the command. */
 export async function writeCommand(tx: Tx, command: ChainCommand): Promise<bigint> {
   const { id } = await tx.one<{ id: bigint }>(
     sql`insert into chain_commands (chain_id, act, reason, before, after, at)
@@ -148,7 +148,10 @@ export async function endHalt(tx: Tx, haltId: bigint, command: { id: bigint; now
   );
 }
 
-/** Sets `accepted_at` to the block's own time. Finality may advance at the clock's pace from there, so today's head is accepted at once. */
+/**
+ * Sets `accepted_at` to the block's own time. From there, finality may advance as fast as the clock, so the current finalized head is
+ * accepted at once.
+ */
 export async function resetWatermark(tx: Tx, chainId: bigint, to: FinalizedHead): Promise<void> {
   const at = new Date(Number(to.timestamp) * 1_000);
   await tx.run(

@@ -115,8 +115,8 @@ function logChanges(log: Market['log'], before: ChainState | null, now: ChainSta
 type WalletService = 'served' | 'not_served' | 'unknown';
 
 /**
- * Checks whether the primary provider answers as of the finalized block, which may be older than the state it keeps. Asks what a claim
- * would ask, about a contract that certainly exists and accepts no signature.
+ * Checks whether the primary provider answers as of the finalized block, which may be older than any state that the provider keeps.
+ * Asks what a claim would ask, about a contract that certainly exists and accepts no signature.
  */
 async function probeContractWallets({ rpc, config }: Pick<Market, 'rpc' | 'config'>): Promise<WalletService> {
   const { usdc } = config.network;

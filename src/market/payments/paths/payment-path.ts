@@ -30,9 +30,9 @@ export interface Driven {
   refusal: Refusal | null;
 }
 
-/** A payment method, with everything in which the methods differ. completion.ts has the purposes, purchase and fee. */
+/** A payment method, with everything in which the methods differ. completion.ts defines the purposes, purchase and fee. */
 export interface PaymentPath<P extends Payment, Opening, Evidence> {
-  /** Writes the row before anyone else learns of the payment. Returns null if a unique index already has another row. */
+  /** Writes the row before anyone else learns of the payment. Returns null if a unique index allows no second row for the same payment. */
   open(market: Market, tx: Tx, opening: Opening): Promise<Payment | null>;
   /** Whether a request with this proof refers to this payment. */
   isShownBy(payment: P, proof: Proof): boolean;
@@ -42,7 +42,7 @@ export interface PaymentPath<P extends Payment, Opening, Evidence> {
   drive(context: PathContext, payment: P, proof: Proof, terms: Terms): Promise<Driven>;
   /** Reads the chain from one provider. Leaves out unreadable and unchanged payments. Throws RpcFailure if the shared part fails. */
   evidence(context: PathContext, reading: Reading, payments: readonly P[]): Promise<Map<bigint, Evidence>>;
-  /** The kind of question that a provider must answer for payments to be read. */
+  /** The kind of question that a provider must answer so that payments can be read. */
   question: PaymentQuestion;
   /** Blocks in which the evidence shows the payment's transactions (null if in none). */
   seenIn(evidence: Evidence): readonly (bigint | null)[];

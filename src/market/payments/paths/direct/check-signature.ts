@@ -19,7 +19,7 @@ const NO_KEY_SIGNED =
  */
 type SignatureCheck = { payer: Hex } | { waitsFor: Hex | null } | Unsigned;
 
-/** The wallet that the intent names and that rejected the signature. */
+/** The wallet that the intent names, and its code in the finalized block, which rejected the signature. */
 export interface Unsigned {
   unsigned: Hex;
   code: Hex;
@@ -51,7 +51,7 @@ export async function checkSignature(
     return form === null ? { unsigned: wallet, code } : { payer: wallet };
   } catch (error) {
     if (!(error instanceof RpcFailure)) throw error;
-    // Accept a key's claim even while the chain cannot be read.
+    // If the intent names no wallet, accept the claim of a key even while the chain cannot be read.
     if (wallet === null && signer !== null) return { payer: signer };
     throw new Refusal('payment_preserved', { retryAfterSeconds: 5 });
   }

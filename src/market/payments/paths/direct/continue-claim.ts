@@ -239,7 +239,7 @@ async function nameSurplus(
     await lockTransfer(tx, txHash);
     await lockPayment(tx, claim.id);
     const { payer, payee } = claim;
-    // The claim that holds the transaction keeps it, because that claim's payee is shown it when deciding.
+    // Another claim that holds the transaction keeps it, because its payee sees the transaction when deciding.
     if ((await findHolder(tx, { txHash, payer, except: claim.id })) !== null) return false;
     if (!(await tryToName(tx, claim, txHash))) return false;
     await endUnprovenOf(tx, { txHash, payer, payee }, 'proven', new Date(market.clock.now()));

@@ -71,7 +71,7 @@ export function decideClaim(evidence: ClaimEvidence, terms: ClaimTerms): ClaimDe
   if (receipt.blockNumber > finalized.number) return unknown('not_final', sighting);
   if (receipt.blockNumber === finalized.number && receipt.blockHash !== finalized.hash) return unknown('contradiction');
   if (receipt.status !== 'success') {
-    // A failed transaction has no logs. One with logs may have moved money, so do not refuse it.
+    // A failed transaction has no logs. If the receipt has logs all the same, money may have moved, so do not refuse it.
     return receipt.logs.length > 0 ? unknown('contradiction') : { outcome: 'refused', reason: 'transfer_not_found' };
   }
   if (evidence.isOfLedger) return { outcome: 'refused', reason: 'transaction_used' };

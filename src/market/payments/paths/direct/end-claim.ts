@@ -46,7 +46,7 @@ export async function endClaimByEvidence(
   return (await findPayment(market.database, payment.id)) ?? payment;
 }
 
-/** Returns false if the reading leaves out a transaction, because that one may still be in a block. */
+/** Returns false if the reading leaves out an undecided transaction, because that transaction may still be in a block. */
 async function areAllRead(
   { database }: Market,
   { id }: DirectPayment,

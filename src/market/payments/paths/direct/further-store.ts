@@ -59,8 +59,8 @@ export interface NamedBy {
 }
 
 /**
- * Finds this wallet's claim that holds the transaction: its payee sees the transaction while deciding on another, or has delivered and the
- * background job has not opened the review yet. Meanwhile it must not pay for anything else. Call with the transfer locked.
+ * Finds this wallet's claim that holds the transaction: its payee sees the transaction while deciding on another one, or has delivered and
+ * the background job has not opened the review yet. Until then it must not pay for anything else. Call with the transfer locked.
  */
 export function findHolder(tx: Tx, named: NamedBy): Promise<DirectPayment | null> {
   return findNamingClaim(
@@ -94,7 +94,7 @@ export interface WaitingClaim {
   seenBlock: bigint;
 }
 
-/** Finds the claim that keeps this transaction, if the chain has shown it. Null if there is none, or its intent has a newer claim. */
+/** Finds the claim that keeps this transaction. Null if there is none, the transaction was in no block, or the intent has a newer claim. */
 export async function findWaitingClaim(queryable: Queryable, txHash: Hex): Promise<WaitingClaim | null> {
   const row = await queryable.maybe<{ payment_id: bigint; seen_block: bigint }>(sql`
     select h.payment_id, h.seen_block from claim_hashes h join payments p on p.id = h.payment_id

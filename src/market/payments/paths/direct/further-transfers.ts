@@ -29,7 +29,7 @@ const AT_ONCE = 50;
 const MOST_OF_WINDOW = 100;
 
 export function createFurtherTransfers(market: FurtherMarket, readHead: () => Promise<ChainHead>): FurtherTransfers {
-  /** Reviews whose whole window this process has read. A restart empties it, so each is read once more. */
+  /** Reviews whose whole window this process has read. After a restart, each window is read once more. */
   const fullyRead = new Set<bigint>();
 
   /** `about` names the review in the log. It is empty while the heads are read. */

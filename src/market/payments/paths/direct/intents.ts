@@ -83,7 +83,7 @@ export async function readFindings(
   }
 }
 
-/** Checks for a lost payment, as before an x402 payment. If no wallet is named, there is no payer to search for. */
+/** Checks for a lost payment, just as an x402 payment does. If no wallet is named, there is no payer to search for. */
 export async function mustNotBeTransferred(
   market: Market,
   readHead: () => Promise<ChainHead>,

@@ -58,8 +58,8 @@ function nextStepOf(txHash: Hex, waiting: { isSeen: boolean } | null): string {
 
 /**
  * Stores the transaction with the claim. Only transfers of the claim's own wallet count. If the claim already keeps as many as it may name,
- * the new one replaces the oldest unseen one. If it is undecided for another intent's claim, that claim takes precedence and is returned.
- * The wallet has signed for the transaction, so unsigned claims of it end.
+ * the new one replaces the oldest unseen one. If the transaction is undecided for another intent's claim, that claim takes precedence and
+ * is returned. The wallet has signed for the transaction, so unsigned claims of it end.
  */
 async function keepFurther(
   { database, clock }: Market,

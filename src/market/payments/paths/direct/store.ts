@@ -151,7 +151,7 @@ export interface NewClaim {
   surplus: boolean;
 }
 
-/** Inserts a claim for an intent, bound to `payer`. Returns null if a unique index already has the intent, buyer or body in another row. */
+/** Inserts a claim for an intent, bound to `payer`. Returns null if another row already has this unique intent, buyer or body. */
 export async function insertClaim(
   { clock }: { clock: { now(): number } },
   tx: Tx,

@@ -8,7 +8,7 @@ import { readPayments } from '../../store.ts';
 import { WAITING_REASON } from './further-store.ts';
 import type { Intent } from './store.ts';
 
-/** The payee's decision; or `proven`, if the wallet itself signed; or `superseded`, if the transfer pays for another claim. */
+/** The payee's decision, `proven` if the wallet itself signed later, or `superseded` if the transfer pays for another claim. */
 export type UnprovenOutcome = ReviewOutcome | 'proven' | 'superseded';
 
 /** A claim of a final transfer by the intent's contract wallet, without its signature. It is not a payment and writes no proof. */

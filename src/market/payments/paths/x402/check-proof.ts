@@ -36,9 +36,9 @@ interface LatestHead {
 }
 
 /**
- * Finds the transaction in which this used nonce paid exactly this payee and price. Searches the 600 s before validBefore, located by block
- * time, with one query and one receipt. If a provider accepts fewer blocks, it is asked for those seconds only. Null does not prove that it
- * paid elsewhere.
+ * Finds the transaction in which this used authorization paid exactly this payee and price. Searches the 600 s before validBefore, located
+ * by block time, with one query and one receipt. If a provider accepts fewer blocks, it is asked for those seconds only. Null does not
+ * prove that the authorization paid elsewhere.
  */
 async function findExactUse(
   { rpc, latest }: LatestHead,
@@ -81,9 +81,9 @@ function maxOf(one: bigint, other: bigint): bigint {
 type ProofMarket = Pick<Market, 'rpc' | 'clock' | 'config'>;
 
 /**
- * For a fresh proof: `payer` signed it for these terms and the nonce is unused, so it shows control of that wallet. `floor` is the
- * finalized block of that moment. Any use of the nonce comes after it, and no reorganisation can move one to it or below. `latest` is the
- * block at which the nonce was read; `balanceUnits` was read at the same time.
+ * A proof is fresh if `payer` signed it for these terms and its nonce is unused, so that it shows control of the wallet. `floor` was the
+ * finalized block when the nonce was read. Any use of the nonce is above `floor`, and no reorganisation can move a use to `floor` or below.
+ * `latest` is the block at whose state the nonce was read; `balanceUnits` was read at the same time.
  */
 export type ProofCheck =
   | { payer: Hex; floor: bigint; latest: { timestamp: bigint }; balanceUnits: bigint }
@@ -134,7 +134,10 @@ export interface ProofOptions {
   alsoAtFinalized?: boolean;
 }
 
-/** Checks a fresh authorization, except for the balance (mustHaveFunds). Stores nothing. Refuses with 503 if the chain is unreadable. */
+/**
+ * Checks a fresh authorization, except for the balance (see mustHaveFunds). Stores nothing. If the chain cannot be read, refuses with 503,
+ * which says nothing about the proof.
+ */
 export async function checkProof(
   market: ProofMarket,
   { proof, terms }: ProofToCheck,
@@ -172,7 +175,7 @@ async function checkOnChain(
   const read = await readSignature(market, proof, options);
   const isSigned = read.form !== null && read.isFinal;
   const refusal = refuseMisfit(market, proof, terms) ?? (isSigned ? null : refuseSignature(config, terms, proof, read));
-  // A contract wallet may have accepted the signature when it paid and reject it now, so check its nonce anyway.
+  // A contract wallet may have accepted the signature when it paid and reject it now, so check the authorization's nonce anyway.
   if (refusal !== null && !isSigned && read.code === '0x') return { refusal };
   const head = await readHead();
   if (head.chainId !== config.network.chainId || head.floor === null) {
@@ -193,7 +196,10 @@ function refuseMisfit({ config, clock }: ProofMarket, proof: Proof, terms: Terms
   return isOfTimes ? withFields(refusal, { market_time: isoTime(now) }) : refusal;
 }
 
-/** Explains why the token would reject the signature. It asks the code at the payer's address or, if there is none, checks the key. */
+/**
+ * Explains why the token would reject the signature. The token calls the contract at the payer's address or, if there is none, recovers the
+ * signing key.
+ */
 function refuseSignature(config: MarketConfig, terms: Terms, { signature }: Proof, read: ReadSignature): Refusal {
   const { form, code } = read;
   if (code === '0x') {
@@ -286,7 +292,7 @@ interface ReadSignature {
 /** The accepted form of each proof's signature. Every request parses its own proof, so an entry lives as long as one request. */
 const acceptedForms = new WeakMap<Proof, Hex>();
 
-/** Whether the payer signed exactly this authorization. Asks a wallet with code; for any other, recovers the signer. */
+/** Whether the payer signed exactly this authorization. Asks the contract at the payer's address or, if there is none, recovers the key. */
 export async function isSignedBy(market: Pick<Market, 'rpc' | 'config'>, proof: Proof): Promise<boolean> {
   return acceptedForms.has(proof) || (await readSignature(market, proof, {})).form !== null;
 }
@@ -326,7 +332,10 @@ async function readSignature(
   return { ...now, isFinal: !isAskedAtFinalized || (await readAt('finalized')).form !== null };
 }
 
-/** Checks the balance last. The same proof works once the wallet holds enough, because nothing was stored. */
+/**
+ * Call last, and only before a row is opened: once a payment was submitted, a lower balance may come from that very payment. The same proof
+ * works once the wallet holds enough, because nothing was stored.
+ */
 export function mustHaveFunds(config: ProofMarket['config'], terms: Terms, balance: bigint): void {
   if (balance >= terms.valueUnits) return;
   const [balance_usdc, price_usdc] = [usdcOfUnits(balance), usdcOfUnits(terms.valueUnits)];

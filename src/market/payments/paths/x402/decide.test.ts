@@ -51,7 +51,7 @@ interface Changes {
   use?: Partial<Use>;
   receipt?: Partial<Receipt>;
   block?: Partial<Block>;
-  /** Logs of the receipt. The block's log index returns the same ones. */
+  /** Logs of the receipt. A query for the block's logs returns the same ones. */
   logs?: Log[];
 }
 
@@ -318,7 +318,7 @@ it('property: the log directly behind the use decides, whatever stands elsewhere
       const isTransfer =
         next !== undefined && !next.extraTopic && next.given.address === USDC && next.given.from === PAYER;
       const fits = isTransfer && next.given.to === PAYEE && next.given.units === 2_500_000n;
-      // The block's log index holds only what USDC emitted, as a filter by address returns it.
+      // A query for the block's transfers filters by address, so it returns only logs of USDC.
       const transfersInBlock = logs.filter((entry) => entry.address === USDC && entry.topics.length === 3);
       const decision = decide(evidence({ logs: [usedLog(), ...logs], use: { transfersInBlock } }), terms);
       expect(decision.outcome).toBe(fits ? 'settled' : isTransfer ? 'refused' : 'unknown');

@@ -124,7 +124,7 @@ function isCanonical(use: Use, receipt: Receipt, block: Block | null): block is 
   );
 }
 
-/** Requires a successful receipt that contains this log, and the same transfers by the payer as the block's log index. */
+/** Requires a successful receipt that contains this log, and the same transfers by the payer as the logs read for the block. */
 function isConsistent(use: Use, receipt: Receipt, terms: AttemptTerms): boolean {
   if (receipt.status !== 'success' || use.log.removed || use.log.address !== terms.asset) return false;
   const event = decodeAuthorizationUsed(use.log) ?? decodeAuthorizationCanceled(use.log);

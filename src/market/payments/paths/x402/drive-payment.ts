@@ -143,7 +143,7 @@ async function submitPayment(market: Market, proof: Proof, terms: Terms): Promis
   return answer.kind === 'rejected' ? facilitatorRefused('settle', answer.reason) : null;
 }
 
-/** Whether to submit the payment again; the nonce keeps it from paying twice. False once the nonce is used or has expired. */
+/** Whether to submit the payment again, which cannot pay twice. False once its nonce is used or its authorization has expired. */
 async function maySubmitAgain(market: Market, payment: X402Payment): Promise<boolean> {
   if (isExpired(market, payment)) return false;
   try {

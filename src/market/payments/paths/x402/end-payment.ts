@@ -98,7 +98,8 @@ async function outcomeOf(tx: Tx, payment: Payment, decision: Decision, now: Date
 
 /**
  * Whether none of the signers that the facilitator names sent this transaction. Refreshes the list before it calls a sender a stranger,
- * because the facilitator may use a new address. Null while it does not answer; then the payment waits.
+ * because the facilitator may use a new address. If the facilitator does not answer, returns null for up to SIGNER_PATIENCE_MS, while the
+ * payment waits, and true afterwards.
  */
 async function isFromStranger(
   { market, refreshSigners }: PathContext,

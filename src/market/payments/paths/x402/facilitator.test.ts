@@ -1,4 +1,4 @@
-/** Tests that the facilitator's last least price stays valid while it names none. */
+/** Tests that the facilitator's last least price stays valid while the facilitator names none. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -179,7 +179,7 @@ type VerifyAnswer =
 
 type SettleAnswer = { kind: 'submitted' } | { kind: 'rejected'; reason: string } | { kind: 'unknown'; why: string };
 
-/** A reason code, which the market repeats in its own refusals. Replaces any other text. */
+/** A reason code, which the market repeats in its own refusals. Any other text becomes `unreadable_reason`. */
 const reasonText = z
   .string()
   .max(300)

@@ -86,7 +86,10 @@ async function readOne(
   return lateUse === undefined ? { nonceUsed: isOver ? nonceUsed : null, use: null } : await showUse(lateUse);
 }
 
-/** Searches above `ended`, because a cancellation can come at any time, and blocks from two nodes may have ended the search early. */
+/**
+ * Searches above `ended`. A cancellation can be later, because it can come at any time, and the first search may have ended too early if
+ * two nodes answered it.
+ */
 async function readUseAbove({ rpc, latest }: View, payment: X402Payment, ended?: bigint): Promise<Log | undefined> {
   if (ended === undefined) return undefined;
   const blocks = { fromBlock: ended + 1n, toBlock: latest.number };

@@ -25,7 +25,7 @@ export interface Opener {
   clock: { now(): number };
 }
 
-/** Returns null if a unique index already has the authorization, payer, merchant or body in another row. */
+/** Returns null if another row already has this unique authorization, payer, merchant or body. */
 export async function openAttempt({ config, clock }: Opener, tx: Tx, attempt: Attempt): Promise<Payment | null> {
   const { network, facilitatorUrl } = config;
   const { chainId } = network;
