@@ -56,7 +56,7 @@ export interface MarketConfig {
   /** Bytes of listings that each catalog keeps in memory. */
   catalogMemoryBytes: number;
   openIdentityEndpoints: ReadonlySet<IdentityEndpoint>;
-  /** Hosts of hosted clients. Once one of their users has made a proven call, this counts for all their users. */
+  /** Hosts of hosted clients. Once one grant of such a host has called `me`, all grants of that host count as proven. */
   hostedHosts: readonly string[];
   /** Proxies that may name the client's address, in fastify's format. False for none. */
   trustProxy: false | string[];
@@ -80,7 +80,7 @@ export interface Market {
   log: Log;
   /** The primary provider. Decisions about money use all providers instead. */
   rpc: Rpc;
-  /** All providers, in the order in which they lead (docs/decisions/0021). */
+  /** All providers, in the order in which they are chosen to lead a decision (docs/decisions/0021). */
   providers: readonly Provider[];
   pepper: Pepper;
   /** Call it after a commit that queued events, so that they are numbered at once. */

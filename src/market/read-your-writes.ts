@@ -93,7 +93,7 @@ function createRefreshAfterWrite({ catalog, mark, log }: Dependencies): RefreshA
     const before = mark();
     try {
       await catalog.fresh();
-      // Concurrent refreshes may end in another order than they began.
+      // Keep the highest mark, because concurrent refreshes may not end in the order in which they began.
       if (before !== null && (refreshed === null || refreshed < before)) refreshed = before;
     } catch (error) {
       // The write is committed anyway, and the catalog catches up later.

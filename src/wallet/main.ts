@@ -66,9 +66,9 @@ function recordSilence({ store, screen, now }: Scene, isHeard: boolean): void {
 }
 
 interface RequestListeners {
-  /** Called before a request to buy, with whether it only collects. */
+  /** Called before a request to buy. `isCollecting` is true if the request only collects goods. */
   onRequest(isCollecting: boolean): void;
-  /** Called after a request, with whether the market could be reached. */
+  /** Called after a request. `isHeard` is true if the market could be reached. */
   onAnswer(isHeard: boolean): void;
 }
 

@@ -22,7 +22,7 @@ export const purchaseRecord = z.object({
     .object({
       tx_hash: z.string().regex(/^0x[0-9a-f]{64}$/),
       block: z.int().nullable(),
-      /** Number of the latest final block when the transfer was first seen in its block. `head` is the current one. */
+      /** Number of the latest final block when the transfer was first seen in its block. `head` is the number at the last update. */
       head_first: z.int().nullable(),
       head: z.int().nullable(),
     })

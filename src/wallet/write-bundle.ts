@@ -40,7 +40,7 @@ export function makeNotices(modules: readonly string[]): string {
   return `${[INTRODUCTION, ...notices].join(`\n${'-'.repeat(100)}\n\n`).trimEnd()}\n`;
 }
 
-/** Finds the nearest parent folder whose manifest has a name. Packages contain nameless manifests for kinds of modules. */
+/** Finds the nearest parent folder whose manifest has a name. Some packages contain nameless manifests that only set the module type. */
 function packageFolder(path: string): string {
   const folder = dirname(path);
   const manifest = join(folder, 'package.json');

@@ -49,7 +49,7 @@ export function createBudgets({ config, clock, random }: Pick<Market, 'config' |
   };
 }
 
-/** Counts a caller with a key by merchant, and any other caller by network. */
+/** Returns whose budget a call uses: the merchant of a caller with a key, else the client network. */
 export function clientOf({ caller, clientNetwork }: { caller: unknown; clientNetwork: string }): Client {
   const merchant = caller as Merchant | null;
   return merchant === null ? { network: clientNetwork } : { account: `merchant ${merchant.id}` };

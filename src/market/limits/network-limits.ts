@@ -3,7 +3,7 @@ import type { DEFAULT_LIMITS } from '../../contract/vocabulary.ts';
 import { type Address, isInSubnet, parseSubnet, type Subnet } from '../../platform/http/client-network.ts';
 import type { NetworkRule } from '../context.ts';
 
-/** Limits per client network and hour or minute. The operator may set them for single networks. */
+/** Limits for each client network per hour or minute. The operator may set them for single networks. */
 export const NETWORK_LIMITS = [
   'registration_per_ip_hour',
   'confirm_per_ip_hour',
@@ -22,7 +22,7 @@ export type NetworkLimit = (typeof NETWORK_LIMITS)[number];
 
 const IPV6_BITS = 64;
 
-/** Parses `203.0.113.0/24` or `2001:db8::/48`. Null for other text, set host bits, or an IPv6 prefix longer than /64. */
+/** Parses `203.0.113.0/24` or `2001:db8::/48`. Null if it is no subnet, has host bits set, or has an IPv6 prefix longer than /64. */
 export function readNetwork(text: string): Subnet | null {
   const network = text.includes('/') && !text.includes('%') ? parseSubnet(text) : null;
   if (network === null) return null;

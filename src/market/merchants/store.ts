@@ -21,7 +21,7 @@ export async function readMerchant(database: Queryable, id: bigint): Promise<Mer
   return database.maybe<MerchantRow>(sql`${selectMerchant} where m.id = ${id}`);
 }
 
-/** Writes the line only if it changes, so that no catalog has to refresh. */
+/** Writes the line only if it differs from the stored one, because every write makes the catalogs refresh. */
 export async function writeStoreLine(database: Queryable, id: bigint, line: string): Promise<void> {
   await database.run(sql`update merchants set store_line = ${line} where id = ${id} and store_line <> ${line}`);
 }

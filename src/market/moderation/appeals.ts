@@ -48,7 +48,7 @@ export const appealRemoval: MarketOperation<Endpoints['appealRemoval']> = async 
 
 type DecideCall = MarketCall<Endpoints['decideAppeal']>;
 
-/** POST /api/mod/appeal. A removal is undone only here, after a public appeal. Repeating a decision changes nothing. */
+/** POST /api/mod/appeal. A removal is undone only here, after a public appeal. A repeated decision keeps the first reason. */
 export const decideAppeal: MarketOperation<Endpoints['decideAppeal']> = async (market, call) => {
   const appeal = await market.database.transaction((tx) => decideInTransaction(tx, market, call));
   const { body } = await answerListing(market, appeal.listing_id);
@@ -99,7 +99,7 @@ function presentAppealRow(row: AppealRow): Appeal {
   return presentAppeal(facts, row.listing_id);
 }
 
-/** Older notices are shown once newer listings are restored. */
+/** Maximum number of notices. Older ones appear once listings with newer notices are restored. */
 const MOST_NOTICES = 200;
 
 const HOW_TO_APPEAL =

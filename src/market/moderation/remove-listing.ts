@@ -10,7 +10,10 @@ import { answerComment } from '../reactions/post-comment.ts';
 import { lockComment, markCommentRemoved } from '../reactions/store.ts';
 import { markRemoved } from './store.ts';
 
-/** POST /api/mod/remove. Also removes withdrawn listings, whose texts are public. The first time and reason stay, for payments too. */
+/**
+ * POST /api/mod/remove. Also removes withdrawn listings, whose texts are public; after a restore they are withdrawn again. Removing a
+ * removed listing changes nothing, because payments and appeals depend on the time and the reason of its removal.
+ */
 export const removeListing: MarketOperation<Endpoints['removeListing']> = async (market, call) => {
   const { listing_id: id, reason_code: reasonCode, reason } = call.body;
   await market.database.transaction(async (tx) => {
@@ -33,7 +36,7 @@ export const removeListing: MarketOperation<Endpoints['removeListing']> = async 
   return await answerListing(market, id);
 };
 
-/** POST /api/mod/comment. Removing a comment again changes nothing: the first time and reason stay. */
+/** POST /api/mod/comment. Removing a removed comment changes neither the time nor the reason of its removal. */
 export const removeComment: MarketOperation<Endpoints['removeComment']> = async (market, call) => {
   const { comment_id: id, reason_code: reasonCode, reason } = call.body;
   await market.database.transaction(async (tx) => {

@@ -47,7 +47,7 @@ export async function findAppeal(queryable: Queryable, id: bigint): Promise<Appe
   return await queryable.maybe<AppealRow>(sql`select ${appealColumns} from appeals a where a.id = ${id}`);
 }
 
-/** Finds the appeal against the current removal. Run it as a separate statement, after locking the listing. */
+/** Finds the appeal against the current removal. Lock the listing in an earlier statement, or this one could miss a new appeal. */
 export async function findAppealInForce(tx: Tx, listingId: bigint): Promise<AppealRow | null> {
   return await tx.maybe<AppealRow>(
     sql`select ${appealColumns} from removals r join appeals a on a.removal_id = r.id
@@ -71,7 +71,7 @@ export function markDecided(tx: Tx, id: bigint, decision: { outcome: AppealOutco
   );
 }
 
-/** Clears the removal from the listing. Its row in `removals` stays as a record. */
+/** Clears the removal from the listing. The row in `removals` stays as a record. */
 export function markRestored(tx: Tx, listingId: bigint, state: ListingState, now: Date): void {
   tx.later(
     sql`update listings set state = ${state}, removed_at = null, removed_reason = null, removed_reason_code = null
@@ -114,7 +114,10 @@ export interface TextToRemove {
   appealId: bigint | null;
 }
 
-/** Finds the last removal of this text. Run it as a separate statement, after any statement that may wait for a lock. */
+/**
+ * Finds the last removal of this text. Run it as a separate statement after any statement that may wait for a lock, so that it sees what
+ * was committed during the wait.
+ */
 export async function findTextRemoval(
   queryable: Queryable,
   { merchantId, appealId }: TextToRemove,
@@ -136,7 +139,7 @@ export async function findAppellant(
     where a.id = ${appealId}`);
 }
 
-/** Returns whether there was a line. Locks the row, so the merchant cannot write another line until the transaction ends. */
+/** Empties the line and returns whether there was one. If so, the merchant cannot write another line until the transaction ends. */
 export async function emptyStoreLine(tx: Tx, merchantId: bigint): Promise<boolean> {
   const emptied = await tx.maybe(
     sql`update merchants set store_line = '' where id = ${merchantId} and store_line <> '' returning id`,

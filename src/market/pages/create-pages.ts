@@ -159,7 +159,7 @@ export function securityText(config: ContactFacts, nowMs: number): string {
   ].join('\n');
 }
 
-/** Renders robots.txt (RFC 9309). Everything public is allowed, but not writes, private reads and the endless event stream. */
+/** Renders robots.txt (RFC 9309). Allows all public pages and reads except the endless event stream. Disallows writes and private reads. */
 export function robotsText(): string {
   const open = new Set(ENDPOINTS.filter(isPublicRead).map(toPattern));
   const closed = ENDPOINTS.map(toPattern).filter((pattern) => !open.has(pattern));

@@ -36,8 +36,8 @@ export function answerHealthz(): PageAnswer {
 }
 
 /**
- * Reports whether this process can answer reads, which come from memory, so it asks neither database nor chain. Load balancers should use
- * this probe, because they would have no host left while a shared database is down.
+ * Reports whether this process can answer reads, which come from memory, so this probe asks neither database nor chain. Load balancers
+ * should use it: with /readyz they would have no host left while a shared database is down.
  */
 export function answerReadsReadyz(catalog: Pick<Catalog, 'facts'>): PageAnswer {
   const { feedLagSeconds, loadSeconds } = catalog.facts();
@@ -46,7 +46,7 @@ export function answerReadsReadyz(catalog: Pick<Catalog, 'facts'>): PageAnswer {
   return answerJson(200, { status: 'ready', reads: 'answered', ...catalogStatus(catalog), ...age });
 }
 
-/** Reports whether this process can read and write. Halted payments do not make it unready, and lost history only if `strict`. */
+/** Reports whether this process can read and write. Halted payments never make it unready; lost history does if `strict`. */
 export async function answerReadyz(
   market: Market,
   { payments, catalog, history, writes }: HealthSources,
@@ -78,7 +78,7 @@ export async function answerReadyz(
   }
 }
 
-/** `why` is a halt that an operator must end, a failed check of the finalized head, or unreadable logs of open payments. */
+/** `why` names a halt that an operator must end, a failed check of the finalized head, or logs of open payments that cannot be read. */
 async function paymentsStatus(market: Market, payments: HealthSources['payments']) {
   const { halt } = await findChainState(market.database, market.config.network.chainId);
   const { head, why } = await readHeadInTime(market, payments.readHead);
@@ -137,8 +137,8 @@ function catalogStatus(catalog: Pick<Catalog, 'facts'>) {
 }
 
 /**
- * Whether the facilitator publishes its signers. If not, the rule is off that only the payer may collect a transfer submitted by a
- * stranger.
+ * Tells whether the facilitator publishes its signers. If it publishes none, the market does not apply the rule that only the payer may
+ * collect the goods for a transfer that a stranger submitted.
  */
 function signersStatus(published: number | null): string {
   if (published === null) return 'unknown';

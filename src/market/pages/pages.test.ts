@@ -21,7 +21,7 @@ const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avi
 const NOW_MS = Date.UTC(2026, 0, 6);
 const db = testDatabase({ inventedEvents: true });
 const market = (): TestMarket => marketContext({ database: db.database, clock: settableClock(NOW_MS) });
-/** Shared by tests that only read. Created when the first of them asks, because its database must exist. */
+/** Shared by tests that only read. Created on first use, because the test database must exist by then. */
 let shared: TestMarket | null = null;
 const sharedMarket = (): TestMarket => (shared ??= market());
 
@@ -239,7 +239,7 @@ describe('health', () => {
         writes: 'accepted',
         history: 'whole',
         log_copy: 'kept',
-        // No chain answers at that address.
+        // No chain answers at the market's RPC address.
         payments: 'halted',
         why: 'chain_unreadable',
         finality: null,

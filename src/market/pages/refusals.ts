@@ -32,7 +32,10 @@ const NEXT_STEPS: Readonly<Partial<Record<Reason, string>>> = {
   internal_error: 'Load the page again. If it stays so, report the request below to the operator.',
 };
 
-/** Renders a refusal from the error table, with nothing that was sent or thrown. Null for programs and the API, which get a problem. */
+/**
+ * Renders a refusal from the error table, without any text of the request or the thrown error. Null for programs and API routes, which get
+ * a problem document.
+ */
 export function refusedPage({ reason, row, options }: Refusal, request: RefusedRequest): RefusedPage | null {
   if (chooseForm(request.accept) !== 'html' || request.route?.startsWith('/api/')) return null;
   const body = renderHtml({
@@ -58,7 +61,7 @@ function nextSteps(nextStep: string, retryAfterSeconds: number | undefined): Blo
   return [text(`${nextStep} It may work again in ${formatWait(retryAfterSeconds)}.`)];
 }
 
-/** Renders a route's refusal as a page for browsers, with the same status. Others get the problem document. */
+/** Renders a route's refusal as a page for browsers, with the same status. Programs get the problem document. */
 export function answerRefusal(outgoing: Outgoing, { headers: { accept } }: Incoming, plan?: Surroundings): Outgoing {
   if (typeof outgoing.body !== 'string') return outgoing;
   const { headers, ...rest } = chooseForm(accept) === 'html' ? answerRefusedPage(outgoing, plan) : outgoing;

@@ -20,7 +20,10 @@ const COMMENTS_LOCK = 'comments';
 /** How long an identical comment counts as a retry by a client that got no answer. */
 const SAME_MS = 86_400_000;
 
-/** POST /api/comment. Repeating a comment of the last day returns it and uses no quota. All other calls count, refused ones included. */
+/**
+ * POST /api/comment. Repeating a comment of the last day returns it, whatever the state of the listing, and uses no quota. All other calls
+ * count, refused ones included.
+ */
 export const postComment: MarketOperation<Endpoints['postComment']> = async (market, call) => {
   const { caller, body } = call;
   const comment = {
@@ -46,8 +49,9 @@ async function makeComment(
 ): Promise<{ id: bigint; made: boolean }> {
   const { listingId, parentId } = comment;
   const listing = await mustAcceptComment(tx, comment);
-  // Lock, so that ids follow the order of commits: a reader who has seen an id never meets a lower one later, and paging from the newest
-  // finds exactly the first total. Also serializes identical requests, so that the second finds the first one's comment.
+  // Lock, so that ids follow the order of commits: a reader who has seen an id never meets a lower one later, and a reader who pages from
+  // the newest finds as many comments as the first page counted. Also serializes identical requests, so that the second finds the comment
+  // of the first.
   await tx.lock(COMMENTS_LOCK);
   const now = market.clock.now();
   const written = await insertUnlessSame(tx, {

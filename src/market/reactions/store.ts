@@ -58,7 +58,8 @@ export function sameComment({ listingId, merchantId, parentId, body }: CommentTo
 }
 
 /**
- * Inserts the comment unless an identical one exists. Call it under the comments lock, so that none is missed and the id is the next one.
+ * Inserts the comment unless an identical one exists. Call it under the comments lock. Only then does it see every identical comment, and
+ * its id follows all ids committed before.
  */
 export async function insertUnlessSame(
   tx: Tx,

@@ -6,7 +6,10 @@ import { dailyQuota } from '../limits/quotas.ts';
 import { mustStep } from '../listings/listing-steps.ts';
 import { countVotes, type VoteOutcome, voteAct, votesWithOwn } from './store.ts';
 
-/** POST /api/vote. Repeating a vote uses no quota; all other calls do, even refused ones. One statement, because votes are frequent. */
+/**
+ * POST /api/vote. Repeating a vote works in every state of the listing and uses no quota; all other calls use it, even refused ones. Votes
+ * are frequent, so each takes only one statement.
+ */
 export const voteListing: MarketOperation<Endpoints['voteListing']> = async (market, call) => {
   const { caller } = call;
   const id = call.body.listing_id;

@@ -34,7 +34,7 @@ export interface Asking {
   now(): number;
 }
 
-/** Least validity that a signature must have left: the market's minimum and time for the request. */
+/** Least validity that a signature must have left: the market's minimum, plus time for the request. */
 const LEAST_LEFT_MS = 30_000;
 /** Time for reading the wallet's prompt. */
 const SIGNING_MS = 20_000;

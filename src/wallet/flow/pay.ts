@@ -7,9 +7,9 @@ import { MessageStale, walletOfPage } from './ask-wallet.ts';
 import type { Allowed, Scene } from './scene.ts';
 import { showDelivery, showRefusal } from './show-outcome.ts';
 
-/** Most messages shown in a row to a buyer who has left the page open. */
+/** Most messages shown in a row, so that an open page without a user does not ask for ever. */
 const MOST_MESSAGES = 15;
-/** One week: a page that stays open waits as long as it takes. */
+/** In effect no limit (one week), because an open page should wait as long as the payment takes. */
 const LONGEST_WAIT_SECONDS = 604_800;
 
 /** Buys the goods, or continues an unfinished purchase. Only the tab that holds the lock may call it. */
@@ -40,7 +40,8 @@ async function buyOnce(scene: Scene, payer: Address, how: { isRenewed: boolean; 
     return await buy({
       ...{ client, listingId: offer.id, maxPriceUsdc: offer.price_usdc, network: offer.network },
       ...{ proofStore: store.proofs, maxWaitSeconds: LONGEST_WAIT_SECONDS, ...how.allowed },
-      // Collecting first asks the user for a signature, so do it only for newer versions. Other buyers have a button for it.
+      // Before it pays, the SDK may ask the user to sign for goods bought earlier. Allow this only for a newer version of goods; for other
+      // goods there is a button.
       collectFirst: 'newer_versions',
       wallet: walletOfPage(scene, payer, how.isRenewed),
       onProgress: (progress) => recordProgress(scene, progress),

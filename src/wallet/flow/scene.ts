@@ -14,7 +14,7 @@ export interface Scene {
   client: Client;
   wallets: WatchedWallets;
   now(): number;
-  /** Last request to buy. If it only collects, so does its signature. */
+  /** The last request to buy. If it only collects goods, the signature that it asks for moves no money. */
   lastRequest: { isCollecting: boolean };
   connected: Connected | null;
   isHolding: boolean;

@@ -45,7 +45,7 @@ function actionsFor(scene: Scene, error: unknown, payer: Address, untilMs: numbe
   const again = (allowed: Allowed) => (): void => void scene.goOn(payer, allowed);
   if (lacksFunds(error)) return [{ words: 'Try again', act: again({}), isMain: true }];
   if (error instanceof PaymentMayBeLost) {
-    // The user has checked, so send the signed payment again, or sign once more if it has expired.
+    // The user says that the transfer was for something else. Send the signed payment again, or sign once more if it has expired.
     const payAnew = again({ payAnew: true, mayPayAgain: true });
     return [
       { words: 'Look again', act: again({}), isMain: true },
@@ -111,7 +111,7 @@ export function showDelivery(scene: Scene, delivery: Delivery, computed = commit
   screen.show({ kind: 'goods', delivery, record, published, computed, forget: () => forgetPurchase(scene) }, true);
 }
 
-/** Returns the receipt's transfer, because the page may have been closed when it happened. */
+/** Returns the receipt's transfer, because the page may have been closed when the transfer happened. */
 function transferOf({ receipt }: Delivery): PurchaseRecord['transfer'] {
   if (receipt === null) return null;
   const { tx_hash, block_number: block } = receipt;

@@ -13,7 +13,7 @@ interface Entry {
   path: string;
   name: string;
   says: string;
-  /** True if only programs use it, so that there is nothing to open in a browser. */
+  /** True if only programs use the address, so that the index shows it without a link. */
   closed?: true;
   /** Renders the page from settings alone. Omitted for pages made in create-pages.ts. */
   document?(facts: DocumentFacts): Document;

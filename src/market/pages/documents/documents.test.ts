@@ -24,7 +24,7 @@ const OWN: Partial<MarketConfig> = {
 };
 const db = testDatabase();
 
-/** `plain` runs without a chain, `own` with an operator's settings. */
+/** `plain` has default settings, `own` has settings that an operator chose. */
 let plain: RunningMarket;
 let own: RunningMarket;
 

@@ -113,7 +113,7 @@ export function securityContact({ baseUrl, sourceUrl, contactUrl }: ContactFacts
   return { url: `${baseUrl}/support`, says: TELL_MAINTAINER };
 }
 
-/** Returns a sentence with the operator's contact for all other matters. Null if none is configured. */
+/** Returns a sentence with the operator's contact. Null if no contact is configured. */
 export function operatorContact({ contactUrl }: Pick<ContactFacts, 'contactUrl'>): string | null {
   return contactUrl === null ? null : `The operator of this market is reached at ${linkTo(contactUrl)}.`;
 }

@@ -15,7 +15,7 @@ export interface TextField {
   value?: string;
   type?: 'text' | 'password';
   autocomplete?: string;
-  /** Whether to style it as machine text, as for keys and codes. */
+  /** Whether to style the value as machine text, such as a key or a code. */
   isMachine?: boolean;
   /** Whether the script clears the field when the user leaves the page. */
   isSecret?: boolean;

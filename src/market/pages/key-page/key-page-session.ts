@@ -25,7 +25,7 @@ interface BegunChange {
   change: IdentityChange;
 }
 
-/** Reads the pending change of the cookie. A cookie that names none, such as one set by another site, counts as no cookie. */
+/** Reads the pending change of the cookie. A cookie that names no change, such as one set by another site, counts as no cookie. */
 export async function findPendingStatus(
   { database, clock }: Pick<Market, 'database' | 'clock'>,
   cookies: Readonly<Record<string, string>>,

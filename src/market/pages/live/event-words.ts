@@ -58,7 +58,7 @@ const UNKNOWN_ACTOR = 'Someone';
 
 const HANDLE = new RegExp(HANDLE_PATTERN);
 
-/** The same phrases for the window's script, which renders new rows itself. */
+/** The phrases and actors above, for the window's script, which renders new rows itself. */
 export const SCRIPT_WORDS = {
   says: { ...Object.fromEntries(EVENT_KINDS.map((kind) => [kind, KIND_WORDS[kind].says])), ...ACTION_WORDS },
   systemActors: SYSTEM_ACTORS,

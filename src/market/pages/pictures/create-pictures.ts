@@ -37,8 +37,8 @@ const PROGRAM = new URL('./paint-thread.ts', import.meta.url);
 const RETRY_SECONDS = 2;
 
 /**
- * Paints pictures in a worker thread, one at a time, so that other requests do not wait. The first picture starts the thread, as does the
- * next one after a failure. Concurrent requests for the same picture share one painting.
+ * Paints pictures in a worker thread, one at a time, so that other requests do not wait. The thread starts with the first picture. After a
+ * failure, the next picture starts a new thread. Concurrent requests for the same picture share one painting.
  */
 export function createPainting({ keptBytes, mostWaiting }: PaintingLimits = LIMITS): Painting {
   const cache = createPictureCache(keptBytes);
@@ -174,7 +174,7 @@ export function createPictures(): Pictures {
       },
       {
         ...{ method: 'GET', withHead: true, path: '/apple-touch-icon.png' },
-        // Has a background, because the device rounds the corners itself.
+        // The touch icon has a background, because the device rounds the corners itself.
         answer: async (incoming) => answer(await paint(icon(TOUCH_SIZE, ICON_BACKGROUND)), PNG, incoming),
       },
     ],
@@ -197,7 +197,7 @@ function writeIcon(png: Uint8Array, size: number): Buffer {
   return Buffer.concat([head, png]);
 }
 
-/** Letters kept of each text. The painter shortens longer texts anyway. */
+/** Maximum number of letters kept of each text. A picture has no room for more. */
 const LONGEST_TEXT = 300;
 
 /** Describes a listing's picture. Once the goods are off the market, it shows nothing that their merchant wrote. */

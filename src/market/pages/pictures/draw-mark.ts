@@ -69,7 +69,10 @@ export type Marked = { listing: number; aisle: Aisle } | { merchant: number };
 const SMALL_THREADS = 8;
 const MERCHANT_HUES = 12;
 
-/** Path texts for each start and length of a thread. Prepared, because a page draws hundreds of marks and formatting numbers is slow. */
+/**
+ * Most threads of a mark in each direction. The path texts below are prepared for each start and length of a thread, because a page draws
+ * hundreds of marks and formatting numbers is slow.
+ */
 const MOST_THREADS = 24;
 const startTexts = (write: (line: number, at: number) => string): string[] =>
   Array.from({ length: MOST_THREADS ** 2 }, (_, index) =>

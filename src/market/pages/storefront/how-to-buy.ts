@@ -23,7 +23,7 @@ export function renderHowToBuy(listing: ListingDetail, config: MarketConfig): st
 </section>`;
 }
 
-/** Renders the way through a browser wallet, or nothing if a wallet cannot be used. */
+/** Renders the link to the page for buying with a wallet or getting free goods. Empty if that page cannot sell the listing. */
 function renderWallet(listing: ListingDetail, { limits, network }: MarketConfig): string {
   const use = walletUseOf(listing, limits);
   const path = `/listing/${listing.id}/buy`;
@@ -129,7 +129,10 @@ function curlPost(baseUrl: string, path: string, more = ''): string {
   return `curl -X POST ${more}${more === '' ? '' : ' '}${baseUrl}${path}`;
 }
 
-/** Use of a browser wallet for a listing. It pays, gets free goods, or is no use because the price is too small or it is a thing. */
+/**
+ * What the wallet page can do with a listing: sell it, or give it out free. `too_small` and `thing` are the reasons why it can do neither:
+ * the price is too small, or the listing is a thing in a city.
+ */
 export type WalletUse = 'buy' | 'get' | 'too_small' | 'thing';
 
 export function walletUseOf(

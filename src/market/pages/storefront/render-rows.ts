@@ -6,7 +6,7 @@ import { drawMark } from '../pictures/draw-mark.ts';
 import { beginningOf, renderAge, renderLine, renderShortNote, showCount, showPrice } from './render-text.ts';
 
 const LONGEST_DESCRIPTION = 160;
-/** The market accepts no longer title. */
+/** Maximum length of a title that the market accepts. */
 export const LONGEST_TITLE = 120;
 
 /** Renders the mark of the maintainer's handle, or nothing for other merchants. */

@@ -2,13 +2,13 @@ import { html } from 'ghtml';
 import { TEXT_FLAGS, type TextFlag } from '../../../contract/text.ts';
 import { USDC_DECIMALS } from '../../../contract/vocabulary.ts';
 
-/** Invisible characters, some of which reverse the text around them. The market accepts none today, but pages do not rely on it. */
+/** Invisible characters, some of which reverse the text around them. The market accepts none today, but pages do not rely on that check. */
 const UNSEEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Noncharacter_Code_Point}]/gu;
 /** Matches a letter with more combining marks than any alphabet uses; they would overlap the surrounding text. */
 const EXCESS_MARKS = /(\p{M}{3})\p{M}+/gu;
 /** Matches URLs of printable ASCII only, because look-alike letters could disguise the host. */
 const ADDRESS = /(https?:\/\/[!-~]+)/;
-/** Matches most texts, which need no cleaning. */
+/** Matches texts of visible ASCII, spaces, tabs and line breaks. Most texts are such, and they need no cleaning. */
 const PLAIN_TEXT = /^[\n\t -~]*$/;
 /** Code points above this take two UTF-16 units. */
 const LAST_SINGLE_UNIT = 0xffff;

@@ -126,7 +126,7 @@ function renderRow([name = '', ...cells]: readonly string[]): string {
 interface Ranked {
   name: string;
   units: bigint;
-  /** Whether this bar sums up all that are not shown one by one. */
+  /** Whether this bar is the sum of all entries that have no bar of their own. */
   isRest?: boolean;
 }
 

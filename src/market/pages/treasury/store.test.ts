@@ -25,7 +25,7 @@ it('sums the same fees by day and by merchant, and names those who paid most', a
     merchants.push((await seedMerchant(db.database, { handle })).id);
   const from = new Date(Date.UTC(2026, 0, 5, 12));
   await seedFees(db.database, 15, { merchants, from, to: new Date(Date.UTC(2026, 0, 7, 12)) });
-  // In other time zones this is already the next day.
+  // In time zones east of UTC this is already the next day.
   const late = new Date('2026-01-31T23:59:59+00:00');
   await seedFees(db.database, 1, { merchants, from: late, to: late });
   const sums = await sumFees(db.database, 2);

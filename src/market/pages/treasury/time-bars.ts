@@ -139,7 +139,7 @@ export function nameSpan(span: Span, from: string): string {
   return day.format(at);
 }
 
-/** Names a span outside of the axis, where a week must be called one. */
+/** Names a span in text. Unlike on the axis, a week is named `week of 5 Jan 2026`. */
 function nameSpanFully(span: Span, from: string): string {
   return span === 'week' ? `week of ${nameSpan(span, from)}` : nameSpan(span, from);
 }

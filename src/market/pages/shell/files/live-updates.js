@@ -19,7 +19,7 @@
   const [POLL_MS, AGAIN_MS, HEARD_MS, AGE_MS] = [10_000, 60_000, 30_000, 30_000];
   const [LONGEST_TITLE, ASKED_AT_ONCE, FEW] = [120, 2, 3];
 
-  // Rows, rendered as the server renders them.
+  // Helpers for rows, which must look like those of the server.
   function make(name, className, ...children) {
     const node = document.createElement(name);
     if (className !== '') node.className = className;
@@ -399,7 +399,7 @@
   setInterval(() => document.hidden || isPaused || growOlder(), AGE_MS);
 
   say('connecting');
-  // After the back button, the page shows the state in which it was left.
+  // A page reached by the back button shows its state from when the user left, so read the events since then.
   const [entry] = performance.getEntriesByType('navigation');
   if (entry?.type === 'back_forward') void comeBack();
   else if (!document.hidden) connect();

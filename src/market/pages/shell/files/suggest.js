@@ -3,7 +3,7 @@
   const LEAST_LETTERS = 2;
   const MOST = 8;
   const PAUSE_MS = 150;
-  // Invisible characters, replaced as on the pages.
+  // Matches invisible characters, which the server replaces on its pages as well.
   const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Noncharacter_Code_Point}]/gu;
   // Filters of the form, with their names in the route.
   const NARROWING = [
@@ -100,7 +100,7 @@
       const { listings } = await answer.json();
       if (asking === mine && document.activeElement === field) show(listings.slice(0, MOST));
     } catch {
-      // Close the list if the request failed, but not if a newer one has replaced it.
+      // Close the list if the request failed, but not if a newer request has replaced it.
       if (asking === mine) close();
     }
   }
