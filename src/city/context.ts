@@ -44,7 +44,7 @@ export interface City {
   clock: Clock;
   random: Random;
   log: Log;
-  /** Chain providers, in the order in which they lead. */
+  /** Chain providers, in the order in which one of them is chosen as the leading one. */
   providers: readonly [Provider, ...Provider[]];
   providerHealth: ProvidersHealth;
   pepper: Pepper;
@@ -64,7 +64,7 @@ export async function takeHourlyQuota(city: City, name: HourlyLimit, { id }: Res
 
 type NetworkLimit = Extract<keyof CityLimits, `${string}_per_ip_hour`>;
 
-/** Counts this call for the client network and its site, and refuses it above the limit. */
+/** Counts this call for the client network and for the larger network around it (its site). Refuses the call above either limit. */
 export async function takeNetworkQuota(
   city: Pick<City, 'config' | 'database' | 'clock'>,
   name: NetworkLimit,

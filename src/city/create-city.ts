@@ -114,7 +114,7 @@ export function createCity(options: CityOptions): RunningCity {
   };
 }
 
-/** Higher than any id. This process follows no tail of the log, so it must ask the database. */
+/** Higher than any event id. This process does not track the newest event, so every round of copying must ask the database. */
 const UNKNOWN_ID = 2n ** 63n - 1n;
 
 function watchHistory({ database, clock, log, logCopy }: CityOptions): History<Losses> {

@@ -8,7 +8,7 @@ import { SITE_ANSWER_LIMIT_BYTES } from '../contract/vocabulary.ts';
 import type { CheckoutOut, DraftOut } from '../contract/world-records.ts';
 import { readCheckout, readDraft, readMerchant } from './fetch-market.ts';
 
-// Scripted sites work as markets too, because they answer by path.
+// A scripted city can stand in for a market, because it only maps paths to answers.
 const market = await startScriptedCity();
 const elsewhere = await startScriptedCity();
 afterAll(async () => {

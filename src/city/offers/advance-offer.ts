@@ -17,8 +17,8 @@ import { presentOffer } from './present-offer.ts';
 import { findOffer, lockOffer, markLapsed, markSeen, mustFindOffer } from './store.ts';
 
 /**
- * Moves an offer by what the chain shows; no other function does. Reads everything first, outside any transaction. Then one transaction
- * decides on the offer as it is by then. Returns null if the offer is not held.
+ * Moves an offer because of what is on the chain. No other function does this. First reads offer and chain outside any transaction. Then
+ * one transaction locks the offer and decides on its state at that time. Returns null if the offer is not held.
  */
 export async function advanceOffer(
   city: City,
@@ -149,7 +149,7 @@ export interface ReservedOffer {
   isOverdue: boolean;
 }
 
-/** One step of OFFER_STEPS, or null for none. `seen` is a transfer that fits. */
+/** `act` is a step of OFFER_STEPS, or null for none. `seen` is a transfer that fits. */
 export type Move =
   | { act: 'find_invalid'; reason: InvalidReason }
   | { act: 'await_payment' | 'hand_to_founder' | null; seen: Hex | null }
@@ -237,7 +237,7 @@ async function readOfferOnChain(
   return { ...reading, head, claims, window: isWindowOfInterest ? await findTransfer(city, head, terms) : 'not_over' };
 }
 
-/** True if a claim decides the offer, so that other transfers in the window make no difference. */
+/** True if a claim decides the offer, or will once its block is final. Then other transfers in the window need not be searched for. */
 function hasDecidingClaim(claims: ClaimReading, terms: ClaimTerms): boolean {
   return [...claims.values()].some((evidence) => {
     const decision = decideClaim(evidence, terms);

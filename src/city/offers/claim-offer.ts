@@ -147,8 +147,8 @@ async function checkSignature(
 
 /**
  * Stores a claimed transaction in its own database transaction, so that it is checked whatever happens next. Refuses one that has bought
- * another thing. Stores nothing if the reservation is over by then; the caller rereads the offer. At the cap of undecided claims, the
- * oldest one in no block is dropped. If all are in blocks, the new one is not stored and must be sent again.
+ * another thing. Stores nothing if the reservation is over by then; the caller rereads the offer. At the cap of undecided claims, drops the
+ * oldest one whose transaction is in no block. If all their transactions are in blocks, the new claim is not stored and must be sent again.
  */
 async function storeClaim(city: City, { id, offerId }: Reservation, txHash: Hex): Promise<void> {
   const { database, clock } = city;
@@ -179,7 +179,7 @@ async function makeRoom(
   return true;
 }
 
-/** Lists the undecided transactions in no block if the cap is reached. Reads the chain, so call it outside any transaction. */
+/** If the cap is reached, lists the undecided transactions that are in no block. Reads the chain, so call it outside any transaction. */
 async function listDispensable(city: City, reservationId: bigint, txHash: Hex): Promise<ReadonlySet<Hex>> {
   const claims = await listClaims(city.database, reservationId);
   const undecided = claims.filter(({ refused }) => refused === null).map((claim) => claim.txHash);

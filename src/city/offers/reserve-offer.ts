@@ -23,8 +23,8 @@ interface ReservationRequest {
 }
 
 /**
- * POST /api/world/offer/:id/reserve. Reads market and chain first. Then one transaction decides under the offer's lock: the first caller
- * gets the offer, and all others are refused before they pay anything.
+ * POST /api/world/offer/:id/reserve. Reads market and chain first. Then one transaction decides under the offer's lock, so the first
+ * caller gets the offer, and all others are refused before they pay anything.
  */
 export const reserveOffer: CityOperation<CityEndpoints['reserveOffer']> = async (city, { params, body, caller }) => {
   const { clock, database } = city;
@@ -216,7 +216,7 @@ interface ReservationTime {
  */
 async function readReservationTime(city: City): Promise<ReservationTime> {
   const { chainId, latest, floor } = await mustReadHead(city);
-  // Open no payment by the time of a wrong chain, or of one that reverted a final block.
+  // Do not take the time from a provider that is on the wrong chain, or that contradicts a final block.
   if (chainId !== city.config.network.chainId || floor === null) {
     throw new Refusal('payment_check_unavailable', { retryAfterSeconds: 10 });
   }

@@ -16,8 +16,8 @@ export interface Sweep {
 }
 
 /**
- * Moves every held offer by what the chain shows, as a singleton job. The work is stored in the rows, so another process takes over if one
- * dies. Two running at once do no harm.
+ * Creates the singleton job that calls `advanceOffer` for every held offer. All state is in the database, so another process can take over
+ * if this one dies. Two processes that do it at once do no harm.
  */
 export function createSweep(city: City, everyMs: number): Sweep {
   const { clock, database, log } = city;

@@ -51,7 +51,7 @@ export type ClaimDecision =
     };
 
 /**
- * Decides on one claimed transaction. Pure, and the only place that does. Evidence that is missing, not final or contradictory gives
+ * Decides on one claimed transaction; no other code does. Pure. Evidence that is missing, not final or contradictory gives
  * `unknown` and is read again; the result still says what it would become.
  */
 export function decideClaim(evidence: TransferEvidence, terms: ClaimTerms): ClaimDecision {
@@ -90,7 +90,7 @@ interface Candidate extends Transfer {
   logIndex: number;
 }
 
-/** Returns the decision once the block is final. */
+/** Returns the decision that applies once the block is final. */
 function decideMined(receipt: Receipt, block: Block, terms: ClaimTerms): FinalDecision {
   const candidates = receipt.logs.flatMap((log): Candidate[] => {
     const transfer = relatedTransfer(log, terms);

@@ -15,15 +15,15 @@ export type WindowReading = 'not_over' | 'unreadable' | { transfer: Hex | null }
 type Terms = ClaimTerms & { openedBlock: bigint };
 
 /**
- * Searches the window for a fitting transfer, claimed or not, also in blocks that are not final. One provider is enough to find it. To find
- * none, every voting provider must have read a block at or after the window's end.
+ * Searches the window for a fitting transfer, claimed or not, also in blocks that are not final. One provider is enough to find it. The
+ * result is that there is none only if every voting provider has searched up to a block at or after the window's end.
  */
 export async function findTransfer(
   { log, providerHealth }: Pick<City, 'log' | 'providerHealth'>,
   head: ChainHead,
   terms: Terms,
 ): Promise<WindowReading> {
-  // Do not give up an offer because of a wrong chain, or of one that reverted a final block.
+  // Do not give up an offer because of a provider that is on the wrong chain, or that contradicts a final block.
   if (head.chainId !== terms.chainId || head.floor === null) return 'unreadable';
   if (head.latest.timestamp < terms.windowTo) return 'not_over';
   const reading = await tryToScan(log, head.provider, head.latest, terms);

@@ -80,8 +80,8 @@ async function isStillFinalOrUnread(head: ChainHead): Promise<boolean> {
 }
 
 /**
- * Asks every other configured provider before a final decision. Each must have the block and show the same in it. A provider that was
- * silent or did not advance for a minute does not vote. Unconfirmed evidence keeps its sighting and decides nothing.
+ * Asks every other configured provider before a final decision. Each must have the block and show the same receipt and transfers. A
+ * provider that was silent or did not advance for a minute does not vote. Unconfirmed evidence keeps its sighting and decides nothing.
  */
 async function corroborateClaims(
   { log, providerHealth }: Pick<City, 'log' | 'providerHealth'>,

@@ -136,8 +136,8 @@ function parseAct({ canonical }: Pick<Act, 'canonical'>): LoggedAct {
 }
 
 /**
- * Reads acts from the events. An earlier recovery among them has put back under new ids what it had lost, so the lost originals are left
- * out. Refuses unknown events, because otherwise only a part would be put back.
+ * Reads acts from the events. If an earlier recovery is among them, the acts that it put back follow as new events, and all others stay
+ * lost, so the original acts are left out. Refuses unknown events, because otherwise only a part would be put back.
  */
 function readActs(events: readonly CopiedEvent[]): Act[] {
   let acts: Act[] = [];

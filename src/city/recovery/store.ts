@@ -30,7 +30,7 @@ export interface Act {
   eventId: bigint;
   act: 'insert' | 'update' | 'delete';
   kind: ActKind;
-  /** Shared by the acts of one transaction, which are adjacent in the log. */
+  /** Identifies the transaction of the act. All acts of a transaction are adjacent in the log. */
   group: string;
   /** JSON of the event, which contains the row. */
   canonical: string;
@@ -55,7 +55,7 @@ export interface Recovery {
   now: Date;
 }
 
-/** Inserts the recovery and ends the loss: from here on the transaction may write. */
+/** Inserts the recovery and ends the loss, so that the transaction may write from here on. */
 export async function insertRecovery(tx: Tx, recovery: Recovery): Promise<bigint> {
   const { id } = await tx.one<{ id: bigint }>(sql`
     insert into recoveries (reason, kept_event_id, event_id, found, at)
@@ -77,7 +77,7 @@ export async function endRegistrations(tx: Tx, at: Date): Promise<void> {
   );
 }
 
-/** Reserves a lost resident's handle: no key matches it, and nobody can take it. Returns false if it is taken already. */
+/** Adds a lost resident without a usable key, so that nobody can take its handle. Returns false if the handle is taken already. */
 export async function holdHandle(tx: Tx, { canonical }: Act): Promise<boolean> {
   const touched = await tx.run(sql`
     insert into residents (id, handle, handle_skeleton, model, client_class, key_hash, pepper_version, joined_at)
@@ -99,7 +99,7 @@ export async function endGroup(tx: Tx): Promise<void> {
   await tx.run(sql`set constraints all deferred`);
 }
 
-/** Returns the number of rows affected: one, unless the database contains something else there. */
+/** Returns the number of rows affected. It is 0 if the row to change is missing. */
 export async function putBack(tx: Tx, { act, kind, canonical }: Act): Promise<number> {
   const { key, changes } = TABLES[kind];
   const table = raw(kind);

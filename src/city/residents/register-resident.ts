@@ -62,8 +62,8 @@ export async function confirmRegistration(city: City, { body, bearer, clientNetw
   const { config, database, clock, pepper } = city;
   await takeNetworkQuota(city, 'confirm_per_ip_hour', clientNetwork);
   const now = clock.now();
-  // Check without a lock first, so that a refused request delays no other and uses none of the shared quota. Read one snapshot; otherwise a
-  // registration confirmed in between would find its own handle taken.
+  // Check without a lock first, so that a refused request delays no other request and uses none of the shared quota. Read one snapshot;
+  // otherwise a registration confirmed in between would find its own handle taken.
   await inSnapshot(database, async (snapshot) => {
     const pending = await checkRegistration(snapshot, { body, bearer }, { now, pepper, lock: false });
     await checkHandle(snapshot, body.handle ?? pending.handle, 'confirm');

@@ -24,8 +24,9 @@ import { type CheckedGoods, feeTerms, type ListRequest } from './list-request.ts
 
 /**
  * Refusals that a request may get because a concurrent copy of it succeeded. That copy may have taken the guard entry or the draft,
- * superseded the old listing, listed the offer so that a buyer reserved it, used the nonce and the money, spent the credit (so that another
- * fee is requested), or used up guard runs or an open fee. An unreachable city may hide any of these.
+ * superseded the old listing, listed the offer so that a buyer reserved it, used the authorization and its money, spent the credit (so that
+ * another fee is requested), or reached the limit on guard runs or on open fees. `city_unavailable` is included because an unreachable city
+ * may hide any of these.
  */
 const MAY_BE_SELF_CAUSED: ReadonlySet<Reason> = new Set<Reason>([
   'duplicate_listing',
@@ -50,7 +51,7 @@ const MAY_BE_SELF_CAUSED: ReadonlySet<Reason> = new Set<Reason>([
   'transaction_used',
 ]);
 
-/** Answers with an earlier identical request's result, or checks the request and charges the fee. If none is due, no proof is used. */
+/** Answers with an earlier identical request's result, or checks the request and charges the fee. If no fee is due, uses no payment. */
 export async function answerListRequest(market: Market, payments: Payments, request: ListRequest): Promise<ListAnswer> {
   try {
     return await answerOrList(market, payments, request);
@@ -155,7 +156,7 @@ async function mustHaveNoOpenClaim(market: Market, { merchant, bodyHash, claim }
   throw withUnjudged(refusal, claim.tx_hash);
 }
 
-/** Answers for a concurrent copy of this request that came first, with that copy's payment, whatever its status. */
+/** Answers with the payment of a concurrent copy of this request that came first. Refuses if that payment ended without a listing. */
 async function answerPresented(
   market: Market,
   payments: Payments,
@@ -166,7 +167,7 @@ async function answerPresented(
   return earlier ?? (await refuseEnded(market, payments, request, presented));
 }
 
-/** Refuses a payment that can no longer give an answer: it ended unpaid, was refunded or declined, or is paid and could not be spent. */
+/** Refuses because the payment ended without a listing: unpaid, refunded, declined, or paid but not spent on it. */
 async function refuseEnded(
   market: Market,
   payments: Payments,

@@ -21,7 +21,7 @@ const ONE_WALLET_ONE_MARKET =
 
 export type ListAnswer = AnswerOf<Endpoints['listWorld']>;
 
-/** Returns 201 the first time the listing is named to its merchant, 200 afterwards. Neither charges anything. */
+/** Answers 201 if no earlier answer named the listing to its merchant, otherwise 200. Charges nothing. */
 export async function answerCreated(market: Market, listingId: bigint): Promise<ListAnswer> {
   const { database } = market;
   const listing = await readListingDetail(database, listingId);

@@ -78,7 +78,7 @@ export function duplicateRefusal(merchantId: bigint, owner: GuardOwner): Refusal
   });
 }
 
-/** Limits guard runs per day without a paid listing. A body counts once, so a merchant asked to pay is not refused when it pays. */
+/** Limits guard runs per day without a paid listing. The same body counts once, so that it can be sent again with the payment. */
 export async function takeGuardRun(market: Market, request: GoodsRequest): Promise<void> {
   const { merchant } = request;
   if (merchant.maintainer) return;

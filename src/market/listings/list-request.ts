@@ -27,7 +27,7 @@ export interface ListRequest {
 export interface ListedKind {
   path: '/api/listing' | '/api/world/listing';
   noun: 'goods' | 'a draft';
-  /** Refusal reason if a paid fee could not be spent on it. */
+  /** Refusal reason if a paid fee could not be spent on this listing. */
   unlistable: Extract<Reason, 'duplicate_listing' | 'offer_mismatch'>;
   /** Makes every check before a fee is requested, so that no merchant pays for what would be refused. Throws the refusal. */
   check(): Promise<CheckedGoods>;

@@ -43,7 +43,7 @@ const rowOf = (id: bigint) =>
     sql`select state, withdrawn_at is not null as withdrawn from listings where id = ${id}`,
   );
 
-/** Lists the states to which these acts lead from this one, without the present state. */
+/** Lists the states, except the present one, to which these acts lead from this setup. */
 function nextStates(standing: ListingSetup, acts = ACTS): ListingState[] {
   const steps = acts.map((of) => judgeStep(standingOf(standing), of));
   return LISTING_STATES.filter((state) => state !== standing.state && steps.includes(state));

@@ -62,7 +62,7 @@ function aisleOf(body: NewListing): Aisle {
   return tagged ?? 'other';
 }
 
-/** Checks that the text is an SPDX expression with listed licenses, which the contract does not. */
+/** Checks that the text is an SPDX expression of listed licenses. The contract's schema does not check this. */
 function licenseOf({ license }: NewListing): string | null {
   if (license === undefined || license === 'other') return license ?? null;
   try {

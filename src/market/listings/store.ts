@@ -64,7 +64,7 @@ export async function shareListing(tx: Tx, id: bigint): Promise<ListingTerms | n
   return row && termsOf(row);
 }
 
-/** Whether this merchant sells to that wallet (or did at `by`) and would therefore buy from itself. */
+/** Whether a listing of this merchant, made no later than `by`, is paid to this wallet, so that the merchant would buy from itself. */
 export async function isSellerWallet(
   queryable: Queryable,
   merchantId: bigint,
@@ -87,7 +87,7 @@ export async function findWalletKind(queryable: Queryable, wallet: Hex): Promise
   return row?.kind ?? null;
 }
 
-/** Finds the newest listing that this merchant made since then with this very body. */
+/** Finds the newest listing that this merchant made after `since` with exactly this body. */
 export async function findListingByBody(
   queryable: Queryable,
   merchantId: bigint,
@@ -210,7 +210,7 @@ export async function dropGuard(tx: Tx, paymentId: bigint): Promise<void> {
     await tx.run(sql`delete from artifact_guards where payment_id = ${paymentId}`);
     return;
   }
-  // No other transaction changes the row while the fee holds it. The lock order is as everywhere: listing, then guard row.
+  // No other transaction changes the row while the fee holds it. As everywhere, lock the listing before the guard row.
   await keepListings(tx, [taken.taken_from]);
   await tx.run(
     sql`update artifact_guards set payment_id = null, listing_id = taken_from, expires_at = taken_until, taken_from = null,
@@ -219,7 +219,7 @@ export async function dropGuard(tx: Tx, paymentId: bigint): Promise<void> {
   );
 }
 
-/** Takes early the lock that a foreign key needs, so that we wait now for transactions that hold these rows exclusively. */
+/** Takes the lock that a foreign key would take later, so that we wait here for transactions that hold these rows exclusively. */
 export async function keepListings(tx: Tx, ids: readonly bigint[]): Promise<void> {
   if (ids.length > 0)
     await tx.run(sql`select from listings where id = any(${ids}::bigint[]) order by id for key share`);

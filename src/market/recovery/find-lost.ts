@@ -46,7 +46,7 @@ export interface Lost {
   sales: LostSale[];
   comments: LostComment[];
   registered: { merchantId: bigint; handle: string; at: Date }[];
-  /** Merchants whose key was replaced (`rotated`), or whose key and codes were (`recovered`). */
+  /** `rotated`: merchants whose key was replaced. `recovered`: merchants whose key and recovery codes were both replaced. */
   rotated: Set<bigint>;
   recovered: Set<bigint>;
   /** Listings that were removed and not restored, with reason code and time. */
@@ -59,7 +59,7 @@ export interface Lost {
   statementsRemoved: Map<bigint, string>;
   /** Payments that were refunded after a review. */
   refunded: Set<bigint>;
-  /** Number of lost recoveries. Each had raised the ids that the log does not name. */
+  /** Number of lost recoveries. Each had also skipped a range of ids that the log does not name. */
   recoveries: bigint;
 }
 

@@ -27,8 +27,9 @@ import { isLocked, type MarketLosses, readLosses } from './store.ts';
 
 /**
  * Restores a lost payment or intent from its slip, as it was opened; the chain decides the rest. The slip only proves that this market
- * opened it on these terms, so the collector must still show the key, the token or the payer's signature. Queries the database only if this
- * process knows of a later recovery. If it does not know yet, it answers as without a slip, and the next request brings the slip again.
+ * opened it on these terms, so whoever collects must still show the key, the token or the payer's signature. Queries the database only if
+ * this process knows of a recovery after the slip. A process that does not know of it yet answers as if there were no slip, and the client
+ * sends the slip again with its next request.
  */
 export async function restoreFromSlip(
   market: Pick<Market, 'database' | 'pepper' | 'clock'>,
@@ -77,7 +78,7 @@ async function restoreIntent(tx: Tx, slip: IntentSlip): Promise<void> {
 async function restorePayment(tx: Tx, slip: PaymentSlip, now: Date): Promise<void> {
   if (await store.wasRefunded(tx, slip.id)) return;
   const isKnown = slip.merchantId !== null && (await store.hasMerchant(tx, slip.merchantId, openedBy(slip)));
-  // A fee needs its merchant. For goods, the payer's signature can collect if the account is gone.
+  // A fee needs its merchant. Goods can still be collected with the payer's signature if the account is gone.
   if (!isKnown && slip.purpose === 'listing_fee') return;
   await store.insertLostPayment(tx, {
     ...slip,
@@ -93,7 +94,7 @@ type AnyOperation = (market: Market, call: MarketCall<Endpoints['getPayment']>) 
 
 const RETRY_SECONDS = 60;
 
-/** Public reads about one payment. If its row is lost, they would deny the payment. */
+/** Public reads about one payment. If its row is lost, they would report that the payment does not exist. */
 const PAYMENT_STATUS_READS: ReadonlySet<EndpointName> = new Set(['getPayment', 'getWorldDraft', 'getWorldCheckout']);
 
 /** Whether this is a read that is answered even while history is lost, because it is public and says nothing about a payment. */
@@ -106,7 +107,7 @@ type LossState = Pick<MarketHistory, 'isLost' | 'hasLocks' | 'recoveredAt'>;
 
 const isWrite = (name: EndpointName): boolean => endpoints[name].method !== 'GET';
 
-/** Whether this merchant must rotate its key first. Rotation itself has no caller, so it is never blocked. */
+/** Whether this merchant must rotate its key first. A request to rotate has no authenticated caller, so it is never blocked. */
 async function isLockedOut(market: Market, caller: Merchant | null | undefined): Promise<boolean> {
   return caller !== null && caller !== undefined && (await isLocked(market.database, caller.id));
 }
@@ -144,7 +145,7 @@ export function guardMounts(isLost: () => boolean, mounts: readonly ExtraRoute[]
   }));
 }
 
-/** Maps errors of database rules that this process does not know of yet, and of a database that cannot answer now. */
+/** Maps database errors to refusals: clocks that differ, a loss that this process has not noticed, or a database that cannot answer now. */
 export function refuseByDatabase(error: unknown, reasons: readonly Reason[]): Refusal | null {
   if (constraintOf(error)?.constraint === 'events_are_of_now') {
     return new Refusal('unavailable', {

@@ -61,8 +61,8 @@ interface LostCommentOut {
 }
 
 /**
- * Accepts the database as it is, in one transaction. Ids that may have been shown are not issued again, ended listings and removed texts
- * stay so, replaced keys and codes stop working, and the public log records the recovery.
+ * Accepts the database as it is, in one transaction. Ids that may have been shown are not issued again, ended listings stay ended, removed
+ * texts stay removed, replaced keys and codes stop working, and the public log records the recovery.
  */
 export async function recover(
   market: CommandMarket,
@@ -217,7 +217,7 @@ async function repeatEndings(
   for (const [id, { reason: reasonCode, at }] of lost.removed) {
     const listing = await lockListing(tx, id);
     if (listing === null || (listing.state !== 'live' && listing.state !== 'withdrawn')) continue;
-    // Keep the original time: a later transfer goes to the payee for review, even if its payment is restored.
+    // Keep the original time, so that a later transfer goes to the payee for review, even if its payment is restored.
     markRemoved(tx, id, { reasonCode, reason: REASON, removedBy: MAINTAINER, now: at });
     const about = { listing_id: Number(id), merchant_id: Number(listing.merchantId), reason_code: reasonCode };
     await recordAgain({
@@ -235,7 +235,10 @@ interface TextRemovals {
   again: { recovery_id: number };
 }
 
-/** Removes texts again that lost events removed. A store line may be from before the removal; its merchant can write it again. */
+/**
+ * Removes texts again that lost events removed. The database may hold an older store line than the removed one. That line is emptied too,
+ * and its merchant can write it again.
+ */
 async function repeatTextRemovals(tx: Tx, lost: Lost, { recordAgain, now, again }: TextRemovals): Promise<void> {
   const recordRemoval = async (detail: Parameters<typeof recordEvent>[2]['detail']): Promise<void> =>
     await recordAgain({ kind: 'moderation', actor: await findHandle(tx, MAINTAINER), detail: { ...detail, ...again } });

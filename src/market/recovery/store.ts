@@ -22,7 +22,7 @@ export interface Recovery {
   now: Date;
 }
 
-/** Call before other changes, because the database allows them only in the transaction that holds the recovery. */
+/** Call before other changes, because the database allows them only in the transaction that inserts the recovery. */
 export async function insertRecovery(tx: Tx, recovery: Recovery): Promise<bigint> {
   const { id } = await tx.one<{ id: bigint }>(sql`
     insert into recoveries (chain_id, from_block, to_block, reason, kept_event_id, event_id, found, at)

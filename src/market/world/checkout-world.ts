@@ -22,7 +22,7 @@ const OPEN_MS = CHECKOUT_MINUTES * 60_000;
 /** Phases in which a buyer may open a checkout. A reserved offer may be free again within ten minutes. */
 const OPEN_PHASES: readonly OfferPhase[] = ['listed', 'reserved'];
 
-/** POST /api/world/checkout/:listing_id. Reserves nothing. It tells the city for which merchant a resident buys. */
+/** POST /api/world/checkout/:listing_id. Reserves nothing. A checkout tells the city for which merchant a resident buys. */
 export const checkoutWorld: MarketOperation<Endpoints['checkoutWorld']> = async (market, call) => {
   cityOrigin(market);
   const listing = await findThingListing(market, call.params.listing_id);

@@ -21,7 +21,7 @@ const residentIn = residentOut.extend({ market_handle: displayedHandle('another 
 type CityContext = Pick<Market, 'config' | 'log'>;
 
 type CityTrouble =
-  // No answer arrived in time, so the next request would get none either.
+  // The city could not be reached, or did not answer in time, so the next request would probably get no answer either.
   | 'silent'
   // The answer is not a valid record.
   | 'unusable'
@@ -100,7 +100,7 @@ export interface ExpectedOffer {
   marketOrigin: string;
   chainId: bigint;
   draftId: bigint;
-  /** Null before it is listed. The offer may name no listing yet, because the city may learn of it later. */
+  /** Null before the offer is listed. Even then the city's offer may name no listing, because the city learns of the listing later. */
   listingId: bigint | null;
 }
 

@@ -147,7 +147,7 @@ export async function findOpenCheckout(
   );
 }
 
-/** Whether anyone, or this merchant, ever opened a checkout. From then on a payment may exist. */
+/** Whether this merchant (or with null, anyone) ever opened a checkout for the listing. If so, a payment may exist. */
 export async function hasCheckout(
   queryable: Queryable,
   listingId: bigint,

@@ -68,7 +68,7 @@ async function planEdit(
   const { caller, body } = call;
   const listing = mustOwn(current, caller);
   const fields = Object.keys(body);
-  // The city's offer was checked against the listing's text.
+  // A thing cannot be edited, because its offer in the city was compared with the listing's terms.
   if (listing.goods === null)
     throw refuseFields('listing_closed', fields, 'a thing of the city stays as it was listed');
   const { content, purchased, pending } = await readEditConditions(queryable, listing.id);

@@ -57,7 +57,7 @@ export async function findChanging(queryable: Queryable, id: bigint): Promise<Ch
 
 /**
  * Locks the listing until the transaction ends, so that nobody buys, votes on or changes it meanwhile. Query other tables about it
- * afterwards in separate statements, because this one does not see the changes it waited for.
+ * afterwards in separate statements, because this statement does not see the changes that it waited for.
  */
 export async function lockListing(tx: Tx, id: bigint): Promise<ChangingListing | null> {
   return changingOf(await tx.maybe<Row>(sql`select ${columns} from listings where id = ${id} for update`));

@@ -77,7 +77,7 @@ async function tryToList(tx: Tx, market: Market, payment: Payment, list: () => P
   }
 }
 
-/** Parses and fingerprints big goods before any lock is taken. */
+/** Parses and fingerprints the goods at once, before the caller takes any lock, because big goods take time. */
 function listingOfGoods(market: Market, payment: Payment, body: Buffer): ListAfterFee {
   const goods = readStoredGoods(payment, body);
   return async (tx, feeId) => {

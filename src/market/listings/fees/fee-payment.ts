@@ -39,7 +39,7 @@ export async function openFee(
   });
 }
 
-/** Also call it before the 402, so that no merchant is asked to pay for what would then be refused. */
+/** Called when a fee is opened, and before the 402, so that no merchant is asked to pay for what would then be refused. */
 export async function checkOpenFees(queryable: Queryable, market: Market, merchantId: bigint): Promise<void> {
   const limit = market.config.limits.open_fee_attempts_per_merchant;
   if ((await countOpenFees(queryable, merchantId)) < limit) return;
@@ -59,7 +59,7 @@ async function insertAttempt(
   });
 }
 
-/** The claim may end while it is read. The next round then finds a listing, or nothing. */
+/** A claim may end while this code reads it. The next round then finds its listing, or no earlier request. */
 const MAX_EARLIER_ROUNDS = 3;
 
 /** Answers with the result of this merchant's earlier request with the same body or this very proof. Null if there is none. */

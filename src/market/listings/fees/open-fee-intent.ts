@@ -63,7 +63,10 @@ function feeIntentTerms({ config }: Market): IntentTerms {
   return { purpose: 'listing_fee', listingId: null, payee: config.treasury, minimumUnits: LISTING_FEE_UNITS };
 }
 
-/** Refuses while an unsigned fee claim of this merchant awaits a decision. A fee intent names no listing, so it may be for the same one. */
+/**
+ * Refuses while an unsigned fee claim of this merchant awaits a decision. A fee intent names no listing, so the new fee may be for the same
+ * listing as that claim.
+ */
 async function mustHaveNoOpenClaim(market: Market, merchant: Merchant): Promise<void> {
   const unproven = await findOpenUnproven(market.database, merchant.id, 'fees');
   if (unproven === null) return;

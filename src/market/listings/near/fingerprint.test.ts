@@ -115,7 +115,7 @@ describe('the shape of an artifact', () => {
     for (let member = 0; passing.length < 10_000; member += 1) if (passesBy(member)) passing.push(member);
     const members = Uint32Array.from(passing);
     const times = Array.from({ length: 3 }, () => processorMs(() => sketchOf(members)));
-    // Takes a few milliseconds. Drawing round after round over all members would take more than 100.
+    // Takes a few milliseconds. Drawing round after round over all members would take more than 100 ms.
     expect(Math.min(...times)).toBeLessThan(50);
     expect(sketchOf(members)).toEqual(sketchOf(members.slice()));
     // The empty slot is filled from the smallest member alone, so dropping any other member changes nothing.
@@ -153,7 +153,7 @@ describe('likeness', () => {
         const same = a?.filter((value, slot) => value === b?.[slot]).length ?? 0;
         expect(Math.abs(same / SLOTS - jaccard(one, other))).toBeLessThanOrEqual(0.08);
       }),
-      // About one pair in some thousands differs more by chance, so a seed fixes the pairs.
+      // By chance, one pair in several thousand differs by more, so a seed fixes the pairs.
       { numRuns: 150, seed: 20_260_105 },
     );
   });

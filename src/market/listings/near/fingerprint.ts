@@ -14,8 +14,8 @@ const MOST_DRAWS = 131_072;
 /**
  * Computes the sketch of a set. Two sets agree in a slot with a probability equal to their Jaccard similarity. This is "Fast Similarity
  * Sketching" (Dahlgaard, Knudsen, Thorup, 2017): in each round every member falls into one slot, where the smallest value stays; empty
- * slots are filled in further rounds, at last one by one. It estimates as well as 512 permutations of all members, but in one pass over a
- * long text instead of 512. Pass at least one member, each once, in ascending order.
+ * slots are filled in further rounds, and finally one by one. It estimates as well as 512 permutations of all members, but in one pass over
+ * a long text instead of 512. Pass at least one member, each once, in ascending order.
  */
 export function sketchOf(members: Uint32Array): Uint32Array {
   const values = new Uint32Array(SLOTS);
@@ -41,7 +41,10 @@ export function sketchOf(members: Uint32Array): Uint32Array {
   return values;
 }
 
-/** Fills empty slots from the smallest member alone, which two sets share with the same probability. The estimate need not be good here. */
+/**
+ * Fills all empty slots from the smallest member alone. The probability that two sets have the same smallest member is their Jaccard
+ * similarity. All these slots then agree or differ together, so the estimate is rough, which is enough for such crafted texts.
+ */
 function fillAtOnce(values: Uint32Array, filledIn: Int32Array, least: number): void {
   for (let slot = 0; slot < SLOTS; slot += 1) {
     if (filledIn[slot] === -1) values[slot] = mixBits(least ^ mixBits(slot));
@@ -63,7 +66,7 @@ function withoutLicences(shingles: Uint32Array): Uint32Array {
 
 /** Data that finds similar artifacts. Their words cannot be recovered from it. */
 export interface Fingerprint {
-  /** One number for each band. Only artifacts that share one are compared. */
+  /** One number for each band. Only artifacts that share at least one number are compared. */
   bands: number[];
   /** One bit for each value of the sketch, as a PostgreSQL bit string. */
   signature: string;
@@ -80,7 +83,8 @@ const LEAST_OWN_SHINGLES = 40;
 
 /**
  * These bands miss 6 in 1,000 pairs with a similarity of 0.9, and 2 in 100,000 with 0.95. They select 3 in 10 pairs at 0.7, which goods
- * made from one template reach, and 1 in 100 at 0.5. Fewer rows per band would select more of the latter, and each must be read.
+ * made from one template reach, and 1 in 100 at 0.5. Fewer rows per band would select more of the less similar pairs, and each selected
+ * pair must be read.
  */
 const BANDS = 12;
 const ROWS = 10;

@@ -6,7 +6,7 @@ import { MEMORY_MS } from '../read-goods.ts';
 import { type Fingerprint, fingerprintOf } from './fingerprint.ts';
 import { findAlike, replaceFingerprint, takeOldFingerprints } from './store.ts';
 
-/** Refuses goods that nearly equal those of a listing. Call under the lock `listings`; otherwise two rivals could miss each other. */
+/** Refuses goods that nearly equal those of a listing. Call under the lock `listings`, or two concurrent requests could both pass. */
 export async function checkNear(
   queryable: Queryable,
   market: Pick<Market, 'clock'>,
@@ -27,7 +27,7 @@ export function duplicateOf(listingId: bigint): Refusal {
   });
 }
 
-/** Small, because other requests wait meanwhile. */
+/** Small, because other requests wait while these fingerprints are computed. */
 const BATCH = 10;
 const EVERY_MS = 60_000;
 

@@ -3,8 +3,9 @@ import type { Queryable, Tx } from '../../../platform/database/database.ts';
 import { type Fingerprint, MOST_DIFFERENT_BITS, RULE } from './fingerprint.ts';
 
 /**
- * Finds the oldest listing with nearly the same goods that is live or was withdrawn after that time. Removed listings do not count. Selects
- * candidates first and then each one's listing by id, because planners cannot estimate their number and might read all listings instead.
+ * Finds the oldest listing with nearly the same goods that is live or was withdrawn after `withdrawnSince`. Removed listings do not count.
+ * Selects candidates first and then each one's listing by id, because planners cannot estimate the number of candidates and might read all
+ * listings instead.
  */
 export async function findAlike(
   queryable: Queryable,
@@ -35,7 +36,10 @@ export function insertFingerprint(tx: Tx, listingId: bigint, { bands, signature 
   );
 }
 
-/** Returns outdated fingerprints with their goods, locked until the transaction ends. An edit makes its own. */
+/**
+ * Returns outdated fingerprints with their goods, locked until the transaction ends. Skips rows that an edit has locked, because the edit
+ * makes a new fingerprint itself.
+ */
 export async function takeOldFingerprints(tx: Tx, most: number): Promise<{ listingId: bigint; content: Buffer }[]> {
   return tx.rows(
     sql`select s.listing_id as "listingId", a.content from artifact_shapes s join artifacts a using (listing_id)

@@ -117,7 +117,7 @@ function mustMatchDraft(
   throw new Refusal('offer_mismatch', { detail: `The offer differs from the draft: ${paths}.`, errors: differences });
 }
 
-/** Finds addresses that are not http or https, because both are shown to people, who may open them. */
+/** Finds addresses that are not http or https. Both addresses of an offer are shown to people, who may open them. */
 function unusableAddresses(offer: OfferOut): OfferDifference[] {
   const paths = (['offer_url', 'thing_url'] as const).filter((path) => !/^https?:\/\//.test(offer[path]));
   return paths.map((path) => ({ path, message: 'must be an http or https address' }));
@@ -135,7 +135,7 @@ async function lockPendingDraft(tx: Tx, market: Market, request: ThingRequest): 
   return mustBePending(await lockDraft(tx, request.draftId), market, request);
 }
 
-/** Holds the draft for a new fee: it can neither expire nor be canceled, and its wallet may sell only things. */
+/** Holds the draft for a new fee. Until the fee ends, the draft can neither expire nor be canceled, and its wallet may sell only things. */
 async function holdDraft(
   tx: Tx,
   market: Market,

@@ -18,7 +18,7 @@ export const listedOffer = z.strictObject({
 export type ListedOffer = z.output<typeof listedOffer>;
 
 export interface ThingToAdd {
-  /** Its row must be locked. */
+  /** The draft's row must be locked. */
   draft: Draft;
   offer: ListedOffer;
   bodyHash: Buffer;
@@ -178,8 +178,8 @@ export async function markListed(
 }
 
 /**
- * Reserves the wallet for things and refuses one that sells goods. Everything that holds or frees a wallet of things takes the same lock,
- * so the check still holds at commit. It does not lock the row, because the market's role lacks that right.
+ * Reserves the wallet for selling things, and refuses a wallet that sells goods. All code that reserves or frees such a wallet takes this
+ * named lock, so the result of the check is still true at commit. A row lock is not possible, because the market's role lacks that right.
  */
 export async function holdWallet(tx: Tx, wallet: Hex): Promise<void> {
   await tx.lock(walletLock(wallet));

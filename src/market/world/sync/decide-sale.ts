@@ -11,7 +11,7 @@ import type { WorldListing } from './store.ts';
 
 /** One provider's evidence on the transaction that claimed an offer, as far as other providers confirm it. */
 export interface SaleEvidence extends TransferEvidence {
-  /** Whether the transaction used an authorization of the ledger. Then it belongs to that payment, whatever its status. */
+  /** Whether the transaction used the authorization of a payment in the ledger. If so, it belongs to that payment, whatever its status. */
   isOfLedger: boolean;
 }
 
@@ -125,7 +125,7 @@ export interface CityClaim {
   claimedAt: Date;
 }
 
-/** Earlier times are invalid, and so are times further ahead than a city's clock may be. */
+/** A claim's times are invalid if they are before EARLIEST_MS, or further in the future than AHEAD_MS. */
 const EARLIEST_MS = Date.UTC(2020, 0, 1);
 const AHEAD_MS = 86_400_000;
 
@@ -174,7 +174,7 @@ export function judgeReservation(
   return claim.buyerWallet === listing.sellerWallet ? 'own_goods' : null;
 }
 
-/** `isLost` is true if the market lost its record, so that the checkout is rebuilt from the city's. */
+/** `isLost` is true if the market lost its record of the checkout. Then `checkout` is rebuilt from the city's reservation, or null. */
 type ClaimedCheckout = { checkout: Checkout | null; isLost: boolean };
 
 /**

@@ -104,7 +104,7 @@ function statusOf({ state, phase, reviewReason, differsSince }: WorldListing): S
   if (state === 'canceled') return 'canceled';
   if (reviewReason !== null) return 'needs_review';
   if (state !== 'stale') return phase;
-  // `claimed` if the city later showed the stale listing's offer as listed, and then claimed.
+  // `claimed` if the city later showed the stale listing's offer unchanged, and claimed.
   return phase === 'claimed' && differsSince === null ? 'claimed' : 'stale';
 }
 

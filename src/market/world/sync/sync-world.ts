@@ -64,7 +64,7 @@ function isEnded({ state, reviewReason }: WorldListing): boolean {
   return state === 'sold' || state === 'canceled' || reviewReason !== null;
 }
 
-/** Whether a buyer may have paid. A reservation requires a checkout opened here, or was reported by the city. */
+/** Whether a buyer may have paid. Buyers need a reservation, so either the city reported one, or a checkout for one was opened here. */
 async function mayHaveBeenPaid({ database }: Market, { id, phase }: WorldListing): Promise<boolean> {
   return (phase !== 'listed' && phase !== 'canceled') || (await hasCheckout(database, id));
 }
@@ -102,8 +102,9 @@ async function noteDifferentOffer(
 }
 
 /**
- * Handles an offer that the city calls claimed. Once the market itself reads the same transfer as final, it becomes a sale, or a review if
- * it breaks a term; until then only the phase changes. A lost checkout breaks no term, but nothing is decided until its buyer is known.
+ * Handles an offer that the city calls claimed. Once the market itself reads the same transfer as final, it records a sale, or a review
+ * if the transfer breaks a term. Until then only the phase changes. A lost checkout breaks no term, but nothing is decided until its buyer
+ * is known.
  */
 async function recordClaimed(
   market: Market,
@@ -148,7 +149,7 @@ function logContradiction({ log }: Market, { id }: WorldListing, decision: SaleD
   if (why === 'contradiction' || why === 'wrong_chain') log.error('world_sale_contradicts', { listing_id: id, why });
 }
 
-/** Decides again under the listing's lock, because another process may have ended it, or payments may have been halted meanwhile. */
+/** Decides again under the listing's lock, because another process may have ended the listing, or halted payments, meanwhile. */
 async function endClaimed(
   tx: Tx,
   market: Market,
