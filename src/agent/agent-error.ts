@@ -1,7 +1,7 @@
 import type { MarketWords } from '../contract/foreign-words.ts';
 import type { OwnWords } from '../contract/own-words.ts';
 
-/** `refused`: surely not done. `wrong_use`: nothing that could change anything was done. `unknown`: maybe done, or money moved. */
+/** `refused`: certainly not done. `wrong_use`: nothing was sent that could change anything. `unknown`: perhaps done, or money moved. */
 export type AgentTrouble = 'refused' | 'wrong_use' | 'unknown';
 
 export interface AgentErrorParts {

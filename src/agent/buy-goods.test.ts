@@ -54,7 +54,7 @@ test('goods that were paid for and lost come by a signature that moves nothing, 
   const { act, wallet, book, paid } = lost;
   const { path, goods } = await act();
   await rm(path);
-  // Now the market has exchanged goods and commitment.
+  // Now the market has replaced both the goods and the commitment.
   promised = {
     artifact_commitment: commitmentOf({
       artifact: 'other goods',
@@ -137,7 +137,7 @@ test('a payment that lapsed is paid once more only where that is allowed, and co
   await time.sleep(121_000);
   const unasked = await act().catch((error: unknown) => error);
   expect([wallet.payments.length, unasked]).toMatchObject([1, { reason: 'authorization_lapsed' }]);
-  // Clocks may differ by 15 minutes, so the signature may be executed that much longer.
+  // Clocks may differ by 15 minutes, so the signature may still be executed up to 15 minutes after it expires.
   expect(await book.spentToday()).toBe(2_500_000n);
   await act({ payAgain: true });
   expect(wallet.payments).toHaveLength(2);
@@ -199,7 +199,7 @@ test.each<[string, object]>([
 });
 
 describe('goods that an import told of', () => {
-  /** Returns goods bought with one book and imported into another without a signature. */
+  /** Buys goods with one book, and restores their record in another book as if from an unsigned export. */
   async function buyAndImport(told: Parameters<typeof buyerBefore>[1] = {}) {
     const buyer = await buyerBefore([asked, deliveryAnswer(7, { receipt: RECEIPT }), toCollect], told);
     const { path } = await buyer.act();

@@ -55,10 +55,11 @@ export function goodsFolder({ folder }: Pick<SpendBook, 'folder'>, market: strin
 }
 
 /**
- * Buys one listing under policy and book, and saves the goods. A wallet that owns them already, or an older version that entitles to them,
- * proves it by signing an authorization of value 0 and pays nothing. Otherwise it judges the payment, reserves the sum, signs once, waits,
- * checks the goods against the commitment, writes them to disk, and only then closes the record. After a kill at any point the same call
- * resumes and pays nothing twice. Goods on disk are returned again. Throws `PolicyRefused`, `goods_mismatch` and errors of the SDK's `buy`.
+ * Buys one listing under policy and book, and saves the goods. A wallet that bought them before, or bought an older version whose buyers
+ * get them free, proves it by signing an authorization of value 0 and pays nothing. Otherwise this function judges the payment, reserves
+ * the sum, signs once, waits, checks the goods against the commitment, writes them to disk, and only then closes the record. After a kill
+ * at any point the same call resumes and pays nothing twice. Goods on disk are returned again. Throws `PolicyRefused`, `goods_mismatch`
+ * and errors of the SDK's `buy`.
  */
 export async function buyGoods(options: BuyGoodsOptions): Promise<BoughtGoods> {
   const { client, wallet, listingId, book } = options;
@@ -81,7 +82,7 @@ interface Order {
 async function buyHeld(options: BuyGoodsOptions, spend: HeldSpend, order: Order): Promise<BoughtGoods> {
   const { record } = spend;
   const kept = record?.delivery ?? null;
-  // Goods that were delivered once are never paid for again, whatever the market says now and the caller allows. An unverified import of
+  // Goods that were delivered once are never paid for again, whatever the market says now or the caller allows. An unverified import of
   // free goods doesn't count, because it must not prevent a purchase.
   if (record !== null && kept !== null && (isVerified(record) || !isFree(record))) {
     // Free goods are fetched again, because their seller may have edited them.
@@ -134,8 +135,8 @@ async function readOffer(options: BuyGoodsOptions, key: string): Promise<Offer> 
 }
 
 /**
- * Collects the goods without paying if this wallet or key bought them, or an older version that entitles to them. Returns null if not.
- * Price limits are checked later, because nothing may be due.
+ * Collects the goods without paying if this wallet or key bought them, or bought an older version whose buyers get them free. Returns null
+ * if not. Price limits are checked later, because perhaps nothing is due.
  */
 async function takeOwned(
   options: BuyGoodsOptions,
@@ -172,7 +173,7 @@ async function takeOwned(
   }
 }
 
-/** Says that the purchase continues. The error alone reads like its end, because it reports that nothing was signed. */
+/** Says that the purchase continues. The error alone would read as if the purchase had ended, because it says that nothing was signed. */
 function uncheckedNotice({ detail }: TermsRefused): OwnWords {
   return own`The purchase continues, but openaisle couldn’t check whether this wallet already owns the goods. ${detail} for this check. If both addresses are the same market behind a tunnel or proxy, add --market-calls-itself URL to enable the check.`;
 }
@@ -280,7 +281,7 @@ async function payAndKeep(
     }
     throw isFixed ? changedGoodsError(kept) : await orUnknown(spend, () => keepMismatch(options, spend, error));
   }
-  // A market must not exchange delivered goods by changing the commitment. An unverified import proves nothing about the goods.
+  // A market must not replace delivered goods by changing the commitment. An unverified import proves nothing about the goods.
   if (isFixed && isVerified(record) && commitmentOf(delivery) !== kept.commitment) throw changedGoodsError(kept);
   const isPriced = record.amount_units !== '0' || record.unpaid !== undefined;
   return await orUnknown(spend, () => keepGoods(options, spend, delivery, isPriced));
@@ -321,7 +322,10 @@ function changedGoodsError({ path, receipt }: KeptGoods): AgentError {
   });
 }
 
-/** Returns the reserved sum. A finished record has none: the guard refuses any payment then, and the limit must not prevent collecting. */
+/**
+ * Returns the reserved sum. For a finished record, returns the highest price there is, because the guard refuses any payment then, and
+ * the limit must not prevent collecting.
+ */
 function highestPrice({ state, amount_units }: SpendRecord): number {
   return usdcOfUnits(state === 'settled' ? MAX_PRICE_UNITS : BigInt(amount_units));
 }

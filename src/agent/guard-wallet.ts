@@ -10,7 +10,7 @@ import type { HeldSpend } from './spend-book.ts';
 export interface Guard {
   policy: Policy;
   market: string;
-  /** Reserves the same sum again if the caller allows another payment. Without it a second signature is refused. */
+  /** Reserves the same sum again if the caller allows another payment. If omitted, a second signature is refused. */
   again?: (() => Promise<void>) | undefined;
 }
 
@@ -34,7 +34,7 @@ export function guardWallet(wallet: Wallet, spend: HeldSpend, { policy, market, 
   });
 }
 
-/** Returns the network of the USDC transfer to sign. Throws if it is anything else. */
+/** Returns the network of the USDC transfer to sign. Throws if the message is anything else. */
 function networkOf({ address }: Wallet, { primaryType, domain, message }: AuthorizationToSign): Network['name'] {
   const network = Object.values(NETWORKS).find(({ chainId }) => chainId === BigInt(domain.chainId));
   const isUsdc =

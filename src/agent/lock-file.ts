@@ -7,7 +7,7 @@ import { takeLock } from '../locks/take-lock.ts';
 import { type AgentError, refusedFile } from './agent-error.ts';
 
 export interface LockOptions {
-  /** Waits for the lock until this signal aborts. Without it, a file in use is refused at once. */
+  /** Waits for the lock until this signal aborts. If omitted, a file in use is refused at once. */
   until?: AbortSignal;
   /** Whether to throw if the file can't be locked at all. If false, work continues without a lock. */
   needed?: boolean;
@@ -17,14 +17,15 @@ export interface FileLock {
   release(): Promise<void>;
 }
 
-/** Returns the name of a file's lock in the same folder. The lock exists while a process uses the file, or after it was killed. */
+/** Returns the name of a file's lock in the same folder. The lock exists while a process uses the file, or after a kill. */
 export function lockNameOf(path: string): string {
   return `.${basename(path)}.lock`;
 }
 
 /**
  * Locks a file against other processes and other calls in this one. The lock is beside the file, so only users who may write there can take
- * it. However the process ends, the lock is released. It doesn't work across machines. Throws `file_in_use` and, with `needed`, `no_lock`.
+ * it. However the process ends, the lock is released. The lock doesn't work across machines. Throws `file_in_use` and, with `needed`,
+ * `no_lock`.
  */
 export async function lockFile(path: string, { until, needed = false }: LockOptions = {}): Promise<FileLock> {
   const folder = dirname(path);

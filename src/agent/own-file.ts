@@ -13,12 +13,12 @@ export interface FileFault {
 
 export interface OwnFileRules {
   forbiddenBits: number;
-  /** Names what those bits allow others to do; follows "can be". */
+  /** What the forbidden bits allow others to do, in words that follow "can be". */
   rights: OwnWords;
-  /** Returns advice with the command that clears those bits. */
+  /** Returns advice with the command that clears the forbidden bits. */
   mend(path: string): OwnWords;
   largestBytes: number;
-  /** Whether root may read other users' files. Their owner knows the secrets anyway, but could raise limits. */
+  /** Whether root may read files of other users. The owner of such a file knows its secret anyway, but could raise a limit in it. */
   rootReadsAll: boolean;
 }
 
@@ -70,7 +70,10 @@ export async function readOwnFile(
   }
 }
 
-/** Reads our file of that size. Returns `other` for a pipe, a link, or a file of another size or user, and null if nothing is there. */
+/**
+ * Reads a file of this user that has exactly `size` bytes. Returns `other` for a pipe, a link, or a file of another size or user, and null
+ * if nothing is there.
+ */
 export async function readBytesOf(path: string, size: number): Promise<Buffer | 'other' | null> {
   const file = await openPlain(path).catch((error: unknown) => {
     // ENXIO means a socket, or a device file without its device.

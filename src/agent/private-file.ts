@@ -64,7 +64,7 @@ function unwritableFolder(folder: string, error: unknown): AgentError {
  */
 export async function writePrivate(path: string, text: string | Uint8Array, how: 'new' | 'replace'): Promise<void> {
   const temporary = `${path}.tmp`;
-  // A killed process may have left it. The lock ensures that nobody else is writing it.
+  // A killed process may have left this temporary file. The lock ensures that nobody else is writing it.
   await rm(temporary, { force: true });
   const file = await open(temporary, 'wx', 0o600);
   try {

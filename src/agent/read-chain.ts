@@ -64,7 +64,7 @@ export async function openChain(
   const findTransfer = async (receipt: Receipt): Promise<TransferFound> => {
     const hash = receipt.tx_hash as Hex;
     const [mined, final] = await Promise.all([
-      // viem throws for an unknown hash. The other call shows whether the node answers at all.
+      // viem throws for an unknown hash. The call for the block shows whether the node answers at all.
       client.getTransactionReceipt({ hash }).catch(() => null),
       askNode(client.getBlock({ blockTag: 'finalized' })),
     ]);
@@ -108,7 +108,7 @@ function fetchWithTimeout(environment: Pick<Environment, 'fetch' | 'deadline'>) 
   };
 }
 
-/** Makes the optional `readCode` of payments, which also work without an RPC endpoint or if it doesn't answer. */
+/** Makes the `readCode` option of payments. It is missing without an RPC endpoint, and returns null if the endpoint doesn't answer. */
 export function codeReader(rpcUrl: string | undefined): { readCode?: (address: Hex) => Promise<Hex | null> } {
   if (rpcUrl === undefined || rpcUrl === '') return {};
   const readCode = async (address: Hex): Promise<Hex | null> => {

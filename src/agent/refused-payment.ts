@@ -23,7 +23,7 @@ const SIGNATURE_REASONS: ReadonlySet<string> = new Set([
   'payer_contract_refused',
   'payer_not_deployed',
 ]);
-/** Reasons that leave open whether it was paid: the market has the signature, or it was used elsewhere. */
+/** Reasons that leave open whether the payment was made, because the market has the signature or it was used elsewhere. */
 const UNDECIDED_REASONS: ReadonlySet<string> = new Set(['payment_required', 'authorization_used_elsewhere']);
 
 /**
@@ -97,8 +97,8 @@ export function mustNotBeRefused(options: SpendOptions, spend: HeldSpend, subjec
 }
 
 /**
- * Throws if the market refused this wallet's signature for the same fee today. Fees have no value-0 signature that would show it
- * beforehand.
+ * Throws if the market refused this wallet's signature for the same fee today. A fee has no value-0 signature that
+ * would show the refusal beforehand.
  */
 export function mustNotRepeat(options: SpendOptions, spend: HeldSpend, subject: Subject): void {
   const { record } = spend;
@@ -110,7 +110,10 @@ function isFromToday({ reserved_at }: SpendRecord, { environment }: SpendOptions
   return dayOf(Date.parse(reserved_at)) === dayOf(environment.now());
 }
 
-/** Asks the market, because only its books tell an unpaid payment from a reviewed and declined one, whose money the payee has. */
+/**
+ * Asks the market, because only its books distinguish an unpaid payment from one that was reviewed and declined, where the payee has the
+ * money.
+ */
 async function isUnpaid({ client, signal }: SpendOptions, proof: { payer: string; nonce: string }): Promise<boolean> {
   const query = { payer: proof.payer, nonce: proof.nonce };
   try {

@@ -23,7 +23,7 @@ export interface SellGoodsOptions extends SpendOptions {
   listing: ListGoodsOptions['listing'];
   /** Highest fee in USDC. Default: 1. */
   maxFeeUsdc?: number;
-  /** Lists again although the book says that it is listed, because the market no longer has it. */
+  /** Lists the goods again although the book says that they are listed, because the market no longer has the listing. */
   listAgain?: boolean;
   /**
    * Slip of an earlier fee for the same goods, for a market that may have lost the fee. Used only if no payment is in progress. Nothing is
@@ -38,7 +38,7 @@ export interface SoldGoods extends KeptListing {
   paidUnits: bigint;
   /** True if this body was listed from here before, so that the market wasn't asked. */
   alreadyListed: boolean;
-  /** False if only an unconfirmed import says that it is listed. */
+  /** False if only an unconfirmed import says that the goods are listed. */
   verified: boolean;
 }
 

@@ -56,7 +56,7 @@ export interface HeldSpend {
   readonly signed: boolean;
   /** Reserves the sum durably. Throws `PolicyRefused` if the day's total would exceed the limit. */
   reserve(plan: SpendPlan, policy: Policy): Promise<void>;
-  /** Call before each signature that can move money. Returns true once per reservation, on its day, and while its file exists. */
+  /** Call before each signature that can move money. Returns true at most once per reservation, on its day and while its file exists. */
   takeSignature(): Promise<boolean>;
   /** For the SDK. `clear` does nothing, because `finishSpend` drops the proof once the goods are on disk. */
   readonly proofStore: ProofStore;
@@ -176,7 +176,7 @@ interface Day {
   saidUnpaid: bigint;
 }
 
-/** Sums up today's and later records. With a key, also removes unsigned reservations of dead processes; needs the book's lock then. */
+/** Sums up today's and later records. With a key, also removes unsigned reservations of dead processes, so hold the book's lock. */
 async function countDay({ files, now }: Context, key: string | null): Promise<Day> {
   const today = dayOf(now());
   const ownDigest = key === null ? null : digestOf(key);

@@ -16,7 +16,7 @@ export interface SpendOptions extends Pick<PaymentOptions, 'onProgress' | 'signa
   wallet: Wallet;
   policy: Policy;
   book: SpendBook;
-  /** Asks a person about sums above `askAboveUnits`. Without it they are refused. */
+  /** Asks a person about sums above `askAboveUnits`. If omitted, such sums are refused. */
   confirm?: (request: { amountUnits: bigint; title: string; seller: string | null }) => Promise<boolean>;
   /** Allows another payment if the market says that the first was never paid. It is judged, reserved and counted again. */
   payAgain?: boolean;

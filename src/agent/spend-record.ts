@@ -113,7 +113,7 @@ export function isUnderWay({ state }: Pick<SpendRecord, 'state'>): boolean {
   return state === 'signed';
 }
 
-/** True if it was never signed for, so that it can be dropped. */
+/** True if the record was never signed for, so that it can be dropped. */
 export function isUnsigned({ state, saved }: SpendRecord): boolean {
   return state === 'reserved' && saved === null;
 }
@@ -126,7 +126,7 @@ function hasExpired(until: number, nowMs: number): boolean {
 /** Whether the signature has expired and the market says that it was never used. */
 function hasEndedUnpaid({ state, saved, unpaid: end }: SpendRecord, nowMs: number): boolean {
   if (end !== undefined && !end.sent_again) return hasExpired(end.until, nowMs);
-  // Once a later payment was signed, the market has said that the earlier one was never made.
+  // A later payment is signed only after the market has said that the earlier one was never made.
   return state === 'over' && hasExpired(saved?.proof.valid_before ?? 0, nowMs);
 }
 

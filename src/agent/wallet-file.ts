@@ -14,7 +14,7 @@ const plain = z.strictObject({
   private_key: z.string().regex(KEY),
 });
 
-/** Most scrypt work. More would take minutes, or more memory than a machine has. */
+/** Limit on scrypt work. More would take minutes, or more memory than a machine has. */
 const MOST_WORK = 2 ** 22;
 const shared = { dklen: z.literal(32), salt: hex };
 const cipher = {

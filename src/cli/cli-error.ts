@@ -220,7 +220,7 @@ const CERTIFICATE = /^(?:CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|ERR_TLS_CERT_
 function findConnectFailure(error: unknown): ConnectFailure | null {
   if (!(error instanceof UnreadableAnswer) || error.why !== 'no_answer' || error.status !== null) return null;
   for (const { code, syscall } of causesOf(error)) {
-    // The same codes can end an open connection after the request was sent. Only `connect` and `getaddrinfo` come before that.
+    // The same codes can end an open connection after the request was sent. Only `connect` and `getaddrinfo` fail before it is sent.
     if (syscall !== null && syscall !== 'connect' && syscall !== 'getaddrinfo') return null;
     const [cause, nextStep] = CONNECT_FAILURES[code] ?? [];
     if (cause !== undefined && nextStep !== undefined) return { code, cause, nextStep };

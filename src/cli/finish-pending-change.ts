@@ -126,16 +126,16 @@ function nextStepOf(error: unknown, resume: OwnWords): OwnWords {
 
 type Ending =
   | ({ kind: 'confirmed' } & Owner)
-  /** It was confirmed, and its key has been replaced since. */
+  /** The change was confirmed, and its key has been replaced since. */
   | { kind: 'replaced' }
-  /** It was not confirmed, and no longer can be. */
+  /** The change was not confirmed, and no longer can be. */
   | { kind: 'over' }
   /** The market knows neither the change nor its key. */
   | { kind: 'unknown' };
 
 /**
- * Confirms the change, or finds out how it ended. `stage_closed` doesn't say whether it was confirmed, so cancel it. That fails if it was
- * confirmed, and otherwise stops a confirmation that is still on its way.
+ * Confirms the change, or finds out how it ended. `stage_closed` doesn't say whether it was confirmed, so this function cancels the change.
+ * The cancellation fails if the change was confirmed, and otherwise stops a confirmation that is still on its way.
  */
 async function concludeChange(connect: Connect, change: Pending, newHandle?: string): Promise<Ending> {
   try {

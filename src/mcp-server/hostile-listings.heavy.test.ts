@@ -140,7 +140,7 @@ test('the book tells of them in a fence as well', async () => {
 });
 
 test('goods that hold a key are saved as they are, and the answer does not say it', async () => {
-  // A key of another market: storing one that looks like this market's fails every test.
+  // Uses another market's prefix, because every test fails if something that looks like this market's key is stored.
   const key = makeMerchantKey(systemRandom, 'bazaar');
   const artifact = `the key is ${key} indeed`;
   const goods = { wallet: sellerOne.address, priceUnits: 0n, artifact };

@@ -317,7 +317,7 @@ test('a machine without wallet and merchant reads, and is told what is missing',
   expect(refused.text).toContain('openaisle wallet new');
   expect(await host.call('status')).toMatchObject({
     isError: false,
-    // It contains names of sellers from the policy.
+    // The answer contains names of sellers from the policy.
     untrusted: true,
     data: { wallet: { trouble: expect.any(String) } },
   });

@@ -32,7 +32,7 @@ export interface ExportFolder {
   readBytes(name: string): Promise<Uint8Array | null>;
   /** Writes durably, mode 0600, and returns the digest. */
   write(name: string, content: unknown): Promise<string>;
-  /** Returns the names of all files that an export may have, whoever wrote them. */
+  /** Returns the names of all files in the folder that an export may have, whoever wrote them. */
   names(): Promise<string[]>;
   digests(): Promise<Record<string, string>>;
   release(): Promise<void>;

@@ -110,7 +110,7 @@ async function exportListing(client: Client, folder: ExportFolder, id: number): 
   });
 }
 
-/** Goods with a price can't be exchanged, so different ones must not replace the older copy. */
+/** A market can't replace goods that have a price, so different goods must not overwrite the older copy. */
 async function mustBeSameGoods(folder: ExportFolder, { listing }: Own): Promise<void> {
   const before = await folder.readJson(nameOf(listing.id), listingFile);
   if (before === null || before.goods === null || before.listing.price_usdc === 0) return;

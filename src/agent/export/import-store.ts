@@ -109,7 +109,7 @@ async function listStored(stored: StoredListing, { plan, newIds, options }: Work
     return await sellGoods({ ...request, recoverySlip: slip });
   } catch (error) {
     if (!(error instanceof MarketError) || !asksForPayment(error)) throw error;
-    // The slip belongs to a listing with a different text. It restores the fee as a credit once the market finds it on the chain.
+    // The slip belongs to a listing with a different text. It restores the fee as a credit once the market finds the fee's transfer.
     if (error.reason === 'payment_required') await waitForFee(stored, options);
     return await sellGoods(request);
   }

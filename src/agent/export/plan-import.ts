@@ -23,8 +23,8 @@ export interface ImportPlan {
 }
 
 /**
- * Compares an export with the merchant's listings, so that nothing is listed twice, whatever was started before and from wherever. The same
- * bytes under the same title are the same goods, even if withdrawn since; removed goods match under any title.
+ * Compares an export with the merchant's listings, so that nothing is listed twice, whatever was started before and on whichever machine.
+ * The same bytes under the same title are the same goods, even if withdrawn since; removed goods match under any title.
  */
 export async function planImport(client: Client, { content, listings }: StoredStore): Promise<ImportPlan> {
   const { body: me } = await client.getMe({ query: { listings_limit: '1' } });

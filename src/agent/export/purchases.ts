@@ -134,9 +134,9 @@ async function exportGoods(folder: ExportFolder, record: SpendRecord, digests: D
 export interface ImportedPurchases {
   /** Records that are new to the book. `openaisle wait` resumes payments in progress. */
   restored: SpendRecord[];
-  /** Number of records for which the book keeps its own. */
+  /** Number of records that were not restored, because the book keeps its own record of the same key. */
   kept: number;
-  /** Number of skipped records: a signed export has them, but no book would write them. */
+  /** Number of records of a signed export that were skipped, because no book would write them. */
   leftOut: number;
   /** Whether the wallet signed the export. If not, finished records are unverified until the market confirms them. */
   isSigned: boolean;
@@ -188,8 +188,8 @@ function mustBeTrusted(stored: readonly PurchaseFile[], isTrusted: (market: stri
 }
 
 /**
- * Refuses two records with the same nonce. A proof doesn't name its listing, so a forged export could use one genuine proof for many
- * records. It would block all of them and count against the day many times.
+ * Refuses two records with the same authorization nonce. A proof doesn't name its listing, so a forged export could use one genuine proof
+ * in many records. These would block all the purchases that they name, and the sum would count against the day many times.
  */
 function mustBeOnePaymentEach(stored: readonly PurchaseFile[], existing: readonly SpendRecord[]): void {
   const names = new Map<string, string>();
@@ -227,8 +227,9 @@ interface OpenExport {
 }
 
 /**
- * Reads and checks all records and goods. A record that no book would write makes the export unusable. In a signed export a finished one is
- * skipped instead, because the others may be all that is left of a book; one in progress isn't, because it could be paid again.
+ * Reads and checks all records and goods. A record that no book would write makes the export unusable. In a signed export such a record is
+ * skipped instead if it is finished, because the other records may be all that is left of a book. A record in progress is never skipped,
+ * because its payment could then be made again.
  */
 async function readRecords(book: SpendBook, opened: OpenExport): Promise<{ stored: PurchaseFile[]; leftOut: number }> {
   const { folder, content, isSigned, nowMs } = opened;
@@ -254,10 +255,10 @@ const HASH = /^0x[0-9a-f]{64}$/;
 const LONGEST_TITLE = 1_000;
 /** No wallet pays this often for one listing. */
 const LARGEST_SEQUENCE = 1_000_000;
-/** Limit for unsigned exports. The book counts on from there, and its own records must stay below `LARGEST_SEQUENCE`. */
+/** Limit for unsigned exports. The book's own records are numbered after the imported ones, and must stay below `LARGEST_SEQUENCE`. */
 const LARGEST_UNSIGNED_SEQUENCE = 1_000;
 
-/** Whether this wallet's book could have written the record. One that doesn't fit its key could block a genuine purchase. */
+/** Whether this wallet's book could have written the record. A record that doesn't fit its key could block a genuine purchase. */
 function isOfBook(wallet: string, { record, goods }: PurchaseFile, bytes: Uint8Array | null, nowMs: number): boolean {
   const { key, market, kind, listing_id: listingId, delivery, saved } = record;
   const isFee = kind === 'listing_fee' && key.startsWith(`${market} list 0x`);
@@ -276,7 +277,7 @@ function isOfBook(wallet: string, { record, goods }: PurchaseFile, bytes: Uint8A
   return (isFee || isPurchase) && isPaidByWallet && isWritten && isSettled && areIntact;
 }
 
-/** Whether to accept a record of an unsigned export. If it has a saved payment, the wallet must have signed that. */
+/** Whether to accept a record of an unsigned export. If it has a saved payment, the wallet must have signed that payment. */
 async function isAcceptable(record: SpendRecord, wallet: SpendBook['address']): Promise<boolean> {
   if (record.sequence > LARGEST_UNSIGNED_SEQUENCE) return false;
   if (record.saved !== null) return await isSignedProof(record, wallet);

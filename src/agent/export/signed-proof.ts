@@ -21,7 +21,10 @@ const header = z.object({
   }),
 });
 
-/** Bounds on a proof's expiry after its record's time: signed that day, valid for ten minutes, clocks at most 15 minutes apart. */
+/**
+ * Bounds on a proof's expiry, counted from its record's time. The proof was signed on that day and is valid for ten minutes, and clocks
+ * differ by at most 15 minutes.
+ */
 const LEAST_SECONDS = -900;
 const MOST_SECONDS = 86_400 + 900 + 600;
 
