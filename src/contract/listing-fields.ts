@@ -46,7 +46,7 @@ export const tagsIn = z
 
 interface FieldRule {
   schema: z.ZodType;
-  /** `free_goods`: may change only in free goods, because it defines what a buyer paid for. */
+  /** `free_goods`: may change only in free goods, because the field defines what a buyer paid for. */
   changes: 'before_sale' | 'free_goods';
 }
 

@@ -71,7 +71,7 @@ export function describeRefusals(
   );
 }
 
-/** Lists the statuses of a reason: one that can be about an x402 proof also has that status. */
+/** Lists the statuses of a reason. A reason that can be about an x402 proof also has the status of `of_proof`. */
 function statusesOf(reason: Reason, all: readonly Reason[]): number[] {
   const { status, of_proof: ofProof }: ErrorRow = ERRORS[reason];
   if (ofProof === undefined || !all.includes('malformed_proof')) return [status];

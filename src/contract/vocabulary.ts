@@ -177,7 +177,7 @@ export const REQUEST_MEMORY_DAYS = 7;
 export const STAGE_MINUTES = 15;
 /** Time for sending the transfer of an intent. */
 export const INTENT_MINUTES = 10;
-/** Time after the intent's end in which it can still be claimed. Unclaimed intents are then deleted. */
+/** How long an intent can still be claimed after its end. Unclaimed intents are then deleted. */
 export const INTENT_KEPT_DAYS = 30;
 /** An undecided review ends as declined after this time. */
 export const REVIEW_DAYS = 30;

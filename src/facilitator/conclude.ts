@@ -7,7 +7,7 @@ import { type Context, countOne } from './context.ts';
 import { type Ending, type Entry, keyOf, lossOf, newestOf, type SignedTransaction } from './journal/entry.ts';
 import type { Mined } from './read-mined.ts';
 
-/** After one of these causes the payer counts as untried again. Only `unknown` starts a cooldown. */
+/** After a revert for one of these causes, `isTried` is false for the payer. Only `unknown` also starts a cooldown. */
 const PAYER_CAUSES: readonly Cause[] = ['balance', 'unknown'];
 
 export interface Conclude {
@@ -16,7 +16,7 @@ export interface Conclude {
   /** Records that none of the entry's transactions can still be mined. */
   recordLost(entry: Readonly<Entry>): Promise<void>;
   onEnd(listener: (entry: Readonly<Entry>) => void): void;
-  /** True if the last settlement of this payer succeeded. */
+  /** True if a settlement of this payer has succeeded, and none has reverted since for one of `PAYER_CAUSES`. */
   isTried(payer: string): boolean;
 }
 
@@ -117,7 +117,10 @@ type Cause = 'nonce_used' | 'usdc_paused' | 'usdc_blocked' | 'expired' | 'balanc
 /** Gas of an early revert. The token checks pause, blocked wallets, times and nonce before it calls the payer's contract. */
 const EARLY_GAS = 81_000n;
 const GAS_PER_BYTE = 40n;
-/** The token checks the balance after the signature. If more gas was used by then, the payer's contract did more than check a signature. */
+/**
+ * The token checks the balance after the signature. If a revert used more gas than this, the payer's contract did more than check a
+ * signature.
+ */
 const SIGNATURE_GAS = 250_000n;
 
 async function findCause(context: Context, entry: Readonly<Entry>, mined: Mined): Promise<Cause> {

@@ -24,7 +24,7 @@ export interface FacilitatorConfig {
   auth: string | null;
   limits: Limits;
   etherUsdc: number;
-  /** 0 starts no metrics server. */
+  /** 0 disables the metrics server. */
   metricsPort: number;
 }
 

@@ -97,7 +97,7 @@ interface Verified {
   take(request: PaymentRequest): CheckedSignature | null;
 }
 
-/** How long a result is used. An account may get code after the check, but it may also do so while its settlement is in flight. */
+/** How long a result is used. The account may get code after the check, but it may get code during the settlement as well. */
 export const CODE_KEPT_MS = 5_000;
 const MOST_VERIFIED = 4_000;
 

@@ -23,7 +23,7 @@ const address = z
   .transform((text) => text.toLowerCase())
   .pipe(z.custom<Hex>((value) => isHex(value, 20)));
 
-/** Accepts both names or none. Without them, the answer describes only the facilitator. */
+/** Accepts both addresses or neither. Without addresses, the answer describes only the facilitator. */
 const stateQuery = z.union([
   z.strictObject({ payer: address, payee: address }),
   z.strictObject({}).transform(() => null),
@@ -94,7 +94,7 @@ async function findRefusal(
     });
     return 'pool' in grant ? null : { why: 'gas_budget_spent', seconds: grant.retryAfterSeconds };
   } catch {
-    // /verify reports a chain that cannot be read.
+    // Refuse nothing if the chain cannot be read, because /verify reports that.
     return null;
   }
 }

@@ -68,7 +68,7 @@ export interface Facilitator {
 /** Enough gas for some hundred settlements on Base. */
 const BALANCE_FLOOR_WEI = 200_000_000_000_000n;
 const RPC_MS = 2_500;
-/** Time to send answers that were ready only after `answerMs`. */
+/** Further time for sending answers that became ready only at the end of `answerMs`. */
 const DRAIN_MORE_MS = 1_000;
 const USDC_UNITS = 1_000_000;
 

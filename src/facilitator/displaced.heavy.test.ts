@@ -135,7 +135,7 @@ test('a settlement that loses its further place too is sent for a third', async 
   expect(await minedBy(chain, signer.address)).toBe(accountNonce + 3);
 });
 
-/** Takes the nonce while the transfer would revert. Resolves after several checks have seen that. */
+/** Takes the account nonce while the transfer would revert. Resolves after several checks have seen that it would. */
 async function displaceInTrouble(payment: SignedPayment, makeTrouble: () => Promise<unknown>): Promise<string> {
   const { hash, accountNonce } = await settlePending(payment);
   await makeTrouble();
@@ -148,7 +148,7 @@ async function displaceInTrouble(payment: SignedPayment, makeTrouble: () => Prom
   return hash;
 }
 
-/** Mines the next block with the transaction that takes the nonce. */
+/** Transfers the payer's money away. The next block contains this transfer and the transaction that takes the account nonce. */
 const moveAway = (payer: TestAccount): Promise<Hex> => {
   const args = [stranger.address, 1_000_000n] as const;
   const data = encodeFunctionData({ abi: usdcWriteAbi, functionName: 'transfer', args });
@@ -270,7 +270,7 @@ describe('reorganisations', () => {
     // No request is made, because clients may have given up.
     await expect.poll(() => uses(payment), WAITED).toEqual([hash]);
     expect(await mustBePaidOnce(payment)).toBe(hash);
-    // The next payment waits behind the new nonce. If the node dropped that transaction, it is broadcast again.
+    // The next payment waits behind the transaction with the new nonce, which is broadcast again if the node has dropped it.
     await mustBePaidOnce(await newPayment());
     expect(await minedBy(chain, signer.address)).toBe(accountNonce + 3);
     // The revert paid nothing and starts no cooldown.
@@ -297,7 +297,7 @@ describe('reorganisations', () => {
   ])(
     'a settlement that was acknowledged comes again and reverts there: it is not said to be paid, %s',
     async (how, isAsked) => {
-      // If the monitor does not run, the next request finds it.
+      // If the monitor does not run, the next request must notice the reorganisation.
       facilitator = await startTestFacilitator(chain, { timing: { ...BRIEF, quietMs: isAsked ? 600_000 : 100 } });
       const payer = testAccount(`payer whose money leaves in the other chain, ${how}`);
       await fund(chain, [{ address: payer.address, usdcUnits: 1_000_000n, wei: 10n ** 18n }]);
@@ -316,7 +316,7 @@ describe('reorganisations', () => {
     },
   );
 
-  /** Mined before the settlement in the same block. */
+  /** Signs a transfer of the payer's money to another wallet. It is mined before the settlement in the same block. */
   async function signMoveAway(payer: TestAccount): Promise<Hex> {
     const args = [stranger.address, 1_000_000n] as const;
     const data = encodeFunctionData({ abi: usdcWriteAbi, functionName: 'transfer', args });
@@ -325,7 +325,7 @@ describe('reorganisations', () => {
     return payer.signer.signTransaction({ ...call, to: USDC_ADDRESS, data });
   }
 
-  /** Signs without sending; the nonce is used already. */
+  /** Signs without sending, because the account nonce is already used in the current chain. */
   async function signElsewhere(accountNonce: number): Promise<Hex> {
     const fee = { gas: 21_000n, maxFeePerGas: 500_000_000_000n, maxPriorityFeePerGas: 50_000_000_000n };
     const call = { type: 'eip1559', chainId: chain.chainId, nonce: accountNonce, ...fee } as const;

@@ -38,13 +38,13 @@ export async function awaitEnding(
   const { ending } = entry;
   if (ending === null) return { kind: 'pending', transaction: newestOf(entry).hash };
   if (ending.state === 'succeeded' && ending.hash !== null) return { kind: 'settled', transaction: ending.hash };
-  // Another sender may have been faster, so our failure does not prove that nothing was paid.
+  // Somebody else may have submitted the authorization first, so our failed transaction does not prove that nothing was paid.
   return (
     (await findElsewhere(context, entry.authorization)) ?? { kind: 'refused', reason: FAILED, transaction: ending.hash }
   );
 }
 
-/** Looks for any transaction, whoever sent it, that used the authorization. Null while its nonce is unused. */
+/** Looks for any transaction, whoever sent it, that used the authorization. Null while the authorization's nonce is unused. */
 export async function findElsewhere(
   context: Context,
   authorization: Readonly<Entry>['authorization'],
@@ -53,7 +53,7 @@ export async function findElsewhere(
   const { from, nonce } = authorization;
   const latest = await readBlock(rpc, 'latest');
   if (latest === null) throw new ChainTrouble('the node has no latest block');
-  // Read the state at that block, so that the transaction that used the nonce is in that block or below.
+  // Read the state at the block `latest`, so that the transaction that used the nonce is in this block or an earlier one.
   if (!(await readAuthorizationState(rpc, network.usdc, { authorizer: from, nonce }, latest.number))) return null;
   const transaction = await findSettlement(context, latest, authorization);
   return transaction === null
@@ -61,7 +61,7 @@ export async function findElsewhere(
     : { kind: 'settled', transaction };
 }
 
-/** Searches for the transaction again: a reorganisation may have removed it, and a node may have dropped an unmined one. */
+/** Searches for the transaction again, because a reorganisation may have removed it, or a node may have dropped it before it was mined. */
 async function searchAgain({ context, conclude }: Following, entry: Readonly<Entry>): Promise<void> {
   const { clock, nonces, timing } = context;
   const before = entry.ending;

@@ -8,7 +8,7 @@ vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
 /** How often each point is reached. */
 const ROUNDS = Number(process.env['OPENAISLE_KILLS'] ?? 1);
-/** Total for both processes: the first one, and the one that dies at the point. */
+/** Number of settlements in one batch. Each test settles several batches, before and after the first process is killed. */
 const SETTLEMENTS = 12;
 const CALLERS = 8;
 /** Number of settlements after which the first process is killed. The others are in flight or not requested yet. */
@@ -39,7 +39,7 @@ const POINTS: readonly { point: CrashPoint; nth: number; what: string }[] = [
   { point: 'before_fresh_file_named', nth: 1, what: 'a fresh journal is written, and not in its place' },
   { point: 'after_fresh_file_named', nth: 1, what: 'a fresh journal is in its place' },
 ];
-/** Points that are reached when a block has come. */
+/** Points that are reached only once a block contains the settlement. */
 const IN_BLOCKS: typeof POINTS = [
   { point: 'before_ending_written', nth: 3, what: 'its receipt seen, and its end not written' },
   { point: 'after_ending_written', nth: 3, what: 'its end written, and not answered' },

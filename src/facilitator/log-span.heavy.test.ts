@@ -69,7 +69,7 @@ describe('a payment that another facilitator settled long ago', () => {
     const { answers, queries, lines } = await settleAnew(payment, most);
     expect(answers.at(-1)).toMatchObject({ status: 200, body: { success: true, transaction } });
     console.error(`cap ${most}: ${answers.length} requests, ${queries} log queries`);
-    // Some 60 blocks lie between the use and the expiry.
+    // About 60 blocks lie between the use of the authorization and its expiry.
     expect(queries).toBeLessThanOrEqual(200 / most + 20);
     const warned = lines.filter(({ event }) => event === 'log_span_short');
     expect(warned).toMatchObject([{ fields: { endpoint: proxy.url, blocks_needed: FINALITY_BLOCKS + 1 } }]);

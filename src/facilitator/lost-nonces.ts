@@ -11,11 +11,11 @@ import { fillNonce } from './replace-transaction.ts';
 import { findMined, reopenEntry } from './scan-blocks.ts';
 
 /**
- * Decides about an authorization whose account nonces are all used, but by none of its own transactions. If another transaction of the
- * account took its nonce, such as one of the operator's own, the transfer is sent once more with a new nonce. The token accepts an
- * authorization only once, so it cannot pay twice even if a reorganisation brings back the first transaction. An authorization that has
- * expired or was used or cancelled has ended. If the transfer fails for now, it is tried again at each check, because a short balance or a
- * paused token may be temporary.
+ * Handles an authorization whose account nonces are all used, but by none of its own transactions. If another transaction of the account
+ * used its account nonce, such as one of the operator's own, sends the transfer once more with a new account nonce. This cannot pay twice,
+ * even if a reorganisation brings back the first transaction, because the token accepts an authorization only once. An authorization that
+ * has expired, or was used or cancelled, is recorded as lost. If the transfer would revert now, each later check tries again, because a
+ * short balance or a paused token may be temporary.
  */
 export async function resendDisplaced(
   context: Context,
@@ -24,15 +24,15 @@ export async function resendDisplaced(
   newest: Head,
 ): Promise<void> {
   const { address, crashPoint, log, network, nonces, rpc } = context;
-  // The account of an earlier key cannot sign any more.
+  // Nothing more can be signed for the account of an earlier key.
   const isOver = newest.timestamp >= entry.authorization.validBefore || entry.sender !== address;
   if (isOver) return conclude.recordLost(entry);
-  // A node that counts a transaction without having its receipt may only lag, so first check which transaction used the nonce.
+  // A node counts a transaction before it has the receipt, so first check which transaction used the account nonce.
   const displacingHash = await findByNonce(rpc, entry, newest.number);
   if (displacingHash === null || entry.transactions.some(({ hash }) => hash === displacingHash)) return;
   const fields = { transaction_hash: newestOf(entry).hash, payer: entry.authorization.from };
   log.warn('settlement_displaced', { ...fields, by_transaction_hash: displacingHash });
-  // The account was used elsewhere.
+  // The account was used outside this server, so the next account nonce must be read from the chain.
   nonces.distrust();
   crashPoint('before_further_signed');
   try {
@@ -47,9 +47,9 @@ export async function resendDisplaced(
 }
 
 /**
- * Clears an account nonce that an ended authorization left unused: the transfer was sent again with that nonce, and then a reorganisation
- * let the first transaction be mined after all. All higher nonces wait until something is mined with the unused one. `mined` is the
- * account's transaction count in blocks.
+ * Uses up an account nonce that an ended authorization left unused. This happens if the transfer was sent again with a second account
+ * nonce, and a reorganisation then let the first transaction be mined. Transactions with higher account nonces wait until something is
+ * mined with the unused one. `mined` is the account's transaction count in blocks.
  */
 export async function clearLeftover(context: Context, mined: number): Promise<void> {
   const { address, clock, journal, log, rpc, timing } = context;
@@ -82,8 +82,9 @@ export async function reopenLost(context: Context, mined: number, askedAt: numbe
 const BLOCKS_AT_ONCE = 16;
 
 /**
- * Reopens sales that a reorganisation took back while the account's transaction count stayed the same, because another transaction took the
- * nonce or the same one reverts now. Reads each block with a sale that is not final, so call it only if the chain may have changed.
+ * Reopens sales that a reorganisation took back while the account's transaction count stayed the same, because another transaction used the
+ * account nonce or the sale's transaction now reverts. Reads each block with a sale that is not final, so call it only if the chain may
+ * have changed.
  */
 export async function reopenReplaced(context: Context, conclude: Conclude, askedAt: number): Promise<void> {
   const { address, journal, rpc } = context;
@@ -96,7 +97,7 @@ export async function reopenReplaced(context: Context, conclude: Conclude, asked
   }
   const check = async ([number, entries]: [bigint, Readonly<Entry>[]]): Promise<void> => {
     const block = await readBlock(rpc, number);
-    // The node lags.
+    // The node lags and does not have the block yet.
     if (block === null) return;
     const endedWith = new Set(entries.map(({ ending }) => ending?.hash));
     const inBlock = block.transactions.filter((hash) => endedWith.has(hash));

@@ -124,7 +124,7 @@ async function checkSettlement(
     return resendDisplaced(context, dependencies, entry, seen.newest);
   }
   if (seen.newest.timestamp >= entry.authorization.validBefore) {
-    // No later block can accept the transfer. An empty transfer frees the nonce and costs less than a revert.
+    // No later block can accept the transfer. An empty transfer uses up the account nonce and costs less than a revert.
     if (isOwn) return fillNonce(context, entry, next);
     return;
   }
@@ -136,7 +136,7 @@ async function checkSettlement(
   log.warn('settlement_broadcast_again', { transaction_hash: next.hash, transmission });
 }
 
-/** Marks final entries, and prunes entries that can never be settled again. */
+/** Marks entries whose ending is final, and drops entries whose authorization can no longer be used. */
 async function closeFinal(context: Context): Promise<void> {
   const { journal, rpc, etherUnits } = context;
   if (journal.stats().entries === 0) return;

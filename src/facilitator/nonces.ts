@@ -13,17 +13,20 @@ import { readTransactionCount, sendRaw } from './outcomes.ts';
  */
 export interface Nonces {
   ready(): Promise<void>;
-  /** Returns the next nonce that no authorization holds, whatever the node counts. Null if the chain must be read first. */
+  /**
+   * Returns the next account nonce that the journal has not assigned to an authorization, even if the node reports a lower count. Null if
+   * the chain must be read first.
+   */
   take(): number | null;
   /** Call when the assigned nonce is in the journal. */
   written(nonce: number): void;
   /** Call when nothing was signed with the nonce, so that it is assigned again. */
   giveBack(nonce: number): void;
-  /** Reads the chain (single flight) and broadcasts again what the node lacks. Nonces are assigned meanwhile. */
+  /** Reads the chain and broadcasts again what the node lacks. Concurrent calls share one read. Nonces are assigned meanwhile. */
   recheck(): Promise<void>;
   /** When the chain was last read, in milliseconds of the clock. */
   checkedAt(): number;
-  /** Call after trouble: the next nonce is assigned only once the chain was read again. */
+  /** Call after trouble. The next nonce is then assigned only once the chain has been read again. */
   distrust(): void;
   /** Call when the chain has accepted a transaction. */
   confirm(): void;
@@ -49,9 +52,9 @@ export function createNonces(context: NoncesContext): Nonces {
   let checkedAt = 0;
   let distrustCount = 0;
   let checking: Promise<void> | null = null;
-  /** Assigned, and not in the journal yet. */
+  /** Nonces that were assigned but are not in the journal yet. */
   const taken = new Set<number>();
-  /** Nonces in use at the last check. */
+  /** Nonces that were assigned or in the journal at the last check. */
   let used = new Set<number>();
 
   const check = async (): Promise<void> => {
@@ -67,7 +70,7 @@ export function createNonces(context: NoncesContext): Nonces {
     }
     answeredAt = clock.now();
     checkedAt = askedAt;
-    // If trouble occurred meanwhile, it may be newer than the answer, so the answer is not used.
+    // If `distrust` or `giveBack` was called meanwhile, the count may be out of date, so read it again.
     if (distrustCount === before) next = counted;
   };
   const recheck = (): Promise<void> => {
@@ -110,9 +113,9 @@ export function createNonces(context: NoncesContext): Nonces {
 }
 
 /**
- * Handles a node that counts fewer transactions than the journal holds, because it lags, has dropped unmined ones, or a reorganisation
- * removed some. Broadcasts them again, because no higher nonce can be mined before. An authorization may have been paid with an earlier
- * nonce than its last.
+ * Handles a node that counts fewer transactions than the journal has, because the node lags, it dropped some before they were mined, or a
+ * reorganisation removed some. Broadcasts the uncounted ones again, because no transaction with a higher nonce can be mined before them. An
+ * authorization may have been paid with an earlier account nonce than its newest.
  */
 async function rebroadcastUncounted(
   { rpc, address, journal, log }: NoncesContext,

@@ -30,7 +30,7 @@ export class Deferred extends Error {
 
 const REVERT = /revert|gas required exceeds|out of gas/i;
 
-/** Distinguishes a revert from a node that could not answer, because nodes disagree on the code. */
+/** True if the call reverted, false if the node could not answer. Nodes disagree on the error code, so data and message count as well. */
 export function isRevert(error: unknown): error is RpcFailure {
   if (!(error instanceof RpcFailure) || error.kind !== 'error') return false;
   return error.code === 3 || isHex(error.data) || REVERT.test(error.message);
@@ -38,7 +38,7 @@ export function isRevert(error: unknown): error is RpcFailure {
 
 const LACKS_MONEY = /exceeds allowance|insufficient funds/i;
 
-/** True if the account may lack gas money. Nodes report that in the same words as a call that takes too much gas. */
+/** True if the account may lack money for gas. Nodes may use the same words for a call that takes too much gas. */
 export function mayLackGasMoney(error: RpcFailure): boolean {
   return LACKS_MONEY.test(error.message) && !isHex(error.data);
 }
@@ -55,7 +55,10 @@ export type Settlement =
   | { kind: 'deferred'; reason: DeferredReason; retryAfterSeconds: number }
   | { kind: 'unknown'; cause: unknown };
 
-/** taken: the node has it. refused: the node has not kept it. passed: some transaction used the nonce. unknown: any node may have it. */
+/**
+ * taken: the node has the transaction. refused: the node neither kept it nor forwarded it. passed: this or another transaction has used the
+ * account nonce. unknown: any node may have the transaction.
+ */
 export type Transmission = 'taken' | 'refused' | 'passed' | 'unknown';
 
 const ALREADY_KNOWN = /already known|already imported|known transaction|alreadyknown/i;

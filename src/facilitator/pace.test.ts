@@ -46,7 +46,7 @@ test('on a chain with a beat one look a block, and hardly later than it is there
     seenAt: (1_000 + 2 * n) * 1000 + 430,
   }));
   const { looks, lateMs } = followBlocks(blocks, 1_000_000);
-  // Holds once the block time is known.
+  // Leave out the first blocks, because the block time is not known yet.
   expect(mean(looks.slice(10))).toBeLessThan(1.6);
   expect(mean(lateMs.slice(10))).toBeLessThan(40);
   expect(Math.max(...lateMs.slice(10))).toBeLessThan(POLL_MS);

@@ -75,7 +75,7 @@ test('a payment that is mined in time and asked for again after its end is a suc
   const payment = await signPayment(chain, { validBefore });
   const { body } = await settle(paymentBody(payment));
   expect(body).toMatchObject({ errorReason: 'settlement_pending' });
-  // The transaction is mined in time, and requested too late.
+  // The transaction is mined before the authorization expires. The next request comes after that.
   await chain.mine();
   await until(
     async () => systemClock.now() / 1000,
@@ -87,7 +87,7 @@ test('a payment that is mined in time and asked for again after its end is a suc
 
 test('what waits in the queue is pending without a hash, and is broadcast later all the same', async () => {
   const slow = await startTestFacilitator(chain, {
-    // Nothing can be signed within that time.
+    // One millisecond is too short to sign anything.
     timing: { answerMs: 1, confirmationMs: 5_000 },
   });
   try {
@@ -143,7 +143,7 @@ test('when a stranger is faster with the same block, the answer is success with 
     await automine(false);
     const payment = await signPayment(chain);
     const own = (await settle(paymentBody(payment), brief)).body['transaction'];
-    // It bids more, so it comes first in the block.
+    // The stranger's transaction bids more, so it comes first in the block.
     const data = settleData(payment.authorization, payment.signature);
     const theirs = await submit(chain, stranger, { to: USDC_ADDRESS, data });
     await automine(true);

@@ -20,7 +20,7 @@ export interface Quote extends Fees {
 
 /** A transfer takes about 86,000. The operator pays for whatever more a contract wallet does. */
 const GAS_CAP = 500_000n;
-/** Storing a balance for the first time costs more, and that may change between the estimate and the block. */
+/** Storing a balance for the first time costs more, and this may become necessary between the estimate and the block. */
 const GAS_MARGIN = 40_000n;
 /** Multiplier, so that a rising fee does not get a transaction stuck at once. Only the block's own fee is paid. */
 const BASE_FEE_MARGIN = 4n;

@@ -14,7 +14,7 @@ export interface Mined {
 
 const ONE = 'eth_getTransactionReceipt';
 const WHOLE_BLOCK = 'eth_getBlockReceipts';
-/** Reading all receipts of a block is one call instead of many, but may return many more bytes. So at least this many must be ours. */
+/** Read all receipts of a block only if at least this many are ours. That saves calls, but may return many more bytes. */
 const MIN_FOR_WHOLE_BLOCK = 4;
 const MOST_FOREIGN_TIMES = 12;
 

@@ -29,7 +29,7 @@ export async function replaceStuck(
   return true;
 }
 
-/** Uses a nonce for an empty transfer, because its settlement is no longer possible and every higher nonce would wait for ever. */
+/** Uses up an account nonce by an empty transfer, because no settlement can use it and all higher nonces would wait for ever. */
 export async function fillNonce(context: Context, entry: Readonly<Entry>, newest: SignedTransaction): Promise<void> {
   const { counts, nonces, quoteGas, timing, clock } = context;
   if (newest.fills && newest.signedAt + timing.stuckMs > clock.now()) {

@@ -36,7 +36,7 @@ export function createScanBlocks(context: Context, conclude: Conclude): ScanBloc
     if (block.number > highestScanned) highestScanned = block.number;
     scannedAt = clock.now();
   };
-  /** Returns the first block to scan. An entry in flight may be in any block after its mark, even if no request waits for it yet. */
+  /** Returns the first block to scan. An entry in flight may be in any block after `sentAfter`, even if no request waits for it yet. */
   const firstUnseen = (newest: Head): bigint => {
     let lowest = newest.number - 1n;
     for (const entry of journal.inFlight()) {
@@ -101,7 +101,7 @@ async function concludeIn(context: Context, conclude: Conclude, block: Block): P
   if (mined.size < hashes.length) throw notYetAvailable('a receipt');
 }
 
-/** Thrown for data that the node does not have yet. The next poll reads it again. */
+/** Creates the error for data that the node does not have yet. The next poll reads the data again. */
 function notYetAvailable(what: string): RpcFailure {
   return new RpcFailure('malformed', `${what} is not there yet`);
 }
@@ -138,7 +138,7 @@ interface FoundTransaction {
   mined: Mined;
 }
 
-/** Prefers the transaction that paid, because the entry's transactions with other nonces revert. Null if the chain has none of them. */
+/** Finds a mined transaction of the entry, preferably the one that paid, because those with other nonces revert. Null if there is none. */
 async function findTransaction({ rpc }: Context, { transactions }: Readonly<Entry>): Promise<FoundTransaction | null> {
   const found: FoundTransaction[] = [];
   const read = await Promise.all(transactions.map(({ hash }) => readMined(rpc, hash)));

@@ -11,7 +11,7 @@ export interface Priced {
 
 export const FILL_GAS = 21_000n;
 
-/** Signs a transaction for one nonce: a settlement, or (data null) an empty transfer that fills the gap. */
+/** Signs a transaction for one account nonce: a settlement or, if `data` is null, an empty transfer that only uses up the nonce. */
 export async function signTransaction(
   { account, address, network, clock }: Pick<Context, 'account' | 'address' | 'network' | 'clock'>,
   accountNonce: number,

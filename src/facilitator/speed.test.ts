@@ -62,7 +62,7 @@ interface Asked {
   id: unknown;
 }
 
-/** Starts a facilitator on a node that counts and forwards every call. `instead` may answer for the node, or wait. */
+/** Starts a facilitator on a node that counts and forwards every call. `instead` may answer a call itself or delay it. */
 async function start(
   options: Partial<FacilitatorOptions> = {},
   instead: (call: Asked) => object | null | Promise<null> = () => null,
@@ -97,7 +97,7 @@ test('64 at once take at most five calls each, no count of the account, and shar
   const metricsPort = await freePort();
   const gate = Promise.withResolvers<null>();
   let isHeld = false;
-  // Stop the clock, because two seconds without an answer of the chain would trigger a count on a slow machine.
+  // Stop the clock. On a slow machine two seconds could pass without an answer of the chain, and the account's count would be read again.
   const now = systemClock.now();
   const clock = { now: () => now, sleep: systemClock.sleep };
   const facilitator = await start({ clock, metricsPort, timing: { quietMs: 60_000 } }, ({ method }) =>
@@ -118,12 +118,12 @@ test('64 at once take at most five calls each, no count of the account, and shar
   const before = await syncs();
   const all = ask('/settle');
   const count = (method: string): number => asked.filter((one) => one === method).length;
-  // All are signed at the same moment.
+  // Wait until all are rehearsed, so that all are signed at the same moment.
   await expect.poll(() => count('eth_estimateGas'), WAIT).toBe(AT_ONCE);
   gate.resolve(null);
   await expect.poll(() => count('eth_sendRawTransaction'), WAIT).toBe(AT_ONCE);
   expect((await syncs()) - before).toBeLessThan(AT_ONCE / 2);
-  // The request may not have arrived yet. If the node lost the transaction, fail here and not as a slow payment.
+  // The node may not have received every transaction yet. If it loses one, fail here and not as a slow payment.
   await expect.poll(pooled, WAIT).toBe(AT_ONCE);
   await automine(true);
   expect((await all).map(({ body }) => body['success'])).toEqual(payers.map(() => true));
@@ -176,7 +176,7 @@ test('a block taken back is noticed by the next payment, however many blocks cam
   expect(first).toMatchObject({ success: true });
   await reorg(chain, 1);
   await chain.mine(20);
-  // The nonce below is unused, so this one is mined only if the lower one is broadcast again.
+  // The reorganisation freed the previous account nonce, so this payment is mined only if the first one is broadcast again.
   expect(await pays(facilitator, payers[6] ?? stranger)).toMatchObject({ success: true });
   const read = { method: 'eth_getTransactionReceipt', params: [first['transaction']] } as const;
   expect(await chain.rpc.call(read.method, read.params)).toMatchObject({ status: '0x1' });

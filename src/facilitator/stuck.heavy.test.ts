@@ -95,7 +95,7 @@ test('the first of two that is mined after all is recognised', async () => {
   await automine(false);
   const payment = await signPayment(chain);
   const first = (await settle(paymentBody(payment))).body['transaction'];
-  // The node keeps the cheaper transaction.
+  // The node refuses the replacements and keeps the first, cheaper transaction.
   takes = (raw) => !sent.slice(1).includes(raw);
   await expect.poll(() => new Set(sent).size, { timeout: 15_000 }).toBeGreaterThan(1);
   await automine(true);
@@ -113,13 +113,13 @@ test('a transaction that the node refuses keeps its place for its authorization,
   await automine(true);
   takes = (raw) => parseTransaction(raw).data === undefined;
   await chain.rpc.call('anvil_dropAllTransactions', []);
-  // The block's time is after the authorization has expired.
+  // The next block's time is after the authorization has expired.
   await chain.rpc.call('evm_increaseTime', [20]);
   await chain.mine();
   await facilitator.logged('settlement_nonce_filled');
   await expect.poll(() => minedBy(chain, facilitator.address)).toBe(before + 1);
   takes = () => true;
-  // Later payments are mined again, and nothing else is ever signed for the first.
+  // Later payments are mined again, and nothing else is ever signed for the first payment.
   const validLater = BigInt(Math.floor(systemClock.now() / 1000) + 300);
   const next = await signPayment(chain, { payer: buyerTwo, validBefore: validLater });
   expect((await settle(paymentBody(next))).body).toMatchObject({ success: true });

@@ -100,7 +100,10 @@ export async function explainFailure({ rpc, network }: Context, { authorization 
   return balance < value ? INSUFFICIENT_BALANCE : SIMULATION_FAILED;
 }
 
-/** Checks as the token does: a payer with code checks it itself, else the payer must be the signer. Throws if the node is silent. */
+/**
+ * Checks the signature as the token does: the payer's contract checks it or, if there is none, the payer must be the signer. Throws if the
+ * chain cannot be read.
+ */
 export async function checkSignature(
   { rpc, domain, clock }: Context,
   request: PaymentRequest,

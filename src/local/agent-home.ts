@@ -21,7 +21,7 @@ export async function makeAgentHome({ dataDir, marketUrl }: LocalWorld): Promise
     await makeFolderOf(wallet);
     await writePrivate(wallet, printWallet(key, address), 'new');
   }
-  // A merchant belongs to a market address, so the guest joins again on other ports.
+  // A merchant belongs to one market address, so the guest joins again if the ports have changed.
   if (!existsSync(join(home, folderNameOf(marketUrl)))) await joinAsGuest(home, marketUrl);
   return home;
 }

@@ -13,7 +13,7 @@ export interface ToolCall {
   arguments: Readonly<Record<string, unknown>>;
   /** Sent as `_meta` beside the arguments. */
   meta?: Readonly<Record<string, unknown>>;
-  /** True to ask for progress. The market then answers only once it is done. */
+  /** True to ask for progress. The market then answers only once the call is done. */
   follow?: boolean;
   signal?: AbortSignal | undefined;
 }

@@ -84,7 +84,7 @@ function argumentsOf(form: ToolForm, { params = {}, query = {}, body = {} }: Loo
   return { ...(id === undefined ? {} : { [form.id ?? 'id']: id }), ...others, ...query, ...(body as object) };
 }
 
-/** Puts the object inside the proof's header, and the token, into `_meta`. */
+/** Returns `_meta` with the decoded proof and the delivery token. */
 function metaOf({ payment, deliveryToken }: LooseGiven): Record<string, unknown> {
   return {
     ...(payment === undefined

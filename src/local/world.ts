@@ -172,7 +172,7 @@ async function firstEndedPart(
 async function chainEnd(chain: LocalChain, stopping: AbortSignal): Promise<string> {
   while (isAlive(chain.pid)) {
     await systemClock.sleep(WATCH_MS, stopping);
-    // Never resolve, because it was stopped on purpose.
+    // Never resolve, because the chain was stopped on purpose.
     if (stopping.aborted) return new Promise(() => {});
   }
   return 'chain';

@@ -1,7 +1,7 @@
 import { type CityEndpoints, cityEndpoints } from '../contract/city.ts';
 import { type ClientOf, type ClientOptions, createClientOf } from './client.ts';
 
-/** Client of a city. Its key is a resident's. Never give it a merchant's key, nor a resident's key to a market client. */
+/** Client of a city. Its key belongs to a resident. Never use a merchant's key here, or a resident's key in a market client. */
 export type CityClient = ClientOf<CityEndpoints>;
 
 export function createCityClient(options: ClientOptions): CityClient {

@@ -14,8 +14,8 @@ export interface ClientOptions {
   /** Address of the market or city, such as `https://market.example`. */
   baseUrl: string;
   /**
-   * The server's own address, if you reach it under another one, for instance through a tunnel. Signatures may then name it. Without it,
-   * nothing is signed for a server that calls itself anything but `baseUrl`.
+   * The server's own address, if you reach the server under another one, for instance through a tunnel. Signatures may then name this
+   * address. If it is omitted, nothing is signed for a server that calls itself anything but `baseUrl`.
    */
   callsItself?: string;
   /** A merchant's or resident's key, issued by this server. Sent only to endpoints that need it. */

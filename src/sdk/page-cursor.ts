@@ -16,7 +16,8 @@ export interface Collection<Row> {
   idOf(row: Row): number;
   ids: IdOrder;
   /**
-   * For gapless collections: returns the ID at which numbering resumed after a loss, if the row records it. That row comes before the gap.
+   * For gapless collections: if the row records a recovery from a loss, returns the ID at which numbering resumed. This row is read before
+   * the gap.
    */
   resumedAt?(row: Row): number | null;
   /** True if rows are never removed, so every row of the first total must arrive. */

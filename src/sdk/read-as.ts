@@ -35,7 +35,7 @@ function listFault(schema: z.core.$ZodType, value: unknown): Path | null {
         (name) => elementFault(def.keyType, name) ?? elementFault(def.valueType, ownMember(value, name)),
       );
     case 'union':
-      // Zod may try every option. No two options have different lists under the same name.
+      // Check the lists of every option, because zod may try each. No two options have different lists under the same name.
       return def.options.reduce<Path | null>((first, option) => first ?? listFault(option, value), null);
     case 'nullable':
     case 'optional':

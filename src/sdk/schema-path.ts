@@ -14,7 +14,7 @@ export function describePath(schema: z.core.$ZodType | undefined, path: readonly
 }
 
 function memberOf(schema: z.core.$ZodType | undefined, name: PropertyKey): z.core.$ZodType | undefined {
-  // The path ends at other kinds of schemas.
+  // Schemas of kinds not handled below have no named members, so the path ends there.
   const def = schema?._zod.def as z.core.$ZodTypes['_zod']['def'] | undefined;
   switch (def?.type) {
     case 'object':

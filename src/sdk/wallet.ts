@@ -24,7 +24,7 @@ function openAccount(privateKey: string): PrivateKeyAccount {
     try {
       return privateKeyToAccount(`0x${digits.toLowerCase()}`);
     } catch {
-      // The key is zero or beyond the curve. The cause is dropped because it quotes the number.
+      // The key is zero or too large for the curve. Drop the cause, because it quotes the key.
     }
   }
   throw new TypeError('a wallet’s private key must be 64 hex digits, with or without 0x, and a number on the curve');

@@ -66,7 +66,7 @@ test('no further cheap sale is begun once the gas of cheap ones, reverts and wha
   budget.begin(2n * GAS, true);
   expect(budget.findPool(CHEAP)).toEqual({ pool: 'plain' });
   budget.begin(GAS, true);
-  // Room returns when the first of them is an hour old. Known wallets are limited too.
+  // Room returns when the first cheap sale is an hour old. Known wallets are limited too.
   expect(budget.findPool(CHEAP)).toEqual({ retryAfterSeconds: 3_000 });
   expect(budget.findPool({ ...CHEAP, payerKnown: true, payeeKnown: true })).toEqual({ retryAfterSeconds: 3_000 });
   expect(budget.findPool(NEWCOMER)).toEqual({ pool: 'plain' });
@@ -96,7 +96,7 @@ test('however many cheap sales there were, they take nothing from any pool', () 
     ['known', 0n],
     ['sales', 100n * GAS],
   ]);
-  // Reverts count here.
+  // Unlike cheap sales, reverts count against the pools.
   budget.cost(50_000n, false);
   expect(budget.findPool(NEWCOMER)).toEqual({ retryAfterSeconds: 3_600 });
 });

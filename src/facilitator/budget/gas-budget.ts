@@ -4,7 +4,7 @@ import { type Cooldown, type Entry, type Loss, lossOf, newestOf, type Pool } fro
 
 const HOUR_MS = 60 * 60 * 1000;
 const DAY_MS = 24 * HOUR_MS;
-/** One eighth of the budget is kept for cheap sales that were opened while the least price was low, and is not offered at that price. */
+/** `leastPrice` leaves out one eighth of the budget, so that cheap sales that were opened while this price was low still have room. */
 const KEPT_FOR_OPENED = 8n;
 /** Settlements in flight end within a few blocks, so this is how long to wait for one. */
 const IN_FLIGHT_SECONDS = 10;
@@ -92,7 +92,7 @@ export function createGasBudget(options: {
     },
     leastPrice: (gasUnits) => {
       const now = clock.now();
-      // Ignore other sales in flight, because most will be mined and pay for their gas.
+      // Of the sales in flight, count only the cheap ones, because most others will be mined and pay for their gas.
       const { cheap } = sumOf(inFlight());
       const hasRoom = WINDOWS.every((window) => {
         const kept = share('all', window) / KEPT_FOR_OPENED;
@@ -261,11 +261,14 @@ export const DEFAULT_LIMITS = {
   /** Cooldown after a revert. Doubles with each further revert. */
   rest_seconds: 120,
   rest_most_seconds: 21_600,
-  /** Applies to a payer whose last settlement succeeded. */
+  /** Applies once a settlement of the payer has succeeded. Before that, only one is admitted at a time. */
   in_flight_per_payer: 32,
   /** Total for all payers. A stuck transaction blocks those behind it, and a node keeps only so many transactions of one account. */
   in_flight: 128,
-  /** Waiting for another settlement of the same payer to be mined. `waiting`: all payers, also while `in_flight` is reached. */
+  /**
+   * Settlements that wait until another one of the same payer is mined. `waiting` caps these for all payers together, and also the
+   * settlements that wait because `in_flight` is reached.
+   */
   waiting_per_payer: 32,
   waiting: 2_000,
 } as const;

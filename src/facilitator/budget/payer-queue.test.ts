@@ -30,7 +30,7 @@ function payerWith(balance: bigint) {
     ended.push(onChain.shift() ?? expect.fail('nothing is in flight'));
     queue.wake(PAYER);
   };
-  /** Waits until all callbacks that need no ending have run. */
+  /** Lets the queue do everything that it can do before the next `end`. */
   const settled = () => new Promise((resolve) => setImmediate(resolve));
   return { queue, enter, end, settled };
 }

@@ -88,7 +88,7 @@ export function createPayerQueue(limits: Limits, now: () => number): PayerQueue 
           }
         }
       } finally {
-        // Drop the queue only here, because nobody wakes a settlement that waits in a dropped queue.
+        // Not after each check, because a queue dropped between two checks would never wake the settlement that still waits in it.
         drop(settlement.payer, queue);
       }
     },

@@ -172,7 +172,7 @@ export function printLine({ number, key, previousKey, text }: Line): string {
   return `${number} ${checksumOf(number, key, previousKey, text)} ${key} ${previousKey} ${text} ${key}\n`;
 }
 
-/** Ignores an incomplete last line: the process died while writing it, and never acted on it. */
+/** Ignores an incomplete last line, because the process died while writing it and never acted on it. */
 export function readLines(file: string): ReadLines {
   const texts = file.split('\n').slice(0, -1);
   const read: ReadLines = { lines: [], damagedKeys: new Set(), damaged: 0, isUnknown: false };
@@ -193,7 +193,7 @@ export function readLines(file: string): ReadLines {
   return read;
 }
 
-/** Records the keys of lost lines. Each must show its key itself, except that the next whole line also contains the key of the last one. */
+/** Records the keys of lost lines. Each must show its own key, except the last one, whose key the next whole line contains as well. */
 function noteDamage(
   read: ReadLines,
   damagedTexts: readonly string[],

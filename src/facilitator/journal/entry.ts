@@ -1,7 +1,10 @@
 import type { Authorization } from '../../platform/chain/shapes.ts';
 import type { Hex } from '../../platform/hex.ts';
 
-/** succeeded and reverted: seen in a block. replaced: a transaction that settles nothing used the nonce, so no transfer can be mined. */
+/**
+ * succeeded and reverted: seen in a block. replaced: a transaction that settles nothing used the account nonce, so no transfer can be
+ * mined.
+ */
 export const ENDS = ['succeeded', 'reverted', 'replaced'] as const;
 
 /** The share of the gas budget that a settlement uses; see budget/gas-budget.ts. */
@@ -17,7 +20,7 @@ export interface SignedTransaction {
   gas: bigint;
   maxFeePerGas: bigint;
   maxPriorityFeePerGas: bigint;
-  /** True for an empty transfer that only uses the nonce of an expired authorization. */
+  /** True for an empty transfer, which settles nothing and only uses up the account nonce. */
   fills: boolean;
 }
 
@@ -34,7 +37,10 @@ export interface Ending {
   cause: string | null;
 }
 
-/** One authorization and its account nonce. It gets another nonce only if another transaction of the account was mined with the first. */
+/**
+ * One authorization and its account nonce. The authorization gets a further account nonce only if another transaction of the account was
+ * mined with the first one.
+ */
 export interface Entry {
   authorization: Authorization;
   sender: Hex;

@@ -26,7 +26,7 @@ export interface Journal {
   openEntriesOf(payer: Hex): readonly Readonly<Entry>[];
   /** Durable when it resolves. */
   add(entry: Entry): Promise<Readonly<Entry>>;
-  /** Adds a transaction for a nonce of the entry or for a new one. Durable when it resolves. */
+  /** Adds a transaction for an account nonce of the entry or for a new one. Durable when it resolves. */
   addTransaction(entry: Readonly<Entry>, transaction: SignedTransaction): Promise<void>;
   end(entry: Readonly<Entry>, ending: Ending, cooldown: Cooldown | null): Promise<void>;
   /** Removes the ending of an entry whose block is no longer in the chain. */

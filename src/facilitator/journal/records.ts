@@ -82,7 +82,7 @@ export function printRecord(fields: JournalRecord): string {
   return JSON.stringify(toWritten(fields));
 }
 
-/** Null if the text is no known record. `accountNonce` is the entry's newest nonce before this line, 0 without an entry. */
+/** Null if the text is not a known record. `accountNonce` is the entry's newest account nonce before this line, 0 if there is no entry. */
 export function parseRecord(text: string, accountNonce: number): JournalRecord | null {
   const read = record.safeParse(parseJson(text));
   return read.success ? asRecord(read.data, accountNonce) : null;

@@ -27,7 +27,7 @@ export async function startAnvil(
   options: readonly string[],
   log?: (line: string) => void,
 ): Promise<AnvilProcess> {
-  // The exit hook does not run if the parent is killed; with this tool the kernel then ends the child. Only with it may the child ignore
+  // The exit hook does not run if the parent is killed. With setpriv the kernel then ends the child. Only with setpriv may the child ignore
   // Ctrl-C, so that the parent stops the servers first and the chain last.
   const isBound = existsSync(SETPRIV);
   const [program, before] = isBound ? [SETPRIV, ['--pdeathsig', 'TERM', '--', anvil]] : [anvil, []];
@@ -77,7 +77,7 @@ async function waitUntilStopIsHandled(child: ChildProcess): Promise<void> {
 
 const SIGTERM_BIT = 1n << BigInt(constants.signals.SIGTERM - 1);
 
-/** Returns null if the system does not show it. */
+/** Returns null if the system does not show which signals a process catches. */
 function catchesSigterm(pid: number | undefined): boolean | null {
   try {
     const caught = /^SigCgt:\s+([0-9a-f]+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];

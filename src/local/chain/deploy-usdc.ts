@@ -32,7 +32,7 @@ export async function deployUsdc(chain: LocalChain): Promise<void> {
   await assertDeployed(chain);
 }
 
-/** Writes the hashed slots of the proxy for implementation and admin, which its constructor would fill. */
+/** Returns the calls that install the contracts' code and fill the proxy's slots for implementation and admin, as its constructor would. */
 function codeCalls(): RpcCall[] {
   const code = (address: Hex, bytes: Hex): RpcCall => ({ method: 'anvil_setCode', params: [address, bytes] });
   const slot = (name: string, value: Hex): RpcCall => ({

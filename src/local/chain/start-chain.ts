@@ -127,7 +127,7 @@ export async function startChain(options: ChainOptions = {}): Promise<LocalChain
       keepNewestState(stateFile);
       forgetPid(stateFile);
     }
-    // Do this last, so that the chain's state is safe if it fails.
+    // Drop the old block states last. If this fails, the chain's state is already saved.
     dropStates();
   };
   const chain: LocalChain = {

@@ -75,7 +75,7 @@ export function checkPaidByTool(
   { exchanges, progressCount }: ToolUser,
   paid: { tool: string; payee: string; payeeName: string; units: bigint; priceUsdc: Goods['priceUsdc'] },
 ): ToolExchange[] {
-  // Leave out the earlier question, signed over an amount of 0, whether the buyer already owns the goods.
+  // Leave out dry runs, and the question, signed over an amount of 0, whether the buyer already owns the goods.
   const isLook = ({ call }: ToolExchange): boolean =>
     call.arguments['dry_run'] === true || call.arguments['collect'] === true;
   const requests = exchanges.filter((exchange) => exchange.call.name === paid.tool && !isLook(exchange));

@@ -23,7 +23,7 @@ import { type BuyOptions, buy } from './buy.ts';
 import { listGoods } from './list-goods.ts';
 import { createMemoryProofStore } from './proof-store.ts';
 
-// The market lost some of its records, or has recovered from that.
+// In these tests the market has lost some of its records, or has recovered from such a loss.
 
 const asked = paymentRequiredAnswer({ payTo: SELLER, units: '2500000' });
 const delivered = deliveryAnswer(7);

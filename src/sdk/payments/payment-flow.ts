@@ -213,7 +213,7 @@ async function signToCollect(run: Run, refusal: unknown): Promise<void> {
       x402Version,
     });
   } catch (error) {
-    // A market reached under another address can be paid, but nothing can safely be signed for it to collect.
+    // A market reached under another address can be paid, but a collecting signature for this market would not be safe.
     if (!(error instanceof TermsRefused) || error.why !== 'other_market' || !flowStateOf(run).mayBuyInstead)
       throw error;
     return stopCollecting(run);
@@ -290,7 +290,7 @@ const MAX_FAILURES_UNSIGNED = 4;
 const MAX_UNREADABLE_ANSWERS = 6;
 /** The market refuses authorizations that end sooner. Includes some tolerance for clocks. */
 const TOO_SHORT_SECONDS = 30;
-/** `payer_contract_refused`: a contract must also accept at the finalized block, where a new contract doesn't exist yet. */
+/** `payer_contract_refused`: a contract must accept the signature at the finalized block too, where a new contract doesn't exist yet. */
 const REFUSES_COLLECTING: readonly AnyReason[] = ['payment_invalid', 'payment_required', 'payer_contract_refused'];
 const IN_PROGRESS: readonly AnyReason[] = ['verification_pending', 'settlement_pending', 'facilitator_refused'];
 
@@ -314,8 +314,8 @@ function nextStep(error: unknown, state: FlowState): NextStep {
 }
 
 /**
- * Whether the refusal means that the wallet doesn't own the goods. A market that refuses the value-0 signature hasn't said so. Then only
- * goods without an older version are bought, because they can't be owned without a payment.
+ * Whether the refusal means that the wallet doesn't own the goods. A refusal of the value-0 signature doesn't prove that. After such a
+ * refusal, only goods without an older version are bought, because a wallet can't own these without having paid.
  */
 function isNotOurs({ reason }: MarketError, { signedToCollect, secondsLeft: left, mayBuyInstead }: FlowState): boolean {
   if (reason === 'nothing_to_collect') return true;

@@ -78,7 +78,7 @@ export async function signAuthorization(
   return { authorization, signature };
 }
 
-/** A signed payment header. Until `valid_before` (seconds since 1970) it is worth its amount, so protect it like a key. */
+/** A signed payment header. Until `valid_before` (seconds since 1970) anybody who has it can pay with it, so protect it like a key. */
 export const paymentProof = z.object({
   header: z.object({ name: z.enum(['X-PAYMENT', 'PAYMENT-SIGNATURE']), value: z.string().min(1) }),
   payer: z.string(),

@@ -19,7 +19,7 @@ export interface PaymentOptions {
   proofStore?: ProofStore;
   /** Allows another signature once the market has said that the first payment wasn't made and its window has ended. */
   mayPayAgain?: boolean;
-  /** After `PaymentMayBeLost`: confirms that the transfer found paid for something else. */
+  /** After `PaymentMayBeLost`: confirms that the transfer that was found paid for something else. */
   payAnew?: boolean;
   /**
    * `recovery_slip` of an earlier purchase or listing, for a market that has lost its record since. The market restores the record and
@@ -92,7 +92,10 @@ export interface Run<Done = unknown> extends PaymentFlow<Done> {
   startedMs: number;
 }
 
-/** Seconds for which the proof can still be used. A payment expires only by both clocks, a value-0 proof by the market's clock alone. */
+/**
+ * Seconds for which the proof can still be used. A payment counts as expired once it has expired by both clocks, a value-0 proof once it
+ * has expired by the market's clock.
+ */
 export function secondsLeft({ options: { client } }: Run, proof: PaymentProof | CollectProof | null): number {
   if (proof === null) return 0;
   const nowMs = 'salt' in proof ? client.clock.now() : client.clock.earlier();

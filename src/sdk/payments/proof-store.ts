@@ -15,7 +15,7 @@ export const savedPayment = z.object({
   artifact_commitment: z.string().nullable(),
   proof: paymentProof,
   delivery_token: z.string().nullable(),
-  /** Lets the market restore the payment if it lost it. Missing until an answer contains it. */
+  /** Lets the market restore a payment that it has lost. Missing until an answer contains a slip. */
   recovery_slip: z.string().optional(),
 });
 export type SavedPayment = z.output<typeof savedPayment>;

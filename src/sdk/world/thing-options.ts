@@ -111,7 +111,7 @@ export const savedThing = z.object({
 export type SavedThing = z.output<typeof savedThing>;
 
 /**
- * Keeps purchases of things. `create` and `save` must be durable when they resolve. Values are plain JSON without secrets. They stay after
+ * Keeps purchases of things. `create` and `save` must be durable when they resolve. Values are plain JSON without secrets. Keep them after
  * the sale, so that a concurrent call for the same thing doesn't pay again.
  */
 export interface ThingStore {

@@ -126,7 +126,7 @@ test.each([
   ['to another payee than the facts say', { lies: { seller_wallet: SELLER } }, {}, 'wrong_payee'],
 ] as const)('a fee %s is not paid', async (_, script, more, why) => {
   const { options, wallet } = await sellerBefore(script);
-  // No listing names the fee, so the advice must not be to read one again.
+  // The fee is not part of a listing, so the advice must not be to read a listing again.
   const nextStep = expect.not.stringContaining('listing');
   await expect(listByTransfer({ ...options, ...more })).rejects.toMatchObject({ name: 'TermsRefused', why, nextStep });
   expect([wallet.signed, wallet.sent]).toEqual([[], []]);

@@ -44,7 +44,7 @@ export interface TransferOptions {
    * allows another transfer, unless the market is still examining the first.
    */
   resume?: Hex | 'nothing_sent';
-  /** After `PaymentMayBeLost`: confirms that the transfer found paid for something else. */
+  /** After `PaymentMayBeLost`: confirms that the transfer that was found paid for something else. */
   payAnew?: boolean;
   onProgress?: OnTransferProgress;
   /** Seconds until `TransferUndecided` is thrown; calling again resumes. Default: 3,600. */

@@ -26,7 +26,7 @@ export interface TransferFlow<Done> {
 
 export interface TransferRun<Done = unknown> extends TransferFlow<Done> {
   store: TransferStore;
-  /** True if the store outlives the process. No process using it then sent a transfer that isn't in it. */
+  /** True if the store outlives the process. It then contains every transfer that any process using this store has sent. */
   durable: boolean;
   startedMs: number;
 }

@@ -29,13 +29,13 @@ export const savedTransfer = z.object({
   tx_hash: hex.nullable(),
   /** True if the market said that this transaction paid for something else, so it isn't this transfer. */
   hash_used_elsewhere: z.boolean(),
-  /** Lets the market restore the intent if it lost it. Missing in data of earlier versions. */
+  /** Lets the market restore an intent that it has lost. Missing in data of earlier versions. */
   recovery_slip: z.string().optional(),
 });
 export type SavedTransfer = z.output<typeof savedTransfer>;
 
 /**
- * Keeps transfers. `create` and `save` must be durable when they resolve. Values are plain JSON without secrets. They stay after delivery,
+ * Keeps transfers. `create` and `save` must be durable when they resolve. Values are plain JSON without secrets. Keep them after delivery,
  * so that a concurrent call for the same purchase doesn't pay again.
  */
 export interface TransferStore {
