@@ -6,10 +6,10 @@ import { isListenedAt, type Listener, listenAt } from './sockets.ts';
 
 /**
  * The lock of the previous version: a name in the kernel, or a socket elsewhere in the file system. Any user of the machine can take such a
- * name. It only keeps out processes of that version, and replaces the lock if the folder supports none.
+ * name. The name only keeps out processes of that version, and serves as the lock if the folder supports none.
  */
 export interface EarlierName {
-  /** A name in the abstract namespace on Linux, or of a pipe on Windows. */
+  /** Name of an abstract socket on Linux, or of a named pipe on Windows. */
   name: string;
   /** Folder of the socket on other systems. */
   folder: string;
@@ -24,9 +24,9 @@ export interface NameOptions {
 }
 
 const POLL_MS = 25;
-/** A killed process may take a moment to exit. */
+/** How long we retry if the name is taken, because a killed process may take a moment to exit. */
 const TIMEOUT_MS = 250;
-/** Another user may replace sockets faster than we can inspect them. Within this many attempts we would have found a socket of ours. */
+/** After this many replaced sockets, none of them ours, we give up: another user may replace them faster than we can inspect them. */
 const MAX_CHANGES = 12;
 
 /** Returns null if another user listens under the name, or the system has no such names. Throws if one of our processes may hold it. */
@@ -53,7 +53,7 @@ function failureOf(taken: Holder, { name }: EarlierName): LockFailure {
   return new LockFailure('held_out_of_sight', { path: name });
 }
 
-/** `unseen`: the owner cannot be found. `another`: the socket was not ours, and a new one has replaced it since. */
+/** `unseen`: the owner cannot be found. `another`: a new socket has replaced the one that we inspected. */
 type Holder = { by: 'us'; pid: number | null } | { by: 'stranger' | 'unseen' | 'another' };
 
 async function tryName(
@@ -76,7 +76,7 @@ async function tryName(
   const earlierAnswer = seen.get(inode);
   if (earlierAnswer !== undefined) return earlierAnswer;
   const taken = await findOwner(inode, owners);
-  // When the search began, one of our processes may have listened that has exited since.
+  // The socket may have belonged to one of our processes that exited during the search, so do not call its owner a stranger.
   if (taken.by === 'stranger' && (await inodeOf(name)) !== inode) return { by: 'another' };
   seen.set(inode, taken);
   return taken;
@@ -109,11 +109,11 @@ async function findOwner(inode: string, owners: ReadonlySet<number>): Promise<Ho
   for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
     const uid = await userOf(pid);
     const isOurs = uid !== null && owners.has(uid);
-    // If we can see all of our processes and none has the socket, it belongs to a stranger.
+    // Skip other users: if we can see all of our processes and none has the socket, it belongs to a stranger.
     if (!isOurs && !isHidden) continue;
     const has = await hasSocket(pid, inode);
     if (has === true) return isOurs ? { by: 'us', pid: Number(pid) } : { by: 'stranger' };
-    // A program with extra capabilities is hidden from its own user too.
+    // Node with extra capabilities hides its sockets even from its own user, so this process may be the owner.
     if (has === null && isOurs && pid !== String(process.pid) && (await isNode(pid))) isHidden = true;
   }
   return { by: isHidden ? 'unseen' : 'stranger' };

@@ -19,7 +19,7 @@ export async function enterFolder<T>({ path, owners }: LockFolder, act: (at: str
   try {
     const { uid, mode } = await folder.stat();
     if (!owners.has(uid)) throw new LockFailure('foreign', { path });
-    // The folder may be a copy that lost its mode, or on a file system without modes.
+    // The folder may be a copy that lost its mode, or may lie on a file system without modes.
     if ((mode & 0o077) !== 0 && uid === process.getuid?.()) await folder.chmod(0o700);
     if (((await folder.stat()).mode & 0o022) !== 0) throw new LockFailure('unsupported', { path });
     // Refers to this folder even if its path is replaced.

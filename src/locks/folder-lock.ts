@@ -29,7 +29,7 @@ interface HeldLock {
 /** The folder may disappear this often in a row, because the previous holder deletes it. */
 const MAX_MISSES = 50;
 
-/** Waits until `until` is aborted. Without it, a held lock is refused at once. Throws `LockFailure` and errors of the file system. */
+/** Waits for a held lock until `until` is aborted; without `until`, fails at once. Throws `LockFailure` and errors of the file system. */
 export async function takeFolderLock(folder: LockFolder, until?: AbortSignal): Promise<Lock> {
   for (let misses = 0; ; ) {
     try {
@@ -82,7 +82,7 @@ function lockOf({ path }: LockFolder, own: OwnSocket): Lock {
   return {
     release: async () => {
       try {
-        // While this process listens, no other process may move `holder`. But somebody may have deleted and recreated it by hand.
+        // While this process listens, no other process changes `holder`. But if it was deleted by hand, others may have made a new one.
         if ((await readId(join(path, HOLDER))) === own.id) await rm(join(path, HOLDER), { force: true });
       } finally {
         await closeSocket(path, own);

@@ -38,7 +38,7 @@ interface Passed {
   together: string[];
 }
 
-/** The kernel orders appended lines. A killed process writes nothing more, so its lines precede its kill. */
+/** Lines are in the order in which they were appended. A kill is recorded before it happens, so before the next process can enter. */
 function readJournal(journal: string): Passed {
   const passed: Passed = { entered: 0, takenOver: 0, together: [] };
   let inside: string | null = null;

@@ -49,7 +49,7 @@ export function isListenedAt(path: string): Promise<boolean> {
   });
 }
 
-/** Waits until nobody listens on this socket. A holder keeps connections open until it exits, so no polling is needed. */
+/** Waits until nobody listens on this socket. A holder keeps connections open until it stops listening, so no polling is needed. */
 export function waitForEnd(path: string, until: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const socket = connect({ path });

@@ -55,7 +55,7 @@ const whyNot = (): Promise<unknown> =>
     (error: { why?: string }) => error.why ?? error,
   );
 
-/** Starts a process that only listens at a path. A leading `\0` means a name in the kernel. To become another user, it drops its rights. */
+/** Starts a process that only listens at a path. A leading `\0` means a name in the kernel. With another `uid`, it runs as that user. */
 async function startListener(path: string, uid = 0): Promise<ChildProcess> {
   const drop = uid === 0 ? '' : `process.setgroups([]); process.setgid(${uid}); process.setuid(${uid});`;
   const program = `${drop} require('node:net').createServer().listen(${JSON.stringify(path)}, () => console.log('up'))`;
@@ -81,7 +81,7 @@ async function kill(child: ChildProcess): Promise<void> {
 
 const idOf = (child: ChildProcess): string => `${child.pid}-${systemRandom.bytes(12).toString('hex')}`;
 
-/** Starts a process that holds the lock as ours do, until it is killed. */
+/** Starts a process that holds the lock, with the same files as a real holder, until it is killed. */
 async function startHolder(): Promise<{ child: ChildProcess; id: string }> {
   await mkdir(at(), { recursive: true, mode: 0o700 });
   const fresh = at('fresh');

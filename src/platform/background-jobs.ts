@@ -3,7 +3,7 @@ import type { Database } from './database/database.ts';
 import type { Log } from './log.ts';
 
 export interface SingleFlight<T> {
-  /** Starts a run after this call, because a run that is already active may have read older data. */
+  /** Returns the result of a run that starts after this call. A run that is already active may have read older data. */
   fresh(): Promise<T>;
   /** Resolves when no run is active or queued; never rejects. */
   ended(): Promise<void>;
@@ -59,7 +59,7 @@ function createPauses({ clock, atTimes, ...usually }: Pace): () => number {
   return () => {
     const now = clock.now();
     const { everyMs, atOnce } = atTimes?.now() ? { ...atTimes, atOnce: 1 } : usually;
-    // If the clock is set back or stops, no run may be delayed by more than a full burst of pauses.
+    // Even if the clock is set back or stops, no run waits longer than one pause.
     dueMs = Math.min(Math.max(dueMs, now), now + atOnce * everyMs);
     const waitMs = Math.max(0, dueMs - now - (atOnce - 1) * everyMs);
     dueMs += everyMs;

@@ -97,7 +97,7 @@ describe('a share', () => {
         const counts = window(HOUR, chanceOf(seed));
         for (let network = 0; network < 400; network += 1)
           counts.ask(client(1, network % 7, network), HOUR.windowMs * when);
-        // The reserved part is released slot by slot, so it may be used up until the next slot.
+        // The reserved part is released slot by slot, so nothing of it may be left until the next slot.
         const next = HOUR.windowMs * (when + 2 / SLOTS);
         expect([0, 1, 2].some((time) => counts.ask(client(2, 0, 0), next + time))).toBe(true);
       }),

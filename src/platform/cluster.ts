@@ -28,7 +28,7 @@ function messageKind(message: unknown): unknown {
 const EARLY_FAILURE_MS = 10_000;
 const FIRST_DELAY_MS = 250;
 const LONGEST_DELAY_MS = 30_000;
-/** Consecutive early failures allowed per slot. Until some worker has served, one early failure in every slot ends the start. */
+/** Gives up after this many consecutive early failures in every slot. Until some worker has been ready, one in every slot is enough. */
 const MAX_EARLY_FAILURES = 6;
 
 interface SupervisionOptions {
@@ -41,7 +41,7 @@ interface SupervisionOptions {
 
 export interface Supervision {
   start(): void;
-  /** Resolves when no worker can be kept alive. The workers must be stopped even then. */
+  /** Resolves when no worker can be kept alive. Call `stop` even then. */
   failed: Promise<void>;
   /** Returns the answers of ready workers that arrive within `patienceMs`. */
   ask(patienceMs: number): Promise<{ number: number; answer: unknown }[]>;

@@ -3,7 +3,7 @@ import type { Log } from './log.ts';
 
 export const CRASH_VARIABLE = 'OPENAISLE_TEST_CRASH_AT';
 
-/** The point at which a test kills this process, and the number of the pass through it. */
+/** The point at which a test kills this process, and on which pass through that point. */
 export interface Crash<Name extends string> {
   name: Name;
   nth: number;

@@ -16,8 +16,9 @@ export class FolderInUse extends Error {
 }
 
 /**
- * Makes this process the only user of a folder. The lock is a file in the folder, so only users who may write there can take it. It holds
- * for all processes on this kernel that see the folder, in any container, and ends with the process in every case. Throws `FolderInUse`.
+ * Makes this process the only user of a folder. The lock is inside the folder, so only users who may write there can take it. The lock
+ * holds for all processes on this kernel that see the folder, in any container, and ends even if the process is killed. Throws
+ * `FolderInUse`.
  */
 export async function lockDataFolder(folder: string, shownAs: string): Promise<Lock> {
   const { dev, ino } = await stat(folder, { bigint: true });

@@ -116,7 +116,7 @@ function areGroups(text: string): boolean {
   });
 }
 
-/** Returns the spelling of a code that is hashed. */
+/** Returns the one spelling under which a code is hashed. */
 export function canonicalCode(text: string, prefix: string): string {
   return (
     prefix + text.slice(prefix.length, prefix.length + 4).toLowerCase() + text.slice(prefix.length + 4).toUpperCase()

@@ -24,7 +24,7 @@ export function readLimitsObject(text: string, report: ReportFault): Record<stri
   }
 }
 
-/** Reads whole numbers for some of these names. `most` lowers the maximum of some. */
+/** Returns the given limits. Reports unknown names, and values that are no whole number in range. `most` gives a lower maximum by name. */
 export function readNamed(
   values: object,
   names: readonly string[],

@@ -7,9 +7,9 @@ import type { FinalizedHead } from './sighting.ts';
 export interface HeadReading {
   latest: FinalizedHead;
   finalized: FinalizedHead | null;
-  /** The block with the finalized number, read again by that number. */
+  /** The finalized block, read again by its number. */
   reread: FinalizedHead | null;
-  /** The block with the watermark's number, read by that number. Null without a watermark. */
+  /** The block at the watermark's number, read by number. Null without a watermark. */
   atWatermark: FinalizedHead | null;
 }
 
@@ -25,7 +25,7 @@ export type HeadVerdict =
   | { unknown: Implausible | 'outruns_time' }
   | { unknown: 'behind_watermark' | 'watermark_contradicted'; alarm: true };
 
-/** Finality may gain this much on the clock when batches catch up. A provider that gains more is calling young blocks final. */
+/** Finality may advance by this much more than our clock when batches catch up. A provider that exceeds this calls young blocks final. */
 const CATCH_UP_SECONDS = 600;
 
 /** Decides whether to believe a provider's finalized head. Pure. Times are in milliseconds unless the name says otherwise. */
@@ -45,7 +45,7 @@ export function acceptHead(
       : { unknown: 'watermark_contradicted', alarm: true };
   }
   if (minAgeSeconds > 0 && isFasterThanClock(finalized, watermark, now)) return { unknown: 'outruns_time' };
-  // The provider's finalized tag lags, but its chain still holds the block that was final before. A final block stays final.
+  // The provider's finalized tag lags, but its chain still holds the watermark's block, and a final block stays final.
   if (finalized.number < watermark.number) return { accepted: watermark };
   return { accepted: finalized };
 }
@@ -89,7 +89,7 @@ export async function readProviderHead(
   return { chainId, latest, finalized, reread, atWatermark };
 }
 
-/** Logs an alarm only when it begins, because the head is read many times while it lasts. */
+/** Logs an alarm only when it begins, because the head is read many times while the alarm lasts. */
 export function noteVerdict(
   log: Log,
   health: ProviderHealth,

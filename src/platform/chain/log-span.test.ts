@@ -92,7 +92,7 @@ describe('errors that come and go', () => {
 });
 
 describe('a limit of blocks', () => {
-  /** Six queries for each halving, plus the one that is answered. */
+  /** Expects six queries for each halving, plus the one that is answered. */
   it.each([
     [1_000, 1_000, 7],
     [500, 500, 13],

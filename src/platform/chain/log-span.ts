@@ -84,12 +84,12 @@ export async function readLogsAt(
   }
 }
 
-/** Random errors may repeat: at a rate of 10 %, four in a row have a chance of one in ten thousand. */
+/** A refused query is repeated this often. If 10 % of queries fail at random, only one in ten thousand fails four times in a row. */
 const REPETITIONS = 3;
 
 /**
- * Reads the logs of a part. Returns null if the part covers too many blocks, which is certain once single blocks are answered and the part
- * is refused each time. Stops repeating if another query has meanwhile found that the part is too large.
+ * Reads the logs of a part. Returns null if the part covers too many blocks: single blocks are answered, but the part is refused on every
+ * repetition. Stops repeating if another query has meanwhile found that the part is too large.
  */
 async function readUnlessTooMany(
   part: BlockRange,

@@ -112,7 +112,7 @@ test('an answer to another question does not bring the say back, and a provider 
   }
   expect(one.exclusionReason(providerHealth.best())).toBe('mute');
   expect(one.exclusionReason(providerHealth.best(), 'logs')).toBe('mute');
-  // Its receipts still count, or nobody would hear a provider that disagrees about them.
+  // Its receipts still count. Otherwise nobody would notice that it disagrees about receipts.
   expect(one.exclusionReason(providerHealth.best(), 'receipts')).toBeNull();
   expect(providerHealth.leaders()).toEqual([other, one]);
   one.noteAnswer('logs', true);

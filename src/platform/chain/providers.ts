@@ -77,9 +77,9 @@ export interface ProviderHealth {
   /** True if the provider failed a moment ago. */
   isPausing(): boolean;
   /**
-   * Returns why the provider is not consulted, or null. `silent`: its head cannot be read. `stuck`: its head does not advance and is below
-   * `best`, the highest latest block of any provider. `mute`: its head advances, but it cannot answer the question `about`. Without
-   * `about`, one kind of question that it cannot answer is enough; the choice of the leader uses that.
+   * Returns why the provider's view does not count, or null. `silent`: its head cannot be read. `stuck`: its head does not advance and is
+   * below `best`, the highest latest block of any provider. `mute`: its head advances, but it cannot answer the question `about`. Without
+   * `about`, as for the choice of the leader, a provider is `mute` if it cannot answer one of the two kinds of questions.
    */
   exclusionReason(best: bigint, about?: PaymentQuestion): ExclusionReason | null;
   /** True if the provider's latest block is so old by our clock that no decision waits for this provider. */
@@ -100,8 +100,8 @@ interface HealthFacts {
 }
 
 /**
- * Judges by observations only, never by elapsed time: after the machine slept, no provider is late before it was asked. Nor does it compare
- * a provider's age with the heads of others, or one that lies could exclude the honest ones.
+ * Excludes a provider only for what was observed, never because time has passed: the machine may have slept. Judges the age of a provider's
+ * head by our own clock and not by the heads of others, because a provider that lies could otherwise exclude the honest ones.
  */
 function createHealth(provider: Provider, clock: Clock): ProviderHealth {
   let head: Pick<Block, 'number' | 'timestamp'> | null = null;

@@ -30,7 +30,7 @@ const REASON_LIMIT = 300;
 /** HTTP statuses of nodes that accept no batch, or none of that size. */
 const BATCH_STATUSES: readonly (number | null)[] = [400, 405, 413, 415, 422];
 
-/** Thrown if the node refused a batch, answering with one object for all calls. */
+/** Thrown if the node refused a batch by answering with one object for all calls. */
 class BatchRefused extends RpcFailure {}
 
 /** Returns true if smaller batches may succeed. They do not help against a rate limit, because more requests would make it worse. */

@@ -25,7 +25,7 @@ export interface Rpc {
   traffic(): RpcTraffic;
 }
 
-/** Makes the calls at once, so that they share a request. Rejects with the first failure. */
+/** Makes the calls at the same time, so that they share a request. Rejects with the first failure. */
 export function callAll(rpc: Pick<Rpc, 'call'>, calls: readonly RpcCall[]): Promise<unknown[]> {
   return Promise.all(calls.map(({ method, params }) => rpc.call(method, params)));
 }

@@ -240,7 +240,7 @@ it('a chain that changes between two queries of one reading is an error, and not
     rpc = createRpc({ url: proxy.at(own) });
     const { blockNumber } = await usdcAdmin(own).transfer(buyerOne, sellerOne.address, 7n);
     await own.mine(190);
-    // The reorganisation drops this transfer. Without it, empty blocks would come back unchanged.
+    // The reorganisation drops this transfer. If all blocks were empty, they would come back with the same hashes.
     await usdcAdmin(own).transfer(buyerOne, sellerTwo.address, 7n);
     await own.mine(8);
     const search = { ...filter(), fromBlock: blockNumber, toBlock: blockNumber + 199n };

@@ -63,7 +63,7 @@ type Memory = Map<string, Progress>;
 const memories = new WeakMap<Rpc, Memory>();
 const MAX_SEARCHES = 500;
 const MAX_LOGS = 5_000;
-/** A finished search is repeated after ten minutes. Otherwise we would miss a chain that was replaced and came back. */
+/** A finished search starts over after ten minutes, because its logs are wrong if the chain was replaced and came back unnoticed. */
 const KEPT_MS = 600_000;
 
 function progressCacheFor(rpc: Rpc): Memory {
@@ -84,7 +84,7 @@ async function continueSearch(rpc: Rpc, search: LogSearch, anchor: Block): Promi
   try {
     progress = await resumeSearch(rpc, progress, anchor);
     const logs = await readMissing(rpc, search, progress, anchor);
-    // The caller knows that there is something to find, so the provider contradicts itself. Read everything again next time.
+    // The caller knows that there are logs to find, so the provider contradicts itself. Read everything again next time.
     if (search.isEnough?.(logs) === false) progress = null;
     return logs;
   } finally {

@@ -11,7 +11,7 @@ export type Objection = 'silent' | 'behind' | 'disagrees';
 /** Findings of the other provider, besides the transaction. */
 export interface SecondView {
   latest: Pick<Block, 'number' | 'timestamp'>;
-  /** The other provider's block at the height that the leader calls final. Needed only if the decision relies on something missing. */
+  /** The other provider's block at the leader's final height. Needed only if the decision relies on the absence of something. */
   atFinalized: Pick<Block, 'hash'> | null;
 }
 
@@ -33,7 +33,7 @@ export function judgeMined(leader: LeaderView, asset: Hex, second: SecondView, m
   return mined.receipt.blockNumber > finalized.number ? 'behind' : 'disagrees';
 }
 
-/** Checks a decision that relies on something missing from the chain: it counts only if the other provider has the same final block. */
+/** Checks a decision that relies on the absence of something up to a final block. The other provider must have that block too. */
 export function judgeFinalized(finalized: FinalizedHead, { latest, atFinalized }: SecondView): Objection | null {
   if (latest.number < finalized.number) return 'behind';
   return atFinalized?.hash === finalized.hash ? null : 'disagrees';
@@ -80,7 +80,7 @@ export async function objectToMined(
   return objections;
 }
 
-/** Reads the provider's block at the leader's final height, but only if the decision relies on something missing from the chain. */
+/** Reads the provider's block at the leader's final height, but only if the decision relies on the absence of something. */
 export async function readSecondView(
   rpc: Rpc,
   { finalized }: LeadingHead,

@@ -101,7 +101,7 @@ const DOMAIN_FIELDS = [
   { type: 'address' },
 ] as const;
 
-/** Compare it with the token's own value. They are equal only if name, version, chain id and address match. */
+/** Compare the result with the token's own value. They are equal only if name, version, chain id and address match. */
 export function domainSeparatorOf(domain: TokenDomain): Hex {
   const hashed = (text: string): Hex => keccak256(stringToBytes(text));
   const { name, version, chainId, verifyingContract } = domain;

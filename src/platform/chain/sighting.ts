@@ -50,7 +50,7 @@ export function isInBlock(receipt: Receipt, block: Block | null): block is Block
   );
 }
 
-/** Returns true if the receipt and the block's log index hold the same matching logs of the transaction. */
+/** Returns true if the receipt and the logs read for the block contain the same wanted logs of the transaction. */
 export function sameLogs(receipt: Receipt, inBlock: readonly Log[], isWanted: (log: Log) => boolean): boolean {
   const ofReceipt = receipt.logs.filter(isWanted);
   const ofBlock = inBlock.filter((log) => isWanted(log) && log.transactionHash === receipt.transactionHash);
@@ -59,7 +59,7 @@ export function sameLogs(receipt: Receipt, inBlock: readonly Log[], isWanted: (l
   return ofReceipt.length === ofBlock.length && ofReceipt.every((log) => ofBlock.some((other) => sameLog(log, other)));
 }
 
-/** Returns true if both logs are identical and in the same position. */
+/** Returns true if both logs are identical, at the same log index, and not removed by a reorganisation. */
 export function sameLog(one: Log, other: Log): boolean {
   return (
     one.logIndex === other.logIndex &&
@@ -81,7 +81,7 @@ export interface Mined {
   block: Block | null;
 }
 
-/** Returns true if both show the same receipt in the same block, with the same token logs. These are all facts that a decision may use. */
+/** Returns true if both show the same receipt in the same block, with the same token logs. No decision uses other facts of it. */
 export function sameMined(asset: Hex, one: Mined, other: Mined): boolean {
   const [mine, theirs] = [one.receipt, other.receipt];
   if (mine === null || theirs === null || one.block === null || !isInBlock(theirs, other.block)) return false;
@@ -96,7 +96,7 @@ export function sameMined(asset: Hex, one: Mined, other: Mined): boolean {
   );
 }
 
-/** Reads the finalized block again after everything else. Detects a load balancer that switched nodes meanwhile, and a wrong tag. */
+/** Reads the finalized block again after everything else. Reveals a load balancer that switched nodes, or a wrong finalized tag. */
 export async function isStillFinal(rpc: Rpc, head: { finalized: FinalizedHead | null }): Promise<boolean> {
   if (head.finalized === null) return true;
   const again = await readBlock(rpc, head.finalized.number);

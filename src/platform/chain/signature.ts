@@ -49,7 +49,7 @@ export async function checkContractSignature(
 
 /**
  * Builds a program that eth_call runs as the init code of a new contract. It calls the wallet and returns three words: success, size of the
- * answer, first word of the answer. A failing wallet can then be told from a failing node without parsing error texts, which vary between
+ * answer, first word of the answer. This distinguishes a failing wallet from a failing node without parsing error texts, which vary between
  * nodes. The wallet cannot write, use more than its share of gas, or answer with megabytes.
  */
 function guardedCall(wallet: Hex, call: Hex): Hex {

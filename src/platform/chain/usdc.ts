@@ -69,7 +69,7 @@ export async function readBalance(rpc: Rpc, usdc: Hex, owner: Hex, block: StateB
   return BigInt(await readWord(rpc, usdc, { name: 'balanceOf', data, block }));
 }
 
-/** True once the nonce is used or canceled. Only the logs show which of the two. */
+/** True once the authorization is used or canceled. Only the logs show which of the two. */
 export async function readAuthorizationState(
   rpc: Rpc,
   usdc: Hex,

@@ -3,7 +3,7 @@ import { systemClock } from '../clock.ts';
 import { hostsOf } from './connection.ts';
 import { DatabaseUnavailable, SPLIT_CODE } from './database-error.ts';
 
-/** Minimum time between two attempts to drop all connections, because a primary may itself be closed to writes. */
+/** Connections are all dropped at most this often. Otherwise each write would drop them while the primary itself is closed to writes. */
 const OUTDATE_EVERY_MS = 1_000;
 
 export interface ServerChoice {
@@ -17,7 +17,7 @@ export interface ServerChoice {
   skipHost(host: string): void;
   /** Records a new connection to a primary. If its host is a new one, older connections to other hosts are no longer used. */
   noteConnection(client: ClientBase): void;
-  /** Marks all connections as outdated. Returns false if that happened a moment ago. */
+  /** Marks all connections as outdated. Does nothing and returns false if they were marked a moment ago. */
   outdateAll(): boolean;
   /** Returns false for a connection that must be closed instead of reused. */
   isCurrent(client: ClientBase): boolean;

@@ -33,7 +33,7 @@ export function clientConfig(options: ConnectionOptions): ClientConfig {
   };
 }
 
-/** Without keepalives a server keeps the locks of a lost client, by default for hours. They do nothing on Unix sockets. */
+/** Without keepalives a server keeps the locks of a lost client, by default for hours. Keepalives do nothing on Unix sockets. */
 const KEEPALIVES = [
   ['tcp_keepalives_idle', 10],
   ['tcp_keepalives_interval', 5],
@@ -156,7 +156,7 @@ export const MAX_POOL_SIZE = 16;
 /** With fewer connections, requests wait for the site's own background reads. */
 export const MIN_POOL_SIZE = 2;
 export const LOCK_CONNECTIONS = 1;
-/** Shares reserved for a restart: the server is slow to notice that the previous process is gone. */
+/** Shares kept free for a process that replaces another, because the server is slow to notice that the old process is gone. */
 const SUCCESSORS = 1;
 
 export interface Budget {

@@ -57,14 +57,14 @@ export interface Database extends Queryable {
    */
   transaction<T>(act: (tx: Tx) => Promise<T>, options?: TransactionOptions): Promise<T>;
   /**
-   * Runs `act` while no other call in any process runs under the same key. If one does, in this process too, returns null at once. The lock
-   * ends with the process and with the session that holds it. A lost connection ends it early and aborts `lost`, so invariants must be held
-   * by constraints and not by this lock alone. These keys are separate from the keys of `Tx.lock`.
+   * Runs `act` while no other call in any process runs under the same key. If one does, even in this process, returns null at once. The
+   * lock ends with the process and with the session that holds it. A lost connection ends the lock early and aborts `lost`, so invariants
+   * must be held by constraints and not by this lock alone. These keys are separate from the keys of `Tx.lock`.
    */
   withAdvisoryLock<T>(key: string, act: (lost: AbortSignal) => Promise<T>): Promise<{ value: T } | null>;
   /**
-   * Runs `act` when a new connection reaches another or a restarted server, before anything else uses that connection. If `act` throws, the
-   * connection is closed. There is only one listener; it does not run for the server connected now.
+   * Runs `act` when a new connection reaches a different server or a restarted one, before anything else uses that connection. If `act`
+   * throws, the connection is closed. There is only one listener; it does not run for the server connected now.
    */
   onOtherServer(act: (queryable: Queryable) => Promise<void>): void;
   close(): Promise<void>;

@@ -124,8 +124,9 @@ export async function linkSharedLibraries(binaries: string, folder: string): Pro
 }
 
 /**
- * Hands data that an earlier version left with a shared user over to the server's own user. No server may be running on the data. Root owns
- * the folder meanwhile, so that programs of the earlier owner cannot enter. If a start is interrupted here, the next one begins again.
+ * Makes the server's own user the owner of data that belonged to a shared user in an earlier version. No server may be running on the data.
+ * Root owns the folder meanwhile, so that programs of the earlier owner cannot enter. If a start is interrupted here, the next one begins
+ * again.
  */
 async function takeOwnership({ cluster, user }: Home, log: (line: string) => void): Promise<void> {
   if (user === null) return;

@@ -84,7 +84,7 @@ export async function migrationsComplete(database: Queryable, folder: string): P
   return findMismatch(applied, migrations) === null && applied.length >= migrations.length;
 }
 
-/** Returns true if the database has everything that running code needs. It may be ahead, because later migrations only add. */
+/** Returns true if the database has everything that running code needs. The database may be ahead, because later migrations only add. */
 export async function migrationsSuffice(database: Queryable, folder: string): Promise<boolean> {
   const [applied, migrations] = await Promise.all([appliedIn(database), readMigrations(folder)]);
   return applied.length >= migrations.length && findMismatch(applied.slice(0, migrations.length), migrations) === null;

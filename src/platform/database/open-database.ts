@@ -207,7 +207,7 @@ interface ServerCheck {
   listen(act: (queryable: Queryable) => Promise<void>): void;
 }
 
-/** Detects connections to another or a restarted server. */
+/** Detects connections to a different server or a restarted one. */
 function createServerCheck(): ServerCheck {
   let lastIdentity: string | null = null;
   let listener: ((queryable: Queryable) => Promise<void>) | null = null;
@@ -223,7 +223,7 @@ function createServerCheck(): ServerCheck {
     check: async (client) => {
       const { rows } = await client.query<{ identity: string }>(IDENTITY);
       const identity = rows[0]?.identity ?? '';
-      // Store it only after the check: until then every new connection is checked.
+      // Store the identity only after the check: until then every new connection is checked.
       if (lastIdentity !== null && identity !== lastIdentity) await runListener(client);
       lastIdentity = identity;
     },

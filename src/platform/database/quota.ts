@@ -50,7 +50,7 @@ export interface CountedAct {
   columns: Sql;
 }
 
-/** Counts like `countInWindow`, unless the query returns an int8. Then counts and does nothing, and returns the int8. */
+/** Counts like `countInWindow`, and runs `act` within the limit. If the query returns an int8, does neither and returns the int8. */
 function countUnless(existing: ScalarQuery, counting: Counting, act: CountedAct | null): Sql {
   const steps =
     act === null
@@ -115,7 +115,7 @@ export async function takeQuota(context: QuotaContext, quota: Quota): Promise<vo
   if (used > quota.limit) throw refusalOf(quota, now);
 }
 
-/** Like `takeQuota`. But if the query returns an int8, counts and refuses nothing and returns the int8. Runs one statement. */
+/** Like `takeQuota`. But if the query returns an int8, neither counts nor refuses, and returns the int8. Runs one statement. */
 export async function takeQuotaUnless(
   context: QuotaContext,
   quota: Quota,

@@ -27,7 +27,7 @@ test.for(TRANSACTION)(
     const error: unknown = await openDatabase({ url }).catch((thrown: unknown) => thrown);
     expect(String(error)).toContain('the pooler shares PostgreSQL sessions between transactions');
     expect(String(error)).toContain('pool_mode = session');
-    // It must not count as an outage, or a service manager would wait for it to end.
+    // A pooler must not count as an outage, or a service manager would wait for the outage to end.
     expect(isUnavailable(error)).toBe(false);
   },
 );

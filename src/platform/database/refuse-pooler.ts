@@ -10,9 +10,9 @@ const SESSION =
   "select pid || ' since ' || backend_start as session from pg_stat_get_activity(pg_backend_pid()) where pid is not null";
 
 /**
- * Throws if connections do not each have a server session of their own. Opens two connections: the first reads its session id twice, and
- * once more while the second is inside a transaction. A transaction pooler must then give the second a session that the first has used, or
- * give the first another one.
+ * Throws if connections do not each keep a server session of their own, as behind a transaction pooler. Opens two connections. The first
+ * reads its session id twice, and once more while the second is inside a transaction. With such a pooler, the second now has a session that
+ * the first has used, or the first gets a different one.
  */
 export async function refuseTransactionPooler(connection: ConnectionOptions): Promise<void> {
   const first = await connectClient(connection);
@@ -32,7 +32,7 @@ async function haveSeparateSessions(first: Client, second: Client): Promise<bool
   const own = await sessionOf(first);
   if ((await sessionOf(first)) !== own) return false;
   await second.query('begin');
-  // If both share a session, the first connection's next query would wait for the second's transaction.
+  // Stop here if both share a session, because the first connection's next query would wait for the second's transaction.
   if ((await sessionOf(second)) === own) return false;
   const isStillOwn = (await sessionOf(first)) === own;
   await second.query('commit');

@@ -116,7 +116,7 @@ export interface StatementQueue {
   later(statement: Statement): void;
   /** Discards `later` statements that were not sent yet. */
   drop(): void;
-  /** Ends the transaction unless `askLast` did. `trailing` are the `later` statements sent with it. Null if there is nothing to end. */
+  /** Ends the transaction unless `askLast` did. `trailing`: answers to `later` statements sent along. Null if there was nothing to end. */
   end(statement: Statement): Ending | null;
   /** Resolves when all statements have been answered. Never rejects. */
   allAnswered(): Promise<void>;

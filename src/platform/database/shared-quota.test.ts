@@ -61,7 +61,7 @@ test('who asks for kept places lately is counted by region, and chance decides a
   luck = 0.999;
   for (let region = 1; region <= 9; region += 1)
     expect([region, await passes(`10.${region}.0.1`)]).toEqual([region, region === 1]);
-  // By now two and a third units are released, and ten regions have asked. Each has a chance of 0.23, and half of it on a second request.
+  // By now two and a third units are released, and ten supernets have asked. Each has a chance of 0.23, or half of that if it asks again.
   clock.set(NOON + 500_000);
   luck = 0.3;
   expect(await passes('203.0.113.1')).toBe(false);

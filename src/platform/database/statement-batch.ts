@@ -77,7 +77,7 @@ interface Outcome {
 }
 
 /**
- * Sends all statements at once and returns their answers. After the first failure none of the remaining statements runs, and all of them
+ * Sends all statements together and returns their answers. After the first failure none of the remaining statements runs, and all of them
  * fail with the same error. Costs one turn of the event loop, one write and one answer, however many statements there are. If a commit
  * among them did not wait for its standby, all of them fail, because none may be treated as done.
  */
@@ -128,7 +128,7 @@ function createBatch(statements: readonly Statement[], outcomes: readonly Outcom
   };
   const finish = (error: unknown): void => {
     if (prepared !== null) prepared.running = null;
-    // If all statements ran and the server then reported an error, the commit failed outside a transaction, so all of them are undone.
+    // An error after all statements ran means that they ran without `begin` and their implicit commit failed, so all of them are undone.
     if (error !== null && answers.length === outcomes.length) answers.length = 0;
     const every = isUnreplicated ? { error: unreplicatedCommit() } : unreadable;
     resolveOutcomes(outcomes, answers, { every, others: error });

@@ -219,7 +219,7 @@ describe('with its last statement', () => {
     const suicide = sql`select pg_terminate_backend(pg_backend_pid())`;
     const ways: ((tx: Tx) => Promise<unknown>)[] = [
       (tx) => tx.last.rows(suicide),
-      // Any of the statements may be the first to report it.
+      // Either statement may be the first to report the lost connection.
       (tx) => Promise.all([tx.rows(suicide), tx.last.run(insert(1))]),
       (tx) => Promise.any([tx.last.rows(suicide), 'passed over']),
     ];

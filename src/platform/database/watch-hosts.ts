@@ -13,7 +13,7 @@ export interface HostWatch {
   stop(): Promise<void>;
 }
 
-/** Looks for a second primary among several hosts. The one on the highest timeline is right. Does nothing for a single host. */
+/** Looks for a second primary among several hosts. The one on the highest timeline is the real primary. Does nothing for a single host. */
 export function watchHosts(servers: ServerChoice, connection: ConnectionOptions, log: Log | null): HostWatch {
   const stopping = new AbortController();
   let checking: Promise<void> = Promise.resolve();

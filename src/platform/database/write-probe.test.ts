@@ -54,7 +54,7 @@ test('a server that is away, or does not answer, takes no writes', async () => {
 });
 
 test('what is counted goes through a file: a disk without room is noticed', async () => {
-  // This role may not use temporary files, so the server reports that it would need one.
+  // This connection may not write temporary files, so the probe fails as it would on a full disk.
   const limited = new URL(db.url);
   limited.searchParams.set('options', '-c temp_file_limit=0');
   const database = await openDatabase({ url: limited.href, poolSize: 1, allowUnsafe: true });

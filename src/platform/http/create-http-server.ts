@@ -136,7 +136,7 @@ function setDateHeader(app: FastifyInstance, clock: Clock): void {
   });
 }
 
-/** Creates the function that returns a request's exchange and sets the headers of every answer. Safe to call again. */
+/** Creates the function that returns a request's exchange and sets the headers of every answer. The function may be called again. */
 function createBeginExchange({ clock, log }: AnswerContext, admission: Admission, flights: InFlightAnswers) {
   const beginExchange = createExchanges({
     ...{ clock, log, flights, leave: admission.leave },
@@ -256,7 +256,7 @@ function createApp(options: AppOptions): FastifyInstance {
     clientErrorHandler: options.onUnparsed,
     frameworkErrors: options.onRouterError,
   });
-  // Node never starts a body that was not announced, so the content parser must not wait for its end.
+  // Node emits no `end` for a body that was not announced, so give the content parser an empty stream instead.
   app.addHook('preParsing', (request, _reply, payload, done) => {
     const { 'content-type': type, 'content-length': length, 'transfer-encoding': coding } = request.headers;
     const hasNoBody = type !== undefined && length === undefined && coding === undefined;

@@ -5,7 +5,7 @@ import type { Log } from '../log.ts';
 
 /** Answers that have begun and are not fully sent. */
 export interface InFlightAnswers {
-  /** Counts the answer until it is sent or the client is gone, then runs `ended`. The returned function stops counting earlier. */
+  /** Counts the answer until it is sent or the client is gone, then runs `ended`. Call the returned function to stop counting earlier. */
   track(response: ServerResponse, ended?: () => void): () => void;
   idle(): Promise<void>;
 }

@@ -154,7 +154,7 @@ export type ReadMeter = Pick<Budget, 'charge' | 'isSpent' | 'mayBeSpent'>;
 /** Nearly all answers from memory take less. Only slower ones are charged to their client. */
 const SLOW_MS = 1;
 
-/** One in this many reads is measured and charged for all, because reading the clock twice takes much of the time of a fast read. */
+/** One in this many reads is measured and charged for all of them, because reading the clock twice takes much of a fast read's time. */
 const SAMPLE = 8;
 
 /** Charges slow reads to their clients. */

@@ -9,7 +9,7 @@ export type OutboundWhy =
   // Only when fetching documents of strangers. `address`: not a public address, so not requested. `status`: a status other than 200.
   | ('address' | 'status');
 
-/** Thrown if another server gave no readable answer. It may have acted all the same. */
+/** Thrown if another server gave no readable answer. That server may have acted on the request all the same. */
 export class OutboundFailure extends Error {
   override readonly name = 'OutboundFailure';
   readonly why: OutboundWhy;
@@ -153,7 +153,7 @@ function publicUrl(text: string): URL | null {
 function toResponse(message: IncomingMessage): Response {
   const type = message.headers['content-type'];
   const chunks: AsyncIterable<Uint8Array> = message;
-  // Use a web stream, so that the answer reads the same as one of another fetch.
+  // Use a web stream, so that callers can read this answer like one of the standard `fetch`.
   const body = ReadableStream.from(chunks);
   return new Response(body, { headers: type === undefined ? {} : { 'content-type': type } });
 }

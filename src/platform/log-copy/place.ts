@@ -123,7 +123,7 @@ export function createHistory<SiteLosses extends Losses>(context: HistoryContext
   return {
     start: async () => {
       await watch.start();
-      // Compare before anything uses a connection to a restarted or another server.
+      // Compare before anything uses a connection to a restarted or different server.
       database.onOtherServer(watch.compare);
       copy?.start();
     },

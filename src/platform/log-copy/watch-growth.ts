@@ -6,7 +6,7 @@ import { lacksEvents } from './store.ts';
 
 /** Many times longer than a writer needs for an event, or a new writer to take over. */
 const BEHIND_AFTER_MS = 15_000;
-/** A new copy starts with events of this age. */
+/** A new copy starts with events that are at most this old. */
 export const MEMORY_MS = 30 * 86_400_000;
 
 interface GrowthContext {

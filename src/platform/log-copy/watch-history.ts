@@ -111,7 +111,7 @@ export function watchHistory<SiteLosses extends Losses>(context: WatchContext<Si
   };
 }
 
-/** `loss` is null if nothing is missing, or that cannot be decided. */
+/** `loss` is null if nothing is missing, or if we cannot tell. */
 async function findLoss(
   { clock, host }: Pick<WatchContext<Losses>, 'clock' | 'host'>,
   { own, queryable }: { own: LogEnd | null; queryable: Queryable },
@@ -119,7 +119,7 @@ async function findLoss(
   const copy = own ?? (await findOtherEnd(queryable, host));
   const first = await readLogAtEnd(queryable, copy?.id ?? 0n);
   const { inRecovery } = first;
-  // Without a copy, nothing is remembered. An empty log has nothing to remember.
+  // Without a copy, no loss can be noticed. An empty log has nothing to lose and needs no copy.
   if (copy === null) return { loss: null, remembers: first.newestId === 0n, inRecovery };
   const nothing = { loss: null, remembers: true, inRecovery };
   if (first.lostId !== null || compareLog(copy, first) !== 'lost') return nothing;

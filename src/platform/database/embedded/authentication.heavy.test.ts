@@ -215,7 +215,7 @@ test('an upgrade that was cut off goes on where it was', async () => {
   const { url } = await start();
   await expectKept(url);
   await started.pop()?.stop();
-  // A start was interrupted after it set the password and before it saved it, or the folder is an older copy.
+  // As if a start was interrupted between setting the password and saving it, or as if the folder is an older copy.
   await rm(home('password'));
   const again = await start();
   expect(again.url).not.toBe(url);

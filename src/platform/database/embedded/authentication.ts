@@ -7,7 +7,7 @@ import type { Home } from './prepare-home.ts';
 import type { ServerUser } from './server-user.ts';
 
 const SECRET_BYTES = 32;
-/** Allows only the socket, and only with a password. That includes roles that the operator adds. */
+/** Allows connections only over the socket and only with a password, even for roles that the operator adds. */
 const HOST_RULES = '# Written at every start.\nlocal all all scram-sha-256\n';
 
 const secretFile = (folder: string): string => join(folder, 'password');

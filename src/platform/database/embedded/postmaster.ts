@@ -57,7 +57,7 @@ export async function stopOrphan(cluster: string, log: (line: string) => void): 
     await stopServer(cluster, orphan.pid);
   }
   if ((await readPostmaster(cluster)) !== null && isAlive(orphan.pid)) {
-    // The server was killed, and its process id belongs to a zombie or by now to another program. PostgreSQL would take that for a running
+    // The server was killed, and its process id belongs to a zombie or by now to another program. PostgreSQL would take it for a running
     // server and refuse to start, so delete the file. PostgreSQL also uses the file to find processes that outlive a killed server, so
     // check for them here.
     if (!(await waitUntil(async () => !(await isAttached(orphan.memoryId)), IMMEDIATE_SHUTDOWN_MS)))

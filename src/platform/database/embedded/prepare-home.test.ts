@@ -53,7 +53,7 @@ describe.runIf(isRoot)('as root', () => {
     expect(lines.join('\n')).toContain(`may not enter ${top}`);
     expect((await prepareHome(join(top, 'data'), () => {}, open)).folder).toBe(first.folder);
     await rm(open, { recursive: true });
-    // It must not start an empty database instead.
+    // A start must not create an empty database instead.
     await expect(prepareHome(join(top, 'data'), () => {}, open)).rejects.toThrow('points to a folder that is gone');
   });
 

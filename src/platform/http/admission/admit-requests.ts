@@ -45,7 +45,7 @@ export interface Admission {
   /** Returns the reason to refuse the request now. Undefined: serve it. */
   refusalOf(request: IncomingMessage): Refusal | undefined;
   clientOf(request: IncomingMessage): string;
-  /** Call for an endless answer: releases the request's slot and stops counting its socket as one of a request. */
+  /** Call for an endless answer. Releases the request's slot and counts its socket as a stream. */
   leave(request: IncomingMessage): void;
   /** Call for an invalid key, token or proof that the answer's status does not show. */
   distrust(request: IncomingMessage): void;
@@ -84,7 +84,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
     if (request === null || response === null || request.socket.destroyed) return;
     connection.refusal = slots.judge(request);
     answer(request, response);
-    // Answers from memory are usually sent by now, and never take a slot.
+    // Answers from memory are usually sent by now. Then they need no slot.
     const isOut = response.writableEnded && response.writableLength === 0;
     if (isOut || connection.refusal !== null || connection.isStream) return;
     connection.slot = slots.take(request);

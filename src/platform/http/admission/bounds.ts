@@ -15,7 +15,7 @@ export const NETWORK_PART = 10;
 /** Divisor: one address's share of the slots. Applies while over half of the slots are taken. */
 export const ADDRESS_PART = 40;
 
-/** Longer bodies, and those of unknown length, also count against these limits. */
+/** Bodies longer than this, or of unknown length, also count against the next two limits. */
 export const SHORT_BODY_BYTES = 65_536;
 export const LONG_BODIES = 64;
 export const LONG_BODIES_PER_NETWORK = 8;

@@ -22,7 +22,7 @@ interface SocketsOptions {
   rules: RuleCounts;
 }
 
-/** Divisor: at most a sixteenth of all sockets is closed at once when idle sockets must make room. */
+/** Divisor: when idle sockets must make room, at most a sixteenth of all sockets is closed at a time. */
 const ROOM_PART = 16;
 const SCAN_PAUSE_MS = 100;
 
