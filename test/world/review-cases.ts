@@ -25,7 +25,7 @@ export interface Reviewed {
   /** True if the buyer already has the goods through another payment. */
   isBought: boolean;
   isRemoved: boolean;
-  /** True if only the payer may collect, because the authorization was public before it came here or a stranger submitted it. */
+  /** True if only the payer may collect, because the authorization was public before it reached this market or a stranger submitted it. */
   payerCollects: boolean;
 }
 
