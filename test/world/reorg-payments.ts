@@ -31,7 +31,7 @@ export interface PaymentUnderTest extends Sought {
   key: string;
   /** Alternative transactions, each of which would make this payment. At most one is in the chain. */
   transfers: readonly Signed[];
-  /** Unix time in seconds. A transfer in a block before `begin`, or at or after `end`, does not make this payment. */
+  /** Unix time in seconds. A transfer in a block before `begin`, or at or after `end`, is not in time. */
   begin: number;
   end: number;
   /** True if the market has requested settlement or the payment was claimed. */
