@@ -161,7 +161,7 @@ export const attemptCases = {
       proof.authorization,
       proof.signature,
     );
-    // The transfer's block becomes the newest final one, but the provider does not have it yet.
+    // The transfer's block becomes the newest final one, but the provider still reports the authorization as unused.
     const ahead = Number(blockNumber + BigInt(FINALITY_BLOCKS) - (await latestNumber(stage.world.chain)));
     await stage.world.chain.mine(ahead);
     stage.denyUses(true);
