@@ -16,7 +16,7 @@ export interface Buying {
   wallet: number;
   listing: number;
   version: 'v1' | 'v2';
-  /** What the request sends: a new proof, an earlier one, neither, a signature to collect, or a delivery token. */
+  /** The request sends a new proof, an earlier proof, neither of them, a signature to collect, or a delivery token. */
   how: 'sign' | 'again' | 'bare' | 'collect' | 'token';
   nth: number;
   ahead: number;
@@ -71,7 +71,7 @@ function noteToken(run: Run, answer: Answer | null, payment: Payment | undefined
 }
 
 export interface Paying extends Omit<Opening, 'fee'>, Omit<Sending, 'intent'> {
-  /** What happens between the intent and the transfer. */
+  /** Event between the intent and the transfer. */
   meanwhile: 'nothing' | 'window over' | 'withdraw' | 'remove' | 'bought';
   /** Signer of the claim. Null: the sender signs. */
   signer: number | null;
