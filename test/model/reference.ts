@@ -46,9 +46,7 @@ export class Reference {
   /** Number of fees that are paid but not spent. */
   credits = 0;
   crashAt: string | null = null;
-  /**
-   * True while the leading provider is cut. No buyer can then be asked for an authorization, but the other provider still finds payments.
-   */
+  /** True while the leading provider is cut. No authorization can be requested then, but the other provider still finds payments. */
   isFirstDark = false;
 
   point(name: string): void {
@@ -186,10 +184,7 @@ export class Reference {
     return this.#ended(this.#decidedBy(intent, hash) ?? claim, claiming);
   }
 
-  /**
-   * Judges a further claim for a paid intent. A transaction other than the one that paid is judged too, if the wallet of the earlier claim
-   * signed for it.
-   */
+  /** Judges a further claim for a paid intent. Another transaction is judged too, if the wallet of the earlier claim signed for it. */
   #claimPaid(claim: Payment, claiming: Claiming): string {
     const { intent, hash, signer } = claiming;
     const isOwn = claim.payer === signer && !isHeld(this.payments, claiming, claim);
