@@ -39,7 +39,8 @@ const GIVEN_UP_MS = 60_000;
 
 /**
  * Measures from the first request to the last delivery, `atOnce` purchases at a time. A purchase frees its slot once an answer names its
- * mined transaction, because the wait for finality is the chain's. A single buyer has its goods before it buys again.
+ * mined transaction, because only the chain determines how long finality takes after that. A single buyer has its goods before it buys
+ * again.
  */
 export async function buyAll(
   url: string,

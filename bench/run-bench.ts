@@ -56,7 +56,7 @@ async function run<Options>({ help, read, measure }: Bench<Options>): Promise<vo
     if (breaking.signal.aborted) return;
     breaking.abort(new Error(why));
     tell(`${why}: stopping what was started`);
-    // A process that is just starting joins the stack or stops by itself, so the run ends first, then the rest.
+    // A process that is just starting either joins the stack or stops by itself, so wait for the run as well before exiting.
     const ended = running.catch(() => {});
     void stopAll()
       .then(() => ended)

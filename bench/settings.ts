@@ -3,7 +3,7 @@
 export const READ_CONNECTIONS = 16;
 export const WARM_UP_SECONDS = 1;
 
-/** Number of payers. More than buy at once, so that no purchase waits for an earlier payment of the same wallet. */
+/** Number of payers. It exceeds the number of concurrent purchases, so that no purchase waits for an earlier payment of the same wallet. */
 export const PAYERS = 128;
 
 export interface Level {
@@ -26,7 +26,7 @@ export const BUYING_SECONDS = 8;
 /** Pause of a buyer between requests, instead of the seconds of Retry-After. */
 export const BUYER_POLL_MS = 200;
 
-/** Accounts that submit transfers directly, each with its own nonces. */
+/** Number of accounts that submit transfers directly, each with its own sequence of account nonces. */
 export const SENDERS = Math.max(...LEVELS.map(({ atOnce }) => atOnce));
 
 /** Transfers of strangers per block while purchases are measured. */

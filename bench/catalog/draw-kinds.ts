@@ -51,7 +51,7 @@ export function createKindList(url: string, { seed }: Seeded): KindList {
 
 export function kindOf(name: string, pages: readonly Drawn[], headers = JSON_HEADERS): PageKind {
   const requests: PageRequest[] = pages.map(([path]) => ({ path, headers }));
-  // Skip the gzip variant by SQL: it would be the same page, compressed.
+  // Skip the gzip variant by SQL, because it would be the same page, compressed.
   const plain = headers === JSON_HEADERS;
   return { name, status: 200, requests, sql: pages.flatMap(([, page]) => (plain && page !== null ? [page] : [])) };
 }

@@ -70,7 +70,7 @@ const SLICE_SECONDS = 1.5;
 /** Time until code that runs two hundred times a second is compiled. A market that has run for a minute has it compiled. */
 const WRITING_WARM_UP_SECONDS = 15;
 const ALONE_SECONDS = 8;
-/** Longer than the quarter of a second after which every process has to show a change. */
+/** Longer than the quarter of a second within which every process has to show a change. */
 const QUIET_MS = 400;
 
 /** Measures reads without and with writes in turn. Between rounds, writing stops and the answers are checked by a recount. */

@@ -25,7 +25,10 @@ export interface SeedOrder {
 
 /** Raise this when the same seed gives other rows, so that a folder with the old rows is refused. */
 const SHAPE = 3;
-/** From the line COUNTS_FROM on, this migration counts existing rows. We need that, because its triggers were off. */
+/**
+ * From the line COUNTS_FROM on, this migration counts existing rows. The counts are needed, because the triggers are off while rows are
+ * loaded.
+ */
 const COUNTERS = new URL('../../migrations/market/0021-counters.sql', import.meta.url);
 const COUNTS_FROM = '-- What there is.';
 const CHUNK = 10_000;

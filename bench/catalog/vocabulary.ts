@@ -52,7 +52,7 @@ export function makeVocabulary(seed: number): Vocabulary {
   return { words: [...short, ...forms], tags: makeTags(seed, forms) };
 }
 
-/** Makes tags of one or two words of plain letters, as tags require. */
+/** Makes tags of one or two words of ASCII letters, as tags require. */
 function makeTags(seed: number, forms: readonly string[]): string[] {
   const dice = diceFor(seed, 'tags');
   const plain = forms.filter((word) => /^[a-z]{4,12}$/.test(word));

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
 
 /**
- * Is loaded before a server's program. Counts from the start, because V8 counts blocks only in functions that are compiled while counting.
- * Each SIGUSR2 writes the coverage since the last signal to the next file of the folder, and resets it.
+ * This module is loaded before a server's program. It counts from the start, because V8 counts blocks only in functions that are compiled
+ * while counting. Each SIGUSR2 writes the coverage since the last signal to the next file of the folder, and resets the counts.
  */
 const folder = process.env['BENCH_COVERAGE_FOLDER'];
 if (isMainThread && folder !== undefined) {

@@ -14,7 +14,7 @@ export interface ListenAnswer {
 
 /** Number of loopback addresses, so that clients come from many addresses as in production. */
 const ADDRESSES = 50;
-/** Number of connections opened at once. Fewer than may wait to be accepted. */
+/** Number of connections opened at once. Smaller than the number of connections that may wait until the server accepts them. */
 const AT_ONCE = 200;
 /** One client in this many also reads the records. */
 const READS_RECORDS = 50;

@@ -8,7 +8,7 @@ import { openWire, type WireAnswer } from '../wire.ts';
 import { BLOCK_SECONDS } from './settings.ts';
 
 export interface FirstAnswer {
-  /** Time from the first request to the answer, and from the transaction's block, by the chain's subscription. */
+  /** Times until the answer: from the first request, and from the transaction's block as the chain's subscription announced it. */
   ms: number;
   afterBlockMs: number;
 }

@@ -27,7 +27,7 @@ export interface Waiting {
   /** Number of waiting payments by their final state, and of goods that their buyers have. */
   ends: Record<string, number>;
   delivered: number;
-  /** Requests of their buyers per second in the last two windows. */
+  /** Requests per second from the buyers whose payments wait, in the window `all wait, buyers ask`. */
   asksPerSecond: number;
 }
 

@@ -63,7 +63,7 @@ async function mineAt(chain: LocalChain, second: number): Promise<void> {
   await chain.mine();
 }
 
-/** Submits like the market's facilitator, which reads its nonce from the chain when it starts. */
+/** Submits from the market's facilitator account. The facilitator reads its account nonce from the chain when it starts. */
 async function submitAll(chain: LocalChain, payments: readonly Signed[], sent: number): Promise<Hex[]> {
   const raw = await Promise.all(
     payments.map(({ authorization, signature }, at) =>

@@ -22,7 +22,7 @@ let direct: DirectPurchase;
 let lies: LyingBooks;
 /** A transfer that fits the direct purchase and is not final yet. */
 let young: { hash: string; block: string; number: bigint };
-/** A final transaction in which a nonce of the payer moved nothing, but another call moved the price. */
+/** A final transaction that used one authorization of the payer without moving money, while another call in it moved the price. */
 let batch: { hash: string; block: string; number: bigint; log: number; nonce: string };
 /** A final transaction unrelated to any payment. */
 let stray: string;
@@ -62,7 +62,7 @@ async function buyByX402(listingId: bigint, buyer: Member): Promise<void> {
   expect((await world.buy(listingId, { key: buyer.key })).status).toBe(200);
 }
 
-/** Pays too little. The payment is reviewed and refunded; a top-up named meanwhile is never claimed again. */
+/** Pays too little. The payment is reviewed and refunded. During the review the buyer claims a top-up once, and never claims it again. */
 async function payTooLittle(listingId: bigint, buyer: Member, seller: Member): Promise<void> {
   const paid = await payDirectly(world, { buyer, listingId, payer: buyerThree, units: PRICE - 1n });
   await world.finalize();

@@ -38,9 +38,9 @@ export interface Audit {
   price_only: number;
   /** Number of payments on other chains than the endpoint's. They are not checked. */
   elsewhere: number;
-  /** Number of payments checked against the chain now. The others are unchanged since their last check. */
+  /** Number of payments checked against the chain now. All other payments are unchanged since their last check. */
   checked: number;
-  /** Blocks in which transfers were checked, both included. Null if there was nothing to check. */
+  /** First and last block in which transfers were checked. Null if there was nothing to check. */
   blocks: { chain_id: string; from: number; to: number } | null;
   log: {
     events: number;

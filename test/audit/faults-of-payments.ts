@@ -20,7 +20,7 @@ const nameOf = (line: PaymentLine): string => `payment ${line.id} (${line.path} 
 const isOpen = (line: PaymentLine): boolean => line.status === 'verifying' || line.status === 'settling';
 /** Whether the payee has the money, however the payment ended. */
 const isBooked = (line: PaymentLine): boolean => ['completed', 'needs_review', 'rejected'].includes(line.status);
-/** Whether this is the second of two payments in one transaction, which has no proof of its own. */
+/** Whether the payment has no proof of its own, because it is the second one in its transaction. */
 const isSecond = (line: PaymentLine): boolean => line.end_reason === 'transaction_used';
 
 /** Checks that sales, proof and end of a payment match its status. */
@@ -81,7 +81,8 @@ async function faultsOfProof({ chain, token }: Scene, line: PaymentLine, hash: s
 }
 
 /**
- * Checks the second payment in a transaction, which has no proof. It may be delivered only if its authorization made a transfer of its own.
+ * Checks a payment that has no proof, because it is the second one in its transaction. It may be delivered only if its authorization made a
+ * transfer that proves no other payment.
  */
 async function faultsOfSecond({ books, chain, token }: Scene, line: PaymentLine): Promise<string[]> {
   if (line.status !== 'completed' || !isSecond(line) || line.tx_hash === null) return [];
@@ -192,7 +193,8 @@ export function createClaimsCheck({ books, chain, token }: Scene): (claim: Claim
   const ledger = new Set(books.payments.map((line) => `${line.payer} ${line.nonce}`));
   return async ({ payment_id, tx_hash, refused_reason }) => {
     const line = lines.get(payment_id);
-    // The hash was submitted while the payee was deciding. It is claimed again later, or followed if the payee has delivered.
+    // The hash was submitted while the payee was deciding. It can be claimed again later. Once the payee has delivered, the market examines
+    // it by itself.
     if (refused_reason === 'payment_undecided' && line?.status !== 'completed') return [];
     const receipt = await chain.receipt(tx_hash);
     if (line === undefined || receipt === null || Number(receipt.blockNumber) > chain.final.number) return [];
@@ -200,7 +202,7 @@ export function createClaimsCheck({ books, chain, token }: Scene): (claim: Claim
       ({ from, to, units }) => from === line.payer && to === line.payee && units > 0n,
     );
     const isOther = authorizationsIn(receipt.logs, token).some((use) => ledger.has(use));
-    // A surplus next to the transfer that ended the claim has a record of its own as well.
+    // A surplus transfer, besides the one that ended the claim, has a record of its own too, so it is among `proven`.
     if (!pays || isOther || proven.has(tx_hash) || isOpen(line)) return [];
     if (await cameAfterAll(chain, line, Number(receipt.blockNumber))) return [];
     return [`${nameOf(line)} ended ${line.status}, and ${tx_hash} paid for it`];

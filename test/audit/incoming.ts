@@ -22,7 +22,7 @@ export interface Incoming {
   unbooked: { tx_hash: string; log_index: number; block: number; sender: string; wallet: string; units: string }[];
 }
 
-/** Wallets per log query. Lowered once a provider refuses that many. */
+/** Wallets per log query. If a provider refuses that many even for a single block, the wallets are split. */
 const WALLETS_AT_ONCE = 200;
 
 /**

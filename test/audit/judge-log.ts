@@ -49,7 +49,7 @@ export interface LogFound {
 }
 
 export interface LogJudge {
-  /** Takes numbered rows in order of their ids, then those that still wait for a number. */
+  /** Takes numbered rows in order of their ids, then the rows that still wait for a number. */
   take(row: LogRow): void;
   end(): LogFound;
 }
@@ -104,8 +104,8 @@ export function createLogJudge(baselines: readonly Baseline[] | null, remembered
 }
 
 /**
- * Returns the first event that must promise wallet and goods. A market with hashes from its first event always promised them; an upgraded
- * one began at a later, unknown event (null).
+ * Returns the first event that must promise wallet and goods. A market with hashes from its first event always promised both. An upgraded
+ * market began at a later event, which is unknown (null). Without hashes no event must promise them.
  */
 function firstFullEvent(baselines: readonly Baseline[] | null): number | null {
   if (baselines === null) return Infinity;

@@ -300,7 +300,7 @@ interface ArtifactLine {
   artifact_bytes: number | null;
 }
 
-/** Small, because an artifact may have 256 KiB by default and these are in memory at once. */
+/** Small, because this many artifacts are in memory at once, and one may have 256 KiB by default. */
 const AT_ONCE = 16;
 
 const ARTIFACTS = `

@@ -151,7 +151,7 @@ describe('a reload pays nothing twice', () => {
       if (proofOf(route) === undefined) return await route.continue();
       await route.fetch();
       answered();
-      // Block all messages to this tab.
+      // Send nothing back, so that the tab never gets the answer.
     });
     await person.toMessage(listed);
     await page.click('#sign');

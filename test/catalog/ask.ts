@@ -19,7 +19,7 @@ export interface Said {
   text: string;
 }
 
-/** Calls the operation behind a URL as the server does. It can read everything. */
+/** Calls the operation behind a URL as the server does. Unlike `memoryAnswer`, it may read the database. */
 export async function askOperation(market: TestMarket, target: string): Promise<Said> {
   const { catalog, events } = market;
   const [path = '', query = ''] = target.split('?');

@@ -12,7 +12,9 @@ import { openStage, processOn, type Stage } from './stage.ts';
 
 /** Number of transactions that are lost or leave nothing on disk. */
 const LOST = 300;
-/** Limit on retries of a round. The server flushes every ten seconds, and a flush saves what it should lose. */
+/**
+ * Limit on retries of a round. The server flushes its log every ten seconds, and a flush would save the transactions that it should lose.
+ */
 const ROUNDS = 10;
 
 let begun: AsyncDisposableStack;

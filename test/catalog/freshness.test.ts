@@ -43,7 +43,7 @@ it.each([
     await market.catalog.stop();
     await own.close();
   }
-  // All of this happens within two or three seconds: enough pages to simulate a crowd.
+  // This number of pages within two or three seconds is enough to simulate a crowd.
   expect(market.catalog.answers.pagesMade()).toBeGreaterThanOrEqual(pages * CHANGES * 0.8);
   const sorted = waits.toSorted((a, b) => a - b);
   expect(sorted[Math.floor(CHANGES * 0.8)], `waited ${sorted.join(', ')} ms`).toBeLessThanOrEqual(PROMISED_MS);

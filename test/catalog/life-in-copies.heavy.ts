@@ -77,7 +77,7 @@ const decide = (database: Database, id: bigint) =>
     update appeals set outcome = 'removal_upheld', outcome_reason = ${STATEMENT}, decided_at = now()
     where listing_id = ${id} and outcome is null`);
 
-/** Adds a version of the newest version, with new texts. */
+/** Adds a newer version of this listing, with other texts, unless it already has one. */
 async function addVersion(database: Database, id: bigint): Promise<bigint[]> {
   const made = await database.rows<{ id: bigint }>(sql`
     insert into listings (id, merchant_id, title, description, preview, price_units, seller_wallet, tags, aisle, created_at,

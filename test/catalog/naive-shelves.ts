@@ -140,7 +140,7 @@ export function weightsOf(rows: readonly NaiveRow[], terms: readonly NaiveTerm[]
 
 export type Keys = (row: NaiveRow) => number;
 
-/** Returns the sort keys of a row, highest first. Word weights come from the given rows. */
+/** Returns a function that computes the sort key of a row. Rows with the highest key come first. Word weights come from the given rows. */
 export function keysOf(rows: readonly NaiveRow[], { sort, terms }: NaiveQuery): Keys {
   if (sort === 'karma') return (row) => row.votes;
   if (sort === 'sales') return (row) => row.sales;

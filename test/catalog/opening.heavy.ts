@@ -44,7 +44,7 @@ interface Held {
   /** Resolves with the connection that is about to read JSON while requests are served. */
   reading: Promise<number>;
   letGo(): void;
-  /** Returns the number of listing batches that were read while requests are served. */
+  /** Returns the number of listing batches so far, including the one that was read before the shelves opened. */
   portions(): number;
 }
 

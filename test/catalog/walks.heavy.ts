@@ -53,7 +53,10 @@ function checkCounts(seen: readonly Seen[], given: NaiveQuery, limit: number): v
   }
 }
 
-/** Checks that each row sorts after the previous one, both as shown. Pins and word weights are those at the start. */
+/**
+ * Checks that each row sorts after the previous one, by the values that both had when they were shown. Pins and word weights are those at
+ * the start.
+ */
 function checkOrder(seen: readonly Seen[], given: NaiveQuery): void {
   const begun = seen[0]?.rows ?? new Map<number, NaiveRow>();
   const keyOf = keysOf([...begun.values()], given);
@@ -72,7 +75,10 @@ function checkOrder(seen: readonly Seen[], given: NaiveQuery): void {
   expect(places).toEqual(sorted);
 }
 
-/** Checks that every listing that was on the shelf at every page without moving was shown, unless a new listing took its place. */
+/**
+ * Checks that every listing was shown that stayed on the shelf and did not move while the pages were read. Checks nothing if an older
+ * listing came onto the shelf meanwhile.
+ */
 function checkComplete(seen: readonly Seen[], given: NaiveQuery): void {
   const [first] = seen;
   if (first === undefined) return;

@@ -25,8 +25,8 @@ const COMMAND = 'openaisle/dist/cli/main.js';
 const PATH = `${dirname(process.execPath)}:${process.env['PATH'] ?? ''}`;
 
 /**
- * Guides to run. `goods` and `fees` are the reader's payments at the end. One-second blocks are soon final, except where a guide shows a
- * purchase that is not.
+ * Guides to run. `goods` and `fees` are the reader's payments at the end. Blocks come every second and are soon final, except where a guide
+ * shows a purchase that is not final yet.
  */
 const GUIDES = [
   { name: 'buy', finalityBlocks: 2, goods: [2_500_000n], fees: [] },

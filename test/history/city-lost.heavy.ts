@@ -150,7 +150,7 @@ test('what was written after the loss is not overwritten: the operator is told, 
   await history.primary.kill();
   await backup.start();
   history.leadTo(backup);
-  // Recovery without a copy: when the loss is noticed, another thing already has the id.
+  // Recover without a copy. By the time the loss is noticed, another resident already has the lost id.
   const { database } = history.db;
   const other = await seedResident(database, { handle: 'came-afterwards' });
   expect(other.id).toBe(lost.id);

@@ -82,7 +82,7 @@ export async function payByTransfer({ world }: Shop, listing: bigint, buyer: Mem
   return { listing, payer, key: buyer.key, proof: null, token: null, slip, claim, txHash, paymentId: null };
 }
 
-/** Collects with a signature of the wallet that paid. Without a recovery slip, it also names the transaction. */
+/** Collects with a signature of the wallet that paid. The request names the transaction too if `txHash` is given. */
 export async function signToCollect(
   { world }: Shop,
   { listing, payer }: Pick<LostPurchase, 'listing' | 'payer'>,

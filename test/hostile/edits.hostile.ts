@@ -15,7 +15,7 @@ import {
 import { type ScriptedFacilitator, startScriptedFacilitator } from '../support/scripted-facilitator.ts';
 import { fundedWallet, newGoods } from '../support/trade.ts';
 
-// A stranger opens payments and never pays. The seller can still edit, and a buyer who did pay is never told anything else.
+// A stranger opens payments and never pays. The seller can still edit the listing, and a buyer who did pay is never told to pay again.
 
 const { sellerOne } = WORLD_ACCOUNTS;
 const PRICE = 2_500_000n;

@@ -176,7 +176,7 @@ test('one transaction that kills everything in flight costs no more than the poo
   const last = await attack(3);
   expect(last.map(({ body }) => body['errorReason'])).toEqual(last.map(() => 'gas_budget_spent'));
   expect(await paidUnits(facilitator)).toBeLessThan(4_000n + 3_000n);
-  // Neither a new payer without code nor a known one is limited.
+  // New payers without code are not limited, and known payers are not either.
   expect([await pays(facilitator, buyerTwo), await pays(facilitator, buyerOne)]).toEqual([true, true]);
   await facilitator.close();
   running.splice(running.indexOf(facilitator), 1);

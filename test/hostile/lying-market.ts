@@ -102,7 +102,7 @@ export async function readLog(url: string): Promise<LogRow[]> {
   }
 }
 
-/** Serves a page of that log as an honest market would, because the lie is in the log and not in its pages. */
+/** Serves a page of the given log as an honest market would, because the lie is in the log itself and not in its pages. */
 export function pageOf(log: readonly LogRow[], path: string): SiteAnswer {
   const query = new URL(path, 'http://market').searchParams;
   const [limit, before, kind] = [Number(query.get('limit') ?? 200), query.get('before_id'), query.get('kind')];

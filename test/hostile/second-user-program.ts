@@ -60,7 +60,7 @@ const commands: Readonly<Record<string, (argument: string) => Promise<string> | 
     mkdirSync(path, { recursive: true, mode: 0o700 });
     return 'made';
   },
-  /** Tries every way to take a lock from its owner. */
+  /** Connects to a path and returns the kernel's answer. */
   reach: (path) =>
     new Promise((resolve) => {
       const socket = connect({ path });

@@ -16,7 +16,7 @@ import { startScriptedFacilitator } from '../support/scripted-facilitator.ts';
 import { fundedWallet, newGoods } from '../support/trade.ts';
 import { sendBatch } from '../world/batch-transaction.ts';
 
-// One transaction uses several nonces. Each authorization pays with its own transfer and no other.
+// One transaction uses several authorizations. Each authorization pays with its own transfer and no other.
 
 const { sellerOne, stranger } = WORLD_ACCOUNTS;
 const PRICE = 2_500_000n;
@@ -27,7 +27,7 @@ let names = 0;
 
 beforeAll(async () => {
   world = await startWorld({ facilitatorUrl: facilitator.url });
-  // The facilitator accepts every proof but submits none, so the signer can still use the nonce elsewhere.
+  // The facilitator accepts every proof but submits none, so the signer can still use the authorization's nonce elsewhere.
   facilitator.script({ verify: 'valid', settle: 'garbage' });
   // Merchant 1 is the maintainer, who lists without a fee.
   seller = await world.join('the-keeper');
@@ -55,7 +55,7 @@ async function openPurchase(payer: TestAccount): Promise<Opened> {
   return { id, buyer, proof };
 }
 
-/** Uses the nonce as its owner, for a transfer of zero. Returns the transaction hash. */
+/** Signs a transfer of zero with the same nonce, as the authorization's owner can. Returns the call data that uses it. */
 async function spendOnZeroTransfer(payer: TestAccount, { authorization }: SignedProof): Promise<Hex> {
   const nothing = { ...authorization, to: payer.address, value: 0n };
   return settleData(nothing, await signAuthorization(world.chain, payer, nothing));

@@ -29,7 +29,7 @@ function codeOf(asked: string): Hex {
 
 export type Treachery = { kind: 'unpriced' } | { kind: 'untilPaid'; to: Hex } | { kind: 'untilOwnEther' };
 
-/** Creates a contract wallet with USDC that accepts any signature, so its account's key can sign anything. */
+/** Creates a contract wallet with USDC that accepts any signature while its condition holds, so its account's key can sign for it. */
 export async function treacherousWallet(chain: LocalChain, name: string, how: Treachery): Promise<TestAccount> {
   const wallet = testAccount(`treacherous wallet ${name}`);
   await fund(chain, [{ address: wallet.address, usdcUnits: USDC_UNITS, wei: 0n }]);

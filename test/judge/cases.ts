@@ -69,12 +69,15 @@ export function drawClaim(dice: Dice): Case<ClaimRules> {
 }
 
 export interface AttemptCase extends Case<AttemptRules> {
-  /** Log of the nonce in the node's index. Null if there is none. */
+  /** The log in the node's index that shows the use of the authorization's nonce. Null if there is none. */
   use: Json | null;
   nonceUsed: boolean | null;
 }
 
-/** Generates the use and its transfer, mostly with consecutive log indexes as the token emits them, followed by more of the same kind. */
+/**
+ * Generates the use of an authorization and its transfer, mostly with consecutive log indexes as the token emits them. More transfers may
+ * follow.
+ */
 function drawUse(dice: Dice, cast: Cast, mark: Sketch): (Sketch | Sketch[])[] {
   const paid = drawPaid(dice, cast);
   const way = dice.number(10);

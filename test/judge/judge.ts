@@ -110,7 +110,10 @@ function findPlace(given: Answers, receipt: Json, rules: Rules, matters: (entry:
 
 const isRemoved = ({ time }: Place, { removedAt }: Rules): boolean => removedAt !== null && time * 1000 >= removedAt;
 
-/** Rules for a claim: its window in seconds, whether the buyer already has the goods, and the x402 attempts as payer and nonce. */
+/**
+ * Rules for a claim: its window in seconds, whether the buyer already has the goods, and the x402 attempts as payer and authorization
+ * nonce.
+ */
 export interface ClaimRules extends Rules, Record<'from' | 'until', number>, Record<'owned', boolean> {
   ledger: readonly (readonly [string, string])[];
 }
@@ -152,12 +155,12 @@ export interface AttemptRules extends Rules, Record<'validBefore' | 'openedBlock
 }
 
 export interface AttemptAnswers extends Answers {
-  /** Log of the attempt's nonce. Null if there is none. */
+  /** The log that shows the use of the attempt's authorization nonce. Null if there is none. */
   use: Json | null;
   nonceUsed: boolean | null;
 }
 
-/** Judges an x402 attempt. The use of its nonce must move exactly `units`. */
+/** Judges an x402 attempt. The use of its authorization must move exactly `units`. */
 export function judgeAttempt(given: AttemptAnswers, rules: AttemptRules): Ruling {
   if (count(given.chainId) !== rules.chainId) return unclear;
   if (given.use !== null) return judgeUse(given, given.use, rules);

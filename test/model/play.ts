@@ -55,7 +55,7 @@ async function mustAgree(stage: Stage): Promise<void> {
   if (faults.length > 0) throw new Error(`books and chain differ:\n${faults.join('\n')}`);
 }
 
-/** Reads the game from the environment. If that has no seed, each game is a new one. */
+/** Reads the game from the environment. Without a seed there, each game is a new one. */
 export function readGame(env: NodeJS.ProcessEnv, usual: Pick<Game, 'runs' | 'auditEvery'>): Game {
   return {
     runs: Number(env['OPENAISLE_MODEL_RUNS'] ?? usual.runs),

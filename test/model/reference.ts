@@ -46,7 +46,7 @@ export class Reference {
   /** Number of fees that are paid but not spent. */
   credits = 0;
   crashAt: string | null = null;
-  /** True while the leading provider is cut. No buyer can then be asked for an authorization; the other still finds payments. */
+  /** True while the leading provider is cut. No authorization can be requested then, but the other provider still finds payments. */
   isFirstDark = false;
 
   point(name: string): void {
@@ -71,7 +71,7 @@ export class Reference {
     const fault = lapsed ? null : faultOfProof(this, proof, listing, buying.isNamed ? listing.name : null);
     const signedBy = lapsed || fault ? null : (proof?.payer ?? null);
     const holding = this.#heldPayments(listing.name, who, lapsed?.payer ?? signedBy);
-    // Sales come first, and the signer's own before others, because its signature collects that one. Undecided payments come last.
+    // Sales come first, and among them the signer's own, because the signature can collect only that sale. Undecided payments come last.
     const rank = (held: Payment): number => (isSale(held) ? Number(held.payer !== signedBy) : 2);
     for (const held of holding.sort((a, b) => rank(a) - rank(b))) {
       const answer = this.#answer(held, buying, signedBy);
@@ -132,7 +132,7 @@ export class Reference {
     if (!payment.submitted) {
       if (payment.stopped || this.removedAt(payment.subject) < Infinity) return;
       this.point('before_verify');
-      // A simulation with a used nonce fails, and a proof that /verify refused is not submitted.
+      // A simulation with a used authorization fails, and a proof that /verify refused is not submitted.
       if (isUsed) return;
       payment.submitted = true;
       this.point('after_settling_committed');
@@ -184,7 +184,7 @@ export class Reference {
     return this.#ended(this.#decidedBy(intent, hash) ?? claim, claiming);
   }
 
-  /** Judges a claim of a paid intent. If another transaction paid, also judges one for which the claim's own wallet signed. */
+  /** Judges a further claim for a paid intent. Another transaction is judged too, if the wallet of the earlier claim signed for it. */
   #claimPaid(claim: Payment, claiming: Claiming): string {
     const { intent, hash, signer } = claiming;
     const isOwn = claim.payer === signer && !isHeld(this.payments, claiming, claim);
@@ -192,7 +192,7 @@ export class Reference {
     return this.#ended(this.#besideOf(intent, hash) ?? claim, claiming);
   }
 
-  /** Finds a decision about a transaction that is valid whoever signed: a review, or the payment it made. */
+  /** Finds the review of a transaction, or the payment that the transaction made. Either one decides the answer, whoever signed. */
   #decidedBy(intent: Intent, hash: string): Payment | undefined {
     const claim = this.claimPaymentOf(intent);
     const isOwn = claim?.transfer?.hash === hash && (claim.status === 'review' || claim.status === 'completed');
@@ -217,7 +217,7 @@ export class Reference {
     return claim.named.find((one) => one.hash === hash)?.refused ?? 'pending';
   }
 
-  /** Returns null while another payment is undecided. */
+  /** Returns null if another claim has the transaction, or while another payment is undecided. */
   #openOrJoin({ who, subject, intent, hash, signer }: Claiming, standing: Payment | null): Payment | null {
     const others = this.#heldPayments(subject, who, signer).filter((one) => one !== standing);
     const surplus = others.some(isSale);
@@ -376,7 +376,7 @@ export class Reference {
       this.payments.push(surplusRecord);
   }
 
-  /** Records a transaction as the proof. Returns false if it proves something else. Either way it counts as used. */
+  /** Records a transaction as the proof. Returns false if it proves something else. The transaction counts as used in both cases. */
   #prove(payment: Payment, one: { hash: string; refused?: string | null }, verdict: string): boolean {
     const fits = verdict === 'fits';
     one.refused = 'transaction_used';

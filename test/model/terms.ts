@@ -143,7 +143,7 @@ export const isSale = (one: Payment): boolean => one.status === 'completed' && !
 /** Refusal until the payee has decided about the claim's own transfer. */
 const WAITING = 'payment_undecided';
 
-/** Whether another claim of the wallet has the transaction, in review or delivered. `alsoOpen` adds undecided claims. */
+/** Whether the transaction belongs to another claim of the wallet that is in review or was delivered. `alsoOpen` adds undecided claims. */
 export function isHeld(
   payments: readonly Payment[],
   { hash, signer }: Pick<Claiming, 'hash' | 'signer'>,
@@ -158,7 +158,10 @@ export function isHeld(
   });
 }
 
-/** Keeps a transaction that the wallet of a claim in review claims meanwhile, unless it counts for another claim. Returns the review. */
+/**
+ * Keeps a transaction that the same wallet claims while its earlier claim is in review, unless the transaction belongs to another claim.
+ * Returns the answer.
+ */
 export function keepForReview(claim: Payment, claiming: Claiming, payments: readonly Payment[]): string {
   const { hash, signer } = claiming;
   const isElsewhere = claim.payer === signer && isHeld(payments, claiming, claim, true);
@@ -169,7 +172,7 @@ export function keepForReview(claim: Payment, claiming: Claiming, payments: read
   return claim.reason;
 }
 
-/** Ends a review. After a delivery, the transactions that waited are judged like any other. */
+/** Ends a review. After a delivery, the transactions that waited for it are judged like all others. */
 export function endReview(claim: Payment, outcome: 'deliver' | 'declined' | 'refunded'): void {
   claim.status = outcome === 'deliver' ? 'completed' : 'rejected';
   claim.isReleased = outcome === 'deliver';
@@ -177,8 +180,8 @@ export function endReview(claim: Payment, outcome: 'deliver' | 'declined' | 'ref
 }
 
 /**
- * Transfers the claim to another signing wallet. Transactions refused as foreign may now belong to it, unless they count for another claim
- * of that wallet.
+ * Changes the wallet that signs for the claim. Transactions refused as foreign may now belong to the claim, unless they belong to another
+ * claim of the new wallet.
  */
 export function changeSigner(payments: readonly Payment[], claim: Payment, signer: string): Payment {
   for (const one of claim.named) {

@@ -52,7 +52,8 @@ export function faultOfProof(
   if (proof === null) return 'payment_required';
   if (resource !== null && resource !== proof.resource) return 'payment_bound_elsewhere';
   if (scene.isFirstDark) return 'payment_check_unavailable';
-  // The nonce is checked first, so that a buyer who paid elsewhere with a wrong proof learns this and is not asked to sign again.
+  // The use of the authorization is checked first, so that a buyer who paid elsewhere with a wrong proof learns about that payment and is
+  // not asked to sign again.
   if (scene.before.some(({ authorization }) => authorization === proof.authorization)) {
     return 'authorization_used_elsewhere';
   }

@@ -55,7 +55,7 @@ export async function runTests(folder: string, files: readonly string[], running
     cwd: folder,
     env: { ...process.env, DATABASE_URL: running.databaseUrl },
     stdio: ['ignore', 'ignore', 'pipe'],
-    // A separate process group lets chains and servers of the tests be ended with it.
+    // The run gets its own process group, so that chains and servers of the tests are ended with it.
     detached: true,
   });
   let errors = '';

@@ -42,7 +42,7 @@ export interface Told {
   listing?: () => object;
   /** Answers to attempts to collect before the goods were delivered: first without a signature, then with one. */
   looks?: readonly [Reply, Reply];
-  /** Fields of the payment that the market returns for a nonce. Omitted if it knows no payment. */
+  /** Fields of the payment that the market returns for an authorization's nonce. Omitted if the market knows no payment. */
   payment?: Partial<PaymentOut>;
 }
 

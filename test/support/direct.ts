@@ -20,7 +20,7 @@ export interface ShownIntent {
   [field: string]: unknown;
 }
 
-/** The market takes the time from the chain, so a current block is mined before opening an intent. */
+/** Mines a block and then opens an intent, because the market takes the time from the chain. */
 export async function openIntent(
   world: DirectWorld,
   member: Member,

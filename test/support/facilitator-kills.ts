@@ -33,11 +33,14 @@ interface OnChain {
 /** A facilitator that is killed and restarted, a chain that keeps mining, and callers who retry until their payment is settled. */
 export interface KillRig {
   chain: LocalChain;
-  /** Transaction hashes in successful answers, by nonce. */
+  /** Transaction hashes in successful answers, by the nonce of the authorization. */
   acknowledged: ReadonlyMap<Hex, Hex>;
   /** Makes `count` settlements with that many callers. Resolves once all are acknowledged. */
   settle(count: number, callers: number): Promise<void>;
-  /** Stops mining until the running process has verified that many payments, so broadcast transactions stay unmined. */
+  /**
+   * Stops mining, so that broadcast transactions stay unmined. The returned function resumes mining once the running process has verified
+   * that many payments.
+   */
   holdBlocks(): Promise<(verified: number) => Promise<void>>;
   /** Kills the process. With a point, the next process kills itself there and a normal one follows. */
   killAt(point: string | null, meanwhile?: () => Promise<void>): Promise<void>;

@@ -147,8 +147,8 @@ const ELSEWHERE_FEE = 500_000_000_000n;
 const ELSEWHERE_TIP = 50_000_000_000n;
 
 /**
- * Sends one wei from the facilitator's account with a nonce that a settlement may use. `raise` raises the fee above that of an earlier
- * transaction with this nonce. Resolves with hash and bytes once the node has the transaction.
+ * Sends one wei from the facilitator's account, with an account nonce that a settlement may use. `raise` raises the fee above that of an
+ * earlier transaction with this account nonce. Resolves with hash and bytes once the node has the transaction.
  */
 export async function takeEtherOut(
   chain: LocalChain,

@@ -42,7 +42,7 @@ describe.each([
   ['alone', write],
   ['in a transaction', writeInTransaction],
 ])('a statement %s', (_, act) => {
-  // A connection's second statement reuses the prepared one of the first.
+  // The second statement on a connection reuses the statement that the first one prepared.
   test.each([1n, 2n])('cut off before it is not done, prepared or not (%s)', async (n) => {
     if (n === 2n) await act(1n);
     arm('before');

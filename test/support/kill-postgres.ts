@@ -9,7 +9,10 @@ export interface Trap {
   wire: Wire;
   /** Part of a statement, name of a JSON-RPC method, or path of a facilitator. */
   mark: string;
-  /** `before` kills before the message is forwarded, `after` once it took effect (a statement: committed) but is not reported. */
+  /**
+   * `before` kills before the message is forwarded. `after` kills once the message took effect (a statement is then committed) but before
+   * the market learns of it.
+   */
   when: 'before' | 'after';
 }
 

@@ -22,7 +22,7 @@ interface Ack {
   said: Record<string, unknown>;
 }
 
-/** All acknowledged requests, for later comparison with the database. */
+/** All acknowledged requests except reads, for later comparison with the database. */
 interface AckBook {
   note(method: string, path: string, body: unknown, answer: Answer): void;
   size(): number;
@@ -92,7 +92,10 @@ function proofsOf({ path, body, said, method }: Ack): Sql[] {
   return proofs;
 }
 
-/** An accepted payment must still be pending or have ended well. */
+/**
+ * Returns a query for one payment. A payment that was pending may not have ended as unpaid or rejected. A reviewed payment must keep its
+ * outcome.
+ */
 function ofPayment(payment: Record<string, unknown>): Sql {
   const outcome = payment['outcome'] ?? null;
   return payment['payment_status'] === 'payment_pending'

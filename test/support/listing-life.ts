@@ -119,7 +119,7 @@ export async function holdTransactionOpen(
   };
 }
 
-/** Resolves once that many sessions of this database wait for a row lock. */
+/** Resolves once exactly that many sessions of this database wait for a lock. */
 export async function untilWaiting(database: Database, sessions = 1): Promise<void> {
   await expect
     .poll(

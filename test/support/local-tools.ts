@@ -144,7 +144,7 @@ export function ownerHomes() {
 
 const TICK_MS = 3_000;
 
-/** Replaces waits: a wait for the chain finalizes its blocks and ends at once; progress ticks never fire. */
+/** Returns replacements for waits. A wait for the chain finalizes its blocks and ends at once. Progress ticks never fire. */
 export function quickWaits({ finalize }: Pick<World, 'finalize'>): Pick<Environment, 'sleep'> {
   return {
     sleep: (ms, signal) =>

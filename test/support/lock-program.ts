@@ -6,7 +6,7 @@ import { createDice } from './dice.ts';
 const [folder = '', journal = '', seed = '0'] = process.argv.slice(2);
 const dice = createDice(Number(seed));
 const note = (what: string): void => appendFileSync(journal, `${what} ${process.pid}\n`);
-// Sharing the old version's lock name would already exclude the other processes, so each gets its own.
+// Each process gets its own name for the old version's lock, because a shared name would already exclude the other processes.
 const place = { folder, name: '.lock', earlier: { name: `openaisle-test-${folder}-${process.pid}`, folder } };
 
 for (;;) {

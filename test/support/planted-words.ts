@@ -74,7 +74,7 @@ export function expectFenced({ text, data, mark }: ShownToModel, told: string): 
     expect(JSON.stringify(data[name] ?? null), `${told}: ${name} is another's words`).not.toMatch(PLANT);
 }
 
-/** Checks that a question to a person keeps others' words between marks and on one line. */
+/** Checks that a question to a person has others' words in quotation marks and is a single line. */
 export function expectInMarks(question: string, told: string): void {
   expect(STEERING.test(question) || question.includes('\n'), `${told}: ${JSON.stringify(question)}`).toBe(false);
   expect(question.replaceAll(/“[^“”]*”/g, ''), `${told}: ${question}`).not.toMatch(PLANT);

@@ -8,7 +8,7 @@ export interface PoolerOptions {
   mode: 'transaction' | 'session';
   /** Number of server sessions. */
   size: number;
-  /** Which free session is lent next: the one returned last or first. */
+  /** The free session that is lent next: the one returned last, or the one returned first. */
   lends?: 'last' | 'first';
 }
 

@@ -25,7 +25,7 @@ export interface RpcProxy {
   leadTo(url: string): void;
   /** Like `leadTo`, but returns the proxy's URL for the market. */
   at(chain: { url: string }): string;
-  /** Shows the node's past state: heads, blocks, receipts, logs and account states. */
+  /** Answers as the node did that many blocks ago: heads, blocks, receipts, logs and account states. */
   lag(blocks: number): void;
   /** Refuses log queries over more than `blocks` blocks with the error of a free plan. Null removes the limit. */
   capLogs(blocks: number | null): void;
@@ -37,7 +37,7 @@ export interface RpcProxy {
   remember(): void;
   /** Sets a change to all results. Null makes the node honest. */
   twist(twist: Twist | null): void;
-  /** Adds a named fault. The seed decides which calls it affects. */
+  /** Sets a named fault, which replaces an earlier one. The seed decides which calls it affects. */
   play(name: RpcFaultName, how: FaultPlay): void;
   /** Holds the next request whose text contains `mark`; all others pass. */
   holdNext(mark: string): { held: Promise<void>; release(): void };

@@ -34,7 +34,10 @@ export interface ScriptedFacilitator {
   url: string;
   calls: { verify: number; settle: number };
   script(script: Script): void;
-  /** Sets a script for one nonce only, so that many cases can share the waiting time. Null restores the general script. */
+  /**
+   * Sets a script for the authorization with this nonce only, so that many cases can share the waiting time. Null restores the general
+   * script.
+   */
   scriptFor(nonce: string, script: Script | null): void;
   /** Runs once, before the next answer of that kind. */
   before(kind: 'verify' | 'settle', act: () => Promise<void>): void;

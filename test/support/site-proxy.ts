@@ -28,7 +28,7 @@ export interface SiteProxy {
   close(): Promise<void>;
 }
 
-/** Starts a proxy in front of a site, between it and the other site. It is honest until a twist is set. */
+/** Starts a proxy between this site and the other one. It forwards everything unchanged until a twist is set. */
 export async function startSiteProxy(target: () => string): Promise<SiteProxy> {
   const seen: SeenRequest[] = [];
   let twisted: SiteTwist | null = null;

@@ -92,7 +92,7 @@ export async function openPostgresGround(): Promise<PostgresGround> {
       return server;
     },
     drop: async () => {
-      // Stop standbys before the servers they follow, because those would wait for them. Standbys were created later.
+      // Stop standbys before the servers they follow, because a server waits for its standbys when it stops. Standbys were created later.
       for (const server of servers.toReversed()) await server.stop();
       await rm(folder, { recursive: true, force: true });
     },
@@ -161,7 +161,7 @@ function createActs({ ask, until, configure }: Desk): Pick<PostgresServer, Acts>
   return {
     makeSynchronous: async (standby) => {
       await configure('synchronous_standby_names', standby ?? '');
-      // The checkpointer announces the new setting, so it has done so once a later checkpoint is complete.
+      // The checkpointer announces the new setting. By the end of a later checkpoint it has certainly done so.
       await ask('checkpoint');
       if (standby === null) return;
       const isSynchronous = `application_name = '${standby}' and sync_state = 'sync'`;

@@ -96,7 +96,8 @@ async function replace(nth: number, tree: string, how: 'stopped' | 'killed'): Pr
   if (how === 'killed') await killPlace(place);
   else {
     place.takesPart = false;
-    // Wait until no request is in flight, because an idle connection may close under one, and a proxy cannot take it back.
+    // Wait until no request is in flight. Otherwise a process that stops may close a connection while the proxy sends a request over it,
+    // and the proxy could not repeat the request.
     await expect.poll(() => place.inFlight, { interval: 2 }).toBe(0);
     await place.market.stop();
   }

@@ -51,7 +51,7 @@ export async function openUpgradeStage(): Promise<UpgradeStage> {
 
 export const LISTINGS = 10_000;
 export const EVENTS = 100_000;
-/** Number of proofs that were never submitted and are still valid. As many have expired. */
+/** Number of proofs that were never submitted and are still valid. The same number of proofs have expired. */
 export const OPEN_PROOFS = 20;
 
 /**

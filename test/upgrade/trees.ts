@@ -37,7 +37,8 @@ export async function openOldTree(commit: string): Promise<{ folder: string; rem
 
 /**
  * A migration with everything that a compatible one may do, on tables that the previous version uses: a column, a table filled by a trigger
- * from that version's writes (with its owner's rights, because the market's role may have none on it yet), and an index built concurrently.
+ * on that version's writes (security definer, because the market's role may have no rights on the new table yet), and an index built
+ * concurrently.
  */
 const MIGRATION = `-- compatible: older code
 alter table listings add column upgrade_note text;

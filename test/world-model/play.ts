@@ -53,7 +53,7 @@ async function endRun(run: Run): Promise<void> {
 
 const isUndecided = (phase: string): boolean => phase === 'reserved' || phase === 'payment_pending';
 
-/** Reads the game from the environment. If that has no seed, each game is a new one. */
+/** Reads the game from the environment. Without a seed there, each game is a new one. */
 export function readGame(env: NodeJS.ProcessEnv, usual: Pick<Game, 'runs'>): Game {
   return {
     runs: Number(env['OPENAISLE_THING_RUNS'] ?? usual.runs),

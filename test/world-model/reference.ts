@@ -57,7 +57,7 @@ export class Reference {
       ? []
       : this.fitting(held).filter((one) => held.named.has(one.hash) && this.isFinal(one) && !this.spent.has(one.hash));
 
-  /** Returns the reservation that holds the offer, or that held it when it ended. */
+  /** Returns the reservation that holds the offer, or that held it when the offer ended. */
   holder({ buyer, market_checkout_id: checkout, reserved_at: from }: OfferOut): Reservation | null {
     if (buyer === null) return null;
     const held = this.reservations.findLast(

@@ -50,7 +50,7 @@ export interface CitySale {
   db: TestDatabase;
   clock: SettableClock;
   logLines: LogLine[];
-  /** Sets the market's answer for all paths below that one. */
+  /** Sets the scripted market's answer for exactly this path. */
   show(path: string, reply: Reply): void;
   /** Returns the time of the latest block as Unix time in seconds. */
   time(): Promise<number>;

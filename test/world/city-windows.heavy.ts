@@ -85,7 +85,7 @@ describe('unpaid', () => {
     const one = await holdOffer();
     const other = await sale.person();
     await sale.mineAt(one.to - 1);
-    // The market's own clock must not matter.
+    // Only the chain's time decides, and not the city's own clock.
     sale.clock.set((one.to + 20) * 1_000);
     expect((await sale.reconcile(one.offer, other)).phase).toBe('reserved');
     expect(await reasonOf(sale.reserve(one.offer, other))).toBe('offer_reserved');

@@ -141,7 +141,7 @@ describe('a store is exported', () => {
     expect(
       await refusalOf((copy) => rewrite(join(copy, listing), (text) => text.replace('_usdc": 2.5', '_usdc": 9'))),
     ).toBe('export_changed');
-    // It still fails with the digest changed as well, because the listing published a commitment to the goods.
+    // The import still fails if the digest was changed too, because the listing published a commitment to the goods.
     expect(
       await refusalOf(async (copy) => {
         await writeFile(join(copy, 'goods', goods), 'other goods');

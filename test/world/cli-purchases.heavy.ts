@@ -103,7 +103,7 @@ describe('what a wallet bought goes to another machine', () => {
     const went = await runOn('new', ['wait', '--json']);
     expect(went.json()).toMatchObject({ status: 'ok', finished: [{ listing_id: ids.open }] });
     expect((await paid()).toSorted()).toEqual([1_000_000n, 1_100_000n, 1_200_000n]);
-    // As if the first run had stopped between two records. The second run restores the rest and keeps the existing ones.
+    // Pretend that the first run stopped between two records. The second run restores the missing record and keeps the existing ones.
     const spends = join(cli.folder(), 'new', 'openaisle', wallet.address.toLowerCase(), 'spends');
     const [one = ''] = (await readdir(spends)).filter((name) => name.endsWith('.json'));
     await rm(join(spends, one));

@@ -86,7 +86,7 @@ export async function createContractWallet(chain: LocalChain, usdcUnits: bigint)
       await chain.rpc.call('anvil_stopImpersonatingAccount', [address]);
       if (!isHex(hash, 32)) throw new Error('the node gave no transaction hash');
       const { transactionHash } = await waitForReceipt(chain, hash);
-      // Reset the nonce, because no contract can be deployed at an address that has sent a transaction.
+      // Reset the account nonce, because no contract can be deployed at an address that has sent a transaction.
       await chain.rpc.call('anvil_setNonce', [address, '0x0']);
       return transactionHash;
     },

@@ -128,7 +128,7 @@ describe('what was transferred', () => {
       outcome: 'declined',
       do_not_pay_again: false,
     });
-    // The review has used up its transaction, but the other one is free and pays.
+    // The review has used up its transaction, but the other transaction is free and pays.
     expect(await claimed(given, txHash)).toMatchObject({ status: 409, body: { reason: 'transaction_used' } });
     expect(await claimed(given, rest)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
   });

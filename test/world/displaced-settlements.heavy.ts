@@ -55,7 +55,10 @@ async function buyOnce({ member, payer }: Buyer): Promise<unknown> {
   }
 }
 
-/** Mines another transaction in place of a pending settlement, at a random moment and nonce while mining is paused. */
+/**
+ * Pauses mining at a random moment and sends another transaction with the account nonce of a randomly chosen pending settlement, so that
+ * the settlement is never mined.
+ */
 async function useAccountElsewhere(
   dice: Dice,
   blocks: ReturnType<typeof createBlocks>,

@@ -22,7 +22,10 @@ type NodeFault = (typeof NODE_FAULTS)[number];
 interface FaultyNode {
   url: string;
   leadTo(url: string): void;
-  /** Starts a fault that loses every block after `from` that holds a transaction. With two nodes, the seed picks which one answers. */
+  /**
+   * Starts the fault. A fault that loses a block loses every block after `from` that holds a transaction. With two nodes, the seed picks
+   * the node that answers.
+   */
   play(fault: NodeFault, given: { from: bigint; seed: number }): void;
   heal(): void;
   /** Number of calls answered differently than the real node would. */

@@ -18,8 +18,8 @@ import { onServer } from '../support/run-postgres.ts';
 /**
  * Checks that response times reveal nothing that the responses hide. Requests of all kinds alternate in random order over one connection,
  * so that noise of the machine affects all alike. The slowest fifth of each kind is dropped (garbage collection, scheduling). Then Welch's
- * t is computed for each pair. With this many samples, |t| above 4.5 means a real difference, which takes about a seventh of one response's
- * spread. A run on a disturbed machine is repeated once.
+ * t is computed for each pair, and |t| above 4.5 means a real difference. With this many samples, the smallest difference that is found is
+ * about a seventh of the spread of a single response time. A run on a disturbed machine is repeated once.
  */
 const TURNS = 2_000;
 const WARM_UP = 200;

@@ -24,7 +24,7 @@ async function overtake(mark: string, first: () => Promise<Answer>, second: () =
 const statuses = (answers: Answer[]) => answers.map(({ status, body }) => [status, body['reason'] ?? body['status']]);
 const PENDING = [202, 'payment_pending'];
 
-/** Selectors of the chain reads about a payer: whether its nonce was used, and its balance. */
+/** Selectors of the chain reads about a payer: whether its authorization was used, and its balance. */
 const NONCE = '0xe94a0102';
 const BALANCE = '0x70a08231';
 

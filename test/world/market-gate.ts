@@ -6,7 +6,7 @@ export type Passage = 'pass' | 'hold' | 'lose_request' | 'lose_answer';
 
 export interface MarketGate {
   url: string;
-  /** Decides how requests with that `action` in their body are handled. */
+  /** Decides how requests with that `action` in their body are handled. For a request without an action, the URL counts as its action. */
   set(action: string, passage: Passage): void;
   /** Resolves once that many requests with that action wait here. */
   held(action: string, count?: number): Promise<void>;

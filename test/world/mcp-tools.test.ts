@@ -223,7 +223,8 @@ it('what hosts show of the tools changes only on purpose: its bytes are pinned',
 it('every tool asks an endpoint that is there, and every endpoint that agents need has a tool', () => {
   const asked = TOOLS.flatMap(({ asks }) => (asks === 'front_door' ? [] : asks.map(({ endpoint }) => endpoint)));
   const without = Object.keys(endpoints).filter((name) => !asked.includes(name as never));
-  // No tool handles keys, recovery codes, connections or store exports. DELETE has none, because it equals a withdrawal without a reason.
+  // No tool handles keys, recovery codes, connections or store exports. DELETE has no tool, because it equals a withdrawal without a
+  // reason.
   expect(without).toEqual([
     'withdrawListing',
     'getOwnListing',

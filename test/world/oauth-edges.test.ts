@@ -142,7 +142,7 @@ describe('what a client sends with its user', () => {
     await expect(followRedirectBack(server, yours, { browser: page.browser, location })).rejects.toThrow(
       'another state',
     );
-    // A client that does not check the state still fails: its verifier belongs to another code.
+    // A client that does not check the state still fails, because its verifier belongs to another code.
     expect((await redeem(server, mine, codes[1] ?? '')).body).toMatchObject({ error: 'invalid_grant' });
     expect((await redeem(server, yours, codes[0] ?? '')).body).toMatchObject({ error: 'invalid_grant' });
   });

@@ -124,7 +124,7 @@ describe('a connection', () => {
     expect((await seen(await connect(CLIENT_SHAPES.opencode))).proven).toBe(false);
     const hosts = await db.database.rows(sql`select host from hosted_proven_hosts`);
     expect(hosts).toEqual([{ host: 'claude.ai' }]);
-    // If the configuration does not name its host, a grant counts as proven only if it was proven itself.
+    // If the configuration does not name the host, each grant of that host counts as proven only if that grant was proven itself.
     const without = await startOauthStage(db, { baseUrl: stage.url, changes: { clock }, hostedHosts: [] });
     try {
       const ask = ({ tokens }: Connected) => without.connector.authenticate(tokens.access_token);

@@ -4,8 +4,8 @@ import { constraintOf } from '../../src/platform/database/database-error.ts';
 import { testDatabase } from '../support/database.ts';
 import { type SeededMerchant, seedListing, seedMerchant } from '../support/seed.ts';
 
-// Tests the constraints that allow one row for each thing that may be paid only once. The code checks and locks first, but these hold
-// without it.
+// Tests the constraints that allow one row for each thing that may be paid only once. The code checks and locks first, but the constraints
+// hold without these checks.
 
 const db = testDatabase();
 let merchant: SeededMerchant;

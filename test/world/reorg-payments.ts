@@ -27,11 +27,11 @@ export interface PaymentUnderTest extends Sought {
   name: string;
   kind: Kind;
   isX402: boolean;
-  /** The payment's nonce or intent id in the ledger. */
+  /** The ledger's key of the payment: its authorization nonce or its intent id. */
   key: string;
-  /** Alternative transactions that would pay for this. At most one is in the chain. */
+  /** Alternative transactions, each of which would make this payment. At most one is in the chain. */
   transfers: readonly Signed[];
-  /** Unix time in seconds. A block before `begin`, or at or after `end`, does not pay for this. */
+  /** Unix time in seconds. A transfer in a block before `begin`, or at or after `end`, is not in time. */
   begin: number;
   end: number;
   /** True if the market has requested settlement or the payment was claimed. */
@@ -51,7 +51,7 @@ export interface PaymentUnderTest extends Sought {
    * would open another payment later.
    */
   askWithNewProof: (() => Promise<Answer>) | null;
-  /** Whether this answer delivers the goods. Only one does. */
+  /** Whether this answer delivers the goods. */
   isDelivery(answer: Answer): boolean;
   accounts: readonly TestAccount[];
 }

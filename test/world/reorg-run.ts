@@ -58,7 +58,7 @@ export class ReorgRun {
     for (const flight of this.#flights.filter(({ isSubmitted, isX402 }) => !isSubmitted && !isX402))
       await this.#handOn(flight);
     await this.mine(FINALITY_BLOCKS + 1);
-    // Let the time of transfers run out that are not in the chain now, since they never will be.
+    // Transfers that are not in the chain now will never be mined, so let their windows expire.
     for (const isX402 of [true, false]) await this.#runOut(isX402);
     const { chain } = this.#scene.hangar.chain;
     await chain.rpc.call('evm_setNextBlockTimestamp', [this.#sight.latest.time + LONG_SECONDS]);

@@ -25,7 +25,7 @@ export interface Reviewed {
   /** True if the buyer already has the goods through another payment. */
   isBought: boolean;
   isRemoved: boolean;
-  /** True if only the payer may collect, because the authorization was public before it came here or a stranger submitted it. */
+  /** True if only the payer may collect, because the authorization was public before it reached this market or a stranger submitted it. */
   payerCollects: boolean;
 }
 
@@ -161,7 +161,7 @@ export const attemptCases = {
       proof.authorization,
       proof.signature,
     );
-    // The transfer's block becomes the newest final one, but the provider does not have it yet.
+    // The transfer's block becomes the newest final one, but the provider still reports the authorization as unused.
     const ahead = Number(blockNumber + BigInt(FINALITY_BLOCKS) - (await latestNumber(stage.world.chain)));
     await stage.world.chain.mine(ahead);
     stage.denyUses(true);

@@ -57,7 +57,7 @@ describe('while a claim is in review', () => {
     expect(rows).toBe(1n);
     expect((await stage.decide(seller, id, { outcome: 'deliver' })).status).toBe(200);
     expect((await world.buy(goods.id, { key: buyer.key })).body['artifact']).toBe(goods.artifact);
-    // The seller decides on the additional money too, which buys nothing a second time.
+    // The seller decides about the additional money too. It does not count as a second sale.
     const extra = await claim(world, buyer, goods.id, {
       intent: second,
       signature: await signChallenge(elsewhere, second),

@@ -54,7 +54,7 @@ it('goods are sold to a payer once, whatever became of the payments', async () =
     run(sql`insert into purchases (listing_id, merchant_id, payer, payment_id, price_units, paid_units, verified_via, created_at)
     select listing_id, ${buyer.id}, payer, (select max(payment_id) from purchases), price_units, paid_units, verified_via, created_at
     from purchases where id = ${first.id}`);
-  // Both rows share one payment, so drop its constraint first to reach the one on the payer.
+  // Both rows share one payment. Drop the constraint on the payment first, so that the one on the payer is reached.
   await db.database.run(sql`alter table purchases drop constraint purchases_payment_id_key`);
   expect(await brokenRule(again)).toBe('purchases_one_per_payer');
 });

@@ -63,7 +63,7 @@ it('of two equal claims at once the second goes on with the first, though someth
   expect([202, 503]).toContain(buying.status);
   const intent = await findIntent(world.db.database, given.intent.id);
   if (intent === null) throw new Error('there is no intent');
-  // Both requests wait for a third claim in the same slot, which is then rolled back.
+  // Both requests wait for a third claim of the same intent, whose transaction is then rolled back.
   const released = Promise.withResolvers<void>();
   const placed = Promise.withResolvers<void>();
   const third = world.db.database
@@ -223,7 +223,7 @@ describe('a second transfer for an intent that is paid', () => {
       given.payer,
       [PRICE, PRICE].map((units) => ({ to, units })),
     );
-    // Claim the transaction for the listing that is already paid, then for the other one, which it pays.
+    // Claim the transaction for the listing that is already paid, then for the other listing, for which it can pay.
     expect((await claimWith(given, both)).status).toBe(200);
     expect((await claimWith(other, both)).status).toBe(202);
     expect(await hashesOf(given)).toEqual([first, both]);

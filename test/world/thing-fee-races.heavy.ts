@@ -56,8 +56,8 @@ async function feeOf(thing: DraftedThing, round: number): Promise<Act> {
 type Act = () => Promise<Answer>;
 
 /**
- * Runs both at once. In half of the rounds a lock on the draft makes both wait, so that each comes first in some rounds; in the others
- * neither waits. `meanwhile` runs once both are in flight and have checked the draft.
+ * Runs both acts at once. In half of the rounds a lock on the draft makes both wait, so that each act comes first in some rounds. In the
+ * other rounds neither waits. `meanwhile` runs once both are in flight and have checked the draft.
  */
 async function raceActs(
   thing: DraftedThing,

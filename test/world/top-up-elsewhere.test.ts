@@ -77,7 +77,7 @@ describe('a transfer that the seller of one thing sees as claimed', () => {
     expect(await reviewsOf(one)).toMatchObject([{ tx_hash: more }]);
     expect(await claimWith(one, little)).toMatchObject({ status: 200, body: { artifact: one.artifact } });
     expect(await countOf(two.id)).toEqual({ payments: 0n, purchases: 0n });
-    // That transfer did not pay for the second goods, so another transfer can buy them.
+    // The second transfer did not pay for the second goods, so another transfer can buy them.
     const own = await pay(two);
     await finalize();
     expect(await claimWith(two, own)).toMatchObject({ status: 200, body: { artifact: two.artifact } });

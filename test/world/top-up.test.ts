@@ -58,7 +58,10 @@ const waitingOf = async ({ intent }: DirectCase): Promise<bigint> =>
         and refused_reason = 'payment_undecided'`)
   ).count;
 
-/** Checks the answer to a further transaction: it names its hash and the payment that the seller must decide first. */
+/**
+ * Checks the answer to a further transaction. It must contain the hash of that transaction and the payment that the seller must decide
+ * first.
+ */
 function expectKept(answer: Answer, txHash: Hex, review: { id: number; tx_hash: Hex }): void {
   expect(answer).toMatchObject({
     status: 422,

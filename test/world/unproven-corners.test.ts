@@ -76,7 +76,8 @@ it('a fee that waits for the maintainer is not paid a second time', async () => 
       body: { reason: 'payment_undecided', do_not_pay_again: true, payment: { id: payment.id }, intent_id: intent.id },
     });
   }
-  // A second intent is possible for another listing. Its transfer is not examined when it is used for this listing.
+  // With `pay_anew` the owner gets a second intent, which is meant for another listing. If the owner uses it for this listing anyway, its
+  // transfer is not examined.
   const other = (await open({ pay_anew: true })).body['fee_intent'] as typeof intent;
   const another = someHash();
   expect(await fee.claim(owner, { intent: other, txHash: another, signature: await stage.sign(other) })).toMatchObject({

@@ -14,7 +14,7 @@ import {
 import type { Answer, Member } from '../support/market-world.ts';
 import { type GoodsBody, listGoods, newGoods, PRICE, testTrade } from '../support/trade.ts';
 
-/** What a claim pays for: goods of the seller, or the fee for a listing of the claimant. */
+/** Subject of a claim: goods of the seller, or the fee for a listing of the claimant. */
 export interface Subject {
   kind: 'goods' | 'fee';
   units: bigint;

@@ -117,7 +117,7 @@ it('a wallet that takes a claim over has signed for all that it names', async ()
   expect(stolen.body).toMatchObject({ reason: 'payer_unproven' });
   const intent = await openIntent(world, owner, goods.id);
   const byOther = await signChallenge(await trade.wallet(), intent);
-  // The signature of another key opens the claim, so the wallet's transfers do not belong to it.
+  // The signature of another key opens the claim, so the wallet's transfers do not belong to that claim.
   expect((await goods.claim(owner, { intent, txHash: someHash(), signature: byOther })).status).toBe(202);
   expect((await goods.claim(owner, { intent, txHash: sent, signature: byOther })).status).toBe(422);
   const now = await safe.transfer(intent.seller_wallet, PRICE);

@@ -22,7 +22,7 @@ export interface Course {
   units: bigint;
   /** Proof that is signed once and sent repeatedly. Null for a claim. */
   proof: SignedProof | null;
-  /** Takes the next step, or repeats the last one as a client does that was told to send the same request. */
+  /** Takes the next step, or repeats the last one, as a client does when it is told to send the same request. */
   ask(): Promise<Answer>;
   /** Asks with only the key, like a client that lost its proof. */
   askWithoutProof(): Promise<Answer>;
@@ -147,7 +147,7 @@ function judgeAnswer(course: Course, answer: Answer, status: string | null): voi
   const said = `${course.name} (${status ?? 'no row'}): ${answer.status} ${JSON.stringify(body)}`;
   if (!EXPECTED.has(answer.status)) throw new Error(`an unexpected answer: ${said}`);
   const isUndecided = status !== null && status !== 'unpaid';
-  // For a submitted or undecided payment, the answer must not suggest paying again.
+  // If the payer has a payment that did not end unpaid, the answer must not suggest paying again.
   if (isUndecided && (answer.status === 402 || body['do_not_pay_again'] === false))
     throw new Error(`asked to pay again: ${said}`);
   const isHandedOver = answer.status < 202;

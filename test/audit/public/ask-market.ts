@@ -16,7 +16,7 @@ export interface Market {
   /** URL without a trailing slash. */
   baseUrl: string;
   get(path: string, query?: Asked): Promise<Answer>;
-  /** Like `ask`, but throws on a refusal. */
+  /** Like `get`, but throws on a refusal. Returns only the body. */
   must(path: string, query?: Asked): Promise<unknown>;
   pause(ms: number): Promise<void>;
   /** Waits until no cache on the way can return an answer from before this call. */

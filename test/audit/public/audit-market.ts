@@ -49,7 +49,8 @@ export interface MarketAudit {
   /** Number of listings checked against the promises in the log. */
   listings: number;
   /**
-   * For `price_only` listings the log promises neither wallet nor goods. `since` is the first event from which each promises more, or null.
+   * For `price_only` listings the log promises neither wallet nor goods. `since` is the first event from which each listing promises both,
+   * or null.
    */
   promises: { listings: number; price_only: number; since: number | null };
   blocks: { chain_id: string; from: number; to: number } | null;
@@ -82,8 +83,8 @@ interface Scene {
 
 /**
  * Checks a market's public data against the chain and back: ids and order of its log, a final transfer for every sale and fee, listings
- * against the promises of the log, and other transfers to the treasury and to sellers. Needs no key, and believes nothing that the chain
- * can show. Memory and work are bounded, whatever the market answers.
+ * against the promises of the log, and other transfers to the treasury and to sellers. Needs no key, and trusts no statement that it can
+ * check on the chain. Memory and work are bounded, whatever the market answers.
  */
 export async function auditMarket(order: MarketAuditOrder): Promise<MarketAudit> {
   const { say = () => {}, mostEvents = MOST_ROWS } = order;

@@ -36,8 +36,8 @@ export interface LogOrder {
 }
 
 /**
- * Hashes the public log page by page and keeps only promises, sales and decisions. A state of an older program knows no listings or no
- * maintainer; everything is then read again and must produce the remembered hash.
+ * Hashes the public log page by page and keeps only promises, sales and decisions. If the state comes from an older program and lacks the
+ * listings or the maintainer, everything is read again and must produce the remembered hash.
  */
 export async function readLog({ market, before, since, maintainer, mostEvents, say }: LogOrder): Promise<PublicLog> {
   const listings = before?.public?.maintainer === undefined ? undefined : before.public.listings;
@@ -103,11 +103,11 @@ function createTaker(promises: Promises, remembered: State['event']) {
 
 /** Events of a listing since the log was read. */
 export interface LaterTold {
-  /** Every commitment that the listing had after one of these events. */
+  /** The promise after the newest of these events. */
   promised: Promised;
-  /** Every state that the listing had after one of these events. */
+  /** Every commitment that the listing had after one of these events. */
   commitments: Set<string>;
-  /** Every state that it had after one of these events. */
+  /** Every state that the listing had after one of these events. */
   states: Set<ListedState>;
 }
 

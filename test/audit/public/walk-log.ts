@@ -231,7 +231,7 @@ interface PageOrder {
   pageSize?: number | undefined;
 }
 
-/** Returns the newest events before that one. Null if no event has that id. */
+/** Returns the newest events, or the newest ones before the event `before`. Null if no event has that id. */
 async function readPage(market: Market, { before, kind, pageSize = LOG_PAGE }: PageOrder): Promise<Page | null> {
   const answer = await market.get('/api/events', { limit: pageSize, before_id: before, kind });
   if (answer.status !== 200) {

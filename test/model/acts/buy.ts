@@ -16,7 +16,7 @@ export interface Buying {
   wallet: number;
   listing: number;
   version: 'v1' | 'v2';
-  /** What the request sends: a new proof, an earlier one, neither, a signature to collect, or a delivery token. */
+  /** The request sends a new proof, an earlier proof, neither of them, a signature to collect, or a delivery token. */
   how: 'sign' | 'again' | 'bare' | 'collect' | 'token';
   nth: number;
   ahead: number;
@@ -71,7 +71,7 @@ function noteToken(run: Run, answer: Answer | null, payment: Payment | undefined
 }
 
 export interface Paying extends Omit<Opening, 'fee'>, Omit<Sending, 'intent'> {
-  /** What happens between the intent and the transfer. */
+  /** Event between the intent and the transfer. */
   meanwhile: 'nothing' | 'window over' | 'withdraw' | 'remove' | 'bought';
   /** Signer of the claim. Null: the sender signs. */
   signer: number | null;
@@ -121,15 +121,17 @@ interface Batched {
   parts: readonly {
     wallet: number;
     listing: number;
-    /** Whether the nonce is used as signed for the market, or by its owner for a transfer of zero. */
+    /** Whether the authorization's nonce is used as signed for the market, or by its owner for a transfer of zero. */
     spend: 'as signed' | 'on nothing';
   }[];
-  /** True if the first signer pays the seller once more in the same transaction, with a nonce that the market never saw. */
+  /** True if the first signer pays the seller once more in the same transaction, with an authorization that the market never saw. */
   paysSurplus: boolean;
   final: boolean;
 }
 
-/** Several purchases are not yet submitted when their market dies. A stranger then uses all their nonces in a single transaction. */
+/**
+ * Several purchases are not yet submitted when their market dies. A stranger then submits all their authorizations in a single transaction.
+ */
 export class SpendTogether extends Act<Batched> {
   async run(_reference: Reference, run: Run): Promise<void> {
     const { parts, paysSurplus, final } = this.given;
@@ -153,7 +155,7 @@ export class SpendTogether extends Act<Batched> {
         settleData(other, await signAuthorization(run.stage.chain, walletOf(run, parts[0]?.wallet ?? 0), other)),
       );
     }
-    // The token refuses a call whose nonce is used, but the other calls of the transaction still run.
+    // The token refuses a call whose authorization was used before, but the other calls of the transaction still run.
     const hash = await sendBatch(run.stage, run.stage.seller, calls);
     run.sent.push(hash);
     run.reference.byStrangers.add(hash);

@@ -1,7 +1,7 @@
 import { type Sabotage, world } from '../sabotage.ts';
 
-// Not tested here: that the code does not lower the watermark (the trigger tested below refuses this), and that a head of another chain is
-// ignored (both verdicts, tested elsewhere, and the check of a proof ask for the chain again).
+// Not tested here: that the code does not lower the watermark, because the trigger tested below refuses it; and that a head of another
+// chain is ignored, because the check of a proof and both verdicts, which are tested elsewhere, check the chain id again.
 
 const HEAD = 'src/platform/chain/accept-head.ts';
 const JUDGE = 'src/market/payments/chain/corroborate.ts';

@@ -1,8 +1,9 @@
 import { type Sabotage, world } from '../sabotage.ts';
 
-// Not tested here, because another line checks the same: that the block of `stands` has the log's number and hash and its log is the
-// receipt's (isCanonical and sameLog), `use.log.removed` (the receipt must contain this very log, and contains none that is removed), and
-// the other fields of the use's log (it was requested by address, payer and nonce, and the unit tests below call decide alone).
+// Three checks are not tested here, because other lines check the same. isCanonical and sameLog check that the block of `stands` has the
+// log's number and hash, and that its log is in the receipt. Instead of `use.log.removed`, the receipt must contain exactly this log, and a
+// receipt contains no removed log. The other fields of the use's log are certain, because the log was requested by address, payer and
+// authorization nonce.
 
 const DECIDE = 'src/market/payments/paths/x402/decide.ts';
 const SIGHTING = 'src/platform/chain/sighting.ts';

@@ -1,7 +1,8 @@
 import { type Edit, type Sabotage, world } from '../sabotage.ts';
 
-// Not tested here, because the token refuses the same: validBefore to the millisecond in drive-payment (an expired authorization is not
-// submitted, and not mined if it is), and reading the nonce at `pending` besides the latest block.
+// Two checks are not tested here, because the token enforces the same. drive-payment compares validBefore to the millisecond, but the token
+// refuses an expired authorization anyway. The state of the authorization is read at `pending` besides the latest block, but the token
+// refuses a second use anyway.
 
 const CHECK = 'src/market/payments/paths/x402/check-proof.ts';
 const DRIVE = 'src/market/payments/paths/x402/drive-payment.ts';

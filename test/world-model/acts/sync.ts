@@ -43,7 +43,7 @@ export class Sync extends Act<Syncing> {
   }
 }
 
-/** The city shows another offer until the market gives up the listing. A sale of this offer still counts. */
+/** The city shows another offer until the market gives up the listing. A sale through that listing still counts. */
 export class Mislead extends Act<{ lot: number; wire: 'price' | 'nothing' }> {
   async run(run: Run): Promise<void> {
     const lie = new Sync({ ...this.given, times: 1, by: null });
