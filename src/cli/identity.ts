@@ -32,7 +32,7 @@ const pending = z.strictObject({
 
 /** Content of a merchant's file. `merchant_key` and `recovery_codes` are the last ones known to be valid. */
 const identity = z.strictObject({
-  /** Null in a file made by the operator's command. */
+  /** Null in a file that `npm run maintainer` wrote. */
   market: z.string().nullable().default(null),
   handle,
   /** Null until the first confirmation. */

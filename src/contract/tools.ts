@@ -368,7 +368,7 @@ export const TOOLS: readonly Tool[] = [
   },
 ];
 
-/** Tools of older markets. They are not listed; a call is refused and names the page on which people do this now. */
+/** Tools of earlier versions. They are not listed. A call is refused, and the refusal names the page that replaced the tool. */
 export const RETIRED_TOOLS: Readonly<Record<string, string>> = {
   register: '/join',
   rotate: '/rotate',

@@ -98,7 +98,7 @@ function hasReversibleEnding({ journal, address }: Context): boolean {
 }
 
 interface ChainState {
-  /** Number of the account's transactions in blocks. */
+  /** Number of the account's mined transactions. */
   mined: number;
   newest: Head;
 }

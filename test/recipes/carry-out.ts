@@ -25,7 +25,7 @@ export interface Play {
   /** Largest number of files that change by hand. */
   most: number;
   steps: readonly Step[];
-  /** Step that is first left out. The compiler or a test must report this. */
+  /** Step that is left out at first. It is done once the compiler or a test has reported that it is missing. */
   forgotten: { step: Step; by: 'types' | string; error: RegExp };
   /** Looks for the addition in an answer of the copy. A test named by the recipe may do this instead. */
   shows?: Step;

@@ -11,7 +11,7 @@ import { makeFolderOf, writePrivate } from '../private-file.ts';
 import { FILE_NAME, type Manifest, manifest } from './export-format.ts';
 
 const MANIFEST = 'export.json';
-/** Fits all sales of a store, the largest JSON file of an export. */
+/** Large enough for all sales of a store, the largest JSON file of an export. */
 const LARGEST_BYTES = 67_108_864;
 /** Far above the usual limit of goods, because a market may have had a higher one. */
 export const LARGEST_GOODS_BYTES = 16 * DEFAULT_LIMITS.artifact_bytes;

@@ -68,7 +68,7 @@ export const paymentErrors = {
     retry: 'after_fix',
     do_not_pay_again: true,
     next_step:
-      'Nothing was stored or submitted. This market lost some of its records, so check what `tx_hash` paid for. If it was this purchase, do not pay again: send your recovery slip in X-Recovery-Slip, or {"collect": true, "collect_salt", "tx_hash"} with a collecting signature and your key, and the payee decides. If it was something else, send the same request with {"pay_anew": true}.',
+      'Nothing was stored or submitted. This market lost some of its records, so check what `tx_hash` paid for. If it was this purchase, do not pay again: send your recovery slip in X-Recovery-Slip, or {"collect": true, "collect_salt", "tx_hash"} with a collecting signature and your key. The payee then decides whether to deliver. If it was something else, send the same request with {"pay_anew": true}.',
   },
   listing_lost: {
     status: 409,
@@ -76,7 +76,7 @@ export const paymentErrors = {
     retry: 'never',
     do_not_pay_again: true,
     next_step:
-      'If you paid for it, the payee has the money, so do not pay again. Ask the seller for the new id of the goods. Send {"collect": true, "collect_salt", "tx_hash"} to that listing with a collecting signature and your key, and the payee decides.',
+      'If you paid for it, the payee has the money, so do not pay again. Ask the seller for the id of the new listing. Send {"collect": true, "collect_salt", "tx_hash"} to that listing with a collecting signature and your key. The payee then decides whether to deliver.',
   },
   payment_bound_elsewhere: {
     status: 409,

@@ -154,7 +154,8 @@ export const requestErrors = {
     title: 'No such payment was found',
     retry: 'same_request',
     do_not_pay_again: true,
-    next_step: 'Check the values you sent, then try again. A payment may exist nevertheless, so do not pay again.',
+    next_step:
+      'Check the values you sent. If they are correct, send the request again. A payment may still exist, so do not pay again.',
   },
   // Service faults
   read_unavailable: {

@@ -43,8 +43,8 @@ export interface PoolLevel {
 }
 
 /**
- * Caps the gas lost to reverts, for each kind of payer and in total. Cheap sales use nothing of these pools, so they lock nobody out, but
- * they have a cap of their own: no further cheap sale starts once cheap sales and reverts together have used up the whole budget. The least
+ * Caps the gas lost to reverts, for each kind of payer and in total. A cheap sale that succeeded does not count against these pools, so it
+ * locks nobody out. Cheap sales have their own cap: once they and reverts have used up the whole budget, no further one starts. The minimum
  * price for x402 rises before that.
  */
 export interface GasBudget {

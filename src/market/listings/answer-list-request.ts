@@ -16,7 +16,7 @@ import {
   checkOpenFees,
   continueFee,
   findPresented,
-  listByTransfer,
+  listWithFeeTransfer,
   openFee,
 } from './fees/fee-payment.ts';
 import { countCredits, takeCredit } from './fees/store.ts';
@@ -121,7 +121,7 @@ async function listWithFee(
 ): Promise<ListAnswer> {
   const { proof, merchant, claim } = request;
   await mustHaveNoOpenClaim(market, request);
-  if (claim !== null) return await listByTransfer(market, payments, request, { claim, checked });
+  if (claim !== null) return await listWithFeeTransfer(market, payments, request, { claim, checked });
   const terms = feeTerms(market, request.subject);
   await checkOpenFees(market.database, market, merchant.id);
   await payments.payees.mustReceive(terms.payee);

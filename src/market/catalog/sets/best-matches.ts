@@ -16,7 +16,7 @@ export interface Scored {
 interface Part extends Weighted {
   readonly dense: Dense | null;
   readonly most: number;
-  /** Lowest level here that can beat the worst result, if all other sets have their highest level. */
+  /** Lowest level in this set with which a match can still beat the worst result, even at the highest level in every other set. */
   low: number;
   /** For a list: entries from this index on are newer than all remaining candidates. */
   index: number;

@@ -113,7 +113,7 @@ export function compileQuery(sets: DerivedSets, state: TextState, query: ParsedQ
   const search: Search = { must: [], mustNot: [], scored: [], matchesNothing: query.terms.length === 0 };
   const scoring = { state, scored: search.scored, names: new Set<string>() };
   let isMissing = false;
-  // Check plain words first, because no set must be built if one of them is in no listing.
+  // Check plain words first: if one of them is in no listing, no set needs to be built.
   for (const term of wordsFirst(query)) {
     const found = findTerm(sets, state, term);
     if (found === MISSING) isMissing = true;

@@ -144,7 +144,7 @@ interface CheckedClaim<Found extends CheckedGoods | null> {
 }
 
 /** Charges the fee by direct transfer. Commits the claim, the exact body and the guard entry or draft before the chain is asked. */
-export async function listByTransfer(
+export async function listWithFeeTransfer(
   market: Market,
   payments: Payments,
   request: ListRequest,

@@ -118,8 +118,8 @@ export function faultsOfTypedBack(
   const isOneOf = (hashes: readonly Buffer[], kept: Buffer | undefined): boolean =>
     kept !== undefined && hashes.some((hash) => timingSafeEqual(hash, kept));
   const faults: Fault[] = [];
-  const key = pepper.hashes((form['merchant_key'] ?? '').trim()).map(({ hash }) => hash);
-  if (!isOneOf(key, change.keyHash))
+  const typedKeyHashes = pepper.hashes((form['merchant_key'] ?? '').trim()).map(({ hash }) => hash);
+  if (!isOneOf(typedKeyHashes, change.keyHash))
     faults.push({ field: 'merchant_key', message: 'This is not the key that was shown.' });
   if (change.kind === 'rotate') return faults;
   for (const { field, number } of requestedCodes(identity, change.codeHashes.length)) {

@@ -102,7 +102,7 @@ export async function noteChecked(queryable: Queryable, id: bigint, now: Date): 
   );
 }
 
-/** Records a review, which is permanent. */
+/** Puts the listing in review for good, with the reason and the transaction. */
 export async function noteReview(
   tx: Tx,
   id: bigint,

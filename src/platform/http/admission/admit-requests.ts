@@ -59,7 +59,7 @@ const CHECK_EVERY_MS = 1_000;
 const FORWARDED =
   'A peer that is not in OPENAISLE_TRUST_PROXY forwards client addresses. They are ignored, and all its requests count as one client. If it is your proxy, add it there.';
 
-/** Limits what one client may use of a server, before anything of its request is read. All servers use it. */
+/** Limits how much of a server one client can use: sockets as they open, requests before their body is read. All servers use it. */
 export function createAdmission(options: AdmissionOptions): Admission {
   const { clock } = options;
   const bounds = { ...DEFAULT_BOUNDS, ...options.bounds };

@@ -199,7 +199,7 @@ async function recordRefusal(run: TransferRun, saved: SavedTransfer, { reason }:
   if (reason === 'transaction_used') await run.store.save(run.storeKey, { ...saved, hash_used_elsewhere: true });
 }
 
-/** Returns the progress details of an answer that isn't the last. */
+/** Returns the progress details of an interim answer. */
 export function progressOf(pending: Pending | null, error: unknown) {
   const payment = pending?.payment ?? paymentIn(error);
   const estimate = pending?.estimate_seconds ?? null;

@@ -94,7 +94,10 @@ export interface WaitingClaim {
   seenBlock: bigint;
 }
 
-/** Finds the claim that keeps this transaction. Null if there is none, the transaction was in no block, or the intent has a newer claim. */
+/**
+ * Finds the claim that holds this transaction until its payee decides. Null if there is none, the transaction was never seen in a block, or
+ * the intent has a newer claim.
+ */
 export async function findWaitingClaim(queryable: Queryable, txHash: Hex): Promise<WaitingClaim | null> {
   const row = await queryable.maybe<{ payment_id: bigint; seen_block: bigint }>(sql`
     select h.payment_id, h.seen_block from claim_hashes h join payments p on p.id = h.payment_id
