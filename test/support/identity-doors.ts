@@ -137,7 +137,7 @@ interface From {
 type Ask = (method: string, path: string, asked?: AskOptions) => Promise<Answer>;
 export type IdentityClient = ReturnType<typeof identityClient>;
 
-/** Calls the identity endpoints. What returns shown secrets, and the `must` variants, throw unless the answer is 200; others accept any. */
+/** Calls the identity endpoints. Calls that return secrets, and the `must` variants, throw unless the answer is 200. Others accept any answer. */
 export function identityClient(ask: Ask) {
   const post = (door: string, body: unknown, { key, network }: From = {}): Promise<Answer> =>
     ask('POST', `/api/${door}`, {
