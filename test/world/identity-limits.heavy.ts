@@ -101,7 +101,7 @@ test.each(cases)('$name holds over two markets, and both say the same wait', asy
     const answer = await ask(client, { network });
     expect(answer).toMatchObject({ status: 429, body: { reason: 'rate_limited', retry_after_seconds: seconds } });
     expect(answer.headers.get('retry-after')).toBe(String(seconds));
-    expect(answer.body['detail']).toContain(`${name}: ${LIMIT} in`);
+    expect(answer.body['detail']).toContain(`${name}: the limit of ${LIMIT} in`);
     if (!name.includes('merchant')) expect((await ask(client, { network: '198.51.100.8' })).status).not.toBe(429);
   }
   clock.set(clock.now() + seconds * 1_000);

@@ -326,7 +326,7 @@ it.concurrent('the script of docs/mcp.md gets what is free, and what its merchan
 });
 
 it('docs/mcp.md names every tool, and no other', () => {
-  const table = page.slice(page.indexOf('## What there is'), page.indexOf('`tools/list`'));
+  const table = page.slice(page.indexOf('## Tools'), page.indexOf('`tools/list`'));
   const named = [...table.matchAll(/`([a-z_]+)`/g)].map(([, tool]) => tool);
   expect(named.sort()).toEqual(TOOLS.map((tool) => tool.name).sort());
 });
