@@ -16,7 +16,7 @@ const REST = '…';
 /** Returns status and body of the answers in the README, in order. `…` marks omitted parts. */
 function answersOfReadme(): { status: number; body: unknown }[] {
   const text = readFileSync(resolve(import.meta.dirname, '../../README.md'), 'utf8');
-  return [...text.matchAll(/```json (\d+)\n([^`]+)```/g)].map(([, status = '', shown = '']) => ({
+  return [...text.matchAll(/```json (\d+)\n([\s\S]*?)```/g)].map(([, status = '', shown = '']) => ({
     status: Number(status),
     body: JSON.parse(shown.replaceAll(/, …(?=\s*[}\]])/g, `, "${REST}": true`)),
   }));
