@@ -155,7 +155,7 @@ export const requestErrors = {
     retry: 'same_request',
     do_not_pay_again: true,
     next_step:
-      'Check the values you sent. If they are correct, send the request again. A payment may still exist, so do not pay again.',
+      'Check the values you sent. If they are correct, try again. A payment may still exist, so do not pay again.',
   },
   // Service faults
   read_unavailable: {
@@ -176,7 +176,7 @@ export const requestErrors = {
     title: 'You must replace this key first',
     retry: 'after_fix',
     next_step:
-      'This market lost part of its history, so it cannot tell whether your key was replaced. Rotate it at /rotate or POST /api/rotate, then send the request again with the new key.',
+      'This market lost part of its history, so it cannot tell whether your key was replaced. Rotate it at /rotate or POST /api/rotate, then try again with the new key.',
   },
   history_lost: {
     status: 503,
