@@ -13,7 +13,7 @@ export interface FileFault {
 
 export interface OwnFileRules {
   forbiddenBits: number;
-  /** What the forbidden bits allow others to do, in words that follow "can be". */
+  /** Access that the forbidden bits give to others, in words that follow "can be". */
   rights: OwnWords;
   /** Returns advice with the command that clears the forbidden bits. */
   mend(path: string): OwnWords;

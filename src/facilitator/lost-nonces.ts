@@ -24,7 +24,7 @@ export async function resendDisplaced(
   newest: Head,
 ): Promise<void> {
   const { address, crashPoint, log, network, nonces, rpc } = context;
-  // Nothing more can be signed for the account of an earlier key.
+  // An entry of an earlier account cannot be signed again, because that key is not here any more.
   const isOver = newest.timestamp >= entry.authorization.validBefore || entry.sender !== address;
   if (isOver) return conclude.recordLost(entry);
   // A node counts a transaction before it has the receipt, so first check which transaction used the account nonce.

@@ -142,7 +142,9 @@ export async function runInForeground<Run extends ServerRun>(
   if (early !== null) process.exit(await shutdown.stop(early));
   void run.databaseEnded.then(() => {
     if (shutdown.isStopping()) return;
-    log.error('database_ended', { detail: `the embedded PostgreSQL stopped; the ${site} cannot continue` });
+    log.error('database_ended', {
+      detail: `The embedded PostgreSQL stopped, so the ${site} cannot continue. Find the cause in its log, then start the ${site} again.`,
+    });
     process.exit(1);
   });
   return { run, shutdown };

@@ -76,7 +76,7 @@ test('a sale whose checkout was lost is recorded again by what city and chain sh
     expect(said(await sites.sync(thing))).toEqual([503, 'history_lost', true]);
   });
 
-  // Nothing is requested here, because the market checks its things on its own after a recovery.
+  // Sends no request, because the market checks its things on its own after a recovery.
   await until(async () => (await sites.listing(thing))['state'] === 'sold');
   expect(await sites.listing(thing)).toMatchObject({
     state: 'sold',

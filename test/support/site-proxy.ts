@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** What one site answers to the other: its own answer, a different one, none, or garbage. */
+/** Answer of one site to the other: its own answer, a different one, none, or garbage. */
 export type SiteAnswer =
   | { status: number; json: unknown }
   | { status: number; text: string; headers?: Record<string, string> }

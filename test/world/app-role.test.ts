@@ -29,7 +29,7 @@ let keeper: Member;
 
 beforeAll(async () => {
   world = await startWorld({
-    // Nothing in this test calls the city.
+    // This test never calls the city.
     cityUrl: 'http://127.0.0.1:1',
     databaseUrl: async (db) => {
       ownerUrl = db.url;

@@ -94,7 +94,7 @@ async function runFaultAt(ordeal: Ordeal, moment: Moment): Promise<void> {
       return;
     }
     if (faultOf(name).passable === true) return;
-    // Nothing should be decided under this fault yet, because the other provider may not decide alone for the first minute.
+    // Expect no decision under this fault yet, because the other provider may not decide alone for the first minute.
     const early = ended.filter((course) => !spared.has(course) && !isCorroborated(ordeal, course));
     expect(early.map((course) => course.name)).toEqual([]);
   };

@@ -92,7 +92,7 @@ export function createGasBudget(options: {
     },
     leastPrice: (gasUnits) => {
       const now = clock.now();
-      // Of the sales in flight, count only the cheap ones, because most others will be mined and pay for their gas.
+      // Count only the cheap sales in flight, because most others will be mined and pay for their gas.
       const { cheap } = sumOf(inFlight());
       const hasRoom = WINDOWS.every((window) => {
         const kept = share('all', window) / KEPT_FOR_OPENED;

@@ -23,6 +23,6 @@ export async function fetchRecord<Shape extends z.ZodType>(
   if (isAbsent(answer)) return null;
   if (answer.status !== 200) throw refuse(`status ${answer.status}`, false);
   const read = shape.safeParse(answer.json);
-  if (!read.success) throw refuse('an answer that is none', false);
+  if (!read.success) throw refuse('an answer of the wrong shape', false);
   return read.data;
 }

@@ -55,7 +55,7 @@ export interface KeyPage {
 export interface Words {
   title: string;
   lead: string;
-  /** What to prepare and what the change will do, shown before the first step. */
+  /** Preparations and effects of the change, shown before the first step. */
   before: readonly string[];
   beginButton: string;
   /** Name of the shown secrets, as the subject of a sentence. */
