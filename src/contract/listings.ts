@@ -263,9 +263,15 @@ export const shelfQuery = z
     q: z
       .string()
       .min(1)
-      .max(100)
+      .max(200)
       .optional()
-      .describe('words that must all occur; "a phrase"; -word must not occur; the last word may be incomplete'),
+      .describe(
+        'what is needed, in natural words: listings with any of them, best first; "a phrase" and +word must occur, -word must not; words that no listing has are spelled as the nearest word',
+      ),
+    match: z
+      .enum(['any', 'all'])
+      .default('any')
+      .describe('all: every word must occur, as spelled; the last word may be incomplete'),
     tag: z
       .string()
       .regex(/^[a-z0-9-]{1,40}$/, 'must be 1 to 40 of a-z, 0-9 and -')
@@ -279,10 +285,30 @@ export const shelfQuery = z
     sort: z.enum(SORTS).optional().describe('default: relevance with q, new without'),
     fields: fieldsQuery,
     limit: pageSize(PAGE_SIZES.shelves),
-    cursor: z.string().min(1).max(512).optional(),
+    cursor: z.string().min(1).max(1_024).optional(),
   })
   .refine(({ sort, q }) => sort !== 'relevance' || q !== undefined, { path: ['sort'], message: 'relevance needs q' });
 export type ShelfQuery = z.output<typeof shelfQuery>;
+
+export const searchReport = z
+  .object({
+    words: z
+      .array(
+        z.object({
+          word: z.string().describe('the word or phrase as typed, in plain letters'),
+          listings: z.number().int().describe('live listings that have it; of two words in its place, the rarer one'),
+          used_as: z.string().optional().describe(`no listing has the word, so this was searched in its place; ${UNTRUSTED}`),
+        }),
+      )
+      .describe('words that were searched'),
+    ignored: z.array(z.string()).describe('words that were left out, because they say nothing or are too many'),
+    missing: z.array(z.string()).describe('words that no listing has, nor one spelled alike'),
+    matched: z
+      .enum(['all', 'some'])
+      .describe('all: at least one listing has every word; some: none has, and these come closest'),
+  })
+  .meta({ id: 'SearchReport' });
+export type SearchReport = z.output<typeof searchReport>;
 
 export const browseShelves = endpoint({
   name: 'browseShelves',
@@ -297,7 +323,7 @@ export const browseShelves = endpoint({
       listings: z.array(listedItem),
       ...pageCounts,
       next_cursor: cursorOut.nullable(),
-      did_you_mean: z.string().nullable().describe(`if q matches nothing: a similar spelling that does; ${UNTRUSTED}`),
+      search: searchReport.nullable().default(null).describe('how the words of q were searched; null without q'),
     }),
   },
   errors: ['cursor_invalid', 'cursor_expired', 'search_not_ready', 'read_unavailable'],

@@ -16,15 +16,15 @@ const CACHE_SIZE = 8_192;
  * key. `query` names the collection and its filters; it is authenticated but not part of the cursor.
  */
 export interface Cursors {
-  seal(query: unknown, position: readonly number[]): string;
+  seal(query: unknown, position: readonly (number | string)[]): string;
   /** Returns the position in the cursor. Rejects cursors of another query or older than 24 hours. */
-  open(query: unknown, cursor: string): number[];
+  open(query: unknown, cursor: string): (number | string)[];
 }
 
 interface Opened {
   name: string;
   minute: number;
-  position: readonly number[];
+  position: readonly (number | string)[];
 }
 
 /** Seals with the first key and opens with any of them, so that keys can be replaced while clients are paging. */

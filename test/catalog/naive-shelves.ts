@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import type { Aisle, Sort } from '../../src/contract/vocabulary.ts';
-import { stemOf } from '../../src/market/catalog/text/stem-table.ts';
+import { stemOf } from '../../src/market/catalog/text/stem.ts';
 import { FIELD_WEIGHTS, rarityWeight, termLevel } from '../../src/market/catalog/text/term-levels.ts';
 import { tokenize } from '../../src/market/catalog/text/tokenize.ts';
 import type { Queryable } from '../../src/platform/database/database.ts';

@@ -1,7 +1,11 @@
-import { type Posting, setLevel } from '../sets/posting.ts';
+import type { Weighted } from '../sets/best-matches.ts';
+import type { TermSets } from '../sets/coverage.ts';
+import { createPosting, type Posting, setLevel } from '../sets/posting.ts';
 import { beginningKey, type DerivedSets, keepBeginning, keepPhrase, keptDerived, phraseKey } from './derived-sets.ts';
 import type { ParsedQuery, QueryTerm } from './parse-query.ts';
-import { postingOfStem, stemOf } from './stem-table.ts';
+import type { Resolution, ResolvedTerm } from './resolve-query.ts';
+import { stemOf } from './stem.ts';
+import { postingOfStem } from './stem-table.ts';
 import { rarityWeight } from './term-levels.ts';
 import {
   beginningLevel,
@@ -12,11 +16,13 @@ import {
   planBeginning,
   planPhrase,
 } from './term-sets.ts';
-import { type TextState, writeWaiting } from './text-state.ts';
+import { listingTokens, type TextState, writeWaiting } from './text-state.ts';
+import { forEachTitled, titleWords, wordsHash } from './title-table.ts';
+import { wordId } from './word-table.ts';
 
 /** The set does not exist yet and takes too long to build in this call. */
-const MISSING = 'missing';
-type FoundSet = Posting | null | typeof MISSING;
+const MISSING_SET = 'missing';
+type FoundSet = Posting | null | typeof MISSING_SET;
 
 /** Highest cost of a set that is built within the call: about a millisecond. */
 const MOST_INLINE_COST = 10_000;
@@ -25,14 +31,14 @@ function findBeginning(sets: DerivedSets, state: TextState, beginning: string): 
   const key = beginningKey(beginning);
   const existing = keptDerived(sets, key);
   if (existing !== null) return existing.posting ?? postingOfStem(state.stems, existing.stem);
-  if (sets.building.has(key)) return MISSING;
+  if (sets.building.has(key)) return MISSING_SET;
   const plan = planBeginning(state, beginning);
   if (plan.whole.length === 0 && plan.partial.length === 0) return null;
   if (plan.isTypedStem) {
     keepBeginning(sets, state, beginning, null);
     return postingOfStem(state.stems, stemOf(beginning));
   }
-  if (plan.cost > MOST_INLINE_COST) return MISSING;
+  if (plan.cost > MOST_INLINE_COST) return MISSING_SET;
   const posting = buildNow(buildBeginning(state, plan));
   keepBeginning(sets, state, beginning, posting);
   return posting;
@@ -44,9 +50,9 @@ function findPhrase(sets: DerivedSets, state: TextState, words: readonly string[
   const key = phraseKey(words);
   const existing = keptDerived(sets, key);
   if (existing !== null) return existing.posting;
-  if (sets.building.has(key)) return MISSING;
+  if (sets.building.has(key)) return MISSING_SET;
   const plan = planPhrase(state, ids);
-  if (plan.cost > MOST_INLINE_COST) return MISSING;
+  if (plan.cost > MOST_INLINE_COST) return MISSING_SET;
   const posting = buildNow(buildPhrase(state, plan));
   keepPhrase(sets, words, posting);
   return posting;
@@ -100,93 +106,168 @@ function buildNow(steps: Generator<void, Posting>): Posting {
   }
 }
 
-/** Valid until the index changes. An empty `must` means all live listings, unless `matchesNothing`. */
+/** Valid until the index changes. */
 export interface Search {
-  must: Posting[];
-  mustNot: Posting[];
-  scored: { posting: Posting; weight: number }[];
-  matchesNothing: boolean;
+  readonly must: readonly Posting[];
+  readonly mustNot: readonly Posting[];
+  /** Terms of which a listing needs one; if something must be there, none. */
+  readonly wanted: readonly TermSets[];
+  readonly scored: readonly Weighted[];
+  /** Listings whose title is exactly the words of the query. */
+  readonly titled: ReadonlySet<number>;
+  /** If false, everything in `must` and `mustNot` decides; an empty `must` means all live listings. */
+  readonly matchesNothing: boolean;
+  readonly resolution: Resolution;
+  /** The number of listings by word, in the order of the query. */
+  readonly words: readonly SearchedWord[];
 }
 
+/** A word as typed, and what was searched in its place. */
+export interface SearchedWord {
+  readonly word: string;
+  /** Listings that have it; of two words that stand in its place, the rarer one. */
+  readonly listings: number;
+  readonly usedAs: string | null;
+}
+
+const NO_LISTINGS = createPosting();
+
 /** Returns null if a set must be built first; then call `prepareQuery`. */
-export function compileQuery(sets: DerivedSets, state: TextState, query: ParsedQuery): Search | null {
-  const search: Search = { must: [], mustNot: [], scored: [], matchesNothing: query.terms.length === 0 };
-  const scoring = { state, scored: search.scored, names: new Set<string>() };
+export function compileQuery(sets: DerivedSets, state: TextState, resolution: Resolution): Search | null {
+  const { query, terms } = resolution;
+  const excluded = query.terms.filter(({ need }) => need === 'excluded');
+  const found = new Map<Term, Posting | null>();
   let isMissing = false;
-  // Check plain words first: if one of them is in no listing, no set needs to be built.
-  for (const term of wordsFirst(query)) {
-    const found = findTerm(sets, state, term);
-    if (found === MISSING) isMissing = true;
-    else if (term.excluded) {
-      if (found !== null) addOnce(search.mustNot, found);
-    } else if (found === null) return { must: [], mustNot: [], scored: [], matchesNothing: true };
-    else {
-      addOnce(search.must, found);
-      addScored(scoring, term, found);
-    }
+  for (const term of [...terms, ...excluded]) {
+    const set = findTerm(sets, state, term);
+    if (set === MISSING_SET) isMissing = true;
+    else found.set(term, set);
   }
-  return isMissing ? null : search;
+  return isMissing ? null : createSearch(state, resolution, { found, excluded });
+}
+
+interface FoundTerms {
+  readonly found: ReadonlyMap<Term, Posting | null>;
+  readonly excluded: readonly Term[];
+}
+
+function createSearch(state: TextState, resolution: Resolution, { found, excluded }: FoundTerms): Search {
+  const { query, terms } = resolution;
+  const required = terms.filter(({ need }) => need === 'required');
+  const must = [...new Set(required.map((term) => found.get(term) ?? NO_LISTINGS))];
+  const scoring = createScoring(state);
+  const wanted = new Map<string, Posting[]>();
+  for (const term of terms) {
+    const set = found.get(term) ?? NO_LISTINGS;
+    scoreTerm(scoring, term, { set, isExtra: must.length > 0 && term.need === 'required' });
+    if (term.need === 'wanted') wanted.set(nameOf(term), [set]);
+  }
+  addVariants(scoring, resolution, wanted);
+  const onlyExcludes = excluded.length > 0 && !hasWords(query);
+  const isEmpty = must.some(({ count }) => count === 0) || (must.length + wanted.size === 0 && !onlyExcludes);
+  return {
+    must,
+    mustNot: [...new Set(excluded.flatMap((term) => found.get(term) ?? []))],
+    wanted: [...wanted.values()],
+    scored: scoring.scored,
+    titled: titledListings(state, resolution),
+    matchesNothing: isEmpty,
+    resolution,
+    words: searchedWords(terms, found),
+  };
+}
+
+function hasWords(query: ParsedQuery): boolean {
+  return query.terms.some(({ need }) => need !== 'excluded');
+}
+
+function searchedWords(terms: readonly ResolvedTerm[], found: FoundTerms['found']): SearchedWord[] {
+  const words = new Map<string, SearchedWord>();
+  for (const term of terms) {
+    const { typed, usedAs } = term;
+    const listings = Math.min(found.get(term)?.count ?? 0, words.get(typed)?.listings ?? Number.POSITIVE_INFINITY);
+    words.set(typed, { word: typed, listings, usedAs });
+  }
+  return [...words.values()];
 }
 
 /** Builds the sets that `compileQuery` missed, yielding to other work. */
-export async function prepareQuery(sets: DerivedSets, state: TextState, query: ParsedQuery): Promise<void> {
-  for (const term of wordsFirst(query)) {
-    const found = findTerm(sets, state, term);
-    if (found === null && !term.excluded) return;
-    if (found !== MISSING) continue;
+export async function prepareQuery(sets: DerivedSets, state: TextState, { query, terms }: Resolution): Promise<void> {
+  const excluded = query.terms.filter(({ need }) => need === 'excluded');
+  for (const term of [...terms, ...excluded]) {
+    if (findTerm(sets, state, term) !== MISSING_SET) continue;
     if (term.kind === 'beginning') await buildBeginningInSlices(sets, state, term.words[0] ?? '');
     else await buildPhraseInSlices(sets, state, term.words);
   }
 }
 
-function wordsFirst(query: ParsedQuery): readonly QueryTerm[] {
-  if (query.terms.length < 2) return query.terms;
-  const isPlain = (term: QueryTerm): boolean => term.kind === 'word';
-  return [...query.terms.filter(isPlain), ...query.terms.filter((term) => !isPlain(term))];
-}
+type Term = Pick<QueryTerm, 'kind' | 'words'>;
 
-function findTerm(sets: DerivedSets, state: TextState, term: QueryTerm): FoundSet {
-  const word = term.words[0] ?? '';
-  if (term.kind === 'word') {
-    const posting = postingOfStem(state.stems, stemsOfTerm(term)[0] ?? '');
-    return posting === null || posting.count === 0 ? null : posting;
-  }
-  return nonEmpty(term.kind === 'beginning' ? findBeginning(sets, state, word) : findPhrase(sets, state, term.words));
-}
-
-function nonEmpty(found: FoundSet): FoundSet {
-  return found !== null && found !== MISSING && found.count === 0 ? null : found;
+function findTerm(sets: DerivedSets, state: TextState, { kind, words }: Term): FoundSet {
+  const word = words[0] ?? '';
+  if (kind === 'word') return postingOfStem(state.stems, stemOf(word));
+  return kind === 'beginning' ? findBeginning(sets, state, word) : findPhrase(sets, state, words);
 }
 
 interface Scoring {
-  state: TextState;
-  scored: Search['scored'];
-  names: Set<string>;
+  readonly state: TextState;
+  readonly scored: Weighted[];
+  readonly names: Set<string>;
 }
 
-/** Scores a phrase by its words, because all matches contain it. Compares repeated terms by name, because shared sets vary by process. */
-function addScored({ state, scored, names }: Scoring, term: QueryTerm, set: Posting): void {
-  const add = (name: string, posting: Posting | null): void => {
-    if (posting === null || names.has(name)) return;
-    names.add(name);
-    scored.push({ posting, weight: rarityWeight(state.listings, posting.count) });
-  };
-  if (term.kind === 'beginning') add(`${term.words[0] ?? ''}*`, set);
-  else {
-    for (const stem of stemsOfTerm(term)) add(stem, postingOfStem(state.stems, stem));
+function createScoring(state: TextState): Scoring {
+  return { state, scored: [], names: new Set() };
+}
+
+/** Names a set, because sets that several terms share vary by process. */
+function nameOf({ kind, words }: Term): string {
+  if (kind === 'phrase') return JSON.stringify(words);
+  return kind === 'beginning' ? `${words[0] ?? ''}*` : stemOf(words[0] ?? '');
+}
+
+/** Adds a set once. Sets without listings keep their place, because a cursor stores the weights in this order. */
+function addScored({ state, scored, names }: Scoring, name: string, { set, isExtra }: { set: Posting; isExtra: boolean }): void {
+  if (names.has(name)) return;
+  names.add(name);
+  scored.push({ posting: set, weight: rarityWeight(state.listings, set.count), isExtra });
+}
+
+/** Scores a phrase by its words, because all matches contain it. */
+function scoreTerm(scoring: Scoring, term: Term, { set, isExtra }: { set: Posting; isExtra: boolean }): void {
+  if (term.kind !== 'phrase') return addScored(scoring, nameOf(term), { set, isExtra });
+  for (const word of term.words) addScored(scoring, stemOf(word), { set: setOfWord(scoring.state, word), isExtra: true });
+}
+
+function setOfWord(state: TextState, word: string): Posting {
+  return postingOfStem(state.stems, stemOf(word)) ?? NO_LISTINGS;
+}
+
+/** Adds other spellings: to the wanted terms that they stand for, or else as terms of their own. */
+function addVariants(scoring: Scoring, { query, terms, match }: Resolution, wanted: Map<string, Posting[]>): void {
+  if (match === 'all') return;
+  for (const { word, words } of query.variants) {
+    const set = setOfWord(scoring.state, word);
+    const covered = terms.filter(({ typed, need }) => need === 'wanted' && words.includes(typed)).map(nameOf);
+    addScored(scoring, stemOf(word), { set, isExtra: covered.length > 0 });
+    if (set.count === 0) continue;
+    for (const name of covered) wanted.get(name)?.push(set);
+    if (covered.length === 0 && !wanted.has(stemOf(word))) wanted.set(stemOf(word), [set]);
   }
 }
 
-function addOnce(list: Posting[], posting: Posting): void {
-  if (!list.includes(posting)) list.push(posting);
-}
-
-const stemsOf = new WeakMap<QueryTerm, readonly string[]>();
-
-function stemsOfTerm(term: QueryTerm): readonly string[] {
-  const existing = stemsOf.get(term);
-  if (existing !== undefined) return existing;
-  const stems = term.words.map(stemOf);
-  stemsOf.set(term, stems);
-  return stems;
+/** Returns the listings whose title has exactly the words of the query, as they are searched, in any order. */
+function titledListings(state: TextState, { query, terms }: Resolution): ReadonlySet<number> {
+  const titled = new Set<number>();
+  const corrected = new Map(terms.flatMap(({ typed, usedAs }) => (usedAs === null ? [] : [[typed, usedAs] as const])));
+  const words = new Set<number>();
+  for (const typed of query.typed) {
+    for (const word of (corrected.get(typed) ?? typed).split(' ')) words.add(wordId(state.words, word));
+  }
+  if (words.size === 0 || words.has(0)) return titled;
+  forEachTitled(state.titles, wordsHash(words), (id) => {
+    const { tokens, count } = listingTokens(state, id);
+    const title = titleWords(tokens, count);
+    if (title.size === words.size && [...title].every((word) => words.has(word))) titled.add(id);
+  });
+  return titled;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { stemOf } from './stem-table.ts';
+import { stemOf } from './stem.ts';
 
 test('forms of an English word have one stem', () => {
   for (const forms of [

@@ -1,8 +1,8 @@
 import { END_OF_FIELD, FIRST_WORD } from './tokens.ts';
 import type { WordTable } from './word-table.ts';
 
-/** Weights of a word by field: title, tags, seller, description, preview. */
-export const FIELD_WEIGHTS: readonly number[] = [4, 3, 2, 1, 1];
+/** Weights of a word by field: title, tags, keywords, seller, description, preview. */
+export const FIELD_WEIGHTS: readonly number[] = [4, 3, 2, 2, 1, 1];
 
 const SATURATION = 1.2;
 const LENGTH_SHARE = 0.5;

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { processorMs } from '../../../../test/support/processor-time.ts';
 import { forEachMember, type Posting } from '../sets/posting.ts';
 import { type ParsedQuery, parseQuery } from './parse-query.ts';
-import { stemOf } from './stem-table.ts';
+import { stemOf } from './stem.ts';
 import { createTextIndex, type ListingText, type TextIndex } from './text-index.ts';
 import { tokenize } from './tokenize.ts';
 

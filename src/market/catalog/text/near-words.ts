@@ -1,0 +1,101 @@
+import { bitsOf } from '../sets/matches.ts';
+import { isStopWord } from './stop-words.ts';
+import type { TextState } from './text-state.ts';
+import { FIRST_WORD } from './tokens.ts';
+import { letterMask, type WordTable, wordId } from './word-table.ts';
+
+/** Shorter words differ from many others by one letter. */
+const SHORTEST_CORRECTED = 4;
+const TWO_EDITS_FROM = 8;
+const SHORTEST_PART = 3;
+const LETTERS_ONLY = /^[\p{L}\p{M}]+$/u;
+
+/**
+ * Returns what a word that no listing has was probably meant to be: the nearest spelling, or else two words that it joins, with a space
+ * between them. Null if there is neither, or the word has a digit, since one digit makes another version or year.
+ */
+export function correctWord(state: TextState, word: string): string | null {
+  if (word.length < SHORTEST_CORRECTED || !LETTERS_ONLY.test(word)) return null;
+  return nearestWord(state.words, word) ?? splitWord(state, word);
+}
+
+/** Finds the word of live listings with the fewest edits: 1, or up to 2 in long words. Of equals the most used, then the first by alphabet. */
+export function nearestWord(table: WordTable, word: string): string | null {
+  const most = word.length < TWO_EDITS_FROM ? 1 : 2;
+  const { masks, listings, texts } = table;
+  const mask = letterMask(word);
+  let nearest: { text: string; distance: number; listings: number } | null = null;
+  for (let id = FIRST_WORD; id < texts.length; id += 1) {
+    // One edit changes at most two bits of the mask, which rules out nearly all words without comparing them.
+    if (bitsOf((masks[id] as number) ^ mask) > most * 2 || listings[id] === 0) continue;
+    const text = texts[id] as string;
+    if (Math.abs(text.length - word.length) > most || text === word) continue;
+    const distance = spellingDistance(word, text, nearest?.distance ?? most);
+    const found = { text, distance, listings: listings[id] as number };
+    if (distance <= most && (nearest === null || isNearer(found, nearest))) nearest = found;
+  }
+  return nearest?.text ?? null;
+}
+
+interface NearWord {
+  readonly text: string;
+  readonly distance: number;
+  readonly listings: number;
+}
+
+function isNearer(a: NearWord, b: NearWord): boolean {
+  return (a.distance - b.distance || b.listings - a.listings || (a.text < b.text ? -1 : 1)) < 0;
+}
+
+/** Splits a word into two that listings have; of several ways, the one whose rarer word is most used. */
+function splitWord({ words }: TextState, word: string): string | null {
+  let best: { text: string; listings: number } | null = null;
+  for (let at = SHORTEST_PART; at <= word.length - SHORTEST_PART; at += 1) {
+    const parts = [word.slice(0, at), word.slice(at)];
+    if (parts.some(isStopWord)) continue;
+    const listings = Math.min(...parts.map((part) => words.listings[wordId(words, part)] ?? 0));
+    if (listings > (best?.listings ?? 0)) best = { text: parts.join(' '), listings };
+  }
+  return best?.text ?? null;
+}
+
+let older = new Uint8Array(80);
+let above = new Uint8Array(80);
+let row = new Uint8Array(80);
+
+/** Returns the number of edits and swaps, or `most` + 1 if there are more. Reads only cells near the diagonal. For up to 64 characters. */
+export function spellingDistance(from: string, to: string, most: number): number {
+  const beyond = most + 1;
+  if (Math.abs(from.length - to.length) > most) return beyond;
+  for (let column = 0; column <= to.length; column += 1) above[column] = Math.min(column, beyond);
+  for (let line = 1; line <= from.length; line += 1) {
+    if (!fillRow(from, to, line, most)) return beyond;
+    const spare = older;
+    older = above;
+    above = row;
+    row = spare;
+  }
+  return Math.min(above[to.length] as number, beyond);
+}
+
+/** Returns false if no cell of the row is within `most`. */
+function fillRow(from: string, to: string, line: number, most: number): boolean {
+  const beyond = most + 1;
+  const first = Math.max(1, line - most);
+  const last = Math.min(to.length, line + most);
+  const code = from.charCodeAt(line - 1);
+  row[first - 1] = first === 1 ? Math.min(line, beyond) : beyond;
+  let best = row[first - 1] as number;
+  for (let column = first; column <= last; column += 1) {
+    const other = to.charCodeAt(column - 1);
+    let cell = (above[column - 1] as number) + (code === other ? 0 : 1);
+    cell = Math.min(cell, (above[column] as number) + 1, (row[column - 1] as number) + 1);
+    const isSwap = line > 1 && column > 1 && code === to.charCodeAt(column - 2) && from.charCodeAt(line - 2) === other;
+    if (isSwap) cell = Math.min(cell, (older[column - 2] as number) + 1);
+    row[column] = cell;
+    if (cell < best) best = cell;
+  }
+  // The next row reads one cell further.
+  row[last + 1] = beyond;
+  return best <= most;
+}
