@@ -99,7 +99,7 @@ interface Verified {
 
 /** How long a result is used. The account may get code after the check, but it may get code during the settlement as well. */
 export const CODE_KEPT_MS = 5_000;
-const MOST_VERIFIED = 4_000;
+const MAX_VERIFIED = 4_000;
 
 /** Keeps only results for wallets without code, because a contract must be asked each time whether it still agrees. */
 export function createVerified(clock: Clock): Verified {
@@ -108,7 +108,7 @@ export function createVerified(clock: Clock): Verified {
     note: (request, signed) => {
       if (signed.hasCode || !signed.isValid) return;
       const [oldest] = noted.keys();
-      if (noted.size >= MOST_VERIFIED && oldest !== undefined) noted.delete(oldest);
+      if (noted.size >= MAX_VERIFIED && oldest !== undefined) noted.delete(oldest);
       noted.set(keyOfRequest(request), signed);
     },
     take: (request) => {

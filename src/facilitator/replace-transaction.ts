@@ -5,7 +5,7 @@ import { sendRaw } from './outcomes.ts';
 import { FILL_GAS, type Priced, signTransaction } from './sign-transaction.ts';
 
 /** After this many transactions the price is far above the market, so something else is wrong. */
-const MOST_TRANSACTIONS = 12;
+const MAX_TRANSACTIONS = 12;
 
 /** Sends the settlement again with the same nonce at a higher price than `stuck`, the newest transaction. False if this would not help. */
 export async function replaceStuck(
@@ -19,7 +19,7 @@ export async function replaceStuck(
   // A transaction queued behind another needs no bump unless its own price is too low as well.
   if (!isNext && stuck.maxFeePerGas >= fees.price) return false;
   const sent = entry.transactions.filter((one) => one.accountNonce === accountNonce).length;
-  if (sent >= MOST_TRANSACTIONS || stuck.fills) return false;
+  if (sent >= MAX_TRANSACTIONS || stuck.fills) return false;
   const { data, gas } = parseTransaction(stuck.raw);
   if (data === undefined || gas === undefined) return false;
   const transaction = await signTransaction(context, accountNonce, data, { gas, ...bumpedFees(stuck, fees) });

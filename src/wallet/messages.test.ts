@@ -3,7 +3,7 @@ import { AUTHORIZATION_TYPES } from '../contract/authorization-types.ts';
 import type { AuthorizationToSign } from '../sdk/payments/payment-proof.ts';
 import { checkMessage, NotAsShown, type TypedMessage, toTypedMessage } from './messages.ts';
 import { SAMPLE_OFFER } from './sample-offer.ts';
-import { sayAmount, sayMessage } from './wording.ts';
+import { formatAmount, sayMessage } from './wording.ts';
 
 const NOW = 1_700_000_000_000;
 const PAYER = `0x${'a'.repeat(40)}` as const;
@@ -67,4 +67,4 @@ it.each([
   [1_000n, '0.001 USDC'],
   [149_999_999n, '149.999999 USDC'],
   [12_500_000n, '12.50 USDC'],
-])('%s units are %s', (units, words) => expect(sayAmount(units)).toBe(words));
+])('%s units are %s', (units, words) => expect(formatAmount(units)).toBe(words));

@@ -1,6 +1,6 @@
 import { NETWORKS, type Network } from '../contract/vocabulary.ts';
 import type { Offer } from './offer.ts';
-import { sayAmount } from './wording.ts';
+import { formatAmount } from './wording.ts';
 
 /** The part of EIP-1193 that is used. */
 export interface Provider {
@@ -140,5 +140,5 @@ async function readBalance({ provider, address }: Connected, { usdc }: Offer): P
 export async function mustHoldEnough(connected: Connected, offer: Offer): Promise<void> {
   const balance = await readBalance(connected, offer);
   if (balance === null || balance >= offer.units) return;
-  throw new TooLittle(`This wallet holds ${sayAmount(balance)}, and the price is ${sayAmount(offer.units)}`);
+  throw new TooLittle(`This wallet holds ${formatAmount(balance)}, and the price is ${formatAmount(offer.units)}`);
 }

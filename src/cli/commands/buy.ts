@@ -1,8 +1,8 @@
 import { buyGoods } from '../../agent/buy-goods.ts';
 import { type Finished, finishSpends } from '../../agent/finish-spends.ts';
 import type { SpendRecord } from '../../agent/spend-record.ts';
-import { inMarks, oneLine } from '../../contract/foreign-words.ts';
-import { sayUsdc, usdcOfUnits } from '../../contract/money.ts';
+import { inQuotes, oneLine } from '../../contract/foreign-words.ts';
+import { formatUsdc, usdcOfUnits } from '../../contract/money.ts';
 import { own } from '../../contract/own-words.ts';
 import type { Cli, Command, Done } from '../cli.ts';
 import { CliError, toCliError, wrongUse } from '../cli-error.ts';
@@ -32,12 +32,12 @@ async function buyListing(cli: Cli): Promise<Done> {
     throw notPaid(error, session.wallet);
   });
   const { path, title, seller, goods, paidUnits, alreadyHere, notVerified } = bought;
-  const paid = paidUnits === 0n ? 'nothing was due' : `paid ${sayUsdc(paidUnits)}`;
+  const paid = paidUnits === 0n ? 'nothing was due' : `paid ${formatUsdc(paidUnits)}`;
   const how = alreadyHere ? 'bought before, still here' : paid;
   return {
     lines: [
       foreignLine(
-        `${inMarks(title)} by ${oneLine(seller, 32)}: ${how}. ${notVerified === null ? 'The goods match the listing.' : `Not verified: ${notVerified}.`}`,
+        `${inQuotes(title)} by ${oneLine(seller, 32)}: ${how}. ${notVerified === null ? 'The goods match the listing.' : `Not verified: ${notVerified}.`}`,
       ),
       ...(goods.receipt === null ? [] : [`transaction ${goods.receipt.tx_hash}`]),
       foreignLine(`goods ${path}`),
@@ -89,7 +89,7 @@ async function resumePayments(cli: Cli): Promise<Done> {
     isSelected: (record) =>
       (listingId === undefined || record.listing_id === listingId) && (market === null || record.market === market),
     connect: async (record) => cli.connect(readMarket(cli, record.market), await keyFor(cli, record)),
-    onBegin: (record) => cli.note(foreignLine(`resuming ${inMarks(record.title)} at ${record.market}`)),
+    onBegin: (record) => cli.note(foreignLine(`resuming ${inQuotes(record.title)} at ${record.market}`)),
   });
   const lines = finished.map(sayFinished);
   const failed = finished.find((one) => 'error' in one);
@@ -109,7 +109,7 @@ async function keyFor(cli: Cli, record: SpendRecord): Promise<string | undefined
 }
 
 function sayFinished(one: Finished): Line {
-  const title = inMarks(one.record.title);
+  const title = inQuotes(one.record.title);
   if ('bought' in one) return foreignLine(`${title}: goods ${one.bought.path}`);
   if ('sold' in one) return foreignLine(`${title}: listing ${one.sold.listing_id}, ${one.sold.url}`);
   return foreignLine(`${title}: not done`);

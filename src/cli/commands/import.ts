@@ -4,8 +4,8 @@ import { type ImportPlan, planImport } from '../../agent/export/plan-import.ts';
 import { importPurchases } from '../../agent/export/purchases.ts';
 import { readStore, type StoredStore } from '../../agent/export/read-store.ts';
 import { readPolicy } from '../../agent/policy.ts';
-import { inMarks } from '../../contract/foreign-words.ts';
-import { sayUsdc, usdcOfUnits } from '../../contract/money.ts';
+import { inQuotes } from '../../contract/foreign-words.ts';
+import { formatUsdc, usdcOfUnits } from '../../contract/money.ts';
 import { formed, own } from '../../contract/own-words.ts';
 import type { Client } from '../../sdk/client.ts';
 import type { Cli, Command, Done } from '../cli.ts';
@@ -109,11 +109,11 @@ function sayPlan({ content }: StoredStore, { planned, mostUnits, sellerWallets }
   const toList = count('list');
   return [
     foreignLine(
-      `Importing store ${inMarks(content.handle, 32)} of ${inMarks(content.market)}, exported ${formed('time', content.completed_at ?? '')}, into ${market}:`,
+      `Importing store ${inQuotes(content.handle, 32)} of ${inQuotes(content.market)}, exported ${formed('time', content.completed_at ?? '')}, into ${market}:`,
     ),
     `${toList} to list, ${count('there')} already there, ${count('left_out')} skipped`,
     ...(toList === 0 ? [] : [`buyers will pay ${sellerWallets.join(', ')}`]),
-    mostUnits === 0n ? 'No fee is due.' : `Fees: at most ${sayUsdc(mostUnits)}.`,
+    mostUnits === 0n ? 'No fee is due.' : `Fees: at most ${formatUsdc(mostUnits)}.`,
   ];
 }
 
@@ -125,7 +125,7 @@ async function mustAgree(
 ): Promise<void> {
   for (const line of planLines) note(line);
   if (mostUnits === 0n || options.yes === true) return;
-  const cost = sayUsdc(mostUnits);
+  const cost = formatUsdc(mostUnits);
   if (terminal.canAsk && (await terminal.ask(`Pay up to ${cost} in fees? (yes/no)`)).toLowerCase() === 'yes') return;
   throw new CliError('refused', {
     reason: terminal.canAsk ? 'not_confirmed' : 'needs_person',
@@ -137,7 +137,7 @@ async function mustAgree(
 function reportImport(imported: readonly Imported[], json: Record<string, unknown>): Done {
   const refused = imported.filter((one) => one.outcome === 'refused');
   const paid = imported.reduce((sum, one) => sum + (one.outcome === 'listed' ? one.paidUnits : 0n), 0n);
-  const lines = [...imported.map((one) => foreignLine(sayImported(one))), `Fees paid: ${sayUsdc(paid)}.`];
+  const lines = [...imported.map((one) => foreignLine(sayImported(one))), `Fees paid: ${formatUsdc(paid)}.`];
   if (refused.length === 0)
     return { lines, json: { ...json, paid_usdc: usdcOfUnits(paid), listings: imported.map(jsonOf) } };
   throw new CliError('refused', {
@@ -156,17 +156,17 @@ function sayPlanned(one: ImportPlan['planned'][number]): string {
     there: () => `already there, ${'listingId' in one ? one.listingId : ''}`,
     left_out: () => `skipped: ${'why' in one ? SKIP_REASONS[one.why] : ''}`,
   }[one.act]();
-  return `${id}  ${inMarks(title, 60)}  ${what}`;
+  return `${id}  ${inQuotes(title, 60)}  ${what}`;
 }
 
 const SKIP_REASONS = { not_live: 'it wasn’t live when exported', thing: 'a city thing can’t be moved' } as const;
 
 function sayImported(one: Imported): string {
-  const title = `${one.id}  ${inMarks(one.title, 60)}`;
+  const title = `${one.id}  ${inQuotes(one.title, 60)}`;
   if (one.outcome === 'listed') return `${title}  listed: ${one.listingId}, ${one.url}`;
   if (one.outcome === 'there') return `${title}  already there: ${one.listingId} (${one.state})`;
   if (one.outcome === 'left_out') return `${title}  skipped: ${SKIP_REASONS[one.why]}`;
-  return `${title}  refused: ${one.reason}: ${inMarks(one.why, 200)}`;
+  return `${title}  refused: ${one.reason}: ${inQuotes(one.why, 200)}`;
 }
 
 function jsonOf(one: Imported): Record<string, unknown> {

@@ -1,4 +1,4 @@
-import { inMarks } from '../../contract/foreign-words.ts';
+import { inQuotes } from '../../contract/foreign-words.ts';
 import { own } from '../../contract/own-words.ts';
 import { isSummary, SHORT_ACCOUNT } from '../../sdk/pages.ts';
 import type { Cli, Command, Done } from '../cli.ts';
@@ -57,7 +57,7 @@ async function editListing(cli: Cli): Promise<Done> {
   return asMerchant(cli, async (client, { market }) => {
     const { listing } = (await client.editListing({ params: { id }, body })).body;
     return {
-      lines: [foreignLine(`Changed listing ${id} (${names.join(', ')}): ${inMarks(listing.title)}`)],
+      lines: [foreignLine(`Changed listing ${id} (${names.join(', ')}): ${inQuotes(listing.title)}`)],
       json: { market, listing, changed: names },
     };
   });
@@ -81,7 +81,7 @@ async function withdrawListing(cli: Cli): Promise<Done> {
     ).body;
     return {
       lines: [
-        foreignLine(`Withdrew listing ${id} for good: ${inMarks(listing.title)}`),
+        foreignLine(`Withdrew listing ${id} for good: ${inQuotes(listing.title)}`),
         'Purchases already in progress will still be delivered.',
       ],
       json: { market, listing },

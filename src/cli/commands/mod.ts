@@ -1,5 +1,5 @@
 import { APPEAL_OUTCOMES } from '../../contract/appeals.ts';
-import { inMarks } from '../../contract/foreign-words.ts';
+import { inQuotes } from '../../contract/foreign-words.ts';
 import type { Review } from '../../contract/merchants.ts';
 import { REMOVAL_REASON_CODES } from '../../contract/moderation.ts';
 import { ofSource, own } from '../../contract/own-words.ts';
@@ -43,7 +43,7 @@ export const modRemove: Command = {
       }
       const { listing } = (await client.removeListing({ body: { listing_id: id, reason_code, reason } })).body;
       return {
-        lines: [foreignLine(`Removed listing ${id}: ${inMarks(listing.title)}`)],
+        lines: [foreignLine(`Removed listing ${id}: ${inQuotes(listing.title)}`)],
         json: { market, listing },
       };
     });
@@ -129,7 +129,7 @@ function listReviews(cli: Cli): Promise<Done> {
         ),
         `${countText(reviews.length, 'payment')} to decide`,
         ...flags.map(({ target_type, target_id, handle, reason }) =>
-          foreignLine(`flag on ${target_type} ${target_id} by ${handle}: ${inMarks(reason, 200)}`),
+          foreignLine(`flag on ${target_type} ${target_id} by ${handle}: ${inQuotes(reason, 200)}`),
         ),
       ],
       json: { market, reviews, flags },

@@ -1,4 +1,4 @@
-import { inMarks } from '../../contract/foreign-words.ts';
+import { inQuotes } from '../../contract/foreign-words.ts';
 import { own } from '../../contract/own-words.ts';
 import { AISLES, SORTS } from '../../contract/vocabulary.ts';
 import { isSummary } from '../../sdk/pages.ts';
@@ -34,7 +34,7 @@ async function searchGoods(cli: Cli): Promise<Done> {
     lines: [
       ...listingRows(listings),
       `${returned} of ${total}`,
-      ...(did_you_mean === null ? [] : [foreignLine(`Did you mean ${inMarks(did_you_mean)}?`)]),
+      ...(did_you_mean === null ? [] : [foreignLine(`Did you mean ${inQuotes(did_you_mean)}?`)]),
       ...(next_cursor === null ? [] : [`next: add --cursor ${next_cursor}`]),
     ],
     json: { market, listings, total, returned, has_more, next_cursor, did_you_mean },

@@ -1,5 +1,5 @@
 import { type SellGoodsOptions, sellGoods } from '../../agent/sell-goods.ts';
-import { sayUsdc } from '../../contract/money.ts';
+import { formatUsdc } from '../../contract/money.ts';
 import { ofSource, own } from '../../contract/own-words.ts';
 import type { Client } from '../../sdk/client.ts';
 import type { Cli, Command, Done } from '../cli.ts';
@@ -77,7 +77,7 @@ async function payAndList(cli: Cli, client: Client, market: string, body: Body):
       alreadyListed ? `Already listed: ${listing_id}, ${url}${doubt}` : `Listed: ${listing_id}, ${url}`,
       paidUnits === 0n
         ? 'No fee was due.'
-        : `The fee was ${sayUsdc(paidUnits)}${tx_hash === null ? '' : `, in ${tx_hash}`}.`,
+        : `The fee was ${formatUsdc(paidUnits)}${tx_hash === null ? '' : `, in ${tx_hash}`}.`,
     ],
     json: {
       market,

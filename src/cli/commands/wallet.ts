@@ -1,6 +1,6 @@
 import { createWallet, defaultWalletFile } from '../../agent/open-wallet.ts';
 import { openChain } from '../../agent/read-chain.ts';
-import { sayUsdc, usdcOfUnits } from '../../contract/money.ts';
+import { formatUsdc, usdcOfUnits } from '../../contract/money.ts';
 import { own } from '../../contract/own-words.ts';
 import type { Cli, Command, Done } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
@@ -42,7 +42,7 @@ async function showBalance(cli: Cli): Promise<Done> {
   const chain = await openChain(rpc);
   const units = await chain.readBalance(address);
   return {
-    lines: [`${sayUsdc(units)} on ${chain.network.displayName}, wallet ${address}`],
+    lines: [`${formatUsdc(units)} on ${chain.network.displayName}, wallet ${address}`],
     json: { address, network: chain.network.name, balance_usdc: usdcOfUnits(units) },
   };
 }

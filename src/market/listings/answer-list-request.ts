@@ -2,7 +2,7 @@ import type { Reason } from '../../contract/errors.ts';
 import { LISTING_FEE_TEXT } from '../../contract/money.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
-import { withUnjudged } from '../payments/paths/direct/name-transaction.ts';
+import { withUncheckedNote } from '../payments/paths/direct/name-transaction.ts';
 import { reviewOfUnproven } from '../payments/paths/direct/unproven-claim.ts';
 import { findOpenUnproven } from '../payments/paths/direct/unproven-store.ts';
 import { checkProof, mustHaveFunds, mustNotLag } from '../payments/paths/x402/check-proof.ts';
@@ -153,7 +153,7 @@ async function mustHaveNoOpenClaim(market: Market, { merchant, bodyHash, claim }
   const refusal = await reviewOfUnproven(market, unproven);
   if (claim === null) throw refusal;
   if (claim.intent_id === unproven.intentId || claim.tx_hash === unproven.transfer.txHash) return;
-  throw withUnjudged(refusal, claim.tx_hash);
+  throw withUncheckedNote(refusal, claim.tx_hash);
 }
 
 /** Answers with the payment of a concurrent copy of this request that came first. Refuses if that payment ended without a listing. */

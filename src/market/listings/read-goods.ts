@@ -1,7 +1,7 @@
 import parseExpression from 'spdx-expression-parse';
 import { type FieldValues, LICENSE_EXAMPLES } from '../../contract/listing-fields.ts';
 import type { NewListing } from '../../contract/listings.ts';
-import { cutPiles } from '../../contract/text.ts';
+import { limitCombiningMarks } from '../../contract/text.ts';
 import { AISLES, type Aisle, REQUEST_MEMORY_DAYS } from '../../contract/vocabulary.ts';
 import { canonicalJson, sha256 } from '../../platform/canonical-json.ts';
 import { Refusal } from '../../platform/refusal.ts';
@@ -78,7 +78,7 @@ const SHARED_GUARD_CHARACTERS = 200;
 
 /** Identifies equal goods by the folded title and the exact artifact. */
 export function guardKeyOf(goods: Goods, merchantId: bigint): Buffer {
-  const title = cutPiles(goods.title).normalize('NFKC').toLowerCase().replace(/\s+/gu, ' ').trim();
+  const title = limitCombiningMarks(goods.title).normalize('NFKC').toLowerCase().replace(/\s+/gu, ' ').trim();
   const owner = hasSharedLength(goods) ? '' : merchantId.toString();
   return sha256(JSON.stringify(['exact', owner, title]), goods.content);
 }

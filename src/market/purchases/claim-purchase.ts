@@ -11,7 +11,7 @@ import type { Market, MarketOperation, Merchant } from '../context.ts';
 import { takeIntentQuota } from '../limits/quotas.ts';
 import { mustBeOnNetwork, mustNotBeLost } from '../listings/check-goods.ts';
 import { mustStep } from '../listings/listing-steps.ts';
-import { findListingTerms, isSellerWallet, type ListingTerms, shareListing } from '../listings/store.ts';
+import { findListingTerms, isSellerWallet, type ListingTerms, lockListingShared } from '../listings/store.ts';
 import type { PendingClaim } from '../payments/paths/direct/answer-claim.ts';
 import { type EarlyCheck, judgeSignature } from '../payments/paths/direct/check-signature.ts';
 import { continueClaim } from '../payments/paths/direct/continue-claim.ts';
@@ -138,7 +138,7 @@ async function answerRound(market: Market, payments: Payments, claim: ClaimReque
     bodyHash: null,
     checkPayer: (payer) => checkPayer(market, claim, payer),
     // Same lock order as everywhere: the listing, then the payment row.
-    lock: (tx) => shareListing(tx, claim.listing.id),
+    lock: (tx) => lockListingShared(tx, claim.listing.id),
     openClaim: (tx, payer, standing) => openClaimOf(tx, market, claim, { standing, payer }),
     mustBeSame: async () => {},
     rebind: (tx, standing, payer) => rebindClaim(tx, market, claim, { standing, payer }),
@@ -261,7 +261,7 @@ export function makeOpenPurchaseIntent(payments: Payments): MarketOperation<Endp
     const createdAt = await readIntentTime(market, payments.readHead);
     const findings = await readFindings(payments.readHead, payer, null);
     const { intent, isNew } = await market.database.transaction(async (tx) => {
-      const shared = await shareListing(tx, listing.id);
+      const shared = await lockListingShared(tx, listing.id);
       if (shared === null) throw new Refusal('listing_unavailable');
       await tx.lock(`intents:${merchant.id}:${listing.id}`);
       await checkBuyer(tx, market, shared, { merchant, payer });

@@ -19,7 +19,7 @@ const SIGNATURE_KEPT_MS = 600_000;
 const PRUNED_AT_ONCE = 100;
 
 /** Whether this is an authorization of value 0. It moves no money; in its special form it collects goods, otherwise it is useless. */
-export function isWithoutValue(proof: Proof): boolean {
+export function isZeroValue(proof: Proof): boolean {
   return proof.authorization.value === 0n;
 }
 

@@ -6,10 +6,10 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import { mustBeOnNetwork } from '../listings/check-goods.ts';
 import { mustStep } from '../listings/listing-steps.ts';
-import { isSellerWallet, type ListingTerms, shareListing } from '../listings/store.ts';
+import { isSellerWallet, type ListingTerms, lockListingShared } from '../listings/store.ts';
 import { PAYMENT_PATHS } from '../payments/paths/payment-paths.ts';
 import { mustHaveFunds, mustNotLag, type ProofCheck } from '../payments/paths/x402/check-proof.ts';
-import { belowLeastPrice } from '../payments/paths/x402/facilitator.ts';
+import { belowMinimumPrice } from '../payments/paths/x402/facilitator.ts';
 import { paymentRequired } from '../payments/paths/x402/payment-required.ts';
 import type { Payment } from '../payments/payment.ts';
 import { mustNotBePaid } from '../payments/payment-guards.ts';
@@ -122,7 +122,7 @@ function withTokenPrefix({ config }: Market, { merchant }: BuyRequest, required:
 
 function mustReachFloor({ config }: Market, { priceUnits }: ListingTerms): void {
   const floor = BigInt(config.limits.x402_floor_units);
-  if (priceUnits < floor) throw belowLeastPrice(floor, 'This market takes no smaller sums by x402.');
+  if (priceUnits < floor) throw belowMinimumPrice(floor, 'This market takes no smaller sums by x402.');
 }
 
 /** Asks a caller who only collects for a proof, in every state of the listing, because such a proof is never settled. */
@@ -199,7 +199,7 @@ export async function openPurchase(market: Market, opening: PurchaseToOpen): Pro
   return await market.database.transaction(async (tx) => {
     const { id } = opening.listing;
     const buyer = { merchantId: request.merchant?.id ?? null, payer: authorization.from };
-    const [shared, entitled] = await Promise.all([shareListing(tx, id), isEarlierBuyer(tx, id, buyer)]);
+    const [shared, entitled] = await Promise.all([lockListingShared(tx, id), isEarlierBuyer(tx, id, buyer)]);
     if (shared === null) throw new Refusal('listing_unavailable');
     mustStep(shared, 'buy');
     if (entitled) return null;

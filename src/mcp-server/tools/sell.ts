@@ -3,7 +3,7 @@ import { isAbsolute, relative, resolve } from 'node:path';
 import { z } from 'zod';
 import { refusedFile } from '../../agent/agent-error.ts';
 import { type SellGoodsOptions, sellGoods } from '../../agent/sell-goods.ts';
-import { sayUsdc, usdcOfUnits } from '../../contract/money.ts';
+import { formatUsdc, usdcOfUnits } from '../../contract/money.ts';
 import { ofOwner, own } from '../../contract/own-words.ts';
 import { AISLES } from '../../contract/vocabulary.ts';
 import { localTool, PAYS } from '../local-tool.ts';
@@ -104,7 +104,7 @@ export const sell = localTool({
     const isLive = verified
       ? own`Listing ${listing_id} is live${alreadyListed ? own`; it was listed before` : own``}.`
       : own`Only an import says that this is listed as ${listing_id}. Not verified: use show to check.`;
-    context.log(`${alreadyListed ? 'listed before' : 'listed'}: listing ${listing_id}, fee ${sayUsdc(paidUnits)}`);
+    context.log(`${alreadyListed ? 'listed before' : 'listed'}: listing ${listing_id}, fee ${formatUsdc(paidUnits)}`);
     return {
       said: [isLive],
       data: {

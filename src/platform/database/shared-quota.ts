@@ -1,5 +1,5 @@
 import sql from 'sql-template-tag';
-import { judgeShare, limitExceeded, needsKept, type Share, type ShareUse, slotMs } from '../budget-share.ts';
+import { judgeShare, limitExceeded, needsNewcomerPart, type Share, type ShareUse, slotMs } from '../budget-share.ts';
 import type { Clock } from '../clock.ts';
 import { networkLevels } from '../http/client-network.ts';
 import { drawOf, type Random } from '../random.ts';
@@ -44,7 +44,7 @@ export async function takeSharedQuota(context: SharedQuotaContext, quota: Shared
           sweepBefore: new Date(now - KEPT_MS),
         }),
       );
-    const isAsking = needsKept(share, use, request);
+    const isAsking = needsNewcomerPart(share, use, request);
     if (isAsking) count(`${name}:asked`, supernet, slots.current);
     const verdict = judgeShare(share, isAsking ? withThisRequest(use) : use, request, () => drawOf(context.random));
     if (verdict.part === null) return verdict.retryAfterMs;

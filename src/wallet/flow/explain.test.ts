@@ -4,7 +4,7 @@ import { own } from '../../contract/own-words.ts';
 import { MarketError, UnreadableAnswer } from '../../sdk/errors.ts';
 import { PaymentMayBeLost, TermsRefused } from '../../sdk/payments/payment-errors.ts';
 import { WalletTrouble } from '../wallet-provider.ts';
-import { explain, type PurchaseStatus, sayMoney } from './explain.ts';
+import { describeMoney, explain, type PurchaseStatus } from './explain.ts';
 import { endsAttempt, maySignAnew } from './show-outcome.ts';
 
 const NOTHING: PurchaseStatus = { hasProof: false, isPaid: false, hasEnded: false, until: null };
@@ -23,19 +23,19 @@ function refusal(reason: Reason, doNotPayAgain: boolean | undefined, fields: obj
 
 describe('whether money moved', () => {
   it('is said to be paid where it is, whatever else holds', () => {
-    expect(sayMoney({ ...NOTHING, hasProof: true, isPaid: true, until: '12:00:00' })).toContain('You have paid');
+    expect(describeMoney({ ...NOTHING, hasProof: true, isPaid: true, until: '12:00:00' })).toContain('You have paid');
   });
 
   it('is never denied while a proof is out that the market has not called ended', () => {
     for (const until of [null, '12:00:00']) {
-      expect(sayMoney({ ...NOTHING, hasProof: true, until })).toBe('A payment may exist. Do not pay again.');
+      expect(describeMoney({ ...NOTHING, hasProof: true, until })).toBe('A payment may exist. Do not pay again.');
     }
   });
 
   it('is denied where nothing was sent, or the market said so', () => {
-    expect(sayMoney(NOTHING)).toContain('No money moved');
-    expect(sayMoney({ ...NOTHING, hasProof: true, hasEnded: true })).toContain('none can any more');
-    expect(sayMoney({ ...NOTHING, hasProof: true, hasEnded: true, until: '12:00:00' })).toContain('12:00:00');
+    expect(describeMoney(NOTHING)).toContain('No money moved');
+    expect(describeMoney({ ...NOTHING, hasProof: true, hasEnded: true })).toContain('none can any more');
+    expect(describeMoney({ ...NOTHING, hasProof: true, hasEnded: true, until: '12:00:00' })).toContain('12:00:00');
   });
 
   it('is not known where the signature was used elsewhere', () => {

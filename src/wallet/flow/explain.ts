@@ -18,7 +18,7 @@ export interface PurchaseStatus {
 
 /** Explains what happened, whether money moved, and what to do. Uses the market's own words if it gave some. */
 export function explain(error: unknown, status: PurchaseStatus): Trouble {
-  const money = isSpentElsewhere(error) ? SPENT_ELSEWHERE : sayMoney(status);
+  const money = isSpentElsewhere(error) ? SPENT_ELSEWHERE : describeMoney(status);
   const say = (title: string, what: string, todo: string): Trouble => ({ title, what, money, todo, reason: null });
   if (error instanceof WalletTrouble) return { ...walletTrouble(error.why, status), money, reason: null };
   if (error instanceof TooLittle) {
@@ -72,7 +72,7 @@ function isSpentElsewhere(error: unknown): boolean {
 }
 
 /** Says whether money moved. A signed payment counts as not executed only if the market says that the attempt ended. */
-export function sayMoney({ hasProof, isPaid, hasEnded, until }: PurchaseStatus): string {
+export function describeMoney({ hasProof, isPaid, hasEnded, until }: PurchaseStatus): string {
   if (isPaid) return 'You have paid. Do not pay again.';
   if (!hasProof) return 'No money moved: nothing that was signed was sent.';
   if (!hasEnded) return 'A payment may exist. Do not pay again.';

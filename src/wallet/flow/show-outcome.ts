@@ -6,7 +6,7 @@ import { beginRecord, type PurchaseRecord } from '../purchase-record.ts';
 import { isPaid } from '../show/show-purchase.ts';
 import type { Action } from '../show/view.ts';
 import type { Address } from '../wallet-provider.ts';
-import { sayClock } from '../wording.ts';
+import { formatClock } from '../wording.ts';
 import { explain, lacksFunds } from './explain.ts';
 import type { Allowed, Scene } from './scene.ts';
 
@@ -24,7 +24,7 @@ export async function showRefusal(scene: Scene, error: unknown, payer: Address):
   const isStillValid = untilMs !== null && untilMs > now();
   const status = {
     ...{ hasProof: saved !== null, isPaid: isPaid(record) && !scene.hasEnded, hasEnded: scene.hasEnded },
-    until: isStillValid ? sayClock(untilMs) : null,
+    until: isStillValid ? formatClock(untilMs) : null,
   };
   const trouble = explain(error, status);
   // The purchase has stopped, so promise no time.

@@ -1,23 +1,23 @@
 import { describe, expect, it } from 'vitest';
-import { isFollowable, markedText, markUnseen } from '../wording.ts';
+import { isFollowable, markedText, nameInvisibleCharacters } from '../wording.ts';
 import { safeFileName } from './show-goods.ts';
 
 const point = (code: number): string => String.fromCodePoint(code);
 
 describe('characters that cannot be seen', () => {
   it('are named in their place, and lines and tabs stay', () => {
-    expect(markUnseen(`a${point(0x202e)}b\n\tc\r\nd${point(7)}`)).toEqual([
+    expect(nameInvisibleCharacters(`a${point(0x202e)}b\n\tc\r\nd${point(7)}`)).toEqual([
       { text: 'a' },
       { unseen: 'U+202E' },
       { text: 'b\n\tc\nd' },
       { unseen: 'U+0007' },
     ]);
-    expect(markUnseen('plain')).toEqual([{ text: 'plain' }]);
-    expect(markUnseen('')).toEqual([]);
+    expect(nameInvisibleCharacters('plain')).toEqual([{ text: 'plain' }]);
+    expect(nameInvisibleCharacters('')).toEqual([]);
   });
 
   it('are marked even where there are more than a page can name', () => {
-    const runs = markUnseen(`x${point(0x200b)}`.repeat(5_000));
+    const runs = nameInvisibleCharacters(`x${point(0x200b)}`.repeat(5_000));
     expect(runs).toEqual([{ text: `x${point(0xfffd)}`.repeat(5_000) }]);
   });
 

@@ -5,13 +5,13 @@ import { isPairingCode } from '../../../platform/secrets.ts';
 import type { Market, Merchant } from '../../context.ts';
 import { authenticate, mustBeOpen } from '../../identity/authenticate.ts';
 import { hashesOfCode } from '../../identity/secrets.ts';
-import { maybeHandle } from '../../identity/store.ts';
+import { findHandleOrNull } from '../../identity/store.ts';
 import { takeNetworkQuota } from '../../limits/quotas.ts';
 import type { SignInProof } from '../interaction.ts';
 import {
   countWrongTry,
   forgetDecision,
-  holdAttempt,
+  lockAttempt,
   readAttempt,
   recordDecision,
   recordProof,
@@ -19,7 +19,7 @@ import {
   sweepAttempts,
 } from './store.ts';
 
-const MOST_WRONG_TRIES = 5;
+const MAX_WRONG_TRIES = 5;
 const KEPT_MS = 86_400_000;
 
 /** The secret that the user enters on the page. It is never stored. */
@@ -52,8 +52,8 @@ async function checkProof(
   { merchant, at }: { merchant: Merchant | null; at: Date },
 ): Promise<{ handle: string } | Refusal> {
   const hash = sha256(uid);
-  const attempt = await holdAttempt(tx, hash, at);
-  if (attempt === null || attempt.isDecided || attempt.wrongTries >= MOST_WRONG_TRIES) {
+  const attempt = await lockAttempt(tx, hash, at);
+  if (attempt === null || attempt.isDecided || attempt.wrongTries >= MAX_WRONG_TRIES) {
     return new Refusal('connection_closed');
   }
   const proof = 'key' in shown ? proofByKey(merchant) : await proofByCode(tx, market, shown.pairingCode, at);
@@ -66,7 +66,7 @@ async function checkProof(
     throw new Refusal('connection_closed', { detail: 'This attempt to connect is already about another store.' });
   }
   await recordProof(tx, hash, proof, at);
-  return { handle: (await maybeHandle(tx, proof.merchantId)) ?? '' };
+  return { handle: (await findHandleOrNull(tx, proof.merchantId)) ?? '' };
 }
 
 function proofByKey(merchant: Merchant | null): SignInProof | null {
@@ -85,8 +85,8 @@ export async function allowAttempt({ clock, database }: AttemptContext, uid: str
   const at = new Date(clock.now());
   const hash = sha256(uid);
   return await database.transaction(async (tx) => {
-    const attempt = await holdAttempt(tx, hash, at);
-    if (attempt === null || attempt.isDecided || attempt.wrongTries >= MOST_WRONG_TRIES) {
+    const attempt = await lockAttempt(tx, hash, at);
+    if (attempt === null || attempt.isDecided || attempt.wrongTries >= MAX_WRONG_TRIES) {
       throw new Refusal('connection_closed');
     }
     if (attempt.proof === null) throw new Refusal('proof_missing');
@@ -103,7 +103,7 @@ export async function cancelAttempt({ clock, database }: AttemptContext, uid: st
   const at = new Date(clock.now());
   const hash = sha256(uid);
   await database.transaction(async (tx) => {
-    const attempt = await holdAttempt(tx, hash, at);
+    const attempt = await lockAttempt(tx, hash, at);
     if (attempt === null || attempt.isDecided) throw new Refusal('connection_closed');
     await recordDecision(tx, hash, 'canceled', at);
   });
@@ -128,7 +128,7 @@ export async function readAttemptStatus(
   const attempt = await readAttempt(database, sha256(uid));
   if (attempt === null) return { isOver: false, provenAs: null };
   return {
-    isOver: attempt.isDecided || attempt.wrongTries >= MOST_WRONG_TRIES,
+    isOver: attempt.isDecided || attempt.wrongTries >= MAX_WRONG_TRIES,
     provenAs: attempt.isCurrent ? attempt.handle : null,
   };
 }

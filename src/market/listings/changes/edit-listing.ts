@@ -23,7 +23,7 @@ import { type Fingerprint, fingerprintOf } from '../near/fingerprint.ts';
 import { checkNear } from '../near/near-guard.ts';
 import { replaceFingerprint } from '../near/store.ts';
 import { type Goods, guardKeyOf, MEMORY_MS, readGoods } from '../read-goods.ts';
-import { findGuard, findVersionChain, holdGuard } from '../store.ts';
+import { findGuard, findVersionChain, takeGuardEntry } from '../store.ts';
 import {
   type ChangingListing,
   findChanging,
@@ -139,7 +139,7 @@ async function takeGuard(tx: Tx, market: Market, id: bigint, request: GoodsReque
   if (holder?.listingId === id) return;
   const owner = { merchantId: request.merchant.id, listingId: id, paymentId: null };
   const term = { until: new Date(nowMs + MEMORY_MS), now, versionChain: await findVersionChain(tx, id) };
-  if (await holdGuard(tx, request.guardKey, owner, term)) return;
+  if (await takeGuardEntry(tx, request.guardKey, owner, term)) return;
   throw duplicateRefusal(request.merchant.id, (await findGuard(tx, request.guardKey, now)) ?? owner);
 }
 

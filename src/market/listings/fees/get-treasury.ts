@@ -51,7 +51,7 @@ function presentFee(row: FeeRow) {
 
 const KEPT_MS = 15_000;
 /** How long to wait before asking the chain again after a failure. */
-const KEPT_UNKNOWN_MS = 3_000;
+const RETRY_AFTER_FAILURE_MS = 3_000;
 const DEADLINE_MS = 1_500;
 
 interface Reading {
@@ -68,7 +68,7 @@ async function treasuryBalance(market: Pick<Market, 'rpc' | 'clock' | 'config'>)
   if (last && clock.now() - last.at < KEPT_MS) return last.units;
   const prompt: Rpc = { ...rpc, call: (method, params) => rpc.call(method, params, { deadlineMs: DEADLINE_MS }) };
   const units = readBalance(prompt, config.network.usdc, config.treasury).catch(() => {
-    readings.set(rpc, { at: clock.now() - KEPT_MS + KEPT_UNKNOWN_MS, units });
+    readings.set(rpc, { at: clock.now() - KEPT_MS + RETRY_AFTER_FAILURE_MS, units });
     return null;
   });
   readings.set(rpc, { at: clock.now(), units });

@@ -7,7 +7,13 @@ import type { Market } from '../../../context.ts';
 import type { ChainHead } from '../../chain/read-head.ts';
 import type { DirectPayment } from '../../payment.ts';
 import { type ClaimEvidence, claimTermsOf } from './decide-claim.ts';
-import { dropWaiting, type FurtherTransfer, insertFurther, listClaimsInReview, listWaiting } from './further-store.ts';
+import {
+  deleteWaitingHash,
+  type FurtherTransfer,
+  insertFurther,
+  listClaimsInReview,
+  listWaitingHashes,
+} from './further-store.ts';
 import { readClaim } from './gather-claims.ts';
 import { noteSeenBlock } from './store.ts';
 
@@ -26,7 +32,7 @@ type FurtherMarket = Pick<Market, 'database' | 'log'>;
 
 const AT_ONCE = 50;
 /** Maximum number of transfers stored for one payer and window. More than this are not top-ups. */
-const MOST_OF_WINDOW = 100;
+const MAX_OF_WINDOW = 100;
 
 export function createFurtherTransfers(market: FurtherMarket, readHead: () => Promise<ChainHead>): FurtherTransfers {
   /** Reviews whose whole window this process has read. After a restart, each window is read once more. */
@@ -87,11 +93,11 @@ function transfersIn(logs: readonly Log[], review: DirectPayment): FurtherTransf
 
 async function readWaiting({ database }: FurtherMarket, head: ChainHead, review: DirectPayment): Promise<void> {
   if (head.chainId !== review.chainId || head.finalized === null) return;
-  for (const waiting of await listWaiting(database, review.id)) {
+  for (const waiting of await listWaitingHashes(database, review.id)) {
     if (waiting.isRead && waiting.seenBlock !== null) continue;
     const seen = judgeFurther(await readClaim({ database }, review, waiting, head), review);
     if (seen === 'nothing') {
-      if (await isStillFinal(head.rpc, head)) await dropWaiting(database, review.id, waiting.txHash);
+      if (await isStillFinal(head.rpc, head)) await deleteWaitingHash(database, review.id, waiting.txHash);
       continue;
     }
     await noteSeenBlock(database, review.id, waiting.txHash, seen?.blockNumber ?? null);
@@ -131,6 +137,6 @@ async function readWindow({ database }: FurtherMarket, head: ChainHead, review: 
   const topics = [TRANSFER_TOPIC, addressTopic(payer), addressTopic(payee)];
   const logs = await searchLogs(rpc, { address: asset, topics, ...blocks });
   if (!(await isStillFinal(rpc, head))) return false;
-  await insertFurther(database, review.id, transfersIn(logs, review).slice(0, MOST_OF_WINDOW));
+  await insertFurther(database, review.id, transfersIn(logs, review).slice(0, MAX_OF_WINDOW));
   return finalized.timestamp >= windowTo;
 }

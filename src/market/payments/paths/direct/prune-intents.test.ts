@@ -7,7 +7,7 @@ import { INTENT_KEPT_DAYS, NETWORKS } from '../../../../contract/vocabulary.ts';
 import { systemClock } from '../../../../platform/clock.ts';
 import { systemRandom } from '../../../../platform/random.ts';
 import { pruneIntents } from './intents.ts';
-import { type Intent, insertClaim, insertIntent, usableIntent } from './store.ts';
+import { type Intent, insertClaim, insertIntent, usableIntentQuery } from './store.ts';
 
 const DAY_MS = 86_400_000;
 const PAYER = `0x${'1'.repeat(40)}` as const;
@@ -62,7 +62,7 @@ test('the database lets go of nothing else', async () => {
 test('the open intents of a merchant are found by an index', async () => {
   const { id: buyer } = await seedMerchant(db.database);
   for (const listingId of [1n, null]) {
-    const { text, values } = usableIntent(
+    const { text, values } = usableIntentQuery(
       { merchantId: buyer, purpose: 'purchase', listingId },
       null,
       new Date(systemClock.now()),
