@@ -100,7 +100,7 @@ export function mustNotBeRefused(options: SpendOptions, spend: HeldSpend, subjec
  * Throws if the market refused this wallet's signature for the same fee today. A fee has no value-0 signature that
  * would show the refusal beforehand.
  */
-export function mustNotRepeat(options: SpendOptions, spend: HeldSpend, subject: Subject): void {
+export function mustNotRepeatRefusal(options: SpendOptions, spend: HeldSpend, subject: Subject): void {
   const { record } = spend;
   if (record?.unpaid?.why !== 'signature' || !record.unpaid.is_final || !isFromToday(record, options.client)) return;
   throw uselessSignature(options, subject);

@@ -19,7 +19,7 @@ const MAX_NAMES = 100;
  */
 export async function saveGoods(delivery: Delivery, folder: string): Promise<KeptGoods> {
   const bytes = artifactBytes(delivery);
-  const path = await saveUnder(bytes, resolve(folder), goodsName(delivery));
+  const path = await saveUnderFreeName(bytes, resolve(folder), goodsName(delivery));
   return {
     path,
     bytes: bytes.length,
@@ -45,7 +45,7 @@ export async function prepareGoodsFolder(folder: string): Promise<void> {
 }
 
 /** Returns a file with these bytes under that name or a numbered variant of it, writing it if needed. */
-export async function saveUnder(bytes: Uint8Array, folder: string, name: string): Promise<string> {
+export async function saveUnderFreeName(bytes: Uint8Array, folder: string, name: string): Promise<string> {
   await makeFolderOf(join(folder, name));
   const lock = await lockFile(join(folder, name));
   try {

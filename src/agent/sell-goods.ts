@@ -6,7 +6,7 @@ import { TermsRefused } from '../sdk/payments/payment-errors.ts';
 import { PolicyRefused } from './agent-error.ts';
 import { guardWallet } from './guard-wallet.ts';
 import { judgeSpend } from './policy.ts';
-import { mustNotBeRefused, mustNotRepeat, recordRefusal } from './refused-payment.ts';
+import { mustNotBeRefused, mustNotRepeatRefusal, recordRefusal } from './refused-payment.ts';
 import type { HeldSpend } from './spend-book.ts';
 import { mayPayAgain, mustBeConfirmed, type SpendOptions, sdkOptions, toUnknownOutcome } from './spend-options.ts';
 import {
@@ -56,7 +56,7 @@ async function sellHeld(options: SellGoodsOptions, spend: HeldSpend): Promise<So
   if (before !== null && before.listed !== null && options.listAgain !== true)
     return soldOf(options, before, { ...before.listed, alreadyListed: true });
   mustNotBeRefused(options, spend, FEE_SUBJECT);
-  mustNotRepeat(options, spend, FEE_SUBJECT);
+  mustNotRepeatRefusal(options, spend, FEE_SUBJECT);
   const isNew = before === null || before.state === 'settled' || before.state === 'over';
   if (isNew) await reserveFee(options, spend);
   else await spend.noteSentAgain();

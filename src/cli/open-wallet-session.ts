@@ -75,7 +75,11 @@ function walletSource({ options, env, terminal }: Cli): WalletSource {
 }
 
 /** Converts a failed payment's error and adds a next step that only the payer knows. `again` names the command to rerun. */
-export function notPaid(error: unknown, { address }: Pick<Wallet, 'address'>, again = own`the same command`): CliError {
+export function toPaymentError(
+  error: unknown,
+  { address }: Pick<Wallet, 'address'>,
+  again = own`the same command`,
+): CliError {
   if (error instanceof PaymentMayBeLost) {
     const transaction = error.txHash === null ? own`the transaction` : own`transaction ${formed('hash', error.txHash)}`;
     return toCliError(error, {

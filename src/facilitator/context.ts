@@ -79,7 +79,7 @@ export function createCounts() {
   };
 }
 
-export function countOne(counts: Map<string, number>, name: string): void {
+export function incrementCount(counts: Map<string, number>, name: string): void {
   counts.set(name, (counts.get(name) ?? 0) + 1);
 }
 
@@ -102,7 +102,7 @@ export const CODE_KEPT_MS = 5_000;
 const MAX_VERIFIED = 4_000;
 
 /** Keeps only results for wallets without code, because a contract must be asked each time whether it still agrees. */
-export function createVerified(clock: Clock): Verified {
+export function createVerifiedCache(clock: Clock): Verified {
   const noted = new Map<string, CheckedSignature>();
   return {
     note: (request, signed) => {

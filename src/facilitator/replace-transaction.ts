@@ -1,8 +1,8 @@
 import { parseTransaction } from 'viem';
 import type { Context } from './context.ts';
 import type { Entry, SignedTransaction } from './journal/entry.ts';
-import { sendRaw } from './outcomes.ts';
-import { FILL_GAS, type Priced, signTransaction } from './sign-transaction.ts';
+import { sendRawTransaction } from './outcomes.ts';
+import { FILL_GAS, signTransaction, type TransactionGas } from './sign-transaction.ts';
 
 /** After this many transactions the price is far above the market, so something else is wrong. */
 const MAX_TRANSACTIONS = 12;
@@ -33,7 +33,7 @@ export async function replaceStuck(
 export async function fillNonce(context: Context, entry: Readonly<Entry>, newest: SignedTransaction): Promise<void> {
   const { counts, nonces, quoteGas, timing, clock } = context;
   if (newest.fills && newest.signedAt + timing.stuckMs > clock.now()) {
-    await sendRaw(context.rpc, newest.raw);
+    await sendRawTransaction(context.rpc, newest.raw);
     return;
   }
   const price = bumpedFees(newest, await quoteGas.fees());
@@ -50,12 +50,12 @@ async function sendInstead(
   event: string,
 ): Promise<void> {
   await journal.addTransaction(entry, transaction);
-  const transmission = await sendRaw(rpc, transaction.raw);
+  const transmission = await sendRawTransaction(rpc, transaction.raw);
   log.warn(event, { transaction_hash: transaction.hash, payer: entry.authorization.from, transmission });
 }
 
 /** Raises both prices by an eighth, because nodes replace a transaction only for a clearly higher price. */
-function bumpedFees(old: Omit<Priced, 'gas'>, now: Omit<Priced, 'gas'>): Omit<Priced, 'gas'> {
+function bumpedFees(old: Omit<TransactionGas, 'gas'>, now: Omit<TransactionGas, 'gas'>): Omit<TransactionGas, 'gas'> {
   const raised = (value: bigint): bigint => (value * 9n) / 8n + 1n;
   const most = (a: bigint, b: bigint): bigint => (a > b ? a : b);
   return {

@@ -9,7 +9,7 @@ import {
 } from './budget-share.ts';
 import type { Clock } from './clock.ts';
 import { type NetworkLevels, networkLevels } from './http/client-network.ts';
-import { drawOf, type Random } from './random.ts';
+import { type Random, randomFraction } from './random.ts';
 import type { RefusalOptions } from './refusal.ts';
 
 /** One of the named limits that an operator can set. */
@@ -113,7 +113,7 @@ export function createBudget(options: BudgetOptions): Budget {
     const newcomerUnits = Math.max(request.units, Math.floor(own.limit / NEWCOMER_PART));
     const share: Share = { limit: all.limit, windowMs, newcomerUnits };
     if (needsNewcomerPart(share, counts.shareUse(who), request)) counts.noteAsk(who);
-    const verdict = judgeShare(share, counts.shareUse(who), request, () => drawOf(random));
+    const verdict = judgeShare(share, counts.shareUse(who), request, () => randomFraction(random));
     return verdict.part ?? refuse(all, verdict.retryAfterMs, extra);
   };
 

@@ -6,7 +6,7 @@ import type { Offer } from './offer.ts';
 const LONGEST_ADDRESS = 2_000;
 
 /** Whether a web address is ASCII and cannot disguise its host. */
-export function isFollowable(address: string): boolean {
+export function isSafeLink(address: string): boolean {
   if (address.length > LONGEST_ADDRESS || !/^https?:\/\/[!-~]+$/.test(address) || address.includes('\\')) return false;
   try {
     const { username, password } = new URL(address);
@@ -62,7 +62,7 @@ export function formatAmount(units: bigint): string {
 }
 
 /** Explains the message in rows of name and value. Amount, addresses and expiry are read from the message, not from the offer. */
-export function sayMessage(typed: TypedMessage, offer: Offer, nowMs: number): [name: string, value: string][] {
+export function describeMessage(typed: TypedMessage, offer: Offer, nowMs: number): [name: string, value: string][] {
   const { from, to, value, validBefore } = typed.message;
   const untilMs = Number(validBefore) * 1_000;
   return [

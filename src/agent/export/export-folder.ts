@@ -6,7 +6,7 @@ import { type OwnWords, ofOwner, own } from '../../contract/own-words.ts';
 import { DEFAULT_LIMITS } from '../../contract/vocabulary.ts';
 import { type AgentError, refusedFile } from '../agent-error.ts';
 import { type FileLock, lockFile, lockNameOf } from '../lock-file.ts';
-import { openPlain } from '../own-file.ts';
+import { openPlainFile } from '../own-file.ts';
 import { makeFolderOf, writePrivate } from '../private-file.ts';
 import { FILE_NAME, type Manifest, manifest } from './export-format.ts';
 
@@ -248,7 +248,7 @@ function largestOf(name: string): number {
 }
 
 async function readPlain(path: string, largestBytes = LARGEST_BYTES): Promise<Uint8Array | null> {
-  const file = await openPlain(path);
+  const file = await openPlainFile(path);
   if (file === null) return null;
   if (file === 'link')
     throw refusedFile(own`${ofOwner(path)} is a symbolic link`, own`Don’t use this export.`, 'export_unreadable');

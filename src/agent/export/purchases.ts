@@ -4,7 +4,7 @@ import { readBaseUrl } from '../../sdk/client.ts';
 import { type AgentError, refusedFile } from '../agent-error.ts';
 import { goodsFolder } from '../buy-goods.ts';
 import { readBytesOf } from '../own-file.ts';
-import { goodsName, matchesCommitment, saveUnder } from '../save-goods.ts';
+import { goodsName, matchesCommitment, saveUnderFreeName } from '../save-goods.ts';
 import type { SpendBook } from '../spend-book.ts';
 import { dayOf, digestOf, fitsBook, isUnderWay, isUnsigned, isVerified, type SpendRecord } from '../spend-record.ts';
 import {
@@ -306,6 +306,6 @@ async function withGoods(book: SpendBook, folder: ExportFolder, { record, goods 
   const into = goodsFolder(book, market);
   const filename = delivery.path.replace(new RegExp(`^(?:\\d+-)?${id}-`), '');
   const name = goodsName({ listing_id: id, artifact_filename: filename, title: record.title });
-  const path = bytes === null ? join(into, name) : await saveUnder(bytes, into, name);
+  const path = bytes === null ? join(into, name) : await saveUnderFreeName(bytes, into, name);
   return { ...record, out_dir: null, delivery: { ...delivery, path } };
 }

@@ -118,7 +118,7 @@ async function raiseIds(tx: Tx, acts: readonly store.Act[], margin: bigint): Pro
     const [logged, inBooks] = [highestOf(table, acts), await findHighest(tx, table)];
     const highest = (logged > inBooks ? logged : inBooks) + margin;
     await raiseFloor(tx, table, highest);
-    if (table === 'reservations') await store.raiseReservations(tx, highest);
+    if (table === 'reservations') await store.raiseReservationSequence(tx, highest);
   }
 }
 

@@ -66,7 +66,7 @@ export async function insertRecovery(tx: Tx, recovery: Recovery): Promise<bigint
 }
 
 /** Raises the sequence of reservation ids, which ignores floors. */
-export async function raiseReservations(tx: Tx, id: bigint): Promise<void> {
+export async function raiseReservationSequence(tx: Tx, id: bigint): Promise<void> {
   await tx.run(sql`select setval(pg_get_serial_sequence('reservations', 'id'), ${id})`);
 }
 

@@ -4,10 +4,10 @@ import type { SpendRecord } from '../../agent/spend-record.ts';
 import { inQuotes, oneLine } from '../../contract/foreign-words.ts';
 import { formatUsdc, usdcOfUnits } from '../../contract/money.ts';
 import { own } from '../../contract/own-words.ts';
-import type { Cli, Command, Done } from '../cli.ts';
+import type { Cli, Command, CommandOutput } from '../cli.ts';
 import { CliError, toCliError, wrongUse } from '../cli-error.ts';
-import { namedMarket, neededMarket, openAccount, readMarket } from '../open-account.ts';
-import { notPaid, openWalletSession } from '../open-wallet-session.ts';
+import { namedMarket, openAccount, readMarket, requiredMarket } from '../open-account.ts';
+import { openWalletSession, toPaymentError } from '../open-wallet-session.ts';
 import { MERCHANT_OPTIONS } from '../options.ts';
 import { foreignLine, type Line } from '../printable.ts';
 import { readId, readUsdc } from '../read-values.ts';
@@ -15,7 +15,7 @@ import { readId, readUsdc } from '../read-values.ts';
 const UNVERIFIED_WARNING =
   'An import added this purchase, so the file may come from anyone: don’t run it. If you never bought it, move its record away: openaisle verify shows the path.';
 
-async function buyListing(cli: Cli): Promise<Done> {
+async function buyListing(cli: Cli): Promise<CommandOutput> {
   const { options, positionals } = cli;
   const listingId = readId(positionals[0]);
   const maxPriceUsdc = readUsdc(options.max, 'max');
@@ -29,7 +29,7 @@ async function buyListing(cli: Cli): Promise<Done> {
     maxPriceUsdc,
     outDir: options.dir,
   }).catch((error: unknown) => {
-    throw notPaid(error, session.wallet);
+    throw toPaymentError(error, session.wallet);
   });
   const { path, title, seller, goods, paidUnits, alreadyHere, notVerified } = bought;
   const paid = paidUnits === 0n ? 'nothing was due' : `paid ${formatUsdc(paidUnits)}`;
@@ -64,7 +64,7 @@ async function buyListing(cli: Cli): Promise<Done> {
 /** Uses a merchant's key only if one was named; the purchase then belongs to that merchant. */
 async function buyerOf(cli: Cli): Promise<{ market: string; key?: string }> {
   const { handle, file, 'key-stdin': typed } = cli.options;
-  if (handle === undefined && file === undefined && typed !== true) return { market: neededMarket(cli) };
+  if (handle === undefined && file === undefined && typed !== true) return { market: requiredMarket(cli) };
   const { market, key } = await openAccount(cli);
   return { market, key };
 }
@@ -79,7 +79,7 @@ export const buy: Command = {
   run: buyListing,
 };
 
-async function resumePayments(cli: Cli): Promise<Done> {
+async function resumePayments(cli: Cli): Promise<CommandOutput> {
   const [id] = cli.positionals;
   const listingId = id === undefined ? undefined : readId(id);
   const market = namedMarket(cli);
@@ -97,7 +97,11 @@ async function resumePayments(cli: Cli): Promise<Done> {
     const said = lines.length === 0 ? ['This wallet has no payments in progress.'] : lines;
     return { lines: said, json: { finished: finished.map(jsonOf) } };
   }
-  const { trouble, parts } = notPaid('error' in failed ? failed.error : null, session.wallet, own`openaisle wait`);
+  const { trouble, parts } = toPaymentError(
+    'error' in failed ? failed.error : null,
+    session.wallet,
+    own`openaisle wait`,
+  );
   // A failed payment doesn't stop the others, so JSON lists them all.
   throw new CliError(trouble, { ...parts, lines, more: { finished: finished.map(jsonOf) } });
 }

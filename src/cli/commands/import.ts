@@ -8,22 +8,22 @@ import { inQuotes } from '../../contract/foreign-words.ts';
 import { formatUsdc, usdcOfUnits } from '../../contract/money.ts';
 import { formed, own } from '../../contract/own-words.ts';
 import type { Client } from '../../sdk/client.ts';
-import type { Cli, Command, Done } from '../cli.ts';
+import type { Cli, Command, CommandOutput } from '../cli.ts';
 import { CliError } from '../cli-error.ts';
-import { asMerchant, namedMarket } from '../open-account.ts';
-import { notPaid, openBook, openWalletSession } from '../open-wallet-session.ts';
+import { callAsMerchant, namedMarket } from '../open-account.ts';
+import { openBook, openWalletSession, toPaymentError } from '../open-wallet-session.ts';
 import { MERCHANT_OPTIONS } from '../options.ts';
 import { countText, foreignLine, type Line } from '../printable.ts';
 import { readUsdc } from '../read-values.ts';
 
-async function runImport(cli: Cli): Promise<Done> {
+async function runImport(cli: Cli): Promise<CommandOutput> {
   const [dir = ''] = cli.positionals;
   if ((await readKind(dir)) === 'purchases') return importBook(cli, dir);
   const store = await readStore(dir);
-  return asMerchant(cli, (client, { market }) => importInto(cli, client, market, store));
+  return callAsMerchant(cli, (client, { market }) => importInto(cli, client, market, store));
 }
 
-async function importBook(cli: Cli, dir: string): Promise<Done> {
+async function importBook(cli: Cli, dir: string): Promise<CommandOutput> {
   const isDry = cli.options['dry-run'] === true;
   const book = await openBook(cli);
   const named = namedMarket(cli);
@@ -66,7 +66,7 @@ async function importBook(cli: Cli, dir: string): Promise<Done> {
   };
 }
 
-async function importInto(cli: Cli, client: Client, market: string, store: StoredStore): Promise<Done> {
+async function importInto(cli: Cli, client: Client, market: string, store: StoredStore): Promise<CommandOutput> {
   const plan = await planImport(client, store);
   const planLines = sayPlan(store, plan, market);
   const json = { market, kind: 'store', from: { market: store.content.market, handle: store.content.handle } };
@@ -100,7 +100,7 @@ async function listPlanned(cli: Cli, client: Client, plan: ImportPlan): Promise<
     ...(maxFeeUsdc === undefined ? {} : { maxFeeUsdc }),
     onDone: (done, { done: count, of }) => cli.note(foreignLine(`${count} of ${of}: ${sayImported(done)}`)),
   }).catch((error: unknown) => {
-    throw notPaid(error, session.wallet, own`the same openaisle import`);
+    throw toPaymentError(error, session.wallet, own`the same openaisle import`);
   });
 }
 
@@ -134,7 +134,7 @@ async function mustAgree(
   });
 }
 
-function reportImport(imported: readonly Imported[], json: Record<string, unknown>): Done {
+function reportImport(imported: readonly Imported[], json: Record<string, unknown>): CommandOutput {
   const refused = imported.filter((one) => one.outcome === 'refused');
   const paid = imported.reduce((sum, one) => sum + (one.outcome === 'listed' ? one.paidUnits : 0n), 0n);
   const lines = [...imported.map((one) => foreignLine(sayImported(one))), `Fees paid: ${formatUsdc(paid)}.`];

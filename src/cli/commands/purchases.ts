@@ -6,13 +6,13 @@ import { markVerified, verifyGoods } from '../../agent/verify-goods.ts';
 import { inQuotes, oneLine } from '../../contract/foreign-words.ts';
 import { usdcOfUnits } from '../../contract/money.ts';
 import { ofOwner, own } from '../../contract/own-words.ts';
-import type { Cli, Command, Done } from '../cli.ts';
+import type { Cli, Command, CommandOutput } from '../cli.ts';
 import { CliError } from '../cli-error.ts';
 import { namedMarket } from '../open-account.ts';
 import { openBook } from '../open-wallet-session.ts';
 import { foreignLine } from '../printable.ts';
 
-async function listPurchases(cli: Cli): Promise<Done> {
+async function listPurchases(cli: Cli): Promise<CommandOutput> {
   const book = await openBook(cli);
   const rows = await listSpends(book);
   const { perDayUnits } = await readPolicy(cli.env);
@@ -46,7 +46,7 @@ export const purchases: Command = {
   run: listPurchases,
 };
 
-async function verifyPurchase(cli: Cli): Promise<Done> {
+async function verifyPurchase(cli: Cli): Promise<CommandOutput> {
   const { options, env, positionals } = cli;
   const book = await openBook(cli);
   const record = await findPurchase(book, positionals[0] ?? '', namedMarket(cli));

@@ -2,17 +2,17 @@ import { inQuotes } from '../../contract/foreign-words.ts';
 import { own } from '../../contract/own-words.ts';
 import { AISLES, SORTS } from '../../contract/vocabulary.ts';
 import { isSummary } from '../../sdk/pages.ts';
-import { type Cli, type Command, connectTo, type Done } from '../cli.ts';
+import { type Cli, type Command, type CommandOutput, connectTo } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
-import { neededMarket } from '../open-account.ts';
+import { requiredMarket } from '../open-account.ts';
 import { foreignLine, listingLines, listingRows, nameOf, quoteLines } from '../printable.ts';
 import { readCount, readId, readUsdc } from '../read-values.ts';
 
 const USUAL_ROWS = 20;
 
-async function searchGoods(cli: Cli): Promise<Done> {
+async function searchGoods(cli: Cli): Promise<CommandOutput> {
   const { options, positionals } = cli;
-  const market = neededMarket(cli);
+  const market = requiredMarket(cli);
   if ((options.tag?.length ?? 0) > 1) throw wrongUse(own`search takes one --tag`);
   const [q, maxPrice] = [positionals.join(' '), readUsdc(options['max-price'], 'max-price')];
   const query = {
@@ -56,8 +56,8 @@ export const search: Command = {
 
 const USUAL_COMMENTS = 10;
 
-async function showListing(cli: Cli): Promise<Done> {
-  const market = neededMarket(cli);
+async function showListing(cli: Cli): Promise<CommandOutput> {
+  const market = requiredMarket(cli);
   const id = readId(cli.positionals[0]);
   const query = { comments_limit: readCount(cli.options.limit, 'limit') ?? USUAL_COMMENTS };
   const { body } = await connectTo(cli, market)().getListing({ params: { id }, query });

@@ -11,8 +11,8 @@ import {
   endGrant,
   findArtifact,
   findOpenGrant,
-  putArtifact,
   type StoredArtifact,
+  saveArtifact,
   sweepArtifacts,
 } from './store.ts';
 
@@ -58,7 +58,7 @@ function createAdapter({ clock, config }: AdapterContext, model: string, queryab
       const lifeMs = expiresIn === undefined ? defaultLifeMs(model) : expiresIn * 1_000;
       const expiresAt = lifeMs === null ? null : new Date(at + lifeMs);
       const artifact = { model, idHash: idHash(id), grantId: payload.grantId ?? null, payload: withoutId(payload) };
-      await putArtifact(queryable(), { ...artifact, createdAt: new Date(at), expiresAt });
+      await saveArtifact(queryable(), { ...artifact, createdAt: new Date(at), expiresAt });
       await sweepArtifacts(queryable(), new Date(at - KEPT_MS));
     },
     find: async (id) => {

@@ -11,7 +11,7 @@ import { hostOfClient } from './client-metadata.ts';
 import { idHash } from './create-adapter.ts';
 import { PATHS } from './interaction.ts';
 import { answerPerson, answerProgram, type ShowFault } from './show-fault.ts';
-import { keepClient } from './store.ts';
+import { extendClient } from './store.ts';
 
 /** Parameters that are forwarded; all others are dropped. The provider refuses each parameter in the second line with its own error. */
 const PARAMETERS: ReadonlySet<string> = new Set([
@@ -181,5 +181,5 @@ async function recordClientUse({ clock, database }: Market, clientId: string): P
   const now = clock.now();
   const until = new Date(now + CLIENT_DAYS * DAY_MS);
   const unlessAfter = new Date(now + (CLIENT_DAYS - 1) * DAY_MS);
-  await keepClient(database, idHash(clientId), until, unlessAfter);
+  await extendClient(database, idHash(clientId), until, unlessAfter);
 }

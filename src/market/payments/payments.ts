@@ -8,7 +8,7 @@ import { createCorroboration } from './chain/corroborate.ts';
 import { type ChainHead, followHeads, readHead } from './chain/read-head.ts';
 import { createReadSchedule } from './chain/read-schedule.ts';
 import { createUnreadablePayments } from './chain/unreadable-payments.ts';
-import { createWatch } from './chain/watch-providers.ts';
+import { createChainWatch } from './chain/watch-providers.ts';
 import type { Completions } from './completion.ts';
 import { createFurtherTransfers } from './paths/direct/further-transfers.ts';
 import { pruneIntents } from './paths/direct/intents.ts';
@@ -62,7 +62,7 @@ export function createPayments(market: Market, completions: Completions, options
     lastRead = { head, at: market.clock.now() };
     return head;
   });
-  const watch = createWatch(market, providerHealth, {
+  const watch = createChainWatch(market, providerHealth, {
     ...{ readHead: heads.fresh, everyMs: options.watchEveryMs },
     lastRead: () => lastRead,
     isLeader: () => reconciler.isLeader(),

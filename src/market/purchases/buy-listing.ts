@@ -25,7 +25,7 @@ import {
   purchaseTerms,
   readBuyRequest,
 } from './buy-request.ts';
-import { checkCollecting, collectorOf, isEntitled, isZeroValue, spendSignature } from './collecting.ts';
+import { checkCollecting, collectorOf, isEntitled, isZeroValue, markSignatureUsed } from './collecting.ts';
 import { recordSale } from './complete-purchase.ts';
 import { type BuyAnswer, deliverGoods } from './deliver.ts';
 import { mustNotSendToken, refuseStrayToken } from './delivery-token.ts';
@@ -131,7 +131,8 @@ async function deliverEntitled(
 async function spendIfCollected(market: Market, request: BuyRequest, answer: BuyAnswer | null): Promise<void> {
   const { proof } = request;
   if (proof === null || !isZeroValue(proof)) return;
-  if (answer?.status === 200 && answer.body.collected_by === 'signature') await spendSignature(market, request, proof);
+  if (answer?.status === 200 && answer.body.collected_by === 'signature')
+    await markSignatureUsed(market, request, proof);
 }
 
 /** Refuses the old proof of an ended payment. The buyer may sign a new one while the listing is for sale. */

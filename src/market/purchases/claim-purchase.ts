@@ -41,7 +41,7 @@ import { findPaidOrPending } from '../payments/store.ts';
 import { mustBeGoods } from './buy-request.ts';
 import { isEntitled } from './collecting.ts';
 import { type BuyAnswer, deliverGoods } from './deliver.ts';
-import { refuseSafely } from './delivery-token.ts';
+import { toSafeRefusal } from './delivery-token.ts';
 import { findPurchase } from './store.ts';
 
 interface ShownSignature {
@@ -73,7 +73,7 @@ export function makeClaimPurchase(payments: Payments): MarketOperation<Endpoints
         if (answer !== null) return answer;
       }
     } catch (error) {
-      throw refuseSafely(market, error, 'claim_answer_failed');
+      throw toSafeRefusal(market, error, 'claim_answer_failed');
     }
     throw new Refusal('payment_preserved', { detail: 'Another claim is under way.', retryAfterSeconds: 1 });
   };

@@ -59,7 +59,7 @@ function collectTerms({ config }: Market, { id }: ListingTerms, payer: Hex, salt
 }
 
 /** Marks the signature as used. Call it directly before the goods are handed out, so that only one of two concurrent requests gets them. */
-export async function spendSignature(market: Market, request: BuyRequest, { authorization }: Proof): Promise<void> {
+export async function markSignatureUsed(market: Market, request: BuyRequest, { authorization }: Proof): Promise<void> {
   const { database, clock } = market;
   const { from: payer, nonce, validBefore } = authorization;
   const shown = { payer, nonce, merchantId: request.merchant?.id ?? null };

@@ -18,7 +18,13 @@ import { answerPayment } from './answer-payment.ts';
 import { type BuyContext, type BuyRequest, findInLedger, findPaymentsOf, purchaseTerms } from './buy-request.ts';
 import { askToCollect, collectorOf } from './collecting.ts';
 import type { BuyAnswer } from './deliver.ts';
-import { checkOpeningToken, refuseWithToken, takeClientToken, tokenHashOf, withToken } from './delivery-token.ts';
+import {
+  addTokenToAnswer,
+  checkOpeningToken,
+  readClientTokenHash,
+  refuseWithToken,
+  tokenHashOf,
+} from './delivery-token.ts';
 import { isEarlierBuyer } from './store.ts';
 
 export interface RequestFindings {
@@ -39,7 +45,7 @@ export async function startPurchase(buy: BuyContext, findings: RequestFindings):
     const payment = await openOrRefuse(buy, findings, token);
     if (payment === null) return null;
     const collector = { ...collectorOf(request, null), tokenHash: payment.deliveryTokenHash };
-    return await withToken(market, token, () => answerPayment(buy, payment, collector));
+    return await addTokenToAnswer(market, token, () => answerPayment(buy, payment, collector));
   });
 }
 
@@ -51,7 +57,7 @@ async function openOrRefuse(buy: BuyContext, findings: RequestFindings, token: s
   const { market, request, listing } = buy;
   try {
     const { proof, floor } = await checkPurchase(buy, findings);
-    const clientTokenHash = await takeClientToken(market, request);
+    const clientTokenHash = await readClientTokenHash(market, request);
     return await openPurchase(market, {
       ...{ request, listing, proof, floor },
       token: token === null ? clientTokenHash : tokenHashOf(token),

@@ -73,7 +73,7 @@ async function bodyOf(context: ToolContext, args: Args): Promise<{ body: Body; n
 }
 
 async function dryRun(context: ToolContext, body: Body): Promise<ToolAnswer> {
-  const { body: answer } = await context.asMerchant((client) =>
+  const { body: answer } = await context.callAsMerchant((client) =>
     client.createListing({ body, query: { dry_run: 'true' } }),
   );
   const fee = 'dry_run' in answer ? answer.would_cost_usdc : 0;
@@ -96,7 +96,7 @@ export const sell = localTool({
     if (args.dry_run) return await dryRun(context, body);
     const session = await context.openWalletSession();
     const sold = await call.pay((paying) =>
-      context.asMerchant((client) =>
+      context.callAsMerchant((client) =>
         sellGoods({ ...session, ...paying, client, listing: body, maxFeeUsdc: args.max_fee_usdc }),
       ),
     );

@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import { judgeShare, limitExceeded, needsNewcomerPart, type Share, type ShareUse, slotMs } from '../budget-share.ts';
 import type { Clock } from '../clock.ts';
 import { networkLevels } from '../http/client-network.ts';
-import { drawOf, type Random } from '../random.ts';
+import { type Random, randomFraction } from '../random.ts';
 import type { Database, Queryable } from './database.ts';
 import { countInWindow, KEPT_MS, windowAt } from './quota.ts';
 
@@ -46,7 +46,9 @@ export async function takeSharedQuota(context: SharedQuotaContext, quota: Shared
       );
     const isAsking = needsNewcomerPart(share, use, request);
     if (isAsking) count(`${name}:asked`, supernet, slots.current);
-    const verdict = judgeShare(share, isAsking ? withThisRequest(use) : use, request, () => drawOf(context.random));
+    const verdict = judgeShare(share, isAsking ? withThisRequest(use) : use, request, () =>
+      randomFraction(context.random),
+    );
     if (verdict.part === null) return verdict.retryAfterMs;
     count(name, `network ${clientNetwork}`, start);
     count(name, verdict.part === 'open' ? 'all' : 'kept', start);

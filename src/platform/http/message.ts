@@ -116,7 +116,7 @@ export function isPieces(body: Outgoing['body']): body is Pieces {
 }
 
 /** Releases a body that nobody will read. */
-export function abandonBody({ body, release }: Outgoing): void {
+export function releaseBody({ body, release }: Outgoing): void {
   release?.();
   if (!isPieces(body)) return;
   // The answer does not need this body, so ignore errors of its cleanup.

@@ -5,7 +5,7 @@ import type { Database } from '../database/database.ts';
 import { isUnavailable } from '../database/database-error.ts';
 import type { Log } from '../log.ts';
 import { isNextEvent, type LogCopyWriter, openLogCopy } from './log-copy.ts';
-import { findCopyStart, noteEnd, readEventsToCopy } from './store.ts';
+import { findCopyStart, readEventsToCopy, recordCopyEnd } from './store.ts';
 import { MEMORY_MS } from './watch-growth.ts';
 
 /** An event must be on disk within a second. */
@@ -136,7 +136,7 @@ function createRounds(context: LogCopyContext, copy: LogCopyWriter): () => Promi
     await copyNew();
     const end = copy.end();
     if (end === null || Math.abs(clock.now() - recordedAt) < RECORD_EVERY_MS) return;
-    await noteEnd(database, host, end, new Date(clock.now()));
+    await recordCopyEnd(database, host, end, new Date(clock.now()));
     recordedAt = clock.now();
   };
 }

@@ -2,7 +2,7 @@ import { type Clock, isoTime } from '../clock.ts';
 import type { Queryable } from '../database/database.ts';
 import type { Log } from '../log.ts';
 import type { LogEnd } from './log-copy.ts';
-import { lacksEvents } from './store.ts';
+import { hasEventsToCopy } from './store.ts';
 
 /** Many times longer than a writer needs for an event, or a new writer to take over. */
 const BEHIND_AFTER_MS = 15_000;
@@ -32,7 +32,7 @@ export function watchGrowth({ clock, log, folder, writer }: GrowthContext): Grow
   return {
     check: async (queryable, end, isExpected) => {
       const nowMs = clock.now();
-      const lacks = isExpected && (await lacksEvents(queryable, end, new Date(nowMs - MEMORY_MS)));
+      const lacks = isExpected && (await hasEventsToCopy(queryable, end, new Date(nowMs - MEMORY_MS)));
       const id = end?.id ?? 0n;
       if (lacks && stalled?.id === id) {
         // `Math.abs` also covers a clock that was set back.

@@ -18,7 +18,7 @@ export async function showRefusal(scene: Scene, error: unknown, payer: Address):
   // Expiry on this device's clock, assuming the slowest clock that the market may have.
   const untilMs = saved === null ? null : saved.proof.valid_before * 1_000 + now() - client.clock.earlier();
   if (saved !== null && (error instanceof MarketError || error instanceof PaymentMayBeLost)) {
-    scene.hasEnded = endsAttempt(error);
+    scene.hasEnded = hasAttemptEnded(error);
   }
   const record = dropUnsignedRecord(scene, saved !== null);
   const isStillValid = untilMs !== null && untilMs > now();
@@ -81,7 +81,7 @@ const FINAL_REASONS: readonly AnyReason[] = [
 ];
 
 /** True if the market says that a proof it has seen ended unpaid. A plain request for payment does not say so. */
-export function endsAttempt(error: unknown): boolean {
+export function hasAttemptEnded(error: unknown): boolean {
   if (!(error instanceof MarketError) || error.doNotPayAgain !== false) return false;
   return SIGN_AGAIN_REASONS.includes(error.reason) || FINAL_REASONS.includes(error.reason);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isFollowable, markedText, nameInvisibleCharacters } from '../wording.ts';
+import { isSafeLink, markedText, nameInvisibleCharacters } from '../wording.ts';
 import { safeFileName } from './show-goods.ts';
 
 const point = (code: number): string => String.fromCodePoint(code);
@@ -49,7 +49,7 @@ describe('the name of the file', () => {
 
 describe('addresses', () => {
   it.each(['https://example.org/a?b=c#d', 'http://example.org'])('%s may be followed', (address) =>
-    expect(isFollowable(address)).toBe(true),
+    expect(isSafeLink(address)).toBe(true),
   );
 
   it.each([
@@ -66,5 +66,5 @@ describe('addresses', () => {
     'https://',
     ` https://example.org`,
     `https://example.org/${'x'.repeat(2_000)}`,
-  ])('%s may not', (address) => expect(isFollowable(address)).toBe(false));
+  ])('%s may not', (address) => expect(isSafeLink(address)).toBe(false));
 });

@@ -1,5 +1,5 @@
 import { lexer, type MarkedToken, type Token, type Tokens } from 'marked';
-import { isFollowable } from '../wording.ts';
+import { isSafeLink } from '../wording.ts';
 
 /** The only tags in use. Markdown that needs another tag stays text. */
 const TAGS = [
@@ -119,7 +119,7 @@ function planTable({ header, rows }: Tokens.Table, inside: Inside): Planned {
 
 /** Shows the host next to the link text, so that the reader sees where a link leads. */
 function planLink(href: string, words: Piece[]): Piece[] {
-  if (!isFollowable(href)) return [...words, href === '' ? '' : ` (${href})`];
+  if (!isSafeLink(href)) return [...words, href === '' ? '' : ` (${href})`];
   const link: Planned = { tag: 'a', href, children: words };
   return words.length === 1 && words[0] === href ? [link] : [link, ` (${new URL(href).host})`];
 }

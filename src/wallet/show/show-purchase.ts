@@ -2,7 +2,7 @@ import { NETWORKS } from '../../contract/vocabulary.ts';
 import type { Offer } from '../offer.ts';
 import { blocksToFinal, type PurchaseRecord } from '../purchase-record.ts';
 import type { FoundWallet } from '../wallet-announcements.ts';
-import { describeEstimate, formatClock, formatDuration, sayMessage } from '../wording.ts';
+import { describeEstimate, describeMessage, formatClock, formatDuration } from '../wording.ts';
 import { button, type Child, element, paragraph, renderVisibleLine } from './element.ts';
 import type { View } from './view.ts';
 
@@ -105,7 +105,7 @@ export function showConfirm(view: Confirm, offer: Offer, nowMs: number): Child[]
   const pays = purpose === 'pay';
   // Check the message itself, because only one that moves nothing may be called harmless.
   const isZeroValue = message.message.value === '0';
-  const rows = sayMessage(message, offer, nowMs + aheadMs)
+  const rows = describeMessage(message, offer, nowMs + aheadMs)
     .map(([name, value]): [string, string] => [pays || name !== 'You pay' ? name : 'Amount in it', value])
     .flatMap(([name, value]) => [
       element('dt', {}, name),

@@ -114,7 +114,7 @@ async function applyEdit(tx: Tx, market: Market, call: EditCall, fingerprint: Fi
   }
   if (isReplaced) await changeFingerprint(tx, market, listing.id, fingerprint);
   await stopAttempts(tx, listing.id, new Date(market.clock.now()));
-  const commitment = isReplaced ? putArtifact(tx, market, listing.id, goods) : null;
+  const commitment = isReplaced ? saveArtifact(tx, market, listing.id, goods) : null;
   updateTexts(tx, listing.id, goods);
   await recordEvent(tx, market, {
     kind: 'listing_edit',
@@ -149,7 +149,7 @@ async function changeFingerprint(tx: Tx, market: Market, id: bigint, fingerprint
 }
 
 /** Stores new goods with a new salt, so that the old commitment says nothing about them. */
-function putArtifact(tx: Tx, market: Market, id: bigint, { content }: Goods): string {
+function saveArtifact(tx: Tx, market: Market, id: bigint, { content }: Goods): string {
   const salt = market.random.bytes(32);
   const commitment = sha256(salt, content);
   replaceArtifact(tx, id, { salt, content, commitment });

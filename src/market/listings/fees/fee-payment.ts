@@ -63,7 +63,7 @@ async function insertAttempt(
 const MAX_EARLIER_ROUNDS = 3;
 
 /** Answers with the result of this merchant's earlier request with the same body or this very proof. Null if there is none. */
-export async function answerEarlier(
+export async function answerEarlierRequest(
   market: Market,
   payments: Payments,
   request: ListRequest,
@@ -75,7 +75,7 @@ export async function answerEarlier(
     const open = await findOpenFee(market.database, merchant.id, bodyHash);
     const made = await findListingByBody(market.database, merchant.id, bodyHash, since);
     if (made !== null) return await answerCreated(market, made);
-    const presented = await findPresented(market, proof);
+    const presented = await findPresentedPayment(market, proof);
     if (presented !== null && !isOfRequest(presented, request)) throw new Refusal('payment_bound_elsewhere');
     if (claim === null || !isClaimOf(open, claim.intent_id)) {
       const payment = open ?? presented;
@@ -88,7 +88,7 @@ export async function answerEarlier(
   return null;
 }
 
-export async function findPresented(market: Market, proof: Proof | null): Promise<Payment | null> {
+export async function findPresentedPayment(market: Market, proof: Proof | null): Promise<Payment | null> {
   if (proof === null) return null;
   const { network } = market.config;
   return await findByAuthorization(market.database, {

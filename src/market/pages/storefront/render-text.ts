@@ -76,7 +76,7 @@ export function renderShortNote(note: string | undefined): string {
 }
 
 /** Shortens a text to one line of at most `most` letters, dots included. */
-export function beginningOf(text: string, most: number): string {
+export function shortenToLine(text: string, most: number): string {
   const line = cleanText(text).replaceAll(/\s+/g, ' ').trim();
   if (line.length <= most || indexAfter(line, most) >= line.length) return line;
   return `${line.slice(0, indexAfter(line, most - DOTS.length)).trimEnd()}${DOTS}`;

@@ -6,7 +6,7 @@ import { type DirectPayment, isOpen } from '../../payment.ts';
 import type { Payments } from '../../payments.ts';
 import { findProof } from '../../proof-store.ts';
 import { lockPayment } from '../../store.ts';
-import { answerUncheckable, answerUncompleted, type PendingClaim } from './answer-claim.ts';
+import { answerUncheckableClaim, answerUncompleted, type PendingClaim } from './answer-claim.ts';
 import { checkSignature, type SignedIntent } from './check-signature.ts';
 import { findHolder } from './further-store.ts';
 import {
@@ -61,7 +61,7 @@ export async function continueClaim<Answer>(
   const standing = await findClaim(market.database, intent.id);
   const signatureCheck = await checkSignature(payments, claim);
   if ('waitsFor' in signatureCheck) {
-    return await answerUncheckable(market, payments, intent, { wallet: signatureCheck.waitsFor, txHash });
+    return await answerUncheckableClaim(market, payments, intent, { wallet: signatureCheck.waitsFor, txHash });
   }
   if ('unsigned' in signatureCheck) {
     const { bodyHash } = subject;

@@ -120,7 +120,7 @@ export interface FurtherTransfer {
 }
 
 /** Stores final transfers, without those already stored. */
-export async function insertFurther(
+export async function insertFurtherTransfers(
   queryable: Queryable,
   paymentId: bigint,
   transfers: readonly FurtherTransfer[],

@@ -10,7 +10,7 @@ import { type ClaimEvidence, claimTermsOf } from './decide-claim.ts';
 import {
   deleteWaitingHash,
   type FurtherTransfer,
-  insertFurther,
+  insertFurtherTransfers,
   listClaimsInReview,
   listWaitingHashes,
 } from './further-store.ts';
@@ -101,7 +101,8 @@ async function readWaiting({ database }: FurtherMarket, head: ChainHead, review:
       continue;
     }
     await noteSeenBlock(database, review.id, waiting.txHash, seen?.blockNumber ?? null);
-    if (seen?.isFinal && (await isStillFinal(head.rpc, head))) await insertFurther(database, review.id, seen.transfers);
+    if (seen?.isFinal && (await isStillFinal(head.rpc, head)))
+      await insertFurtherTransfers(database, review.id, seen.transfers);
   }
 }
 
@@ -137,6 +138,6 @@ async function readWindow({ database }: FurtherMarket, head: ChainHead, review: 
   const topics = [TRANSFER_TOPIC, addressTopic(payer), addressTopic(payee)];
   const logs = await searchLogs(rpc, { address: asset, topics, ...blocks });
   if (!(await isStillFinal(rpc, head))) return false;
-  await insertFurther(database, review.id, transfersIn(logs, review).slice(0, MAX_OF_WINDOW));
+  await insertFurtherTransfers(database, review.id, transfersIn(logs, review).slice(0, MAX_OF_WINDOW));
   return finalized.timestamp >= windowTo;
 }
