@@ -13,7 +13,7 @@ export interface Subject {
 }
 
 /** Next step for a seller who tried to buy from itself. */
-export const OWN_GOODS_NEXT_STEP = own`These goods are your own: run openaisle export to get them. To test a purchase, pay with another person’s wallet.`;
+export const OWN_GOODS_NEXT_STEP = own`These goods are your own: run openaisle export to get them. To test a purchase, pay with a wallet that doesn’t belong to this seller.`;
 
 /** The market refuses authorizations that expire sooner than this. */
 const MIN_SECONDS = 20;

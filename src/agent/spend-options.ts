@@ -66,7 +66,7 @@ export function toUnknownOutcome({ record }: HeldSpend, error: unknown): unknown
   return new AgentError('unknown', {
     doNotPayAgain: true,
     reason: 'not_kept',
-    title: own`This may be paid for, but it couldn’t be saved on this machine (${formed('code', code)})`,
+    title: own`The payment may have been made, but its result couldn’t be saved on this machine (${formed('code', code)})`,
     nextStep: own`Do not pay again. Free some space or fix the folder, then run the same command to resume.`,
     file: path,
   });
