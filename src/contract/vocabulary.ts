@@ -173,12 +173,12 @@ export const MAX_TIMEOUT_SECONDS = 120;
 /** An authorization must stay valid for at least the first and at most the second of these times from now. */
 export const AUTHORIZATION_MIN_AHEAD_SECONDS = 20;
 export const AUTHORIZATION_MAX_AHEAD_SECONDS = 600;
-export const REQUEST_MEMORY_DAYS = 7;
+export const REPEAT_WINDOW_DAYS = 7;
 export const STAGE_MINUTES = 15;
 /** Time for sending the transfer of an intent. */
 export const INTENT_MINUTES = 10;
 /** How long an intent can still be claimed after its end. Unclaimed intents are then deleted. */
-export const INTENT_KEPT_DAYS = 30;
+export const INTENT_RETENTION_DAYS = 30;
 /** An undecided review ends as declined after this time. */
 export const REVIEW_DAYS = 30;
 /** Minimum age of the transfer before an unsigned claim goes into review. */

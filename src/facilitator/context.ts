@@ -98,7 +98,7 @@ interface Verified {
 }
 
 /** How long a result is used. The account may get code after the check, but it may get code during the settlement as well. */
-export const CODE_KEPT_MS = 5_000;
+export const CODE_CACHED_MS = 5_000;
 const MAX_VERIFIED = 4_000;
 
 /** Keeps only results for wallets without code, because a contract must be asked each time whether it still agrees. */
@@ -115,7 +115,7 @@ export function createVerifiedCache(clock: Clock): Verified {
       const key = keyOfRequest(request);
       const signed = noted.get(key) ?? null;
       noted.delete(key);
-      return signed !== null && signed.readAt + CODE_KEPT_MS > clock.now() ? signed : null;
+      return signed !== null && signed.readAt + CODE_CACHED_MS > clock.now() ? signed : null;
     },
   };
 }

@@ -1,7 +1,7 @@
 import { Refusal, type RefusalOptions } from './refusal.ts';
 
 /** Divisor: one quarter of a budget is reserved for newcomers. */
-const KEPT_PART = 4;
+const NEWCOMER_DIVISOR = 4;
 /** Divisor: one supernet may use an eighth of the reserved part. */
 const SUPERNET_PART = 8;
 /** Divisor: one site may use a quarter of its supernet's share. */
@@ -45,7 +45,7 @@ export function slotMs({ windowMs }: Pick<Share, 'windowMs'>): number {
 
 /** Units reserved for newcomers. 0 if the budget is too small to divide. */
 export function unitsForNewcomers(limit: number): number {
-  return Math.floor(limit / KEPT_PART);
+  return Math.floor(limit / NEWCOMER_DIVISOR);
 }
 
 /** True if only the reserved part can serve this request. The caller then counts the request for the lottery. */

@@ -67,7 +67,7 @@ interface StageOptions {
   fetchDocument?: FetchDocument;
   hostedHosts?: readonly string[];
   baseUrl?: string;
-  networkLimits?: Market['config']['networkLimits'];
+  clientNetworkLimits?: Market['config']['clientNetworkLimits'];
 }
 
 export async function startOauthStage(db: TestDatabase, options: StageOptions = {}): Promise<OauthStage> {
@@ -89,7 +89,7 @@ export async function startOauthStage(db: TestDatabase, options: StageOptions = 
         oauth_starts_per_ip_hour: 10_000,
         ...options.limits,
       },
-      networkLimits: options.networkLimits ?? [],
+      clientNetworkLimits: options.clientNetworkLimits ?? [],
       hostedHosts: options.hostedHosts ?? ['claude.ai', 'chatgpt.com', 'vscode.dev'],
     },
   };

@@ -19,7 +19,7 @@ import {
 /** Lifetime of a registered client that never finishes an authorization. */
 const UNUSED_CLIENT_MS = 86_400_000;
 /** How long expired rows are kept. */
-const KEPT_MS = 3_600_000;
+const RETENTION_MS = 3_600_000;
 
 export interface Artifacts {
   adapter: AdapterFactory;
@@ -59,7 +59,7 @@ function createAdapter({ clock, config }: AdapterContext, model: string, queryab
       const expiresAt = lifeMs === null ? null : new Date(at + lifeMs);
       const artifact = { model, idHash: idHash(id), grantId: payload.grantId ?? null, payload: withoutId(payload) };
       await saveArtifact(queryable(), { ...artifact, createdAt: new Date(at), expiresAt });
-      await sweepArtifacts(queryable(), new Date(at - KEPT_MS));
+      await sweepArtifacts(queryable(), new Date(at - RETENTION_MS));
     },
     find: async (id) => {
       const hash = idHash(id);

@@ -164,8 +164,8 @@ async function mayFetch(
 
 /** Counts per network and host, so that nobody can make us flood a host with requests. */
 async function takeHostQuota(market: Market, clientNetwork: string, host: string): Promise<void> {
-  const { limits, networkLimits } = market.config;
-  const limit = limitFor(networkLimits, CLIENTS_LIMIT, clientNetwork, limits) * TIMES_FOR_HOSTS;
+  const { limits, clientNetworkLimits } = market.config;
+  const limit = limitFor(clientNetworkLimits, CLIENTS_LIMIT, clientNetwork, limits) * TIMES_FOR_HOSTS;
   await takeQuota(market, { name: CLIENTS_LIMIT, subject: `${clientNetwork} ${host}`, limit, windowSeconds: 3_600 });
 }
 

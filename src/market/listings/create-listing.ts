@@ -12,7 +12,7 @@ import { checkGoods, checkVersion, duplicateRefusal, type GoodsRequest, takeGuar
 import { countCredits } from './fees/store.ts';
 import { bodyBytes, type ListedKind, type ListRequest, readFeePayment } from './list-request.ts';
 import type { Fingerprint } from './near/fingerprint.ts';
-import { guardKeyOf, MEMORY_MS, readGoods, readVersion } from './read-goods.ts';
+import { guardKeyOf, REPEAT_WINDOW_MS, readGoods, readVersion } from './read-goods.ts';
 import { findGuard, insertPending, lockListingKeys, takeGuardEntry } from './store.ts';
 
 type CreateCall = MarketCall<Endpoints['createListing']>;
@@ -97,7 +97,7 @@ async function listGoods(
     tx,
     request,
     { listingId: id, paymentId: null },
-    { until: new Date(now + MEMORY_MS), now, versionChain },
+    { until: new Date(now + REPEAT_WINDOW_MS), now, versionChain },
   );
   return id;
 }

@@ -128,12 +128,12 @@ function choresOf(
 }
 
 /** The trigger requires thirty days by the database's clock; one more day allows for clock skew. */
-const KEPT_MS = 31 * 86_400_000;
+const ATTEMPT_RETENTION_MS = 31 * 86_400_000;
 const BATCH = 500;
 
 /** Deletes attempts that were never submitted, in small batches, so that no purchase waits for it. */
 export async function pruneAttempts({ database, clock }: Pick<Market, 'database' | 'clock'>): Promise<number> {
-  const before = new Date(clock.now() - KEPT_MS);
+  const before = new Date(clock.now() - ATTEMPT_RETENTION_MS);
   let count = 0;
   for (;;) {
     const deleted = await deleteEndedAttempts(database, before, BATCH);

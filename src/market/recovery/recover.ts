@@ -13,7 +13,7 @@ import { clearStoreLine, findAppellant, insertTextRemoval, markRemoved } from '.
 import type { CommandMarket } from '../payments/chain/commands.ts';
 import { lockComment, markCommentRemoved } from '../reactions/store.ts';
 import { findLost, LOGGED_IDS, type Lost } from './find-lost.ts';
-import { readLatestNumber } from './read-chain.ts';
+import { readLatestBlockNumber } from './read-chain.ts';
 import * as store from './store.ts';
 
 /** Margin for ids that may have been shown within the second before they could be copied. */
@@ -70,7 +70,7 @@ export async function recover(
 ): Promise<Recovered> {
   const { database, clock, log, config } = market;
   const { chainId } = config.network;
-  const toBlock = await readLatestNumber(market);
+  const toBlock = await readLatestBlockNumber(market);
   if (fromBlock > toBlock) throw new CommandRefused(`block ${fromBlock} is not there yet: the chain is at ${toBlock}`);
   const now = new Date(clock.now());
   const outcome = await database.transaction(

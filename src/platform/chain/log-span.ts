@@ -14,7 +14,7 @@ export interface RangeFilter extends Pick<LogFilter, 'address' | 'topics'> {
 
 const MAX_BLOCKS = 2_000n;
 /** How long a refusal counts. Afterwards we try twice as many blocks, because the plan or the load may have changed. */
-const REFUSAL_KEPT_MS = 300_000;
+const REFUSAL_CACHED_MS = 300_000;
 /** A range that needs at most this many queries is not narrowed first, even if the provider accepts few blocks. */
 const FEW_QUERIES = 4n;
 
@@ -131,7 +131,7 @@ async function takesSingleBlocks(
 }
 
 function raiseSpan(span: Span, blocks: bigint): void {
-  if (span.blocks === blocks && performance.now() - span.refusedAt >= REFUSAL_KEPT_MS) span.blocks = 2n * blocks;
+  if (span.blocks === blocks && performance.now() - span.refusedAt >= REFUSAL_CACHED_MS) span.blocks = 2n * blocks;
 }
 
 function lowerSpan(span: Span, blocks: bigint): void {

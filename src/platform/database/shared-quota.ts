@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts';
 import { networkLevels } from '../http/client-network.ts';
 import { type Random, randomFraction } from '../random.ts';
 import type { Database, Queryable } from './database.ts';
-import { countInWindow, KEPT_MS, windowAt } from './quota.ts';
+import { countInWindow, RETENTION_MS, windowAt } from './quota.ts';
 
 /** Counters stop here, far above any limit. */
 const MAX_COUNT = 1_000_000_000;
@@ -41,7 +41,7 @@ export async function takeSharedQuota(context: SharedQuotaContext, quota: Shared
         countInWindow({
           window: { name: of, subject, start: at },
           limit: MAX_COUNT,
-          sweepBefore: new Date(now - KEPT_MS),
+          sweepBefore: new Date(now - RETENTION_MS),
         }),
       );
     const isAsking = needsNewcomerPart(share, use, request);

@@ -20,7 +20,7 @@ import {
 } from './store.ts';
 
 const MAX_WRONG_TRIES = 5;
-const KEPT_MS = 86_400_000;
+const RETENTION_MS = 86_400_000;
 
 /** The secret that the user enters on the page. It is never stored. */
 export type Shown = { key: string } | { pairingCode: string };
@@ -37,7 +37,7 @@ export async function proveAttempt(market: Market, call: ProofCall): Promise<{ h
   if ('pairingCode' in call.shown) mustBeOpen(market.config, 'pair');
   await takeNetworkQuota(market, 'pair_tries_per_ip_hour', call.clientNetwork);
   const at = new Date(clock.now());
-  await sweepAttempts(database, new Date(at.getTime() - KEPT_MS));
+  await sweepAttempts(database, new Date(at.getTime() - RETENTION_MS));
   const merchant = 'key' in call.shown ? await authenticate(market, call.shown.key) : null;
   // Throw only after the commit, because a rollback would lose the wrong try.
   const outcome = await database.transaction((tx) => checkProof(tx, market, call, { merchant, at }));

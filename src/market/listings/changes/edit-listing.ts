@@ -22,7 +22,7 @@ import { isRefused, judgeStep } from '../listing-steps.ts';
 import { type Fingerprint, fingerprintOf } from '../near/fingerprint.ts';
 import { checkNear } from '../near/near-guard.ts';
 import { replaceFingerprint } from '../near/store.ts';
-import { type Goods, guardKeyOf, MEMORY_MS, readGoods } from '../read-goods.ts';
+import { type Goods, guardKeyOf, REPEAT_WINDOW_MS, readGoods } from '../read-goods.ts';
 import { findGuard, findVersionChain, takeGuardEntry } from '../store.ts';
 import {
   type ChangingListing,
@@ -138,7 +138,7 @@ async function takeGuard(tx: Tx, market: Market, id: bigint, request: GoodsReque
   const holder = await findGuard(tx, request.guardKey, now);
   if (holder?.listingId === id) return;
   const owner = { merchantId: request.merchant.id, listingId: id, paymentId: null };
-  const term = { until: new Date(nowMs + MEMORY_MS), now, versionChain: await findVersionChain(tx, id) };
+  const term = { until: new Date(nowMs + REPEAT_WINDOW_MS), now, versionChain: await findVersionChain(tx, id) };
   if (await takeGuardEntry(tx, request.guardKey, owner, term)) return;
   throw duplicateRefusal(request.merchant.id, (await findGuard(tx, request.guardKey, now)) ?? owner);
 }

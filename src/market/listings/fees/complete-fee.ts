@@ -7,7 +7,7 @@ import type { Completion } from '../../payments/completion.ts';
 import type { Payment } from '../../payments/payment.ts';
 import { addListing, LISTINGS_LOCK, type ListingToAdd } from '../add-listing.ts';
 import { fingerprintOf } from '../near/fingerprint.ts';
-import { MEMORY_MS, readGoods, readVersion } from '../read-goods.ts';
+import { REPEAT_WINDOW_MS, readGoods, readVersion } from '../read-goods.ts';
 import { passGuardEntry, releaseGuardEntry, takePending } from '../store.ts';
 import { findListingOfFee, insertFee } from './store.ts';
 
@@ -83,7 +83,7 @@ function listingOfGoods(market: Market, payment: Payment, body: Buffer): ListAft
   return async (tx, feeId) => {
     if (goods instanceof Refusal) throw goods;
     const { id } = await addListing(tx, market, { ...goods, feeId });
-    await passGuardEntry(tx, payment.id, id, new Date(market.clock.now() + MEMORY_MS));
+    await passGuardEntry(tx, payment.id, id, new Date(market.clock.now() + REPEAT_WINDOW_MS));
   };
 }
 

@@ -15,7 +15,7 @@ import { countOpenFees, findByAuthorization, findOpenFee } from '../../payments/
 import type { Proof } from '../../payments/terms.ts';
 import { answerCompletedFee, answerCreated, type ListAnswer, refuseWithoutListing } from '../answer-listing.ts';
 import { type CheckedGoods, feeTerms, type ListRequest } from '../list-request.ts';
-import { MEMORY_MS } from '../read-goods.ts';
+import { REPEAT_WINDOW_MS } from '../read-goods.ts';
 import { findListingByBody } from '../store.ts';
 
 /**
@@ -69,7 +69,7 @@ export async function answerEarlierRequest(
   request: ListRequest,
 ): Promise<ListAnswer | null> {
   const { merchant, bodyHash, proof, claim } = request;
-  const since = new Date(market.clock.now() - MEMORY_MS);
+  const since = new Date(market.clock.now() - REPEAT_WINDOW_MS);
   for (let round = 0; round < MAX_EARLIER_ROUNDS; round += 1) {
     // Read the fee before the listing, so that a fee that completes in between is found as a listing.
     const open = await findOpenFee(market.database, merchant.id, bodyHash);

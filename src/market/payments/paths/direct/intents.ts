@@ -1,8 +1,8 @@
 import { checksummed } from '../../../../contract/chain-values.ts';
 import { usdcText } from '../../../../contract/money.ts';
 import {
-  INTENT_KEPT_DAYS,
   INTENT_MINUTES,
+  INTENT_RETENTION_DAYS,
   MAX_EXACT_UNITS,
   type PaymentPurpose,
 } from '../../../../contract/vocabulary.ts';
@@ -238,9 +238,9 @@ const DAY_MS = 86_400_000;
 /** Small batches, so that a concurrent claim does not wait. */
 const BATCH = 500;
 
-/** Deletes intents that nobody claimed within INTENT_KEPT_DAYS of their end. Returns the number deleted. */
+/** Deletes intents that nobody claimed within INTENT_RETENTION_DAYS of their end. Returns the number deleted. */
 export async function pruneIntents({ database, clock }: Pick<Market, 'database' | 'clock'>): Promise<number> {
-  const before = new Date(clock.now() - INTENT_KEPT_DAYS * DAY_MS);
+  const before = new Date(clock.now() - INTENT_RETENTION_DAYS * DAY_MS);
   let count = 0;
   for (;;) {
     const deleted = await deleteOldIntents(database, before, BATCH);

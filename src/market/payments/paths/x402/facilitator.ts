@@ -51,10 +51,10 @@ type Checked = { payer: Hex } | { refusal: Refusal } | null;
 
 /** If the facilitator can pay for fewer settlements than this, no payer is asked to sign. Signed payments are still settled. */
 const MIN_COVERED = 50;
-const STATE_KEPT_MS = 10_000;
+const STATE_CACHED_MS = 10_000;
 /** A third-party facilitator has no such route, so it is not asked again for this long. */
-const UNKNOWN_ROUTE_KEPT_MS = 5 * 60_000;
-const MIN_PRICE_KEPT_MS = 60_000;
+const UNKNOWN_ROUTE_CACHED_MS = 5 * 60_000;
+const MIN_PRICE_CACHED_MS = 60_000;
 const RETRY_SECONDS = 60;
 
 /** The part of the facilitator's state that is the same for all payers. */
@@ -70,7 +70,7 @@ function createLastLeastPrice({ clock }: Pick<Market, 'clock'>) {
   let last: { until: number; units: bigint } | null = null;
   return {
     note: (units: bigint): void => {
-      last = { until: clock.now() + MIN_PRICE_KEPT_MS, units };
+      last = { until: clock.now() + MIN_PRICE_CACHED_MS, units };
     },
     read: (): bigint | null => (last !== null && last.until > clock.now() ? last.units : null),
   };
@@ -96,14 +96,14 @@ export function createX402Gate(market: X402GateMarket) {
   const askUnlessMuted = async (payment: { payer: Hex; payee: Hex } | null): Promise<FacilitatorState | null> => {
     if (mutedUntil > clock.now()) return null;
     const answer = await askState(market, payment);
-    if (answer === 'no_route') mutedUntil = clock.now() + UNKNOWN_ROUTE_KEPT_MS;
-    if (answer === 'unknown') mutedUntil = clock.now() + STATE_KEPT_MS;
+    if (answer === 'no_route') mutedUntil = clock.now() + UNKNOWN_ROUTE_CACHED_MS;
+    if (answer === 'unknown') mutedUntil = clock.now() + STATE_CACHED_MS;
     if (typeof answer === 'string') return null;
     if (answer.leastPriceUnits !== null) lastLeastPrice.note(answer.leastPriceUnits);
     return answer;
   };
   const keepReadiness = (readiness: Promise<Readiness>): Promise<Readiness> => {
-    cached = { until: clock.now() + STATE_KEPT_MS, readiness };
+    cached = { until: clock.now() + STATE_CACHED_MS, readiness };
     return readiness;
   };
   const readReadiness = (): Promise<Readiness> => {
