@@ -19,7 +19,7 @@ export interface FreeSales {
 const { atOnce, listingsOfEach } = FREE_SALES;
 type Shape = 'one' | 'many';
 
-/** Buyers with a key take free goods, first from one seller's listing, then from as many sellers as there are concurrent buyers. */
+/** Lets buyers with a key take free goods, in turn from one seller and from as many sellers as there are concurrent buyers. */
 export async function measureFreeSales(
   side: Side,
   given: { rounds: number },

@@ -39,7 +39,7 @@ export interface SideOptions {
   listings: number;
   /** Key that signs payment transactions. Two servers never share a key. */
   facilitatorKey: string;
-  /** Added to the environment of every side. */
+  /** Variables added to the market's environment. */
   marketEnv?: Record<string, string>;
   facilitatorEnv?: Record<string, string>;
   begun: AsyncDisposableStack;

@@ -58,8 +58,8 @@ export function goodsFolder({ folder }: Pick<SpendBook, 'folder'>, market: strin
  * Buys one listing under policy and book, and saves the goods. A wallet that bought them before, or bought an older version whose buyers
  * get them free, proves it by signing an authorization of value 0 and pays nothing. Otherwise this function judges the payment, reserves
  * the sum, signs once, waits, checks the goods against the commitment, writes them to disk, and only then closes the record. After a kill
- * at any point the same call resumes and pays nothing twice. Goods on disk are returned again. Throws `PolicyRefused`, `goods_mismatch`
- * and errors of the SDK's `buy`.
+ * at any point the same call resumes and pays nothing twice. Priced goods on disk are returned again. Throws `PolicyRefused`,
+ * `goods_mismatch` and errors of the SDK's `buy`.
  */
 export async function buyGoods(options: BuyGoodsOptions): Promise<BoughtGoods> {
   const { client, wallet, listingId, book } = options;
@@ -266,7 +266,7 @@ async function payAndKeep(
       maxPriceUsdc: highestPrice(record),
       network: record.network,
       proofStore: spend.proofStore,
-      // `takeOwned` has already tried to collect.
+      // Before the first signature, `takeOwned` has already tried to collect.
       collectFirst: 'never',
       ...(again === undefined ? {} : { mayPayAgain: true }),
       ...(payAnew === true ? { payAnew } : {}),

@@ -26,8 +26,8 @@ export interface SellGoodsOptions extends SpendOptions {
   /** Lists the goods again although the book says that they are listed, because the market no longer has the listing. */
   listAgain?: boolean;
   /**
-   * Slip of an earlier fee for the same goods, for a market that may have lost the fee. Used only if no payment is in progress. Nothing is
-   * signed then.
+   * Slip of an earlier fee for the same goods, for a market that may have lost the fee. Used only if no payment is in progress. With a slip
+   * nothing is signed.
    */
   recoverySlip?: string | undefined;
 }

@@ -74,7 +74,7 @@ function walletSource({ options, env, terminal }: Cli): WalletSource {
   };
 }
 
-/** Converts a failed payment's error and adds a next step that only the payer knows. `again` names the command to rerun. */
+/** Converts a failed payment's error and adds the payer's next step. `again` names the command to rerun. */
 export function notPaid(error: unknown, { address }: Pick<Wallet, 'address'>, again = own`the same command`): CliError {
   if (error instanceof PaymentMayBeLost) {
     const transaction = error.txHash === null ? own`the transaction` : own`transaction ${formed('hash', error.txHash)}`;

@@ -54,7 +54,7 @@ export async function planImport(client: Client, { content, listings }: StoredSt
   };
 }
 
-/** Returns when the market last recovered from a loss, by its public log. */
+/** Returns when the market last recovered from a loss, according to its public log. Null if it never did. */
 async function lastRecovery(client: Client): Promise<string | null> {
   const { body } = await client.listEvents({ query: { kind: 'recovery', limit: '1' } });
   return body.events[0]?.at ?? null;

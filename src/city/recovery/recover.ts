@@ -55,7 +55,7 @@ export async function recover(
       const id = await store.insertRecovery(tx, { reason, keptEventId: kept, eventId, counts, now });
       await raiseFloor(tx, 'events', eventId - 1n);
       await store.endRegistrations(tx, now);
-      // Log this first, because it says what became of the lost acts.
+      // Log the recovery before the acts, because its event says what became of the lost ones.
       await store.endGroup(tx);
       if (!asItStands) await putBack(tx, acts);
       await raiseIds(tx, acts, margin);
