@@ -9,7 +9,7 @@ import type { Side } from './side.ts';
 import { requestBytes } from './wire.ts';
 
 export interface FreeSales {
-  /** Free sales per second by round: all from one listing at a time, or from as many sellers as there are concurrent buyers. */
+  /** Free sales per second by round: `one` from one listing at a time, `many` from as many sellers as there are concurrent buyers. */
   one: number[];
   many: number[];
   /** Median of the rounds' ratios of `one` to `many`. */

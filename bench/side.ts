@@ -72,7 +72,7 @@ export async function startSide(options: SideOptions): Promise<Side> {
   }));
   const market = await startPart(options, folder, 'market', async (port) => ({
     DATABASE_URL: database.url,
-    // This folder holds the copy of this database's log. Left in a checkout, it would make the next run report a lost history.
+    // This folder contains the copy of this database's log. Left in a checkout, it would make the next run report a lost history.
     OPENAISLE_DATA_DIR: folder,
     OPENAISLE_PORT: port,
     OPENAISLE_PEPPER_FILE: pepperFile,

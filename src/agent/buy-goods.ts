@@ -136,7 +136,7 @@ async function readOffer(options: BuyGoodsOptions, key: string): Promise<Offer> 
 
 /**
  * Collects the goods without paying if this wallet or key bought them, or bought an older version whose buyers get them free. Returns null
- * if not. Price limits are checked later, because perhaps nothing is due.
+ * if not, or if the goods are free. Price limits are checked later, because perhaps nothing is due.
  */
 async function takeOwned(
   options: BuyGoodsOptions,
@@ -179,7 +179,7 @@ function uncheckedNotice({ detail }: TermsRefused): OwnWords {
 }
 
 /**
- * Whether to pay after this error: the wallet owns nothing here, or its purchases can't be checked and there is no older version whose
+ * Whether to pay after this error: the wallet doesn't own the goods, or its purchases can't be checked and there is no older version whose
  * buyers get the goods free. With an older version it remains unknown whether anything is due.
  */
 function mayBuyAfter(error: unknown, { supersedes }: ListingDetail): boolean {

@@ -36,7 +36,7 @@ export interface SoldGoods extends KeptListing {
   title: string;
   /** 0n if no fee was due. */
   paidUnits: bigint;
-  /** True if this body was listed from here before, so that the market wasn't asked. */
+  /** True if the book says that this body was listed before, so that the market wasn't asked. */
   alreadyListed: boolean;
   /** False if only an unconfirmed import says that the goods are listed. */
   verified: boolean;

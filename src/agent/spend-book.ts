@@ -64,7 +64,7 @@ export interface HeldSpend {
   finishSpend(outcome: SpendOutcome): Promise<void>;
   /** Records the market's statement that the signed payment wasn't made. */
   noteUnpaid(unpaid: Unpaid): Promise<void>;
-  /** Call before sending the same signature again, because earlier statements that it is unpaid no longer hold then. */
+  /** Call before sending the same signature again, because sending it makes earlier statements that it is unpaid obsolete. */
   noteSentAgain(): Promise<void>;
   noteVerified(): Promise<void>;
 }
@@ -176,7 +176,9 @@ interface Day {
   saidUnpaid: bigint;
 }
 
-/** Sums up today's and later records. With a key, also removes unsigned reservations of dead processes, so hold the book's lock. */
+/**
+ * Sums up today's and later records. With a key, also removes unsigned reservations of dead processes, so call it under the book's lock.
+ */
 async function countDay({ files, now }: Context, key: string | null): Promise<Day> {
   const today = dayOf(now());
   const ownDigest = key === null ? null : digestOf(key);

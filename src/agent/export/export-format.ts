@@ -92,7 +92,7 @@ export type ListingFile = z.output<typeof listingFile>;
 export const purchaseFile = z.object({
   version,
   record: spendRecord,
-  /** File in `goods`. Null if there are no goods, or they were missing or changed. */
+  /** File in `goods`. Null if there are no goods, or they were missing, changed or too large. */
   goods: fileName.nullable(),
 });
 export type PurchaseFile = z.output<typeof purchaseFile>;

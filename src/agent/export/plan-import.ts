@@ -18,7 +18,7 @@ export interface ImportPlan {
   mostUnits: bigint;
   feeUnits: bigint;
   sellerWallets: string[];
-  /** When this market last recovered from a loss, if market and merchant are those of the export; then slips may help. */
+  /** When this market last recovered from a loss, after which slips may help. Null if it never did or the export is of another store. */
   recoveredAt: string | null;
 }
 

@@ -33,8 +33,8 @@ export interface Recovered {
 }
 
 /**
- * Ends a loss of history in one transaction. Puts the acts from the copies back one by one, under the database's constraints, and never
- * reissues an id that may have been shown. Undecided offers then continue by the chain as usual.
+ * Recovers from a loss of history in one transaction. Puts the acts from the copies back one by one, under the database's constraints, and
+ * never reissues an id that may have been shown. Undecided offers then continue by the chain as usual.
  */
 export async function recover(
   { database, clock, log }: { database: Database; clock: Clock; log: Log },

@@ -27,7 +27,8 @@ export interface PaymentOptions {
    */
   recoverySlip?: string;
   /**
-   * Only collects goods that this wallet paid for, with a signature over value 0. `payment_required` then means that no payment is known.
+   * Only collects goods that this wallet paid for, with a signature over value 0. Throws `MarketError` with `nothing_to_collect` if it has
+   * neither bought them nor started to.
    */
   collectOnly?: boolean;
   /** Seconds until `PaymentUndecided` is thrown; calling again resumes. Default: 3,600. */

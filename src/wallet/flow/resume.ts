@@ -128,7 +128,7 @@ async function holdPurchase(scene: Scene, act: () => Promise<void>): Promise<boo
   });
 }
 
-/** Resolves when the tab that holds the purchase releases it or is closed. */
+/** Resolves when the tab that has the lock releases it or closes. */
 async function awaitRelease(scene: Scene): Promise<void> {
   await scene.locks.request(lockNameOf(scene), async () => {});
 }

@@ -30,8 +30,8 @@ export interface Paid<Done> {
 }
 
 /**
- * Opens an intent, sends at most one transfer for it, and claims it until it is decided. Looks for a transfer started earlier or asks the
- * caller about it, and never sends it again.
+ * Opens an intent, sends at most one transfer for it, and claims it until it is decided. If a transfer was started earlier, looks for it
+ * instead of sending another. Throws `TransferMayBeSent` if its hash can't be found.
  */
 export async function payByTransfer<Done>(flow: TransferFlow<Done>): Promise<Paid<Done>> {
   const { run, saved: before } = await beginTransferRun(flow);
