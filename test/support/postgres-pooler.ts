@@ -147,7 +147,7 @@ export async function startPostgresPooler(target: string, options: PoolerOptions
   };
 }
 
-/** Opens a logged-in connection without a driver. */
+/** Logs in with the driver and then takes over its socket. */
 async function connectSession(target: string): Promise<Socket> {
   const client = new Client({ connectionString: target }) as Client & { connection: { stream: Socket } };
   client.on('error', () => {});
