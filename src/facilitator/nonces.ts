@@ -20,15 +20,15 @@ export interface Nonces {
   take(): number | null;
   /** Call when the assigned nonce is in the journal. */
   written(nonce: number): void;
-  /** Call when nothing was signed with the nonce, so that it is assigned again. */
+  /** Call when no transaction with the nonce was written to the journal, so that it is assigned again. */
   giveBack(nonce: number): void;
-  /** Reads the chain and broadcasts again what the node lacks. Concurrent calls share one read. Nonces are assigned meanwhile. */
+  /** Reads the chain and broadcasts again what the node lacks. Concurrent calls share one read. Nonces can still be assigned meanwhile. */
   recheck(): Promise<void>;
   /** When the chain was last read, in milliseconds of the clock. */
   checkedAt(): number;
   /** Call after trouble. The next nonce is then assigned only once the chain has been read again. */
   distrust(): void;
-  /** Call when the chain has accepted a transaction. */
+  /** Call when one of the account's transactions was mined. Restarts the time for which the count in memory is trusted. */
   confirm(): void;
 }
 
@@ -127,7 +127,7 @@ async function rebroadcastUncounted(
   for (const entry of journal.all()) {
     const { sender, ending, isFinal } = entry;
     if (sender !== address || entry.accountNonce < counted) continue;
-    // The count was read before this transaction was mined, so its absence means nothing.
+    // No transaction was mined for this entry, or the count may have been read before its transaction was mined.
     if (ending !== null && (ending.hash === null || ending.at >= askedAt)) continue;
     const minedNonce = minedNonceOf(entry);
     if (minedNonce !== null && minedNonce >= counted) {

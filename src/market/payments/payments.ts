@@ -90,7 +90,7 @@ export function createPayments(market: Market, completions: Completions, options
     payees: createPayeeCheck(market),
     x402Gate: createX402Gate(market),
     readHead: heads.fresh,
-    /** Whether all providers that count show the same receipt. */
+    /** Whether no other provider that counts objects to the receipt. */
     corroborate: corroboration.onReceipt,
     /** Submits the proof if it may, then reads the chain and decides; see `drive` in payment-path.ts, and read-and-decide.ts. */
     advance: createAdvance(context, decider.readAndDecide),
