@@ -39,7 +39,8 @@ export function createConclude(context: Context): Conclude {
     const isCoolingDown = isFirst && ending.state === 'reverted' && ending.cause === 'unknown';
     const cooldown = isCoolingDown ? nextCooldown(from, journal.cooldowns().get(from), clock.now(), limits) : null;
     const written = journal.end(entry, ending, cooldown);
-    // Count the loss before the write ends. The entry is no longer in flight, so until then neither its reserve nor its loss would count.
+    // Count the loss before the write ends. Otherwise neither the reserve nor the loss would count during the write, because the entry is
+    // no longer in flight.
     const loss = lossOf({ ...entry, ending });
     if (isFirst && loss !== null) budget.addLoss(loss);
     await written;

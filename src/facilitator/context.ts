@@ -97,7 +97,7 @@ interface Verified {
   take(request: PaymentRequest): CheckedSignature | null;
 }
 
-/** How long a result is used. The account may get code after the check, but it may get code during the settlement as well. */
+/** Time for which a result may be used. The account may get code after the check, but just as well during the settlement. */
 export const CODE_KEPT_MS = 5_000;
 const MOST_VERIFIED = 4_000;
 

@@ -88,7 +88,7 @@ async function findRefusal(
       hasCode: code !== '0x',
       payerKnown,
       payeeKnown: journal.isKnown(payee),
-      // The query contains no price. `least_price_units` tells the market about cheap sales.
+      // The query contains no price. The market itself compares its price with `least_price_units`.
       isCheap: false,
       units: unitsOfWei(USUAL_GAS * price, etherUnits),
     });

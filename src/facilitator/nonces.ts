@@ -115,7 +115,7 @@ export function createNonces(context: NoncesContext): Nonces {
 /**
  * Handles a node that counts fewer transactions than the journal has, because the node lags, it dropped some before they were mined, or a
  * reorganisation removed some. Broadcasts the uncounted ones again, because no transaction with a higher nonce can be mined before them. An
- * authorization may have been paid with an earlier account nonce than its newest.
+ * entry that was paid with an earlier, counted nonce stays ended, but its transactions with uncounted nonces are broadcast again too.
  */
 async function rebroadcastUncounted(
   { rpc, address, journal, log }: NoncesContext,

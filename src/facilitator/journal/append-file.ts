@@ -63,7 +63,7 @@ export async function openAppendFile(options: AppendFileOptions): Promise<Append
     appends += 1;
     return new Promise((resolve, reject) => {
       queue.push({ ...write, done: (error) => (error === null ? resolve() : reject(error)) });
-      // Start after this turn, so that everything appended in it is written together.
+      // Start after the code that runs now, so that everything that it appends is written together.
       pumping ??= Promise.resolve().then(pump);
     });
   };

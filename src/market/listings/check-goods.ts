@@ -33,7 +33,10 @@ export interface GoodsRequest {
   guardKey: Buffer;
 }
 
-/** Finds every fault before the 402, so that no merchant pays for a refused listing. Returns the fingerprint for the check at listing. */
+/**
+ * Finds every fault before the 402, so that no merchant pays for a refused listing. Returns the fingerprint for the check when the goods
+ * are listed.
+ */
 export async function checkGoods(market: Market, request: GoodsRequest): Promise<Fingerprint | null> {
   const { database } = market;
   const { merchant, goods, guardKey } = request;

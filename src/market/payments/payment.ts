@@ -167,7 +167,7 @@ export function hasEnded(status: PaymentStatus): boolean {
  */
 const ELSEWHERE_OUTCOMES = ['proven', 'superseded'] as const;
 
-/** Returns which of these outcomes an unsigned claim had. Null if it had another or is a payment. */
+/** Returns which of ELSEWHERE_OUTCOMES an unsigned claim had. Null if it had another outcome or is a payment. */
 export function findElsewhereOutcome({ endReason }: Payment): (typeof ELSEWHERE_OUTCOMES)[number] | null {
   return ELSEWHERE_OUTCOMES.find((end) => end === endReason) ?? null;
 }

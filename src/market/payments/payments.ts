@@ -131,7 +131,7 @@ function choresOf(
 const KEPT_MS = 31 * 86_400_000;
 const BATCH = 500;
 
-/** Deletes attempts that were never submitted, in small batches, so that no purchase waits for it. */
+/** Deletes attempts that were never submitted, in small batches, so that no purchase waits for the deletion. */
 export async function pruneAttempts({ database, clock }: Pick<Market, 'database' | 'clock'>): Promise<number> {
   const before = new Date(clock.now() - KEPT_MS);
   let count = 0;

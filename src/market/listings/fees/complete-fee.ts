@@ -18,7 +18,7 @@ type ListAfterFee = (tx: Tx, feeId: bigint) => Promise<void>;
 export interface ThingFees {
   /** Locks the draft until the transaction ends. `body` was stored when the fee was opened. */
   take(tx: Tx, payment: Payment, pending: { draftId: bigint; body: Buffer }): Promise<ListAfterFee>;
-  /** Called if the fee makes no listing. The draft continues unless it has expired, and its wallet is freed. */
+  /** Called if the fee makes no listing. Reopens the draft, or ends it if it has expired, and frees its wallet. */
   release(tx: Tx, draftId: bigint): Promise<void>;
 }
 

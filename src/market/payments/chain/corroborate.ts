@@ -147,7 +147,10 @@ async function objectToUses(
   return objections;
 }
 
-/** Starts the search at the leader's use. A provider that limits blocks per query then finds the same use, or searches all blocks. */
+/**
+ * Makes a provider that limits blocks per query look first in the block of the leader's use. If it finds no use there, it searches the
+ * other blocks.
+ */
 function withLeaderBlock({ payment, evidence }: FinalUse): X402Payment {
   return { ...payment, blockNumber: evidence.use?.log.blockNumber ?? payment.blockNumber };
 }

@@ -25,7 +25,7 @@ export interface FurtherTransfers {
 type FurtherMarket = Pick<Market, 'database' | 'log'>;
 
 const AT_ONCE = 50;
-/** Maximum number of transfers stored for one payer and window. More than this are not top-ups. */
+/** Maximum number of transfers stored for one payer and window. More transfers than this are not meant as top-ups. */
 const MOST_OF_WINDOW = 100;
 
 export function createFurtherTransfers(market: FurtherMarket, readHead: () => Promise<ChainHead>): FurtherTransfers {

@@ -207,9 +207,9 @@ export async function listUnprovenSince(queryable: Queryable, before: Date, limi
 }
 
 /**
- * Turns the claim into a payment with the same number, because its payee decided so. The caller must move it to review, with its proof,
- * before the transaction ends. If another transfer of the wallet paid for the intent, the new payment is surplus to that one. Returns null
- * if the goods or the fee have another payment, or the intent has an undecided one.
+ * Turns the claim into a payment with the same number, because its payee decided to deliver or refund. The caller must move it to review,
+ * with its proof, before the transaction ends. If another transfer of the wallet paid for the intent, the new payment is surplus to that
+ * one. Returns null if the goods or the fee have another payment, or the intent has an undecided one.
  */
 export async function insertFromUnproven(
   tx: Tx,

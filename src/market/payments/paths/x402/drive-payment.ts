@@ -166,7 +166,7 @@ async function maySubmitAgain(market: Market, payment: X402Payment): Promise<boo
 }
 
 /**
- * Whether this proof is the payment's own authorization, signed by its payer. Only then is it sent to the facilitator again. A caller with
+ * Whether this proof is the payment's own authorization, signed by its payer. Only then is it sent to the facilitator. A caller with
  * anything else under the same nonce learns the payment's state and changes nothing.
  */
 export async function mayDrive(

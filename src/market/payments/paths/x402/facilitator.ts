@@ -65,7 +65,7 @@ interface Readiness {
   leastPriceUnits: bigint | null;
 }
 
-/** Remembers the last least price, for when the facilitator does not answer or cannot read the chain. */
+/** Remembers the last least price for a minute, for when the facilitator does not answer or cannot read the chain. */
 function createLastLeastPrice({ clock }: Pick<Market, 'clock'>) {
   let last: { until: number; units: bigint } | null = null;
   return {
@@ -249,7 +249,10 @@ interface FacilitatorState extends Readiness {
   refusal: { why: 'payer_resting' | 'gas_budget_spent'; seconds: number } | null;
 }
 
-/** Returns `no_route` for a third-party facilitator, `unknown` if no readable answer arrives in time. */
+/**
+ * Returns `no_route` if the facilitator has no /state route, which is so for third-party ones, and `unknown` if no readable answer arrives
+ * in time.
+ */
 async function askState(
   market: FacilitatorMarket,
   payment: { payer: Hex; payee: Hex } | null,
