@@ -7,7 +7,10 @@ import { FILL_GAS, type Priced, signTransaction } from './sign-transaction.ts';
 /** After this many transactions the price is far above the market, so something else is wrong. */
 const MOST_TRANSACTIONS = 12;
 
-/** Sends the settlement again with the same nonce at a higher price than `stuck`, the newest transaction. False if this would not help. */
+/**
+ * Sends the settlement again with the same nonce at a higher price than `stuck`, the newest transaction with that nonce. False if this
+ * would not help.
+ */
 export async function replaceStuck(
   context: Context,
   entry: Readonly<Entry>,
