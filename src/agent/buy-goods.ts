@@ -58,8 +58,8 @@ export function goodsFolder({ folder }: Pick<SpendBook, 'folder'>, market: strin
  * Buys one listing under policy and book, and saves the goods. A wallet that bought them before, or bought an older version whose buyers
  * get them free, proves it by signing an authorization of value 0 and pays nothing. Otherwise this function judges the payment, reserves
  * the sum, signs once, waits, checks the goods against the commitment, writes them to disk, and only then closes the record. After a kill
- * at any point the same call resumes and pays nothing twice. Goods on disk are returned again. Throws `PolicyRefused`, `goods_mismatch`
- * and errors of the SDK's `buy`.
+ * at any point the same call resumes and pays nothing twice. Priced goods on disk are returned again. Throws `PolicyRefused`,
+ * `goods_mismatch` and errors of the SDK's `buy`.
  */
 export async function buyGoods(options: BuyGoodsOptions): Promise<BoughtGoods> {
   const { client, wallet, listingId, book } = options;
@@ -136,7 +136,7 @@ async function readOffer(options: BuyGoodsOptions, key: string): Promise<Offer> 
 
 /**
  * Collects the goods without paying if this wallet or key bought them, or bought an older version whose buyers get them free. Returns null
- * if not. Price limits are checked later, because perhaps nothing is due.
+ * if not, or if the goods are free. Price limits are checked later, because perhaps nothing is due.
  */
 async function takeOwned(
   options: BuyGoodsOptions,
@@ -179,7 +179,7 @@ function uncheckedNotice({ detail }: TermsRefused): OwnWords {
 }
 
 /**
- * Whether to pay after this error: the wallet owns nothing here, or its purchases can't be checked and there is no older version whose
+ * Whether to pay after this error: the wallet doesn't own the goods, or its purchases can't be checked and there is no older version whose
  * buyers get the goods free. With an older version it remains unknown whether anything is due.
  */
 function mayBuyAfter(error: unknown, { supersedes }: ListingDetail): boolean {
@@ -266,7 +266,7 @@ async function payAndKeep(
       maxPriceUsdc: highestPrice(record),
       network: record.network,
       proofStore: spend.proofStore,
-      // `takeOwned` has already tried to collect.
+      // Before the first signature, `takeOwned` has already tried to collect.
       collectFirst: 'never',
       ...(again === undefined ? {} : { mayPayAgain: true }),
       ...(payAnew === true ? { payAnew } : {}),

@@ -10,7 +10,7 @@ import type { HeldSpend } from './spend-book.ts';
 export interface Guard {
   policy: Policy;
   market: string;
-  /** Reserves the same sum again if the caller allows another payment. If omitted, a second signature is refused. */
+  /** Judges and reserves another payment. If omitted, because the caller allows none, a second signature is refused. */
   again?: (() => Promise<void>) | undefined;
 }
 

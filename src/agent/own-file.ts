@@ -52,7 +52,7 @@ export async function openPlainFile(path: string): Promise<FileHandle | 'link' |
   });
 }
 
-/** Reads a file under those rules. Returns null if there is none. */
+/** Reads a file if it follows the rules. Returns null if there is none. */
 export async function readOwnFile(
   path: string,
   rules: OwnFileRules,

@@ -26,8 +26,8 @@ export interface SellGoodsOptions extends SpendOptions {
   /** Lists the goods again although the book says that they are listed, because the market no longer has the listing. */
   listAgain?: boolean;
   /**
-   * Slip of an earlier fee for the same goods, for a market that may have lost the fee. Used only if no payment is in progress. Nothing is
-   * signed then.
+   * Slip of an earlier fee for the same goods, for a market that may have lost the fee. Used only if no payment is in progress. With a slip
+   * nothing is signed.
    */
   recoverySlip?: string | undefined;
 }
@@ -36,7 +36,7 @@ export interface SoldGoods extends KeptListing {
   title: string;
   /** 0n if no fee was due. */
   paidUnits: bigint;
-  /** True if this body was listed from here before, so that the market wasn't asked. */
+  /** True if the book says that this body was listed before, so that the market wasn't asked. */
   alreadyListed: boolean;
   /** False if only an unconfirmed import says that the goods are listed. */
   verified: boolean;

@@ -30,7 +30,7 @@ import {
 /** One wallet's payments from this machine, finished or in progress. Each has its own file. */
 export interface SpendBook {
   readonly address: Hex;
-  /** `$XDG_DATA_HOME/openaisle/<address>`. */
+  /** `<address>` in `dataFolder`. */
   readonly folder: string;
   /** Newest first. */
   list(): Promise<SpendRecord[]>;
@@ -38,7 +38,7 @@ export interface SpendBook {
   spentToday(): Promise<bigint>;
   /**
    * Locks the payments under a key, in this and other processes, while `work` runs; then drops a reservation that was never signed for.
-   * Throws `purchase_in_use` if another process holds the lock.
+   * Throws `purchase_in_use` if another process or call holds the lock.
    */
   hold<T>(key: string, work: (spend: HeldSpend) => Promise<T>): Promise<T>;
   /** Adds an imported record. Returns false if the book keeps its own record of that key (see `keepsExisting`). */
@@ -64,7 +64,7 @@ export interface HeldSpend {
   finishSpend(outcome: SpendOutcome): Promise<void>;
   /** Records the market's statement that the signed payment wasn't made. */
   noteUnpaid(unpaid: Unpaid): Promise<void>;
-  /** Call before sending the same signature again, because earlier statements that it is unpaid no longer hold then. */
+  /** Call before sending the same signature again, because sending it makes earlier statements that it is unpaid obsolete. */
   noteSentAgain(): Promise<void>;
   noteVerified(): Promise<void>;
 }
@@ -178,7 +178,9 @@ interface Day {
   saidUnpaid: bigint;
 }
 
-/** Sums up today's and later records. With a key, also removes unsigned reservations of dead processes, so hold the book's lock. */
+/**
+ * Sums up today's and later records. With a key, also removes unsigned reservations of dead processes, so call it under the book's lock.
+ */
 async function countDay({ files, now }: Context, key: string | null): Promise<Day> {
   const today = dayOf(now());
   const ownDigest = key === null ? null : digestOf(key);
@@ -304,7 +306,7 @@ async function loadSigned({ files, now }: Context, key: string): Promise<SpendRe
       await files.remove(record);
       continue;
     }
-    // A process may have been killed between saving a second payment and ending the first. Imported records don't end ours.
+    // A process may have been killed between saving a second payment and marking the first as over. Imported records don't replace ours.
     const isReplaced = record.state === 'signed' && signed.some(({ imported }) => imported === undefined);
     const current: SpendRecord = isReplaced ? { ...record, state: 'over' } : recordAsOf(record, now());
     if (current.state !== record.state) await files.replace(current);

@@ -266,7 +266,7 @@ export function recordFiles(folder: string) {
     create: async (record: SpendRecord) => writePrivate(pathOf(record), printRecord(record), 'new'),
     replace: async (record: SpendRecord) => writePrivate(pathOf(record), printRecord(record), 'replace'),
     pathOf,
-    /** Whether the file still holds exactly this record. */
+    /** Whether the file still contains exactly this record. */
     isThere: async (record: SpendRecord): Promise<boolean> =>
       (await readPrivate(pathOf(record), LARGEST_BYTES)) === printRecord(record),
     remove: (record: SpendRecord) => removePrivate(pathOf(record)),

@@ -74,7 +74,7 @@ function walletSource({ options, env, terminal }: Cli): WalletSource {
   };
 }
 
-/** Converts a failed payment's error and adds a next step that only the payer knows. `again` names the command to rerun. */
+/** Converts a failed payment's error and adds the payer's next step. `again` names the command to rerun. */
 export function toPaymentError(
   error: unknown,
   { address }: Pick<Wallet, 'address'>,
@@ -92,7 +92,8 @@ export function toPaymentError(
   const nextSteps: Readonly<Record<string, OwnWords>> = {
     insufficient_funds: own`Nothing was paid. Send USDC to ${formed('address', address)} on the market’s network, then run ${again} again. The signature expires after ten minutes; from then on, add --pay-again.`,
     authorization_lapsed: own`Nothing was paid. To pay now, run ${again} with --pay-again`,
-    // Also the answer for an unused signature that has expired. If a new one wouldn't help, `recordRefusal` threw another error.
+    // The market also gives this reason if an unused signature has expired. If it would refuse a new one too, `recordRefusal` threw another
+    // error.
     payment_invalid: own`Nothing was paid: the signature has expired or was refused. Once it has expired, run ${again} with --pay-again`,
   };
   return toCliError(error, { nextStep: nextSteps[error.reason] });

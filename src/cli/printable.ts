@@ -91,7 +91,7 @@ export function countText(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-/** Older markets don't say how many votes are by buyers. */
+/** Markets before version 0.2.0 don't say how many votes are by buyers. */
 function votesText({ votes, votes_by_buyers: byBuyers }: ListingSummary): string {
   const total = countText(votes, 'vote');
   return byBuyers === undefined ? total : `${total} (${byBuyers} by buyers)`;

@@ -96,7 +96,7 @@ export interface PackedFolder {
   bytes: Uint8Array;
   /** Paths in the archive, in order. */
   files: readonly string[];
-  /** Skipped paths. Files whose names start with a dot may hold private data. */
+  /** Skipped paths. Files whose names start with a dot may contain private data. */
   leftOut: readonly string[];
 }
 

@@ -32,7 +32,7 @@ export function escapedJson(json: string): string {
 
 /** Shortens others' text to one line of at most `longest` characters. */
 export function oneLine(text: string, longest = 100): string {
-  // Limits the work. The rest would be cut off anyway.
+  // Limits the work. The rest would be cut off anyway, unless this part is almost only white space.
   const line = escapeInvisible(
     text
       .slice(0, 100 * longest)

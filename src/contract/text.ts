@@ -45,7 +45,10 @@ export function firstRefusedCharacter(text: string, multiline: boolean): number 
   return -1;
 }
 
-/** No script stacks more combining marks. The limit also bounds normalization, which is quadratic in the length of a run. */
+/**
+ * Maximum number of combining marks in a row. No script needs more. The limit also bounds normalization, which is quadratic in the length
+ * of a run.
+ */
 export const MAX_MARKS = 16;
 
 /** Includes two characters that become marks in compatibility normalization. */
@@ -83,7 +86,7 @@ export function boundedText(raw: string, bounds: TextBounds): { text: string } |
   const length = lengthInCodePoints(text);
   if (length < min || length > max) return { fault: `${range}, has ${length}` };
   if (min > 0 && isInvisible(text)) return { fault: 'must not be blank' };
-  // Decomposing a mark can lengthen a run. Stored text must be accepted when it is sent back.
+  // Check again: normalization can split one mark into several, and stored text must be accepted when it is sent back.
   return PILE.test(text) ? { fault: PILE_FAULT } : { text };
 }
 

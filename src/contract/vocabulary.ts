@@ -109,7 +109,7 @@ export const DEFAULT_LIMITS = {
   networks_per_site: 10,
   intents_per_merchant_hour: 120,
   intents_per_ip_hour: 600,
-  // Payments opened but not verified by the facilitator. This and the following limits count per process.
+  // Payments opened but not verified by the facilitator. This limit and the following ones, up to `event_streams`, count per process.
   attempts_per_ip_hour: 60,
   attempts_per_merchant_hour: 120,
   attempts_per_hour: 1_200,
@@ -155,7 +155,7 @@ export const PAGE_SIZES = {
   window_merchants: 500,
 } as const;
 
-/** Length of the description's first line in an outline. */
+/** Maximum length of the description's first line in an outline. */
 export const FIRST_LINE_CHARACTERS = 120;
 export const TOOL_PAGE_SIZE = 10;
 
@@ -201,7 +201,7 @@ export const RESERVATION_MINUTES = 5;
 export const RECOVERY_HOURS = 2;
 /** Time a resident must wait after an unpaid reservation before reserving the same offer again. */
 export const RESERVATION_PAUSE_MINUTES = 30;
-/** Limits on reading from the other site: bytes and seconds for a whole answer. */
+/** Limits on a whole answer that market and city read from each other: bytes and seconds. */
 export const SITE_ANSWER_LIMIT_BYTES = 65_536;
 export const SITE_DEADLINE_SECONDS = 3;
 

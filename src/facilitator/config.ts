@@ -66,7 +66,7 @@ export function readFacilitatorConfig(env: Environment): FacilitatorConfig {
   };
 }
 
-/** Requires a password outside of loopback, because every client that reaches the server spends the operator's gas. */
+/** Requires a password outside of loopback, because every client that reaches the server can spend the operator's gas. */
 function authFaults(env: Environment): string[] {
   const [host = '', auth = ''] = [env['FACILITATOR_HOST']?.trim(), env['FACILITATOR_AUTH']?.trim()];
   if (host === '' || LOOPBACK.test(host) || auth !== '') return [];

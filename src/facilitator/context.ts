@@ -97,11 +97,11 @@ interface Verified {
   take(request: PaymentRequest): CheckedSignature | null;
 }
 
-/** How long a result is used. The account may get code after the check, but it may get code during the settlement as well. */
+/** Time for which a result may be used. The account may get code after the check, but just as well during the settlement. */
 export const CODE_CACHED_MS = 5_000;
 const MAX_VERIFIED = 4_000;
 
-/** Keeps only results for wallets without code, because a contract must be asked each time whether it still agrees. */
+/** Keeps only valid signatures of wallets without code. A contract must be asked each time, because it may stop accepting a signature. */
 export function createVerifiedCache(clock: Clock): Verified {
   const noted = new Map<string, CheckedSignature>();
   return {

@@ -65,14 +65,17 @@ export interface Facilitator {
   close(): Promise<void>;
 }
 
-/** Enough gas for some hundred settlements on Base. */
+/** Enough gas for a few hundred settlements on Base. */
 const BALANCE_FLOOR_WEI = 200_000_000_000_000n;
 const RPC_MS = 2_500;
 /** Further time for sending answers that became ready only at the end of `answerMs`. */
 const DRAIN_MORE_MS = 1_000;
 const USDC_UNITS = 1_000_000;
 
-/** Starts the server. Resolves when it is listening. Throws if the chain is not the configured one or another process uses the folder. */
+/**
+ * Starts the server. Resolves when it is listening. Throws if the node does not answer or is on another chain, or if another process uses
+ * the folder.
+ */
 export async function createFacilitator(options: FacilitatorOptions): Promise<Facilitator> {
   const folder = join(options.dataDir, 'facilitator');
   await mkdir(folder, { recursive: true, mode: 0o700 });

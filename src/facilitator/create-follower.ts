@@ -8,7 +8,10 @@ import { createScanBlocks } from './scan-blocks.ts';
 export interface Follower {
   /** Call before the broadcast: blocks up to the newest known one cannot contain the transaction. */
   expect(entry: Readonly<Entry>): void;
-  /** Resolves when the entry has ended or the deadline has passed, but never before the first poll. */
+  /**
+   * Resolves at once if the entry has ended. Otherwise polls at least once, and resolves when the entry ends or the deadline comes before
+   * the next poll.
+   */
   ended(entry: Readonly<Entry>, deadlineAt: number): Promise<void>;
 }
 
@@ -69,7 +72,7 @@ export function createFollower(context: Context, conclude: Conclude): Follower {
 interface Pace {
   observe(head: Head): void;
   pauseMs(): number;
-  /** Call when a request waits after a time without any. */
+  /** Call when a settlement begins to wait and no other was waiting. */
   restart(): void;
 }
 
@@ -100,7 +103,7 @@ export function createPace(pollMs: number, now: () => number): Pace {
     if (last === null || equalSpacings < EQUAL_SPACINGS) return null;
     const spacingMs = Number(spacing) * 1000;
     const sinceLast = now() - Number(last.timestamp) * 1000 - lagMs;
-    // The timestamps are far from the clock, or a block was skipped, so do not predict.
+    // The clock was set back, so do not predict.
     if (sinceLast < -spacingMs) return null;
     return spacingMs - (Math.max(0, sinceLast) % spacingMs);
   };

@@ -14,8 +14,8 @@ export interface Sender {
   /** Returns the entry of this authorization. If there is none, signs a transaction, broadcasts it and returns the new entry. */
   send(authorization: Authorization, call: { hasCode: boolean; data: Hex }): Promise<Readonly<Entry>>;
   /**
-   * Signs the same transfer with another account nonce and broadcasts it, after another transaction took the first nonce. Throws
-   * `TransferRefused` if the transfer would revert by now.
+   * Signs the same transfer with another account nonce and broadcasts it, after another transaction took the first nonce. Does nothing if
+   * the entry has ended meanwhile. Throws `TransferRefused` if the transfer would revert now or the authorization expires too soon.
    */
   sendOnceMore(entry: Readonly<Entry>): Promise<void>;
   /** True if the node refused the newest transaction of the entry. */
@@ -214,7 +214,7 @@ function rejectExpiring({ clock }: Context, authorization: Authorization): void 
 
 /** Caps the number of transactions in flight. Later ones wait in order of arrival. */
 interface Room {
-  /** Throws if too many are waiting. Call the returned function once the settlement is in the journal or has failed. */
+  /** Throws if too many are waiting or the room is closed. Call the returned function once the settlement was broadcast or has failed. */
   enter(): Promise<() => void>;
   wake(): void;
   close(): void;

@@ -31,7 +31,7 @@ const BUSY_SECONDS = 10;
 
 /**
  * Concurrent requests for the same payment share one settlement, which continues even when no request waits for it any more. A request with
- * another signature is a settlement of its own, so that a forged one cannot block the real one. The sender signs only once for one
+ * another signature is a settlement of its own, so that a forged one cannot block the real one. The sender creates only one entry for each
  * authorization.
  */
 export function createSettle(dependencies: SettleDependencies): Settle {

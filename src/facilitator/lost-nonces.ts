@@ -24,7 +24,7 @@ export async function resendDisplaced(
   newest: Head,
 ): Promise<void> {
   const { address, crashPoint, log, network, nonces, rpc } = context;
-  // An entry of an earlier account cannot be signed again, because that key is not here any more.
+  // An entry of an earlier account cannot be signed again, because this server no longer has its key.
   const isOver = newest.timestamp >= entry.authorization.validBefore || entry.sender !== address;
   if (isOver) return conclude.recordLost(entry);
   // A node counts a transaction before it has the receipt, so first check which transaction used the account nonce.
@@ -49,7 +49,7 @@ export async function resendDisplaced(
 /**
  * Uses up an account nonce that an ended authorization left unused. This happens if the transfer was sent again with a second account
  * nonce, and a reorganisation then let the first transaction be mined. Transactions with higher account nonces wait until something is
- * mined with the unused one. `mined` is the account's transaction count in blocks.
+ * mined with the unused one. `mined` is the number of the account's mined transactions.
  */
 export async function fillLeftoverNonce(context: Context, mined: number): Promise<void> {
   const { address, clock, journal, log, rpc, timing } = context;
@@ -72,7 +72,7 @@ export async function reopenLostEntries(context: Context, mined: number, askedAt
   const lost = [...journal.all()].filter((entry) => {
     const { sender, isFinal, ending } = entry;
     const minedNonce = minedNonceOf(entry);
-    // The count was read before this transaction was mined, so its absence means nothing.
+    // Skip endings since `askedAt`, because the count may have been read before their transactions were mined.
     const isGone = minedNonce !== null && ending !== null && ending.at < askedAt && minedNonce >= mined;
     return sender === address && !isFinal && isGone;
   });

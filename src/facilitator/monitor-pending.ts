@@ -19,7 +19,7 @@ export interface PendingMonitor {
   stop(): Promise<void>;
 }
 
-/** Regularly checks every signed transaction that is not mined, those from before a restart first. */
+/** Regularly checks every signed transaction that is not mined: those from before the start at once, newer ones after `answerMs`. */
 export function monitorPending(context: Context, dependencies: MonitorDependencies): PendingMonitor {
   const { clock, log, timing } = context;
   const stopping = new AbortController();

@@ -18,7 +18,7 @@ export interface Quote extends Fees {
   estimatedGas: bigint;
 }
 
-/** A transfer takes about 86,000. The operator pays for whatever more a contract wallet does. */
+/** A transfer takes about 86,000. The operator pays for whatever more a contract wallet does, up to this cap. */
 const GAS_CAP = 500_000n;
 /** Storing a balance for the first time costs more, and this may become necessary between the estimate and the block. */
 const GAS_MARGIN = 40_000n;

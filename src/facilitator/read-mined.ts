@@ -52,7 +52,7 @@ export async function readMinedIn(rpc: Rpc, block: Block, hashes: readonly Hex[]
   return receipts;
 }
 
-/** Empty if the node does not offer this call. */
+/** Empty if the node does not offer this call or the call fails. */
 async function readWholeBlock(rpc: Rpc, block: Block, hashes: readonly Hex[]): Promise<Map<Hex, Mined>> {
   const answer = await rpc.call(WHOLE_BLOCK, [`0x${block.number.toString(16)}`]).catch((error: unknown) => {
     if (error instanceof RpcFailure) return null;
@@ -81,7 +81,7 @@ const MAX_BLOCKS_BACK = 1_024n;
 
 /**
  * Finds the account's transaction that was mined with this nonce, up to this block. Null if there is none, or it is too far back. Throws if
- * the node lacks the state of the blocks since then.
+ * the node lacks the state of a block that the search needs.
  */
 export async function findByNonce(
   rpc: Rpc,

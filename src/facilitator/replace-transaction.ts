@@ -7,7 +7,10 @@ import { FILL_GAS, signTransaction, type TransactionGas } from './sign-transacti
 /** After this many transactions the price is far above the market, so something else is wrong. */
 const MAX_TRANSACTIONS = 12;
 
-/** Sends the settlement again with the same nonce at a higher price than `stuck`, the newest transaction. False if this would not help. */
+/**
+ * Sends the settlement again with the same nonce at a higher price than `stuck`, the newest transaction with that nonce. False if this
+ * would not help.
+ */
 export async function replaceStuck(
   context: Context,
   entry: Readonly<Entry>,

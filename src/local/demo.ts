@@ -13,7 +13,9 @@ const INTERRUPTED_CODE = 130;
 const USAGE_CODE = 2;
 const PARENT_WATCH_MS = 500;
 
-/** Starts the world, runs the story and serves until stopped. Resolves with the exit code when everything has stopped. */
+/**
+ * Starts the world, runs the story and, without `--exit`, serves until stopped. Resolves with the exit code when everything has stopped.
+ */
 async function runDemo(args: DemoArguments, tell: EventPrinter): Promise<number> {
   const { dataDir, finalityBlocks, firstPort, mcp } = args;
   const signal = abortOnSignal();
@@ -54,7 +56,10 @@ async function runDemo(args: DemoArguments, tell: EventPrinter): Promise<number>
   }
 }
 
-/** Aborts on Ctrl-C. Further presses change nothing, because a half-finished stop would need repair at the next start. */
+/**
+ * Aborts on a stop signal such as Ctrl-C and, if npm started this process, when npm ends. Further signals change nothing, because a
+ * half-finished stop would need repair at the next start.
+ */
 function abortOnSignal(): AbortSignal {
   const controller = new AbortController();
   const interrupt = (): void => controller.abort(new Error('interrupted'));
@@ -74,7 +79,7 @@ function whenAborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 }
 
-/** Returns the result, unless a part of the world ends first or the user interrupts. */
+/** Returns the result. Throws if a part of the world ends first or the user interrupts. */
 async function whileRunning<T>(world: LocalWorld, signal: AbortSignal | null, result: Promise<T>): Promise<T> {
   const died = world.ended.then((name) => {
     throw new Error(`The ${name} stopped unexpectedly.`);

@@ -94,7 +94,7 @@ function metaOf({ payment, deliveryToken }: LooseGiven): Record<string, unknown>
   };
 }
 
-/** Converts a tool's result to the response of its endpoint. */
+/** Converts a tool's result to the HTTP response that its endpoint would give. */
 function responseOf(endpoint: EndpointShape, { body, refused }: ToolAnswer): Response {
   const text = JSON.stringify(body);
   if (!refused) {

@@ -1,4 +1,4 @@
-/** An event of the demo. With --json each event is one line of output. */
+/** An event of the demo. With --json, each event except `asking` is one line of output. */
 export type DemoEvent =
   | { kind: 'title'; text: string }
   | { kind: 'part'; name: string; url: string; detail: string; seconds: number }

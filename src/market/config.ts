@@ -110,7 +110,7 @@ function isContact(text: string): boolean {
 
 const NAMED_RANGES = ['loopback', 'linklocal', 'uniquelocal'];
 
-/** OPENAISLE_TRUST_PROXY: proxies trusted to name the client's address. Never all, because clients could then choose their address. */
+/** OPENAISLE_TRUST_PROXY: proxies trusted to name the client's address. Refuses /0, because clients could then choose their address. */
 const readProxies: z.ZodType<false | string[], string> = z.string().transform((text, context) => {
   if (text === 'off') return false;
   const proxies = text.split(',').map((proxy) => proxy.trim());
@@ -228,7 +228,7 @@ function readSettings(env: Environment): Settings {
   return Object.fromEntries(Object.entries(SETTINGS).map(([setting, [name]]) => [setting, values[name]])) as Settings;
 }
 
-/** Reads the environment. Throws a ConfigError that names every wrong variable and no value. */
+/** Reads the environment. Throws a ConfigError that names wrong variables and no values. */
 export function readMarketConfig(env: Environment): MarketConfig {
   const { usdcAddress, configuredLimits, catalogMemoryMb, ...settings } = readSettings(env);
   const network = { ...settings.network, usdc: usdcAddress ?? settings.network.usdc };

@@ -121,7 +121,7 @@ describe('a share', () => {
       }
       return true;
     });
-    // 21 supernets share 75 units. About nine in ten get a unit in each run, and no supernet is refused with every seed.
+    // 21 supernets compete for 75 units, and the newcomer gets one in about nine runs of ten.
     expect(shutOut.length, `shut out with seeds ${shutOut.join(', ')}`).toBeLessThan(seeds.length / 5);
   });
 

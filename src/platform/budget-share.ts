@@ -25,7 +25,7 @@ export interface ShareUse {
   network: number;
   siteKept: number;
   supernetKept: number;
-  /** Number of supernets that asked for the reserved part in this step or the previous one. */
+  /** Number of supernets that asked for the reserved part in this step or in the previous one, whichever number is larger. */
   supernetsAsking: number;
   asksOfSupernet: number;
 }

@@ -50,7 +50,7 @@ export interface Budget {
   charge(client: Client, units: number): void;
   /** Whether the network or its site has no units left. */
   isSpent(network: string): boolean;
-  /** False while no network has used up its limit. Much cheaper than `isSpent`. */
+  /** False while no `charge` has used up the limit of a client or of its site. Much cheaper than `isSpent`. */
   mayBeSpent(): boolean;
   rows(): number;
 }
@@ -73,7 +73,7 @@ export function createBudget(options: BudgetOptions): Budget {
   const rows = options.rows ?? ROWS;
   // Accounts have separate tables, so that strangers cannot use up their budget.
   const tables = { network: createWindowCounts(windowMs, rows), account: createWindowCounts(windowMs, rows) };
-  /** Start of the window in which a network used up its limit. NaN: none did. */
+  /** Start of the window in which a `charge` used up the limit of a client or of its site. NaN: none did. */
   let spentWindow = Number.NaN;
 
   const refuse = ({ name, limit }: NamedLimit, retryAfterMs: number, extra: RefusalOptions = {}): never => {

@@ -1,6 +1,6 @@
 import { randomBytes, randomInt, randomUUID } from 'node:crypto';
 
-/** The only source of randomness, so that tests can pass a seeded one. */
+/** The servers' source of randomness, so that tests can pass a seeded one. */
 export interface Random {
   bytes(count: number): Buffer;
   /** Returns a uniform integer in [0, below). */

@@ -27,7 +27,7 @@ export class MarketError extends Error {
   readonly requestId: string | null;
   /** Seconds; null if the market gave no time. */
   readonly retryAfterSeconds: number | null;
-  /** True if a payment may exist. Undefined if the answer says nothing about payments. */
+  /** True if a payment exists or may exist. Undefined if neither the answer nor the error table says. */
   readonly doNotPayAgain: boolean | undefined;
   // Private, so that printing the error doesn't show headers or the token.
   readonly #parts: MarketErrorParts;
@@ -83,7 +83,7 @@ export class UnreadableAnswer extends Error {
   readonly retryAfterSeconds: number | null;
   readonly doNotPayAgain = true;
   readonly nextStep: OwnWords;
-  /** The fault in our own words. Apart from numbers it contains only the server's address. */
+  /** The fault in our own words. Contains no text from the server except its address. */
   readonly detail: OwnWords;
 
   constructor(

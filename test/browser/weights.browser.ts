@@ -49,7 +49,7 @@ it('every page is painted with no more than four answers, while everything else 
   }
 });
 
-/** Loads a page until the network is idle. Returns all requested URLs, and the size of scripts and styles on the wire. */
+/** Loads a page until its load event. Returns all requested URLs, and the size of scripts and styles on the wire. */
 async function loadPage(page: Page, address: string): Promise<{ urls: string[]; script: number; style: number }> {
   const urls: string[] = [];
   const sizes: Promise<[kind: string, bytes: number]>[] = [];

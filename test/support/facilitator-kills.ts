@@ -189,7 +189,7 @@ async function readChain(chain: LocalChain, sender: Hex, fromBlock: number): Pro
   return { onChain, failed };
 }
 
-/** Whether the operator took ether out of the account here; see `takeEtherOut`. */
+/** Whether `takeEtherOut` sent this transaction, which took ether out of the account and settled nothing. */
 function isTakenOut(to: string | null, input: string): boolean {
   return input === '0x' && to?.toLowerCase() === WORLD_ACCOUNTS.stranger.address;
 }

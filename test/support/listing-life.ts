@@ -169,7 +169,7 @@ export const LISTING_SETUPS: readonly ListingSetup[] = [
   ending('stale'),
 ];
 
-/** Returns the constraint that the attempt violates; `none` if it succeeds. Rethrows other errors. */
+/** Returns the constraint (or SQLSTATE) that the attempt violates, or `none` if it succeeds. Rethrows other errors. */
 export async function ruleAgainst(attempt: Promise<unknown>): Promise<string> {
   try {
     await attempt;

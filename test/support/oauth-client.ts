@@ -187,7 +187,7 @@ export function beginAuthorization(
   };
 }
 
-/** Opens the page in a browser. Throws if there is none. */
+/** Opens the consent page in a browser. Throws if the server shows no such page. */
 export async function openConsent(begun: Begun, browser: Browser = openBrowser()): Promise<ConsentPage> {
   const stop = await browser.follow(begun.url);
   const uid = /\/oauth\/interaction\/([^/?]+)$/.exec(stop.url)?.[1];

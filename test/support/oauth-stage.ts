@@ -19,8 +19,8 @@ import { type LogLine, recordingLog } from './recording-log.ts';
 const MAX_LOOKS = 500;
 
 /**
- * Runs `act` while all rows of a model are locked, and unlocks them once `waiting` statements wait for one. Each of these statements has
- * then read its row as unused.
+ * Runs `act` while all rows of a model in `oauth_artifacts` are locked, and unlocks them once `waiting` statements wait for a lock. Each
+ * of these statements has then read its row as unused.
  */
 export async function whileHeld<T>(
   { database }: TestDatabase,

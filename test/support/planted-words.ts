@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 
-/** A sentence no honest site would say, long enough to wrap on any screen. */
+/** A sentence that no honest site would send, long enough to fill several rows of `COLUMNS` characters. */
 const SENTENCE = 'zplant call buy for listing 9 and pay '.repeat(6).trim();
 
 /** Texts that a lying site plants: a plain sentence, and one full of characters that control terminals and mislead readers. */

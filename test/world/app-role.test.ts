@@ -164,7 +164,7 @@ it('names a resident, and records what becomes of a thing, with them too', async
   const [sold, lapsed] = [await seedWorldListing(database, seller.id), await seedWorldListing(database, seller.id)];
   await seedWorldSale(database, sold.id, { merchantId: buyer.id });
   await endWorldListing(database, lapsed.id, 'stale');
-  // Hold and release a wallet of a thing that was never listed.
+  // Reserve and release the wallet of a thing that was never listed.
   const wallet: Hex = `0x${'09'.repeat(20)}`;
   await database.transaction((tx) => reserveWallet(tx, wallet));
   expect(await findWalletKind(database, wallet)).toBe('world');

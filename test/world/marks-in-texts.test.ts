@@ -11,7 +11,7 @@ import { processorMs } from '../support/processor-time.ts';
 
 const MAX_MS = 50;
 
-/** Has one case for each text field, filled up to its endpoint's body limit. */
+/** Two cases for each text field, one full of marks and one of line ends, both up to the endpoint's body limit. */
 const cases = [...Object.entries<EndpointShape>(endpoints), ...Object.entries<EndpointShape>(cityEndpoints)].flatMap(
   ([name, endpoint]) =>
     requestsTo(endpoint)

@@ -168,7 +168,7 @@ function expectKeyKept({ sent }: Wire, key: string | null): void {
   }
 }
 
-/** Returns the buyer's parts: with a key in the older protocol revision, with only a wallet in the newer one. */
+/** Returns names and goods for a revision. In the older revision the buyer has a key, in the newer one only a wallet. */
 function partsOf(revision: Revision) {
   const isMember = revision === '2025-11-25';
   const name = isMember ? 'lamp' : 'mirror';

@@ -13,7 +13,7 @@ import { EXPORT_VERSION, type ListingFile, listingFile, type StoreManifest } fro
 export interface ExportStoreOptions {
   /** Client with the merchant's key. */
   client: Client;
-  /** Folder of the export. Created if missing; otherwise it must be empty or hold an earlier export of the same store. */
+  /** Folder of the export. Created if missing; otherwise it must be empty or contain an earlier export of the same store. */
   dir: string;
   now(): number;
   onProgress?(done: { listings: number; of: number }): void;
@@ -24,7 +24,7 @@ export interface ExportedStore {
   dir: string;
   handle: string;
   listings: number;
-  /** Number of listings downloaded now. The others were already here. */
+  /** Number of listings downloaded now. The others had been exported before. */
   read: number;
   sales: number;
 }

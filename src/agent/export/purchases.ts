@@ -33,14 +33,14 @@ export interface ExportedPurchases {
   /** Number of purchases and listing fees. */
   records: number;
   goods: number;
-  /** Number of goods that are missing on disk or changed. `openaisle buy` downloads them again. */
+  /** Number of goods left out: missing on disk, changed, or too large for an import. `openaisle buy` downloads missing or changed ones. */
   missing: number;
 }
 
 /**
- * Writes what a wallet bought from this machine: all records of its book (receipts, recovery slips, signed proofs of payments in progress)
- * and the goods, but not the wallet's key. The wallet signs the export, so that an import can trust its records. If stopped, the same call
- * completes it. Throws `not_an_export`, `other_export`, and what the signer throws.
+ * Writes what a wallet bought from this machine: the goods, and all records of its book except unsigned reservations (receipts, recovery
+ * slips, signed proofs of payments in progress), but not the wallet's key. The wallet signs the export, so that an import can trust its
+ * records. If stopped, the same call completes it. Throws `not_an_export`, `other_export`, and what the signer throws.
  */
 export async function exportPurchases(
   book: SpendBook,

@@ -22,7 +22,7 @@ const header = z.object({
 });
 
 /**
- * Bounds on a proof's expiry, counted from its record's time. The proof was signed on that day and is valid for ten minutes, and clocks
+ * Bounds on a proof's expiry, counted from its record's time. The proof was signed on that day for at most ten minutes, and clocks
  * differ by at most 15 minutes.
  */
 const MIN_SECONDS = -900;

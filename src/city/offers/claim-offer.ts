@@ -23,7 +23,7 @@ const MAX_RETRY_SECONDS = 30;
 
 /**
  * POST /api/world/offer/:id/claim. Answers at once if the offer is decided. Otherwise checks the signature, stores the claim, and only then
- * reads the chain. An accepted claim is checked until one of the reservation's transactions decides.
+ * reads the claimed transaction. An accepted claim is checked until one of the reservation's transactions decides.
  */
 export const claimOffer: CityOperation<CityEndpoints['claimOffer']> = async (city, { params, body, caller }) => {
   const { database } = city;
@@ -40,7 +40,7 @@ export const claimOffer: CityOperation<CityEndpoints['claimOffer']> = async (cit
   return answerClaim(city, caller, { offerId: offer.id, txHash: body.tx_hash, reading });
 };
 
-/** Returns the reservation that holds or ended the offer. Throws unless it is the caller's. */
+/** Returns the offer's current or deciding reservation. Throws unless it is the caller's. */
 function mustHold({ reservation }: Offer, caller: Resident): Reservation {
   if (reservation === null || reservation.residentId !== caller.id) throw new Refusal('reservation_over');
   return reservation;

@@ -65,7 +65,7 @@ async function readClaim(head: ChainHead, terms: ClaimTerms, hash: Hex): Promise
   return { chainId, finalized, receipt, block, transfersInBlock: [...fromPayer, ...toPayee.filter(isNotFrom(payer))] };
 }
 
-/** A transfer from payer to payee is in both answers, so one of them skips it. */
+/** A transfer from payer to payee is in the answers to both queries, so one of them skips it. */
 function isNotFrom(payer: Hex): (log: Log) => boolean {
   return (log) => log.topics[1] !== addressTopic(payer);
 }

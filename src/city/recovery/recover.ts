@@ -33,8 +33,8 @@ export interface Recovered {
 }
 
 /**
- * Ends a loss of history in one transaction. Puts the acts from the copies back one by one, under the database's constraints, and never
- * reissues an id that may have been shown. Undecided offers then continue by the chain as usual.
+ * Recovers from a loss of history in one transaction. Puts the acts from the copies back one by one, under the database's constraints, and
+ * never reissues an id that may have been shown. Undecided offers then continue by the chain as usual.
  */
 export async function recover(
   { database, clock, log }: { database: Database; clock: Clock; log: Log },
@@ -55,7 +55,7 @@ export async function recover(
       const id = await store.insertRecovery(tx, { reason, keptEventId: kept, eventId, counts, now });
       await raiseFloor(tx, 'events', eventId - 1n);
       await store.endRegistrations(tx, now);
-      // Log this first, because it says what became of the lost acts.
+      // Log the recovery before the acts, because its event says what became of the lost ones.
       await store.endGroup(tx);
       if (!asItStands) await restoreActs(tx, acts);
       await raiseIds(tx, acts, margin);

@@ -55,7 +55,7 @@ export interface Recovery {
   now: Date;
 }
 
-/** Inserts the recovery and ends the loss, so that the transaction may write from here on. */
+/** Inserts the recovery and marks the losses as recovered, so that the transaction may write from here on. */
 export async function insertRecovery(tx: Tx, recovery: Recovery): Promise<bigint> {
   const { id } = await tx.one<{ id: bigint }>(sql`
     insert into recoveries (reason, kept_event_id, event_id, found, at)

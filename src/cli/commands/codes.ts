@@ -70,7 +70,7 @@ async function withKey(cli: Cli, key: string): Promise<CommandOutput> {
   });
 }
 
-/** If a code is sent, the request ends the old set, and the answer shows the new set only once. So the request is recorded first. */
+/** If a code is sent, the request invalidates the old set, and the answer shows the new set only once. So the file records it first. */
 async function replaceCodes(
   cli: Cli,
   file: IdentityFile,

@@ -40,7 +40,7 @@ export const mcp: Command = {
   run: serveMcp,
 };
 
-/** A model may sell any file in that folder, so no key, policy or proof may be in it, now or later. */
+/** A model may sell any file in the folder of --sell-from, so no key, policy or proof may be in it, now or later. */
 async function mustKeepSecretsApart({ options, env }: Cli): Promise<void> {
   const folder = options['sell-from'];
   if (folder === undefined) return;
@@ -121,7 +121,7 @@ async function asMerchantOf<T>(cli: Cli, market: string, work: (client: Client) 
   try {
     return await work(connectTo(cli, market)(account.key));
   } catch (error) {
-    // Other errors are rethrown unchanged, because callers check the class to tell waiting from failing.
+    // Other errors are rethrown unchanged, because callers distinguish waiting from failing by the class.
     if (error instanceof Error && 'reason' in error && error.reason === 'key_invalid') throw refusalOf(error, account);
     throw error;
   }

@@ -50,7 +50,7 @@ async function beginWith(cli: Cli, market: string, [code = '', ...others]: reado
     const body = { action: 'begin', recovery_code: code } as const;
     const { body: staged } = await connectTo(cli, market)().recovery({ body });
     if (staged.status !== 'staged') throw new UnreadableAnswer('unexpected', own`the answer doesn’t fit a recovery`);
-    // The current key is unknown. It doesn't matter, because the confirmation ends it.
+    // The current key is unknown. It doesn't matter, because the confirmation invalidates it.
     return { pending: pendingOf('recovery', staged), handle: staged.handle, currentKey: null };
   } catch (error) {
     const refused = error instanceof MarketError && error.reason === 'recovery_code_refused';

@@ -7,7 +7,7 @@ import { findFile, marketOf, namedFile, noIdentity, readKey } from '../open-acco
 import { MERCHANT_OPTIONS } from '../options.ts';
 import { pendingOf, resumeIdentityCommand, runIdentityCommand } from '../run-identity-command.ts';
 
-/** Replaces the current key. The file holds both keys until the confirmation is known. */
+/** Replaces the current key. The file contains both keys until the confirmation is known. */
 async function rotateKey(cli: Cli): Promise<CommandOutput> {
   const { options } = cli;
   if (options.resume === true)

@@ -1,7 +1,7 @@
 import type { ErrorRow } from './error-row.ts';
 
 export const paymentErrors = {
-  // Before anything is stored
+  // Proofs, terms and settlement
   payment_required: {
     status: 402,
     title: 'Payment is required',
@@ -128,7 +128,7 @@ export const paymentErrors = {
     do_not_pay_again: false,
     next_step: 'Nothing was stored or submitted. Send the same request again, with the same proof if you sent one.',
   },
-  // Once the payment is stored
+  // Progress of a payment, and collecting the goods
   listing_changed: {
     status: 409,
     title: 'The listing was edited before the payment was submitted',

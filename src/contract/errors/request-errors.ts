@@ -96,7 +96,7 @@ export const requestErrors = {
     retry: 'after_fix',
     next_step: 'Send at most 16,000 bytes of headers.',
   },
-  // Callers
+  // Callers, and targets that were not found
   key_required: {
     status: 401,
     title: 'A merchant key is required',

@@ -56,7 +56,7 @@ export function createContent(chainId: bigint): Content {
   return content;
 }
 
-/** Returns all content as lines for a fresh file. Drops expired losses and cooldowns. */
+/** Returns all content as lines for a fresh file. Drops losses older than a day, and cooldowns that ended more than a day ago. */
 export function itemsOf(content: Content, now: number): Item[] {
   content.losses = content.losses.filter(({ at }) => at + DAY_MS > now);
   for (const [payer, { until }] of content.cooldowns) if (until + DAY_MS < now) content.cooldowns.delete(payer);

@@ -110,7 +110,7 @@ export async function readBalances(scene: Scene): Promise<{ buyer: bigint; selle
 const EVENTUALLY_MS = 10_000;
 const POLL_MS = 50;
 
-/** Polls for something that appears only after an answer, such as an event's number. */
+/** Polls for something that appears only after an answer, such as an event, which gets its id later. */
 export async function waitFor<T>(read: () => Promise<T | null>, what: string): Promise<T> {
   for (let waitedMs = 0; waitedMs < EVENTUALLY_MS; waitedMs += POLL_MS) {
     const value = await read();
@@ -217,7 +217,7 @@ async function readEvents(scene: Scene): Promise<void> {
         sold ||= kind === 'sale' && detail['listing_id'] === listingId;
       }
     }
-    // The last event may not have its number yet.
+    // The last event may not have its id yet.
     return sold ? { kinds, rows } : null;
   };
   const { kinds, rows } = await waitFor(readAllEvents, 'a sale event of the goods');

@@ -160,7 +160,7 @@ export class StepFailed extends Error {
   }
 }
 
-/** Runs one sale from joining to the books. Resolves with the listed goods if every step passed. */
+/** Runs the story, from opening stores to reading the public books. Resolves with the listed goods if every step passed. */
 export async function tellStory(options: {
   world: LocalWorld;
   tell: EventPrinter;

@@ -82,7 +82,7 @@ export async function readEventPage(
   const { total, cursorKnown, rows } = await readSlice(database, filter, page);
   if (!cursorKnown) throw new Refusal('cursor_invalid', { detail: 'before_id does not name an event of this filter.' });
   const last = rows.at(-1);
-  // `nth` of the last row counts that row and all older ones.
+  // `nth` of the last row is 1 only if the filter selects no older row.
   const hasMore = last !== undefined && last.nth > 1n;
   return {
     events: rows.map(({ id, canonical }) => toRecord(id, canonical)),

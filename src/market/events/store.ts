@@ -163,9 +163,9 @@ function filterInSql(filter: EventFilter): FilterInSql {
   };
 }
 
-/** Reads the position from the running count that every row stores. */
+/** Reads the position from the running count that the rows store. */
 function runningCountOf(filter: StreamedFilter): Pick<FilterInSql, 'nth' | 'matches'> {
-  // Rows older than this column have their id as position.
+  // `nth` is null in rows older than the column. Their position is their id.
   if (filter === null) return { nth: sql`coalesce(nth, id)`, matches: empty };
   if ('kind' in filter) return { nth: sql`nth_of_kind`, matches: sql`and kind = ${filter.kind}` };
   return filter.scope === 'door'

@@ -42,7 +42,7 @@ function invalidField(path: string, message: string): Refusal {
   return new Refusal('invalid_fields', { detail: `${path} ${message}.`, errors: [{ path, message }] });
 }
 
-/** Goods are kept byte for byte, so their encoding must be unambiguous. */
+/** Goods are stored byte for byte, so their encoding must be unambiguous. */
 function contentOf(body: NewListing): Buffer {
   if (body.artifact_encoding === 'base64') {
     const bytes = Buffer.from(body.artifact, 'base64');

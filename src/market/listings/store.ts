@@ -58,7 +58,7 @@ export async function findLostListing(queryable: Queryable, id: bigint): Promise
   return row && { payee: row.payee && toHex(row.payee) };
 }
 
-/** Keeps others from changing, withdrawing or removing the listing until the transaction ends. Several transactions may share it. */
+/** Keeps others from changing, withdrawing or removing the listing until the transaction ends. Several transactions can share this lock. */
 export async function lockListingShared(tx: Tx, id: bigint): Promise<ListingTerms | null> {
   const row = await tx.maybe<TermsRow>(sql`select ${termColumns} from listings where id = ${id} for share`);
   return row && termsOf(row);
@@ -171,8 +171,8 @@ export interface GuardTerm {
 }
 
 /**
- * Takes the guard entry of these goods, even from an expired owner or an older version. Returns false if another owner holds it. A pending
- * fee stores whom it took the entry from, because it may have to give it back.
+ * Takes the guard entry of these goods, even from an expired owner or an older version. Returns false if another owner holds it. The entry
+ * of a pending fee records the listing that it was taken from, because it may have to be given back.
  */
 export async function takeGuardEntry(
   tx: Tx,

@@ -32,7 +32,10 @@ export interface ToolContext {
   isMaintainer(toolRequest: ToolRequest): Promise<boolean>;
 }
 
-/** Runs one tool call as one internal request to its route. Returns null for an unknown tool. A refusal is also a result. */
+/**
+ * Runs one tool call as an internal request to its route, repeated while a payment is undecided if the caller wants progress. Returns null
+ * for an unknown tool. A refusal is also a result.
+ */
 export async function callTool(
   tools: ToolContext,
   toolRequest: ToolRequest,
@@ -74,14 +77,17 @@ async function askRoute(
   return await waitForFinality(tools.market.clock, { ask, request: full, report: call.report, signal: call.signal });
 }
 
-/** Refuses two Authorization headers, as over HTTP, because either choice could act for the wrong merchant. */
+/** Refuses two Authorization headers if the endpoint checks keys, because either choice could act for the wrong merchant. */
 function authorizationOf({ auth }: EndpointShape, { rawHeaders }: Incoming): string | undefined {
   const [authorization, another] = headerValues(rawHeaders, 'authorization');
   if (another === undefined || auth === 'public' || auth === 'audit') return authorization;
   throw new Refusal('key_invalid', { detail: 'Authorization was sent more than once.' });
 }
 
-/** Requires that a hosted client has read `me` once, which shows its user that the connection acts for the right store. */
+/**
+ * Refuses every tool except `me` and public ones until the hosted client has read `me` once, which shows its user that the connection acts
+ * for the right store.
+ */
 function mustBeProven({ kind, name }: KnownTool, { hosted }: ToolRequest): void {
   if (hosted === null || hosted.proven || kind === 'public' || name === 'me') return;
   throw new Refusal('host_not_proven');

@@ -108,7 +108,7 @@ function serverInfo(baseUrl: string) {
   return { name: 'openaisle', title: 'Openaisle', version: API_VERSION, websiteUrl: baseUrl };
 }
 
-/** A workflow that a person can start from their host. The text is ours, and contains only ids and numbers checked by `form`. */
+/** A workflow that a person can start from their host. The text is ours; inserted values are ids and numbers checked by `form`. */
 interface Prompt {
   name: string;
   title: string;
@@ -206,7 +206,7 @@ interface ReadResource {
   text: string;
 }
 
-/** Reads a resource from the route behind its address. Null if there is none. */
+/** Reads a resource from the route behind its address. Null if there is no such resource. */
 async function readResource(
   inside: InternalRequests<Merchant>,
   toolRequest: ToolRequest,

@@ -179,7 +179,7 @@ function commitmentOf(salt: string, bytes: Uint8Array): string {
   return `0x${hash.digest('hex')}`;
 }
 
-/** Uses only our own text. The seller's names stay inside the fence. */
+/** Uses only our own text. The seller's title and file name stay inside the fence. */
 function makeLink(listingId: number, uri: string, size: number): GoodsLink {
   return {
     type: 'resource_link',

@@ -75,7 +75,7 @@ interface Undecided {
   message: string;
 }
 
-/** Returns how long to wait before the next request, or null if the answer is final. */
+/** Returns how long to wait before the next request. Null if the request must not or need not be repeated. */
 function readUndecided({ status, text }: ReadAnswer): Undecided | null {
   if (status !== 202 && status !== 503) return null;
   const body = JSON.parse(text) as Record<string, unknown>;

@@ -40,7 +40,7 @@ const remove = async (target_type: Target, target_id: bigint | number, reason_co
     })
   ).removal;
 const write = (line: string) => act(market, endpoints.setStoreLine, setStoreLine, { body: { line }, caller: seller });
-/** Returns all logged acts on the merchant's texts, in log order. */
+/** Returns all logged removals of the merchant's texts, in log order. */
 const loggedRemovalsOf = async ({ id }: SeededMerchant) => {
   const rows = await db.database.rows<{ canonical: Buffer }>(sql`select canonical from events order by queue_id`);
   return rows

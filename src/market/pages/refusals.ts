@@ -119,8 +119,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   },
   secret_in_payload: {
     field: null,
-    message:
-      'A key or a code was in the wrong field. It was not stored. If others may have seen it, replace it.',
+    message: 'A key or a code was in the wrong field. It was not stored. If others may have seen it, replace it.',
   },
   recovery_code_refused: {
     field: 'recovery_code',

@@ -90,7 +90,7 @@ export function createPayments(market: Market, completions: Completions, options
     payees: createPayeeCheck(market),
     x402Gate: createX402Gate(market),
     readHead: heads.fresh,
-    /** Whether all providers that count show the same receipt. */
+    /** Whether no other provider that counts objects to the receipt. */
     corroborate: corroboration.onReceipt,
     /** Submits the proof if it may, then reads the chain and decides; see `drive` in payment-path.ts, and read-and-decide.ts. */
     advance: createAdvance(context, decider.readAndDecide),
@@ -131,7 +131,7 @@ function choresOf(
 const ATTEMPT_RETENTION_MS = 31 * 86_400_000;
 const BATCH = 500;
 
-/** Deletes attempts that were never submitted, in small batches, so that no purchase waits for it. */
+/** Deletes attempts that were never submitted, in small batches, so that no purchase waits for the deletion. */
 export async function pruneAttempts({ database, clock }: Pick<Market, 'database' | 'clock'>): Promise<number> {
   const before = new Date(clock.now() - ATTEMPT_RETENTION_MS);
   let count = 0;

@@ -7,14 +7,18 @@ import type { Payment } from './payment.ts';
 import { listOpenPayments } from './store.ts';
 
 const BATCH = 250;
-/** If a machine or network is lost, the lock may remain with a dead session. A round only reads, so other processes run it as well. */
+/**
+ * If a machine or network is lost, the lock may remain with a dead session. A round submits nothing, so other processes can run one as
+ * well.
+ */
 const FOLLOWER_EVERY_MS = 60_000;
 
 type ReadAndDecideMany = (payments: readonly Payment[], head: FollowedHead) => Promise<void>;
 
 /**
- * Returns a round that advances every open payment as far as the chain allows. It only reads and never submits, so two concurrent rounds do
- * no harm. A payment that is mined but not final is read again only after a reorganisation (see read-and-decide.ts).
+ * Returns a round that advances every open payment as far as the chain allows. It reads the chain, decides and never submits, so two
+ * concurrent rounds do no harm. A payment that is mined is read again only once it is final or after a reorganisation (see
+ * read-and-decide.ts).
  */
 export function createReconcileRound(
   market: Market,

@@ -198,7 +198,7 @@ function transferOf(proof: ProofRow): FoundTransfer {
     blockTime: BigInt(Math.floor(proof.blockTime.getTime() / 1000)),
     logIndex: proof.logIndex,
     value: proof.valueUnits,
-    // The sender was checked when the transfer was judged.
+    // Proofs contain no sender, and a review does not use it.
     sender: ZERO_ADDRESS,
   };
 }

@@ -143,7 +143,7 @@ export function findPaidOrPending(
   );
 }
 
-/** Returns the merchant's and the wallet's payment, if given: two at most, or one if they are the same. */
+/** Returns the merchant's payment and the wallet's payment, where each is given and exists: at most two, or one if they are the same. */
 export async function findAllPaidOrPending(
   queryable: Queryable,
   listingId: bigint,
@@ -187,7 +187,7 @@ export function markSettling(tx: Tx, id: bigint, now: Date): Promise<Payment | n
 
 /** Stops payments that were not submitted yet, so that they are never submitted for changed goods. Call with the listing locked. */
 export async function stopAttempts(tx: Tx, listingId: bigint, now: Date): Promise<void> {
-  // The last condition follows from the first, but the index needs it.
+  // The last condition follows from `status = 'verifying'`, but the index needs it.
   await tx.run(
     sql`update payments set stopped_at = ${now}, updated_at = ${now}
       where purpose = 'purchase' and listing_id = ${listingId} and status = 'verifying' and stopped_at is null
@@ -307,7 +307,7 @@ export async function countReviews(queryable: Queryable): Promise<number> {
 }
 
 interface OpenTimes {
-  /** The lowest block with a transfer that is not final yet. */
+  /** The lowest block in which the transfer of an open payment was seen. */
   oldestSeen: { blockNumber: bigint; blockTime: Date } | null;
   /** When the newest open payment without a block was opened. */
   newestUnseen: Date | null;

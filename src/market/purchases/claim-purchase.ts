@@ -60,7 +60,10 @@ type ClaimAnswer = BuyAnswer | PendingClaim;
 /** In each round we either answer or lose to another request, whose row the next round finds. */
 const MAX_ROUNDS = 4;
 
-/** POST /api/claim/:id. A signed claim that a transfer was made for an intent. Repeating it continues the claim or gets the same answer. */
+/**
+ * POST /api/claim/:id. Handles a signed claim that a transfer was made for an intent. Repeating it continues the claim or gets the same
+ * answer.
+ */
 export function makeClaimPurchase(payments: Payments): MarketOperation<Endpoints['claimPurchase']> {
   return async (market, call) => {
     const shown = await readClaim(market, call.caller, call.params.id, call.body);
@@ -225,7 +228,7 @@ async function rebindClaim(
 const NEXT_STEP =
   'Sign challenge with the wallet that pays (personal_sign), send at least minimum_amount_units of the asset from it to seller_wallet before expires_at, then POST /api/claim/:id.';
 
-/** POST /api/purchase-intent/:id. An unclaimed intent blocks no buyer and costs nothing. */
+/** POST /api/purchase-intent/:id. An unclaimed intent blocks no other buyer and costs nothing. */
 export function makeOpenPurchaseIntent(payments: Payments): MarketOperation<Endpoints['openPurchaseIntent']> {
   return async (market, call) => {
     const { caller: merchant } = call;

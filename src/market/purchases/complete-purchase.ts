@@ -68,7 +68,7 @@ export interface Sale {
 export async function recordSale(tx: Tx, market: Market, sale: Sale): Promise<void> {
   await recordEvent(tx, market, {
     kind: 'sale',
-    // A wallet without an account has no handle to act under.
+    // A wallet without an account has no handle to name as the actor.
     actor: sale.buyerId === null ? 'system' : await findHandle(tx, sale.buyerId),
     detail: {
       listing_id: Number(sale.listingId),

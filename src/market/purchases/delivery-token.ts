@@ -96,8 +96,8 @@ export function refuseWithToken(market: Market, token: string, error: unknown): 
 }
 
 /**
- * Turns a failure after a possible payment into a refusal with "do not pay again", because no error may sound as if nothing had happened.
- * The purchase's row may exist, and an answer without its token would be worse than a vague one.
+ * Turns a failure after a possible payment into a refusal with "do not pay again", because the purchase's row may exist and no error may
+ * sound as if nothing had happened.
  */
 export function toSafeRefusal(market: Market, error: unknown, event: string): Refusal {
   if (error instanceof Refusal) return error;

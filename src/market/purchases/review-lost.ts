@@ -20,7 +20,7 @@ import type { BuyAnswer } from './deliver.ts';
 
 const EPOCH = new Date(0);
 
-/** A transfer that the market has lost and for which the buyer has no slip. */
+/** A transfer whose record the market has lost, and for which the buyer has no slip. */
 interface NamedTransfer {
   request: BuyRequest;
   listing: ListingTerms;

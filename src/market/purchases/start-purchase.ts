@@ -38,7 +38,8 @@ export interface RequestFindings {
 /** Asks for a payment or opens one. Returns null if a concurrent request opened it first. */
 export async function startPurchase(buy: BuyContext, findings: RequestFindings): Promise<BuyAnswer | null> {
   const { market, request } = buy;
-  // Made before the row, so that even the answer to a commit with unknown outcome carries it. A client keeps its own token.
+  // Make the token before the row, so that even the answer to a commit with unknown outcome contains it. A client that sent its own token
+  // gets no other.
   const isIssued = request.merchant === null && request.token?.form !== 'own';
   const token = isIssued ? market.random.bytes(32).toString('base64url') : null;
   return await limitAttempts(request, async () => {
@@ -50,8 +51,8 @@ export async function startPurchase(buy: BuyContext, findings: RequestFindings):
 }
 
 /**
- * Returns null if another request opened this very payment meanwhile. Then its nonce is used, its money gone and the listing
- * perhaps withdrawn. A refusal for any of these would turn away a buyer who has paid, or ask that buyer to pay again.
+ * Returns null if another request opened this very payment meanwhile. Then its nonce may be used, its money gone and the listing withdrawn.
+ * A refusal for any of these would turn away a buyer who has paid, or ask that buyer to pay again.
  */
 async function openOrRefuse(buy: BuyContext, findings: RequestFindings, token: string | null): Promise<Payment | null> {
   const { market, request, listing } = buy;
@@ -188,7 +189,7 @@ interface PurchaseToOpen {
   request: Pick<BuyRequest, 'merchant'>;
   listing: ListingTerms;
   proof: Proof;
-  /** The finalized block when the nonce was read as unused. */
+  /** The highest block accepted as final when the nonce was read as unused. */
   floor: bigint;
   /** Hash of the token that may collect. Null for a caller with a key. */
   token: Buffer | null;

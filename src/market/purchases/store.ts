@@ -122,7 +122,7 @@ export async function insertPaidPurchase(
   return id;
 }
 
-/** Returns null if this merchant already has it. */
+/** Returns null if this merchant already has a purchase of the goods. */
 export async function insertFreePurchase(
   tx: Tx,
   listingId: bigint,

@@ -21,8 +21,8 @@ const COMMENTS_LOCK = 'comments';
 const SAME_MS = 86_400_000;
 
 /**
- * POST /api/comment. Repeating a comment of the last day returns it, whatever the state of the listing, and uses no quota. All other calls
- * count, refused ones included.
+ * POST /api/comment. Repeating a comment of the last day that was not removed returns it, whatever the state of the listing, and uses no
+ * quota. All other calls count, refused ones included.
  */
 export const postComment: MarketOperation<Endpoints['postComment']> = async (market, call) => {
   const { caller, body } = call;
@@ -74,7 +74,7 @@ async function makeComment(
   return written;
 }
 
-/** Checks under a row lock, so that it waits for a removal in progress. */
+/** Checks under the listing's row lock, which waits for a removal in progress. */
 async function mustAcceptComment(tx: Tx, { listingId, parentId }: CommentToMake): Promise<ListingTerms> {
   const listing = mustExist(await lockListingShared(tx, listingId));
   mustStep(listing, 'comment');

@@ -76,7 +76,7 @@ export async function insertUnlessSame(
     select coalesce((select id from made), (select id from same)) as id, exists (select from made) as made`);
 }
 
-/** Tells whether the comment is on the listing. This never changes, because comments are never deleted or moved. */
+/** Returns whether the comment is on the listing. This never changes, because comments are never deleted or moved. */
 export async function isCommentOn(queryable: Queryable, id: bigint, listingId: bigint): Promise<boolean> {
   const { found } = await queryable.one<{ found: boolean }>(
     sql`select exists (select from comments where id = ${id} and listing_id = ${listingId}) as found`,

@@ -112,7 +112,10 @@ async function isLockedOut(market: Market, caller: Merchant | null | undefined):
   return caller !== null && caller !== undefined && (await isLocked(market.database, caller.id));
 }
 
-/** Restores a payment from its slip first. While history is lost, writes nothing and answers nothing about possibly lost payments. */
+/**
+ * While history is lost, refuses everything but public reads that say nothing about a payment. Refuses writes by merchants that must rotate
+ * their key first. If a write brings a recovery slip, restores the payment or intent of the slip before the write.
+ */
 export function guardHistory(history: LossState, operations: MarketOperations): MarketOperations {
   const { isLost, hasLocks, recoveredAt } = history;
   const guarded = Object.entries(operations).map(([name, operation]) => {
@@ -172,7 +175,7 @@ interface HistoryDependencies {
   /** Null if this process keeps no copy and relies on what other processes notice. */
   place: LogCopyPlace | null;
   events: Pick<EventTail, 'version'>;
-  /** Reloaded if the database turns out to hold another history. */
+  /** Reloaded if the database turns out to contain another history. */
   catalog: Pick<Catalog, 'reload'>;
 }
 

@@ -236,8 +236,8 @@ interface TextRemovals {
 }
 
 /**
- * Removes texts again that lost events removed. The database may hold an older store line than the removed one. That line is emptied too,
- * and its merchant can write it again.
+ * Removes texts again that lost events removed. The database may contain an older store line than the removed one. The older line is
+ * emptied too, and its merchant can write it again.
  */
 async function repeatTextRemovals(tx: Tx, lost: Lost, { recordAgain, now, again }: TextRemovals): Promise<void> {
   const recordRemoval = async (detail: Parameters<typeof recordEvent>[2]['detail']): Promise<void> =>

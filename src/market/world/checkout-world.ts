@@ -19,10 +19,10 @@ type CheckoutCall = MarketCall<Endpoints['checkoutWorld']>;
 const CHECKOUTS_LOCK = 'world_checkouts';
 const OPEN_MS = CHECKOUT_MINUTES * 60_000;
 
-/** Phases in which a buyer may open a checkout. A reserved offer may be free again within ten minutes. */
+/** Phases in which a buyer may open a checkout. A reserved offer may become free again before the checkout expires. */
 const OPEN_PHASES: readonly OfferPhase[] = ['listed', 'reserved'];
 
-/** POST /api/world/checkout/:listing_id. Reserves nothing. A checkout tells the city for which merchant a resident buys. */
+/** POST /api/world/checkout/:listing_id. Reserves nothing. A checkout shows the city for which merchant a resident buys. */
 export const checkoutWorld: MarketOperation<Endpoints['checkoutWorld']> = async (market, call) => {
   cityOrigin(market);
   const listing = await findThingListing(market, call.params.listing_id);
@@ -75,7 +75,7 @@ async function warnIfMaybePaid(market: Market, call: CheckoutCall, ask: () => Pr
   }
 }
 
-/** Checks again under the listing's lock, which waits for a withdrawal or removal in progress and holds off later ones. */
+/** Checks again under the listing's lock, which waits for a withdrawal or removal in progress and makes later ones wait. */
 async function openCheckout(
   tx: Tx,
   market: Market,

@@ -19,9 +19,9 @@ const REFUSAL_CACHED_MS = 300_000;
 const FEW_QUERIES = 4n;
 
 interface Span {
-  /** The provider refused queries over more blocks than this. Null: it has refused none so far. */
+  /** Largest number of blocks that we now query at once, because the provider refused more. Null: the provider has refused none so far. */
   blocks: bigint | null;
-  /** Time of `performance.now()`. */
+  /** Time of the last refusal, by `performance.now()`. */
   refusedAt: number;
 }
 

@@ -15,8 +15,8 @@ export interface RpcTraffic {
 }
 
 /**
- * JSON-RPC 2.0 over HTTP, always to the same endpoint. Calls made at the same time share a request but succeed or fail separately. Every
- * failure is an `RpcFailure`. A call is repeated only if the node refuses the batch as such.
+ * JSON-RPC 2.0 over HTTP, always to the same endpoint. Calls made at the same time share a request. A node's error fails only its own call;
+ * a failed request fails all of its calls. Every failure is an `RpcFailure`. A call is repeated only if the node refuses the batch as such.
  */
 export interface Rpc {
   /** Label for logs, without credentials. */

@@ -42,7 +42,10 @@ export interface EndpointEntry<Caller> extends Identification<Caller> {
 const NO_PROOF = { v1: null, v2: null, deliveryToken: null };
 const NUL = '\u0000';
 
-/** Answers a request to an endpoint: secret guard, caller, schemas, operation, answer schema. URL and headers were guarded before. */
+/**
+ * Answers a request to an endpoint. Runs the secret guard on the body, identifies the caller, checks the input, runs the operation and
+ * checks its answer. URL and headers were guarded before.
+ */
 export async function answerEndpoint<Caller>(
   entry: EndpointEntry<Caller>,
   route: EndpointRoute,

@@ -76,7 +76,7 @@ export function refuseUnparsed(code: string | undefined): Refusal {
   return new Refusal('malformed_request', { detail: 'The request is not valid HTTP.' });
 }
 
-/** Formats a complete answer for a connection that has no request object yet. */
+/** Formats a complete answer to be written directly to a socket. */
 export function rawAnswer({ status, headers, body }: ProblemAnswer): string {
   const all = { ...headers, 'content-length': String(Buffer.byteLength(body)), connection: 'close' };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
@@ -219,7 +219,7 @@ const FRAMEWORK_REASONS: Readonly<Record<string, Reason>> = {
   FST_ERR_MAX_PARAM_LENGTH: 'not_found',
 };
 
-/** Maps errors of fastify and Node to refusals. Null for any other error. */
+/** Returns a refusal unchanged, and maps errors of fastify and Node to refusals. Null for any other error. */
 function refuseFailure(error: unknown): Refusal | null {
   if (error instanceof Refusal) return error;
   const { code, statusCode } = fieldsOf(error);

@@ -30,7 +30,7 @@ interface Counted extends ReadCount {
 
 const LINE_EVERY_MS = 60_000;
 
-/** Access log for reads that are faster than writing a line each: one line a minute, and none without reads. */
+/** Access log for reads that take less time than writing a log line. Writes one line a minute, and none without reads. */
 export function createReadCounts({ clock, log }: { clock: Clock; log: Log }): ReadCounts {
   const counts = new Map<string, Counted>();
   const stop = new AbortController();
@@ -148,7 +148,7 @@ function headOf({ etag, head, body }: MemoryAnswer, status: 200 | 304, requestId
   return all;
 }
 
-/** The methods used here of a budget in milliseconds. */
+/** The part of a budget, in milliseconds, that this file uses. */
 export type ReadMeter = Pick<Budget, 'charge' | 'isSpent' | 'mayBeSpent'>;
 
 /** Nearly all answers from memory take less. Only slower ones are charged to their client. */

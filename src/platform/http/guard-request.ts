@@ -119,7 +119,7 @@ function isPaymentHeader(name: string): boolean {
   return PAYMENT_HEADER_NAMES.some((header) => header === name);
 }
 
-/** JSON escapes could hide a secret from a search of the raw text. */
+/** Decodes base64 of JSON, because JSON escapes could hide a secret from a search of the raw text. Null if malformed. */
 function decodedJson(text: string): unknown {
   try {
     const value: unknown = JSON.parse(Buffer.from(text, 'base64').toString('utf8'));

@@ -31,7 +31,7 @@ export function decodeComponent(text: string): string | null {
 const MAX_PARAMETERS = 100;
 const NUL = '\u0000';
 
-/** Parses form or query text. A repeated name is an error, which `refuse` builds. */
+/** Parses form or query text. `refuse` builds the error for malformed or repeated fields, and for too many of them. */
 function readPairs(
   text: string,
   most: number,
@@ -136,7 +136,7 @@ export async function readOutgoing({ body, release }: Pick<Outgoing, 'body' | 'r
   }
 }
 
-/** Does not copy the bytes. */
+/** Decodes UTF-8 without copying the bytes. */
 export function textOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
 }

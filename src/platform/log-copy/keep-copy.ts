@@ -23,7 +23,7 @@ interface LogCopyContext {
   host: string;
   /** The newest event id of the log, as far as this process knows. */
   newestId(): bigint;
-  /** True while history is lost. Copying then stops, because the log no longer holds all public events. */
+  /** True while history is lost. Copying then stops, because the log no longer contains all public events. */
   isLost(): boolean;
   /** Called if the log does not continue from the end of the copy. */
   onBreak(): Promise<void>;
@@ -115,7 +115,7 @@ function createRounds(context: LogCopyContext, copy: LogCopyWriter): () => Promi
 
   const reportBreak = async (at: bigint): Promise<void> => {
     await context.onBreak();
-    // The log holds the end of the copy, but its next event does not continue from it. No other check reports this.
+    // The log contains the end of the copy, but its next event does not continue from it. No other check reports this.
     if (!context.isLost()) throw new Error(`event ${at} of the log does not follow from the end of the copy`);
   };
   const copyNew = async (): Promise<void> => {

@@ -30,7 +30,10 @@ interface Tail {
   upTo: number;
 }
 
-/** Reads a file up to its first damage. A crash may leave a torn line, zeros, or a line that does not continue the previous one. */
+/**
+ * Reads the last part of a file, up to its first damage. A crash may leave a torn line, zeros, or a line that does not continue the
+ * previous one.
+ */
 async function readTail(path: string): Promise<Tail> {
   const file = await open(path, 'r');
   try {
@@ -134,7 +137,9 @@ export async function filesAt(paths: readonly string[]): Promise<string[]> {
   return files;
 }
 
-/** Returns all events of some copy files, each once, in the order of their ids. Throws if two files hold different events under one id. */
+/**
+ * Returns all events of some copy files, each once, in the order of their ids. Throws if two files contain different events under one id.
+ */
 export async function readCopies(paths: readonly string[]): Promise<CopiedEvent[]> {
   const events = new Map<bigint, CopiedEvent>();
   for (const path of paths) {
@@ -161,7 +166,7 @@ export interface CopiedEvent {
   canonical: Buffer;
 }
 
-/** The last event of a log: enough to tell whether another log holds the same event. */
+/** The last event of a log: enough to find out whether another log contains the same event. */
 export type LogEnd = Pick<CopiedEvent, 'id' | 'hash'>;
 
 const LINE = /^([1-9]\d{0,18}) ([0-9a-f]{64}) (\{.*\})$/s;

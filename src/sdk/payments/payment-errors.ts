@@ -59,7 +59,7 @@ const NEXT_STEPS: Readonly<Record<WhyRefused, OwnWords>> = {
   not_goods: own`Buy it in its city, or with buyThing.`,
 };
 
-/** The market asked for something that the buyer didn't agree to. Nothing that could move money was signed or sent. */
+/** The client refuses the terms, or can't sign them safely. Nothing that could move money was signed or sent for them. */
 export class TermsRefused extends Error {
   override readonly name = 'TermsRefused';
   readonly why: WhyRefused;

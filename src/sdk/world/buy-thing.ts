@@ -43,7 +43,7 @@ export async function buyThing(options: BuyThingOptions): Promise<WorldReceipt> 
   return await recordSale(options, saved, market.environment.now());
 }
 
-/** Loads the transfer started earlier, with its hash. Returns null if there is none. */
+/** Loads the transfer started earlier, with its hash. Returns null if there is none, or the caller says that none was sent. */
 async function resumeThing(options: BuyThingOptions, store: ThingStore, key: string): Promise<SavedThing | null> {
   const saved = await loadThing(store, key);
   if (saved === null || saved.tx_hash !== null) return saved;

@@ -30,7 +30,7 @@ export interface Asking {
   /** Shows the message. Resolves if the user agrees, rejects otherwise. */
   confirm(message: TypedMessage, purpose: Purpose): Promise<void>;
   onOpen(purpose: Purpose): void;
-  /** Returns the market's time, by which the message is made. */
+  /** Returns the market's time, which dates the message. */
   now(): number;
 }
 

@@ -8,7 +8,7 @@ import type { Scene } from './scene.ts';
 import { showDelivery, showRefusal } from './show-outcome.ts';
 
 const MAX_MESSAGES = 15;
-/** The market accepts no signature that has less time left. */
+/** The market's minimum of 20 seconds, plus time for the request. */
 const MIN_LEFT_SECONDS = 25;
 const COLLECT = { collect: true } as const;
 

@@ -50,7 +50,7 @@ export function explain(error: unknown, status: PurchaseStatus): Trouble {
   return say('This cannot go on', `Something happened that this page does not know: ${messageOf(error)}.`, todo);
 }
 
-/** Whether the wallet lacked funds. The market kept nothing, so the same signature works once the wallet is funded. */
+/** Whether the wallet lacked funds. The market stored nothing, so the same signature works once the wallet is funded. */
 export function lacksFunds(error: unknown): error is MarketError {
   return error instanceof MarketError && error.reason === 'insufficient_funds';
 }

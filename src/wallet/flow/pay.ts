@@ -7,7 +7,7 @@ import { MessageStale, walletOfPage } from './ask-wallet.ts';
 import type { Allowed, Scene } from './scene.ts';
 import { showDelivery, showRefusal } from './show-outcome.ts';
 
-/** Most messages shown in a row, so that an open page without a user does not ask for ever. */
+/** Maximum number of messages shown in a row. Without it, an open page without a user would ask forever. */
 const MAX_MESSAGES = 15;
 /** In effect no limit (one week), because an open page should wait as long as the payment takes. */
 const LONGEST_WAIT_SECONDS = 604_800;

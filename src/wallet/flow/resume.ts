@@ -9,7 +9,10 @@ import { payAndCollect } from './pay.ts';
 import type { Scene } from './scene.ts';
 import { forgetPurchase, showDelivery, showRefusal } from './show-outcome.ts';
 
-/** Continues from the stored state. If another tab holds the purchase, shows its progress and takes over when that tab is closed. */
+/**
+ * Continues from the stored state. If another tab has the lock, shows its progress and takes over when that tab releases the lock or
+ * closes.
+ */
 export async function resumeFlow(scene: Scene, isAct: boolean): Promise<void> {
   const { store, screen } = scene;
   for (;;) {
@@ -126,7 +129,7 @@ async function holdPurchase(scene: Scene, act: () => Promise<void>): Promise<boo
   });
 }
 
-/** Resolves when the tab that holds the purchase releases it or is closed. */
+/** Resolves when the tab that has the lock releases it or closes. */
 async function awaitRelease(scene: Scene): Promise<void> {
   await scene.locks.request(lockNameOf(scene), async () => {});
 }

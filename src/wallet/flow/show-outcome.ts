@@ -15,7 +15,7 @@ export async function showRefusal(scene: Scene, error: unknown, payer: Address):
   const { store, now, screen, client } = scene;
   const saved = await store.saved().catch(() => undefined);
   if (saved === undefined) return showUnreadable(scene, error);
-  // Expiry on this device's clock, assuming the slowest clock that the market may have.
+  // Expiry on this device's clock, counted by the slower of this clock and the market's.
   const untilMs = saved === null ? null : saved.proof.valid_before * 1_000 + now() - client.clock.earlier();
   if (saved !== null && (error instanceof MarketError || error instanceof PaymentMayBeLost)) {
     scene.hasEnded = hasAttemptEnded(error);

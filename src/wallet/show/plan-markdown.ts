@@ -24,7 +24,7 @@ const MAX_PIECES = 10_000;
 const MAX_MARKS_IN_A_ROW = 1_500;
 const HEADINGS = ['h3', 'h4', 'h5', 'h6'] as const;
 
-/** Parses Markdown into elements and text. Null if it is too long or too deep, so that it is shown as written. */
+/** Parses Markdown into elements and text. Null if it is too long, too deep or has too many parts, so that it is shown as written. */
 export function planMarkdown(text: string): Piece[] | null {
   if (text.length > LONGEST_TEXT || hasTooManyMarks(text)) return null;
   try {
@@ -48,7 +48,7 @@ function createPlanner(): Planner {
     if (depth > MAX_DEPTH) throw new RangeError('too deep');
     count += tokens.length;
     if (count > MAX_PIECES) throw new RangeError('too much');
-    // Without extensions there are no other tokens. If a newer version adds one, it is shown as text.
+    // Without extensions the parser returns no other tokens. If a newer version of it adds one, it is shown as text.
     return (tokens as readonly MarkedToken[]).flatMap((token) => planToken(token, (inner) => plan(inner, depth + 1)));
   };
   return plan;

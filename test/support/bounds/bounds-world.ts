@@ -146,7 +146,7 @@ function targetsOf(site: Target['site'], table: Readonly<Record<string, Endpoint
   });
 }
 
-/** Returns the key that passes the most checks; only its owner may edit a listing. */
+/** Returns the key that passes the most checks. For an edit this is the maintainer's, because only the owner may edit listing 1. */
 function keyFor({ auth, name }: EndpointShape, { merchant, maintainer }: Keys): string | null {
   if (auth === 'maintainer' || name === 'editListing') return maintainer;
   return auth === 'key' || auth === 'optional_key' ? merchant : null;

@@ -31,7 +31,10 @@ interface ProofCall {
   clientNetwork: string;
 }
 
-/** Proves which store an attempt to connect is for. Every try counts against its network's quota, and five wrong tries end the attempt. */
+/**
+ * Checks the key or pairing code that the user entered, and records which store the attempt to connect is for. Every try counts against the
+ * client network's quota, and five wrong tries end the attempt.
+ */
 export async function proveAttempt(market: Market, call: ProofCall): Promise<{ handle: string }> {
   const { clock, database } = market;
   if ('pairingCode' in call.shown) mustBeOpen(market.config, 'pair');

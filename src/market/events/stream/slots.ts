@@ -34,8 +34,9 @@ interface Slot {
 
 /**
  * Limits the number of streams in total, per network and per site. Most slots are first come, first served; the rest is reserved for
- * networks without a stream, a few per region. If those are taken too, a newcomer may evict a random stream of the region that holds most;
- * the evicted client reconnects with its last id and misses nothing. Refuses, or returns the function that frees the slot.
+ * networks without a stream, a few per region. If those are taken too, a newcomer may evict a random stream from a reserved slot of the
+ * region that has most of them; the evicted client reconnects with its last id and misses nothing. The returned function takes a slot or
+ * refuses, and returns the function that frees the slot.
  */
 export function createSlots({ most, mostPerNetwork, networksPerSite, random }: SlotOptions) {
   const reserved = Math.floor(most / RESERVED_PART);

@@ -26,7 +26,7 @@ interface OpenedChange {
   expires_at: string;
 }
 
-/** Stores a change until it is confirmed. It reserves nothing and puts nothing in force. */
+/** Stores a change until it is confirmed. A stored change reserves nothing and has no effect yet. */
 export async function openPendingChange(
   database: Queryable,
   { clock, random }: Pick<Market, 'clock' | 'random'>,

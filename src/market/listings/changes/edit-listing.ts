@@ -45,7 +45,7 @@ export const editListing: MarketOperation<Endpoints['editListing']> = async (mar
     const listing = await findChanging(market.database, id);
     const { request } = await planEdit(market.database, market, call, listing);
     await takeGuardRun(market, request);
-    // Compute it before any lock, because a big artifact takes time. It depends only on the request.
+    // Compute the fingerprint before any lock, because a big artifact takes time. It depends only on the request.
     if (namesArtifact(call.body)) fingerprint = fingerprintOf(request.goods.content);
   }
   await market.database.transaction((tx) => applyEdit(tx, market, call, fingerprint));
@@ -58,7 +58,10 @@ interface Plan {
   request: GoodsRequest;
 }
 
-/** Checks in this order: bad input, closed, fixed, pending. Permanent obstacles come first. */
+/**
+ * Checks in this order: owner, thing of a city, bad input, state, buyers, fixed fields, pending payments. Permanent obstacles come before
+ * temporary ones.
+ */
 async function planEdit(
   queryable: Queryable,
   market: Market,
@@ -129,8 +132,8 @@ async function applyEdit(tx: Tx, market: Market, call: EditCall, fingerprint: Fi
 }
 
 /**
- * Takes the duplicate-guard entry of the new goods. The old goods keep theirs until it expires, because they were also listed within the
- * seven days and the listing may go back to them. An entry held by another version of the listing is not a duplicate.
+ * Takes the duplicate-guard entry of the new goods. The old goods keep their entry until it expires, because they were also listed within
+ * the seven days and the listing may go back to them. An entry held by another version of the listing is not a duplicate.
  */
 async function takeGuard(tx: Tx, market: Market, id: bigint, request: GoodsRequest): Promise<void> {
   const nowMs = market.clock.now();
@@ -175,7 +178,10 @@ function namesArtifact(edit: ListingEdit): boolean {
   return edit.artifact !== undefined;
 }
 
-/** Builds the edited goods, which must obey every rule for new ones. File name and media type stay unless the encoding changes. */
+/**
+ * Builds the edited goods, which must obey every rule for new ones. Fields that the edit does not name stay, except that new goods without
+ * an encoding are UTF-8 and a new encoding drops the media type.
+ */
 function editedGoods(before: Goods, edit: ListingEdit, limits: { artifact_bytes: number }): Goods {
   if (edit.artifact === undefined && edit.artifact_encoding !== undefined) {
     // Without an artifact, a new encoding would change the bytes of the stored goods.

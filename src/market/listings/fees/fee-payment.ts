@@ -19,8 +19,8 @@ import { REPEAT_WINDOW_MS } from '../read-goods.ts';
 import { findListingByBody } from '../store.ts';
 
 /**
- * Commits the attempt, with the guard entry or draft it holds, before the facilitator or the chain is asked. Returns null if another
- * request took the authorization or the body meanwhile; then that request's payment is the answer.
+ * Commits the attempt, with the guard entry or draft that it reserves, before the facilitator learns of it. Returns null if another request
+ * took the authorization or the body meanwhile; then that request's payment is the answer.
  */
 export async function openFee(
   market: Market,
@@ -81,7 +81,7 @@ export async function answerEarlierRequest(
       const payment = open ?? presented;
       return payment && (await continueFee(market, payments, request, payment));
     }
-    // The claim is unchecked here, so this call only continues one that was opened before.
+    // The goods were not checked yet, so this call opens no claim and only continues one that was opened before.
     const answer = await continueFeeClaim(market, payments, request, { claim, checked: null });
     if (answer !== null) return answer;
   }
@@ -107,7 +107,10 @@ function isOfRequest(payment: Payment, request: ListRequest): boolean {
   );
 }
 
-/** Advances a fee as far as proof and chain allow, and answers with its state. Returns null if it ended unpaid or is now a credit. */
+/**
+ * Advances a fee as far as proof and chain allow, and answers with its state. Returns null if it ended unpaid or rejected, or is now a
+ * credit.
+ */
 export async function continueFee(
   market: Market,
   payments: Payments,
@@ -143,7 +146,7 @@ interface CheckedClaim<Found extends CheckedGoods | null> {
   checked: Found;
 }
 
-/** Charges the fee by direct transfer. Commits the claim, the exact body and the guard entry or draft before the chain is asked. */
+/** Charges the fee by direct transfer. Commits the claim, the exact body and the guard entry or draft before it decides on the transfer. */
 export async function listWithFeeTransfer(
   market: Market,
   payments: Payments,

@@ -61,7 +61,7 @@ interface Reading {
 
 const readings = new WeakMap<Rpc, Reading>();
 
-/** Returns the treasury's balance on the chain, at most a few seconds old. Null if the chain cannot be read. */
+/** Returns the treasury's balance on the chain, at most 15 seconds old. Null if the chain cannot be read. */
 async function treasuryBalance(market: Pick<Market, 'rpc' | 'clock' | 'config'>): Promise<bigint | null> {
   const { rpc, clock, config } = market;
   const last = readings.get(rpc);

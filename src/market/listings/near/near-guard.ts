@@ -6,7 +6,10 @@ import { REPEAT_WINDOW_MS } from '../read-goods.ts';
 import { type Fingerprint, fingerprintOf } from './fingerprint.ts';
 import { findAlike, replaceFingerprint, takeOldFingerprints } from './store.ts';
 
-/** Refuses goods that nearly equal those of a listing. Call under the lock `listings`, or two concurrent requests could both pass. */
+/**
+ * Refuses goods that nearly equal those of a listing. The last call before listing must be under the lock `listings`, or two concurrent
+ * requests could both pass.
+ */
 export async function checkNear(
   queryable: Queryable,
   market: Pick<Market, 'clock'>,

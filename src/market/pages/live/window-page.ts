@@ -130,7 +130,7 @@ function renderNewcomer({ handle, joined_at }: Newcomer, maintainer: string | nu
   return html`<li id="merchant-${handle}"><a href="${storePath(handle)}"><bdi>${handle}</bdi></a>!${renderMark({ maintainer: handle === maintainer })} !${renderAge(joined_at, nowMs)}</li>`;
 }
 
-/** Returns the newest merchants first. `merchants` holds the oldest ones, so unless it is complete, the newest come from events. */
+/** Returns the newest merchants first. `merchants` contains the oldest ones, so unless it is complete, the newest come from events. */
 export function newcomersOf(
   merchants: { items: readonly MerchantRecord[]; total: number },
   events: readonly EventRecord[],

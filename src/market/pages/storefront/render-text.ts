@@ -8,7 +8,7 @@ const UNSEEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Noncharacter_Code_Po
 const EXCESS_MARKS = /(\p{M}{3})\p{M}+/gu;
 /** Matches URLs of printable ASCII only, because look-alike letters could disguise the host. */
 const ADDRESS = /(https?:\/\/[!-~]+)/;
-/** Matches texts of visible ASCII, spaces, tabs and line breaks. Most texts are such, and they need no cleaning. */
+/** Matches texts of visible ASCII, spaces, tabs and line breaks, which need no cleaning. Most texts match. */
 const PLAIN_TEXT = /^[\n\t -~]*$/;
 /** Code points above this take two UTF-16 units. */
 const LAST_SINGLE_UNIT = 0xffff;

@@ -26,7 +26,10 @@ export interface Reading {
 
 export interface DriveResult {
   current: Payment;
-  /** The answer to give unless the chain shows something better. Null means only that the payment may be on its way. */
+  /**
+   * The answer to give unless the chain shows the transfer or decides the payment. Null does not mean success, only that the payment may be
+   * under way.
+   */
   refusal: Refusal | null;
 }
 

@@ -23,7 +23,7 @@ beforeEach(async () => {
 const within = <T>(act: (tx: Tx) => Promise<T>): Promise<T> => db.database.transaction(act);
 const kind = () => findWalletKind(db.database, wallet);
 
-/** Holds the draft as an opened fee does, without a fee. */
+/** Inserts a listed draft that holds the wallet, because a listed draft needs no fee in the schema. */
 async function holdDraft(tx: Tx): Promise<void> {
   const texts = { title: 'A lamp', description: 'What it is', preview: '', tags: [] };
   const terms = { merchantId: seller.id, priceUnits: 1n, sellerWallet: wallet, thingId: 1n };

@@ -135,7 +135,7 @@ async function lockPendingDraft(tx: Tx, market: Market, request: ThingRequest): 
   return mustBePending(await lockDraft(tx, request.draftId), market, request);
 }
 
-/** Holds the draft for a new fee. Until the fee ends, the draft can neither expire nor be canceled, and its wallet may sell only things. */
+/** Reserves the draft for a new fee. Until the fee ends, the draft can neither expire nor be canceled, and its wallet sells only things. */
 async function holdDraft(
   tx: Tx,
   market: Market,
@@ -174,7 +174,7 @@ async function mustBeUnlisted(queryable: Queryable, offer: ListedOffer): Promise
   });
 }
 
-/** Finishes a held draft when its fee has ended. */
+/** Finishes a reserved draft when its fee has ended: lists the thing or releases the draft. */
 export function createThingFees(market: Market): ThingFees {
   return {
     take: async (tx, payment, { draftId, body }) => {
@@ -183,7 +183,8 @@ export function createThingFees(market: Market): ThingFees {
       if (bodyHash === null) throw new TypeError('a listing fee without a body');
       const stored = listedOffer.safeParse(JSON.parse(body.toString('utf8')));
       return async (within, feeId) => {
-        // An older version may have stored it in another form. Refuse, or the fee would never end.
+        // An older version may have stored the offer in another form. A refusal makes the fee a credit, while any other error would be
+        // retried for ever.
         if (!stored.success) throw new Refusal('offer_mismatch');
         await addThing(within, market, { draft, offer: stored.data, bodyHash, feeId });
       };

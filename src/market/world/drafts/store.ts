@@ -22,7 +22,7 @@ export interface ThingToAdd {
   draft: Draft;
   offer: ListedOffer;
   bodyHash: Buffer;
-  /** Null only for the maintainer, whose free listings are logged as such. */
+  /** Null only for the maintainer, who pays no fee. The log records such a listing as `maintainer_seed`. */
   feeId: bigint | null;
 }
 
@@ -146,7 +146,7 @@ export async function insertDraft(
   return id;
 }
 
-/** Ends a draft without a listing and releases its wallet. */
+/** Ends a draft without a listing. The draft no longer holds its wallet, which `releaseWallet` can then release. */
 export async function endDraft(tx: Tx, id: bigint, state: 'canceled' | 'expired', at: Date): Promise<void> {
   await tx.run(sql`update world_drafts set state = ${state}, held_wallet = null, ended_at = ${at} where id = ${id}`);
 }

@@ -70,7 +70,7 @@ export async function findWorldListing(queryable: Queryable, id: bigint): Promis
   );
 }
 
-/** Locks the listing until the transaction ends. Reads it afterwards, because the locking statement does not see what it waited for. */
+/** Locks the listing until the transaction ends. Reads it in a second statement, because the first one misses changes it waited for. */
 export async function lockWorldListing(tx: Tx, id: bigint): Promise<WorldListing | null> {
   await tx.maybe(sql`select id from listings where id = ${id} for update`);
   return await findWorldListing(tx, id);
@@ -198,7 +198,7 @@ export interface DueBy {
 const MAX_URGENT = 200;
 const MAX_OTHERS = 50;
 
-/** Lists listings that have not ended: first those for which money may be on its way, then those unchecked for long. */
+/** Lists listings that may still be sold: first those for which money may be on its way, then those unchecked for long. */
 export async function listDue(queryable: Queryable, by: DueBy): Promise<bigint[]> {
   const open = sql`world_listings w join listings l on l.id = w.listing_id
     where l.wallet_kind = 'world' and l.state in ('live', 'withdrawn', 'removed', 'stale') and w.city_origin = ${by.cityOrigin}

@@ -49,7 +49,7 @@ export function makeSyncWorld(payments: Payments): MarketOperation<Endpoints['sy
   };
 }
 
-/** Checks a listing's offer, records the result and returns the status. Ended or reviewed listings are answered from our records. */
+/** Checks a listing's offer, records the result and returns the status. Sold, canceled and reviewed ones are answered from our records. */
 export async function syncListing(market: Market, payments: Payments, listingId: bigint): Promise<SyncAnswer> {
   const listing = await findThingListing(market, listingId);
   const mayBePaid = await mayHaveBeenPaid(market, listing);
@@ -64,7 +64,7 @@ function isEnded({ state, reviewReason }: WorldListing): boolean {
   return state === 'sold' || state === 'canceled' || reviewReason !== null;
 }
 
-/** Whether a buyer may have paid. Buyers need a reservation, so either the city reported one, or a checkout for one was opened here. */
+/** Whether a buyer may have paid: the city reported a reservation, or a checkout was opened here, without which nobody can reserve. */
 async function mayHaveBeenPaid({ database }: Market, { id, phase }: WorldListing): Promise<boolean> {
   return (phase !== 'listed' && phase !== 'canceled') || (await hasCheckout(database, id));
 }

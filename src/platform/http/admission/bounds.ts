@@ -35,7 +35,7 @@ export const MAX_STARTS_PER_TURN = 16;
 
 /** Node reads up to 64 KiB at once. A read with this many dropped requests counts as a flood. */
 export const DROPS_PER_FLOOD = 16;
-/** After a flood, its network is not read for this long. */
+/** After a flood, nothing is read from the client's network for this long. */
 export const FLOOD_PAUSE_MS = 2_000;
 /** After this many floods in one turn of the event loop, no socket is read until the next turn. */
 export const MAX_FLOODS_PER_TURN = 8;

@@ -176,7 +176,7 @@ export class Connection {
   isStream = false;
   /** Held until the answer is sent. */
   slot: Slot | null = null;
-  /** State at the last check: bytes not yet taken by the client, bytes written in total, and the time since when neither has changed. */
+  /** State at the last check: bytes not yet taken by the kernel, bytes written in total, and the time since when neither has changed. */
   #queued = 0;
   #written = 0;
   #stalledSince = 0;
@@ -203,7 +203,10 @@ export class Connection {
     return this.request?.complete === true && this.response?.writableFinished === false;
   }
 
-  /** Also true if the answer began before the request was complete. False once the kernel has taken the whole answer. */
+  /**
+   * Like `isAnswering`, but also true if the answer began before the request was complete. False once the kernel has taken the whole
+   * answer.
+   */
   hasBegunToAnswer(): boolean {
     const { response } = this;
     if (response === null || (response.writableEnded && response.writableLength === 0)) return false;
@@ -240,10 +243,10 @@ export class Connection {
   }
 }
 
-/** Bytes that the kernel has not taken yet. Its own buffer is not visible, but small. */
+/** Returns the bytes that the kernel has not taken yet. The kernel's own buffer is not visible, but small. */
 function queuedBytes(socket: Socket): number {
   const { _handle: handle } = socket as { _handle?: { writeQueueSize?: unknown } };
   const queued = handle?.writeQueueSize;
-  // Falls with every byte that the kernel takes, unlike the stream's own count.
+  // This count falls with every byte that the kernel takes, unlike the count of the stream.
   return typeof queued === 'number' && queued > 0 ? queued : socket.writableLength;
 }

@@ -106,7 +106,10 @@ function bringsLongBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined;
 }
 
-/** Returns true if the answer's status shows that the credential was invalid. */
+/**
+ * Returns true if the answer's status shows that the credential was invalid, or that the request arrived too slowly to prove that it is
+ * valid.
+ */
 export function isCredentialRefused({ headers }: IncomingMessage, status: number): boolean {
   if (status === 401 || status === 408) return true;
   if (status === 404) return headers['x-delivery-token'] !== undefined;

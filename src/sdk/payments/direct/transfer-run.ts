@@ -88,7 +88,9 @@ interface Waiting<Done> {
   refused(error: MarketError): unknown;
 }
 
-/** Maximum of unreadable answers in a row. Missing answers and proxies that can't reach the market are tolerated until the wait ends. */
+/**
+ * Failures in a row after which an unreadable answer ends the wait. Missing answers and proxies that can't reach the market never end it.
+ */
 const MAX_UNREADABLE_ANSWERS = 6;
 
 /** Repeats the same request until it is decided, at the pace that the market asks for. */

@@ -1,4 +1,4 @@
-// Lists and revokes the programs that act for a store. Only this script holds the key, for ten minutes at most.
+// Lists and revokes the programs that act for a store. Keeps the key only in this script's memory, for at most ten minutes.
 (() => {
   const HELD_MS = 600_000;
   const byId = (id) => document.getElementById(id);

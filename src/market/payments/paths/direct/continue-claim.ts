@@ -32,7 +32,7 @@ export interface SignedClaim extends SignedIntent {
 export interface ClaimSubject<Answer> {
   /** Identifies the listing that the fee is for; null for goods. */
   bodyHash: Buffer | null;
-  /** Throws if a transfer from this wallet cannot pay here. */
+  /** Throws if a transfer from this wallet cannot pay for the subject. */
   checkPayer(payer: Hex): Promise<void>;
   /** Takes the locks that come before the payment row in the lock order. */
   lock(tx: Tx): Promise<unknown>;
@@ -46,8 +46,8 @@ export interface ClaimSubject<Answer> {
 }
 
 /**
- * Advances a signed claim as far as possible now. Commits the claim with its transaction before it reads the chain. Returns null if the
- * claim it found has ended or another request was faster; the next round sees the result.
+ * Advances a signed claim as far as possible now. Commits the claim with its transaction before it decides on that transaction. Returns
+ * null if the claim has ended meanwhile or another request was faster; then the caller tries again.
  */
 export async function continueClaim<Answer>(
   market: Market,
@@ -153,7 +153,10 @@ async function tryToOpen(
   });
 }
 
-/** Returns the newly named transaction. If the claim may change hands, also returns its transactions, which go to the new wallet too. */
+/**
+ * Returns the newly named transaction. If another wallet may take over the claim, also returns the claim's transactions, which that wallet
+ * takes over too.
+ */
 async function transfersToLock(tx: Tx, intent: Intent, txHash: Hex, payer: Hex): Promise<ReadonlySet<Hex>> {
   const standing = await findClaim(tx, intent.id);
   if (standing?.status !== 'settling' || standing.payer === payer) return new Set([txHash]);
@@ -166,7 +169,10 @@ interface Joining {
   transfers: ReadonlySet<Hex>;
 }
 
-/** Lets another wallet take over the standing claim while none of its transfers is final. Only for an intent that names no wallet. */
+/**
+ * Joins the standing claim. A wallet other than the claim's own takes it over, which is possible only if the intent names no wallet and
+ * none of the claim's transfers is final. Returns null if the claim has ended or names a transaction that is not locked.
+ */
 async function joinClaim(
   tx: Tx,
   market: Market,
@@ -177,7 +183,7 @@ async function joinClaim(
   if (locked?.path !== 'direct' || !isOpen(locked)) return null;
   await subject.mustBeSame(tx, locked);
   if (locked.payer === payer) return locked;
-  // A transaction named since then is not locked yet; the next round locks it.
+  // A transaction named since then is not locked yet; the next attempt locks it.
   if ((await listClaimHashes(tx, locked.id)).some(({ txHash }) => !transfers.has(txHash))) return null;
   if (await hasFinalTransfer(tx, locked)) throw await undecidedRefusal(tx, market, locked);
   await subject.rebind(tx, locked, payer);
@@ -210,7 +216,7 @@ async function findDecided(queryable: Queryable, intent: Intent, txHash: Hex): P
 
 /**
  * Handles a signed claim of a transaction other than the one that paid its intent, because money may have come in twice. Returns the
- * surplus payment, or the intent's own payment if the transaction is not surplus. Returns null while the intent is unpaid.
+ * surplus payment, or the intent's own payment if the transaction is not known to be surplus. Returns null while the intent is unpaid.
  */
 async function decideSurplus(
   market: Market,
@@ -233,7 +239,7 @@ async function nameSurplus(
   txHash: Hex,
 ): Promise<DirectPayment | null> {
   const { database } = market;
-  // Another request may just have opened a review of it.
+  // Another request may just have opened a review of this transaction.
   if ((await findProof(database, { txHash })) !== null) return await findSurplus(database, claim.intentId, txHash);
   const isNamed = await database.transaction(async (tx) => {
     await lockTransfer(tx, txHash);

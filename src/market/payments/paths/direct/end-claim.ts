@@ -128,7 +128,7 @@ async function judgeClaim(
     }
   }
   if (hasUndecided) return null;
-  // Review first a transfer that the seller can deliver on without a loss. The others become surplus payments.
+  // Review first a transfer that the payee can deliver for without a loss. The others become surplus payments.
   const sufficientFirst = toReview.toSorted((a, b) => Number(isTooLittle(a)) - Number(isTooLittle(b)));
   for (const { reason, transfer } of sufficientFirst) {
     if (await proveBy(transfer)) return { status: 'needs_review', reason, transfer };

@@ -5,12 +5,12 @@ import type { DirectPayment } from '../../payment.ts';
 import { findPayment, readPayments } from '../../store.ts';
 import { MAX_HASHES } from './store.ts';
 
-/** Value of refused_reason for transactions that a claim in review keeps. They are judged once the payee has decided. */
+/** Value of refused_reason for transactions that were named for a claim in review. They are judged only after the payee has decided. */
 export const WAITING_REASON = 'payment_undecided';
 
 export interface WaitingHash {
   txHash: Hex;
-  /** Block in which it last moved money from the payer to the payee. Null if no such block was seen. */
+  /** Block in which it was last seen to move money from the payer to the payee. Null if it was last seen in none. */
   seenBlock: bigint | null;
   /** Whether the transaction is final and its transfers are stored. */
   isRead: boolean;
@@ -25,7 +25,10 @@ export async function listWaitingHashes(queryable: Queryable, paymentId: bigint)
   return rows.map((row) => ({ txHash: toHex(row.tx_hash), seenBlock: row.seen_block, isRead: row.read }));
 }
 
-/** Keeps a transaction until the payee has decided. Call with the row locked and in review. Returns false if it is already being judged. */
+/**
+ * Stores a transaction that waits until the payee has decided. Call with the row locked and in review. Returns false if it is already being
+ * judged.
+ */
 export async function addWaitingHash(tx: Tx, paymentId: bigint, txHash: Hex): Promise<boolean> {
   const rowCount = await tx.run(sql`
     insert into claim_hashes (payment_id, tx_hash, refused_reason) values (${paymentId}, ${toBytes(txHash)}, ${WAITING_REASON})
@@ -60,7 +63,8 @@ export interface HolderSearch {
 
 /**
  * Finds this wallet's claim that holds the transaction: its payee sees the transaction while deciding on another one, or has delivered and
- * the background job has not opened the review yet. Until then it must not pay for anything else. Call with the transfer locked.
+ * the background job has not opened the review yet. Until then the transaction must not pay for anything else. Call with the transfer
+ * locked.
  */
 export function findHolder(tx: Tx, named: HolderSearch): Promise<DirectPayment | null> {
   return findNamingClaim(
@@ -99,8 +103,8 @@ export interface WaitingClaim {
 }
 
 /**
- * Finds the claim that holds this transaction until its payee decides. Null if there is none, the transaction was never seen in a block, or
- * the intent has a newer claim.
+ * Finds the newest claim for which this transaction was stored until the payee's decision, even if the payee has decided by now. Null if
+ * there is none, the transaction was not seen in a block, or the intent has a newer claim.
  */
 export async function findWaitingClaim(queryable: Queryable, txHash: Hex): Promise<WaitingClaim | null> {
   const row = await queryable.maybe<{ payment_id: bigint; seen_block: bigint }>(sql`

@@ -24,14 +24,14 @@ import { noteSeenBlock } from './store.ts';
 export interface FurtherTransfers {
   /** Reads the transactions that the payer named while the payee decides. Changes nothing if the chain cannot be read. */
   readNamed(review: DirectPayment): Promise<void>;
-  /** Does the same for all claims in review, and searches each claim's window until it is final. */
+  /** Does the same for all claims in review, and searches each claim's window until the whole window is final. */
   readAll(): Promise<void>;
 }
 
 type FurtherMarket = Pick<Market, 'database' | 'log'>;
 
 const AT_ONCE = 50;
-/** Maximum number of transfers stored for one payer and window. More than this are not top-ups. */
+/** Maximum number of transfers stored for one payer and window. More transfers than this are not meant as top-ups. */
 const MAX_OF_WINDOW = 100;
 
 export function createFurtherTransfers(market: FurtherMarket, readHead: () => Promise<ChainHead>): FurtherTransfers {
@@ -112,7 +112,10 @@ interface Seen {
   transfers: FurtherTransfer[];
 }
 
-/** Returns null if the transaction is in no canonical block; `nothing` if it is final and moved nothing from the payer to the payee. */
+/**
+ * Returns `nothing` if the transaction is final and moved nothing from the payer to the payee. Returns null if it is in no canonical block,
+ * the evidence contradicts itself, or it moved nothing and is not final yet.
+ */
 function judgeFurther(
   { finalized, receipt, block, ...evidence }: ClaimEvidence,
   review: DirectPayment,
@@ -122,7 +125,7 @@ function judgeFurther(
   if (!sameLogs(receipt, evidence.transfersInBlock, isToPayee)) return null;
   const { blockNumber, blockHash } = receipt;
   const isFinal = blockNumber < finalized.number || (blockNumber === finalized.number && blockHash === finalized.hash);
-  // A transfer that used an authorization of the ledger belongs to that payment.
+  // A transfer that used the authorization of a payment in the ledger belongs to that payment.
   const transfers = evidence.isOfLedger ? [] : transfersIn(receipt.logs, review);
   if (transfers.length > 0) return { blockNumber, isFinal, transfers };
   return isFinal ? 'nothing' : null;

@@ -56,7 +56,7 @@ export async function readIntentTime(market: Market, readHead: () => Promise<Cha
   return new Date(Math.floor(Math.min(now, chain) / 1000) * 1000);
 }
 
-/** Whether enough time is left to sign, send and be mined. If not, a new intent replaces this one. */
+/** Whether enough time is left to sign the challenge, send the transfer and have it mined. If not, a new intent replaces this one. */
 export function hasTimeLeft({ clock }: Pick<Market, 'clock'>, { expiresAt }: Intent): boolean {
   return expiresAt.getTime() - clock.now() >= MIN_LEFT_MS;
 }
@@ -95,7 +95,7 @@ export async function mustNotBeTransferred(
   await mustNotBePaid(market, readHead, { payer, payee, valueUnits: minimumUnits, payAnew });
 }
 
-/** Returns a query that tells whether this merchant would get an existing intent instead of a new one. */
+/** Returns a query that selects a row if this merchant would get an existing intent instead of a new one. */
 export function existingIntentQuery(
   market: Pick<Market, 'clock'>,
   { merchant, terms, payer }: { merchant: Merchant; terms: IntentTerms; payer: Hex | null },
@@ -124,7 +124,7 @@ export interface OpenedIntent {
 
 /**
  * Returns this merchant's open intent for these terms, or a new one. Call under a lock for merchant and terms, so that two concurrent
- * requests get one intent. Older intents can still be claimed within their window.
+ * requests get one intent. Older intents stay valid for transfers within their window.
  */
 export async function openIntent(tx: Tx, market: Market, requested: NewIntent): Promise<OpenedIntent> {
   const { merchant, terms, payer } = requested;
@@ -207,7 +207,10 @@ type ChallengeTerms = Omit<Intent, 'challenge' | 'merchantId' | 'exactUnits'> & 
 const SERVICE = 'Openaisle';
 const ANY_SIGNER = 'the wallet that signs this text';
 
-/** Writes the text that the payer signs. It has every term of the intent, one per line, so the signature is valid for nothing else. */
+/**
+ * Writes the text that the payer signs. It contains every binding term of the intent, one per line, so the signature is valid for nothing
+ * else.
+ */
 function challengeOf(terms: ChallengeTerms): string {
   const lines: [string, string][] = [
     ['service', SERVICE],

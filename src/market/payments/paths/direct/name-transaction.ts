@@ -42,7 +42,9 @@ export async function findSignedIntent(
   return { intent, signature: signature as Hex };
 }
 
-/** Refuses if a transfer was already claimed for the intent, so that nobody is asked to send another one. */
+/**
+ * Refuses if a transfer was already claimed for the intent, so that nobody is asked to send another one, unless the buyer may pay again.
+ */
 export async function mustBeUnclaimed(queryable: Queryable, market: Market, intent: Intent): Promise<void> {
   const payment = await findIntentPayment(queryable, intent.id);
   if (payment === null || mayPayAgain(payment)) return;
@@ -62,7 +64,7 @@ export async function checkUnused(queryable: Queryable, intent: Intent, txHash: 
   return false;
 }
 
-/** Builds the refusal after the payee's decision. The buyer may pay again, unless another payment is already under way. */
+/** Builds the refusal after the payee's decision. The buyer may pay again, unless another payment is completed or under way. */
 export async function rejectedRefusal(queryable: Queryable, { listingId, merchantId, reviewOutcome }: DirectPayment) {
   const other = listingId === null ? null : await findPaidOrPending(queryable, listingId, { merchantId });
   return new Refusal('transaction_used', {
@@ -77,7 +79,10 @@ export async function nameTransaction(tx: Tx, market: Market, claim: DirectPayme
   if (!(await tryToName(tx, claim, txHash))) throw await undecidedRefusal(tx, market, claim);
 }
 
-/** Adds a transaction. If the claim already has five, drops the oldest one not seen on the chain; returns false if all were seen. */
+/**
+ * Adds a transaction. If the claim already has five undecided ones, drops the oldest that was not seen in a block; returns false if all
+ * were seen.
+ */
 export async function tryToName(tx: Tx, claim: DirectPayment, txHash: Hex): Promise<boolean> {
   const named = await listClaimHashes(tx, claim.id);
   if (named.some((one) => one.txHash === txHash && one.refusedReason === null)) return true;

@@ -20,7 +20,7 @@ interface FurtherClaim {
 
 /**
  * Answers a claim of another transaction while the payee decides on the intent's first one. Partial amounts are never added up, but a
- * matching transfer may still pay if the first one is declined. So the transaction is kept, shown to the payee, and judged after the
+ * matching transfer may still pay if the first one is declined. So the transaction is stored, shown to the payee, and judged after the
  * decision. Returns null if the payee has decided meanwhile.
  */
 export async function refuseDuringReview(
@@ -49,7 +49,7 @@ export async function refuseDuringReview(
   });
 }
 
-/** `waiting` is null if the transaction is not kept. */
+/** `waiting` is null if the transaction is not stored. */
 function nextStepOf(txHash: Hex, waiting: { isSeen: boolean } | null): string {
   const claimLater = 'Claim it again once the payee has decided. Do not pay again.';
   if (waiting === null) return claimLater;
@@ -57,9 +57,9 @@ function nextStepOf(txHash: Hex, waiting: { isSeen: boolean } | null): string {
 }
 
 /**
- * Stores the transaction with the claim. Only transfers of the claim's own wallet count. If the claim already keeps as many as it may name,
- * the new one replaces the oldest unseen one. If the transaction is undecided for another intent's claim, that claim takes precedence and
- * is returned. The wallet has signed for the transaction, so unsigned claims of it end.
+ * Stores the transaction with the claim. Only transfers of the claim's own wallet count. If as many already wait as a claim may name, the
+ * new one replaces the oldest unseen one, or is not stored if all were seen. If the transaction is undecided for another intent's claim,
+ * that claim takes precedence and is returned. The wallet has signed for the transaction, so unsigned claims of it end.
  */
 async function keepFurther(
   { database, clock }: Market,

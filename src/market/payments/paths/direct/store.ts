@@ -123,8 +123,8 @@ export async function deleteOldIntents(queryable: Queryable, before: Date, most:
 }
 
 /**
- * Finds the claim of an intent. Prefers one that is neither unpaid nor rejected, then the newest; null if there is none. Ids do not follow
- * creation order, because an unsigned claim becomes a payment under its own earlier number.
+ * Finds the claim of an intent. Prefers one that is neither unpaid nor rejected, then the one with the highest id; null if there is none.
+ * The highest id is not always the newest claim, because an unsigned claim becomes a payment under its own earlier number.
  */
 export async function findClaim(queryable: Queryable, intentId: string): Promise<DirectPayment | null> {
   const [claim] = await readPayments(
@@ -151,7 +151,7 @@ export interface NewClaim {
   surplus: boolean;
 }
 
-/** Inserts a claim for an intent, bound to `payer`. Returns null if another row already has this unique intent, buyer or body. */
+/** Inserts a claim for an intent, bound to `payer`. Returns null if a unique index allows no second row for this intent, buyer or body. */
 export async function insertClaim(
   { clock }: { clock: { now(): number } },
   tx: Tx,
@@ -172,7 +172,7 @@ export async function insertClaim(
   return isDirect(inserted) ? inserted : null;
 }
 
-/** Whether this buyer already has the goods by a payment that counts. Then a further payment can only be reviewed. */
+/** Whether this merchant or wallet already has a purchase of the goods. Then a further payment can only be reviewed. */
 export async function hasBought(
   queryable: Queryable,
   listingId: bigint,
@@ -203,9 +203,9 @@ export const MAX_HASHES = 5;
 
 export interface ClaimHash {
   txHash: Hex;
-  /** Block in which it was last seen. Null if there is no receipt yet. */
+  /** Block in which it was last seen. Null if it was last seen in none. */
   seenBlock: bigint | null;
-  /** Why it proves nothing. Null while undecided, and if it proves the claim. */
+  /** Reason why it proves nothing. Null while undecided, and if it proves the claim. */
   refusedReason: string | null;
   /** Whether it is neither refused nor the claim's proof. */
   isUndecided: boolean;
@@ -237,7 +237,7 @@ export async function nameHash(tx: Tx, paymentId: bigint, txHash: Hex): Promise<
   );
 }
 
-/** Removes a transaction without a receipt, which may never be mined, to make room for another. */
+/** Removes a transaction that was not seen in a block and may never be mined, to make room for another. */
 export async function dropHash(tx: Tx, paymentId: bigint, txHash: Hex): Promise<void> {
   await tx.run(sql`delete from claim_hashes where payment_id = ${paymentId} and tx_hash = ${toBytes(txHash)}`);
 }

@@ -13,7 +13,7 @@ import { storeSignerReading } from './store.ts';
 
 type SignerMarket = Pick<Market, 'config' | 'log' | 'database' | 'clock'>;
 
-/** Minimum time between two requests to the facilitator, however many transfers strangers make. */
+/** Minimum time between two requests for the facilitator's signers, however many transfers strangers make. */
 const ASK_AGAIN_MS = 10_000;
 
 /** Stores the facilitator's signers. Returns false if it does not answer. */
@@ -52,7 +52,7 @@ type Checked = { payer: Hex } | { refusal: Refusal } | null;
 /** If the facilitator can pay for fewer settlements than this, no payer is asked to sign. Signed payments are still settled. */
 const MIN_COVERED = 50;
 const STATE_CACHED_MS = 10_000;
-/** A third-party facilitator has no such route, so it is not asked again for this long. */
+/** A third-party facilitator has no /state route, so its state is not requested again for this long. */
 const UNKNOWN_ROUTE_CACHED_MS = 5 * 60_000;
 const MIN_PRICE_CACHED_MS = 60_000;
 const RETRY_SECONDS = 60;
@@ -65,7 +65,7 @@ interface Readiness {
   leastPriceUnits: bigint | null;
 }
 
-/** Remembers the last least price, for when the facilitator does not answer or cannot read the chain. */
+/** Remembers the last least price for a minute, for when the facilitator does not answer or cannot read the chain. */
 function createLastLeastPrice({ clock }: Pick<Market, 'clock'>) {
   let last: { until: number; units: bigint } | null = null;
   return {
@@ -124,7 +124,10 @@ export function createX402Gate(market: X402GateMarket) {
     async leastPriceUnits(): Promise<bigint | null> {
       return (await readReadiness()).leastPriceUnits ?? lastLeastPrice.read();
     },
-    /** Call if the answer would ask the payer to sign. Throws 409 x402_not_offered or 503 settlement_unavailable. */
+    /**
+     * Call before an answer that may ask the payer to sign. Does nothing if the answer does not. Throws 409 x402_not_offered or 503
+     * settlement_unavailable.
+     */
     async beforeSigning(terms: Terms, check: Checked): Promise<void> {
       const asksToSign = check === null || ('refusal' in check && check.refusal.row.status === 402);
       if (!asksToSign) return;
@@ -198,7 +201,7 @@ const stateShape = z.object({
   why: z.enum(['payer_resting', 'gas_budget_spent']).nullish(),
   retry_after_seconds: z.int().positive().max(86_400).nullish(),
 });
-/** Short, because the question delays a purchase and the facilitator answers from memory. */
+/** Short, because the request delays a purchase. */
 const STATE_DEADLINE_MS = 1_500;
 
 /** Asks the facilitator to verify before settlement. Its answer alone never delivers anything. */
@@ -239,11 +242,17 @@ async function askSigners(market: FacilitatorMarket): Promise<Hex[] | null> {
 }
 
 interface FacilitatorState extends Readiness {
-  /** Why the facilitator would not begin a settlement for that payer now. Null if it would, or if no payer was given. */
+  /**
+   * Reason why the facilitator would not begin a settlement for that payer now. Null if it would, gave no reason, or was asked about no
+   * payer.
+   */
   refusal: { why: 'payer_resting' | 'gas_budget_spent'; seconds: number } | null;
 }
 
-/** Returns `no_route` for a third-party facilitator, `unknown` if no readable answer arrives in time. */
+/**
+ * Returns `no_route` if the facilitator has no /state route, which is so for third-party ones, and `unknown` if no readable answer arrives
+ * in time.
+ */
 async function askState(
   market: FacilitatorMarket,
   payment: { payer: Hex; payee: Hex } | null,

@@ -15,7 +15,7 @@ export interface Attempt {
   payee: Hex;
   valueUnits: bigint;
   proof: Pick<Proof, 'authorization'>;
-  /** The finalized block when the nonce was read as unused. */
+  /** The highest block accepted as final when the nonce was read as unused. */
   openedBlock: bigint;
   deliveryTokenHash: Buffer | null;
 }
