@@ -33,9 +33,9 @@ const LONG_FILES: Readonly<Record<string, number>> = {
 const LONG_FUNCTIONS: Readonly<Record<string, number>> = {};
 
 /** These limits may only be lowered. */
-const MOST_RELATIVE_COMMENTS = 60;
-const MOST_LONG_LISTS = 15;
-const MOST_ONE_WORD_NAMES = 70;
+const MAX_RELATIVE_COMMENTS = 60;
+const MAX_LONG_LISTS = 15;
+const MAX_ONE_WORD_NAMES = 70;
 
 /** Words that names in code may use in one meaning only, with the files of that meaning. Names in the API and database are exempt. */
 const ONE_MEANING: Readonly<Record<string, { pattern: RegExp; places: RegExp }>> = {
@@ -249,7 +249,7 @@ describe('plain English', () => {
 
   test('few comments open with a relative word', () => {
     const comments = code.flatMap((path) => relativeComments(path, read(path)));
-    expect(comments.slice(MOST_RELATIVE_COMMENTS)).toEqual([]);
+    expect(comments.slice(MAX_RELATIVE_COMMENTS)).toEqual([]);
   });
 
   test('no rule is cited by a number of another text', () => {
@@ -257,8 +257,8 @@ describe('plain English', () => {
   });
 
   test('few functions take more than four parameters, and few names of functions are one word', () => {
-    expect(shown(program.flatMap((source) => longParameterLists(source, 4))).slice(MOST_LONG_LISTS)).toEqual([]);
-    expect(shown(program.flatMap(oneWordFunctions)).slice(MOST_ONE_WORD_NAMES)).toEqual([]);
+    expect(shown(program.flatMap((source) => longParameterLists(source, 4))).slice(MAX_LONG_LISTS)).toEqual([]);
+    expect(shown(program.flatMap(oneWordFunctions)).slice(MAX_ONE_WORD_NAMES)).toEqual([]);
   });
 
   test('a word has one meaning', () => {

@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
 import type { Delivery, ListingDetail } from '../contract/listings.ts';
-import { sayUsdc, unitsOfUsdc, usdcOfUnits } from '../contract/money.ts';
+import { formatUsdc, unitsOfUsdc, usdcOfUnits } from '../contract/money.ts';
 import { formed, type OwnWords, own } from '../contract/own-words.ts';
 import { MAX_PRICE_UNITS, NETWORK_NAMES } from '../contract/vocabulary.ts';
 import { MarketError } from '../sdk/errors.ts';
@@ -13,14 +13,14 @@ import { folderNameOf } from './folders.ts';
 import { guardWallet } from './guard-wallet.ts';
 import { judgeSpend } from './policy.ts';
 import { explainRefusedCollecting, isAboutSignature, mustNotBeRefused, recordRefusal } from './refused-payment.ts';
-import { checkGoodsFile, mustTakeFiles, saveGoods } from './save-goods.ts';
+import { checkGoodsFile, prepareGoodsFolder, saveGoods } from './save-goods.ts';
 import type { HeldSpend, SpendBook } from './spend-book.ts';
-import { mayPayAgain, mustBeConfirmed, type SpendOptions, sdkOptions, unknownOnceSigned } from './spend-options.ts';
+import { mayPayAgain, mustBeConfirmed, type SpendOptions, sdkOptions, toUnknownOutcome } from './spend-options.ts';
 import {
   isFree,
   isVerified,
   type KeptGoods,
-  nothingDue,
+  nothingDueEntry,
   paidUnits,
   type SpendPlan,
   type SpendRecord,
@@ -68,7 +68,7 @@ export async function buyGoods(options: BuyGoodsOptions): Promise<BoughtGoods> {
     const title = own`The highest price must be an amount in USDC, 0 or more, with at most 6 decimals`;
     throw new AgentError('wrong_use', { reason: 'wrong_use', title });
   }
-  await mustTakeFiles(options.outDir ?? goodsFolder(book, client.baseUrl));
+  await prepareGoodsFolder(options.outDir ?? goodsFolder(book, client.baseUrl));
   // The SDK uses the same key for this payment.
   const key = `${client.baseUrl} buy ${listingId} ${wallet.address.toLowerCase()}`;
   return await book.hold(key, (spend) => buyHeld(options, spend, { key, maxUnits }));
@@ -207,7 +207,7 @@ async function reserveSpend(
   const { client, policy } = options;
   const { amountUnits } = plan;
   if (amountUnits > maxUnits) {
-    const title = own`The price is ${sayUsdc(amountUnits)}, but you allowed at most ${sayUsdc(maxUnits)}`;
+    const title = own`The price is ${formatUsdc(amountUnits)}, but you allowed at most ${formatUsdc(maxUnits)}`;
     throw new PolicyRefused('above_max_price', title, own`Nothing was signed. Allow more, or don’t buy it.`);
   }
   const goods = { seller: listing.merchant, sellerWallet: listing.seller_wallet, aisle: listing.aisle };
@@ -277,7 +277,7 @@ async function payAndKeep(
     });
   } catch (error) {
     if (!(error instanceof ArtifactMismatch)) {
-      throw unknownOnceSigned(spend, await recordRefusal(options, spend, options, error));
+      throw toUnknownOutcome(spend, await recordRefusal(options, spend, options, error));
     }
     throw isFixed ? changedGoodsError(kept) : await orUnknown(spend, () => keepMismatch(options, spend, error));
   }
@@ -299,7 +299,7 @@ async function keepGoods(
   const goods = await saveGoods(delivery, folderOf(options, record));
   await spend.finishSpend({
     delivery: goods,
-    ...(isPriced && goods.receipt === null ? { unpaid: nothingDue(record) } : {}),
+    ...(isPriced && goods.receipt === null ? { unpaid: nothingDueEntry(record) } : {}),
   });
   return boughtOf(spend.record ?? record, goods, false);
 }
@@ -308,7 +308,7 @@ async function orUnknown<T>(spend: HeldSpend, work: () => Promise<T>): Promise<T
   try {
     return await work();
   } catch (error) {
-    throw unknownOnceSigned(spend, error);
+    throw toUnknownOutcome(spend, error);
   }
 }
 

@@ -4,8 +4,8 @@ import { codeReader } from '../agent/read-chain.ts';
 import { OWN_GOODS_NEXT_STEP } from '../agent/refused-payment.ts';
 import { openSpendBook, type SpendBook } from '../agent/spend-book.ts';
 import type { SpendOptions } from '../agent/spend-options.ts';
-import { inMarks } from '../contract/foreign-words.ts';
-import { sayUsdc } from '../contract/money.ts';
+import { inQuotes } from '../contract/foreign-words.ts';
+import { formatUsdc } from '../contract/money.ts';
 import { formed, joined, type OwnWords, ofSource, own } from '../contract/own-words.ts';
 import { systemEnvironment } from '../sdk/environment.ts';
 import { MarketError, rowOf } from '../sdk/errors.ts';
@@ -40,8 +40,8 @@ export async function openWalletSession(cli: Cli): Promise<WalletSession> {
 /** Asks the person at the terminal. Sellers' texts are quoted and can't end the quotes or control the terminal. */
 function confirmOn({ terminal }: Cli): NonNullable<SpendOptions['confirm']> {
   return async ({ amountUnits, title, seller }) => {
-    const recipient = seller === null ? '' : ` to ${inMarks(seller)}`;
-    const question = `Pay ${sayUsdc(amountUnits)}${recipient} for ${inMarks(title)}? (yes/no)`;
+    const recipient = seller === null ? '' : ` to ${inQuotes(seller)}`;
+    const question = `Pay ${formatUsdc(amountUnits)}${recipient} for ${inQuotes(title)}? (yes/no)`;
     const answer = await terminal.ask(hideSecrets(question));
     return answer.toLowerCase() === 'yes';
   };
@@ -75,7 +75,11 @@ function walletSource({ options, env, terminal }: Cli): WalletSource {
 }
 
 /** Converts a failed payment's error and adds the payer's next step. `again` names the command to rerun. */
-export function notPaid(error: unknown, { address }: Pick<Wallet, 'address'>, again = own`the same command`): CliError {
+export function toPaymentError(
+  error: unknown,
+  { address }: Pick<Wallet, 'address'>,
+  again = own`the same command`,
+): CliError {
   if (error instanceof PaymentMayBeLost) {
     const transaction = error.txHash === null ? own`the transaction` : own`transaction ${formed('hash', error.txHash)}`;
     return toCliError(error, {
@@ -121,12 +125,12 @@ export function progressLine({ phase, payment, reason, estimateSeconds }: Progre
   const { block_number: block = null, finalized_head: head = null } = payment ?? {};
   const left = [
     ...(block === null || head === null ? [] : [blocksToGo(Math.max(0, block - head))]),
-    ...(estimateSeconds === undefined ? [] : [own`about ${sayDuration(estimateSeconds)}`]),
+    ...(estimateSeconds === undefined ? [] : [own`about ${formatDuration(estimateSeconds)}`]),
   ];
   return own`transfer seen; waiting for it to become final${left.length === 0 ? own`` : own`: ${joined(left)}`}${why}`;
 }
 
-function sayDuration(seconds: number): OwnWords {
+function formatDuration(seconds: number): OwnWords {
   return seconds < 90 ? own`${Math.max(1, Math.round(seconds))} s` : own`${Math.round(seconds / 60)} min`;
 }
 

@@ -34,11 +34,11 @@ export function usdcOfUnits(units: bigint): number {
 }
 
 /** Formats an amount for a sentence: `1 USDC`, `0.5 USDC`. */
-export function sayUsdc(units: bigint): OwnWords {
+export function formatUsdc(units: bigint): OwnWords {
   return own`${usdcOfUnits(units)} USDC`;
 }
 
-export const LISTING_FEE_TEXT = sayUsdc(LISTING_FEE_UNITS);
+export const LISTING_FEE_TEXT = formatUsdc(LISTING_FEE_UNITS);
 
 /** Formats units as USDC with six decimals. */
 export function usdcText(units: bigint): string {

@@ -49,19 +49,19 @@ export function firstRefusedCharacter(text: string, multiline: boolean): number 
  * Maximum number of combining marks in a row. No script needs more. The limit also bounds normalization, which is quadratic in the length
  * of a run.
  */
-export const MOST_MARKS = 16;
+export const MAX_MARKS = 16;
 
 /** Includes two characters that become marks in compatibility normalization. */
 const MARK = '[\\p{M}\\uff9e\\uff9f]';
-const PILE = new RegExp(`${MARK}{${MOST_MARKS + 1}}`, 'u');
-const PILES = new RegExp(`(${MARK}{${MOST_MARKS}})${MARK}+`, 'gu');
+const PILE = new RegExp(`${MARK}{${MAX_MARKS + 1}}`, 'u');
+const PILES = new RegExp(`(${MARK}{${MAX_MARKS}})${MARK}+`, 'gu');
 
 /**
  * Cuts each run of marks after the sixteenth. Call it on untrusted text before `normalize`, which then takes linear time. Does not change
  * text that `publicText` accepts.
  */
-export function cutPiles(text: string): string {
-  return text.length <= MOST_MARKS ? text : text.replace(PILES, '$1');
+export function limitCombiningMarks(text: string): string {
+  return text.length <= MAX_MARKS ? text : text.replace(PILES, '$1');
 }
 
 /** Lengths in code points, after normalization. `multiline` allows line breaks and tabs. */
@@ -90,7 +90,7 @@ export function boundedText(raw: string, bounds: TextBounds): { text: string } |
   return PILE.test(text) ? { fault: PILE_FAULT } : { text };
 }
 
-const PILE_FAULT = `has more than ${MOST_MARKS} combining marks in a row`;
+const PILE_FAULT = `has more than ${MAX_MARKS} combining marks in a row`;
 
 function lengthInCodePoints(text: string): number {
   let length = 0;

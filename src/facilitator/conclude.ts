@@ -3,7 +3,7 @@ import { readBlock, type StateBlock } from '../platform/chain/reads.ts';
 import { RpcFailure } from '../platform/chain/rpc.ts';
 import { readAuthorizationState, readBalance, readBlacklisted, readPaused } from '../platform/chain/usdc.ts';
 import { nextCooldown, paysForGas, unitsOfWei } from './budget/gas-budget.ts';
-import { type Context, countOne } from './context.ts';
+import { type Context, incrementCount } from './context.ts';
 import { type Ending, type Entry, keyOf, lossOf, newestOf, type SignedTransaction } from './journal/entry.ts';
 import type { Mined } from './read-mined.ts';
 
@@ -46,8 +46,8 @@ export function createConclude(context: Context): Conclude {
     await written;
     crashPoint('after_ending_written');
     recordTried(triedPayers, from, ending);
-    countOne(counts.ended, ending.state);
-    if (ending.cause !== null) countOne(counts.causes, ending.cause);
+    incrementCount(counts.ended, ending.state);
+    if (ending.cause !== null) incrementCount(counts.causes, ending.cause);
     if (ending.hash === null) nonces.distrust();
     else nonces.confirm();
     payerQueue.wake(from);

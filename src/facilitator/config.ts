@@ -29,7 +29,7 @@ export interface FacilitatorConfig {
 }
 
 const DEFAULT_PORT = 4021;
-const MOST_ETHER_USDC = 1_000_000;
+const MAX_ETHER_USDC = 1_000_000;
 const LOOPBACK = /^(?:127(?:\.\d{1,3}){3}|::1|localhost)$/i;
 
 const variables = {
@@ -45,7 +45,7 @@ const variables = {
     null,
   ),
   FACILITATOR_LIMITS: limitsVariable(),
-  FACILITATOR_ETHER_USDC: wholeNumberVariable(MOST_ETHER_USDC, ETHER_USDC),
+  FACILITATOR_ETHER_USDC: wholeNumberVariable(MAX_ETHER_USDC, ETHER_USDC),
   FACILITATOR_METRICS_PORT: wholeNumberVariable(65_535, 0),
 };
 

@@ -16,7 +16,7 @@ import { type Verdict, verifyPayment } from './verify-payment.ts';
 
 /** Approximate gas of a transfer to a wallet that has never held the token. */
 const USUAL_GAS = 110_000n;
-const KEPT_MS = 2_000;
+const CACHED_MS = 2_000;
 
 const address = z
   .string()
@@ -46,7 +46,7 @@ function createReadState(context: Context): (query: StateQuery) => Promise<State
   const { budget, clock, etherUnits, rpc, quoteGas } = context;
   let cached: { at: number; value: Promise<Omit<State, 'may_settle' | 'why' | 'retry_after_seconds'>> } | null = null;
   const readShared = () => {
-    if (cached === null || cached.at + KEPT_MS <= clock.now()) {
+    if (cached === null || cached.at + CACHED_MS <= clock.now()) {
       const reading = Promise.all([readEther(rpc, context.address), quoteGas.fees()]).then(
         ([wei, { price }]) => ({
           settlements_covered: Number(minimum(wei / (USUAL_GAS * (price > 0n ? price : 1n)), 1_000_000_000n)),

@@ -20,7 +20,7 @@ import {
 } from './budget/gas-budget.ts';
 import { createPayerQueue } from './budget/payer-queue.ts';
 import { createConclude } from './conclude.ts';
-import { type Context, createCounts, createVerified, domainOf, TIMING, type Timing } from './context.ts';
+import { type Context, createCounts, createVerifiedCache, domainOf, TIMING, type Timing } from './context.ts';
 import type { ReachCrashPoint } from './crash-points.ts';
 import { createApp } from './create-app.ts';
 import { createFollower } from './create-follower.ts';
@@ -145,7 +145,7 @@ async function openContext(options: FacilitatorOptions, folder: string): Promise
     head,
     nonces: createNonces({ rpc, address, journal, log, clock, crashPoint }),
     quoteGas: createQuoteGas({ rpc, head, address, network, clock }),
-    verified: createVerified(clock),
+    verified: createVerifiedCache(clock),
     limits,
     budget: createGasBudget({ limits, clock, losses, inFlight }),
     payerQueue: createPayerQueue(limits, clock.now),

@@ -81,11 +81,11 @@ const FIRST_PAUSE_MS = 10;
 const LATE_PAUSE_MS = 20;
 /** After this many equal intervals, assume a fixed block time. */
 const EQUAL_SPACINGS = 3;
-const MOST_SPACING_SECONDS = 2n;
+const MAX_SPACING_SECONDS = 2n;
 /** If the first poll already finds the block, poll this much earlier next time. */
 const POLL_EARLIER_MS = 10;
 /** Sleep for at most this many poll intervals, because the fixed block time may be a coincidence. */
-const MOST_POLLS = 10;
+const MAX_POLLS = 10;
 
 /**
  * Schedules polls. On a chain with a fixed block time, such as Base, polls when the next block is due. On others, the pause grows from
@@ -113,7 +113,7 @@ export function createPace(pollMs: number, now: () => number): Pace {
       if (last?.hash === head.hash) return;
       if (last !== null && head.number === last.number + 1n) {
         const next = head.timestamp - last.timestamp;
-        equalSpacings = next > 0n && next <= MOST_SPACING_SECONDS && next === spacing ? equalSpacings + 1 : 0;
+        equalSpacings = next > 0n && next <= MAX_SPACING_SECONDS && next === spacing ? equalSpacings + 1 : 0;
         spacing = next;
       } else if (last !== null && head.timestamp - last.timestamp !== (head.number - last.number) * spacing) {
         equalSpacings = 0;
@@ -126,7 +126,7 @@ export function createPace(pollMs: number, now: () => number): Pace {
     },
     pauseMs: () => {
       const dueMs = pollsForNext === 0 ? dueInMs() : null;
-      if (dueMs !== null) return Math.min(dueMs, MOST_POLLS * pollMs);
+      if (dueMs !== null) return Math.min(dueMs, MAX_POLLS * pollMs);
       const first = equalSpacings >= EQUAL_SPACINGS ? LATE_PAUSE_MS : FIRST_PAUSE_MS;
       return Math.min(first * 2 ** Math.min(pollsForNext, 10), pollMs);
     },

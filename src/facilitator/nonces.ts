@@ -5,7 +5,7 @@ import type { Log } from '../platform/log.ts';
 import type { ReachCrashPoint } from './crash-points.ts';
 import { type Entry, minedNonceOf, newestPerNonce, type SignedTransaction } from './journal/entry.ts';
 import type { Journal } from './journal/open-journal.ts';
-import { readTransactionCount, sendRaw } from './outcomes.ts';
+import { readTransactionCount, sendRawTransaction } from './outcomes.ts';
 
 /**
  * Assigns the account's nonces from memory. Reads the transaction count from the chain at the start, after trouble, and when nothing was in
@@ -141,7 +141,7 @@ async function rebroadcastUncounted(
   // Send all at once and in order, because nodes keep few transactions behind a gap.
   await Promise.all(
     uncounted.map(async ({ hash, raw }) => {
-      log.warn('settlement_resubmitted', { transaction_hash: hash, transmission: await sendRaw(rpc, raw) });
+      log.warn('settlement_resubmitted', { transaction_hash: hash, transmission: await sendRawTransaction(rpc, raw) });
     }),
   );
 }

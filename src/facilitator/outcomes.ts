@@ -67,7 +67,7 @@ const NONCE_PASSED = /nonce too low|nonce is too low|old nonce/i;
 const REFUSED =
   /insufficient funds|underpriced|intrinsic gas|exceeds block gas|less than block base fee|fee cap|nonce too high|invalid sender|invalid chain/i;
 
-export async function sendRaw(rpc: Rpc, raw: Hex): Promise<Transmission> {
+export async function sendRawTransaction(rpc: Rpc, raw: Hex): Promise<Transmission> {
   try {
     await rpc.call('eth_sendRawTransaction', [raw]);
     return 'taken';

@@ -6,7 +6,7 @@ import { portsFrom } from './open-servers.ts';
 import { type DemoArguments, HELP, readArguments, WrongArguments } from './read-arguments.ts';
 import type { Goods } from './story/scene.ts';
 import { StepFailed, tellStory } from './story/tell-story.ts';
-import { createTell, type Tell } from './tell.ts';
+import { createEventPrinter, type EventPrinter } from './tell.ts';
 import { type LocalWorld, startWorld } from './world.ts';
 
 const INTERRUPTED_CODE = 130;
@@ -16,7 +16,7 @@ const PARENT_WATCH_MS = 500;
 /**
  * Starts the world, runs the story and, without `--exit`, serves until stopped. Resolves with the exit code when everything has stopped.
  */
-async function runDemo(args: DemoArguments, tell: Tell): Promise<number> {
+async function runDemo(args: DemoArguments, tell: EventPrinter): Promise<number> {
   const { dataDir, finalityBlocks, firstPort, mcp } = args;
   const signal = abortOnSignal();
   const startedMs = systemClock.now();
@@ -103,7 +103,7 @@ async function main(): Promise<number> {
     return 0;
   }
   const noColour = (process.env['NO_COLOR'] ?? '') !== '';
-  const tell = createTell({ stream: process.stdout, json: args.json, colour: noColour ? false : null });
+  const tell = createEventPrinter({ stream: process.stdout, json: args.json, colour: noColour ? false : null });
   return runDemo(args, tell);
 }
 
@@ -114,7 +114,7 @@ try {
   process.exit(error instanceof WrongArguments ? USAGE_CODE : 1);
 }
 
-function tellWhereToLook(world: LocalWorld, tell: Tell): void {
+function tellWhereToLook(world: LocalWorld, tell: EventPrinter): void {
   const { marketUrl, facilitatorUrl, cityUrl, chain, dataDir } = world;
   const folder = shownPath(dataDir);
   tell({
@@ -137,7 +137,10 @@ function tellWhereToLook(world: LocalWorld, tell: Tell): void {
   });
 }
 
-function tellWhatToTry({ world, goods, home }: { world: LocalWorld; goods: Goods; home: string }, tell: Tell): void {
+function tellWhatToTry(
+  { world, goods, home }: { world: LocalWorld; goods: Goods; home: string },
+  tell: EventPrinter,
+): void {
   const openaisle = 'npm run -s openaisle --';
   const selling = '--title "My first goods" --description "A text about this market." --price 0.5 --aisle knowledge';
   tell({

@@ -1,5 +1,5 @@
 import { type Environment, systemEnvironment } from '../sdk/environment.ts';
-import type { Tell } from './tell.ts';
+import type { EventPrinter } from './tell.ts';
 
 export interface Exchange {
   method: string;
@@ -22,7 +22,7 @@ export interface Observer {
  * Forwards a client's requests and reports them with their status. If a repeated request is still pending with the same status, reports
  * only that it waits. Reports a secret only by the name of its header.
  */
-export function observeRequests(tell: Tell, site: 'market' | 'city' = 'market'): Observer {
+export function observeRequests(tell: EventPrinter, site: 'market' | 'city' = 'market'): Observer {
   const exchanges: Exchange[] = [];
   return {
     exchanges,

@@ -10,7 +10,7 @@ import type { ToolAnswer, Tools } from './connect-tools.ts';
 const MAX_ANSWER_BYTES = 16_777_216;
 
 /** Creates an SDK client that makes every call by a tool, so that an agent checks, signs once and waits with the same code as over HTTP. */
-export function speakByTools(
+export function createToolClient(
   tools: Tools,
   { baseUrl, key, environment = {} }: { baseUrl: string; key?: string; environment?: Partial<Environment> },
 ): Client {

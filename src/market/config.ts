@@ -42,7 +42,7 @@ const NETWORKS = 'networks';
 
 interface ConfiguredLimits {
   limits: Limits;
-  networkLimits: readonly NetworkRule[];
+  clientNetworkLimits: readonly NetworkRule[];
 }
 
 /** OPENAISLE_LIMITS: a JSON object that changes named limits for everybody or, under `networks`, for single networks. */
@@ -55,7 +55,7 @@ const readLimits: z.ZodType<ConfiguredLimits, string> = z.string().transform((te
     ...DEFAULT_LIMITS,
     ...readNamed(named, Object.keys(DEFAULT_LIMITS), reportFault, HIGHEST_LIMITS),
   } as Limits;
-  return { limits, networkLimits: readNetworks(networks, reportFault) };
+  return { limits, clientNetworkLimits: readNetworks(networks, reportFault) };
 });
 
 function readNetworks(networks: unknown, reportFault: ReportFault): NetworkRule[] {
@@ -176,7 +176,7 @@ const SETTINGS = {
     'OPENAISLE_LIMITS',
     optional<ConfiguredLimits>(readLimits, 'a JSON object of limit names and whole numbers', {
       limits: DEFAULT_LIMITS,
-      networkLimits: [],
+      clientNetworkLimits: [],
     }),
   ],
   openIdentityEndpoints: [

@@ -52,7 +52,7 @@ export interface MarketConfig {
   /** The operator's private contact: a mailto: or https: URL. */
   contactUrl: string | null;
   limits: Limits;
-  networkLimits: readonly NetworkRule[];
+  clientNetworkLimits: readonly NetworkRule[];
   /** Bytes of listings that each catalog keeps in memory. */
   catalogMemoryBytes: number;
   openIdentityEndpoints: ReadonlySet<IdentityEndpoint>;

@@ -1,7 +1,15 @@
-import { judgeShare, limitExceeded, needsKept, type Share, type ShareUse, SLOTS, slotMs } from './budget-share.ts';
+import {
+  judgeShare,
+  limitExceeded,
+  needsNewcomerPart,
+  type Share,
+  type ShareUse,
+  SLOTS,
+  slotMs,
+} from './budget-share.ts';
 import type { Clock } from './clock.ts';
 import { type NetworkLevels, networkLevels } from './http/client-network.ts';
-import { drawOf, type Random } from './random.ts';
+import { type Random, randomFraction } from './random.ts';
 import type { RefusalOptions } from './refusal.ts';
 
 /** One of the named limits that an operator can set. */
@@ -104,8 +112,8 @@ export function createBudget(options: BudgetOptions): Budget {
   ): 'open' | 'kept' => {
     const newcomerUnits = Math.max(request.units, Math.floor(own.limit / NEWCOMER_PART));
     const share: Share = { limit: all.limit, windowMs, newcomerUnits };
-    if (needsKept(share, counts.shareUse(who), request)) counts.noteAsk(who);
-    const verdict = judgeShare(share, counts.shareUse(who), request, () => drawOf(random));
+    if (needsNewcomerPart(share, counts.shareUse(who), request)) counts.noteAsk(who);
+    const verdict = judgeShare(share, counts.shareUse(who), request, () => randomFraction(random));
     return verdict.part ?? refuse(all, verdict.retryAfterMs, extra);
   };
 

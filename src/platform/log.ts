@@ -137,7 +137,7 @@ interface LogOptions {
 
 const LONGEST_TEXT = 8_192;
 const DEEPEST_CAUSE = 4;
-const MOST_ITEMS = 50;
+const MAX_ITEMS = 50;
 
 /** Writes one JSON object per line and removes secrets from every text. */
 export function createLog(options: LogOptions = {}): Log {
@@ -205,7 +205,7 @@ function printableValue(value: unknown, cut: Cut): unknown {
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'invalid date' : isoTime(value);
   if (value instanceof Error) return presentError(value, cut);
   if (Array.isArray(value))
-    return value.slice(0, MOST_ITEMS).map((item) => (Array.isArray(item) ? '[list]' : printableValue(item, cut)));
+    return value.slice(0, MAX_ITEMS).map((item) => (Array.isArray(item) ? '[list]' : printableValue(item, cut)));
   return `[${typeof value}]`;
 }
 

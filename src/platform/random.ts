@@ -17,6 +17,6 @@ export const systemRandom: Random = {
 const DRAWS = 2 ** 32;
 
 /** Returns a uniform number in [0, 1). */
-export function drawOf(random: Pick<Random, 'int'>): number {
+export function randomFraction(random: Pick<Random, 'int'>): number {
   return random.int(DRAWS) / DRAWS;
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { codeOut, requestIdForm } from '../contract/answer-forms.ts';
 import { ERRORS, type ErrorRow, type Reason } from '../contract/errors.ts';
-import { inMarks } from '../contract/foreign-words.ts';
+import { inQuotes } from '../contract/foreign-words.ts';
 import { type OwnWords, own } from '../contract/own-words.ts';
 
 export interface MarketErrorParts {
@@ -33,7 +33,7 @@ export class MarketError extends Error {
   readonly #parts: MarketErrorParts;
 
   constructor(parts: MarketErrorParts) {
-    super(`${parts.problem.reason}: ${inMarks(parts.problem.detail, LONGEST_DETAIL)}`);
+    super(`${parts.problem.reason}: ${inQuotes(parts.problem.detail, LONGEST_DETAIL)}`);
     this.reason = parts.problem.reason;
     this.status = parts.status;
     this.problem = parts.problem;

@@ -11,7 +11,7 @@ const RECOVERY_MS = 2 * 3_600_000;
 const PAUSE_MS = 30 * 60_000;
 const RESERVATION_SECONDS = 300;
 /** Limit on undecided transactions per reservation. A sixth replaces one that is in no block. */
-const MOST_NAMED = 5;
+const MAX_NAMED = 5;
 
 /** Answers that do not depend on whether the caller has paid. Remove an answer from here when it begins to depend on it. */
 const DO_NOT_LOOK: ReadonlySet<string> = new Set([
@@ -53,7 +53,7 @@ export class Reference {
   named = (held: Reservation): Transfer[] => this.view.transfers.filter(({ hash }) => held.named.has(hash));
   /** Returns the transfers that buy the thing at the next check. */
   buys = (held: Reservation): Transfer[] =>
-    held.named.size > MOST_NAMED
+    held.named.size > MAX_NAMED
       ? []
       : this.fitting(held).filter((one) => held.named.has(one.hash) && this.isFinal(one) && !this.spent.has(one.hash));
 

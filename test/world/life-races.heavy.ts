@@ -19,7 +19,7 @@ import { GAS_WEI, type Goods, newGoods, PRICE, testTrade } from '../support/trad
 const ROUNDS = Number(process.env['OPENAISLE_RACES'] ?? rotatedRounds(import.meta.filename, 25));
 const SEED = Number(process.env['OPENAISLE_RACES_SEED'] ?? Date.now() % 1_000_000);
 const BATCH = 20;
-const MOST_APART_MS = 6;
+const MAX_APART_MS = 6;
 const STEP_MS = 3;
 const many = 1_000_000;
 const trade = testTrade({
@@ -40,8 +40,8 @@ async function raceBoth<A, B>(
 ): Promise<[A, B]> {
   const [a = 0, b = 0] = sha256(`${SEED} ${name} ${round}`);
   const delay = delays.get(name) ?? 0;
-  const before = Math.max(0, delay) + (a / 255) * MOST_APART_MS;
-  const after = Math.max(0, -delay) + (b / 255) * MOST_APART_MS;
+  const before = Math.max(0, delay) + (a / 255) * MAX_APART_MS;
+  const after = Math.max(0, -delay) + (b / 255) * MAX_APART_MS;
   return await Promise.all([pause(before).then(one), pause(after).then(other)]);
 }
 

@@ -329,7 +329,7 @@ describe('a client that makes us ask for documents', () => {
     const network = readNetwork('127.0.0.0/8');
     if (network === null) throw new Error('a network');
     const own = { network, limits: { oauth_clients_per_ip_hour: 0 } };
-    const narrow = await startOauthStage(db, { networkLimits: [own] });
+    const narrow = await startOauthStage(db, { clientNetworkLimits: [own] });
     try {
       expect(clientNetwork('127.0.0.1')).toBe('127.0.0.1');
       const { body } = await post(`${narrow.url}/oauth/register`, CLIENT_SHAPES.cursor.registration);

@@ -6,7 +6,7 @@ import type { Client } from '../../sdk/client.ts';
 import { type OwnListing, ownListingPages, type SaleRecord, salePages } from '../../sdk/pages.ts';
 import { artifactBytes, commitmentOf } from '../../sdk/payments/artifact-commitment.ts';
 import { AgentError, refusedFile } from '../agent-error.ts';
-import { goodsName, isPromised } from '../save-goods.ts';
+import { goodsName, matchesCommitment } from '../save-goods.ts';
 import { type ExportFolder, openForWriting } from './export-folder.ts';
 import { EXPORT_VERSION, type ListingFile, listingFile, type StoreManifest } from './export-format.ts';
 
@@ -92,7 +92,7 @@ async function isExported(folder: ExportFolder, row: OwnListing): Promise<boolea
   if (file.goods === null) return true;
   const bytes = await folder.readBytes(file.goods.file);
   const promised = { salt: file.goods.salt, commitment: file.listing.artifact_commitment };
-  return bytes !== null && isPromised(bytes, promised);
+  return bytes !== null && matchesCommitment(bytes, promised);
 }
 
 type Own = ResultOf<Endpoints['getOwnListing']>['body'];

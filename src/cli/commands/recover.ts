@@ -1,13 +1,13 @@
 import { own } from '../../contract/own-words.ts';
 import { MarketError, UnreadableAnswer } from '../../sdk/errors.ts';
-import { type Cli, type Command, connectTo, type Done } from '../cli.ts';
+import { type Cli, type Command, type CommandOutput, connectTo } from '../cli.ts';
 import { CliError, wrongUse } from '../cli-error.ts';
 import type { Finished } from '../finish-pending-change.ts';
 import { type Identity, secretsOf, usableCodes } from '../identity.ts';
 import { findFile, marketOf, namedFile, readCode } from '../open-account.ts';
 import { pendingOf, resumeIdentityCommand, runIdentityCommand, type StartedChange } from '../run-identity-command.ts';
 
-async function recoverStore(cli: Cli): Promise<Done> {
+async function recoverStore(cli: Cli): Promise<CommandOutput> {
   const { options } = cli;
   if (options.resume === true)
     return reportRecovered(await resumeIdentityCommand(cli, { path: await findFile(cli), door: 'recovery' }));
@@ -59,7 +59,7 @@ async function beginWith(cli: Cli, market: string, [code = '', ...others]: reado
   }
 }
 
-function reportRecovered({ path, content }: Finished): Done {
+function reportRecovered({ path, content }: Finished): CommandOutput {
   const { handle, merchant_id, market, recovery_codes } = content;
   return {
     lines: [

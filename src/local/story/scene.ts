@@ -11,7 +11,7 @@ import { MarketError } from '../../sdk/errors.ts';
 import { eventPages, treasuryPages } from '../../sdk/pages.ts';
 import { type TestAccount, USDC_ADDRESS, WORLD_ACCOUNTS } from '../chain/accounts.ts';
 import { type Exchange, observeRequests } from '../observe.ts';
-import type { Tell } from '../tell.ts';
+import type { EventPrinter } from '../tell.ts';
 import type { LocalWorld } from '../world.ts';
 
 const memorySchema = z.object({
@@ -59,7 +59,7 @@ export interface Goods {
 /** State of the story, including results that later steps use. */
 export interface Scene {
   world: LocalWorld;
-  tell: Tell;
+  tell: EventPrinter;
   signal: AbortSignal;
   memory: Memory;
   /** Part of the goods' titles, so that a second run in the same folder sells something new. */

@@ -1,7 +1,7 @@
 import { META } from '../../contract/tools.ts';
 import type { Client } from '../../sdk/client.ts';
 import { connectTools, type Revision, type ToolAnswer, type ToolCall, type Tools } from '../connect-tools.ts';
-import { speakByTools } from '../speak-by-tools.ts';
+import { createToolClient } from '../speak-by-tools.ts';
 import { check, type Goods, personOf, type Scene } from './scene.ts';
 
 export interface ToolExchange {
@@ -40,7 +40,7 @@ export async function useTools(scene: Scene, handle: string, revision: Revision)
       },
     },
   });
-  const client = speakByTools(tools, { baseUrl: world.marketUrl, key });
+  const client = createToolClient(tools, { baseUrl: world.marketUrl, key });
   return {
     ...{ tools, client, exchanges },
     progressCount: () => progressSeen,

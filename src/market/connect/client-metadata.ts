@@ -13,7 +13,7 @@ export class ClientFault extends Error {
   }
 }
 
-const MOST_REDIRECTS = 10;
+const MAX_REDIRECTS = 10;
 const LONGEST_REDIRECT = 1_000;
 /** ASCII without spaces and control characters, so that no letter of another script can imitate a Latin one. */
 const PRINTABLE = /^[\x21-\x7e]+$/;
@@ -31,8 +31,8 @@ const FULL_WEB_URL = /^https?:\/\/[^/@]+(?:\/|\?|$)/i;
 
 /** Checks redirect URIs. Allows https, http on the user's own machine, and schemes that a program may have registered. */
 export function checkRedirects(redirects: unknown): string[] {
-  if (!Array.isArray(redirects) || redirects.length === 0 || redirects.length > MOST_REDIRECTS) {
-    throw redirectFault(`must be a list of 1 to ${MOST_REDIRECTS} addresses`);
+  if (!Array.isArray(redirects) || redirects.length === 0 || redirects.length > MAX_REDIRECTS) {
+    throw redirectFault(`must be a list of 1 to ${MAX_REDIRECTS} addresses`);
   }
   return [...new Set(redirects.map(checkRedirect))];
 }
@@ -165,7 +165,7 @@ const KEYS_FRESH_MS = 300_000;
 const STALE_MS = 86_400_000;
 /** How long a failure is remembered, because one authorization looks up its client several times. */
 const FAILED_MS = 10_000;
-const MOST_COPIES = 200;
+const MAX_COPIES = 200;
 
 interface Copy {
   value: unknown;
@@ -233,5 +233,5 @@ function putNewest<Value>(map: Map<string, Value>, url: string, value: Value): v
   map.delete(url);
   map.set(url, value);
   const [oldest] = map.keys();
-  if (map.size > MOST_COPIES && oldest !== undefined) map.delete(oldest);
+  if (map.size > MAX_COPIES && oldest !== undefined) map.delete(oldest);
 }

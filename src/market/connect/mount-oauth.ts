@@ -11,7 +11,7 @@ import { hostOfClient } from './client-metadata.ts';
 import { idHash } from './create-adapter.ts';
 import { PATHS } from './interaction.ts';
 import { answerPerson, answerProgram, type ShowFault } from './show-fault.ts';
-import { keepClient } from './store.ts';
+import { extendClient } from './store.ts';
 
 /**
  * Parameters that are forwarded unchanged. Those in NORMALIZED_PARAMETERS are forwarded in normalized form, and all others are dropped. The
@@ -187,5 +187,5 @@ async function recordClientUse({ clock, database }: Market, clientId: string): P
   const now = clock.now();
   const until = new Date(now + CLIENT_DAYS * DAY_MS);
   const unlessAfter = new Date(now + (CLIENT_DAYS - 1) * DAY_MS);
-  await keepClient(database, idHash(clientId), until, unlessAfter);
+  await extendClient(database, idHash(clientId), until, unlessAfter);
 }

@@ -19,7 +19,7 @@ export interface StoredArtifact {
 }
 
 /** Inserts or replaces a record. A replacement keeps consumed_at, so a used record stays used. */
-export async function putArtifact(database: Queryable, artifact: Artifact): Promise<void> {
+export async function saveArtifact(database: Queryable, artifact: Artifact): Promise<void> {
   const { model, idHash, grantId, createdAt, expiresAt } = artifact;
   const payload = JSON.stringify(artifact.payload);
   await database.run(sql`
@@ -100,7 +100,7 @@ export async function sweepArtifacts(database: Queryable, expiredBefore: Date): 
 }
 
 /** Extends a client's lifetime. `unlessAfter` limits this to one write per day and client. */
-export async function keepClient(database: Queryable, idHash: Buffer, until: Date, unlessAfter: Date): Promise<void> {
+export async function extendClient(database: Queryable, idHash: Buffer, until: Date, unlessAfter: Date): Promise<void> {
   await database.run(sql`
     update oauth_artifacts set expires_at = ${until}
     where model = 'Client' and id_hash = ${idHash} and expires_at < ${unlessAfter}`);

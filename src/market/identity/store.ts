@@ -10,14 +10,14 @@ export async function lockIdentity(tx: Tx, merchantId: bigint): Promise<void> {
   await tx.lock(`identity:${merchantId}`);
 }
 
-export interface Rivals {
+export interface HandleConflicts {
   /** A handle that looks like the new one, or null. */
   alike: string | null;
   maintainer: string | null;
 }
 
-export async function findRivals(database: Queryable, handle: string): Promise<Rivals> {
-  return database.one<Rivals>(sql`
+export async function findHandleConflicts(database: Queryable, handle: string): Promise<HandleConflicts> {
+  return database.one<HandleConflicts>(sql`
     select (select handle from merchants where fold_handle(handle) = ${foldHandle(handle)} order by id limit 1) as alike,
       (select handle from merchants where id = ${MAINTAINER_MERCHANT_ID}::int8) as maintainer`);
 }
@@ -36,7 +36,7 @@ export async function findHandle(database: Queryable, merchantId: bigint): Promi
   return handle;
 }
 
-export async function maybeHandle(database: Queryable, merchantId: bigint): Promise<string | null> {
+export async function findHandleOrNull(database: Queryable, merchantId: bigint): Promise<string | null> {
   const row = await database.maybe<{ handle: string }>(sql`select handle from merchants where id = ${merchantId}`);
   return row?.handle ?? null;
 }

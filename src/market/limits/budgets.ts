@@ -18,7 +18,7 @@ export interface Budgets {
 }
 
 export function createBudgets({ config, clock, random }: Pick<Market, 'config' | 'clock' | 'random'>): Budgets {
-  const { limits, networkLimits } = config;
+  const { limits, clientNetworkLimits } = config;
   const namedLimit = (name: keyof typeof limits) => ({ name, limit: limits[name] });
   const create = (perNetwork: NetworkLimit, windowSeconds: number, more: Partial<BudgetOptions>): Budget =>
     createBudget({
@@ -26,7 +26,7 @@ export function createBudgets({ config, clock, random }: Pick<Market, 'config' |
       random,
       windowSeconds,
       perNetwork: namedLimit(perNetwork),
-      limitOf: (network) => limitFor(networkLimits, perNetwork, network, limits),
+      limitOf: (network) => limitFor(clientNetworkLimits, perNetwork, network, limits),
       networksPerSite: limits.networks_per_site,
       ...more,
     });

@@ -34,7 +34,7 @@ export interface ListingToAdd {
   feeId: bigint | null;
 }
 
-export interface Added {
+export interface AddedListing {
   id: bigint;
   /** The older versions, whose duplicate-guard entry the new listing may take over. */
   versionChain: readonly bigint[];
@@ -44,7 +44,7 @@ export interface Added {
  * Lists goods and records the event. Repeats the checks made before the fee was requested, because other transactions may have committed
  * since. The salt keeps anyone from guessing the goods by their commitment before the sale.
  */
-export async function addListing(tx: Tx, market: Market, listing: ListingToAdd): Promise<Added> {
+export async function addListing(tx: Tx, market: Market, listing: ListingToAdd): Promise<AddedListing> {
   const { fingerprint, version } = listing;
   const salt = market.random.bytes(32);
   const commitment = sha256(salt, listing.goods.content);

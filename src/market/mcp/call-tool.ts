@@ -9,7 +9,7 @@ import type { Market, Merchant } from '../context.ts';
 import { type ReadAnswer, readAnswer } from './messages.ts';
 import type { ToolRequest } from './mount-mcp.ts';
 import { readArguments } from './read-arguments.ts';
-import { findTool, type KnownTool, type ListedFor, listingArgument, listTools } from './tool-catalog.ts';
+import { findTool, type KnownTool, listingArgument, listTools, type ToolAudience } from './tool-catalog.ts';
 import { type NamedTool, type ResultContext, type ToolResult, toolResult } from './tool-result.ts';
 import { type Report, waitForFinality } from './wait-for-finality.ts';
 
@@ -51,7 +51,7 @@ export async function callTool(
     mustBeProven(tool, toolRequest);
     const answer = await askRoute(tools, toolRequest, tool, call);
     if (answer.status < 300 && tool.name === 'me') await tools.markProven(toolRequest);
-    const listed = tool.asks === 'front_door' ? listTools(await listedFor(tools, toolRequest)) : [];
+    const listed = tool.asks === 'front_door' ? listTools(await readToolAudience(tools, toolRequest)) : [];
     return resultOf(tools, tool, answer, listed);
   } catch (error) {
     return toolResult(contextOf(tools), await readAnswer(tools.inside.refuse(error, toolRequest.incoming)), null);
@@ -101,7 +101,7 @@ function refuseRetired(baseUrl: string, page: string): Refusal {
   });
 }
 
-export async function listedFor(tools: ToolContext, toolRequest: ToolRequest): Promise<ListedFor> {
+export async function readToolAudience(tools: ToolContext, toolRequest: ToolRequest): Promise<ToolAudience> {
   return { isMaintainer: await tools.isMaintainer(toolRequest), hasCity: tools.market.config.cityUrl !== null };
 }
 

@@ -16,7 +16,7 @@ import type { Message } from './messages.ts';
 import { mountMcp, type ToolRequest } from './mount-mcp.ts';
 import { findTool } from './tool-catalog.ts';
 
-const MOST_SUBSCRIPTIONS = 32;
+const MAX_SUBSCRIPTIONS = 32;
 
 /** Mounts the market's tools at two addresses: /mcp for everybody, and /mcp/connect for hosted clients, which never hold a key. */
 export function createMcp(market: Market, connector: Connector, inside: InternalRequests<Merchant>): ExtraRoute[] {
@@ -31,7 +31,7 @@ export function createMcp(market: Market, connector: Connector, inside: Internal
   };
   const handler = createMcpHandler(() => createProtocolServer(tools), {
     // A small cap suffices, because there is nothing to subscribe to.
-    maxSubscriptions: MOST_SUBSCRIPTIONS,
+    maxSubscriptions: MAX_SUBSCRIPTIONS,
     // The library reports malformed messages here and answers their senders.
     onerror: (error) => market.log.info('mcp_message_refused', { error }),
   });

@@ -10,7 +10,7 @@ import { UNTRUSTED_DATA } from '../../contract/text.ts';
 import { API_VERSION } from '../../contract/vocabulary.ts';
 import type { InternalRequests } from '../../platform/http/server-options.ts';
 import type { Merchant } from '../context.ts';
-import { callTool, listedFor, type ToolContext } from './call-tool.ts';
+import { callTool, readToolAudience, type ToolContext } from './call-tool.ts';
 import { readAnswer } from './messages.ts';
 import { type ToolRequest, toolRequestOf } from './mount-mcp.ts';
 import { listTools } from './tool-catalog.ts';
@@ -44,7 +44,7 @@ export function createProtocolServer(tools: ToolContext): Server {
 
 function addTools(server: Server, tools: ToolContext): void {
   server.setRequestHandler('tools/list', async (_request, context) => {
-    return { tools: listTools(await listedFor(tools, toolRequestOf(context.http?.authInfo))) };
+    return { tools: listTools(await readToolAudience(tools, toolRequestOf(context.http?.authInfo))) };
   });
   server.setRequestHandler('tools/call', async ({ params }, context) => {
     const result = await callTool(tools, toolRequestOf(context.http?.authInfo), {

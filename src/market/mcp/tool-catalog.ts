@@ -218,13 +218,13 @@ export function typeOfArgument(tool: string, argument: string): unknown {
 }
 
 /** Decides which tools are listed: the maintainer's tools only for the maintainer, city tools only if there is a city. */
-export interface ListedFor {
+export interface ToolAudience {
   isMaintainer: boolean;
   hasCity: boolean;
 }
 
 /** Lists the tools in a fixed order. An unlisted tool can still be called; its route then decides. */
-export function listTools({ isMaintainer, hasCity }: ListedFor) {
+export function listTools({ isMaintainer, hasCity }: ToolAudience) {
   return DESCRIBED_TOOLS.filter(
     ({ tool }) => (isMaintainer || tool.kind !== 'maintainer') && (hasCity || !needsCity(tool)),
   ).map(({ listed }) => listed);

@@ -15,7 +15,7 @@ import { writeStoreLine } from '../merchants/store.ts';
 import { appealRemoval, decideAppeal, readRemovalNotices } from './appeals.ts';
 import { removeListing } from './remove-listing.ts';
 import { removeText } from './remove-text.ts';
-import { emptyStoreLine } from './store.ts';
+import { clearStoreLine } from './store.ts';
 
 const WORDS = 'Words that must not stay';
 const db = testDatabase();
@@ -120,7 +120,7 @@ describe('a store line that is emptied', () => {
     await removing;
     expect(await loggedRemovalsOf(seller)).toHaveLength(1);
     await write(WORDS);
-    const emptying = await holdTransactionOpen(db.database, async (tx) => void (await emptyStoreLine(tx, seller.id)));
+    const emptying = await holdTransactionOpen(db.database, async (tx) => void (await clearStoreLine(tx, seller.id)));
     const late = write('Later');
     await untilWaiting(db.database);
     await emptying.commit();

@@ -115,18 +115,18 @@ export function isOpen(payment: Payment): boolean {
   return isOpenStatus(payment.status);
 }
 
-const LEAST_RETRY_SECONDS = 2;
+const MIN_RETRY_SECONDS = 2;
 
 /** Builds the refusal for an undecided payment whose transfer is not on the chain yet. */
 export function unseenRefusal(payment: Payment): Refusal {
   return payment.status === 'verifying'
-    ? new Refusal('verification_pending', { retryAfterSeconds: LEAST_RETRY_SECONDS })
-    : new Refusal('settlement_pending', { retryAfterSeconds: LEAST_RETRY_SECONDS });
+    ? new Refusal('verification_pending', { retryAfterSeconds: MIN_RETRY_SECONDS })
+    : new Refusal('settlement_pending', { retryAfterSeconds: MIN_RETRY_SECONDS });
 }
 
 /** Builds the refusal for a payment that an edit stopped. It ends unpaid when its authorization expires at `expiresAt` (ms). */
 export function stoppedRefusal(expiresAt: number, now: number): Refusal {
-  const retryAfterSeconds = Math.max(LEAST_RETRY_SECONDS, Math.ceil((expiresAt - now) / 1000));
+  const retryAfterSeconds = Math.max(MIN_RETRY_SECONDS, Math.ceil((expiresAt - now) / 1000));
   return new Refusal('listing_changed', { retryAfterSeconds });
 }
 

@@ -51,7 +51,7 @@ export function createReconcileRound(
 }
 
 /** Periodic work that only the leader does, besides the rounds over open payments. */
-export interface Chore {
+export interface PeriodicTask {
   name: string;
   act(): Promise<unknown>;
   everyMs: number;
@@ -61,7 +61,7 @@ interface ReconcilerWork {
   pass(): Promise<void>;
   /** Runs periodically in followers; defaults to `pass`. */
   followerRound?(): Promise<void>;
-  chores?: readonly Chore[];
+  chores?: readonly PeriodicTask[];
 }
 
 /** Runs the background work on payments, in one leader at a time. After a failure, the next round tries again. */

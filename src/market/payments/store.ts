@@ -92,13 +92,13 @@ export function findPayment(queryable: Queryable, id: bigint): Promise<Payment |
 }
 
 /** A payment to submit, with possible reasons not to. */
-export interface ToDrive {
+export interface PaymentToDrive {
   payment: Payment;
   isRemoved: boolean;
   isHalted: boolean;
 }
 
-export async function findToDrive(queryable: Queryable, id: bigint): Promise<ToDrive | null> {
+export async function findPaymentToDrive(queryable: Queryable, id: bigint): Promise<PaymentToDrive | null> {
   const row = await queryable.maybe<PaymentRow & { removed: boolean; halted: boolean }>(
     sql`select ${columns},
         exists (select from listings l where l.id = payments.listing_id and l.removed_at is not null) as removed,
@@ -314,7 +314,7 @@ interface OpenTimes {
   /** When the oldest open payment without a block was opened. */
   oldestUnseen: Date | null;
   /** Whether any claim, open or decided, names undecided transactions. */
-  hasUndecided: boolean;
+  hasUndecidedTransactions: boolean;
 }
 
 export async function findOpenTimes(queryable: Queryable): Promise<OpenTimes> {
@@ -333,6 +333,6 @@ export async function findOpenTimes(queryable: Queryable): Promise<OpenTimes> {
   );
   const { block_number: blockNumber, block_time: blockTime } = row;
   const oldestSeen = blockNumber === null || blockTime === null ? null : { blockNumber, blockTime };
-  const { newest_unseen: newestUnseen, oldest_unseen: oldestUnseen, has_undecided: hasUndecided } = row;
-  return { oldestSeen, newestUnseen, oldestUnseen, hasUndecided };
+  const { newest_unseen: newestUnseen, oldest_unseen: oldestUnseen, has_undecided: hasUndecidedTransactions } = row;
+  return { oldestSeen, newestUnseen, oldestUnseen, hasUndecidedTransactions };
 }

@@ -11,7 +11,7 @@ import type { Market, MarketOperation, Merchant } from '../context.ts';
 import { takeIntentQuota } from '../limits/quotas.ts';
 import { mustBeOnNetwork, mustNotBeLost } from '../listings/check-goods.ts';
 import { mustStep } from '../listings/listing-steps.ts';
-import { findListingTerms, isSellerWallet, type ListingTerms, shareListing } from '../listings/store.ts';
+import { findListingTerms, isSellerWallet, type ListingTerms, lockListingShared } from '../listings/store.ts';
 import type { PendingClaim } from '../payments/paths/direct/answer-claim.ts';
 import { type EarlyCheck, judgeSignature } from '../payments/paths/direct/check-signature.ts';
 import { continueClaim } from '../payments/paths/direct/continue-claim.ts';
@@ -41,7 +41,7 @@ import { findPaidOrPending } from '../payments/store.ts';
 import { mustBeGoods } from './buy-request.ts';
 import { isEntitled } from './collecting.ts';
 import { type BuyAnswer, deliverGoods } from './deliver.ts';
-import { refuseSafely } from './delivery-token.ts';
+import { toSafeRefusal } from './delivery-token.ts';
 import { findPurchase } from './store.ts';
 
 interface ShownSignature {
@@ -76,7 +76,7 @@ export function makeClaimPurchase(payments: Payments): MarketOperation<Endpoints
         if (answer !== null) return answer;
       }
     } catch (error) {
-      throw refuseSafely(market, error, 'claim_answer_failed');
+      throw toSafeRefusal(market, error, 'claim_answer_failed');
     }
     throw new Refusal('payment_preserved', { detail: 'Another claim is under way.', retryAfterSeconds: 1 });
   };
@@ -141,7 +141,7 @@ async function answerRound(market: Market, payments: Payments, claim: ClaimReque
     bodyHash: null,
     checkPayer: (payer) => checkPayer(market, claim, payer),
     // Same lock order as everywhere: the listing, then the payment row.
-    lock: (tx) => shareListing(tx, claim.listing.id),
+    lock: (tx) => lockListingShared(tx, claim.listing.id),
     openClaim: (tx, payer, standing) => openClaimOf(tx, market, claim, { standing, payer }),
     mustBeSame: async () => {},
     rebind: (tx, standing, payer) => rebindClaim(tx, market, claim, { standing, payer }),
@@ -264,7 +264,7 @@ export function makeOpenPurchaseIntent(payments: Payments): MarketOperation<Endp
     const createdAt = await readIntentTime(market, payments.readHead);
     const findings = await readFindings(payments.readHead, payer, null);
     const { intent, isNew } = await market.database.transaction(async (tx) => {
-      const shared = await shareListing(tx, listing.id);
+      const shared = await lockListingShared(tx, listing.id);
       if (shared === null) throw new Refusal('listing_unavailable');
       await tx.lock(`intents:${merchant.id}:${listing.id}`);
       await checkBuyer(tx, market, shared, { merchant, payer });

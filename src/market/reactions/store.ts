@@ -50,7 +50,7 @@ export interface CommentToMake {
 }
 
 /** Finds the merchant's identical comment since `since`, unless it was removed. */
-export function sameComment({ listingId, merchantId, parentId, body }: CommentToMake, since: Date): Sql {
+export function sameCommentQuery({ listingId, merchantId, parentId, body }: CommentToMake, since: Date): Sql {
   return sql`
     select id from comments
     where merchant_id = ${merchantId} and listing_id = ${listingId} and parent_id is not distinct from ${parentId}::int8
@@ -67,7 +67,7 @@ export async function insertUnlessSame(
 ): Promise<{ id: bigint; made: boolean }> {
   const { listingId, merchantId, parentId, body, textFlags, now, since } = comment;
   return await tx.one<{ id: bigint; made: boolean }>(sql`
-    with same as materialized (${sameComment(comment, since)}), made as (
+    with same as materialized (${sameCommentQuery(comment, since)}), made as (
       insert into comments (id, listing_id, merchant_id, parent_id, body, text_flags, created_at)
       select (select next_id('comments', max(id)) from comments), ${listingId}::int8, ${merchantId}::int8, ${parentId}::int8,
         ${body}, ${textFlags}::text[], ${now}::timestamptz
@@ -136,7 +136,7 @@ const selectFlags = raw(`
     coalesce(f.listing_id, f.comment_id, f.flagged_merchant_id) as target_id, m.handle, f.reason, f.created_at
   from flags f join merchants m on m.id = f.merchant_id`);
 
-export function ownFlag({ type, id }: FlaggedTarget, merchantId: bigint): Sql {
+export function ownFlagQuery({ type, id }: FlaggedTarget, merchantId: bigint): Sql {
   return sql`select id from flags where ${TARGET_COLUMNS[type]} = ${id} and merchant_id = ${merchantId}`;
 }
 
@@ -154,7 +154,7 @@ export async function insertFlag(
 }
 
 export async function findOwnFlag(queryable: Queryable, target: FlaggedTarget, merchantId: bigint): Promise<bigint> {
-  return (await queryable.one<{ id: bigint }>(ownFlag(target, merchantId))).id;
+  return (await queryable.one<{ id: bigint }>(ownFlagQuery(target, merchantId))).id;
 }
 
 /** Returns the target's owner, who never changes. Null if there is no such target. */

@@ -18,7 +18,7 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Market, MarketCall, Merchant } from '../context.ts';
 import type { EventTail } from '../events/read-events.ts';
-import { MOST_DRIFT_MS } from '../payments/paths/direct/intents.ts';
+import { MAX_DRIFT_MS } from '../payments/paths/direct/intents.ts';
 import { type Intent, insertIntent } from '../payments/paths/direct/store.ts';
 import { RECENT_RECOVERY_MS } from '../payments/proof-store.ts';
 import { type IntentSlip, type PaymentSlip, readSlip } from '../payments/recovery-slip.ts';
@@ -55,7 +55,7 @@ export async function restoreFromSlip(
 }
 
 /** Allows for clock skew: an intent's time is in whole seconds and may come from the chain, row times come from our clock. */
-const INTENT_BEHIND_MS = MOST_DRIFT_MS + 1_000;
+const INTENT_BEHIND_MS = MAX_DRIFT_MS + 1_000;
 
 function openedBy({ kind, createdAt }: PaymentSlip | IntentSlip): Date {
   return kind === 'intent' ? new Date(createdAt.getTime() + INTENT_BEHIND_MS) : createdAt;

@@ -59,7 +59,7 @@ export async function markThingsForCheck(tx: Tx): Promise<void> {
 }
 
 /** Inserts a merchant without key and codes, so that no caller can act for it and no other merchant can take its handle. */
-export async function holdHandle(tx: Tx, { merchantId, handle, at }: Lost['registered'][number]): Promise<number> {
+export async function reserveHandle(tx: Tx, { merchantId, handle, at }: Lost['registered'][number]): Promise<number> {
   return tx.run(sql`
     insert into merchants (id, handle, handle_skeleton, model, client_class, joined_at)
     values (${merchantId}, ${handle}, ${handleSkeleton(handle)}, 'lost', 'coding_persistent', ${at})

@@ -7,7 +7,7 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketCall, MarketOperation, Merchant } from '../context.ts';
 import { mustExist } from '../listings/check-goods.ts';
 import { mustStep } from '../listings/listing-steps.ts';
-import { shareListing } from '../listings/store.ts';
+import { lockListingShared } from '../listings/store.ts';
 import { CityUnavailable, cityOrigin } from './city.ts';
 import { mustBeLinked } from './link-city.ts';
 import { type Checkout, findCheckout, findOpenCheckout, hasCheckout, insertCheckout, mustNotBeLost } from './store.ts';
@@ -82,7 +82,7 @@ async function openCheckout(
   call: CheckoutCall,
 ): Promise<{ checkout: Checkout; isNew: boolean }> {
   const key = checkoutKeyOf(call);
-  mustStep(mustExist(await shareListing(tx, key.listingId)), 'buy');
+  mustStep(mustExist(await lockListingShared(tx, key.listingId)), 'buy');
   await tx.lock(CHECKOUTS_LOCK);
   const listing = mustExist(await findWorldListing(tx, key.listingId));
   const now = market.clock.now();

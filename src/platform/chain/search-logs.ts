@@ -67,7 +67,7 @@ const MAX_LOGS = 5_000;
 /**
  * A finished search starts over after ten minutes. Its logs may be wrong, because a reorganisation that was undone again goes unnoticed.
  */
-const KEPT_MS = 600_000;
+const PROGRESS_CACHED_MS = 600_000;
 
 function progressCacheFor(rpc: Rpc): Memory {
   const memory = memories.get(rpc) ?? new Map<string, Progress>();
@@ -150,7 +150,9 @@ async function resumeSearch(rpc: Rpc, stored: Progress | null, anchor: Block): P
 /** True if the progress is too old, starts above the anchor, or is so far below the anchor that one read may not reach down to it. */
 function isOutdated(rpc: Rpc, { low, high, endedAt }: Progress, { number }: Block): boolean {
   const reach = (logSpanOf(rpc) * BigInt(MAX_QUERIES)) / 2n;
-  return number - high > reach || low > number + 1n || (endedAt !== null && performance.now() - endedAt > KEPT_MS);
+  return (
+    number - high > reach || low > number + 1n || (endedAt !== null && performance.now() - endedAt > PROGRESS_CACHED_MS)
+  );
 }
 
 async function isStillCanonical(rpc: Rpc, { high, hash }: Progress, anchor: Block): Promise<boolean> {

@@ -103,7 +103,7 @@ export async function readQuota(database: Queryable, nowMs: number, quota: Quota
 }
 
 /** Must be longer than any window. */
-export const KEPT_MS = 2 * 86_400_000;
+export const RETENTION_MS = 2 * 86_400_000;
 
 interface QuotaContext {
   database: Database;
@@ -169,7 +169,7 @@ export async function takeQuotaOnce(
 
 function countingOf({ name, subject, limit, windowSeconds }: Quota, now: number): Counting {
   const window = { name, subject, start: windowAt(now, windowSeconds).start };
-  return { window, limit, sweepBefore: new Date(now - KEPT_MS) };
+  return { window, limit, sweepBefore: new Date(now - RETENTION_MS) };
 }
 
 function refusalOf({ name, limit, windowSeconds }: Quota, now: number): Refusal {

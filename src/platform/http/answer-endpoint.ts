@@ -13,7 +13,7 @@ import {
 } from './caller-headers.ts';
 import { refuseIssues } from './failure.ts';
 import { guardBody } from './guard-request.ts';
-import { abandonBody, type Incoming, type Outgoing, readBody, readQuery } from './message.ts';
+import { type Incoming, type Outgoing, readBody, readQuery, releaseBody } from './message.ts';
 import type { Call, Prepared, PreparedAnswer, PreparedStream } from './operation.ts';
 
 type AnyCall = Call<EndpointShape, unknown>;
@@ -174,7 +174,7 @@ function presentAnswer(endpoint: EndpointShape, answer: AnyAnswer, asBytes: bool
 function presentPrepared(endpoint: EndpointShape, prepared: Prepared | PreparedStream): Outgoing {
   const outgoing = sendPrepared(prepared);
   if (endpoint.cache === 'public') return outgoing;
-  abandonBody(outgoing);
+  releaseBody(outgoing);
   throw new Error(`${endpoint.name} is no public read, so its answer may not pass its schema by`);
 }
 

@@ -36,7 +36,7 @@ import {
   createReadCounts,
   type ReadCount,
 } from './from-memory.ts';
-import { faultOfHead, guardBody } from './guard-request.ts';
+import { checkHead, guardBody } from './guard-request.ts';
 import { createInternalRequests } from './internal-requests.ts';
 import { type Incoming, splitTarget } from './message.ts';
 import { addRepresentations, type Route, routeOfExtra, routesOf } from './route.ts';
@@ -93,14 +93,14 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
       if (!socket.writable || admission.isAnswering(socket)) socket.destroy();
       else answerUnparsed(options, refusal, socket);
     },
-    onRouterError: (error, request, reply) => fail(faultOfHead(request.raw, guard) ?? error, request, reply),
+    onRouterError: (error, request, reply) => fail(checkHead(request.raw, guard) ?? error, request, reply),
   });
   setDateHeader(app, clock);
   app.addHook('onRequest', async (request, reply) => {
     begin(request, reply);
     const refusal = admission.refusalOf(request.raw);
     if (refusal !== undefined && !request.routeOptions.config.facts?.unlimited) throw refusal;
-    const fault = faultOfHead(request.raw, guard);
+    const fault = checkHead(request.raw, guard);
     if (fault !== null) throw fault;
     if (request.method === 'QUERY') throw refuseMethod(allowedAt(splitTarget(request.url).path));
   });

@@ -7,7 +7,7 @@ import type { SecretGuard } from '../secrets.ts';
 import { matchesEtag, PUBLIC_CACHE } from './cache-answer.ts';
 import { acceptsGzip, COMMON_HEADERS, CORS_HEADERS } from './caller-headers.ts';
 import type { InFlightAnswers } from './exchanges.ts';
-import { faultOfHead } from './guard-request.ts';
+import { checkHead } from './guard-request.ts';
 import type { MemoryAnswer, MemoryRequest, ReadFromMemory } from './operation.ts';
 
 export interface ReadCount {
@@ -117,7 +117,7 @@ function readPlain(request: IncomingMessage, options: MemoryOptions): MemoryRequ
   const { guard, isBusy, reads, clientOf } = options;
   const { method, url, headers } = request;
   if ((method !== 'GET' && method !== 'HEAD') || url === undefined || !url.startsWith('/')) return null;
-  if (headers.expect !== undefined || isBusy(request) || faultOfHead(request, guard) !== null) return null;
+  if (headers.expect !== undefined || isBusy(request) || checkHead(request, guard) !== null) return null;
   if (reads.isSpent(request)) return null;
   return {
     target: url,

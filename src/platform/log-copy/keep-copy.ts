@@ -5,8 +5,8 @@ import type { Database } from '../database/database.ts';
 import { isUnavailable } from '../database/database-error.ts';
 import type { Log } from '../log.ts';
 import { isNextEvent, type LogCopyWriter, openLogCopy } from './log-copy.ts';
-import { findCopyStart, noteEnd, readEventsToCopy } from './store.ts';
-import { MEMORY_MS } from './watch-growth.ts';
+import { findCopyStart, readEventsToCopy, recordCopyEnd } from './store.ts';
+import { MAX_COPIED_AGE_MS } from './watch-growth.ts';
 
 /** An event must be on disk within a second. */
 const POLL_MS = 200;
@@ -121,7 +121,7 @@ function createRounds(context: LogCopyContext, copy: LogCopyWriter): () => Promi
   const copyNew = async (): Promise<void> => {
     for (;;) {
       const end = copy.end();
-      const after = end?.id ?? (await findCopyStart(database, new Date(clock.now() - MEMORY_MS)));
+      const after = end?.id ?? (await findCopyStart(database, new Date(clock.now() - MAX_COPIED_AGE_MS)));
       if (after === null || (end !== null && context.newestId() <= end.id)) return;
       const events = await readEventsToCopy(database, after, BATCH_SIZE);
       const [first] = events;
@@ -136,7 +136,7 @@ function createRounds(context: LogCopyContext, copy: LogCopyWriter): () => Promi
     await copyNew();
     const end = copy.end();
     if (end === null || Math.abs(clock.now() - recordedAt) < RECORD_EVERY_MS) return;
-    await noteEnd(database, host, end, new Date(clock.now()));
+    await recordCopyEnd(database, host, end, new Date(clock.now()));
     recordedAt = clock.now();
   };
 }

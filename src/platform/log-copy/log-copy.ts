@@ -4,7 +4,7 @@ import { sha256 } from '../canonical-json.ts';
 import { nullIfMissing } from '../data-folder.ts';
 
 const DAY_MS = 86_400_000;
-const KEPT_DAYS = 30;
+const RETENTION_DAYS = 30;
 const NAME = /^\d{4}-\d{2}-\d{2}\.log$/;
 /** Must be larger than any event. */
 const TAIL_BYTES = 262_144;
@@ -121,7 +121,7 @@ async function syncFolder(folder: string): Promise<void> {
 
 /** Keeps the newest file at any age, because it shows how far the log went. */
 async function deleteOldFiles(folder: string, now: number): Promise<void> {
-  const oldest = nameOf(now - KEPT_DAYS * DAY_MS);
+  const oldest = nameOf(now - RETENTION_DAYS * DAY_MS);
   for (const name of (await filesOf(folder)).slice(0, -1)) {
     if (name < oldest) await rm(join(folder, name), { force: true });
   }

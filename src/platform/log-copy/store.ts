@@ -47,7 +47,7 @@ export async function findOtherEnd(queryable: Queryable, host: string): Promise<
   return row && { id: row.last_id, hash: row.running_hash };
 }
 
-export async function noteEnd(queryable: Queryable, host: string, end: LogEnd, now: Date): Promise<void> {
+export async function recordCopyEnd(queryable: Queryable, host: string, end: LogEnd, now: Date): Promise<void> {
   await queryable.run(sql`
     insert into log_copies (host, last_id, running_hash, written_at) values (${host}, ${end.id}, ${end.hash}, ${now})
     on conflict (host) do update set last_id = excluded.last_id, running_hash = excluded.running_hash, written_at = excluded.written_at`);
@@ -64,7 +64,7 @@ export async function readEventsToCopy(queryable: Queryable, afterId: bigint, li
  * Returns true if the log contains events that are missing from a copy with that end. An empty copy starts with the events after
  * `startsAfter`.
  */
-export async function lacksEvents(queryable: Queryable, end: LogEnd | null, startsAfter: Date): Promise<boolean> {
+export async function hasEventsToCopy(queryable: Queryable, end: LogEnd | null, startsAfter: Date): Promise<boolean> {
   const above = end === null ? sql`numbered_at >= ${startsAfter}` : sql`id > ${end.id}`;
   const { lacks } = await queryable.one<{ lacks: boolean }>(
     sql`select exists (select from events where ${above} and running_hash is not null) as lacks`,

@@ -34,7 +34,7 @@ export async function readAttempt(database: Queryable, hash: Buffer): Promise<At
 }
 
 /** Locks the attempt's row, inserting it first if needed, so that its steps run one at a time. */
-export async function holdAttempt(tx: Tx, hash: Buffer, at: Date): Promise<Attempt | null> {
+export async function lockAttempt(tx: Tx, hash: Buffer, at: Date): Promise<Attempt | null> {
   await tx.run(sql`
     insert into connect_proofs (interaction_hash, begun_at) values (${hash}, ${at}) on conflict do nothing`);
   await tx.run(sql`select from connect_proofs where interaction_hash = ${hash} for update`);

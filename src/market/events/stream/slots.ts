@@ -1,7 +1,7 @@
 import type { Limits } from '../../../contract/vocabulary.ts';
 import { createCounter } from '../../../platform/counter.ts';
 import { networkLevels } from '../../../platform/http/client-network.ts';
-import { drawOf, type Random } from '../../../platform/random.ts';
+import { type Random, randomFraction } from '../../../platform/random.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 
 const FULL_RETRY_SECONDS = 30;
@@ -62,7 +62,7 @@ export function createSlots({ most, mostPerNetwork, networksPerSite, random }: S
   const drawSlot = (): Slot | null => {
     const [fullest] = [...reservedSlots.values()].sort((a, b) => b.size - a.size);
     if (fullest === undefined || fullest.size < 2) return null;
-    return [...fullest][Math.floor(drawOf(random) * fullest.size)] ?? null;
+    return [...fullest][Math.floor(randomFraction(random) * fullest.size)] ?? null;
   };
   const mayReserve = ({ network, region }: Slot): boolean =>
     used.network.of(network) === 0 && used.reservedOfRegion.of(region) < regionMost;

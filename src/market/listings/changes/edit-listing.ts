@@ -22,8 +22,8 @@ import { isRefused, judgeStep } from '../listing-steps.ts';
 import { type Fingerprint, fingerprintOf } from '../near/fingerprint.ts';
 import { checkNear } from '../near/near-guard.ts';
 import { replaceFingerprint } from '../near/store.ts';
-import { type Goods, guardKeyOf, MEMORY_MS, readGoods } from '../read-goods.ts';
-import { findGuard, findVersionChain, holdGuard } from '../store.ts';
+import { type Goods, guardKeyOf, REPEAT_WINDOW_MS, readGoods } from '../read-goods.ts';
+import { findGuard, findVersionChain, takeGuardEntry } from '../store.ts';
 import {
   type ChangingListing,
   findChanging,
@@ -117,7 +117,7 @@ async function applyEdit(tx: Tx, market: Market, call: EditCall, fingerprint: Fi
   }
   if (isReplaced) await changeFingerprint(tx, market, listing.id, fingerprint);
   await stopAttempts(tx, listing.id, new Date(market.clock.now()));
-  const commitment = isReplaced ? putArtifact(tx, market, listing.id, goods) : null;
+  const commitment = isReplaced ? saveArtifact(tx, market, listing.id, goods) : null;
   updateTexts(tx, listing.id, goods);
   await recordEvent(tx, market, {
     kind: 'listing_edit',
@@ -141,8 +141,8 @@ async function takeGuard(tx: Tx, market: Market, id: bigint, request: GoodsReque
   const holder = await findGuard(tx, request.guardKey, now);
   if (holder?.listingId === id) return;
   const owner = { merchantId: request.merchant.id, listingId: id, paymentId: null };
-  const term = { until: new Date(nowMs + MEMORY_MS), now, versionChain: await findVersionChain(tx, id) };
-  if (await holdGuard(tx, request.guardKey, owner, term)) return;
+  const term = { until: new Date(nowMs + REPEAT_WINDOW_MS), now, versionChain: await findVersionChain(tx, id) };
+  if (await takeGuardEntry(tx, request.guardKey, owner, term)) return;
   throw duplicateRefusal(request.merchant.id, (await findGuard(tx, request.guardKey, now)) ?? owner);
 }
 
@@ -152,7 +152,7 @@ async function changeFingerprint(tx: Tx, market: Market, id: bigint, fingerprint
 }
 
 /** Stores new goods with a new salt, so that the old commitment says nothing about them. */
-function putArtifact(tx: Tx, market: Market, id: bigint, { content }: Goods): string {
+function saveArtifact(tx: Tx, market: Market, id: bigint, { content }: Goods): string {
   const salt = market.random.bytes(32);
   const commitment = sha256(salt, content);
   replaceArtifact(tx, id, { salt, content, commitment });

@@ -7,8 +7,8 @@ import type { Completion } from '../../payments/completion.ts';
 import type { Payment } from '../../payments/payment.ts';
 import { addListing, LISTINGS_LOCK, type ListingToAdd } from '../add-listing.ts';
 import { fingerprintOf } from '../near/fingerprint.ts';
-import { MEMORY_MS, readGoods, readVersion } from '../read-goods.ts';
-import { dropGuard, passGuard, takePending } from '../store.ts';
+import { REPEAT_WINDOW_MS, readGoods, readVersion } from '../read-goods.ts';
+import { passGuardEntry, releaseGuardEntry, takePending } from '../store.ts';
 import { findListingOfFee, insertFee } from './store.ts';
 
 /** Lists what a fee was paid for. Throws a Refusal if that has become impossible; the caller then rolls back the changes. */
@@ -61,7 +61,7 @@ export function completeFee(market: Market, things: ThingFees): Completion {
 }
 
 async function releaseHeld(tx: Tx, things: ThingFees, payment: Payment, draftId: bigint | null): Promise<void> {
-  if (draftId === null) await dropGuard(tx, payment.id);
+  if (draftId === null) await releaseGuardEntry(tx, payment.id);
   else await things.release(tx, draftId);
 }
 
@@ -83,7 +83,7 @@ function listingOfGoods(market: Market, payment: Payment, body: Buffer): ListAft
   return async (tx, feeId) => {
     if (goods instanceof Refusal) throw goods;
     const { id } = await addListing(tx, market, { ...goods, feeId });
-    await passGuard(tx, payment.id, id, new Date(market.clock.now() + MEMORY_MS));
+    await passGuardEntry(tx, payment.id, id, new Date(market.clock.now() + REPEAT_WINDOW_MS));
   };
 }
 

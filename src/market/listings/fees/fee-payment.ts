@@ -15,7 +15,7 @@ import { countOpenFees, findByAuthorization, findOpenFee } from '../../payments/
 import type { Proof } from '../../payments/terms.ts';
 import { answerCompletedFee, answerCreated, type ListAnswer, refuseWithoutListing } from '../answer-listing.ts';
 import { type CheckedGoods, feeTerms, type ListRequest } from '../list-request.ts';
-import { MEMORY_MS } from '../read-goods.ts';
+import { REPEAT_WINDOW_MS } from '../read-goods.ts';
 import { findListingByBody } from '../store.ts';
 
 /**
@@ -63,19 +63,19 @@ async function insertAttempt(
 const MAX_EARLIER_ROUNDS = 3;
 
 /** Answers with the result of this merchant's earlier request with the same body or this very proof. Null if there is none. */
-export async function answerEarlier(
+export async function answerEarlierRequest(
   market: Market,
   payments: Payments,
   request: ListRequest,
 ): Promise<ListAnswer | null> {
   const { merchant, bodyHash, proof, claim } = request;
-  const since = new Date(market.clock.now() - MEMORY_MS);
+  const since = new Date(market.clock.now() - REPEAT_WINDOW_MS);
   for (let round = 0; round < MAX_EARLIER_ROUNDS; round += 1) {
     // Read the fee before the listing, so that a fee that completes in between is found as a listing.
     const open = await findOpenFee(market.database, merchant.id, bodyHash);
     const made = await findListingByBody(market.database, merchant.id, bodyHash, since);
     if (made !== null) return await answerCreated(market, made);
-    const presented = await findPresented(market, proof);
+    const presented = await findPresentedPayment(market, proof);
     if (presented !== null && !isOfRequest(presented, request)) throw new Refusal('payment_bound_elsewhere');
     if (claim === null || !isClaimOf(open, claim.intent_id)) {
       const payment = open ?? presented;
@@ -88,7 +88,7 @@ export async function answerEarlier(
   return null;
 }
 
-export async function findPresented(market: Market, proof: Proof | null): Promise<Payment | null> {
+export async function findPresentedPayment(market: Market, proof: Proof | null): Promise<Payment | null> {
   if (proof === null) return null;
   const { network } = market.config;
   return await findByAuthorization(market.database, {

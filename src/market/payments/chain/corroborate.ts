@@ -141,7 +141,7 @@ async function objectToUses(
   for (const { payment, evidence } of finals) {
     const finding = findings.get(payment.id);
     const missing = unfinished.has(payment.id) ? 'behind' : 'silent';
-    const why = finding === undefined ? missing : judgeUse(evidence, payment, said, finding);
+    const why = finding === undefined ? missing : objectToUse(evidence, payment, said, finding);
     if (why !== null) objections.set(payment.id, why);
   }
   return objections;
@@ -156,7 +156,7 @@ function withLeaderBlock({ payment, evidence }: FinalUse): X402Payment {
 }
 
 /** Returns the other provider's objection. Null if both providers show the same use of the authorization, or both show none. Pure. */
-export function judgeUse(
+export function objectToUse(
   evidence: Evidence,
   terms: { asset: Hex; validBefore: bigint },
   said: SecondView,

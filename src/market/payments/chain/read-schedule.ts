@@ -76,14 +76,14 @@ export function createReadSchedule({
     return mark && { number: mark.number, timeMs: Number(mark.timestamp) * 1_000, readAt: mark.acceptedAt };
   };
   const pauseMs = async (): Promise<number> => {
-    const { oldestSeen, newestUnseen, hasUndecided } = await findOpenTimes(database);
+    const { oldestSeen, newestUnseen, hasUndecidedTransactions } = await findOpenTimes(database);
     const pauses: number[] = [];
     if (oldestSeen !== null) {
       const remainingMs = untilFinalMs(oldestSeen.blockNumber, oldestSeen.blockTime) - CLOSE_MS;
       pauses.push(Math.min(longestPauseMs, Math.max(0, remainingMs * PAUSE_SHARE)));
     }
     if (newestUnseen !== null) pauses.push(clock.now() - newestUnseen.getTime() < NEW_MS ? 0 : longestPauseMs);
-    if (hasUndecided) pauses.push(longestPauseMs);
+    if (hasUndecidedTransactions) pauses.push(longestPauseMs);
     // With nothing undecided, a round only queries the database.
     return pauses.length === 0 ? 0 : Math.min(...pauses);
   };
@@ -103,8 +103,9 @@ export function createReadSchedule({
     },
     isOverdue: async () => {
       if (longestPauseMs === 0) return true;
-      const { oldestSeen, oldestUnseen, hasUndecided } = await findOpenTimes(database);
-      if (hasUndecided || (oldestUnseen !== null && clock.now() - oldestUnseen.getTime() > NEW_MS)) return true;
+      const { oldestSeen, oldestUnseen, hasUndecidedTransactions } = await findOpenTimes(database);
+      if (hasUndecidedTransactions || (oldestUnseen !== null && clock.now() - oldestUnseen.getTime() > NEW_MS))
+        return true;
       if (oldestSeen === null) return false;
       const mark = await readWatermark();
       return mark === null || untilFinalMs(oldestSeen.blockNumber, oldestSeen.blockTime, mark) < -OVERDUE_MS;

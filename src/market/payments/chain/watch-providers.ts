@@ -36,7 +36,7 @@ interface WatchOptions {
  * final halt payments everywhere. With several providers every process checks, because each has its own view of which provider leads; with
  * one provider only the leader process checks. Decisions on payments do not wait for this.
  */
-export function createWatch(
+export function createChainWatch(
   market: Market,
   providerHealth: ProvidersHealth,
   { readHead, lastRead, everyMs, isLeader }: WatchOptions,

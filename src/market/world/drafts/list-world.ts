@@ -19,8 +19,6 @@ import {
   type Draft,
   endDraft,
   findDraft,
-  freeWallet,
-  holdWallet,
   insertThing,
   isOfferListed,
   keepDraftForFee,
@@ -28,7 +26,9 @@ import {
   listedOffer,
   lockDraft,
   markListed,
+  releaseWallet,
   reopenDraft,
+  reserveWallet,
   type ThingToAdd,
 } from './store.ts';
 
@@ -143,7 +143,7 @@ async function holdDraft(
   { offer, payment }: { offer: ListedOffer; payment: Payment },
 ): Promise<void> {
   const draft = await lockPendingDraft(tx, market, request);
-  await holdWallet(tx, draft.sellerWallet);
+  await reserveWallet(tx, draft.sellerWallet);
   await keepDraftForFee(tx, draft.id, { paymentId: payment.id, offerId: request.offerId });
   await insertPending(tx, payment.id, request.merchant.id, { body: bodyBytes(offer), draftId: draft.id });
 }
@@ -152,7 +152,7 @@ async function holdDraft(
 async function addThing(tx: Tx, market: Market, { draft, offer, bodyHash, feeId }: ThingToAdd): Promise<bigint> {
   await tx.lock(LISTINGS_LOCK);
   const at = new Date(market.clock.now());
-  await holdWallet(tx, draft.sellerWallet);
+  await reserveWallet(tx, draft.sellerWallet);
   await mustBeUnlisted(tx, offer);
   const { chainId } = market.config.network;
   const listingId = await insertThing(tx, { draft, offer, bodyHash, feeId, at, chainId });
@@ -194,7 +194,7 @@ export function createThingFees(market: Market): ThingFees {
       const now = market.clock.now();
       if (now < draft.expiresAt.getTime()) await reopenDraft(tx, draftId);
       else await endDraft(tx, draftId, 'expired', new Date(now));
-      await freeWallet(tx, draft.sellerWallet);
+      await releaseWallet(tx, draft.sellerWallet);
     },
   };
 }

@@ -15,7 +15,7 @@ import { isHalted } from '../../payments/chain/store.ts';
 import { hasAuthorization } from '../../payments/paths/direct/store.ts';
 import type { Payments } from '../../payments/payments.ts';
 import { insertCityProof } from '../../payments/proof-store.ts';
-import { shareHistories } from '../../purchases/store.ts';
+import { lockHistoriesShared } from '../../purchases/store.ts';
 import { CityUnavailable, cityOrigin, type OfferDifference, unusableAnswer } from '../city.ts';
 import { type Checkout, closeCheckouts, completeCheckout, hasCheckout, restoreCheckout } from '../store.ts';
 import {
@@ -34,9 +34,9 @@ import {
   findSale,
   insertCityPurchase,
   lockWorldListing,
+  markInReview,
   noteDifference,
   notePhase,
-  noteReview,
   setListingState,
   type WorldListing,
 } from './store.ts';
@@ -163,7 +163,7 @@ async function endClaimed(
   if (isLost && checkout === null) return;
   const decision = decideSale(evidence, saleTerms(market, listing, claim, checkout));
   const now = new Date(market.clock.now());
-  const review = (reason: string) => noteReview(tx, listingId, { reason, txHash: claim.txHash, now });
+  const review = (reason: string) => markInReview(tx, listingId, { reason, txHash: claim.txHash, now });
   if (decision.outcome === 'review') return await review(decision.reason);
   if (decision.outcome === 'unknown' || checkout === null) return;
   const { transfer } = decision;
@@ -183,7 +183,7 @@ interface CheckedSale {
 
 async function recordSale(tx: Tx, market: Market, checked: CheckedSale): Promise<void> {
   const { listing, checkout, claim, transfer, now } = checked;
-  await shareHistories(tx, listing.merchantId, checkout.merchantId);
+  await lockHistoriesShared(tx, listing.merchantId, checkout.merchantId);
   const sale = { listing, checkoutId: checkout.id, buyerId: checkout.merchantId, payer: claim.buyerWallet, transfer };
   await insertCityPurchase(tx, { ...sale, claimedAt: claim.claimedAt }, now);
   await setListingState(tx, listing.id, checked.state);

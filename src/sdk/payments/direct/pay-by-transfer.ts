@@ -16,7 +16,7 @@ import {
   pauseRun,
   readHash,
   reportTransfer,
-  soughtOf,
+  soughtTransferOf,
   type TransferFlow,
   type TransferRun,
 } from './transfer-run.ts';
@@ -84,12 +84,12 @@ async function mayForget({ options: { client, signal } }: TransferRun, saved: Sa
   const { payment_status: status, do_not_pay_again } = body.payment;
   const decided = status === 'unpaid' || status === 'rejected' || saved.hash_used_elsewhere;
   if (!do_not_pay_again && (decided || saved.tx_hash === null)) return true;
-  if (saved.tx_hash === null) throw new TransferMayBeSent(saved.intent_id, soughtOf(saved));
+  if (saved.tx_hash === null) throw new TransferMayBeSent(saved.intent_id, soughtTransferOf(saved));
   return false;
 }
 
 async function searchTransfer(run: TransferRun, saved: SavedTransfer): Promise<Hex> {
-  const sought = soughtOf(saved);
+  const sought = soughtTransferOf(saved);
   const hash = (await run.options.findTransfer?.(sought)) ?? null;
   if (hash === null) throw new TransferMayBeSent(saved.intent_id, sought);
   return readHash(hash);
@@ -200,7 +200,7 @@ async function findEarlierHash(run: TransferRun, draft: SavedTransfer, isNew: bo
   if (resume !== undefined) return readHash(resume);
   const own = isNew || run.durable || transferMemoryOf(client).opened.has(draft.intent_id);
   if (own) return null;
-  const sought = soughtOf(draft);
+  const sought = soughtTransferOf(draft);
   const hash = (await findTransfer?.(sought)) ?? null;
   if (hash === null) throw new TransferMayBeSent(draft.intent_id, sought);
   return readHash(hash);
@@ -217,13 +217,13 @@ async function reserveTransfer(run: TransferRun, transfer: SavedTransfer): Promi
 
 /** Call only once per saved transfer, because any failure from here on may leave a transfer on the chain. */
 async function sendOnce(run: TransferRun, transfer: SavedTransfer): Promise<SavedTransfer> {
-  const { to, units, asset, chainId } = soughtOf(transfer);
+  const { to, units, asset, chainId } = soughtTransferOf(transfer);
   let hash: Hex;
   try {
     hash = readHash(await run.options.wallet.sendUsdc({ to, units, asset, chainId }));
   } catch (cause) {
     if (!(cause instanceof TransferNotSent)) {
-      throw new TransferMayBeSent(transfer.intent_id, soughtOf(transfer), cause);
+      throw new TransferMayBeSent(transfer.intent_id, soughtTransferOf(transfer), cause);
     }
     await forgetTransfer(run, transfer);
     throw cause;

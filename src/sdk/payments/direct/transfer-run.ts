@@ -54,7 +54,7 @@ export async function forgetTransfer(run: TransferRun, saved: SavedTransfer): Pr
   await run.store.clear(intentKey(run, saved.intent_id));
 }
 
-export function soughtOf(saved: SavedTransfer): SoughtTransfer {
+export function soughtTransferOf(saved: SavedTransfer): SoughtTransfer {
   const { payer, payee, amount_units, asset, chain_id, created_at, expires_at } = saved;
   return {
     ...{ from: payer, to: payee, units: BigInt(amount_units), asset, chainId: chain_id },

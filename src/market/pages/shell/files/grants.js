@@ -47,9 +47,9 @@
   }
 
   function wordsOf({ told }) {
-    if (told === undefined) return 'No answer came. Show them again to see how things stand.';
+    if (told === undefined) return 'No answer came. Show the list again to see its current state.';
     if (told.reason === 'key_invalid' || told.reason === 'key_required') {
-      return 'This is no key in force. Look for the newest one that you saved; without it, recover the store with a code.';
+      return 'This key is not valid. Use the newest key that you saved. If you have lost it, recover the store with a code.';
     }
     return `${told.title}. ${told.next_step}`;
   }

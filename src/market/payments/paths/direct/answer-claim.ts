@@ -86,7 +86,7 @@ async function mustBeReadable(payments: Payments): Promise<void> {
  * and no sender's key signed. Answers 202 until the transfer is final and stores nothing. Returns null once the wallet can be asked. Throws
  * if the wallet still has no code once the transfer is final, or if the window has ended without a transfer.
  */
-export async function answerUncheckable(
+export async function answerUncheckableClaim(
   market: Market,
   payments: Payments,
   intent: Intent,

@@ -58,7 +58,7 @@ export async function checkSignature(
 }
 
 /** Maximum number of wallets asked for one claim. */
-const MOST_SENDERS = 4;
+const MAX_SENDERS = 4;
 
 /**
  * The signing key is the payer if it sent one of the transfers, or if none of their senders accepts the signature. Before the transfers are
@@ -72,7 +72,7 @@ async function checkSenders(
   const receipt = await readReceipt(rpc, txHash);
   const senders = receipt === null ? [] : listSenders(receipt, intent);
   if (signer !== null && senders.includes(signer)) return { payer: signer };
-  const candidates = senders.slice(0, MOST_SENDERS);
+  const candidates = senders.slice(0, MAX_SENDERS);
   if (receipt === null || finalized === null || receipt.blockNumber > finalized.number) {
     const mustWait = signer === null || (await hasCode(rpc, candidates));
     return mustWait ? { waitsFor: null } : { payer: signer };

@@ -6,20 +6,20 @@ import { type DirectPayment, isOpen } from '../../payment.ts';
 import type { Payments } from '../../payments.ts';
 import { findProof } from '../../proof-store.ts';
 import { lockPayment } from '../../store.ts';
-import { answerUncheckable, answerUncompleted, type PendingClaim } from './answer-claim.ts';
+import { answerUncheckableClaim, answerUncompleted, type PendingClaim } from './answer-claim.ts';
 import { checkSignature, type SignedIntent } from './check-signature.ts';
 import { findHolder } from './further-store.ts';
 import {
   checkUnused,
   hasFinalTransfer,
-  mustNotBeHeld,
+  mustHaveNoOtherClaim,
   nameTransaction,
   rejectedRefusal,
   tryToName,
   undecidedRefusal,
-  withUnjudged,
+  withUncheckedNote,
 } from './name-transaction.ts';
-import { refuseMeanwhile } from './refuse-meanwhile.ts';
+import { refuseDuringReview } from './refuse-meanwhile.ts';
 import { findClaim, findSurplus, type Intent, listClaimHashes, refuseHash } from './store.ts';
 import { refuseUnsigned } from './unproven-claim.ts';
 import { endUnprovenOf, lockTransfer, lockTransfers } from './unproven-store.ts';
@@ -61,7 +61,7 @@ export async function continueClaim<Answer>(
   const standing = await findClaim(market.database, intent.id);
   const signatureCheck = await checkSignature(payments, claim);
   if ('waitsFor' in signatureCheck) {
-    return await answerUncheckable(market, payments, intent, { wallet: signatureCheck.waitsFor, txHash });
+    return await answerUncheckableClaim(market, payments, intent, { wallet: signatureCheck.waitsFor, txHash });
   }
   if ('unsigned' in signatureCheck) {
     const { bodyHash } = subject;
@@ -76,7 +76,7 @@ export async function continueClaim<Answer>(
   const { payer } = signatureCheck;
   await subject.checkPayer(payer);
   if (standing?.status === 'needs_review') {
-    const refusal = await refuseMeanwhile(market, payments, standing, { txHash, payer });
+    const refusal = await refuseDuringReview(market, payments, standing, { txHash, payer });
     if (refusal === null) return null;
     throw refusal;
   }
@@ -126,7 +126,7 @@ async function openOrJoin(
     return await tryToOpen(market, claim, subject, payer);
   } catch (error) {
     const isUndecided = error instanceof Refusal && error.reason === 'payment_undecided';
-    throw isUndecided ? withUnjudged(error, claim.txHash) : error;
+    throw isUndecided ? withUncheckedNote(error, claim.txHash) : error;
   }
 }
 
@@ -141,7 +141,7 @@ async function tryToOpen(
     const transfers = await transfersToLock(tx, intent, txHash, payer);
     await lockTransfers(tx, transfers);
     const standing = await findClaim(tx, intent.id);
-    await mustNotBeHeld(tx, market, intent, { txHash, payer, except: standing?.id ?? null });
+    await mustHaveNoOtherClaim(tx, market, intent, { txHash, payer, except: standing?.id ?? null });
     const opened =
       standing === null || standing.status === 'unpaid' || standing.status === 'rejected'
         ? await subject.openClaim(tx, payer, standing)

@@ -8,9 +8,9 @@ import { presentPayment } from '../../present-payment.ts';
 import { findProof } from '../../proof-store.ts';
 import { lockPayment } from '../../store.ts';
 import { reasonOf } from './answer-claim.ts';
-import { dropWaiting, findUndecided, listWaiting, nameWaiting } from './further-store.ts';
-import { heldRefusal } from './name-transaction.ts';
-import { MOST_HASHES } from './store.ts';
+import { addWaitingHash, deleteWaitingHash, findUndecided, listWaitingHashes } from './further-store.ts';
+import { otherClaimRefusal } from './name-transaction.ts';
+import { MAX_HASHES } from './store.ts';
 import { endUnprovenOf, lockTransfer } from './unproven-store.ts';
 
 interface FurtherClaim {
@@ -23,7 +23,7 @@ interface FurtherClaim {
  * matching transfer may still pay if the first one is declined. So the transaction is stored, shown to the payee, and judged after the
  * decision. Returns null if the payee has decided meanwhile.
  */
-export async function refuseMeanwhile(
+export async function refuseDuringReview(
   market: Market,
   payments: Payments,
   review: DirectPayment,
@@ -34,9 +34,9 @@ export async function refuseMeanwhile(
   const kept = await keepFurther(market, review, further);
   if (kept === 'decided') return null;
   if (kept === 'used') return new Refusal('transaction_used');
-  if (typeof kept === 'object') return await heldRefusal(database, market, review, { txHash, holder: kept });
+  if (typeof kept === 'object') return await otherClaimRefusal(database, market, review, { txHash, holder: kept });
   if (kept === 'kept') await payments.further.readNamed(review);
-  const waiting = (await listWaiting(database, review.id)).find((one) => one.txHash === txHash);
+  const waiting = (await listWaitingHashes(database, review.id)).find((one) => one.txHash === txHash);
   const payment = presentPayment(review, await findWatermark(database, review.chainId), review.listingId, clock.now());
   const payeeDecidesFirst = `the payee decides on payment ${review.id}, transaction ${review.txHash}, first`;
   const movedNothing = kept === 'kept' && waiting === undefined;
@@ -76,12 +76,12 @@ async function keepFurther(
     if (payer !== locked.payer) return 'left';
     if (undecidedClaim !== null) return undecidedClaim;
     await endUnprovenOf(tx, { txHash, payer, payee: locked.payee }, 'proven', new Date(clock.now()));
-    const waiting = await listWaiting(tx, review.id);
-    if (waiting.length >= MOST_HASHES && !waiting.some((one) => one.txHash === txHash)) {
+    const waiting = await listWaitingHashes(tx, review.id);
+    if (waiting.length >= MAX_HASHES && !waiting.some((one) => one.txHash === txHash)) {
       const unseen = waiting.find(({ seenBlock }) => seenBlock === null);
       if (unseen === undefined) return 'left';
-      await dropWaiting(tx, review.id, unseen.txHash);
+      await deleteWaitingHash(tx, review.id, unseen.txHash);
     }
-    return (await nameWaiting(tx, review.id, txHash)) ? 'kept' : 'left';
+    return (await addWaitingHash(tx, review.id, txHash)) ? 'kept' : 'left';
   });
 }

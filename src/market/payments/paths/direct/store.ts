@@ -107,7 +107,7 @@ function isUnclaimed({ merchantId, purpose, listingId }: IntentsOf, now: Date): 
 }
 
 /** Selects a row if an existing intent can be returned again: it has time left, and names this payer if one is given. */
-export function usableIntent(of: IntentsOf, payer: Hex | null, until: Date): Sql {
+export function usableIntentQuery(of: IntentsOf, payer: Hex | null, until: Date): Sql {
   const named = payer === null ? sql`` : sql`and i.payer = ${toBytes(payer)}`;
   return sql`select 1::int8 from payment_intents i where ${isUnclaimed(of, until)} ${named} limit 1`;
 }
@@ -194,12 +194,12 @@ export async function rebindPayer(tx: Tx, id: bigint, payer: Hex, now: Date): Pr
   await tx.run(sql`
     update claim_hashes set refused_reason = null where payment_id = ${id} and tx_hash in (
       select tx_hash from claim_hashes where payment_id = ${id} and refused_reason in ('wrong_payer', 'transfer_not_found')
-      order by place desc limit (select greatest(0, ${MOST_HASHES - 1} - count(*)) from claim_hashes
+      order by place desc limit (select greatest(0, ${MAX_HASHES - 1} - count(*)) from claim_hashes
         where payment_id = ${id} and refused_reason is null))`);
 }
 
 /** Number of undecided transactions that one claim may name. */
-export const MOST_HASHES = 5;
+export const MAX_HASHES = 5;
 
 export interface ClaimHash {
   txHash: Hex;
@@ -243,7 +243,7 @@ export async function dropHash(tx: Tx, paymentId: bigint, txHash: Hex): Promise<
 }
 
 /** Number of refused transactions that a claim remembers. A forgotten one is read again if it is named again. */
-const MOST_REFUSED = 20;
+const MAX_REFUSED = 20;
 
 export async function refuseHash(tx: Tx, paymentId: bigint, txHash: Hex, reason: string): Promise<void> {
   await tx.run(
@@ -252,7 +252,7 @@ export async function refuseHash(tx: Tx, paymentId: bigint, txHash: Hex, reason:
   await tx.run(
     sql`delete from claim_hashes where payment_id = ${paymentId} and refused_reason is not null and place <= (
       select place from claim_hashes where payment_id = ${paymentId} and refused_reason is not null
-      order by place desc offset ${MOST_REFUSED} limit 1)`,
+      order by place desc offset ${MAX_REFUSED} limit 1)`,
   );
 }
 
@@ -318,7 +318,7 @@ export async function insertSurplus(tx: Tx, claimId: bigint, now: Date): Promise
 }
 
 /** Moves a transaction from the claim to the surplus payment made for it. */
-export async function handOverHash(tx: Tx, claimId: bigint, surplusId: bigint, txHash: Hex): Promise<void> {
+export async function moveHashToSurplus(tx: Tx, claimId: bigint, surplusId: bigint, txHash: Hex): Promise<void> {
   await tx.run(
     sql`update claim_hashes set payment_id = ${surplusId}, proven = true
       where payment_id = ${claimId} and tx_hash = ${toBytes(txHash)}`,

@@ -1,4 +1,4 @@
-import { MOST_UNPROVEN_CLAIMS, UNPROVEN_AFTER_HOURS } from '../../../../contract/vocabulary.ts';
+import { MAX_UNPROVEN_CLAIMS, UNPROVEN_AFTER_HOURS } from '../../../../contract/vocabulary.ts';
 import { RpcFailure } from '../../../../platform/chain/rpc.ts';
 import { type FoundTransfer, isStillFinal } from '../../../../platform/chain/sighting.ts';
 import { delegateOf } from '../../../../platform/chain/signature-forms.ts';
@@ -121,7 +121,7 @@ async function storeClaim(
   if (removedAt !== null && Number(transfer.blockTime) * 1000 >= removedAt.getTime()) {
     return new Refusal('signature_invalid', { detail: REJECTED_BY_CODE });
   }
-  if ((await countOpenUnproven(tx, intent.merchantId)) >= MOST_UNPROVEN_CLAIMS) {
+  if ((await countOpenUnproven(tx, intent.merchantId)) >= MAX_UNPROVEN_CLAIMS) {
     return new Refusal('too_many_unproven', { retryAfterSeconds: 3_600 });
   }
   const { bodyHash } = claim;

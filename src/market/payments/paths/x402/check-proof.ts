@@ -343,12 +343,12 @@ export function mustHaveFunds(config: ProofMarket['config'], terms: Terms, balan
   throw withFields(paymentRequired(config, terms, 'insufficient_funds', detail), { balance_usdc, price_usdc });
 }
 
-const MOST_BEHIND_SECONDS = 30n;
+const MAX_BEHIND_SECONDS = 30n;
 
 /**
  * Refuses (503 `chain_clock`) if the latest block is old, because the nonce may have been used since. A chain ahead of our clock is fine.
  */
 export function mustNotLag(clock: { now(): number }, latest: { timestamp: bigint }): void {
   const behind = BigInt(Math.floor(clock.now() / 1000)) - latest.timestamp;
-  if (behind > MOST_BEHIND_SECONDS) throw new Refusal('chain_clock', { retryAfterSeconds: 5 });
+  if (behind > MAX_BEHIND_SECONDS) throw new Refusal('chain_clock', { retryAfterSeconds: 5 });
 }

@@ -4,9 +4,9 @@ import { Refusal } from '../../../../platform/refusal.ts';
 import type { Market } from '../../../context.ts';
 import type { Completions } from '../../completion.ts';
 import { isOpen, type Payment, stoppedRefusal, type X402Payment } from '../../payment.ts';
-import { findPayment, findToDrive, markSettling } from '../../store.ts';
+import { findPayment, findPaymentToDrive, markSettling } from '../../store.ts';
 import type { Proof, Terms } from '../../terms.ts';
-import type { Driven, PathContext } from '../payment-path.ts';
+import type { DriveResult, PathContext } from '../payment-path.ts';
 import { isSignedBy, withAcceptedSignature } from './check-proof.ts';
 import { askSettle, askVerify } from './facilitator.ts';
 
@@ -19,8 +19,8 @@ export async function drivePayment(
   requested: X402Payment,
   proof: Proof,
   terms: Terms,
-): Promise<Driven> {
-  const row = await findToDrive(market.database, requested.id);
+): Promise<DriveResult> {
+  const row = await findPaymentToDrive(market.database, requested.id);
   const payment = row?.payment ?? requested;
   if (payment.path !== 'x402' || row === null) return { current: payment, refusal: null };
   if (row.isHalted) return { current: payment, refusal: payment.status === 'verifying' ? haltedRefusal() : null };

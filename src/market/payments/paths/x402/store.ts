@@ -20,13 +20,17 @@ export interface Attempt {
   deliveryTokenHash: Buffer | null;
 }
 
-export interface Opener {
+export interface OpeningContext {
   config: Pick<MarketConfig, 'facilitatorUrl'> & { network: Pick<MarketConfig['network'], 'chainId' | 'usdc'> };
   clock: { now(): number };
 }
 
 /** Returns null if another row already has this unique authorization, payer, merchant or body. */
-export async function openAttempt({ config, clock }: Opener, tx: Tx, attempt: Attempt): Promise<Payment | null> {
+export async function openAttempt(
+  { config, clock }: OpeningContext,
+  tx: Tx,
+  attempt: Attempt,
+): Promise<Payment | null> {
   const { network, facilitatorUrl } = config;
   const { chainId } = network;
   const { from, nonce, validAfter, validBefore } = attempt.proof.authorization;
