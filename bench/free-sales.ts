@@ -9,7 +9,7 @@ import type { Side } from './side.ts';
 import { requestBytes } from './wire.ts';
 
 export interface FreeSales {
-  /** Free sales per second by round: all from one listing at a time, or from as many sellers as there are concurrent buyers. */
+  /** Free sales per second by round: `one` from one listing at a time, `many` from as many sellers as there are concurrent buyers. */
   one: number[];
   many: number[];
   /** Median of the rounds' ratios of `one` to `many`. */
@@ -19,7 +19,7 @@ export interface FreeSales {
 const { atOnce, listingsOfEach } = FREE_SALES;
 type Shape = 'one' | 'many';
 
-/** Buyers with a key take free goods, first from one seller's listing, then from as many sellers as there are concurrent buyers. */
+/** Lets buyers with a key take free goods, in turn from one seller and from as many sellers as there are concurrent buyers. */
 export async function measureFreeSales(
   side: Side,
   given: { rounds: number },

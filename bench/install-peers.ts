@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { sha256 } from '../src/platform/canonical-json.ts';
 
 export const PEERS = fileURLToPath(new URL('./peers/', import.meta.url));
-/** Holds the digest of the installed lock file. It is inside the installation, so that both are deleted together. */
+/** Contains the digest of the installed lock file. It is inside the installation, so that both are deleted together. */
 const INSTALLED = join(PEERS, 'node_modules', '.installed-lock');
 
 /** Installs the stock seller's packages of this lock file unless present. They are never part of the market's own installation. */

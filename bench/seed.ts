@@ -25,7 +25,7 @@ const SELLERS = 40;
 const PAST_BUYERS = 10;
 const BASE_PRICE_UNITS = 1_000_000n;
 const START = Date.UTC(2026, 0, 5, 12);
-/** This API sells nothing in `world`. */
+/** Listings in `world` are things of a city, which are not sold by `POST /api/buy/:id`. */
 export const SEEDED_AISLES = AISLES.filter((aisle) => aisle !== 'world');
 
 /** Fills shelves like a used market's, with usual text lengths, many sellers and some sales. In bulk, because requests are slow. */

@@ -39,7 +39,7 @@ export interface SideOptions {
   listings: number;
   /** Key that signs payment transactions. Two servers never share a key. */
   facilitatorKey: string;
-  /** Added to the environment of every side. */
+  /** Variables added to the market's environment. */
   marketEnv?: Record<string, string>;
   facilitatorEnv?: Record<string, string>;
   begun: AsyncDisposableStack;
@@ -72,7 +72,7 @@ export async function startSide(options: SideOptions): Promise<Side> {
   }));
   const market = await startPart(options, folder, 'market', async (port) => ({
     DATABASE_URL: database.url,
-    // This folder holds the copy of this database's log. Left in a checkout, it would make the next run report a lost history.
+    // This folder contains the copy of this database's log. Left in a checkout, it would make the next run report a lost history.
     OPENAISLE_DATA_DIR: folder,
     OPENAISLE_PORT: port,
     OPENAISLE_PEPPER_FILE: pepperFile,

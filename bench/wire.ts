@@ -148,7 +148,7 @@ export function requestBytes(url: string, { method, path, headers = {}, body }: 
   return Buffer.concat([Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n`), content ?? NOTHING]);
 }
 
-/** Sends one request on a connection of its own and parses the body as JSON. */
+/** Sends one request and parses the body as JSON. Throws unless the status is 200. */
 export async function askOnce(wire: Wire, url: string, request: WireRequest): Promise<Record<string, unknown>> {
   const { status, body } = await wire.ask(requestBytes(url, request));
   if (status !== 200) throw new Error(`${request.path} was answered ${status}: ${body.toString().slice(0, 300)}`);

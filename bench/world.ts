@@ -20,7 +20,7 @@ export interface StartOptions {
   /** The checkout whose market is measured. */
   root: string;
   listings: number;
-  /** Added to the environment of every market. */
+  /** Variables added to the market's environment. */
   marketEnv?: Record<string, string>;
   /** Replaces the default chain with short blocks and short finality. */
   startChain?: (begun: AsyncDisposableStack) => Promise<LocalChain>;

@@ -15,11 +15,11 @@ import { seedEvent, seedMerchant, seedStock } from './support/seed.ts';
 const NOON = Date.UTC(2026, 0, 6, 12, 0, 0);
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
 const KB = 1024;
-const MOST_SCRIPT = 14 * KB;
-const MOST_STYLE = 14 * KB;
-const MOST_LISTING = 30 * KB;
-const MOST_BEFORE_PAINT = 4;
-const MOST_PRELOADED = 2;
+const MAX_SCRIPT = 14 * KB;
+const MAX_STYLE = 14 * KB;
+const MAX_LISTING = 30 * KB;
+const MAX_BEFORE_PAINT = 4;
+const MAX_PRELOADED = 2;
 const COMMENTS = 20;
 /** Longest text that the market accepts. */
 const LONGEST_TEXT = 4_000;
@@ -99,11 +99,11 @@ it('no page has more than 14 KB of scripts and 14 KB of styles, packed', async (
     const tags = await tagsOf(path);
     expect([path, await weightOf(tags.filter(isScript))]).toEqual([
       path,
-      expect.toSatisfy((n: number) => n <= MOST_SCRIPT),
+      expect.toSatisfy((n: number) => n <= MAX_SCRIPT),
     ]);
     expect([path, await weightOf(tags.filter(isStyle))]).toEqual([
       path,
-      expect.toSatisfy((n: number) => n <= MOST_STYLE),
+      expect.toSatisfy((n: number) => n <= MAX_STYLE),
     ]);
   }
 });
@@ -112,9 +112,9 @@ it('no page waits for more than four answers before it can be painted', async ()
   for (const path of [...PAGES, WALLET_PAGE]) {
     const tags = await tagsOf(path);
     const waited = tags.filter((tag) => isStyle(tag) || (isScript(tag) && !tag.attributes.has('defer')));
-    expect([path, 1 + waited.length]).toEqual([path, expect.toSatisfy((n: number) => n <= MOST_BEFORE_PAINT)]);
+    expect([path, 1 + waited.length]).toEqual([path, expect.toSatisfy((n: number) => n <= MAX_BEFORE_PAINT)]);
     const preloaded = tags.filter(({ attributes }) => attributes.get('rel') === 'preload');
-    expect([path, preloaded.length]).toEqual([path, expect.toSatisfy((n: number) => n <= MOST_PRELOADED)]);
+    expect([path, preloaded.length]).toEqual([path, expect.toSatisfy((n: number) => n <= MAX_PRELOADED)]);
   }
 });
 
@@ -143,5 +143,5 @@ it('a listing whose texts and comments are as long as they get has at most 30 KB
   const { body } = await get('/listing/1');
   expect(body).toContain(`${COMMENTS} comments`);
   expect(body.length).toBeGreaterThan(50 * KB);
-  expect(gzipSync(body, QUICK).byteLength).toBeLessThanOrEqual(MOST_LISTING);
+  expect(gzipSync(body, QUICK).byteLength).toBeLessThanOrEqual(MAX_LISTING);
 });

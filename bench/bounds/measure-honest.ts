@@ -36,12 +36,12 @@ export async function measureHonest(
 
 /** Covers an endpoint without a key, the largest body, stored texts, and public reads. */
 const ATTACKED: ReadonlySet<string> = new Set(['register', 'createListing', 'postComment', 'browseShelves']);
-const LEAST_BYTES = 10_000;
+const MIN_BYTES = 10_000;
 
 /** Returns the large requests to these endpoints. Even a new merchant can send each of them. */
 function attacksOf({ targets }: BoundsWorld): HostileRequest[] {
   const attacked = targets.filter(({ site, name }) => site === 'market' && ATTACKED.has(name));
-  return attacked.flatMap(({ requests }) => requests.filter((one) => bytesOf(one) >= LEAST_BYTES));
+  return attacked.flatMap(({ requests }) => requests.filter((one) => bytesOf(one) >= MIN_BYTES));
 }
 
 function startAttack(port: number, requests: readonly HostileRequest[]) {

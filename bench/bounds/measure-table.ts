@@ -1,7 +1,7 @@
 import {
   type BoundsWorld,
+  MAX_MS,
   type Measured,
-  MOST_MS,
   measureWell,
   type Target,
 } from '../../test/support/bounds/bounds-world.ts';
@@ -40,5 +40,5 @@ export async function measureTable(bounds: BoundsWorld, { signal, tell }: Runnin
 }
 
 export function tooDear(rows: readonly Row[]): Row[] {
-  return rows.filter(({ worst, exempt }) => exempt === null && worst.ms > MOST_MS);
+  return rows.filter(({ worst, exempt }) => exempt === null && worst.ms > MAX_MS);
 }

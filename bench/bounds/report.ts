@@ -1,4 +1,4 @@
-import { MOST_MS } from '../../test/support/bounds/bounds-world.ts';
+import { MAX_MS } from '../../test/support/bounds/bounds-world.ts';
 import type { Honest } from '../../test/support/honest-clients.ts';
 import type { HonestOutcome } from './measure-honest.ts';
 import { type Row, tooDear } from './measure-table.ts';
@@ -21,7 +21,7 @@ function tableLines(rows: readonly Row[]): string[] {
     '| --- | --- | --- | --- | --- | --- | --- |',
     ...rows.map(rowLine),
     '',
-    `At most ${MOST_MS} ms each, except where goods are compared: ${over === '' ? 'all within it' : `over it ${over}`}.`,
+    `At most ${MAX_MS} ms each, except where goods are compared: ${over === '' ? 'all within it' : `over it ${over}`}.`,
     '',
   ];
 }

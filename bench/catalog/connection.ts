@@ -81,7 +81,7 @@ export function runConnection(host: string, port: number, hooks: ConnectionHooks
   });
 }
 
-/** Returns null while the header is incomplete. Supports answers with a content-length, and answers without a body. */
+/** Returns null while the header is incomplete. Supports answers with a content-length, and 304, which has no body. */
 export function readHead(bytes: Buffer, length: number): Head | null {
   let contentLength = -1;
   let line = 0;

@@ -24,8 +24,8 @@ const REMOVED_SHARE = 0.03;
 const WITHDRAWN_SHARE = 0.02;
 const FREE_SHARE = 0.2;
 const UNITS_PER_CENT = 10_000;
-const MOST_VOTES = 2_000;
-const MOST_SALES = 300;
+const MAX_VOTES = 2_000;
+const MAX_SALES = 300;
 /** Weights of aisles. Others have weight 1. Listings in `world` are things of a city. */
 const AISLE_WEIGHTS: Readonly<Partial<Record<Aisle, number>>> = {
   skills: 22,
@@ -65,9 +65,9 @@ export function createGoods(seed: number, given: { sellers: number; vocabulary: 
       tags: distinct(2 + dice.int(3), () => tags[drawTag()] ?? ''),
       aisle: AISLES[drawAisle()] ?? 'other',
       state: chance < REMOVED_SHARE ? 'removed' : chance < REMOVED_SHARE + WITHDRAWN_SHARE ? 'withdrawn' : 'live',
-      votes: Math.min(MOST_VOTES, Math.floor((1 - liked) ** (-1 / 1.5)) - 1),
+      votes: Math.min(MAX_VOTES, Math.floor((1 - liked) ** (-1 / 1.5)) - 1),
       // Popular goods sell, and most goods do not.
-      sales: Math.min(MOST_SALES, Math.floor(((1 - liked) ** (-1 / 1.3) - 1) * dice.share() * 0.4)),
+      sales: Math.min(MAX_SALES, Math.floor(((1 - liked) ** (-1 / 1.3) - 1) * dice.share() * 0.4)),
     };
     // A thing is never free, and none is sold yet.
     const isThing = goods.aisle === 'world';

@@ -10,7 +10,7 @@ export function createHistogram(): Histogram {
   return { counts: new Float64Array(PER_DOUBLING * DOUBLINGS) };
 }
 
-/** Records a latency of at least one microsecond. */
+/** Records a latency. The first bucket includes everything up to one microsecond. */
 export function record({ counts }: Histogram, micros: number): void {
   const bucket = micros <= 1 ? 0 : Math.min(counts.length - 1, Math.floor(Math.log2(micros) * PER_DOUBLING));
   counts[bucket] = (counts[bucket] ?? 0) + 1;

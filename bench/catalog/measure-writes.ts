@@ -73,7 +73,10 @@ const ALONE_SECONDS = 8;
 /** Longer than the quarter of a second within which every process has to show a change. */
 const QUIET_MS = 400;
 
-/** Measures reads without and with writes in turn. Between rounds, writing stops and the answers are checked by a recount. */
+/**
+ * Measures reads without and with writes in turn. After every third round and at the end, while nothing is written, a recount checks the
+ * answers.
+ */
 export async function measureWrites(order: WritesOrder): Promise<WritesOutcome> {
   const { client, fixed, market, rate, requests, seeded, tell } = order;
   const load = createWriteLoad();

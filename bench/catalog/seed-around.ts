@@ -11,7 +11,7 @@ interface SeedPlan {
   vocabulary: Vocabulary;
 }
 
-const MOST_EVENTS = 50_000;
+const MAX_EVENTS = 50_000;
 const JOINED = '2026-01-05T12:00:00Z';
 
 /** Fills all tables around the listings. Merchants are also the voters and the takers of free goods. */
@@ -119,7 +119,7 @@ async function seedSales(client: ClientBase): Promise<void> {
 
 /** Inserts events of the newest listings only, which is enough for the pages that show the log. */
 async function seedEvents(client: ClientBase, { listings }: SeedPlan): Promise<void> {
-  const older = Math.max(0, listings - MOST_EVENTS);
+  const older = Math.max(0, listings - MAX_EVENTS);
   await client.query(`
     insert into events (id, kind, at, canonical, in_door, in_window, queued_at, nth_of_kind, nth_of_door, nth_of_window, numbered_at, nth,
       running_hash)

@@ -15,13 +15,13 @@ interface ShelfPage {
 /** Without this header, fetch requests compressed bytes. */
 const PLAIN = { ...JSON_HEADERS, 'accept-encoding': 'identity' };
 /** Number of the deepest page that is read. */
-const MOST_PAGES = 1_000;
+const MAX_PAGES = 1_000;
 
 /** Reads a shelf page by page and draws pages from its second half. */
 export async function deepPlaces(url: string, shelf: string, dice: Dice, count: number): Promise<Place[]> {
   const places: Place[] = [];
   let path = shelf;
-  for (let page = 0; page < MOST_PAGES; page += 1) {
+  for (let page = 0; page < MAX_PAGES; page += 1) {
     const { listings, next_cursor } = await readShelf(url, path);
     const last = listings.at(-1);
     if (next_cursor === null || last === undefined) break;

@@ -23,7 +23,7 @@ export interface Writers {
 }
 
 const WRITERS = 200;
-const MOST_EDITABLE = 50_000;
+const MAX_EDITABLE = 50_000;
 const PEPPER_VERSION = 1;
 
 /** Returns this market's pepper, which is fixed so that a reused folder accepts the same keys. */
@@ -40,7 +40,7 @@ export async function createWriters(url: string, seeded: Seeded): Promise<Writer
     const keys = await giveKeys(client, seeded.seed, count);
     const { rows } = await client.query<{ id: bigint; merchant_id: bigint }>(`
       select id, merchant_id from listings l where state = 'live' and merchant_id <= ${count} and aisle <> 'world'
-        and not exists (select from purchases p where p.listing_id = l.id) order by id desc limit ${MOST_EDITABLE}`);
+        and not exists (select from purchases p where p.listing_id = l.id) order by id desc limit ${MAX_EDITABLE}`);
     const own = rows.map(({ id, merchant_id }) => ({ id: Number(id), merchant: Number(merchant_id) }));
     if (own.length === 0) throw new Error('no listing could be edited');
     return drawWrites({ dice, seeded, keys, own });

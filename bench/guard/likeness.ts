@@ -2,7 +2,7 @@ import {
   estimateSimilarity,
   type Fingerprint,
   fingerprintOf,
-  MOST_DIFFERENT_BITS,
+  MAX_DIFFERENT_BITS,
   SLOTS,
 } from '../../src/market/listings/near/fingerprint.ts';
 import { SHINGLE_WORDS } from '../../src/market/listings/near/shingles.ts';
@@ -40,5 +40,5 @@ export function fingerprintOfText(text: string): Fingerprint | null {
 export function wouldRefuse(one: Fingerprint | null, other: Fingerprint | null): boolean {
   if (one === null || other === null) return false;
   if (!one.bands.some((key, band) => other.bands[band] === key)) return false;
-  return estimateSimilarity(one, other) >= 1 - (2 * MOST_DIFFERENT_BITS) / SLOTS;
+  return estimateSimilarity(one, other) >= 1 - (2 * MAX_DIFFERENT_BITS) / SLOTS;
 }

@@ -25,7 +25,7 @@ export interface CheckOutcome {
 }
 
 const WITHDRAWN_SINCE_MS = 7 * 86_400_000;
-/** Kinds of new goods, and how many of ten probes each has. */
+/** Kinds of new goods, and how many of ten probes each has on average. */
 const KINDS = [
   ['unlike any other', 5],
   ['fills in a form that twenty fill in', 2],

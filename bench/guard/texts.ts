@@ -13,8 +13,8 @@ export interface Texts {
   edited(words: readonly string[], edit: { share: number; inBlock: boolean }, name: string): string[];
 }
 
-const LEAST_WORDS = 150;
-const MOST_WORDS = 400;
+const MIN_WORDS = 150;
+const MAX_WORDS = 400;
 
 /** One listing in four fills in a form that twenty share, and one in a hundred fills in the form of the crowd. */
 const FAMILY_EVERY = 4;
@@ -36,7 +36,7 @@ export function createTexts(seed: number, listings: number): Texts {
   const word = (): string => words[drawRank()] ?? '';
   const some = (name: string): string[] => {
     dice = diceFor(seed, name);
-    return Array.from({ length: LEAST_WORDS + dice.int(MOST_WORDS - LEAST_WORDS + 1) }, word);
+    return Array.from({ length: MIN_WORDS + dice.int(MAX_WORDS - MIN_WORDS + 1) }, word);
   };
   const filledIn = ({ name, gaps, open }: Form, member: string): string[] => {
     const form = some(name);

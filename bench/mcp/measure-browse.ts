@@ -7,7 +7,7 @@ import { startWorld } from '../world.ts';
 
 export interface BrowseOutcome {
   era: Era;
-  /** True if both sides compress their answers, as clients ask for it. */
+  /** True if the client requests gzip, so that both sides compress their answers. */
   gzip: boolean;
   httpPerSecond: number;
   mcpPerSecond: number;

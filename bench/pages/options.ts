@@ -19,7 +19,7 @@ export const HELP = `Measures listing pages for people against a server that onl
 Progress goes to standard error. docs/performance.md says how to read the numbers.
 `;
 
-const MOST_ROUNDS = 100;
+const MAX_ROUNDS = 100;
 
 /** Returns null if the help is to be printed. */
 export function readOptions(args: readonly string[]): Options | null {
@@ -32,7 +32,7 @@ export function readOptions(args: readonly string[]): Options | null {
   const { values } = parseArgs({ args: [...args], options });
   if (values.help) return null;
   const rounds = Number(values.rounds);
-  if (!Number.isInteger(rounds) || rounds < 1 || rounds > MOST_ROUNDS)
-    throw new Error(`--rounds must be a whole number from 1 to ${MOST_ROUNDS}`);
+  if (!Number.isInteger(rounds) || rounds < 1 || rounds > MAX_ROUNDS)
+    throw new Error(`--rounds must be a whole number from 1 to ${MAX_ROUNDS}`);
   return { rounds, json: values.json, profile: values.profile ?? null };
 }

@@ -18,7 +18,7 @@ const ADDRESSES = 50;
 const AT_ONCE = 200;
 /** One client in this many also reads the records. */
 const READS_RECORDS = 50;
-const MOST_FAULTS = 20;
+const MAX_FAULTS = 20;
 const EVENT = /^id: (\d+)\nevent: ([a-z_]+)\ndata: (\{.*\})$/;
 
 interface Client {
@@ -32,7 +32,7 @@ const clients: Client[] = [];
 const faults: string[] = [];
 
 function addFault({ index }: Client, text: string): void {
-  if (faults.length < MOST_FAULTS) faults.push(`client ${index}: ${text}`);
+  if (faults.length < MAX_FAULTS) faults.push(`client ${index}: ${text}`);
 }
 
 /** Resolves when the server has sent the start position. */

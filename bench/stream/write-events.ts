@@ -5,7 +5,7 @@ import type { Database } from '../../src/platform/database/database.ts';
 
 const writer = { clock: systemClock, wakeEvents: () => {} };
 
-/** The events refer to no row in the books. */
+/** Disables the trigger that refuses invented events, because the events written here match no row in the books. */
 export async function inventEvents(url: string): Promise<void> {
   const client = await connectClient({ url, applicationName: 'openaisle-bench', statementTimeoutMs: 0 });
   await client.query('alter table events disable trigger events_tell_of_the_books');

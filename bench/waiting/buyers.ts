@@ -3,7 +3,7 @@ import type { Order } from '../orders.ts';
 import type { Shop } from '../shops.ts';
 import { askOnNewConnection } from './buy-one.ts';
 
-/** Buyers that have paid and ask for their goods as often as the market tells them to. */
+/** Buyers that have paid and request their goods at the pace of Retry-After. */
 export interface Buyers {
   /** Returns the number of requests so far. */
   asked(): number;

@@ -123,7 +123,7 @@ async function prepare(options: Options, running: Running): Promise<Ground> {
   return { world, metricsUrl, latest: heads.latest, heads, shop, sign, waiting, options, tell: running.tell };
 }
 
-/** Measures a purchase until it is mined, and while its buyer asks as told. */
+/** Measures a purchase until it is mined, and then while its buyer repeats the request at the pace of Retry-After. */
 async function measureOne(ground: Ground): Promise<Window[]> {
   const { world, shop, heads, options } = ground;
   const { marketUrl: url } = world.side;

@@ -6,7 +6,7 @@ export type AgentTrouble = 'refused' | 'wrong_use' | 'unknown';
 
 export interface AgentErrorParts {
   reason: string;
-  /** One sentence for a person. Must not hold a secret. */
+  /** One sentence for a person. Must contain no secret. */
   title: OwnWords;
   nextStep?: OwnWords | undefined;
   market?: MarketWords | undefined;
@@ -16,7 +16,7 @@ export interface AgentErrorParts {
   file?: string | undefined;
 }
 
-/** A failed operation. Must hold no secret, not even in a `cause`, because it is printed and shown to language models. */
+/** A failed operation. Must contain no secret, not even in a `cause`, because it is printed and shown to language models. */
 export class AgentError extends Error {
   override readonly name: string = 'AgentError';
   readonly trouble: AgentTrouble;
@@ -29,7 +29,7 @@ export class AgentError extends Error {
   }
 }
 
-/** The policy, the book or the person forbids this payment. Nothing was signed. */
+/** The policy, the spend book, the caller's limit or the person forbids this payment. Nothing was signed for it. */
 export class PolicyRefused extends AgentError {
   override readonly name = 'PolicyRefused';
 

@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
 import type { Delivery, ListingDetail } from '../contract/listings.ts';
-import { sayUsdc, unitsOfUsdc, usdcOfUnits } from '../contract/money.ts';
+import { formatUsdc, unitsOfUsdc, usdcOfUnits } from '../contract/money.ts';
 import { formed, type OwnWords, own } from '../contract/own-words.ts';
 import { MAX_PRICE_UNITS, NETWORK_NAMES } from '../contract/vocabulary.ts';
 import { MarketError } from '../sdk/errors.ts';
@@ -13,14 +13,14 @@ import { folderNameOf } from './folders.ts';
 import { guardWallet } from './guard-wallet.ts';
 import { judgeSpend } from './policy.ts';
 import { explainRefusedCollecting, isAboutSignature, mustNotBeRefused, recordRefusal } from './refused-payment.ts';
-import { checkGoodsFile, mustTakeFiles, saveGoods } from './save-goods.ts';
+import { checkGoodsFile, prepareGoodsFolder, saveGoods } from './save-goods.ts';
 import type { HeldSpend, SpendBook } from './spend-book.ts';
-import { mayPayAgain, mustBeConfirmed, type SpendOptions, sdkOptions, unknownOnceSigned } from './spend-options.ts';
+import { mayPayAgain, mustBeConfirmed, type SpendOptions, sdkOptions, toUnknownOutcome } from './spend-options.ts';
 import {
   isFree,
   isVerified,
   type KeptGoods,
-  nothingDue,
+  nothingDueEntry,
   paidUnits,
   type SpendPlan,
   type SpendRecord,
@@ -58,8 +58,8 @@ export function goodsFolder({ folder }: Pick<SpendBook, 'folder'>, market: strin
  * Buys one listing under policy and book, and saves the goods. A wallet that bought them before, or bought an older version whose buyers
  * get them free, proves it by signing an authorization of value 0 and pays nothing. Otherwise this function judges the payment, reserves
  * the sum, signs once, waits, checks the goods against the commitment, writes them to disk, and only then closes the record. After a kill
- * at any point the same call resumes and pays nothing twice. Goods on disk are returned again. Throws `PolicyRefused`, `goods_mismatch`
- * and errors of the SDK's `buy`.
+ * at any point the same call resumes and pays nothing twice. Priced goods on disk are returned again. Throws `PolicyRefused`,
+ * `goods_mismatch` and errors of the SDK's `buy`.
  */
 export async function buyGoods(options: BuyGoodsOptions): Promise<BoughtGoods> {
   const { client, wallet, listingId, book } = options;
@@ -68,7 +68,7 @@ export async function buyGoods(options: BuyGoodsOptions): Promise<BoughtGoods> {
     const title = own`The highest price must be an amount in USDC, 0 or more, with at most 6 decimals`;
     throw new AgentError('wrong_use', { reason: 'wrong_use', title });
   }
-  await mustTakeFiles(options.outDir ?? goodsFolder(book, client.baseUrl));
+  await prepareGoodsFolder(options.outDir ?? goodsFolder(book, client.baseUrl));
   // The SDK uses the same key for this payment.
   const key = `${client.baseUrl} buy ${listingId} ${wallet.address.toLowerCase()}`;
   return await book.hold(key, (spend) => buyHeld(options, spend, { key, maxUnits }));
@@ -136,7 +136,7 @@ async function readOffer(options: BuyGoodsOptions, key: string): Promise<Offer> 
 
 /**
  * Collects the goods without paying if this wallet or key bought them, or bought an older version whose buyers get them free. Returns null
- * if not. Price limits are checked later, because perhaps nothing is due.
+ * if not, or if the goods are free. Price limits are checked later, because perhaps nothing is due.
  */
 async function takeOwned(
   options: BuyGoodsOptions,
@@ -179,7 +179,7 @@ function uncheckedNotice({ detail }: TermsRefused): OwnWords {
 }
 
 /**
- * Whether to pay after this error: the wallet owns nothing here, or its purchases can't be checked and there is no older version whose
+ * Whether to pay after this error: the wallet doesn't own the goods, or its purchases can't be checked and there is no older version whose
  * buyers get the goods free. With an older version it remains unknown whether anything is due.
  */
 function mayBuyAfter(error: unknown, { supersedes }: ListingDetail): boolean {
@@ -207,7 +207,7 @@ async function reserveSpend(
   const { client, policy } = options;
   const { amountUnits } = plan;
   if (amountUnits > maxUnits) {
-    const title = own`The price is ${sayUsdc(amountUnits)}, but you allowed at most ${sayUsdc(maxUnits)}`;
+    const title = own`The price is ${formatUsdc(amountUnits)}, but you allowed at most ${formatUsdc(maxUnits)}`;
     throw new PolicyRefused('above_max_price', title, own`Nothing was signed. Allow more, or don’t buy it.`);
   }
   const goods = { seller: listing.merchant, sellerWallet: listing.seller_wallet, aisle: listing.aisle };
@@ -266,7 +266,7 @@ async function payAndKeep(
       maxPriceUsdc: highestPrice(record),
       network: record.network,
       proofStore: spend.proofStore,
-      // `takeOwned` has already tried to collect.
+      // Before the first signature, `takeOwned` has already tried to collect.
       collectFirst: 'never',
       ...(again === undefined ? {} : { mayPayAgain: true }),
       ...(payAnew === true ? { payAnew } : {}),
@@ -277,7 +277,7 @@ async function payAndKeep(
     });
   } catch (error) {
     if (!(error instanceof ArtifactMismatch)) {
-      throw unknownOnceSigned(spend, await recordRefusal(options, spend, options, error));
+      throw toUnknownOutcome(spend, await recordRefusal(options, spend, options, error));
     }
     throw isFixed ? changedGoodsError(kept) : await orUnknown(spend, () => keepMismatch(options, spend, error));
   }
@@ -299,7 +299,7 @@ async function keepGoods(
   const goods = await saveGoods(delivery, folderOf(options, record));
   await spend.finishSpend({
     delivery: goods,
-    ...(isPriced && goods.receipt === null ? { unpaid: nothingDue(record) } : {}),
+    ...(isPriced && goods.receipt === null ? { unpaid: nothingDueEntry(record) } : {}),
   });
   return boughtOf(spend.record ?? record, goods, false);
 }
@@ -308,7 +308,7 @@ async function orUnknown<T>(spend: HeldSpend, work: () => Promise<T>): Promise<T
   try {
     return await work();
   } catch (error) {
-    throw unknownOnceSigned(spend, error);
+    throw toUnknownOutcome(spend, error);
   }
 }
 

@@ -1,5 +1,5 @@
 import { isAddressEqual } from 'viem';
-import { sayUsdc } from '../contract/money.ts';
+import { formatUsdc } from '../contract/money.ts';
 import { formed, named, type OwnWords, own } from '../contract/own-words.ts';
 import { NETWORKS, type Network } from '../contract/vocabulary.ts';
 import type { AuthorizationToSign, Wallet } from '../sdk/payments/payment-proof.ts';
@@ -10,7 +10,7 @@ import type { HeldSpend } from './spend-book.ts';
 export interface Guard {
   policy: Policy;
   market: string;
-  /** Reserves the same sum again if the caller allows another payment. If omitted, a second signature is refused. */
+  /** Judges and reserves another payment. If omitted, because the caller allows none, a second signature is refused. */
   again?: (() => Promise<void>) | undefined;
 }
 
@@ -57,8 +57,8 @@ function mustBeReserved({ record }: HeldSpend, { domain, message }: Authorizatio
   const reserved =
     record === null
       ? own`nothing`
-      : own`${sayUsdc(BigInt(record.amount_units))} to ${formed('address', record.payee)} on ${named(record.network)}`;
-  const requested = own`${sayUsdc(message.value)} to ${formed('address', message.to)}`;
+      : own`${formatUsdc(BigInt(record.amount_units))} to ${formed('address', record.payee)} on ${named(record.network)}`;
+  const requested = own`${formatUsdc(message.value)} to ${formed('address', message.to)}`;
   throw refuseSigning(
     'not_reserved',
     own`The market asked to sign for ${requested}, but the book has set aside ${reserved}`,

@@ -6,7 +6,7 @@ import { checkGoodsFile } from './save-goods.ts';
 import type { SpendBook } from './spend-book.ts';
 import { isUnderWay, isVerified, paidUnits, type SpendRecord } from './spend-record.ts';
 
-/** A payment as shown to users. Holds no secrets, and no text of the listing except its title. */
+/** A payment as shown to users. Contains no secrets, and no text of the listing except its title. */
 export interface SpendRow {
   kind: SpendRecord['kind'];
   state: SpendRecord['state'];

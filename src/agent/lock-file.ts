@@ -17,7 +17,9 @@ export interface FileLock {
   release(): Promise<void>;
 }
 
-/** Returns the name of a file's lock in the same folder. The lock exists while a process uses the file, or after a kill. */
+/**
+ * Returns the name of a file's lock, which is in the same folder. It exists while a process uses the file. After a kill it locks nothing.
+ */
 export function lockNameOf(path: string): string {
   return `.${basename(path)}.lock`;
 }

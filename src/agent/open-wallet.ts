@@ -112,8 +112,8 @@ function walletOfVariable(text: string): OwnWallet {
 }
 
 /**
- * Returns null if the digits aren't a key on the curve. Exposes only what the SDK needs. Errors drop the library's message, because it may
- * quote the key.
+ * Returns null if the digits aren't a key on the curve. The wallet exposes only its address and two ways to sign. Errors drop the library's
+ * message, because it may quote the key.
  */
 function walletOf(key: Hex): OwnWallet | null {
   let account: ReturnType<typeof privateKeyToAccount>;

@@ -42,7 +42,7 @@ export const LIMIT_RULES: OwnFileRules = {
 };
 
 /** Opens a file without following a link or blocking on a pipe. */
-export async function openPlain(path: string): Promise<FileHandle | 'link' | null> {
+export async function openPlainFile(path: string): Promise<FileHandle | 'link' | null> {
   const how = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
   return await open(path, how).catch((error: unknown) => {
     const code = codeOf(error);
@@ -52,12 +52,12 @@ export async function openPlain(path: string): Promise<FileHandle | 'link' | nul
   });
 }
 
-/** Reads a file under those rules. Returns null if there is none. */
+/** Reads a file if it follows the rules. Returns null if there is none. */
 export async function readOwnFile(
   path: string,
   rules: OwnFileRules,
 ): Promise<{ text: string } | { fault: FileFault } | null> {
-  const file = await openPlain(path);
+  const file = await openPlainFile(path);
   if (file === null) return null;
   // The next write would replace the link and leave its target as it is.
   if (file === 'link')
@@ -75,7 +75,7 @@ export async function readOwnFile(
  * if nothing is there.
  */
 export async function readBytesOf(path: string, size: number): Promise<Buffer | 'other' | null> {
-  const file = await openPlain(path).catch((error: unknown) => {
+  const file = await openPlainFile(path).catch((error: unknown) => {
     // ENXIO means a socket, or a device file without its device.
     if (codeOf(error) === 'ENXIO' || codeOf(error) === 'EACCES') return 'link' as const;
     throw error;

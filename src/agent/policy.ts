@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { sayUsdc, unitsOfUsdc } from '../contract/money.ts';
+import { formatUsdc, unitsOfUsdc } from '../contract/money.ts';
 import { named, type OwnWords, ofOwner, ofSource, own } from '../contract/own-words.ts';
 import { MAX_PRICE_UNITS, NETWORK_NAMES } from '../contract/vocabulary.ts';
 import { readBaseUrl } from '../sdk/client.ts';
@@ -177,7 +177,7 @@ export interface Spend {
 
 /** Throws `PolicyRefused` if the policy forbids any signature at this market or on this network. */
 export function judgeMarket(policy: Policy, { market: at, network }: Pick<Spend, 'market' | 'network'>): void {
-  const next = howToChange(policy);
+  const next = policyChangeHint(policy);
   if (policy.markets !== null && !policy.markets.includes(at))
     throw new PolicyRefused('market_not_allowed', own`The policy doesn’t allow the market ${ofOwner(at)}`, next);
   if (policy.networks !== null && !policy.networks.includes(network))
@@ -187,7 +187,7 @@ export function judgeMarket(policy: Policy, { market: at, network }: Pick<Spend,
 /** Throws `PolicyRefused` if the policy forbids this payment. The day's total is checked by the book. */
 export function judgeSpend(policy: Policy, { amountUnits, goods, ...market }: Spend): void {
   judgeMarket(policy, market);
-  const next = howToChange(policy);
+  const next = policyChangeHint(policy);
   if (goods !== null) {
     // An address in the policy matches only the payee, never a handle, because a market could call a seller by that address.
     const handle = goods.seller.toLowerCase();
@@ -200,7 +200,7 @@ export function judgeSpend(policy: Policy, { amountUnits, goods, ...market }: Sp
   // The book accepts no larger sums.
   const most = policy.perPurchaseUnits < MAX_PRICE_UNITS ? policy.perPurchaseUnits : MAX_PRICE_UNITS;
   if (amountUnits <= most) return;
-  const title = own`${sayUsdc(amountUnits)} is more than the ${sayUsdc(most)} allowed per payment`;
+  const title = own`${formatUsdc(amountUnits)} is more than the ${formatUsdc(most)} allowed per payment`;
   throw new PolicyRefused('above_per_purchase', title, next);
 }
 
@@ -213,7 +213,7 @@ function choiceAllows({ allow, deny }: Choice, names: readonly string[]): boolea
 }
 
 /** Returns a next step that names the file, and says so if the built-in limits apply. */
-export function howToChange({ path, isOwn }: Policy): OwnWords {
+export function policyChangeHint({ path, isOwn }: Policy): OwnWords {
   return isOwn
     ? own`The wallet’s owner can change ${ofOwner(path)}.`
     : own`These are the built-in limits (5 USDC a purchase, 20 a day). The wallet’s owner can create ${ofOwner(path)} to change them.`;

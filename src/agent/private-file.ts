@@ -59,8 +59,8 @@ function unwritableFolder(folder: string, error: unknown): AgentError {
 }
 
 /**
- * Writes a file atomically and durably, mode 0600: a crash leaves the old file or the new one. `new` never overwrites. The caller holds the
- * file's lock.
+ * Writes a file atomically and durably, mode 0600: a crash leaves the old file or the new one. `new` refuses to overwrite a file, except on
+ * file systems without hard links. The caller holds the file's lock.
  */
 export async function writePrivate(path: string, text: string | Uint8Array, how: 'new' | 'replace'): Promise<void> {
   const temporary = `${path}.tmp`;

@@ -9,7 +9,7 @@ import { openChain } from './read-chain.ts';
 const SECRET = 'a-key-of-the-provider';
 const refusal = (error: object, status = 200): Reply => ({ status, body: { jsonrpc: '2.0', id: 1, error } });
 
-/** Returns the cause reported for such an answer. Every part of the address contains a secret. */
+/** Returns the cause reported for this answer. Every part of the address contains a secret. */
 async function causeOf(reply: Reply): Promise<string> {
   await using node = await startScriptedMarket(() => reply);
   return await titleAt(node.baseUrl.replace('http://', `http://user:${SECRET}@`));

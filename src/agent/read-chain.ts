@@ -80,7 +80,7 @@ export async function openChain(
       ({ args }) =>
         isAddressEqual(args.from, receipt.payer as Hex) &&
         isAddressEqual(args.to, receipt.payee as Hex) &&
-        // Compare as text, because a receipt may hold a number of any length.
+        // Compare as text, because a receipt may contain a number of any length.
         args.value.toString() === receipt.amount_units,
     );
     if (mined.status !== 'success' || !hasTransfer)

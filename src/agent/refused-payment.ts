@@ -1,7 +1,7 @@
 import { type Hex, isAddressEqual } from 'viem';
 import { formed, ofOwner, own } from '../contract/own-words.ts';
 import { MarketError, UnreadableAnswer } from '../sdk/errors.ts';
-import { sayTime } from '../sdk/payments/signing-clock.ts';
+import { formatTime } from '../sdk/payments/signing-clock.ts';
 import { AgentError } from './agent-error.ts';
 import type { HeldSpend } from './spend-book.ts';
 import type { SpendOptions } from './spend-options.ts';
@@ -13,10 +13,10 @@ export interface Subject {
 }
 
 /** Next step for a seller who tried to buy from itself. */
-export const OWN_GOODS_NEXT_STEP = own`These goods are your own: run openaisle export to get them. To test a purchase, pay with another person’s wallet.`;
+export const OWN_GOODS_NEXT_STEP = own`These goods are your own: run openaisle export to get them. To test a purchase, pay with a wallet that doesn’t belong to this seller.`;
 
 /** The market refuses authorizations that expire sooner than this. */
-const LEAST_SECONDS = 20;
+const MIN_SECONDS = 20;
 /** Reasons that concern the signature itself, at any time. */
 const SIGNATURE_REASONS: ReadonlySet<string> = new Set([
   'signature_invalid',
@@ -45,7 +45,7 @@ export async function recordRefusal(
   const until = proof.valid_before;
   const note = (why: Unpaid['why'], isFinal: boolean) =>
     spend.noteUnpaid({ why, until, is_final: isFinal, sent_again: false });
-  const isStillValid = until - options.client.clock.now() / 1_000 >= LEAST_SECONDS;
+  const isStillValid = until - options.client.clock.now() / 1_000 >= MIN_SECONDS;
   if (!SIGNATURE_REASONS.has(error.reason) && (error.reason !== 'payment_invalid' || !isStillValid)) {
     await note(error.reason === 'own_goods' ? 'own_goods' : 'refused', error.problem.retry === 'never');
     return error;
@@ -91,7 +91,7 @@ export function mustNotBeRefused(options: SpendOptions, spend: HeldSpend, subjec
   if (unpaid.why === 'signature') throw uselessSignature(options, subject);
   throw new AgentError('refused', {
     reason: 'not_run_out',
-    title: own`The market refused the signed payment, which stays valid until ${sayTime(unpaid.until * 1_000)}`,
+    title: own`The market refused the signed payment, which stays valid until ${formatTime(unpaid.until * 1_000)}`,
     nextStep: own`Nothing was paid. Run the same command 15 minutes after that time to start over.`,
   });
 }
@@ -100,7 +100,7 @@ export function mustNotBeRefused(options: SpendOptions, spend: HeldSpend, subjec
  * Throws if the market refused this wallet's signature for the same fee today. A fee has no value-0 signature that
  * would show the refusal beforehand.
  */
-export function mustNotRepeat(options: SpendOptions, spend: HeldSpend, subject: Subject): void {
+export function mustNotRepeatRefusal(options: SpendOptions, spend: HeldSpend, subject: Subject): void {
   const { record } = spend;
   if (record?.unpaid?.why !== 'signature' || !record.unpaid.is_final || !isFromToday(record, options.client)) return;
   throw uselessSignature(options, subject);
@@ -151,7 +151,7 @@ async function readOwnCode({ readCode, wallet }: SpendOptions): Promise<Hex | nu
 function wrongClock({ client }: SpendOptions, { problem }: MarketError): AgentError {
   return new AgentError('refused', {
     reason: 'clock_wrong',
-    title: own`The market refused the time in the signature: this machine’s clock says ${sayTime(client.environment.now())}, the market’s ${sayTime(client.clock.now())}. Nothing was paid`,
+    title: own`The market refused the time in the signature: this machine’s clock says ${formatTime(client.environment.now())}, the market’s ${formatTime(client.clock.now())}. Nothing was paid`,
     market: { detail: problem.detail },
     nextStep: own`Set this machine’s clock. If it is right, tell the market’s operator.`,
   });

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { concatBytes, hexToBytes, sha256 } from 'viem';
 import type { Delivery } from '../contract/listings.ts';
 import { ofOwner, own } from '../contract/own-words.ts';
-import { cutPiles } from '../contract/text.ts';
+import { limitCombiningMarks } from '../contract/text.ts';
 import { artifactBytes, commitmentOf } from '../sdk/payments/artifact-commitment.ts';
 import { refusedFile } from './agent-error.ts';
 import { lockFile } from './lock-file.ts';
@@ -11,7 +11,7 @@ import { readBytesOf } from './own-file.ts';
 import { makeFolderOf, writePrivate } from './private-file.ts';
 import type { KeptGoods } from './spend-record.ts';
 
-const MOST_NAMES = 100;
+const MAX_NAMES = 100;
 
 /**
  * Writes delivered goods to a folder, mode 0600, durably. Reuses an identical file and never overwrites another. The returned
@@ -19,7 +19,7 @@ const MOST_NAMES = 100;
  */
 export async function saveGoods(delivery: Delivery, folder: string): Promise<KeptGoods> {
   const bytes = artifactBytes(delivery);
-  const path = await saveUnder(bytes, resolve(folder), goodsName(delivery));
+  const path = await saveUnderFreeName(bytes, resolve(folder), goodsName(delivery));
   return {
     path,
     bytes: bytes.length,
@@ -39,17 +39,17 @@ function slipOf({ recovery_slip: slip }: Delivery): string | null {
 }
 
 /** Creates the folder and checks that it is writable, before a payment rather than after. Throws errors of the file system. */
-export async function mustTakeFiles(folder: string): Promise<void> {
+export async function prepareGoodsFolder(folder: string): Promise<void> {
   await makeFolderOf(join(resolve(folder), 'any'));
   await access(folder, constants.W_OK | constants.X_OK);
 }
 
 /** Returns a file with these bytes under that name or a numbered variant of it, writing it if needed. */
-export async function saveUnder(bytes: Uint8Array, folder: string, name: string): Promise<string> {
+export async function saveUnderFreeName(bytes: Uint8Array, folder: string, name: string): Promise<string> {
   await makeFolderOf(join(folder, name));
   const lock = await lockFile(join(folder, name));
   try {
-    for (let attempt = 1; attempt <= MOST_NAMES; attempt += 1) {
+    for (let attempt = 1; attempt <= MAX_NAMES; attempt += 1) {
       const path = join(folder, attempt === 1 ? name : `${attempt}-${name}`);
       const existing = await readBytesOf(path, bytes.length);
       if (existing === null) {
@@ -62,7 +62,7 @@ export async function saveUnder(bytes: Uint8Array, folder: string, name: string)
     await lock.release();
   }
   throw refusedFile(
-    own`${ofOwner(folder)} has ${MOST_NAMES} other files with the name of these goods`,
+    own`${ofOwner(folder)} has ${MAX_NAMES} other files with the name of these goods`,
     own`Name another folder.`,
   );
 }
@@ -71,11 +71,11 @@ export async function saveUnder(bytes: Uint8Array, folder: string, name: string)
 export async function checkGoodsFile(kept: KeptGoods): Promise<'intact' | 'changed' | 'missing'> {
   const bytes = await readBytesOf(kept.path, kept.bytes);
   if (bytes === null) return 'missing';
-  return bytes !== 'other' && isPromised(bytes, kept) ? 'intact' : 'changed';
+  return bytes !== 'other' && matchesCommitment(bytes, kept) ? 'intact' : 'changed';
 }
 
 /** Whether SHA-256 over salt and bytes is the listing's commitment. */
-export function isPromised(
+export function matchesCommitment(
   bytes: Uint8Array,
   { salt, commitment }: { salt: string; commitment: string | null },
 ): boolean {
@@ -92,7 +92,7 @@ export function goodsName({
   artifact_filename,
   title,
 }: Pick<Delivery, 'listing_id' | 'artifact_filename' | 'title'>): string {
-  const name = cutPiles((artifact_filename ?? title).slice(-LONGEST_READ)).normalize('NFKC');
+  const name = limitCombiningMarks((artifact_filename ?? title).slice(-LONGEST_READ)).normalize('NFKC');
   const safe = name
     .replaceAll(/[^A-Za-z0-9._-]+/g, '-')
     // Text that looks like a key is masked in all output, so the printed path would not name the file.

@@ -1,4 +1,4 @@
-import { sayUsdc, unitsOfUsdc, usdcOfUnits } from '../contract/money.ts';
+import { formatUsdc, unitsOfUsdc, usdcOfUnits } from '../contract/money.ts';
 import { formed, own } from '../contract/own-words.ts';
 import { LISTING_FEE_UNITS, NETWORK_NAMES } from '../contract/vocabulary.ts';
 import { bodyDigest, type ListedGoods, type ListGoodsOptions, listGoods } from '../sdk/payments/list-goods.ts';
@@ -6,13 +6,13 @@ import { TermsRefused } from '../sdk/payments/payment-errors.ts';
 import { PolicyRefused } from './agent-error.ts';
 import { guardWallet } from './guard-wallet.ts';
 import { judgeSpend } from './policy.ts';
-import { mustNotBeRefused, mustNotRepeat, recordRefusal } from './refused-payment.ts';
+import { mustNotBeRefused, mustNotRepeatRefusal, recordRefusal } from './refused-payment.ts';
 import type { HeldSpend } from './spend-book.ts';
-import { mayPayAgain, mustBeConfirmed, type SpendOptions, sdkOptions, unknownOnceSigned } from './spend-options.ts';
+import { mayPayAgain, mustBeConfirmed, type SpendOptions, sdkOptions, toUnknownOutcome } from './spend-options.ts';
 import {
   isVerified,
   type KeptListing,
-  nothingDue,
+  nothingDueEntry,
   paidUnits,
   type SpendPlan,
   type SpendRecord,
@@ -26,8 +26,8 @@ export interface SellGoodsOptions extends SpendOptions {
   /** Lists the goods again although the book says that they are listed, because the market no longer has the listing. */
   listAgain?: boolean;
   /**
-   * Slip of an earlier fee for the same goods, for a market that may have lost the fee. Used only if no payment is in progress. Nothing is
-   * signed then.
+   * Slip of an earlier fee for the same goods, for a market that may have lost the fee. Used only if no payment is in progress. With a slip
+   * nothing is signed.
    */
   recoverySlip?: string | undefined;
 }
@@ -36,7 +36,7 @@ export interface SoldGoods extends KeptListing {
   title: string;
   /** 0n if no fee was due. */
   paidUnits: bigint;
-  /** True if this body was listed from here before, so that the market wasn't asked. */
+  /** True if the book says that this body was listed before, so that the market wasn't asked. */
   alreadyListed: boolean;
   /** False if only an unconfirmed import says that the goods are listed. */
   verified: boolean;
@@ -56,19 +56,19 @@ async function sellHeld(options: SellGoodsOptions, spend: HeldSpend): Promise<So
   if (before !== null && before.listed !== null && options.listAgain !== true)
     return soldOf(options, before, { ...before.listed, alreadyListed: true });
   mustNotBeRefused(options, spend, FEE_SUBJECT);
-  mustNotRepeat(options, spend, FEE_SUBJECT);
+  mustNotRepeatRefusal(options, spend, FEE_SUBJECT);
   const isNew = before === null || before.state === 'settled' || before.state === 'over';
   if (isNew) await reserveFee(options, spend);
   else await spend.noteSentAgain();
   const done = await payFee(options, spend, isNew).catch(async (error: unknown) => {
-    throw unknownOnceSigned(spend, await recordRefusal(options, spend, FEE_SUBJECT, error));
+    throw toUnknownOutcome(spend, await recordRefusal(options, spend, FEE_SUBJECT, error));
   });
   const { record } = spend;
   if (record === null) throw new TypeError('there is no record to finish');
   const url = urlOf(options, done.listing_id);
   const listed = { listing_id: done.listing_id, url, tx_hash: done.fee.tx_hash };
   const isWithoutFee = listed.tx_hash === null && record.state === 'signed';
-  await spend.finishSpend({ listed, ...(isWithoutFee ? { unpaid: nothingDue(record) } : {}) });
+  await spend.finishSpend({ listed, ...(isWithoutFee ? { unpaid: nothingDueEntry(record) } : {}) });
   return soldOf(options, spend.record ?? record, { ...listed, alreadyListed: false });
 }
 
@@ -107,7 +107,7 @@ async function reserveFee(options: SellGoodsOptions, spend: HeldSpend): Promise<
   const [amountUnits, maxUnits] = [unitsOfUsdc(facts.listing_fee_usdc), unitsOfUsdc(maxFeeUsdc)];
   if (amountUnits === null || maxUnits === null) throw new TermsRefused('unreadable_terms', own`the fee can’t be read`);
   if (amountUnits > maxUnits) {
-    const title = own`The fee is ${sayUsdc(amountUnits)}, but you allowed at most ${sayUsdc(maxUnits)}`;
+    const title = own`The fee is ${formatUsdc(amountUnits)}, but you allowed at most ${formatUsdc(maxUnits)}`;
     throw new PolicyRefused('above_max_price', title, own`Nothing was signed. Allow more, or don’t list it.`);
   }
   const title = String(listing.title);

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Hex } from 'viem';
-import { sayUsdc } from '../contract/money.ts';
+import { formatUsdc } from '../contract/money.ts';
 import { own } from '../contract/own-words.ts';
 import { type Environment, systemEnvironment } from '../sdk/environment.ts';
 import type { ProofStore } from '../sdk/payments/proof-store.ts';
@@ -8,9 +8,8 @@ import { AgentError, PolicyRefused, refusedFile } from './agent-error.ts';
 import { dataFolder, type Env, homeFolder } from './folders.ts';
 import { type FileLock, lockFile } from './lock-file.ts';
 import { findUnsafeFolder } from './own-file.ts';
-import { howToChange, type Policy } from './policy.ts';
+import { type Policy, policyChangeHint } from './policy.ts';
 import {
-  asOf,
   asVerified,
   countSpend,
   dayOf,
@@ -20,6 +19,7 @@ import {
   keepsExisting,
   type RecordFiles,
   type RecordName,
+  recordAsOf,
   recordFiles,
   type SpendOutcome,
   type SpendPlan,
@@ -30,7 +30,7 @@ import {
 /** One wallet's payments from this machine, finished or in progress. Each has its own file. */
 export interface SpendBook {
   readonly address: Hex;
-  /** `$XDG_DATA_HOME/openaisle/<address>`. */
+  /** `<address>` in `dataFolder`. */
   readonly folder: string;
   /** Newest first. */
   list(): Promise<SpendRecord[]>;
@@ -38,7 +38,7 @@ export interface SpendBook {
   spentToday(): Promise<bigint>;
   /**
    * Locks the payments under a key, in this and other processes, while `work` runs; then drops a reservation that was never signed for.
-   * Throws `purchase_in_use` if another process holds the lock.
+   * Throws `purchase_in_use` if another process or call holds the lock.
    */
   hold<T>(key: string, work: (spend: HeldSpend) => Promise<T>): Promise<T>;
   /** Adds an imported record. Returns false if the book keeps its own record of that key (see `keepsExisting`). */
@@ -64,7 +64,7 @@ export interface HeldSpend {
   finishSpend(outcome: SpendOutcome): Promise<void>;
   /** Records the market's statement that the signed payment wasn't made. */
   noteUnpaid(unpaid: Unpaid): Promise<void>;
-  /** Call before sending the same signature again, because earlier statements that it is unpaid no longer hold then. */
+  /** Call before sending the same signature again, because sending it makes earlier statements that it is unpaid obsolete. */
   noteSentAgain(): Promise<void>;
   noteVerified(): Promise<void>;
 }
@@ -95,7 +95,9 @@ export function openSpendBook({ env, address, environment = systemEnvironment }:
     list: async () => {
       const records = await readAll(files, await files.names());
       const nowMs = environment.now();
-      return records.map((record) => asOf(record, nowMs)).toSorted((a, b) => (a.reserved_at < b.reserved_at ? 1 : -1));
+      return records
+        .map((record) => recordAsOf(record, nowMs))
+        .toSorted((a, b) => (a.reserved_at < b.reserved_at ? 1 : -1));
     },
     spentToday: async () => (await countDay(context, null)).counted,
     pathOf: files.pathOf,
@@ -176,7 +178,9 @@ interface Day {
   saidUnpaid: bigint;
 }
 
-/** Sums up today's and later records. With a key, also removes unsigned reservations of dead processes, so hold the book's lock. */
+/**
+ * Sums up today's and later records. With a key, also removes unsigned reservations of dead processes, so call it under the book's lock.
+ */
 async function countDay({ files, now }: Context, key: string | null): Promise<Day> {
   const today = dayOf(now());
   const ownDigest = key === null ? null : digestOf(key);
@@ -302,9 +306,9 @@ async function loadSigned({ files, now }: Context, key: string): Promise<SpendRe
       await files.remove(record);
       continue;
     }
-    // A process may have been killed between saving a second payment and ending the first. Imported records don't end ours.
+    // A process may have been killed between saving a second payment and marking the first as over. Imported records don't replace ours.
     const isReplaced = record.state === 'signed' && signed.some(({ imported }) => imported === undefined);
-    const current: SpendRecord = isReplaced ? { ...record, state: 'over' } : asOf(record, now());
+    const current: SpendRecord = isReplaced ? { ...record, state: 'over' } : recordAsOf(record, now());
     if (current.state !== record.state) await files.replace(current);
     signed.push(current);
   }
@@ -319,8 +323,8 @@ function mustFitDay(policy: Policy, { counted: paid, saidUnpaid }: Day, amountUn
   const left = policy.perDayUnits > counted ? policy.perDayUnits - counted : 0n;
   throw new PolicyRefused(
     'above_per_day',
-    own`${sayUsdc(amountUnits)} is more than the ${sayUsdc(left)} left of today’s ${sayUsdc(policy.perDayUnits)}`,
-    own`The limit resets at midnight UTC. ${howToChange(policy)}`,
+    own`${formatUsdc(amountUnits)} is more than the ${formatUsdc(left)} left of today’s ${formatUsdc(policy.perDayUnits)}`,
+    own`The limit resets at midnight UTC. ${policyChangeHint(policy)}`,
   );
 }
 

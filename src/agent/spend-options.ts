@@ -1,12 +1,12 @@
 import type { Hex } from 'viem';
-import { sayUsdc } from '../contract/money.ts';
+import { formatUsdc } from '../contract/money.ts';
 import { formed, own } from '../contract/own-words.ts';
 import type { Client } from '../sdk/client.ts';
 import { MarketError } from '../sdk/errors.ts';
 import type { Wallet } from '../sdk/payments/payment-proof.ts';
 import type { PaymentOptions } from '../sdk/payments/payment-run.ts';
 import { AgentError, PolicyRefused } from './agent-error.ts';
-import { howToChange, type Policy } from './policy.ts';
+import { type Policy, policyChangeHint } from './policy.ts';
 import type { HeldSpend, SpendBook } from './spend-book.ts';
 import type { SpendRecord } from './spend-record.ts';
 
@@ -40,19 +40,19 @@ export async function mustBeConfirmed(
   if (confirm === undefined)
     throw new PolicyRefused(
       'needs_person',
-      own`The policy requires a person’s consent above ${sayUsdc(policy.askAboveUnits)}, and nobody can be asked here`,
-      own`Use a terminal or a host that can ask. ${howToChange(policy)}`,
+      own`The policy requires a person’s consent above ${formatUsdc(policy.askAboveUnits)}, and nobody can be asked here`,
+      own`Use a terminal or a host that can ask. ${policyChangeHint(policy)}`,
     );
   if (await confirm(request)) return;
   throw new PolicyRefused(
     'not_confirmed',
-    own`The person declined to pay ${sayUsdc(request.amountUnits)}`,
+    own`The person declined to pay ${formatUsdc(request.amountUnits)}`,
     own`Nothing was paid. Don’t buy it, or ask again.`,
   );
 }
 
 /** Converts errors after which a signed payment may still be made: faults of this machine, and a market that asks for payment again. */
-export function unknownOnceSigned({ record }: HeldSpend, error: unknown): unknown {
+export function toUnknownOutcome({ record }: HeldSpend, error: unknown): unknown {
   if (record === null || record.state === 'reserved' || error instanceof AgentError) return error;
   if (error instanceof MarketError && error.reason === 'payment_required' && record.state === 'signed')
     return new AgentError('unknown', {
@@ -66,7 +66,7 @@ export function unknownOnceSigned({ record }: HeldSpend, error: unknown): unknow
   return new AgentError('unknown', {
     doNotPayAgain: true,
     reason: 'not_kept',
-    title: own`This may be paid for, but it couldn’t be saved on this machine (${formed('code', code)})`,
+    title: own`The payment may have been made, but its result couldn’t be saved on this machine (${formed('code', code)})`,
     nextStep: own`Do not pay again. Free some space or fix the folder, then run the same command to resume.`,
     file: path,
   });

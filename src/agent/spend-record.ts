@@ -6,7 +6,7 @@ import { ofOwner, own } from '../contract/own-words.ts';
 import { receiptOut } from '../contract/payments.ts';
 import { MAX_PRICE_UNITS, NETWORK_NAMES } from '../contract/vocabulary.ts';
 import { savedPayment } from '../sdk/payments/proof-store.ts';
-import { MOST_APART_SECONDS } from '../sdk/payments/signing-clock.ts';
+import { MAX_APART_SECONDS } from '../sdk/payments/signing-clock.ts';
 import { AgentError } from './agent-error.ts';
 import { codeOf } from './own-file.ts';
 import { makeFolderOf, readPrivate, removePrivate, writePrivate } from './private-file.ts';
@@ -120,7 +120,7 @@ export function isUnsigned({ state, saved }: SpendRecord): boolean {
 
 /** Whether a signature has expired by every clock that may plausibly differ from ours. `until` is in seconds. */
 function hasExpired(until: number, nowMs: number): boolean {
-  return nowMs > (until + MOST_APART_SECONDS) * 1_000;
+  return nowMs > (until + MAX_APART_SECONDS) * 1_000;
 }
 
 /** Whether the signature has expired and the market says that it was never used. */
@@ -196,13 +196,13 @@ export function paidUnits({ amount_units, delivery, listed }: SpendRecord): bigi
 }
 
 /** Makes the `unpaid` entry for a delivery without a transfer. An existing signature still counts until it expires. */
-export function nothingDue({ saved, unpaid: before }: SpendRecord): Unpaid {
+export function nothingDueEntry({ saved, unpaid: before }: SpendRecord): Unpaid {
   const until = saved?.proof.valid_before ?? before?.until ?? 0;
   return { why: 'nothing_due', until, is_final: true, sent_again: false };
 }
 
 /** Returns the record as of that time. A payment that would only be refused again is over once its signature has expired. */
-export function asOf(record: SpendRecord, nowMs: number): SpendRecord {
+export function recordAsOf(record: SpendRecord, nowMs: number): SpendRecord {
   const { state, saved, unpaid: end } = record;
   if (state !== 'signed' || saved === null || !hasExpired(saved.proof.valid_before, nowMs)) return record;
   return end?.is_final === true || paysItself(record) ? { ...record, state: 'over' } : record;
@@ -266,7 +266,7 @@ export function recordFiles(folder: string) {
     create: async (record: SpendRecord) => writePrivate(pathOf(record), printRecord(record), 'new'),
     replace: async (record: SpendRecord) => writePrivate(pathOf(record), printRecord(record), 'replace'),
     pathOf,
-    /** Whether the file still holds exactly this record. */
+    /** Whether the file still contains exactly this record. */
     isThere: async (record: SpendRecord): Promise<boolean> =>
       (await readPrivate(pathOf(record), LARGEST_BYTES)) === printRecord(record),
     remove: (record: SpendRecord) => removePrivate(pathOf(record)),

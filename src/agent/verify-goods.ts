@@ -8,7 +8,7 @@ import type { SpendBook } from './spend-book.ts';
 import { isFree, isVerified, type SpendRecord } from './spend-record.ts';
 
 /** Result of checking a receipt or a commitment with the market. */
-export interface MarketWord {
+export interface MarketCheck {
   status: 'agrees' | 'differs' | 'unknown';
   detail: OwnWords;
 }
@@ -21,9 +21,9 @@ export interface GoodsReport {
   goods: 'intact' | 'changed' | 'missing';
   receipt: Receipt | null;
   /** Result of comparing the commitment with the listing's. Null if not checked. */
-  listing: MarketWord | null;
+  listing: MarketCheck | null;
   /** Result of comparing the receipt with the market's books. Null for free goods, or if not checked. */
-  market: MarketWord | null;
+  market: MarketCheck | null;
   /** Result of comparing the receipt with the chain. Null for free goods, or without an RPC endpoint. */
   chain: TransferFound | null;
   ok: boolean;
@@ -53,7 +53,7 @@ export async function verifyGoods(
 }
 
 /** Verified goods matched their listing on arrival. Later, free goods may be edited, and the market may lose the listing. */
-function isListingFine(record: SpendRecord, listing: MarketWord | null): boolean {
+function isListingFine(record: SpendRecord, listing: MarketCheck | null): boolean {
   if (listing?.status === 'agrees') return true;
   return isVerified(record) && (listing?.status !== 'differs' || isFree(record));
 }
@@ -65,7 +65,7 @@ function fitsRecord({ payee, network, amount_units }: SpendRecord, receipt: Rece
   return same && (amount_units === '0' || receipt.amount_units === amount_units);
 }
 
-async function askListing(client: Client, id: number, commitment: string): Promise<MarketWord> {
+async function askListing(client: Client, id: number, commitment: string): Promise<MarketCheck> {
   try {
     const { listing } = (await client.getListing({ params: { id }, query: { comments_limit: 1 } })).body;
     if (listing.artifact_commitment === commitment) return { status: 'agrees', detail: own`it promises these goods` };
@@ -77,7 +77,7 @@ async function askListing(client: Client, id: number, commitment: string): Promi
   }
 }
 
-async function askPayment(client: Client, listingId: number, receipt: Receipt): Promise<MarketWord> {
+async function askPayment(client: Client, listingId: number, receipt: Receipt): Promise<MarketCheck> {
   try {
     const { payment } = (await client.getPayment({ query: { tx_hash: receipt.tx_hash } })).body;
     const { payment_status, block_number } = payment;
@@ -109,7 +109,7 @@ export async function whyNotVerified(record: SpendRecord, client: Client): Promi
 }
 
 /** Marks an imported record as confirmed by the market, unless a later one has replaced it. */
-export async function keepVerified(book: Pick<SpendBook, 'hold'>, record: SpendRecord): Promise<void> {
+export async function markVerified(book: Pick<SpendBook, 'hold'>, record: SpendRecord): Promise<void> {
   const { key, sequence } = record;
   if (isVerified(record)) return;
   await book.hold(key, async (spend) => {

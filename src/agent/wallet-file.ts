@@ -15,7 +15,7 @@ const plain = z.strictObject({
 });
 
 /** Limit on scrypt work. More would take minutes, or more memory than a machine has. */
-const MOST_WORK = 2 ** 22;
+const MAX_WORK = 2 ** 22;
 const shared = { dklen: z.literal(32), salt: hex };
 const cipher = {
   cipher: z.literal('aes-128-ctr'),
@@ -33,7 +33,7 @@ const keystore = z.looseObject({
       kdf: z.literal('scrypt'),
       kdfparams: z
         .looseObject({ ...shared, n: z.int().min(2), r: z.int().min(1), p: z.int().min(1) })
-        .refine(({ n, r, p }) => n * r * p <= MOST_WORK),
+        .refine(({ n, r, p }) => n * r * p <= MAX_WORK),
     }),
     z.looseObject({
       ...cipher,

@@ -40,7 +40,7 @@ import {
   setMarketHandle,
 } from './residents/store.ts';
 import { readThing } from './things/read-thing.ts';
-import { findResidentId, insertThing, lockThing, moveThing, mustBeFree } from './things/store.ts';
+import { findResidentId, insertThing, lockThing, moveThing, mustNotBeUnderOffer } from './things/store.ts';
 
 export interface CityOptions {
   config: CityConfig;
@@ -159,7 +159,7 @@ export const makeThing: CityOperation<CityEndpoints['makeThing']> = async (city,
 export const giveThing: CityOperation<CityEndpoints['giveThing']> = async (city, { params, body, caller }) => {
   await city.database.transaction(async (tx) => {
     await lockOwnThing(tx, params.id, caller.id);
-    await mustBeFree(tx, params.id);
+    await mustNotBeUnderOffer(tx, params.id);
     const to = await findResidentId(tx, body.to.trim().replace(/^@/, '').toLowerCase());
     if (to === null) throw new Refusal('not_found', { detail: 'There is no resident with that handle.' });
     if (to === caller.id) return;

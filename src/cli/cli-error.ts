@@ -17,11 +17,11 @@ export interface ErrorDetails extends Omit<AgentErrorParts, 'doNotPayAgain'> {
   requestId?: string | null | undefined;
   /** True if money has moved or may move, according to the market or this program. */
   doNotPayAgain?: boolean | undefined;
-  /** JSON fields that describe what was done before the failure. Must not hold secrets. */
+  /** JSON fields that describe what was done before the failure. Must contain no secrets. */
   more?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** A failed command. Must not hold a secret, because it is printed. */
+/** A failed command. Must contain no secret, because it is printed. */
 export class CliError extends Error {
   override readonly name = 'CliError';
   readonly trouble: AgentTrouble;

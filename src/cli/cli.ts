@@ -28,7 +28,7 @@ export function connectTo(cli: Cli, market: string): Connect {
   return (key) => cli.connect(market, key);
 }
 
-export interface Done {
+export interface CommandOutput {
   lines: readonly Line[];
   /** JSON output without secrets; `status` is added later. Null if everything has been printed already. */
   json: Readonly<Record<string, unknown>> | null;
@@ -71,7 +71,7 @@ export interface Command {
   /** Options of `GLOBAL_OPTIONS` that this command refuses. */
   without?: readonly OptionName[];
   examples: readonly string[];
-  run(cli: Cli): Promise<Done>;
+  run(cli: Cli): Promise<CommandOutput>;
 }
 
 export function optionsOf({ options, without = [] }: Command): OptionName[] {

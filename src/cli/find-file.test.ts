@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createClient } from '../sdk/client.ts';
 import type { Cli } from './cli.ts';
 import { emptyIdentity } from './identity.ts';
-import { defaultFile, findFile, marketOf, neededMarket } from './open-account.ts';
+import { defaultFile, findFile, marketOf, requiredMarket } from './open-account.ts';
 import type { Options } from './options.ts';
 import { openTerminal } from './terminal.ts';
 
@@ -53,7 +53,7 @@ describe('where a merchant’s file is', () => {
   });
 
   test('a market is an address with TLS, but on this machine or where it was allowed', () => {
-    const market = (url: string, options: Options = {}): string => neededMarket(cli({ market: url, ...options }));
+    const market = (url: string, options: Options = {}): string => requiredMarket(cli({ market: url, ...options }));
     expect(market('https://market.example/')).toBe('https://market.example');
     for (const url of ['http://localhost:4020', 'http://127.9.9.9', 'http://[::1]:1']) expect(market(url)).toBe(url);
     for (const url of ['http://market.example', 'http://localhost.example', 'http://127.0.0.1.example'])

@@ -67,7 +67,7 @@ export function emptyIdentity(market: string, ofHandle: string): Identity {
   };
 }
 
-/** Errors never quote the text, because it holds secrets. */
+/** Errors never quote the text, because it contains secrets. */
 function parseIdentity(text: string, path: string): Identity {
   const refused = (what: string) =>
     wrongUse(own`${ofOwner(path)} isn’t an openaisle identity file (${ofOwner(what)})`, undefined, 'file_refused');
@@ -139,7 +139,10 @@ export async function readIdentity(path: string): Promise<Identity | null> {
   return text === null ? null : parseIdentity(text, path);
 }
 
-/** Returns one code of each set in the file, the likelier one first. Only the market knows whether waiting codes became valid. */
+/**
+ * Returns the codes to try, in this order: one of the waiting set once its wait is over, and one of the current set. Only the market knows
+ * whether the waiting set became valid.
+ */
 export function usableCodes({ recovery_codes, waiting_codes }: Identity, nowMs: number): string[] {
   const isWaitOver = waiting_codes !== null && Date.parse(waiting_codes.valid_from) <= nowMs;
   const codes = [isWaitOver ? waiting_codes.recovery_codes[0] : undefined, recovery_codes[0]];

@@ -20,7 +20,7 @@ export interface Account {
 /** Reads a merchant's key from standard input or from its file, without locking or changing the file. */
 export async function openAccount(cli: Cli): Promise<Account> {
   if (cli.options['key-stdin'] === true)
-    return { market: neededMarket(cli), key: await readKey(cli), path: null, content: null };
+    return { market: requiredMarket(cli), key: await readKey(cli), path: null, content: null };
   const path = await findFile(withoutOut(cli));
   const content = await readIdentity(path);
   if (content === null)
@@ -97,7 +97,7 @@ export function namedMarket(cli: Settings): string | null {
   return address === undefined || address === '' ? null : readMarket(cli, address);
 }
 
-export function neededMarket(cli: Cli): string {
+export function requiredMarket(cli: Cli): string {
   const named = namedMarket(cli);
   if (named === null) throw wrongUse(own`Which market? Give --market URL, or set OPENAISLE_MARKET`);
   return named;
@@ -105,7 +105,7 @@ export function neededMarket(cli: Cli): string {
 
 /** Returns the market of a merchant's file. The key is never sent to another one. */
 export function marketOf(cli: Cli, content: Identity | null, path: string): string {
-  if (content === null || content.market === null) return neededMarket(cli);
+  if (content === null || content.market === null) return requiredMarket(cli);
   const market = readMarket(cli, content.market);
   // OPENAISLE_MARKET is only a default, so it may differ from the file's market. --market may not.
   const named = cli.options.market === undefined ? null : namedMarket(cli);
@@ -152,7 +152,7 @@ function folderOf(cli: Cli, market: string): string {
 export async function findFile(cli: Cli): Promise<string> {
   const named = namedFile(cli);
   if (named !== null) return named;
-  const market = neededMarket(cli);
+  const market = requiredMarket(cli);
   if (cli.options.handle !== undefined) return defaultFile(cli, market, cli.options.handle);
   const handles = await handlesIn(folderOf(cli, market));
   const [only, ...others] = handles;
@@ -183,7 +183,7 @@ async function handlesIn(folder: string): Promise<string[]> {
 }
 
 /** Calls the market with the merchant's key. Errors go through `refusalOf`. */
-export async function asMerchant<T>(cli: Cli, work: (client: Client, account: Account) => Promise<T>): Promise<T> {
+export async function callAsMerchant<T>(cli: Cli, work: (client: Client, account: Account) => Promise<T>): Promise<T> {
   const account = await openAccount(cli);
   try {
     return await work(connectTo(cli, account.market)(account.key), account);

@@ -4,8 +4,8 @@ import { codeReader } from '../agent/read-chain.ts';
 import { OWN_GOODS_NEXT_STEP } from '../agent/refused-payment.ts';
 import { openSpendBook, type SpendBook } from '../agent/spend-book.ts';
 import type { SpendOptions } from '../agent/spend-options.ts';
-import { inMarks } from '../contract/foreign-words.ts';
-import { sayUsdc } from '../contract/money.ts';
+import { inQuotes } from '../contract/foreign-words.ts';
+import { formatUsdc } from '../contract/money.ts';
 import { formed, joined, type OwnWords, ofSource, own } from '../contract/own-words.ts';
 import { systemEnvironment } from '../sdk/environment.ts';
 import { MarketError, rowOf } from '../sdk/errors.ts';
@@ -40,8 +40,8 @@ export async function openWalletSession(cli: Cli): Promise<WalletSession> {
 /** Asks the person at the terminal. Sellers' texts are quoted and can't end the quotes or control the terminal. */
 function confirmOn({ terminal }: Cli): NonNullable<SpendOptions['confirm']> {
   return async ({ amountUnits, title, seller }) => {
-    const recipient = seller === null ? '' : ` to ${inMarks(seller)}`;
-    const question = `Pay ${sayUsdc(amountUnits)}${recipient} for ${inMarks(title)}? (yes/no)`;
+    const recipient = seller === null ? '' : ` to ${inQuotes(seller)}`;
+    const question = `Pay ${formatUsdc(amountUnits)}${recipient} for ${inQuotes(title)}? (yes/no)`;
     const answer = await terminal.ask(hideSecrets(question));
     return answer.toLowerCase() === 'yes';
   };
@@ -74,8 +74,12 @@ function walletSource({ options, env, terminal }: Cli): WalletSource {
   };
 }
 
-/** Converts a failed payment's error and adds a next step that only the payer knows. `again` names the command to rerun. */
-export function notPaid(error: unknown, { address }: Pick<Wallet, 'address'>, again = own`the same command`): CliError {
+/** Converts a failed payment's error and adds the payer's next step. `again` names the command to rerun. */
+export function toPaymentError(
+  error: unknown,
+  { address }: Pick<Wallet, 'address'>,
+  again = own`the same command`,
+): CliError {
   if (error instanceof PaymentMayBeLost) {
     const transaction = error.txHash === null ? own`the transaction` : own`transaction ${formed('hash', error.txHash)}`;
     return toCliError(error, {
@@ -88,7 +92,8 @@ export function notPaid(error: unknown, { address }: Pick<Wallet, 'address'>, ag
   const nextSteps: Readonly<Record<string, OwnWords>> = {
     insufficient_funds: own`Nothing was paid. Send USDC to ${formed('address', address)} on the market’s network, then run ${again} again. The signature expires after ten minutes; from then on, add --pay-again.`,
     authorization_lapsed: own`Nothing was paid. To pay now, run ${again} with --pay-again`,
-    // Also the answer for an unused signature that has expired. If a new one wouldn't help, `recordRefusal` threw another error.
+    // The market also gives this reason if an unused signature has expired. If it would refuse a new one too, `recordRefusal` threw another
+    // error.
     payment_invalid: own`Nothing was paid: the signature has expired or was refused. Once it has expired, run ${again} with --pay-again`,
   };
   return toCliError(error, { nextStep: nextSteps[error.reason] });
@@ -120,12 +125,12 @@ export function progressLine({ phase, payment, reason, estimateSeconds }: Progre
   const { block_number: block = null, finalized_head: head = null } = payment ?? {};
   const left = [
     ...(block === null || head === null ? [] : [blocksToGo(Math.max(0, block - head))]),
-    ...(estimateSeconds === undefined ? [] : [own`about ${sayDuration(estimateSeconds)}`]),
+    ...(estimateSeconds === undefined ? [] : [own`about ${formatDuration(estimateSeconds)}`]),
   ];
   return own`transfer seen; waiting for it to become final${left.length === 0 ? own`` : own`: ${joined(left)}`}${why}`;
 }
 
-function sayDuration(seconds: number): OwnWords {
+function formatDuration(seconds: number): OwnWords {
   return seconds < 90 ? own`${Math.max(1, Math.round(seconds))} s` : own`${Math.round(seconds / 60)} min`;
 }
 

@@ -1,11 +1,11 @@
 import { styleText } from 'node:util';
 import {
   escapedJson,
-  escapeUnseen,
-  inMarks,
+  escapeInvisible,
+  inQuotes,
   type MarketWords,
   oneLine,
-  withoutUnseen,
+  removeInvisible,
 } from '../contract/foreign-words.ts';
 import type { ListingDetail, ListingSummary } from '../contract/listings.ts';
 
@@ -74,8 +74,10 @@ export function listingLines(listing: ListingDetail): Line[] {
         ]),
     ...(listing.superseded_by === null ? [] : [`superseded by ${listing.superseded_by}`]),
     ...(listing.supersedes === null ? [] : [`supersedes ${listing.supersedes}`]),
-    ...(listing.removed_reason === null ? [] : [foreignLine(`removed: ${inMarks(listing.removed_reason, 500)}`)]),
-    ...(listing.withdrawn_reason === null ? [] : [foreignLine(`withdrawn: ${inMarks(listing.withdrawn_reason, 500)}`)]),
+    ...(listing.removed_reason === null ? [] : [foreignLine(`removed: ${inQuotes(listing.removed_reason, 500)}`)]),
+    ...(listing.withdrawn_reason === null
+      ? []
+      : [foreignLine(`withdrawn: ${inQuotes(listing.withdrawn_reason, 500)}`)]),
     ...(listing.text_flags.length === 0
       ? []
       : [`warning: its text seems to address a model or to hide something (${listing.text_flags.join(', ')})`]),
@@ -89,7 +91,7 @@ export function countText(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-/** Older markets don't say how many votes are by buyers. */
+/** Markets before version 0.2.0 don't say how many votes are by buyers. */
 function votesText({ votes, votes_by_buyers: byBuyers }: ListingSummary): string {
   const total = countText(votes, 'vote');
   return byBuyers === undefined ? total : `${total} (${byBuyers} by buyers)`;
@@ -122,12 +124,12 @@ export function holdsSecret(text: string): boolean {
 
 /** Masks secrets and spells out invisible characters, in all output except what --reveal shows. */
 export function hideSecrets(text: string): string {
-  return escapeUnseen(maskSecrets(text));
+  return escapeInvisible(maskSecrets(text));
 }
 
 function maskSecrets(text: string): string {
   const plain = text.replace(SECRET_SHAPE, '[secret]');
-  const bare = withoutUnseen(plain);
+  const bare = removeInvisible(plain);
   // Invisible characters may be hidden inside a secret.
   return bare !== plain && holdsSecret(bare) ? bare.replace(SECRET_SHAPE, '[secret]') : plain;
 }

@@ -8,7 +8,7 @@ import type { Options } from './options.ts';
 import { asText, readNamed } from './read-values.ts';
 
 /** Markets may allow more than the default, and refuse larger goods themselves. */
-const MOST_BYTES = 16 * DEFAULT_LIMITS.artifact_bytes;
+const MAX_BYTES = 16 * DEFAULT_LIMITS.artifact_bytes;
 
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
   '.csv': 'text/csv; charset=utf-8',
@@ -47,11 +47,11 @@ export interface ReadGoods {
 export async function readGoods(path: string, mediaType?: string): Promise<ReadGoods> {
   const full = resolve(path);
   if (!(await stat(full)).isDirectory()) {
-    const { bytes, name } = await readNamed(full, MOST_BYTES);
+    const { bytes, name } = await readNamed(full, MAX_BYTES);
     if (bytes.length === 0) throw wrongUse(own`${ofOwner(path)} is empty`);
     return asArtifact(bytes, name, mediaType, []);
   }
-  const { bytes, files, leftOut } = await packFolder(full, MOST_BYTES);
+  const { bytes, files, leftOut } = await packFolder(full, MAX_BYTES);
   const notes = [
     `Packed ${files.length === 1 ? '1 file' : `${files.length} files`} as one tar archive: ${files.slice(0, 10).join(', ')}${files.length > 10 ? ', …' : ''}`,
     ...(leftOut.length === 0 ? [] : [`Skipped, because the name starts with a dot: ${leftOut.join(', ')}`]),
@@ -87,7 +87,7 @@ export function fieldsOf({ aisle, tag, license }: Options) {
 }
 
 const BLOCK = 512;
-const MOST_FILES = 1_000;
+const MAX_FILES = 1_000;
 /** Longest file name and longest folder path in a ustar header, in bytes. */
 const [NAME_BYTES, PREFIX_BYTES] = [100, 155];
 
@@ -96,7 +96,7 @@ export interface PackedFolder {
   bytes: Uint8Array;
   /** Paths in the archive, in order. */
   files: readonly string[];
-  /** Skipped paths. Files whose names start with a dot may hold private data. */
+  /** Skipped paths. Files whose names start with a dot may contain private data. */
   leftOut: readonly string[];
 }
 
@@ -144,7 +144,7 @@ async function collectFiles(folder: string, under: string, collected: FolderCont
         own`${ofOwner(join(folder, path))} is neither a file nor a folder`,
         own`If it is a link, put a copy of the file in its place, or remove it.`,
       );
-    if (collected.files.length > MOST_FILES) throw wrongUse(own`${ofOwner(folder)} has more than ${MOST_FILES} files`);
+    if (collected.files.length > MAX_FILES) throw wrongUse(own`${ofOwner(folder)} has more than ${MAX_FILES} files`);
   }
 }
 

@@ -34,7 +34,7 @@ export async function readNamed(path: string, mostBytes: number): Promise<{ byte
   return { bytes: await readFile(full), name: basename(full) };
 }
 
-/** 4,000 characters of up to four bytes. */
+/** Large enough for 4,000 characters of up to four bytes. */
 const LONGEST_TEXT_BYTES = 16_000;
 
 export async function readText(path: string): Promise<string> {

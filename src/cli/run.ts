@@ -11,7 +11,7 @@ import { colourLine, foldLine, foreignLine, hideSecrets, jsonLine, type Line, qu
 import { type Arguments, readArguments } from './read-arguments.ts';
 import type { Terminal } from './terminal.ts';
 
-export interface Surroundings {
+export interface RunEnvironment {
   argv: readonly string[];
   env: Readonly<Record<string, string | undefined>>;
   version: string;
@@ -24,7 +24,7 @@ export interface Surroundings {
 }
 
 /** Runs one command and returns its exit code. All output goes through `hideSecrets`, except what --reveal prints. */
-export async function run(surroundings: Surroundings): Promise<number> {
+export async function run(surroundings: RunEnvironment): Promise<number> {
   const { argv, env, terminal } = surroundings;
   // Decided before parsing, because errors in the arguments must be JSON too.
   const asJson = (argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv).includes('--json');

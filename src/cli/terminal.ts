@@ -22,7 +22,7 @@ export interface Terminal {
 
 export type Streams = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr'>;
 
-/** Questions go to standard error, so that standard output holds only the command's result. */
+/** Questions go to standard error, so that standard output contains only the command's result. */
 export function openTerminal({ stdin, stdout, stderr }: Streams): Terminal {
   let lines: Promise<string[]> | null = null;
   const terminal: Terminal = {

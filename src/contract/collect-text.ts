@@ -1,7 +1,10 @@
 import { keccak256, stringToHex } from 'viem/utils';
 import { addressIn } from './chain-values.ts';
 
-/** The terms of a collecting authorization. The signer chooses only its times. */
+/**
+ * The terms to which the nonce of a collecting authorization commits. The signer chooses the salt, and the validity times, which are not
+ * among these terms.
+ */
 export interface CollectTerms {
   /** Address of the market, without a trailing slash. */
   baseUrl: string;

@@ -2,8 +2,9 @@ import type { z } from 'zod';
 import { REASONS, type Reason } from './errors.ts';
 
 /**
- * `audit`: public, and Authorization is never read. `public`: no key is needed or checked. `optional_key`: a key changes the answer.
- * `staged_key`: the key may not be active yet, so the operation checks it. `key`: a merchant's key. `maintainer`: merchant 1's key.
+ * `audit` and `public`: Authorization is never read; they differ only in the text of the OpenAPI document. `optional_key`: a key changes
+ * the answer. `staged_key`: the key may not be active yet, so the operation checks it. `key`: a merchant's key. `maintainer`: merchant 1's
+ * key.
  */
 export type Auth = 'audit' | 'public' | 'optional_key' | 'staged_key' | 'key' | 'maintainer';
 
@@ -35,7 +36,7 @@ export interface EndpointShape {
   claim?: true;
   /** Set if a 200 contains only the bytes of the goods when Accept is application/octet-stream. */
   bytes?: true;
-  /** Top-level body fields that may contain a secret. A secret anywhere else is refused. */
+  /** Top-level body fields that may contain a secret. A secret anywhere else in the body is refused. */
   secret_fields?: readonly string[];
 }
 
@@ -97,7 +98,7 @@ const ALWAYS: readonly Reason[] = [
 ];
 const WITH_BODY: readonly Reason[] = ['malformed_json', 'invalid_fields', 'body_too_large', 'unsupported_media_type'];
 
-/** Lists every reason that an endpoint may answer, in table order. */
+/** Lists every reason with which an endpoint may refuse, in the order of the error table. */
 export function reasonsOf(endpoint: EndpointShape): Reason[] {
   const reasons = new Set<Reason>([...ALWAYS, ...endpoint.errors]);
   if (endpoint.body) for (const reason of WITH_BODY) reasons.add(reason);

@@ -69,8 +69,8 @@ const connectErrors = {
 export type { ErrorRow, Retry } from './errors/error-row.ts';
 
 /**
- * The only error table: each reason's status, retry and whether paying again is safe. Source of the reference page and the OpenAPI
- * document.
+ * The only table of errors. Each row gives the status of a reason, whether to retry, and whether paying again is safe. The reference page
+ * and the OpenAPI document are generated from it.
  */
 const rows = { ...requestErrors, ...marketErrors, ...paymentErrors, ...directErrors, ...worldErrors, ...connectErrors };
 

@@ -8,7 +8,7 @@ import { publicText, textFlags, UNTRUSTED } from './text.ts';
 export const FLAG_TARGETS = ['listing', 'comment', 'merchant'] as const;
 export type FlagTarget = (typeof FLAG_TARGETS)[number];
 
-/** A merchant's flag. The flag is public; its reason is for the maintainer only. */
+/** A merchant's flag. The flag is public, but only the maintainer and the flagging merchant can read its reason. */
 export const flagOut = z
   .object({
     id: idOut,

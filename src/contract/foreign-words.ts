@@ -12,11 +12,11 @@ export interface MarketWords {
 const UNSEEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]|\u034f|\u17b4|\u17b5/gu;
 
 /** Escapes invisible characters, for example as `\u{1b}`. */
-export function escapeUnseen(text: string): string {
+export function escapeInvisible(text: string): string {
   return text.replace(UNSEEN, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
 }
 
-export function withoutUnseen(text: string): string {
+export function removeInvisible(text: string): string {
   return text.replace(UNSEEN, '');
 }
 
@@ -32,8 +32,8 @@ export function escapedJson(json: string): string {
 
 /** Shortens others' text to one line of at most `longest` characters. */
 export function oneLine(text: string, longest = 100): string {
-  // Limits the work. The rest would be cut off anyway.
-  const line = escapeUnseen(
+  // Limits the work. The rest would be cut off anyway, unless this part is almost only white space.
+  const line = escapeInvisible(
     text
       .slice(0, 100 * longest)
       .replaceAll(/\s+/g, ' ')
@@ -47,6 +47,6 @@ export function oneLine(text: string, longest = 100): string {
 const MARKS = /["\p{Pi}\p{Pf}\u201a\u201e\u275b-\u275e\u2032\u2033\u2036\u02ba\u02dd\u02ee\u3003\u301d-\u301f\uff02]/gu;
 
 /** Quotes others' text as one line inside our sentence. The text cannot contain a closing mark. */
-export function inMarks(text: string, longest = 80): string {
+export function inQuotes(text: string, longest = 80): string {
   return `“${oneLine(text.replaceAll(MARKS, "'"), longest)}”`;
 }

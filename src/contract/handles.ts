@@ -114,7 +114,10 @@ export function foldHandle(handle: string): string {
     .replaceAll('cl', 'd');
 }
 
-/** Reason for reserving a handle: `word` is the whole handle, a part between hyphens, or one of the reserved words that form it. */
+/**
+ * Reason why a handle is reserved. `word` is the reserved word that the whole handle looks like (rule `word`), that a part of it looks like
+ * (`part`), or that is among the reserved words of which it is made (`made_of`).
+ */
 export interface Reserved {
   rule: 'word' | 'part' | 'made_of';
   word: string;
@@ -137,7 +140,10 @@ export function findReserved(handle: string, maintainer: string | null): Reserve
   return composedOf === null ? null : { rule: 'made_of', word: composedOf };
 }
 
-/** Drops hyphens at the end. Returns '' if a number follows a hyphen, because `team42` passes as `team` but `team-42` does not. */
+/**
+ * Drops hyphens at the end. Returns '' if the handle then ends with a hyphen and a number, because `team42` passes as `team` but `team-42`
+ * does not.
+ */
 function matchableHandle(handle: string): string {
   const bare = handle.replace(/-+$/, '');
   return /-[0-9]+$/.test(bare) ? '' : bare;

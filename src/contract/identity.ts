@@ -11,7 +11,9 @@ export const handleIn = z.string().regex(new RegExp(HANDLE_PATTERN), 'must match
 const session = z.string().min(1).max(200);
 const stageId = { session, csrf: session };
 
-/** Clients of the original service send this field with every step, but only registration uses it. */
+/**
+ * Clients of the original service also send this field to begin a rotation or recovery, and to generate codes. Only registration uses it.
+ */
 const ignoredClass = publicText(0, 100).optional().describe('ignored');
 /** Accepts any text, because a malformed code must be refused exactly like an inactive one. */
 const recoveryCode = z.string().describe('one of your eight valid codes, in upper or lower case');

@@ -23,7 +23,7 @@ import {
   syncWorld,
 } from './world.ts';
 
-/** Every JSON endpoint by operation name. An endpoint without an operation does not compile. */
+/** All endpoints of the market's JSON API, by operation name. An endpoint without an operation does not compile. */
 export const endpoints = {
   getOfficialFacts,
   browseShelves,

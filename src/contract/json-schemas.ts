@@ -46,7 +46,10 @@ export function createSchemaPool(): SchemaPool {
   };
 }
 
-/** Replaces the schema of a text in a URL by that of the value it stands for, such as a number. Keeps all other keywords. */
+/**
+ * Replaces type, pattern, enum and format of a schema that validates by code with the form shown in documents (see wire-forms.ts), such as
+ * a number that is sent as text in a URL. Keeps all other keywords.
+ */
 export function showWireForm({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodType; jsonSchema: object }): void {
   const form = wireFormOf(zodSchema);
   if (form === undefined) return;
@@ -81,7 +84,10 @@ function withNamedKeys(schema: JsonSchema | object): JsonSchema {
   return { ...others, properties: Object.fromEntries(keys.map((key) => [key, additionalProperties])) };
 }
 
-/** Whether a keyword is true but useless, such as the bounds of every integer, a date's pattern, or `additionalProperties` in answers. */
+/**
+ * Whether the document omits a keyword: the default bounds of integers, the pattern of a date, or `additionalProperties: false` in answers,
+ * to which later versions may add fields.
+ */
 function isNoise(keyword: string, value: unknown, dated: boolean, io: 'input' | 'output'): boolean {
   if (keyword === 'minimum') return value === Number.MIN_SAFE_INTEGER;
   if (keyword === 'maximum') return value === Number.MAX_SAFE_INTEGER;

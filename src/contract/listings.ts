@@ -163,7 +163,7 @@ export const pendingAnswer = z
   })
   .meta({ id: 'PaymentPending' });
 
-/** Fits the other fields and the largest artifact, escaped in JSON. */
+/** Large enough for the other fields and the largest artifact, even if all its non-ASCII characters are escaped in JSON. */
 export const ARTIFACT_BODY_LIMIT_BYTES = 2 * DEFAULT_LIMITS.artifact_bytes + 65_536 * 8;
 
 export const createListing = endpoint({

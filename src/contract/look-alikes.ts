@@ -1,6 +1,6 @@
 /** Detects look-alike letters in names that strangers chose, using Unicode properties and small tables. */
 
-/** Maps lowercase letters of other alphabets to the Latin letters they look like. */
+/** Maps lowercase letters, most of them of other alphabets, to the Latin letters that they look like. */
 export const LATIN_LOOKS: ReadonlyMap<string, string> = new Map(
   Object.entries({
     ...{ а: 'a', α: 'a', ɑ: 'a', с: 'c', ϲ: 'c', ԁ: 'd', е: 'e', ε: 'e', ɡ: 'g', һ: 'h', і: 'i', ι: 'i', ı: 'i' },
@@ -47,8 +47,8 @@ function wordOf(word: string): Word {
 }
 
 /**
- * Whether a text mixes look-alike letters of two scripts: in one word, as `Оpenaisle` with a Cyrillic first letter, or in a Latin
- * text with words that only look Latin. Mixtures that languages use are accepted: `USB-кабель`, `β-carotene`, `TNFα`.
+ * Whether a text mixes look-alike letters of two scripts: within one word, as `Оpenaisle` with a Cyrillic first letter, or as whole words
+ * that only look Latin in a Latin text. Mixtures that languages use are accepted: `USB-кабель`, `β-carotene`, `TNFα`.
  */
 export function mixesLookAlikes(text: string): boolean {
   if (!HAS_FOREIGN.test(text)) return false;
@@ -59,8 +59,8 @@ export function mixesLookAlikes(text: string): boolean {
 
 /**
  * Whether a Latin word contains disguised letters, or a foreign word contains Latin letters that look like its own. A word that is (or
- * looks) nearly all Latin counts as well, so that a single foreign letter cannot hide the others. A foreign ending, as in `iPhoneом`, is
- * accepted.
+ * looks) nearly all Latin counts as well, so that one genuinely foreign letter cannot hide the disguised ones. A foreign ending, as in
+ * `iPhoneом`, is accepted.
  */
 function isImitation({ letters, latin, foreign }: Word): boolean {
   if (latin.length === 0 || foreign.length === 0) return false;
@@ -84,7 +84,10 @@ function looksLatin(letter: string): boolean {
   return LATIN_LOOKS.has(letter) || CAPITALS.has(letter) || LATIN_ALIKE.test(letter);
 }
 
-/** Whether a lowercase Greek letter is a scientific symbol (`NFκB`, `μm`) and not a disguised Latin one, which has lowercase neighbours. */
+/**
+ * Whether a lowercase Greek letter is a scientific symbol (`NFκB`, `μm`) and not a disguised Latin one, which has lowercase Latin
+ * neighbours in a word of at least three letters.
+ */
 function isSymbol(letters: readonly string[], at: number): boolean {
   const hasLowercaseNeighbour = [letters[at - 1], letters[at + 1]].some(
     (near) => near !== undefined && IS_LOWERCASE_LATIN.test(near),

@@ -5,8 +5,8 @@ import { LISTING_FEE_UNITS, MAX_PRICE_UNITS, UNITS_PER_USDC, USDC_DECIMALS } fro
 const PLAIN = /^(?:0|[1-9]\d*)(?:\.(\d+))?$/;
 
 /**
- * Converts USDC as a JSON number to units (1 USDC = 1,000,000). Never rounds: returns null if the amount is negative, not finite or has
- * more than six decimals. The JSON reader has already refused exponents, signs and longer fractions.
+ * Converts USDC as a JSON number to units (1 USDC = 1,000,000). Never rounds: returns null if the amount is negative, above 10^9, not
+ * finite or has more than six decimals. The market's JSON reader has already refused exponents, signs and longer fractions.
  */
 export function unitsOfUsdc(amount: number): bigint | null {
   if (!Number.isFinite(amount) || amount < 0 || Object.is(amount, -0) || amount > 1e9) return null;
@@ -18,7 +18,7 @@ export function unitsOfUsdc(amount: number): bigint | null {
   return BigInt(whole) * UNITS_PER_USDC + BigInt(fraction.padEnd(USDC_DECIMALS, '0'));
 }
 
-// Avoids the exponent of small numbers, such as 1e-6. Returns '' if such a number has more than six decimals.
+// Writes a number without an exponent. Returns '' if it would have one and has more than six decimals.
 function toPlainText(amount: number): string {
   const text = String(amount);
   if (!text.includes('e')) return text;
@@ -26,7 +26,7 @@ function toPlainText(amount: number): string {
   return Number(fixed) === amount ? fixed.replace(/0+$/, '').replace(/\.$/, '') : '';
 }
 
-/** Converts units to a JSON number. Exact, because six decimals below 10^9 fit a double. */
+/** Converts units to a JSON number. Exact below 10^9 USDC, where a double distinguishes six decimals. */
 export function usdcOfUnits(units: bigint): number {
   const whole = units / UNITS_PER_USDC;
   const fraction = units % UNITS_PER_USDC;
@@ -34,11 +34,11 @@ export function usdcOfUnits(units: bigint): number {
 }
 
 /** Formats an amount for a sentence: `1 USDC`, `0.5 USDC`. */
-export function sayUsdc(units: bigint): OwnWords {
+export function formatUsdc(units: bigint): OwnWords {
   return own`${usdcOfUnits(units)} USDC`;
 }
 
-export const LISTING_FEE_TEXT = sayUsdc(LISTING_FEE_UNITS);
+export const LISTING_FEE_TEXT = formatUsdc(LISTING_FEE_UNITS);
 
 /** Formats units as USDC with six decimals. */
 export function usdcText(units: bigint): string {

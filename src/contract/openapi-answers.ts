@@ -3,7 +3,7 @@ import { ERRORS, type ErrorRow, errorClass, REASONS, type Reason } from './error
 import type { JsonSchema, SchemaPool } from './json-schemas.ts';
 import { challengeFields } from './openapi-payments.ts';
 
-/** Example answers by status, recorded from a real market. */
+/** Example answers by status, recorded from a running market. */
 export type Examples = Readonly<Record<string, unknown>>;
 
 const SUCCESS = { 200: 'Done.', 201: 'Created.', 202: 'In progress; repeat the request as the body says.' } as const;
@@ -52,7 +52,7 @@ function exampleOf(examples: Examples, status: string): JsonSchema {
   return examples[status] === undefined ? {} : { example: examples[status] };
 }
 
-/** Describes refusals by status. `challenge` holds the extra fields of a 402. */
+/** Describes refusals by status. `challenge` contains the extra fields of a 402. */
 export function describeRefusals(
   allReasons: readonly Reason[],
   challenge: JsonSchema = {},
@@ -71,7 +71,10 @@ export function describeRefusals(
   );
 }
 
-/** Lists the statuses of a reason. A reason that can be about an x402 proof also has the status of `of_proof`. */
+/**
+ * Lists the statuses with which an endpoint sends a reason; `all` are the reasons of that endpoint. A reason with `of_proof` has only the
+ * status of `of_proof` if the endpoint accepts x402 proofs but no claims, and both statuses if it accepts both.
+ */
 function statusesOf(reason: Reason, all: readonly Reason[]): number[] {
   const { status, of_proof: ofProof }: ErrorRow = ERRORS[reason];
   if (ofProof === undefined || !all.includes('malformed_proof')) return [status];

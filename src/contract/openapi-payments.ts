@@ -178,7 +178,7 @@ export const PAYMENT_HEADERS: Readonly<Record<string, JsonSchema>> = {
 
 const USDC = { type: 'number', description: 'with insufficient_funds, in USDC' };
 
-/** Additional fields of a 402. Absent if there is nothing to sign. */
+/** Additional fields of a 402. Each is sent only if it applies. */
 const CHALLENGE_FIELDS: Readonly<Record<string, JsonSchema>> = {
   x402Version: one(1),
   accepts: { type: 'array', description: 'transfers that you may sign', items: ref('X402RequirementsV1') },

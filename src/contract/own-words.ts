@@ -9,10 +9,10 @@ declare const ours: unique symbol;
 export type OwnWords = string & { readonly [ours]: true };
 
 /** Values allowed inside `own`. */
-export type Wordless = OwnWords | number | bigint;
+export type OwnValue = OwnWords | number | bigint;
 
 /** Template tag: own`Nothing was paid to ${formed('address', payee)}.` */
-export function own(parts: TemplateStringsArray, ...values: readonly Wordless[]): OwnWords {
+export function own(parts: TemplateStringsArray, ...values: readonly OwnValue[]): OwnWords {
   return String.raw({ raw: parts }, ...values) as OwnWords;
 }
 

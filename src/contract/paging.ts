@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { describedAs } from './wire-forms.ts';
 
-/** A positive integer in a query string: digits only, without sign, padding or fraction. */
+/** A positive integer in a URL: digits only, without sign, padding or fraction. */
 const wholeText = z.string().regex(/^[1-9]\d{0,15}$/, 'must be a whole number, 1 or more');
 
 function sizeUpTo(max: number) {

@@ -45,20 +45,23 @@ export function firstRefusedCharacter(text: string, multiline: boolean): number 
   return -1;
 }
 
-/** No script stacks more combining marks. The limit also bounds normalization, which is quadratic in the length of a run. */
-export const MOST_MARKS = 16;
+/**
+ * Maximum number of combining marks in a row. No script needs more. The limit also bounds normalization, which is quadratic in the length
+ * of a run.
+ */
+export const MAX_MARKS = 16;
 
 /** Includes two characters that become marks in compatibility normalization. */
 const MARK = '[\\p{M}\\uff9e\\uff9f]';
-const PILE = new RegExp(`${MARK}{${MOST_MARKS + 1}}`, 'u');
-const PILES = new RegExp(`(${MARK}{${MOST_MARKS}})${MARK}+`, 'gu');
+const PILE = new RegExp(`${MARK}{${MAX_MARKS + 1}}`, 'u');
+const PILES = new RegExp(`(${MARK}{${MAX_MARKS}})${MARK}+`, 'gu');
 
 /**
  * Cuts each run of marks after the sixteenth. Call it on untrusted text before `normalize`, which then takes linear time. Does not change
  * text that `publicText` accepts.
  */
-export function cutPiles(text: string): string {
-  return text.length <= MOST_MARKS ? text : text.replace(PILES, '$1');
+export function limitCombiningMarks(text: string): string {
+  return text.length <= MAX_MARKS ? text : text.replace(PILES, '$1');
 }
 
 /** Lengths in code points, after normalization. `multiline` allows line breaks and tabs. */
@@ -83,11 +86,11 @@ export function boundedText(raw: string, bounds: TextBounds): { text: string } |
   const length = lengthInCodePoints(text);
   if (length < min || length > max) return { fault: `${range}, has ${length}` };
   if (min > 0 && isInvisible(text)) return { fault: 'must not be blank' };
-  // Decomposing a mark can lengthen a run. Stored text must be accepted when it is sent back.
+  // Check again: normalization can split one mark into several, and stored text must be accepted when it is sent back.
   return PILE.test(text) ? { fault: PILE_FAULT } : { text };
 }
 
-const PILE_FAULT = `has more than ${MOST_MARKS} combining marks in a row`;
+const PILE_FAULT = `has more than ${MAX_MARKS} combining marks in a row`;
 
 function lengthInCodePoints(text: string): number {
   let length = 0;

@@ -14,7 +14,7 @@ export interface ToolHints {
 /** `public`: for everybody. `own`: reads a merchant's own data. `act`: changes something as a merchant. `maintainer`: for merchant 1 only. */
 export type ToolKind = 'public' | 'own' | 'act' | 'maintainer';
 
-/** An endpoint behind a tool. If a tool has several, their path parameters have different names. */
+/** An endpoint behind a tool. If a tool has several, each takes its id from a different argument. */
 export interface ToolForm {
   endpoint: EndpointName;
   /** The tool's argument for the endpoint's `id` if that does not identify a listing. */

@@ -109,7 +109,7 @@ export const DEFAULT_LIMITS = {
   networks_per_site: 10,
   intents_per_merchant_hour: 120,
   intents_per_ip_hour: 600,
-  // Payments opened but not verified by the facilitator. This and the following limits count per process.
+  // Payments opened but not verified by the facilitator. This limit and the following ones, up to `event_streams`, count per process.
   attempts_per_ip_hour: 60,
   attempts_per_merchant_hour: 120,
   attempts_per_hour: 1_200,
@@ -155,7 +155,7 @@ export const PAGE_SIZES = {
   window_merchants: 500,
 } as const;
 
-/** Length of the description's first line in an outline. */
+/** Maximum length of the description's first line in an outline. */
 export const FIRST_LINE_CHARACTERS = 120;
 export const TOOL_PAGE_SIZE = 10;
 
@@ -165,7 +165,7 @@ export const BODY_LIMIT_BYTES = 65_536;
 export const BODY_MEMBERS = 1_000;
 export const BODY_DEPTH = 32;
 /** Maximum number of entries in `errors` of one answer. */
-export const MOST_ERRORS = 20;
+export const MAX_ERRORS = 20;
 export const HEADER_LIMIT_BYTES = 16_000;
 export const FACILITATOR_ANSWER_LIMIT_BYTES = 65_536;
 export const FACILITATOR_DEADLINE_SECONDS = 8;
@@ -173,20 +173,20 @@ export const MAX_TIMEOUT_SECONDS = 120;
 /** An authorization must stay valid for at least the first and at most the second of these times from now. */
 export const AUTHORIZATION_MIN_AHEAD_SECONDS = 20;
 export const AUTHORIZATION_MAX_AHEAD_SECONDS = 600;
-export const REQUEST_MEMORY_DAYS = 7;
+export const REPEAT_WINDOW_DAYS = 7;
 export const STAGE_MINUTES = 15;
 /** Time for sending the transfer of an intent. */
 export const INTENT_MINUTES = 10;
 /** How long an intent can still be claimed after its end. Unclaimed intents are then deleted. */
-export const INTENT_KEPT_DAYS = 30;
+export const INTENT_RETENTION_DAYS = 30;
 /** An undecided review ends as declined after this time. */
 export const REVIEW_DAYS = 30;
 /** Minimum age of the transfer before an unsigned claim goes into review. */
 export const UNPROVEN_AFTER_HOURS = 24;
 /** Maximum number of unsigned claims in review per merchant. */
-export const MOST_UNPROVEN_CLAIMS = 3;
+export const MAX_UNPROVEN_CLAIMS = 3;
 /** An intent for a contract wallet adds 1 to this many units to the price, so that its transfer can be recognized. */
-export const MOST_EXACT_UNITS = 9_999;
+export const MAX_EXACT_UNITS = 9_999;
 export const RECOVERY_CODE_COUNT = 8;
 /** Waiting time of recovery codes that were made with the key alone. */
 export const CODES_WAIT_HOURS = 72;
@@ -201,7 +201,7 @@ export const RESERVATION_MINUTES = 5;
 export const RECOVERY_HOURS = 2;
 /** Time a resident must wait after an unpaid reservation before reserving the same offer again. */
 export const RESERVATION_PAUSE_MINUTES = 30;
-/** Limits on reading from the other site: bytes and seconds for a whole answer. */
+/** Limits on a whole answer that market and city read from each other: bytes and seconds. */
 export const SITE_ANSWER_LIMIT_BYTES = 65_536;
 export const SITE_DEADLINE_SECONDS = 3;
 

@@ -11,7 +11,10 @@ const untrusted = z.string().max(16_000).describe(UNTRUSTED);
 const url = urlOut;
 const handle = handleOut;
 
-/** The other site's handle, for display in a refusal. Replaces a malformed handle by `otherwise`, so that none of its text is shown. */
+/**
+ * A handle read from the other site, for display in a refusal. Replaces a malformed handle with `otherwise`, so that none of its text is
+ * shown.
+ */
 export const displayedHandle = (otherwise: string) =>
   z
     .string()
@@ -37,11 +40,11 @@ export type DraftState = (typeof DRAFT_STATES)[number];
 export const CHECKOUT_STATES = ['open', 'expired', 'completed', 'closed'] as const;
 export type CheckoutState = (typeof CHECKOUT_STATES)[number];
 
-/** States of a listing on the market. */
+/** States of a thing's listing on the market. */
 export const WORLD_STATES = ['active', 'sold', 'canceled', 'stale'] as const;
 export type WorldState = (typeof WORLD_STATES)[number];
 
-/** A thing that a merchant wants to sell. The offer in the city must match it. */
+/** Terms on which a merchant wants to sell a thing. The offer in the city must match them. */
 export const draftOut = z
   .object({
     id: idOut,

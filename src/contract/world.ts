@@ -12,7 +12,10 @@ import { CLAIM_ERRORS, claimBody, payAnewIn, X402_ERRORS } from './payments.ts';
 import { publicText } from './text.ts';
 import { checkoutOut, draftOut, WORLD_STATES, worldReceipt } from './world-records.ts';
 
-/** A handle of the other site as typed. Trims spaces but not invisible characters, drops a leading @ and converts to lower case. */
+/**
+ * A handle of the other site as typed. Trims spaces, tabs and line breaks but no invisible characters, drops a leading @ and converts to
+ * lower case.
+ */
 export const foreignHandleIn = z
   .string()
   .max(200)

@@ -3,7 +3,7 @@ import { readBlock, type StateBlock } from '../platform/chain/reads.ts';
 import { RpcFailure } from '../platform/chain/rpc.ts';
 import { readAuthorizationState, readBalance, readBlacklisted, readPaused } from '../platform/chain/usdc.ts';
 import { nextCooldown, paysForGas, unitsOfWei } from './budget/gas-budget.ts';
-import { type Context, countOne } from './context.ts';
+import { type Context, incrementCount } from './context.ts';
 import { type Ending, type Entry, keyOf, lossOf, newestOf, type SignedTransaction } from './journal/entry.ts';
 import type { Mined } from './read-mined.ts';
 
@@ -39,14 +39,15 @@ export function createConclude(context: Context): Conclude {
     const isCoolingDown = isFirst && ending.state === 'reverted' && ending.cause === 'unknown';
     const cooldown = isCoolingDown ? nextCooldown(from, journal.cooldowns().get(from), clock.now(), limits) : null;
     const written = journal.end(entry, ending, cooldown);
-    // Count the loss before the write ends. The entry is no longer in flight, so until then neither its reserve nor its loss would count.
+    // Count the loss before the write ends. Otherwise neither the reserve nor the loss would count during the write, because the entry is
+    // no longer in flight.
     const loss = lossOf({ ...entry, ending });
     if (isFirst && loss !== null) budget.addLoss(loss);
     await written;
     crashPoint('after_ending_written');
     recordTried(triedPayers, from, ending);
-    countOne(counts.ended, ending.state);
-    if (ending.cause !== null) countOne(counts.causes, ending.cause);
+    incrementCount(counts.ended, ending.state);
+    if (ending.cause !== null) incrementCount(counts.causes, ending.cause);
     if (ending.hash === null) nonces.distrust();
     else nonces.confirm();
     payerQueue.wake(from);
@@ -108,13 +109,16 @@ function recordTried(triedPayers: Map<string, boolean>, payer: string, { state, 
 }
 
 /**
- * Why a mined settlement failed. Most causes happen to honest payers: another transaction used or cancelled the authorization, the token
- * was paused or blocked a wallet, the transaction came too late, or the payer spent the money elsewhere. Only the payer's own contract can
- * cause `unknown`.
+ * Cause of the failure of a mined settlement. Most causes happen to honest payers: another transaction used or cancelled the authorization,
+ * the token was paused or blocked a wallet, the transaction came too late, or the payer spent the money elsewhere. `unknown` stands for
+ * everything else, which points to the payer's own contract.
  */
 type Cause = 'nonce_used' | 'usdc_paused' | 'usdc_blocked' | 'expired' | 'balance' | 'unknown';
 
-/** Gas of an early revert. The token checks pause, blocked wallets, times and nonce before it calls the payer's contract. */
+/**
+ * Maximum gas of an early revert, without the call data. The token checks pause, blocked wallets, times and nonce before it calls the
+ * payer's contract.
+ */
 const EARLY_GAS = 81_000n;
 const GAS_PER_BYTE = 40n;
 /**
@@ -127,7 +131,7 @@ async function findCause(context: Context, entry: Readonly<Entry>, mined: Mined)
   try {
     return await judgeRevert(context, entry, mined, mined.blockNumber);
   } catch (error) {
-    // The node has no state of past blocks, so read the newest.
+    // The node may keep no state of past blocks, so read the newest state.
     if (error instanceof RpcFailure && error.kind === 'error') return judgeRevert(context, entry, mined, 'latest');
     throw error;
   }

@@ -29,7 +29,7 @@ export interface FacilitatorConfig {
 }
 
 const DEFAULT_PORT = 4021;
-const MOST_ETHER_USDC = 1_000_000;
+const MAX_ETHER_USDC = 1_000_000;
 const LOOPBACK = /^(?:127(?:\.\d{1,3}){3}|::1|localhost)$/i;
 
 const variables = {
@@ -45,7 +45,7 @@ const variables = {
     null,
   ),
   FACILITATOR_LIMITS: limitsVariable(),
-  FACILITATOR_ETHER_USDC: wholeNumberVariable(MOST_ETHER_USDC, ETHER_USDC),
+  FACILITATOR_ETHER_USDC: wholeNumberVariable(MAX_ETHER_USDC, ETHER_USDC),
   FACILITATOR_METRICS_PORT: wholeNumberVariable(65_535, 0),
 };
 
@@ -66,7 +66,7 @@ export function readFacilitatorConfig(env: Environment): FacilitatorConfig {
   };
 }
 
-/** Requires a password outside of loopback, because every client that reaches the server spends the operator's gas. */
+/** Requires a password outside of loopback, because every client that reaches the server can spend the operator's gas. */
 function authFaults(env: Environment): string[] {
   const [host = '', auth = ''] = [env['FACILITATOR_HOST']?.trim(), env['FACILITATOR_AUTH']?.trim()];
   if (host === '' || LOOPBACK.test(host) || auth !== '') return [];

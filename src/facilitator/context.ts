@@ -79,7 +79,7 @@ export function createCounts() {
   };
 }
 
-export function countOne(counts: Map<string, number>, name: string): void {
+export function incrementCount(counts: Map<string, number>, name: string): void {
   counts.set(name, (counts.get(name) ?? 0) + 1);
 }
 
@@ -97,25 +97,25 @@ interface Verified {
   take(request: PaymentRequest): CheckedSignature | null;
 }
 
-/** How long a result is used. The account may get code after the check, but it may get code during the settlement as well. */
-export const CODE_KEPT_MS = 5_000;
-const MOST_VERIFIED = 4_000;
+/** Time for which a result may be used. The account may get code after the check, but just as well during the settlement. */
+export const CODE_CACHED_MS = 5_000;
+const MAX_VERIFIED = 4_000;
 
-/** Keeps only results for wallets without code, because a contract must be asked each time whether it still agrees. */
-export function createVerified(clock: Clock): Verified {
+/** Keeps only valid signatures of wallets without code. A contract must be asked each time, because it may stop accepting a signature. */
+export function createVerifiedCache(clock: Clock): Verified {
   const noted = new Map<string, CheckedSignature>();
   return {
     note: (request, signed) => {
       if (signed.hasCode || !signed.isValid) return;
       const [oldest] = noted.keys();
-      if (noted.size >= MOST_VERIFIED && oldest !== undefined) noted.delete(oldest);
+      if (noted.size >= MAX_VERIFIED && oldest !== undefined) noted.delete(oldest);
       noted.set(keyOfRequest(request), signed);
     },
     take: (request) => {
       const key = keyOfRequest(request);
       const signed = noted.get(key) ?? null;
       noted.delete(key);
-      return signed !== null && signed.readAt + CODE_KEPT_MS > clock.now() ? signed : null;
+      return signed !== null && signed.readAt + CODE_CACHED_MS > clock.now() ? signed : null;
     },
   };
 }

@@ -16,7 +16,7 @@ import { type Verdict, verifyPayment } from './verify-payment.ts';
 
 /** Approximate gas of a transfer to a wallet that has never held the token. */
 const USUAL_GAS = 110_000n;
-const KEPT_MS = 2_000;
+const CACHED_MS = 2_000;
 
 const address = z
   .string()
@@ -41,12 +41,12 @@ interface State {
   retry_after_seconds?: number | null;
 }
 
-/** Answers the question that a market asks before it opens a payment. */
+/** Answers GET /state, which a market calls before it asks for a payment or opens one. */
 function createReadState(context: Context): (query: StateQuery) => Promise<State> {
   const { budget, clock, etherUnits, rpc, quoteGas } = context;
   let cached: { at: number; value: Promise<Omit<State, 'may_settle' | 'why' | 'retry_after_seconds'>> } | null = null;
   const readShared = () => {
-    if (cached === null || cached.at + KEPT_MS <= clock.now()) {
+    if (cached === null || cached.at + CACHED_MS <= clock.now()) {
       const reading = Promise.all([readEther(rpc, context.address), quoteGas.fees()]).then(
         ([wei, { price }]) => ({
           settlements_covered: Number(minimum(wei / (USUAL_GAS * (price > 0n ? price : 1n)), 1_000_000_000n)),
@@ -88,7 +88,7 @@ async function findRefusal(
       hasCode: code !== '0x',
       payerKnown,
       payeeKnown: journal.isKnown(payee),
-      // The query contains no price. `least_price_units` tells the market about cheap sales.
+      // The query contains no price. The market itself compares its price with `least_price_units`.
       isCheap: false,
       units: unitsOfWei(USUAL_GAS * price, etherUnits),
     });
@@ -117,7 +117,10 @@ export interface Served {
   balanceFloorWei: bigint;
 }
 
-/** Creates the routes of an x402 facilitator, and a short description at the root for visitors. Errors also have the protocol's shapes. */
+/**
+ * Creates the routes of an x402 facilitator, and a short description at the root for visitors. Failures of /verify and /settle also have
+ * the protocol's shapes, except 401.
+ */
 export function createApp(served: Served): FastifyInstance {
   const { context, settle } = served;
   const { clock, log, network } = context;

@@ -20,7 +20,7 @@ import {
 } from './budget/gas-budget.ts';
 import { createPayerQueue } from './budget/payer-queue.ts';
 import { createConclude } from './conclude.ts';
-import { type Context, createCounts, createVerified, domainOf, TIMING, type Timing } from './context.ts';
+import { type Context, createCounts, createVerifiedCache, domainOf, TIMING, type Timing } from './context.ts';
 import type { ReachCrashPoint } from './crash-points.ts';
 import { createApp } from './create-app.ts';
 import { createFollower } from './create-follower.ts';
@@ -65,14 +65,17 @@ export interface Facilitator {
   close(): Promise<void>;
 }
 
-/** Enough gas for some hundred settlements on Base. */
+/** Enough gas for a few hundred settlements on Base. */
 const BALANCE_FLOOR_WEI = 200_000_000_000_000n;
 const RPC_MS = 2_500;
 /** Further time for sending answers that became ready only at the end of `answerMs`. */
 const DRAIN_MORE_MS = 1_000;
 const USDC_UNITS = 1_000_000;
 
-/** Starts the server. Resolves when it is listening. Throws if the chain is not the configured one or another process uses the folder. */
+/**
+ * Starts the server. Resolves when it is listening. Throws if the node does not answer or is on another chain, or if another process uses
+ * the folder.
+ */
 export async function createFacilitator(options: FacilitatorOptions): Promise<Facilitator> {
   const folder = join(options.dataDir, 'facilitator');
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -142,7 +145,7 @@ async function openContext(options: FacilitatorOptions, folder: string): Promise
     head,
     nonces: createNonces({ rpc, address, journal, log, clock, crashPoint }),
     quoteGas: createQuoteGas({ rpc, head, address, network, clock }),
-    verified: createVerified(clock),
+    verified: createVerifiedCache(clock),
     limits,
     budget: createGasBudget({ limits, clock, losses, inFlight }),
     payerQueue: createPayerQueue(limits, clock.now),

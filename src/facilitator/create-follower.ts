@@ -8,7 +8,10 @@ import { createScanBlocks } from './scan-blocks.ts';
 export interface Follower {
   /** Call before the broadcast: blocks up to the newest known one cannot contain the transaction. */
   expect(entry: Readonly<Entry>): void;
-  /** Resolves when the entry has ended or the deadline has passed, but never before the first poll. */
+  /**
+   * Resolves at once if the entry has ended. Otherwise polls at least once, and resolves when the entry ends or the deadline comes before
+   * the next poll.
+   */
   ended(entry: Readonly<Entry>, deadlineAt: number): Promise<void>;
 }
 
@@ -69,7 +72,7 @@ export function createFollower(context: Context, conclude: Conclude): Follower {
 interface Pace {
   observe(head: Head): void;
   pauseMs(): number;
-  /** Call when a request waits after a time without any. */
+  /** Call when a settlement begins to wait and no other was waiting. */
   restart(): void;
 }
 
@@ -78,11 +81,11 @@ const FIRST_PAUSE_MS = 10;
 const LATE_PAUSE_MS = 20;
 /** After this many equal intervals, assume a fixed block time. */
 const EQUAL_SPACINGS = 3;
-const MOST_SPACING_SECONDS = 2n;
+const MAX_SPACING_SECONDS = 2n;
 /** If the first poll already finds the block, poll this much earlier next time. */
 const POLL_EARLIER_MS = 10;
 /** Sleep for at most this many poll intervals, because the fixed block time may be a coincidence. */
-const MOST_POLLS = 10;
+const MAX_POLLS = 10;
 
 /**
  * Schedules polls. On a chain with a fixed block time, such as Base, polls when the next block is due. On others, the pause grows from
@@ -100,7 +103,7 @@ export function createPace(pollMs: number, now: () => number): Pace {
     if (last === null || equalSpacings < EQUAL_SPACINGS) return null;
     const spacingMs = Number(spacing) * 1000;
     const sinceLast = now() - Number(last.timestamp) * 1000 - lagMs;
-    // The timestamps are far from the clock, or a block was skipped, so do not predict.
+    // The clock was set back, so do not predict.
     if (sinceLast < -spacingMs) return null;
     return spacingMs - (Math.max(0, sinceLast) % spacingMs);
   };
@@ -110,7 +113,7 @@ export function createPace(pollMs: number, now: () => number): Pace {
       if (last?.hash === head.hash) return;
       if (last !== null && head.number === last.number + 1n) {
         const next = head.timestamp - last.timestamp;
-        equalSpacings = next > 0n && next <= MOST_SPACING_SECONDS && next === spacing ? equalSpacings + 1 : 0;
+        equalSpacings = next > 0n && next <= MAX_SPACING_SECONDS && next === spacing ? equalSpacings + 1 : 0;
         spacing = next;
       } else if (last !== null && head.timestamp - last.timestamp !== (head.number - last.number) * spacing) {
         equalSpacings = 0;
@@ -123,7 +126,7 @@ export function createPace(pollMs: number, now: () => number): Pace {
     },
     pauseMs: () => {
       const dueMs = pollsForNext === 0 ? dueInMs() : null;
-      if (dueMs !== null) return Math.min(dueMs, MOST_POLLS * pollMs);
+      if (dueMs !== null) return Math.min(dueMs, MAX_POLLS * pollMs);
       const first = equalSpacings >= EQUAL_SPACINGS ? LATE_PAUSE_MS : FIRST_PAUSE_MS;
       return Math.min(first * 2 ** Math.min(pollsForNext, 10), pollMs);
     },

@@ -3,10 +3,10 @@ import type { Authorization } from '../platform/chain/shapes.ts';
 import type { Hex } from '../platform/hex.ts';
 import { type Limits, paysForGas, type Reserved, unitsOfWei } from './budget/gas-budget.ts';
 import type { Conclude } from './conclude.ts';
-import { type Context, countOne } from './context.ts';
+import { type Context, incrementCount } from './context.ts';
 import type { Follower } from './create-follower.ts';
 import { type Entry, keyOf, newestOf, type Pool, type SignedTransaction } from './journal/entry.ts';
-import { ChainTrouble, Deferred, sendRaw, TransferRefused } from './outcomes.ts';
+import { ChainTrouble, Deferred, sendRawTransaction, TransferRefused } from './outcomes.ts';
 import type { Quote } from './quote-gas.ts';
 import { signTransaction } from './sign-transaction.ts';
 
@@ -14,8 +14,8 @@ export interface Sender {
   /** Returns the entry of this authorization. If there is none, signs a transaction, broadcasts it and returns the new entry. */
   send(authorization: Authorization, call: { hasCode: boolean; data: Hex }): Promise<Readonly<Entry>>;
   /**
-   * Signs the same transfer with another account nonce and broadcasts it, after another transaction took the first nonce. Throws
-   * `TransferRefused` if the transfer would revert by now.
+   * Signs the same transfer with another account nonce and broadcasts it, after another transaction took the first nonce. Does nothing if
+   * the entry has ended meanwhile. Throws `TransferRefused` if the transfer would revert now or the authorization expires too soon.
    */
   sendOnceMore(entry: Readonly<Entry>): Promise<void>;
   /** True if the node refused the newest transaction of the entry. */
@@ -106,7 +106,7 @@ function createBroadcast({ log, nonces, rpc }: Context, follower: Follower) {
   const broadcast = async (entry: Readonly<Entry>): Promise<void> => {
     const { hash, raw } = newestOf(entry);
     follower.expect(entry);
-    const transmission = await sendRaw(rpc, raw);
+    const transmission = await sendRawTransaction(rpc, raw);
     log.info('settlement_broadcast', { transaction_hash: hash, payer: entry.authorization.from, transmission });
     if (transmission !== 'taken') nonces.distrust();
     // The entry keeps its nonce and is broadcast again, because another node may still have the transaction that this node refused.
@@ -202,7 +202,7 @@ function reserveGas(context: Context, { from, to, value }: Authorization, { hasC
     units: reservedUnits,
   });
   if ('pool' in grant) return { pool: grant.pool satisfies Pool, reservedUnits, isCheap };
-  countOne(context.counts.deferred, 'gas_budget_spent');
+  incrementCount(context.counts.deferred, 'gas_budget_spent');
   throw new Deferred('gas_budget_spent', grant.retryAfterSeconds);
 }
 
@@ -214,7 +214,7 @@ function rejectExpiring({ clock }: Context, authorization: Authorization): void 
 
 /** Caps the number of transactions in flight. Later ones wait in order of arrival. */
 interface Room {
-  /** Throws if too many are waiting. Call the returned function once the settlement is in the journal or has failed. */
+  /** Throws if too many are waiting or the room is closed. Call the returned function once the settlement was broadcast or has failed. */
   enter(): Promise<() => void>;
   wake(): void;
   close(): void;

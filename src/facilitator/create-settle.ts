@@ -2,7 +2,7 @@ import { parseTransaction } from 'viem';
 import { readCode } from '../platform/chain/reads.ts';
 import { readBalance } from '../platform/chain/usdc.ts';
 import type { Hex } from '../platform/hex.ts';
-import { type CheckedSignature, CODE_KEPT_MS, type Context, countOne, keyOfRequest } from './context.ts';
+import { type CheckedSignature, CODE_CACHED_MS, type Context, incrementCount, keyOfRequest } from './context.ts';
 import type { Sender } from './create-sender.ts';
 import { awaitEnding, type Following, findElsewhere } from './follow.ts';
 import { type Entry, newestOf, sameAuthorization } from './journal/entry.ts';
@@ -31,7 +31,7 @@ const BUSY_SECONDS = 10;
 
 /**
  * Concurrent requests for the same payment share one settlement, which continues even when no request waits for it any more. A request with
- * another signature is a settlement of its own, so that a forged one cannot block the real one. The sender signs only once for one
+ * another signature is a settlement of its own, so that a forged one cannot block the real one. The sender creates only one entry for each
  * authorization.
  */
 export function createSettle(dependencies: SettleDependencies): Settle {
@@ -133,13 +133,13 @@ async function sendInTurn(
   });
   if ('kind' in admission) {
     if (admission.kind === 'late') throw new ChainTrouble('its turn did not come in time');
-    countOne(context.counts.deferred, 'payer_busy');
+    incrementCount(context.counts.deferred, 'payer_busy');
     throw new Deferred('payer_busy', BUSY_SECONDS);
   }
   try {
     // Check again, because an earlier settlement of this payer may have failed meanwhile.
     refuseInCooldown(context, request);
-    const isOld = signed.readAt + CODE_KEPT_MS <= clock.now();
+    const isOld = signed.readAt + CODE_CACHED_MS <= clock.now();
     const hasCode = isOld ? (await readCode(rpc, from, 'latest')) !== '0x' : signed.hasCode;
     return await sender.send(authorization, { hasCode, data: settleData(authorization, signature) });
   } finally {

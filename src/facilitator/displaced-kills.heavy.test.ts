@@ -21,7 +21,7 @@ const FOREIGN = 8;
 const FINALITY_BLOCKS = 6;
 const { facilitator } = WORLD_ACCOUNTS;
 
-/** Uses an account nonce that is in no block yet. If a block or the facilitator is faster, tries another. */
+/** Sends a foreign transaction with the account nonce of a pending one. If a block or the facilitator is faster, tries another nonce. */
 async function takeNonce({ chain }: KillRig, dice: Dice): Promise<void> {
   for (;;) {
     const mined = await minedBy(chain, facilitator.address);

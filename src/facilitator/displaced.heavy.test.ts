@@ -79,7 +79,7 @@ async function settlePending(payment: SignedPayment): Promise<{ hash: string; ac
   return { hash: String(body['transaction']), accountNonce };
 }
 
-/** Counts the account's unmined transactions with a nonce. */
+/** Counts the account's transactions that the node has and that are in no block yet. */
 const countWithNonce = async (): Promise<number> =>
   Number(await chain.rpc.call('eth_getTransactionCount', [signer.address, 'pending'])) -
   (await minedBy(chain, signer.address));
@@ -135,7 +135,10 @@ test('a settlement that loses its further place too is sent for a third', async 
   expect(await minedBy(chain, signer.address)).toBe(accountNonce + 3);
 });
 
-/** Takes the account nonce while the transfer would revert. Resolves after several checks have seen that it would. */
+/**
+ * Sends another transaction with the settlement's account nonce while the transfer would revert. Resolves after several checks have seen
+ * that the transfer would revert.
+ */
 async function displaceInTrouble(payment: SignedPayment, makeTrouble: () => Promise<unknown>): Promise<string> {
   const { hash, accountNonce } = await settlePending(payment);
   await makeTrouble();

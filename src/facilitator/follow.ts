@@ -44,7 +44,7 @@ export async function awaitEnding(
   );
 }
 
-/** Looks for any transaction, whoever sent it, that used the authorization. Null while the authorization's nonce is unused. */
+/** Looks for any transaction, whoever sent it, that used the authorization. Null if the authorization's nonce is unused. */
 export async function findElsewhere(
   context: Context,
   authorization: Readonly<Entry>['authorization'],

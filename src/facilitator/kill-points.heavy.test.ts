@@ -6,7 +6,7 @@ import type { CrashPoint } from './crash-points.ts';
 
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
-/** How often each point is reached. */
+/** Number of times that each test runs. */
 const ROUNDS = Number(process.env['OPENAISLE_KILLS'] ?? 1);
 /** Number of settlements in one batch. Each test settles several batches, before and after the first process is killed. */
 const SETTLEMENTS = 12;
@@ -28,7 +28,10 @@ async function mustBeSettled(from: number, before: ReadonlySet<string>): Promise
   mustBeSettledOnce({ acknowledged }, await rig.readChain(from));
 }
 
-/** The process dies when it reaches `point` for the nth time. One line holds all settlements of the same moment. */
+/**
+ * The process dies when it reaches `point` for the nth time. One write to the journal contains the lines of all settlements of the same
+ * moment.
+ */
 const POINTS: readonly { point: CrashPoint; nth: number; what: string }[] = [
   { point: 'before_line_written', nth: 1, what: 'signed, and not written' },
   { point: 'after_line_written', nth: 1, what: 'written, and not known to be on the disk' },
@@ -64,15 +67,15 @@ it.each(rounds)('killed at $point:$nth ($what) it settles each once', async ({ p
   const release = inBlocks ? null : await rig.holdBlocks();
   const more = rig.settle(SETTLEMENTS, CALLERS);
   await rig.killAt(`${point}:${nth}`);
-  // All settlements of both processes are in flight, and no broadcast one is in a block.
+  // Mine no block until the restarted process has verified several payments, so that settlements of both processes are in flight at once.
   await release?.(CALLERS);
   await Promise.all([all, more]);
   await mustBeSettled(from, before);
 });
 
 /**
- * Takes back acknowledged settlements by a reorganisation, while the process has settled payments or has just started. They must be mined
- * again without a request, because no client asks any more.
+ * Takes back acknowledged settlements by a reorganisation, after the new process has settled payments or right after its start. They must
+ * be mined again without a request, because no client asks any more.
  */
 async function takeBack(point: CrashPoint, hasSettled: boolean): Promise<void> {
   const snapshot = await rig.chain.rpc.call('evm_snapshot', []);

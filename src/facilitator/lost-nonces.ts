@@ -5,7 +5,7 @@ import type { Context } from './context.ts';
 import type { Sender } from './create-sender.ts';
 import type { Head } from './head.ts';
 import { type Entry, minedNonceOf, newestOf, newestPerNonce } from './journal/entry.ts';
-import { isKnown, sendRaw, TransferRefused } from './outcomes.ts';
+import { isKnown, sendRawTransaction, TransferRefused } from './outcomes.ts';
 import { findByNonce, readMinedIn } from './read-mined.ts';
 import { fillNonce } from './replace-transaction.ts';
 import { findMined, reopenEntry } from './scan-blocks.ts';
@@ -24,7 +24,7 @@ export async function resendDisplaced(
   newest: Head,
 ): Promise<void> {
   const { address, crashPoint, log, network, nonces, rpc } = context;
-  // An entry of an earlier account cannot be signed again, because that key is not here any more.
+  // An entry of an earlier account cannot be signed again, because this server no longer has its key.
   const isOver = newest.timestamp >= entry.authorization.validBefore || entry.sender !== address;
   if (isOver) return conclude.recordLost(entry);
   // A node counts a transaction before it has the receipt, so first check which transaction used the account nonce.
@@ -49,9 +49,9 @@ export async function resendDisplaced(
 /**
  * Uses up an account nonce that an ended authorization left unused. This happens if the transfer was sent again with a second account
  * nonce, and a reorganisation then let the first transaction be mined. Transactions with higher account nonces wait until something is
- * mined with the unused one. `mined` is the account's transaction count in blocks.
+ * mined with the unused one. `mined` is the number of the account's mined transactions.
  */
-export async function clearLeftover(context: Context, mined: number): Promise<void> {
+export async function fillLeftoverNonce(context: Context, mined: number): Promise<void> {
   const { address, clock, journal, log, rpc, timing } = context;
   for (const entry of journal.all()) {
     if (entry.sender !== address || entry.ending === null || entry.accountNonce < mined) continue;
@@ -60,19 +60,19 @@ export async function clearLeftover(context: Context, mined: number): Promise<vo
     if (leftover === undefined || minedNonce === null || minedNonce >= mined) continue;
     if (leftover.signedAt + timing.stuckMs <= clock.now()) return fillNonce(context, entry, leftover);
     if (await isKnown(rpc, leftover.hash)) return;
-    const transmission = await sendRaw(rpc, leftover.raw);
+    const transmission = await sendRawTransaction(rpc, leftover.raw);
     log.warn('settlement_broadcast_again', { transaction_hash: leftover.hash, transmission });
     return;
   }
 }
 
 /** Reopens entries whose block was removed, which shows in a lower transaction count of the account. */
-export async function reopenLost(context: Context, mined: number, askedAt: number): Promise<void> {
+export async function reopenLostEntries(context: Context, mined: number, askedAt: number): Promise<void> {
   const { journal, address } = context;
   const lost = [...journal.all()].filter((entry) => {
     const { sender, isFinal, ending } = entry;
     const minedNonce = minedNonceOf(entry);
-    // The count was read before this transaction was mined, so its absence means nothing.
+    // Skip endings since `askedAt`, because the count may have been read before their transactions were mined.
     const isGone = minedNonce !== null && ending !== null && ending.at < askedAt && minedNonce >= mined;
     return sender === address && !isFinal && isGone;
   });
@@ -86,7 +86,7 @@ const BLOCKS_AT_ONCE = 16;
  * account nonce or the sale's transaction now reverts. Reads each block with a sale that is not final, so call it only if the chain may
  * have changed.
  */
-export async function reopenReplaced(context: Context, conclude: Conclude, askedAt: number): Promise<void> {
+export async function reopenReplacedEntries(context: Context, conclude: Conclude, askedAt: number): Promise<void> {
   const { address, journal, rpc } = context;
   const byBlock = new Map<bigint, Readonly<Entry>[]>();
   for (const entry of journal.all()) {

@@ -113,7 +113,7 @@ async function main(): Promise<void> {
 }
 
 main().catch((error: unknown) => {
-  // The message is for the operator and holds no secret, and a stack would only distract.
+  // The message is for the operator and contains no secret, and a stack would only distract.
   const expected = error instanceof ConfigError || (error instanceof Error && /^FACILITATOR_/.test(error.message));
   console.error(expected && error instanceof Error ? error.message : error);
   process.exitCode = 1;

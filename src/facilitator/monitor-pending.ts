@@ -5,8 +5,8 @@ import type { Context } from './context.ts';
 import type { Sender } from './create-sender.ts';
 import type { Head } from './head.ts';
 import { type Entry, newestOf, newestPerNonce } from './journal/entry.ts';
-import { clearLeftover, reopenLost, reopenReplaced, resendDisplaced } from './lost-nonces.ts';
-import { isKnown, readTransactionCount, sendRaw } from './outcomes.ts';
+import { fillLeftoverNonce, reopenLostEntries, reopenReplacedEntries, resendDisplaced } from './lost-nonces.ts';
+import { isKnown, readTransactionCount, sendRawTransaction } from './outcomes.ts';
 import { fillNonce, replaceStuck } from './replace-transaction.ts';
 import { findMined } from './scan-blocks.ts';
 
@@ -19,7 +19,7 @@ export interface PendingMonitor {
   stop(): Promise<void>;
 }
 
-/** Regularly checks every signed transaction that is not mined, those from before a restart first. */
+/** Regularly checks every signed transaction that is not mined: those from before the start at once, newer ones after `answerMs`. */
 export function monitorPending(context: Context, dependencies: MonitorDependencies): PendingMonitor {
   const { clock, log, timing } = context;
   const stopping = new AbortController();
@@ -70,8 +70,8 @@ async function checkOverdue(
   if (overdue.length === 0 && (isQuiet || !hasReversibleEnding(context))) return null;
   const askedAt = clock.now();
   const [mined, newest] = await Promise.all([readTransactionCount(rpc, address, 'latest'), head.refresh()]);
-  await reopenLost(context, mined, askedAt);
-  if (overdue.length > 0) await clearLeftover(context, mined);
+  await reopenLostEntries(context, mined, askedAt);
+  if (overdue.length > 0) await fillLeftoverNonce(context, mined);
   await Promise.all(
     overdue.map((entry) =>
       checkSettlement(context, dependencies, entry, { mined, newest }).catch((error: unknown) => {
@@ -79,7 +79,8 @@ async function checkOverdue(
       }),
     ),
   );
-  if (!(await isSameChain(context, before, newest))) await reopenReplaced(context, dependencies.conclude, askedAt);
+  if (!(await isSameChain(context, before, newest)))
+    await reopenReplacedEntries(context, dependencies.conclude, askedAt);
   return newest;
 }
 
@@ -132,7 +133,7 @@ async function checkSettlement(
     if (await replaceStuck(context, entry, { stuck: next, isNext: next.accountNonce === mined })) return;
   }
   if (await isKnown(rpc, next.hash)) return;
-  const transmission = await sendRaw(rpc, next.raw);
+  const transmission = await sendRawTransaction(rpc, next.raw);
   log.warn('settlement_broadcast_again', { transaction_hash: next.hash, transmission });
 }
 

@@ -23,7 +23,7 @@ interface Metric {
   read(): Sample[];
 }
 
-/** Serves metrics on a separate port, if configured. They are computed on request, so they do not slow down settlements. */
+/** Serves metrics on a separate port, if configured. The values are computed on request, so they do not slow down settlements. */
 export async function createMetrics(
   context: Context,
   { host, port }: { host: string; port: number },

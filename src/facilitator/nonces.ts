@@ -5,7 +5,7 @@ import type { Log } from '../platform/log.ts';
 import type { ReachCrashPoint } from './crash-points.ts';
 import { type Entry, minedNonceOf, newestPerNonce, type SignedTransaction } from './journal/entry.ts';
 import type { Journal } from './journal/open-journal.ts';
-import { readTransactionCount, sendRaw } from './outcomes.ts';
+import { readTransactionCount, sendRawTransaction } from './outcomes.ts';
 
 /**
  * Assigns the account's nonces from memory. Reads the transaction count from the chain at the start, after trouble, and when nothing was in
@@ -20,15 +20,15 @@ export interface Nonces {
   take(): number | null;
   /** Call when the assigned nonce is in the journal. */
   written(nonce: number): void;
-  /** Call when nothing was signed with the nonce, so that it is assigned again. */
+  /** Call when no transaction with the nonce was written to the journal, so that it is assigned again. */
   giveBack(nonce: number): void;
-  /** Reads the chain and broadcasts again what the node lacks. Concurrent calls share one read. Nonces are assigned meanwhile. */
+  /** Reads the chain and broadcasts again what the node lacks. Concurrent calls share one read. Nonces can still be assigned meanwhile. */
   recheck(): Promise<void>;
   /** When the chain was last read, in milliseconds of the clock. */
   checkedAt(): number;
   /** Call after trouble. The next nonce is then assigned only once the chain has been read again. */
   distrust(): void;
-  /** Call when the chain has accepted a transaction. */
+  /** Call when one of the account's transactions was mined. Restarts the time for which the count in memory is trusted. */
   confirm(): void;
 }
 
@@ -115,7 +115,7 @@ export function createNonces(context: NoncesContext): Nonces {
 /**
  * Handles a node that counts fewer transactions than the journal has, because the node lags, it dropped some before they were mined, or a
  * reorganisation removed some. Broadcasts the uncounted ones again, because no transaction with a higher nonce can be mined before them. An
- * authorization may have been paid with an earlier account nonce than its newest.
+ * entry that was paid with an earlier, counted nonce stays ended, but its transactions with uncounted nonces are broadcast again too.
  */
 async function rebroadcastUncounted(
   { rpc, address, journal, log }: NoncesContext,
@@ -127,7 +127,7 @@ async function rebroadcastUncounted(
   for (const entry of journal.all()) {
     const { sender, ending, isFinal } = entry;
     if (sender !== address || entry.accountNonce < counted) continue;
-    // The count was read before this transaction was mined, so its absence means nothing.
+    // No transaction was mined for this entry, or the count may have been read before its transaction was mined.
     if (ending !== null && (ending.hash === null || ending.at >= askedAt)) continue;
     const minedNonce = minedNonceOf(entry);
     if (minedNonce !== null && minedNonce >= counted) {
@@ -141,7 +141,7 @@ async function rebroadcastUncounted(
   // Send all at once and in order, because nodes keep few transactions behind a gap.
   await Promise.all(
     uncounted.map(async ({ hash, raw }) => {
-      log.warn('settlement_resubmitted', { transaction_hash: hash, transmission: await sendRaw(rpc, raw) });
+      log.warn('settlement_resubmitted', { transaction_hash: hash, transmission: await sendRawTransaction(rpc, raw) });
     }),
   );
 }

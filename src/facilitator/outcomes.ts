@@ -3,12 +3,12 @@ import { type Rpc, RpcFailure } from '../platform/chain/rpc.ts';
 import type { Authorization } from '../platform/chain/shapes.ts';
 import { type Hex, isHex } from '../platform/hex.ts';
 
-/** The chain or the server failed, which says nothing about the payment. Must never be answered as a refusal. */
+/** The chain or the server failed, which says nothing about the payment. Must never be reported as a refusal. */
 export class ChainTrouble extends Error {
   override readonly name = 'ChainTrouble';
 }
 
-/** The node simulated the payment, and it would revert. The message is the node's reason. */
+/** The transfer would revert in the node's simulation, or its authorization expires too soon. The message is the reason. */
 export class TransferRefused extends Error {
   override readonly name = 'TransferRefused';
 }
@@ -44,9 +44,10 @@ export function mayLackGasMoney(error: RpcFailure): boolean {
 }
 
 /**
- * settled: the transfer is in a block. pending: broadcast, or about to be if there is no hash yet; ask again with the same payment.
- * refused: nothing was paid; the hash, if any, is the transaction that failed. deferred: nothing was signed, because the payer is in a
- * cooldown or busy, or the gas budget is spent; ask again later. unknown: nothing was broadcast and nothing could be read.
+ * settled: the transfer is in a block. pending: signed but not mined or, without a hash, still waiting to be signed; ask again with the
+ * same payment. refused: no payment for this request was found, and none is sent; the hash, if any, is the transaction that failed.
+ * deferred: nothing was signed, because the payer is in a cooldown or busy, or the gas budget is spent; ask again later. unknown: the chain
+ * or the server failed, so a transaction may have been broadcast or not; ask again.
  */
 export type Settlement =
   | { kind: 'settled'; transaction: Hex }
@@ -66,7 +67,7 @@ const NONCE_PASSED = /nonce too low|nonce is too low|old nonce/i;
 const REFUSED =
   /insufficient funds|underpriced|intrinsic gas|exceeds block gas|less than block base fee|fee cap|nonce too high|invalid sender|invalid chain/i;
 
-export async function sendRaw(rpc: Rpc, raw: Hex): Promise<Transmission> {
+export async function sendRawTransaction(rpc: Rpc, raw: Hex): Promise<Transmission> {
   try {
     await rpc.call('eth_sendRawTransaction', [raw]);
     return 'taken';

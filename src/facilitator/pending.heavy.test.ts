@@ -75,7 +75,7 @@ test('a payment that is mined in time and asked for again after its end is a suc
   const payment = await signPayment(chain, { validBefore });
   const { body } = await settle(paymentBody(payment));
   expect(body).toMatchObject({ errorReason: 'settlement_pending' });
-  // The transaction is mined before the authorization expires. The next request comes after that.
+  // The transaction is mined before the authorization expires. The next request comes after the expiry.
   await chain.mine();
   await until(
     async () => systemClock.now() / 1000,

@@ -2,7 +2,7 @@ import type { SettleResponse, SupportedResponse, VerifyResponse } from '@x402/co
 import type { Network } from '../contract/vocabulary.ts';
 import type { Context } from './context.ts';
 import type { DeferredReason, Settlement } from './outcomes.ts';
-import type { PaymentRequest, Unacceptable, Version } from './read-request.ts';
+import type { PaymentRequest, UnacceptableRequest, Version } from './read-request.ts';
 import type { Verdict } from './verify-payment.ts';
 
 /** Version 1 uses other network names, which do not fit the type of version 2. */
@@ -81,7 +81,7 @@ export function printSettlement(request: PaymentRequest, outcome: Settlement, ne
 
 export function printRefusal(
   route: 'verify' | 'settle',
-  { status, version, reason, message, payer }: Unacceptable,
+  { status, version, reason, message, payer }: UnacceptableRequest,
   network: Network,
 ): Printed<VerifyResponse | SettleAnswer> {
   const named = payer === undefined ? {} : { payer };

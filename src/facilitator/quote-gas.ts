@@ -18,16 +18,16 @@ export interface Quote extends Fees {
   estimatedGas: bigint;
 }
 
-/** A transfer takes about 86,000. The operator pays for whatever more a contract wallet does. */
+/** A transfer takes about 86,000. The operator pays for whatever more a contract wallet does, up to this cap. */
 const GAS_CAP = 500_000n;
 /** Storing a balance for the first time costs more, and this may become necessary between the estimate and the block. */
 const GAS_MARGIN = 40_000n;
 /** Multiplier, so that a rising fee does not get a transaction stuck at once. Only the block's own fee is paid. */
 const BASE_FEE_MARGIN = 4n;
 /** One block of the real network; the follower reads the fee of each new block. */
-const BASE_FEE_KEPT_MS = 2_000;
+const BASE_FEE_CACHED_MS = 2_000;
 /** The tip changes far more slowly than the base fee. */
-const TIP_KEPT_MS = 10_000;
+const TIP_CACHED_MS = 10_000;
 
 export interface QuoteGas {
   /** Simulates the transfer and estimates gas. Throws `TransferRefused` if it would revert in the next block. */
@@ -50,7 +50,7 @@ export function createQuoteGas({ rpc, head, address, network, clock }: QuoteGasC
   const readTip = createTip(rpc, clock);
   const fees = async (): Promise<Fees> => {
     const [{ baseFeePerGas: base }, maxPriorityFeePerGas] = await Promise.all([
-      head.within(BASE_FEE_KEPT_MS),
+      head.within(BASE_FEE_CACHED_MS),
       readTip(),
     ]);
     return {
@@ -100,7 +100,7 @@ async function feesOrTrouble(fees: () => Promise<Fees>): Promise<Fees> {
 function createTip(rpc: Rpc, clock: Clock): () => Promise<bigint> {
   let cached: { readAt: number; value: Promise<bigint> } | null = null;
   return () => {
-    if (cached !== null && cached.readAt + TIP_KEPT_MS > clock.now()) return cached.value;
+    if (cached !== null && cached.readAt + TIP_CACHED_MS > clock.now()) return cached.value;
     const reading = {
       readAt: clock.now(),
       value: rpc.call('eth_maxPriorityFeePerGas', []).then(shapes.quantity.parse),

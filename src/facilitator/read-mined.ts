@@ -16,7 +16,7 @@ const ONE = 'eth_getTransactionReceipt';
 const WHOLE_BLOCK = 'eth_getBlockReceipts';
 /** Read all receipts of a block only if at least this many are ours. That saves calls, but may return many more bytes. */
 const MIN_FOR_WHOLE_BLOCK = 4;
-const MOST_FOREIGN_TIMES = 12;
+const MAX_FOREIGN_TIMES = 12;
 
 const placement = z.object({ blockHash: shapes.blockHash });
 const receipt = z.object({
@@ -41,7 +41,7 @@ export async function readMined(rpc: Rpc, hash: Hex): Promise<Mined | null> {
 /** Reads receipts of transactions in this block. Leaves out receipts that the node does not have yet. */
 export async function readMinedIn(rpc: Rpc, block: Block, hashes: readonly Hex[]): Promise<Map<Hex, Mined>> {
   const isWorthWholeBlock =
-    hashes.length >= MIN_FOR_WHOLE_BLOCK && hashes.length * MOST_FOREIGN_TIMES >= block.transactions.length;
+    hashes.length >= MIN_FOR_WHOLE_BLOCK && hashes.length * MAX_FOREIGN_TIMES >= block.transactions.length;
   const receipts = isWorthWholeBlock ? await readWholeBlock(rpc, block, hashes) : new Map<Hex, Mined>();
   const missing = hashes.filter((hash) => !receipts.has(hash));
   const read = await Promise.all(missing.map((hash) => readMined(rpc, hash)));
@@ -52,7 +52,7 @@ export async function readMinedIn(rpc: Rpc, block: Block, hashes: readonly Hex[]
   return receipts;
 }
 
-/** Empty if the node does not offer this call. */
+/** Empty if the node does not offer this call or the call fails. */
 async function readWholeBlock(rpc: Rpc, block: Block, hashes: readonly Hex[]): Promise<Map<Hex, Mined>> {
   const answer = await rpc.call(WHOLE_BLOCK, [`0x${block.number.toString(16)}`]).catch((error: unknown) => {
     if (error instanceof RpcFailure) return null;
@@ -77,11 +77,11 @@ const minedTransaction = z.object({
 });
 const fullBlock = z.object({ transactions: z.array(minedTransaction) });
 /** The search gives up once its step exceeds this, because many nodes keep no older state. */
-const MOST_BLOCKS_BACK = 1_024n;
+const MAX_BLOCKS_BACK = 1_024n;
 
 /**
  * Finds the account's transaction that was mined with this nonce, up to this block. Null if there is none, or it is too far back. Throws if
- * the node lacks the state of the blocks since then.
+ * the node lacks the state of a block that the search needs.
  */
 export async function findByNonce(
   rpc: Rpc,
@@ -93,7 +93,7 @@ export async function findByNonce(
   if (!(await isMinedAt(upTo))) return null;
   let [above, below, distance] = [upTo, upTo - 1n, 1n];
   while (below >= 0n && (await isMinedAt(below))) {
-    if (distance > MOST_BLOCKS_BACK) return null;
+    if (distance > MAX_BLOCKS_BACK) return null;
     distance *= 2n;
     [above, below] = [below, below - distance];
   }

@@ -17,7 +17,7 @@ export interface PaymentRequest {
   requirements: PaymentRequirements;
 }
 
-export interface Unacceptable {
+export interface UnacceptableRequest {
   /** 400: not a request of this protocol. 200: well-formed, but refused. */
   status: 200 | 400;
   version: Version;
@@ -94,12 +94,12 @@ type Terms = z.output<typeof termsV2>;
 type Sent = z.output<typeof eip3009>;
 
 /** Reads the body of /verify and /settle. Only a payment of exactly the supported form and terms reaches the chain. */
-export function readRequest(body: unknown, network: Network): PaymentRequest | Unacceptable {
+export function readRequest(body: unknown, network: Network): PaymentRequest | UnacceptableRequest {
   const outer = envelope.safeParse(body);
   if (!outer.success) return wrongForm(versionOf(body), outer.error);
   const { x402Version: version, paymentPayload, paymentRequirements } = outer.data;
   const chosen = version === 1 ? outer.data.paymentPayload : outer.data.paymentPayload.accepted;
-  const refuse = (reason: string, message: string): Unacceptable => ({ status: 200, version, reason, message });
+  const refuse = (reason: string, message: string): UnacceptableRequest => ({ status: 200, version, reason, message });
   if (chosen.scheme !== 'exact' || paymentRequirements.scheme !== 'exact') {
     return refuse('unsupported_scheme', 'only the scheme "exact" is settled here');
   }
@@ -197,7 +197,7 @@ function asVersion2(sent: Sent, required: Terms, network: Network) {
   return { payload, requirements };
 }
 
-function wrongForm(version: Version, error: z.ZodError, ...within: string[]): Unacceptable {
+function wrongForm(version: Version, error: z.ZodError, ...within: string[]): UnacceptableRequest {
   const [issue] = error.issues;
   // Report only the field's path, because the value comes from outside.
   const path = [...within, ...(issue?.path ?? [])].map(String);

@@ -1,13 +1,16 @@
 import { parseTransaction } from 'viem';
 import type { Context } from './context.ts';
 import type { Entry, SignedTransaction } from './journal/entry.ts';
-import { sendRaw } from './outcomes.ts';
-import { FILL_GAS, type Priced, signTransaction } from './sign-transaction.ts';
+import { sendRawTransaction } from './outcomes.ts';
+import { FILL_GAS, signTransaction, type TransactionGas } from './sign-transaction.ts';
 
 /** After this many transactions the price is far above the market, so something else is wrong. */
-const MOST_TRANSACTIONS = 12;
+const MAX_TRANSACTIONS = 12;
 
-/** Sends the settlement again with the same nonce at a higher price than `stuck`, the newest transaction. False if this would not help. */
+/**
+ * Sends the settlement again with the same nonce at a higher price than `stuck`, the newest transaction with that nonce. False if this
+ * would not help.
+ */
 export async function replaceStuck(
   context: Context,
   entry: Readonly<Entry>,
@@ -19,7 +22,7 @@ export async function replaceStuck(
   // A transaction queued behind another needs no bump unless its own price is too low as well.
   if (!isNext && stuck.maxFeePerGas >= fees.price) return false;
   const sent = entry.transactions.filter((one) => one.accountNonce === accountNonce).length;
-  if (sent >= MOST_TRANSACTIONS || stuck.fills) return false;
+  if (sent >= MAX_TRANSACTIONS || stuck.fills) return false;
   const { data, gas } = parseTransaction(stuck.raw);
   if (data === undefined || gas === undefined) return false;
   const transaction = await signTransaction(context, accountNonce, data, { gas, ...bumpedFees(stuck, fees) });
@@ -33,7 +36,7 @@ export async function replaceStuck(
 export async function fillNonce(context: Context, entry: Readonly<Entry>, newest: SignedTransaction): Promise<void> {
   const { counts, nonces, quoteGas, timing, clock } = context;
   if (newest.fills && newest.signedAt + timing.stuckMs > clock.now()) {
-    await sendRaw(context.rpc, newest.raw);
+    await sendRawTransaction(context.rpc, newest.raw);
     return;
   }
   const price = bumpedFees(newest, await quoteGas.fees());
@@ -50,12 +53,12 @@ async function sendInstead(
   event: string,
 ): Promise<void> {
   await journal.addTransaction(entry, transaction);
-  const transmission = await sendRaw(rpc, transaction.raw);
+  const transmission = await sendRawTransaction(rpc, transaction.raw);
   log.warn(event, { transaction_hash: transaction.hash, payer: entry.authorization.from, transmission });
 }
 
 /** Raises both prices by an eighth, because nodes replace a transaction only for a clearly higher price. */
-function bumpedFees(old: Omit<Priced, 'gas'>, now: Omit<Priced, 'gas'>): Omit<Priced, 'gas'> {
+function bumpedFees(old: Omit<TransactionGas, 'gas'>, now: Omit<TransactionGas, 'gas'>): Omit<TransactionGas, 'gas'> {
   const raised = (value: bigint): bigint => (value * 9n) / 8n + 1n;
   const most = (a: bigint, b: bigint): bigint => (a > b ? a : b);
   return {

@@ -17,8 +17,8 @@ export interface ScanBlocks {
 const BLOCKS_KEPT = 64n;
 
 /**
- * Compares the transaction hashes of each new block with those in flight, and reads only matching receipts. It may find a transaction but
- * never rules one out: monitor-pending.ts finds what it misses in a reorganisation or in a block that the node forgot.
+ * Compares the transaction hashes of each new block with those in flight, and reads only matching receipts. The scan may find a transaction
+ * but never rules one out: monitor-pending.ts finds what the scan misses in a reorganisation or in a block that the node forgot.
  */
 export function createScanBlocks(context: Context, conclude: Conclude): ScanBlocks {
   const { clock, head, journal, log, nonces, rpc } = context;
@@ -111,7 +111,8 @@ type MinedState = 'mined' | 'absent' | 'unknown';
 
 /**
  * Checks whether the chain has one of the entry's transactions now. If a reorganisation changed how a sale ended, because it now reverts or
- * a transaction with another nonce was mined, records the new ending.
+ * a transaction with another nonce was mined, records the new ending. Returns `mined` without a check if the entry reverted or was
+ * replaced.
  */
 export async function findMined(context: Context, conclude: Conclude, entry: Readonly<Entry>): Promise<MinedState> {
   const before = entry.ending;

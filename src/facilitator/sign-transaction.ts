@@ -3,7 +3,7 @@ import type { Hex } from '../platform/hex.ts';
 import type { Context } from './context.ts';
 import type { SignedTransaction } from './journal/entry.ts';
 
-export interface Priced {
+export interface TransactionGas {
   gas: bigint;
   maxFeePerGas: bigint;
   maxPriorityFeePerGas: bigint;
@@ -16,7 +16,7 @@ export async function signTransaction(
   { account, address, network, clock }: Pick<Context, 'account' | 'address' | 'network' | 'clock'>,
   accountNonce: number,
   data: Hex | null,
-  { gas, maxFeePerGas, maxPriorityFeePerGas }: Priced,
+  { gas, maxFeePerGas, maxPriorityFeePerGas }: TransactionGas,
 ): Promise<SignedTransaction> {
   const raw = await account.signTransaction({
     type: 'eip1559',

@@ -26,7 +26,7 @@ const SIMULATION_FAILED = 'invalid_exact_evm_transaction_simulation_failed';
 /** An authorization must still be valid for this many seconds, which is enough for a block. */
 const SECONDS_LEFT = 6;
 
-/** Checks signature and terms, and simulates a payment that has no transaction yet. Checks that need no simulation are answered first. */
+/** Checks signature and terms, and simulates the payment. Reports a wrong signature first, then a refusal that needs no simulation. */
 export async function verifyPayment(context: Context, request: PaymentRequest): Promise<Verdict> {
   try {
     const refusal = localRefusal(context, request);

@@ -11,7 +11,7 @@ import type { LocalWorld } from './world.ts';
 
 /**
  * Prepares a folder for `OPENAISLE_HOME` with a funded wallet and a merchant of this market, and returns its path. Both belong to a guest,
- * so using them does not affect the story. Those of an earlier start are kept.
+ * so using them does not affect the story. A wallet or merchant of an earlier start is kept.
  */
 export async function makeAgentHome({ dataDir, marketUrl }: LocalWorld): Promise<string> {
   const home = join(dataDir, 'agent');

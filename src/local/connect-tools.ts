@@ -4,7 +4,7 @@ import { API_VERSION } from '../contract/vocabulary.ts';
 import { type Environment, systemEnvironment } from '../sdk/environment.ts';
 import { UnreadableAnswer } from '../sdk/errors.ts';
 
-/** Protocol revisions. The first begins with `initialize`; in the second, each message stands alone. */
+/** Protocol revisions. A connection of the first begins with `initialize`. In the second, each message is complete by itself. */
 export const REVISIONS = ['2025-11-25', '2026-07-28'] as const;
 export type Revision = (typeof REVISIONS)[number];
 
@@ -13,7 +13,7 @@ export interface ToolCall {
   arguments: Readonly<Record<string, unknown>>;
   /** Sent as `_meta` beside the arguments. */
   meta?: Readonly<Record<string, unknown>>;
-  /** True to ask for progress. The market then answers only once the call is done. */
+  /** True to ask for progress. The market then waits while a payment is undecided, up to 45 s, before it answers. */
   follow?: boolean;
   signal?: AbortSignal | undefined;
 }
@@ -21,7 +21,7 @@ export interface ToolCall {
 export interface ToolAnswer {
   body: Readonly<Record<string, unknown>>;
   meta: Readonly<Record<string, unknown>>;
-  /** True if the body is a problem, as in HTTP. */
+  /** True if the body is a problem document, like that of a refusal over HTTP. */
   refused: boolean;
 }
 

@@ -6,15 +6,17 @@ import { portsFrom } from './open-servers.ts';
 import { type DemoArguments, HELP, readArguments, WrongArguments } from './read-arguments.ts';
 import type { Goods } from './story/scene.ts';
 import { StepFailed, tellStory } from './story/tell-story.ts';
-import { createTell, type Tell } from './tell.ts';
+import { createEventPrinter, type EventPrinter } from './tell.ts';
 import { type LocalWorld, startWorld } from './world.ts';
 
 const INTERRUPTED_CODE = 130;
 const USAGE_CODE = 2;
 const PARENT_WATCH_MS = 500;
 
-/** Starts the world, runs the story and serves until stopped. Resolves with the exit code when everything has stopped. */
-async function runDemo(args: DemoArguments, tell: Tell): Promise<number> {
+/**
+ * Starts the world, runs the story and, without `--exit`, serves until stopped. Resolves with the exit code when everything has stopped.
+ */
+async function runDemo(args: DemoArguments, tell: EventPrinter): Promise<number> {
   const { dataDir, finalityBlocks, firstPort, mcp } = args;
   const signal = abortOnSignal();
   const startedMs = systemClock.now();
@@ -54,7 +56,10 @@ async function runDemo(args: DemoArguments, tell: Tell): Promise<number> {
   }
 }
 
-/** Aborts on Ctrl-C. Further presses change nothing, because a half-finished stop would need repair at the next start. */
+/**
+ * Aborts on a stop signal such as Ctrl-C and, if npm started this process, when npm ends. Further signals change nothing, because a
+ * half-finished stop would need repair at the next start.
+ */
 function abortOnSignal(): AbortSignal {
   const controller = new AbortController();
   const interrupt = (): void => controller.abort(new Error('interrupted'));
@@ -74,7 +79,7 @@ function whenAborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 }
 
-/** Returns the result, unless a part of the world ends first or the user interrupts. */
+/** Returns the result. Throws if a part of the world ends first or the user interrupts. */
 async function whileRunning<T>(world: LocalWorld, signal: AbortSignal | null, result: Promise<T>): Promise<T> {
   const died = world.ended.then((name) => {
     throw new Error(`The ${name} stopped unexpectedly.`);
@@ -98,7 +103,7 @@ async function main(): Promise<number> {
     return 0;
   }
   const noColour = (process.env['NO_COLOR'] ?? '') !== '';
-  const tell = createTell({ stream: process.stdout, json: args.json, colour: noColour ? false : null });
+  const tell = createEventPrinter({ stream: process.stdout, json: args.json, colour: noColour ? false : null });
   return runDemo(args, tell);
 }
 
@@ -109,7 +114,7 @@ try {
   process.exit(error instanceof WrongArguments ? USAGE_CODE : 1);
 }
 
-function tellWhereToLook(world: LocalWorld, tell: Tell): void {
+function tellWhereToLook(world: LocalWorld, tell: EventPrinter): void {
   const { marketUrl, facilitatorUrl, cityUrl, chain, dataDir } = world;
   const folder = shownPath(dataDir);
   tell({
@@ -132,7 +137,10 @@ function tellWhereToLook(world: LocalWorld, tell: Tell): void {
   });
 }
 
-function tellWhatToTry({ world, goods, home }: { world: LocalWorld; goods: Goods; home: string }, tell: Tell): void {
+function tellWhatToTry(
+  { world, goods, home }: { world: LocalWorld; goods: Goods; home: string },
+  tell: EventPrinter,
+): void {
   const openaisle = 'npm run -s openaisle --';
   const selling = '--title "My first goods" --description "A text about this market." --price 0.5 --aisle knowledge';
   tell({

@@ -1,5 +1,5 @@
 import { type Environment, systemEnvironment } from '../sdk/environment.ts';
-import type { Tell } from './tell.ts';
+import type { EventPrinter } from './tell.ts';
 
 export interface Exchange {
   method: string;
@@ -9,7 +9,7 @@ export interface Exchange {
   text: string;
   body: Record<string, unknown>;
   answered: Headers;
-  /** True if it asked for goods without paying. */
+  /** True if the request asked for goods without paying. */
   isCollecting: boolean;
 }
 
@@ -18,8 +18,11 @@ export interface Observer {
   environment: Pick<Environment, 'fetch'>;
 }
 
-/** Forwards a client's requests and reports each with its status. Reports a secret only by the name of its header. */
-export function observeRequests(tell: Tell, site: 'market' | 'city' = 'market'): Observer {
+/**
+ * Forwards a client's requests and reports them with their status. If a repeated request is still pending with the same status, reports
+ * only that it waits. Reports a secret only by the name of its header.
+ */
+export function observeRequests(tell: EventPrinter, site: 'market' | 'city' = 'market'): Observer {
   const exchanges: Exchange[] = [];
   return {
     exchanges,

@@ -8,7 +8,7 @@ import type { LocalChain } from './chain/start-chain.ts';
 import { type ServerProcess, startServer } from './server-process.ts';
 
 const LIMITS = { registration_per_ip_hour: 1_000, registration_per_hour: 1_000, confirm_per_ip_hour: 1_000 };
-/** Raised, because all programs come from one address. */
+/** Raised, because all requests come from one address. */
 const BUDGETS = { chain_reads_per_ip_minute: 6_000, chain_reads_per_minute: 20_000, read_ms_per_ip_minute: 30_000 };
 /** Raised, because gas costs nothing here. */
 const FACILITATOR_LIMITS = { gas_loss_hour_units: 1_000_000_000, gas_loss_day_units: 1_000_000_000 };

@@ -25,7 +25,7 @@ It shows a sale step by step, then keeps the market open until Ctrl-C.
 `;
 
 const LAST_PORT = 65_535;
-const MOST_BLOCKS = 1_000;
+const MAX_BLOCKS = 1_000;
 
 export class WrongArguments extends Error {
   override readonly name = 'WrongArguments';
@@ -38,8 +38,8 @@ export function readArguments(args: readonly string[]): DemoArguments {
     throw new WrongArguments(`--ports must be a whole number from 1 to ${LAST_PORT - 3}`);
   }
   const finalityBlocks = wholeNumber(finality);
-  if (finalityBlocks === null || finalityBlocks < 2 || finalityBlocks > MOST_BLOCKS || finalityBlocks % 2 !== 0) {
-    throw new WrongArguments(`--finality must be an even number from 2 to ${MOST_BLOCKS}`);
+  if (finalityBlocks === null || finalityBlocks < 2 || finalityBlocks > MAX_BLOCKS || finalityBlocks % 2 !== 0) {
+    throw new WrongArguments(`--finality must be an even number from 2 to ${MAX_BLOCKS}`);
   }
   if (data === '') throw new WrongArguments('--data must be a folder');
   return { exit, mcp, json, help, firstPort, finalityBlocks, dataDir: data };

@@ -10,7 +10,7 @@ import type { ToolAnswer, Tools } from './connect-tools.ts';
 const MAX_ANSWER_BYTES = 16_777_216;
 
 /** Creates an SDK client that makes every call by a tool, so that an agent checks, signs once and waits with the same code as over HTTP. */
-export function speakByTools(
+export function createToolClient(
   tools: Tools,
   { baseUrl, key, environment = {} }: { baseUrl: string; key?: string; environment?: Partial<Environment> },
 ): Client {
@@ -94,7 +94,7 @@ function metaOf({ payment, deliveryToken }: LooseGiven): Record<string, unknown>
   };
 }
 
-/** Converts a tool's result to the response of its endpoint. */
+/** Converts a tool's result to the HTTP response that its endpoint would give. */
 function responseOf(endpoint: EndpointShape, { body, refused }: ToolAnswer): Response {
   const text = JSON.stringify(body);
   if (!refused) {

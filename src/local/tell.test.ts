@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createTell, type DemoEvent, type TellOptions } from './tell.ts';
+import { createEventPrinter, type DemoEvent, type EventPrinterOptions } from './tell.ts';
 
 const STORY: DemoEvent[] = [
   { kind: 'step', number: 1, of: 2, name: 'join', title: 'They join' },
@@ -9,10 +9,10 @@ const STORY: DemoEvent[] = [
   { kind: 'held', text: 'it is so' },
 ];
 
-function written(options: Partial<TellOptions> & { isTTY: boolean }): string {
+function written(options: Partial<EventPrinterOptions> & { isTTY: boolean }): string {
   let text = '';
   const stream = { isTTY: options.isTTY, write: (more: string) => (text += more) };
-  const tell = createTell({ json: false, colour: null, ...options, stream });
+  const tell = createEventPrinter({ json: false, colour: null, ...options, stream });
   for (const told of STORY) tell(told);
   return text;
 }

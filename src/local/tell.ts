@@ -1,4 +1,4 @@
-/** An event of the demo. With --json each event is one line of output. */
+/** An event of the demo. With --json, each event except `asking` is one line of output. */
 export type DemoEvent =
   | { kind: 'title'; text: string }
   | { kind: 'part'; name: string; url: string; detail: string; seconds: number }
@@ -13,16 +13,16 @@ export type DemoEvent =
   | { kind: 'places'; title: string; places: { name: string; what: string }[] }
   | { kind: 'end'; ok: boolean; text: string; seconds: number };
 
-export type Tell = (event: DemoEvent) => void;
+export type EventPrinter = (event: DemoEvent) => void;
 
-export interface TellOptions {
+export interface EventPrinterOptions {
   stream: { write(text: string): unknown; isTTY?: boolean };
   json: boolean;
   /** Null for colour on a terminal only. */
   colour: boolean | null;
 }
 
-export function createTell({ stream, json, colour }: TellOptions): Tell {
+export function createEventPrinter({ stream, json, colour }: EventPrinterOptions): EventPrinter {
   if (json) return (event) => event.kind !== 'asking' && void stream.write(`${JSON.stringify(event)}\n`);
   const terminal = stream.isTTY === true;
   const paint = (colour ?? terminal) ? inColour : withoutColour;

@@ -20,7 +20,7 @@ export interface SellByToolsOptions {
   signal?: AbortSignal;
 }
 
-/** Runs the selling agent: opens its store and lists goods with a key that a person made at `/join`, because no tool makes one. */
+/** Runs the selling agent, which sets its store's line and lists goods. A person made its key at `/join`, because no tool makes one. */
 export async function sellByTools(options: SellByToolsOptions): Promise<{ handle: string; listed: ListedGoods }> {
   const { tools, line, ...rest } = options;
   const { client, listing } = rest;

@@ -49,7 +49,7 @@ async function openChain(
   }
 }
 
-/** Funds all wallets except the treasury, which holds only fees. */
+/** Gives test USDC to wallets that have little, except the treasury, which gets only fees. Gives the facilitator ether. */
 async function fundWallets(chain: LocalChain): Promise<void> {
   const { treasury, facilitator, ...others } = WORLD_ACCOUNTS;
   const poor: Funding[] = [];
@@ -82,9 +82,9 @@ export interface LocalWorld {
   keyFile(handle: string): string;
   /** Returns the path of a resident's key, mode 0600. */
   residentFile(handle: string): string;
-  /** Resolves with the name of the first part that ends unexpectedly. */
+  /** Resolves with the name of the first part that ends, even if `stop` ends it. */
   ended: Promise<string>;
-  /** Stops the market first, so that it can finish its work, and the chain last. */
+  /** Stops the city and the market first, so that they can finish their work, then the facilitator, and the chain last. */
   stop(): Promise<void>;
 }
 

@@ -37,7 +37,7 @@ const TABLES: readonly Table[] = [
   },
 ];
 
-export function worldStates(): string {
+export function renderWorldStates(): string {
   const head = [
     '# States of a sale in the world aisle',
     '',
@@ -71,7 +71,7 @@ function drawTable({ title, source, says, states, steps }: Table): string[] {
 const file = new URL('../../docs/world-states.md', import.meta.url);
 
 async function writeStates(): Promise<void> {
-  const content = worldStates();
+  const content = renderWorldStates();
   if ((await readFile(file, 'utf8').catch(() => null)) === content) return;
   if (process.argv.includes('--check')) {
     console.error(`${fileURLToPath(file)} is out of date: run npm run docs`);

@@ -6,7 +6,7 @@ import { isListenedAt, type Listener, listenAt } from './sockets.ts';
 
 /**
  * The lock of the previous version: a name in the kernel, or a socket elsewhere in the file system. Any user of the machine can take such a
- * name. The name only keeps out processes of that version, and serves as the lock if the folder supports none.
+ * name. The name only keeps out processes of that version. On Linux and Windows it also serves as the lock if the folder supports none.
  */
 export interface EarlierName {
   /** Name of an abstract socket on Linux, or of a named pipe on Windows. */
@@ -29,7 +29,10 @@ const TIMEOUT_MS = 250;
 /** After this many replaced sockets, none of them ours, we give up: another user may replace them faster than we can inspect them. */
 const MAX_CHANGES = 12;
 
-/** Returns null if another user listens under the name, or the system has no such names. Throws if one of our processes may hold it. */
+/**
+ * Takes the name. Returns null if another user listens under it, if its socket keeps being replaced, or if the system has no such names.
+ * Throws `LockFailure` if one of our processes holds the name or may hold it.
+ */
 export async function holdEarlierName(earlier: EarlierName, options: NameOptions): Promise<Listener | null> {
   const { until } = options;
   const seen = new Map<string, Holder>();
@@ -113,7 +116,7 @@ async function findOwner(inode: string, owners: ReadonlySet<number>): Promise<Ho
     if (!isOurs && !isHidden) continue;
     const has = await hasSocket(pid, inode);
     if (has === true) return isOurs ? { by: 'us', pid: Number(pid) } : { by: 'stranger' };
-    // Node with extra capabilities hides its sockets even from its own user, so this process may be the owner.
+    // Node with extra capabilities hides its sockets even from its own user, so the inspected process may be the owner.
     if (has === null && isOurs && pid !== String(process.pid) && (await isNode(pid))) isHidden = true;
   }
   return { by: isHidden ? 'unseen' : 'stranger' };

@@ -11,8 +11,9 @@ export interface LockFolder {
 }
 
 /**
- * Runs `act` with a path to the folder that is short enough for sockets and valid until `act` returns. Throws `foreign` if another user
- * created the folder, `unsupported` if its mode does not protect it, and errors of the file system.
+ * Runs `act` with a path to the folder that is short enough for sockets and valid until `act` returns. Throws a `LockFailure`: `foreign` if
+ * the path belongs to another user or is not a folder, `unsupported` if the mode of the folder does not protect it. Also throws errors of
+ * the file system.
  */
 export async function enterFolder<T>({ path, owners }: LockFolder, act: (at: string) => Promise<T>): Promise<T> {
   const folder = await openFolder(path);

@@ -75,7 +75,7 @@ test('of many processes that are stopped and killed at random never two have the
     await systemClock.sleep(dice.number(250));
     const child = dice.pick([...running]);
     if (dice.chance(0.5)) {
-      // Pause it, possibly mid-acquire, so that it resumes late.
+      // Pause the process, possibly while it takes the lock, so that it continues late.
       child.kill('SIGSTOP');
       await systemClock.sleep(dice.number(60));
       child.kill('SIGCONT');

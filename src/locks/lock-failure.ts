@@ -5,9 +5,9 @@ export type WhyNotLocked =
   | 'held_by_earlier'
   /** The name of the previous version is taken, and we may not see by which process. */
   | 'held_out_of_sight'
-  /** Another user owns the file at the lock's path. */
+  /** The file at the lock's path belongs to another user or is not a lock. */
   | 'foreign'
-  /** The system supports no lock there. */
+  /** The folder supports no lock, or others may write to the lock. */
   | 'unsupported';
 
 interface Details {

@@ -7,10 +7,10 @@ export interface Listener {
   close(): Promise<void>;
 }
 
-/** Further connections wait in the system's backlog. Normal use never reaches this number. */
+/** Further connections are closed at once. Normal use never reaches this number. */
 const MAX_CONNECTIONS = 200;
 
-/** Keeps connections open until `close`, or sends `text` and closes each one. Reads nothing. Throws errors of the system. */
+/** Keeps connections open until `close`, or sends `text` and closes each one. Ignores all input. Throws errors of the system. */
 export async function listenAt(path: string, text?: string): Promise<Listener> {
   const connections = new Set<Socket>();
   const server = createServer((socket) => {
@@ -49,7 +49,7 @@ export function isListenedAt(path: string): Promise<boolean> {
   });
 }
 
-/** Waits until nobody listens on this socket. A holder keeps connections open until it stops listening, so no polling is needed. */
+/** Waits until the holder closes the connection, as it does when it stops listening, or until the signal is aborted. Needs no polling. */
 export function waitForEnd(path: string, until: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const socket = connect({ path });

@@ -113,7 +113,7 @@ type Outcome =
   | RecoveryOutput
   | Unlocked;
 
-/** Parses the arguments before anything is opened. */
+/** Parses the options into a command. Runs before the database is opened. */
 function readCommand(options: CommandOptions): Command {
   const { act, reason, to, hash } = options;
   if (act === 'status') return readChainStatus;

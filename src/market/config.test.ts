@@ -56,7 +56,7 @@ describe('readMarketConfig', () => {
       explorerUrl: NETWORKS.base.explorerUrl,
       contactUrl: null,
       limits: DEFAULT_LIMITS,
-      networkLimits: [],
+      clientNetworkLimits: [],
       trustProxy: false,
     });
     expect([...config.openIdentityEndpoints]).toEqual(['register', 'rotate', 'recovery', 'pair']);
@@ -109,7 +109,7 @@ describe('readMarketConfig', () => {
       deploymentCommit: 'abcdef0',
       contactUrl: 'mailto:market@operator.example',
       limits: { ...DEFAULT_LIMITS, registration_per_hour: 0, artifact_bytes: 1000 },
-      networkLimits: [],
+      clientNetworkLimits: [],
       hostedHosts: ['claude.ai', 'hosted.example'],
       trustProxy: ['loopback', '10.0.0.0/8'],
     });

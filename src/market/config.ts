@@ -42,7 +42,7 @@ const NETWORKS = 'networks';
 
 interface ConfiguredLimits {
   limits: Limits;
-  networkLimits: readonly NetworkRule[];
+  clientNetworkLimits: readonly NetworkRule[];
 }
 
 /** OPENAISLE_LIMITS: a JSON object that changes named limits for everybody or, under `networks`, for single networks. */
@@ -55,7 +55,7 @@ const readLimits: z.ZodType<ConfiguredLimits, string> = z.string().transform((te
     ...DEFAULT_LIMITS,
     ...readNamed(named, Object.keys(DEFAULT_LIMITS), reportFault, HIGHEST_LIMITS),
   } as Limits;
-  return { limits, networkLimits: readNetworks(networks, reportFault) };
+  return { limits, clientNetworkLimits: readNetworks(networks, reportFault) };
 });
 
 function readNetworks(networks: unknown, reportFault: ReportFault): NetworkRule[] {
@@ -110,7 +110,7 @@ function isContact(text: string): boolean {
 
 const NAMED_RANGES = ['loopback', 'linklocal', 'uniquelocal'];
 
-/** OPENAISLE_TRUST_PROXY: proxies trusted to name the client's address. Never all, because clients could then choose their address. */
+/** OPENAISLE_TRUST_PROXY: proxies trusted to name the client's address. Refuses /0, because clients could then choose their address. */
 const readProxies: z.ZodType<false | string[], string> = z.string().transform((text, context) => {
   if (text === 'off') return false;
   const proxies = text.split(',').map((proxy) => proxy.trim());
@@ -176,7 +176,7 @@ const SETTINGS = {
     'OPENAISLE_LIMITS',
     optional<ConfiguredLimits>(readLimits, 'a JSON object of limit names and whole numbers', {
       limits: DEFAULT_LIMITS,
-      networkLimits: [],
+      clientNetworkLimits: [],
     }),
   ],
   openIdentityEndpoints: [
@@ -228,7 +228,7 @@ function readSettings(env: Environment): Settings {
   return Object.fromEntries(Object.entries(SETTINGS).map(([setting, [name]]) => [setting, values[name]])) as Settings;
 }
 
-/** Reads the environment. Throws a ConfigError that names every wrong variable and no value. */
+/** Reads the environment. Throws a ConfigError that names wrong variables and no values. */
 export function readMarketConfig(env: Environment): MarketConfig {
   const { usdcAddress, configuredLimits, catalogMemoryMb, ...settings } = readSettings(env);
   const network = { ...settings.network, usdc: usdcAddress ?? settings.network.usdc };

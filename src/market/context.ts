@@ -52,7 +52,7 @@ export interface MarketConfig {
   /** The operator's private contact: a mailto: or https: URL. */
   contactUrl: string | null;
   limits: Limits;
-  networkLimits: readonly NetworkRule[];
+  clientNetworkLimits: readonly NetworkRule[];
   /** Bytes of listings that each catalog keeps in memory. */
   catalogMemoryBytes: number;
   openIdentityEndpoints: ReadonlySet<IdentityEndpoint>;
@@ -80,7 +80,7 @@ export interface Market {
   log: Log;
   /** The primary provider. Decisions about money use all providers instead. */
   rpc: Rpc;
-  /** All providers, in the order in which they are chosen to lead a decision (docs/decisions/0021). */
+  /** All providers in configured order. The first one that can be trusted now leads a decision (docs/decisions/0021). */
   providers: readonly Provider[];
   pepper: Pepper;
   /** Call it after a commit that queued events, so that they are numbered at once. */

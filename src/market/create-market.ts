@@ -58,7 +58,7 @@ export interface MarketOptions {
   reconcileEveryMs?: number;
   /** Interval at which all providers are compared. */
   watchEveryMs?: number;
-  /** Longest time between chain checks of a payment that waits for finality. 0 checks it on every run. */
+  /** Longest time between chain checks of undecided payments. 0 checks them on every run. */
   longestPauseMs?: number;
   /** Interval of the job that checks the city's offers. */
   worldEveryMs?: number;

@@ -9,7 +9,7 @@ import { createMarket } from './create-market.ts';
 
 const db = testDatabase();
 
-/** Makes the server refuse every insert and update, until the returned function is called. */
+/** Makes every insert and update of the table fail with this error code until the returned function is called. */
 async function refuseWrites(table: string, code: string): Promise<() => Promise<void>> {
   await db.database.run(
     sql`create or replace function refuse() returns trigger language plpgsql as ${raw(`

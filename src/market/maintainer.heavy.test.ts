@@ -18,7 +18,7 @@ let dataDir: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'openaisle-maintainer-'));
-  // Not inside the other folder: if root runs the tests, the database runs as a user who cannot enter that folder.
+  // Use a second folder: if root runs the tests, the database runs as a user who cannot enter the first one.
   dataDir = await mkdtemp(join(tmpdir(), 'openaisle-data-'));
 });
 afterAll(async () => {

@@ -6,7 +6,7 @@ import type { Payments } from './payments/payments.ts';
 import { registerCounter, registerGauge, type Sample, samplesByLabel, singleSample } from './register-metric.ts';
 
 interface ProviderFacts {
-  /** Position in the configuration. Tells apart providers of one vendor, whose `endpoint` without credentials may be the same. */
+  /** Position in the configuration. Distinguishes providers of one vendor, whose `endpoint` without credentials may be the same. */
   number: number;
   endpoint: string;
   answeredAgeSeconds: number | null;
@@ -17,7 +17,7 @@ interface ProviderFacts {
   traffic: { requests: number; bytes: Readonly<Record<string, number>>; calls: Readonly<Record<string, number>> };
   disagreements: number;
   excluded: boolean;
-  /** Most blocks per log query. Lowered each time the provider refuses a larger span. */
+  /** Most blocks in one log query. Halved after the provider refuses a larger span, and doubled again some minutes later. */
   logSpanBlocks: number;
 }
 
@@ -33,9 +33,9 @@ export interface ChainFacts {
   /** Highest block that any process ever accepted as final. */
   watermark: BlockFacts | null;
   halted: boolean;
-  /** Number of payments whose decision waits for other providers, by reason. */
+  /** Number of payments that are undecided because another provider does not confirm them or the token behaves oddly, by reason. */
   withheld: Readonly<Record<string, number>>;
-  /** Number of open payments that this process could not read at its last attempt. */
+  /** Number of open payments that this process could not read at its last attempt, within the last minute. */
   unreadable: number;
 }
 
@@ -227,7 +227,7 @@ export function observeX402Refusals(registry: Registry, read: () => ReadonlyMap<
   });
 }
 
-/** Collects the chain's facts from memory, without any call. */
+/** Collects the chain's facts from memory, without a call to a provider. */
 export function chainFacts({ providerHealth, watch, withheld, unreadable }: Payments, clock: Clock): ChainFacts {
   const state = watch.state();
   const head = watch.head();

@@ -46,7 +46,7 @@ const call = (caller: SeededMerchant, given: object) =>
 const say = (line: string) => act.setStoreLine(process, call(own, { body: { line } }));
 const shown = (): string => fromMemory(process, '/api/merchants')?.text ?? '';
 
-/** Sends an edit that is refused inside its transaction, so that nothing is committed. */
+/** Returns a function that sends an edit. The edit is refused inside its transaction, so that nothing is committed. */
 async function refusedEdit(): Promise<() => Promise<unknown>> {
   const { id } = await seedListing(db.database, own.id);
   const body = { preview: 'another preview' };

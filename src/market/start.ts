@@ -104,7 +104,7 @@ export function serveMarket(options: ServeMarketOptions): Promise<ServedMarket> 
       metrics,
       ...(crashPoint === undefined ? {} : { crashPoint }),
     });
-    // Stop it after a half-failed start too, or its jobs would keep querying a closed database.
+    // Stop it even if start() fails, because jobs that have started would otherwise keep querying a closed database.
     begun.defer(() => running.stop({ drainMs: 0 }));
     const { url, port } = await running.start();
     return { url, port, stopServing: (how) => running.stop(how), closeDatabase: () => database.close() };

@@ -10,7 +10,7 @@ import { prepareDatabase } from './prepare-database.ts';
 import { registerCounter, registerGauge, singleSample } from './register-metric.ts';
 import { type MarketRun, type RunMarketOptions, serveMarket, serveMetrics, sizePools } from './start.ts';
 
-/** Runs the first of several processes, which owns the database and the port, and serves nothing itself. */
+/** Runs the first of several processes, which owns the database and the port, keeps the workers alive and serves only the metrics. */
 export function runSupervisor({ config, log }: { config: MarketConfig; log: Log }): Promise<MarketRun> {
   return undoOnFailure(async (begun) => {
     const prepared = await prepareDatabase(config, log);

@@ -9,8 +9,8 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import type { SpendOptions } from '../agent/spend-options.ts';
-import { inMarks } from '../contract/foreign-words.ts';
-import { sayUsdc } from '../contract/money.ts';
+import { inQuotes } from '../contract/foreign-words.ts';
+import { formatUsdc } from '../contract/money.ts';
 import type { ToolContext } from './tool-context.ts';
 
 type Confirm = NonNullable<SpendOptions['confirm']>;
@@ -68,9 +68,9 @@ export async function askPerson(
   { what, context }: Pick<Call, 'what' | 'context'>,
   { question }: NeedsPerson,
 ): Promise<InputRequiredResult> {
-  const sum = sayUsdc(question.amountUnits);
-  const title = clean(inMarks(question.title, LONGEST_TITLE));
-  const seller = question.seller === null ? '' : ` by ${clean(inMarks(question.seller, LONGEST_TITLE))}`;
+  const sum = formatUsdc(question.amountUnits);
+  const title = clean(inQuotes(question.title, LONGEST_TITLE));
+  const seller = question.seller === null ? '' : ` by ${clean(inQuotes(question.seller, LONGEST_TITLE))}`;
   return inputRequired({
     inputRequests: {
       [FIELD]: inputRequired.elicit({

@@ -50,7 +50,7 @@ export interface ToolContext {
   /** Reads the wallet's address, without its passphrase if possible. */
   walletAddress(): Promise<Hex>;
   /** Calls the market with the merchant's key. Throws `no_identity` if there is none. */
-  asMerchant<T>(work: (client: Client) => Promise<T>): Promise<T>;
+  callAsMerchant<T>(work: (client: Client) => Promise<T>): Promise<T>;
   /** Throws `no_identity` if there is no merchant. */
   merchantHandle(): Promise<string>;
   /** Folder for bought goods. Undefined for the book's default. */

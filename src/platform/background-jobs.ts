@@ -12,7 +12,7 @@ export interface SingleFlight<T> {
 /** Limits how often a run may start, so that other work gets time. Calls during a pause share the next run. */
 export interface Pace {
   clock: Clock;
-  /** Average time from the start of one run to the start of the next. */
+  /** Minimum average time from the start of one run to the start of the next. */
   everyMs: number;
   /** Burst size: this many runs may start without a pause. Idle time restores it. */
   atOnce: number;
@@ -100,7 +100,7 @@ export function createSingletonJob({ database, clock, log, name, run }: Singleto
   const runAsLeader = async (lost: AbortSignal): Promise<void> => {
     isFailing = false;
     const signal = AbortSignal.any([lost, stopping.signal]);
-    // `stop` was called while the lock was requested.
+    // `stop` was called, or the session was lost, while the lock was being taken.
     if (signal.aborted) return;
     leadership = signal;
     log.info('job_leader_acquired', { name });

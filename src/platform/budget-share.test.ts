@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { judgeShare, keptUnits, needsKept, type Share, type ShareUse, SLOTS } from './budget-share.ts';
+import { judgeShare, needsNewcomerPart, type Share, type ShareUse, SLOTS, unitsForNewcomers } from './budget-share.ts';
 
 const HOUR: Share = { limit: 300, windowMs: 3_600_000, newcomerUnits: 1 };
 
@@ -26,7 +26,7 @@ function window(share: Share, draw: () => number) {
         asksOfSupernet: 0,
       };
       const asked = { units, elapsedMs };
-      if (needsKept(share, use, asked)) {
+      if (needsNewcomerPart(share, use, asked)) {
         const key = `${slot} ${from.supernet}`;
         asks.set(key, (asks.get(key) ?? 0) + 1);
         const lately = [...asks.keys()].filter((one) => Number.parseInt(one, 10) >= slot - 1);
@@ -83,7 +83,7 @@ describe('a share', () => {
         for (const [at, { supernet, site, network, units }] of asks.entries())
           counts.ask(client(supernet, site, network), (share.windowMs * at) / (asks.length + 1), units);
         expect(counts.total()).toBeLessThanOrEqual(share.limit);
-        const most = Math.max(share.newcomerUnits, keptUnits(share.limit) / 8);
+        const most = Math.max(share.newcomerUnits, unitsForNewcomers(share.limit) / 8);
         for (let supernet = 0; supernet <= 12; supernet += 1)
           expect(counts.of(`supernet ${supernet}`)).toBeLessThanOrEqual(most);
       }),
@@ -121,7 +121,7 @@ describe('a share', () => {
       }
       return true;
     });
-    // 21 supernets share 75 units. About nine in ten get a unit in each run, and no supernet is refused with every seed.
+    // 21 supernets compete for 75 units, and the newcomer gets one in about nine runs of ten.
     expect(shutOut.length, `shut out with seeds ${shutOut.join(', ')}`).toBeLessThan(seeds.length / 5);
   });
 

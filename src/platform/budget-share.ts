@@ -1,7 +1,7 @@
 import { Refusal, type RefusalOptions } from './refusal.ts';
 
 /** Divisor: one quarter of a budget is reserved for newcomers. */
-const KEPT_PART = 4;
+const NEWCOMER_DIVISOR = 4;
 /** Divisor: one supernet may use an eighth of the reserved part. */
 const SUPERNET_PART = 8;
 /** Divisor: one site may use a quarter of its supernet's share. */
@@ -25,7 +25,7 @@ export interface ShareUse {
   network: number;
   siteKept: number;
   supernetKept: number;
-  /** Number of supernets that asked for the reserved part in this step or the previous one. */
+  /** Number of supernets that asked for the reserved part in this step or in the previous one, whichever number is larger. */
   supernetsAsking: number;
   asksOfSupernet: number;
 }
@@ -44,13 +44,13 @@ export function slotMs({ windowMs }: Pick<Share, 'windowMs'>): number {
 }
 
 /** Units reserved for newcomers. 0 if the budget is too small to divide. */
-export function keptUnits(limit: number): number {
-  return Math.floor(limit / KEPT_PART);
+export function unitsForNewcomers(limit: number): number {
+  return Math.floor(limit / NEWCOMER_DIVISOR);
 }
 
 /** True if only the reserved part can serve this request. The caller then counts the request for the lottery. */
-export function needsKept(share: Share, use: ShareUse, { units }: ShareRequest): boolean {
-  return use.open + units > share.limit - keptUnits(share.limit);
+export function needsNewcomerPart(share: Share, use: ShareUse, { units }: ShareRequest): boolean {
+  return use.open + units > share.limit - unitsForNewcomers(share.limit);
 }
 
 /**
@@ -60,9 +60,9 @@ export function needsKept(share: Share, use: ShareUse, { units }: ShareRequest):
 export function judgeShare(share: Share, use: ShareUse, request: ShareRequest, draw: () => number): ShareVerdict {
   const { limit, windowMs, newcomerUnits } = share;
   const { units, elapsedMs } = request;
-  if (!needsKept(share, use, request)) return { part: 'open' };
+  if (!needsNewcomerPart(share, use, request)) return { part: 'open' };
   const atEnd = { part: null, retryAfterMs: windowMs - elapsedMs };
-  const kept = keptUnits(limit);
+  const kept = unitsForNewcomers(limit);
   const supernetMost = Math.max(newcomerUnits, Math.floor(kept / SUPERNET_PART));
   const siteMost = Math.max(newcomerUnits, Math.floor(supernetMost / SITE_PART));
   const isNewcomer = use.network + units <= newcomerUnits;

@@ -1,7 +1,15 @@
-import { judgeShare, limitExceeded, needsKept, type Share, type ShareUse, SLOTS, slotMs } from './budget-share.ts';
+import {
+  judgeShare,
+  limitExceeded,
+  needsNewcomerPart,
+  type Share,
+  type ShareUse,
+  SLOTS,
+  slotMs,
+} from './budget-share.ts';
 import type { Clock } from './clock.ts';
 import { type NetworkLevels, networkLevels } from './http/client-network.ts';
-import { drawOf, type Random } from './random.ts';
+import { type Random, randomFraction } from './random.ts';
 import type { RefusalOptions } from './refusal.ts';
 
 /** One of the named limits that an operator can set. */
@@ -42,7 +50,7 @@ export interface Budget {
   charge(client: Client, units: number): void;
   /** Whether the network or its site has no units left. */
   isSpent(network: string): boolean;
-  /** False while no network has used up its limit. Much cheaper than `isSpent`. */
+  /** False while no `charge` has used up the limit of a client or of its site. Much cheaper than `isSpent`. */
   mayBeSpent(): boolean;
   rows(): number;
 }
@@ -65,7 +73,7 @@ export function createBudget(options: BudgetOptions): Budget {
   const rows = options.rows ?? ROWS;
   // Accounts have separate tables, so that strangers cannot use up their budget.
   const tables = { network: createWindowCounts(windowMs, rows), account: createWindowCounts(windowMs, rows) };
-  /** Start of the window in which a network used up its limit. NaN: none did. */
+  /** Start of the window in which a `charge` used up the limit of a client or of its site. NaN: none did. */
   let spentWindow = Number.NaN;
 
   const refuse = ({ name, limit }: NamedLimit, retryAfterMs: number, extra: RefusalOptions = {}): never => {
@@ -104,8 +112,8 @@ export function createBudget(options: BudgetOptions): Budget {
   ): 'open' | 'kept' => {
     const newcomerUnits = Math.max(request.units, Math.floor(own.limit / NEWCOMER_PART));
     const share: Share = { limit: all.limit, windowMs, newcomerUnits };
-    if (needsKept(share, counts.shareUse(who), request)) counts.noteAsk(who);
-    const verdict = judgeShare(share, counts.shareUse(who), request, () => drawOf(random));
+    if (needsNewcomerPart(share, counts.shareUse(who), request)) counts.noteAsk(who);
+    const verdict = judgeShare(share, counts.shareUse(who), request, () => randomFraction(random));
     return verdict.part ?? refuse(all, verdict.retryAfterMs, extra);
   };
 

@@ -1,4 +1,4 @@
-/** The only source of time, so that tests can replace it. No other code may read the machine's clock. */
+/** The servers' only source of the time of day, so that tests can replace it. Durations may also be measured with `performance.now()`. */
 export interface Clock {
   /** Milliseconds since 1970, UTC. */
   now(): number;

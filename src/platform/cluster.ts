@@ -158,7 +158,7 @@ interface RunningWorker {
   kill(): void;
 }
 
-/** Starts this program again as a worker that shares the ports it listens on. */
+/** Starts this program again as a worker. All workers share the ports on which they listen. */
 function startWorker(number: number, task: unknown): RunningWorker {
   const worker = cluster.fork();
   const ready = Promise.withResolvers<void>();

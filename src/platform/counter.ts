@@ -23,7 +23,7 @@ export interface RateOptions {
   overMs: number;
 }
 
-/** Returns a function that tells whether events are frequent, judged by the last complete measurement. */
+/** Creates a function that returns whether events are frequent, judged by the last complete measurement. */
 export function createRate({ clock, count, perSecond, overMs }: RateOptions): () => boolean {
   let since = Number.NEGATIVE_INFINITY;
   let before = 0;

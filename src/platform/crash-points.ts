@@ -11,7 +11,10 @@ export interface Crash<Name extends string> {
 
 const TEXT = /^(?<name>[a-z_]+)(?::(?<nth>[1-9]\d{0,5}))?$/;
 
-/** Parses `name`, or `name:3` for the third pass. Null outside of tests. `points` is a record, so that a missing point does not compile. */
+/**
+ * Parses `name`, or `name:3` for the third pass. Null if the variable is not set, as outside of tests. `points` is a record, so that a
+ * missing point does not compile.
+ */
 export function readCrash<Name extends string>(
   env: Environment,
   points: Readonly<Record<Name, true>>,

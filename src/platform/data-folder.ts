@@ -17,8 +17,8 @@ export class FolderInUse extends Error {
 
 /**
  * Makes this process the only user of a folder. The lock is inside the folder, so only users who may write there can take it. The lock
- * holds for all processes on this kernel that see the folder, in any container, and ends even if the process is killed. Throws
- * `FolderInUse`.
+ * applies to all processes on this kernel that see the folder, in any container, and ends even if the process is killed. Throws
+ * `FolderInUse` if another process uses the folder, and other errors if the folder cannot be locked.
  */
 export async function lockDataFolder(folder: string, shownAs: string): Promise<Lock> {
   const { dev, ino } = await stat(folder, { bigint: true });

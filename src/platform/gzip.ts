@@ -16,7 +16,7 @@ export interface GzipMember {
   length: number;
 }
 
-/** Returns an upper bound for the header, the trailer and the bytes around stored blocks. */
+/** Returns an upper bound for the length of a gzip file that contains this many bytes in stored blocks. */
 export function plainBound(byteCount: number): number {
   const blocks = Math.ceil(byteCount / STORED_BYTES) + 2;
   return HEADER.length + byteCount + blocks * STORED_HEAD_BYTES + TRAILER_BYTES;

@@ -3,7 +3,7 @@ import { Refusal } from './refusal.ts';
 
 export type HandleStep = 'stage' | 'confirm';
 
-interface Rivals {
+interface HandleConflicts {
   /** An existing handle that is equal or looks alike. Null: none. */
   alike: string | null;
   maintainer: string | null;
@@ -15,7 +15,7 @@ const NEXT_STEPS: Readonly<Record<HandleStep, string>> = {
 };
 
 /** Rejects a new handle that is reserved or looks like an existing one. The error names the rule. */
-export function judgeHandle(handle: string, { alike, maintainer }: Rivals, step: HandleStep): void {
+export function judgeHandle(handle: string, { alike, maintainer }: HandleConflicts, step: HandleStep): void {
   const nextStep = NEXT_STEPS[step];
   const reserved = alike === handle ? null : findReserved(handle, maintainer);
   if (reserved !== null) throw new Refusal('handle_reserved', { detail: detailOf(handle, reserved), nextStep });

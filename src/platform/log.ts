@@ -1,11 +1,11 @@
 import { pino } from 'pino';
 import { type Clock, isoTime, systemClock } from './clock.ts';
 
-/** Structured log lines, one JSON object each. Prints only the fields in LOG_FIELDS. */
+/** Structured log lines, one JSON object each. Prints only the fields in LOG_FIELDS and those that `createLog` is told to allow. */
 export interface Log {
   info(event: string, fields?: Readonly<Record<string, unknown>>): void;
   warn(event: string, fields?: Readonly<Record<string, unknown>>): void;
-  /** Prints `fields.error` as name, message and stack, with secrets removed. */
+  /** Prints `fields.error` as name, message, code, stack and cause, with secrets removed. */
   error(event: string, fields?: Readonly<Record<string, unknown>>): void;
   with(fields: Readonly<Record<string, unknown>>): Log;
 }
@@ -16,7 +16,7 @@ const LONGEST_SEARCHED = 65_536;
 const HEADER_NAMES =
   'proxy-authorization|authorization|x-payment-response|x-payment|payment-signature|x-delivery-token|delivery_token|cookie';
 
-/** Patterns that look like secrets, with or without a valid checksum. Each takes linear time, because no repetition is nested. */
+/** Patterns of texts that look like secrets, with or without a valid checksum. Each takes linear time, because no repetition is nested. */
 const SECRETS: readonly (readonly [RegExp, string])[] = [
   [
     new RegExp(`\\b(${HEADER_NAMES})(["']?\\s{0,8}[:=]\\s{0,8}["']?)(?:(?:Bearer|Basic)\\s{1,8})?[^\\s"',;}]+`, 'gi'),
@@ -39,7 +39,7 @@ const INVISIBLE = /[\u007f-\u009f\u2028\u2029]/g;
 // Fast path for most values: no pattern can match a text of these characters and this length.
 const SAFE_TEXT = /^(?!.*eyJ)[A-Za-z0-9./-]{0,119}$/;
 
-/** Removes everything from a text that could open a store, move money or break the line. */
+/** Removes everything from a text that could give access to a store, move money or break the line. */
 export function redact(text: string): string {
   if (SAFE_TEXT.test(text)) return text;
   return SECRETS.reduce((rest, [pattern, by]) => rest.replace(pattern, by), text.slice(0, LONGEST_SEARCHED)).replace(
@@ -137,7 +137,7 @@ interface LogOptions {
 
 const LONGEST_TEXT = 8_192;
 const DEEPEST_CAUSE = 4;
-const MOST_ITEMS = 50;
+const MAX_ITEMS = 50;
 
 /** Writes one JSON object per line and removes secrets from every text. */
 export function createLog(options: LogOptions = {}): Log {
@@ -205,11 +205,11 @@ function printableValue(value: unknown, cut: Cut): unknown {
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'invalid date' : isoTime(value);
   if (value instanceof Error) return presentError(value, cut);
   if (Array.isArray(value))
-    return value.slice(0, MOST_ITEMS).map((item) => (Array.isArray(item) ? '[list]' : printableValue(item, cut)));
+    return value.slice(0, MAX_ITEMS).map((item) => (Array.isArray(item) ? '[list]' : printableValue(item, cut)));
   return `[${typeof value}]`;
 }
 
-/** Prints name, message and stack. Leaves out other fields, because those of a database error contain row values. */
+/** Prints name, message, code, stack and cause. Leaves out other fields, because those of a database error contain row values. */
 function presentError(error: unknown, cut: Cut, depth = 0): unknown {
   if (!(error instanceof Error)) return printableValue(error, cut);
   const code =

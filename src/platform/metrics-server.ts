@@ -11,7 +11,7 @@ export interface MetricsServerOptions {
   log: Log;
 }
 
-const MOST_CONNECTIONS = 32;
+const MAX_CONNECTIONS = 32;
 const REQUEST_MS = 5_000;
 const LARGEST_HEAD_BYTES = 4_096;
 
@@ -43,7 +43,7 @@ export async function startMetricsServer({ host, port, path, read, log }: Metric
       else response.writeHead(404, { connection: 'close' }).end();
     },
   );
-  server.maxConnections = MOST_CONNECTIONS;
+  server.maxConnections = MAX_CONNECTIONS;
   server.listen({ host, port });
   await once(server, 'listening');
   const address = server.address();

@@ -1,6 +1,6 @@
 import { randomBytes, randomInt, randomUUID } from 'node:crypto';
 
-/** The only source of randomness, so that tests can pass a seeded one. */
+/** The servers' source of randomness, so that tests can pass a seeded one. */
 export interface Random {
   bytes(count: number): Buffer;
   /** Returns a uniform integer in [0, below). */
@@ -17,6 +17,6 @@ export const systemRandom: Random = {
 const DRAWS = 2 ** 32;
 
 /** Returns a uniform number in [0, 1). */
-export function drawOf(random: Pick<Random, 'int'>): number {
+export function randomFraction(random: Pick<Random, 'int'>): number {
   return random.int(DRAWS) / DRAWS;
 }

@@ -3,7 +3,10 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 /** Cost of one request so far. */
 export interface RequestCost {
   units: number;
-  /** Called before `name` causes cost. Throws if the limit of `name` is exceeded. */
+  /**
+   * Called with a wallet whose key signed for the request, before the request causes more cost. Throws if the limit of that wallet is
+   * exceeded.
+   */
   admit(name: string): void;
 }
 
@@ -20,7 +23,7 @@ export function addRequestCost(units: number): void {
   if (cost !== undefined) cost.units += units;
 }
 
-/** Reports a wallet whose ownership the request has proved, in addition to its key. */
+/** Reports a wallet whose key signed for the current request. The limit of that wallet then applies too, besides that of the caller. */
 export function admitSpender(name: string): void {
   costs.getStore()?.admit(name);
 }

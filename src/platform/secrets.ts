@@ -144,9 +144,12 @@ function normalizeText(text: string): string {
 export const SECRET_MASK = '[secret]';
 
 export interface SecretGuard {
-  /** Shorter texts hold no secret, decoded or not, so they can be skipped. */
+  /** Shorter texts contain no secret, decoded or not, so they can be skipped. */
   shortest: number;
-  /** Returns true if the text holds a valid secret after NFC, or is base64 of one without whitespace. `own` is the kind allowed here. */
+  /**
+   * Returns true if the text contains a valid secret after NFC, or is base64 of one once whitespace is removed. `own` is the kind allowed
+   * here.
+   */
   inText(text: string, own?: SecretKind): boolean;
   /** Checks every string and field name of a JSON value. Top-level members named in `except` may hold their own kind of secret. */
   inValue(value: unknown, except?: readonly string[]): boolean;
@@ -159,7 +162,7 @@ export interface SecretGuard {
 /** The only kind of secret that a field of this name may hold, where the endpoint allows it. */
 const OWN_KIND: Readonly<Record<string, SecretKind>> = { merchant_key: 'sk', recovery_code: 'rc', pairing_code: 'pc' };
 
-/** Finds merchant keys, recovery codes, pairing codes and delivery tokens. No text may hold one outside of its own field or header. */
+/** Finds merchant keys, recovery codes, pairing codes and delivery tokens. No text may contain one outside of its own field or header. */
 export function createSecretGuard(prefixes: readonly string[]): SecretGuard {
   const { isIn, spansIn } = createSearch(prefixes);
   const shortest = Math.min(...prefixes.map(shortestSecret));

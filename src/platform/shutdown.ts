@@ -101,7 +101,10 @@ async function runWithin(clock: Clock, limitMs: number, work: () => Promise<void
   }
 }
 
-/** Holds back signals until `release`, which returns the first one. A process killed during its start would leave a database running. */
+/**
+ * Keeps stop signals from ending the process until `release`, which returns the first one. A process killed during its start would leave a
+ * database running.
+ */
 export function deferSignals(): { release(): NodeJS.Signals | null } {
   let received: NodeJS.Signals | null = null;
   const onSignal = (signal: NodeJS.Signals): void => {

@@ -23,7 +23,7 @@ async function anotherProcess(): Promise<Database> {
   return database;
 }
 
-/** Counts how many runs are active at the same time. */
+/** Creates a job. `running` counts the active runs of all such jobs. */
 function watched(database: Database, name: string): SingletonJob & { lines: ReturnType<typeof recordingLog>['lines'] } {
   const { log, lines } = recordingLog();
   const job = createSingletonJob({

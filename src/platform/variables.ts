@@ -114,7 +114,7 @@ export function httpUrlOrNone(): Variable<string | null | undefined> {
 }
 
 /** Limited, because every decision asks each provider. */
-const MOST_PROVIDERS = 5;
+const MAX_PROVIDERS = 5;
 
 /** URLs of RPC nodes of one network, in the order in which they are asked. Rejects duplicates, which would give no second opinion. */
 export function rpcUrlsVariable(): Variable<readonly [string, ...string[]]> {
@@ -124,12 +124,12 @@ export function rpcUrlsVariable(): Variable<readonly [string, ...string[]]> {
     const hrefs = new Set(urls.map((url) => URL.parse(url)?.href));
     if (!urls.every(isHttpUrl)) context.addIssue({ code: 'invalid_format', format: 'url' });
     else if (hrefs.size < urls.length) context.addIssue({ code: 'custom', message: 'one URL appears twice' });
-    else if (urls.length > MOST_PROVIDERS) {
-      context.addIssue({ code: 'custom', message: `there are more than ${MOST_PROVIDERS}` });
+    else if (urls.length > MAX_PROVIDERS) {
+      context.addIssue({ code: 'custom', message: `there are more than ${MAX_PROVIDERS}` });
     }
     return [first, ...others];
   });
-  return required(schema, `${HTTP_URL}, or up to ${MOST_PROVIDERS} of them separated by commas`);
+  return required(schema, `${HTTP_URL}, or up to ${MAX_PROVIDERS} of them separated by commas`);
 }
 
 const origin = dropMessages(

@@ -11,13 +11,13 @@ export interface Thread<Question, Answer> {
 export function startThread<Question, Answer>(program: URL): Thread<Question, Answer> {
   // Pass no options of this process either, because they may load code meant for its main thread.
   const worker = new Worker(program, { env: {}, execArgv: [] });
-  const open: PromiseWithResolvers<Answer>[] = [];
+  const unanswered: PromiseWithResolvers<Answer>[] = [];
   let ended: Error | null = null;
   const end = (reason: Error): void => {
     ended ??= reason;
-    for (const { reject } of open.splice(0)) reject(ended);
+    for (const { reject } of unanswered.splice(0)) reject(ended);
   };
-  worker.on('message', (answer: Answer) => open.shift()?.resolve(answer));
+  worker.on('message', (answer: Answer) => unanswered.shift()?.resolve(answer));
   worker.on('error', (error: unknown) => end(error instanceof Error ? error : new Error(String(error))));
   worker.on('messageerror', end);
   worker.on('exit', (code) => end(new Error(`the thread has ended with ${code}`)));
@@ -25,7 +25,7 @@ export function startThread<Question, Answer>(program: URL): Thread<Question, An
     ask: (question, transfer) => {
       if (ended !== null) return Promise.reject(ended);
       const pending = Promise.withResolvers<Answer>();
-      open.push(pending);
+      unanswered.push(pending);
       worker.postMessage(question, transfer);
       return pending.promise;
     },

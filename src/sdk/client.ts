@@ -7,7 +7,7 @@ import { type LooseAnswer, readAnswer } from './read-answer.ts';
 import { createServerClock, type ServerClock } from './server-clock.ts';
 
 const DEFAULT_TIMEOUT_MS = 30_000;
-/** Fits the largest page of 50 listings, and an artifact with every character escaped. */
+/** Large enough for the largest page of 50 listings, and for an artifact with every character escaped. */
 const DEFAULT_RESPONSE_BYTES = 16_777_216;
 
 export interface ClientOptions {
@@ -15,10 +15,10 @@ export interface ClientOptions {
   baseUrl: string;
   /**
    * The server's own address, if you reach the server under another one, for instance through a tunnel. Signatures may then name this
-   * address. If it is omitted, nothing is signed for a server that calls itself anything but `baseUrl`.
+   * address. If it is omitted, no signature that names the server is made for a server that calls itself anything but `baseUrl`.
    */
   callsItself?: string;
-  /** A merchant's or resident's key, issued by this server. Sent only to endpoints that need it. */
+  /** A merchant's or resident's key, issued by this server. Sent only to endpoints that accept one. */
   key?: string;
   environment?: Partial<Environment>;
   /** Time limit for one call in milliseconds, from its start to the last byte of the answer. */
@@ -131,7 +131,7 @@ export function readBaseUrl(address: string): string {
   return url.href.replace(/\/+$/, '');
 }
 
-// Sends the key only to endpoints that need it, so public audit routes never see one.
+// Sends the key only to endpoints that accept one, so public audit routes never see it.
 function bearerFor(endpoint: EndpointShape, args: LooseGiven, key: string | undefined): string | undefined {
   if (endpoint.auth === 'staged_key') return args.key;
   const takesKey = endpoint.auth === 'key' || endpoint.auth === 'optional_key' || endpoint.auth === 'maintainer';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { codeOut, requestIdForm } from '../contract/answer-forms.ts';
 import { ERRORS, type ErrorRow, type Reason } from '../contract/errors.ts';
-import { inMarks } from '../contract/foreign-words.ts';
+import { inQuotes } from '../contract/foreign-words.ts';
 import { type OwnWords, own } from '../contract/own-words.ts';
 
 export interface MarketErrorParts {
@@ -27,13 +27,13 @@ export class MarketError extends Error {
   readonly requestId: string | null;
   /** Seconds; null if the market gave no time. */
   readonly retryAfterSeconds: number | null;
-  /** True if a payment may exist. Undefined if the answer says nothing about payments. */
+  /** True if a payment exists or may exist. Undefined if neither the answer nor the error table says. */
   readonly doNotPayAgain: boolean | undefined;
   // Private, so that printing the error doesn't show headers or the token.
   readonly #parts: MarketErrorParts;
 
   constructor(parts: MarketErrorParts) {
-    super(`${parts.problem.reason}: ${inMarks(parts.problem.detail, LONGEST_DETAIL)}`);
+    super(`${parts.problem.reason}: ${inQuotes(parts.problem.detail, LONGEST_DETAIL)}`);
     this.reason = parts.problem.reason;
     this.status = parts.status;
     this.problem = parts.problem;
@@ -83,7 +83,7 @@ export class UnreadableAnswer extends Error {
   readonly retryAfterSeconds: number | null;
   readonly doNotPayAgain = true;
   readonly nextStep: OwnWords;
-  /** The fault in our own words. Apart from numbers it contains only the server's address. */
+  /** The fault in our own words. Contains no text from the server except its address. */
   readonly detail: OwnWords;
 
   constructor(

@@ -31,7 +31,7 @@ export interface FollowOptions {
 }
 
 /**
- * Follows the public log by server-sent events, oldest first. Reconnects after the last event received, so no event is missed or repeated.
+ * Follows the public log by server-sent events, oldest first. Reconnects and continues after the last event, so none is missed or repeated.
  * Throws `MarketError` if the market refuses the query, and `UnreadableAnswer` if the first connection fails.
  */
 export async function* followEvents(

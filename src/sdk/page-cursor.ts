@@ -85,7 +85,7 @@ function checkCounts(page: RawPage<unknown>, limit: number | undefined): void {
   if (rows.length === 0 && has_more) throw new PageRefused('empty_page', 'a page is empty and more are promised');
 }
 
-// Only on the first page are rows and total known to be from the same moment.
+// Only on the first page are the rows read so far and the total from the same moment.
 function checkFirst<Row>(page: RawPage<Row>, collection: Collection<Row>): void {
   const { rows, total, has_more } = page;
   if (rows.length > total) throw new PageRefused('more_than_total', `${rows.length} rows of a total of ${total}`);

@@ -1,10 +1,10 @@
 /** Far deeper than any answer of a market. */
-const MOST_DEPTH = 64;
+const MAX_DEPTH = 64;
 
 /** Parses untrusted JSON up to a depth that recursive code can handle; JSON.parse has no limit. Throws a SyntaxError. */
 export function parseJson(text: string): unknown {
   const value: unknown = JSON.parse(text);
-  if (isDeeper(value, MOST_DEPTH)) throw new SyntaxError(`the JSON is nested deeper than ${MOST_DEPTH} levels`);
+  if (isDeeper(value, MAX_DEPTH)) throw new SyntaxError(`the JSON is nested deeper than ${MAX_DEPTH} levels`);
   return value;
 }
 

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 
-/** Common part of the stores that keep payments across a crash. */
+/** Common part of the stores for payments in progress. */
 interface SavedStore<Saved> {
   create(key: string, saved: Saved): Promise<boolean>;
   save(key: string, saved: Saved): Promise<void>;

@@ -4,7 +4,7 @@ import type { Environment } from './environment.ts';
 export interface ServerClock {
   /** The server's time, or ours until an answer has shown it. */
   now(): number;
-  /** The earlier of the two times. What has expired by the earlier time has expired by both. */
+  /** The earlier of the server's time and ours. What has expired by the earlier time has expired by both. */
   earlier(): number;
   /** Records the `Date` header of an answer that has just arrived. Ignores anything but an HTTP date. */
   note(date: string | null): void;

@@ -2,7 +2,7 @@ import { config } from 'zod';
 import { createClient } from '../sdk/client.ts';
 import { type Environment, systemEnvironment } from '../sdk/environment.ts';
 import { payAndCollect } from './flow/pay.ts';
-import { resumeFlow, runAlone } from './flow/resume.ts';
+import { resumeFlow, runUnderPurchaseLock } from './flow/resume.ts';
 import type { Scene } from './flow/scene.ts';
 import { type Offer, readOffer } from './offer.ts';
 import { createScreen } from './show/create-screen.ts';
@@ -42,7 +42,7 @@ async function startFlow(root: HTMLElement, offer: Offer): Promise<void> {
         isResuming = false;
       }
     },
-    goOn: (payer, allowed) => runAlone(scene, () => payAndCollect(scene, payer, allowed)),
+    goOn: (payer, allowed) => runUnderPurchaseLock(scene, () => payAndCollect(scene, payer, allowed)),
   };
   window.addEventListener('storage', ({ key }) => {
     if (key === null || key === store.names.record || key === store.names.proof) followOtherTab(scene);

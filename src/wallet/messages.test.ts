@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { AUTHORIZATION_TYPES } from '../contract/authorization-types.ts';
 import type { AuthorizationToSign } from '../sdk/payments/payment-proof.ts';
-import { checkMessage, NotAsShown, type TypedMessage, toTypedMessage } from './messages.ts';
+import { checkMessage, MessageMismatch, type TypedMessage, toTypedMessage } from './messages.ts';
 import { SAMPLE_OFFER } from './sample-offer.ts';
-import { sayAmount, sayMessage } from './wording.ts';
+import { describeMessage, formatAmount } from './wording.ts';
 
 const NOW = 1_700_000_000_000;
 const PAYER = `0x${'a'.repeat(40)}` as const;
@@ -42,23 +42,25 @@ describe('what would be signed', () => {
     ['a long time', (typed) => ({ ...typed, message: { ...typed.message, validBefore: '1700000601' } })],
     ['a later begin', (typed) => ({ ...typed, message: { ...typed.message, validAfter: '1700000001' } })],
   ];
-  it.each(CHANGES)('is refused for %s', (_, change) => expect(() => check(change(TYPED))).toThrow(NotAsShown));
+  it.each(CHANGES)('is refused for %s', (_, change) => expect(() => check(change(TYPED))).toThrow(MessageMismatch));
 
   it('is refused where the page names another token than the network has', () => {
     const offer = { ...SAMPLE_OFFER, usdc: other };
-    expect(() => check({ ...TYPED, domain: { ...TYPED.domain, verifyingContract: other } }, offer)).toThrow(NotAsShown);
+    expect(() => check({ ...TYPED, domain: { ...TYPED.domain, verifyingContract: other } }, offer)).toThrow(
+      MessageMismatch,
+    );
   });
 });
 
 it('is said in words that come from the message itself', () => {
-  const rows = new Map(sayMessage(TYPED, SAMPLE_OFFER, NOW));
+  const rows = new Map(describeMessage(TYPED, SAMPLE_OFFER, NOW));
   expect(rows.get('You pay')).toBe('4.00 USDC on Base');
   expect(rows.get('To')).toBe(`${SAMPLE_OFFER.seller_wallet} (merchant ink-and-paper)`);
   expect(rows.get('From')).toBe(PAYER);
   expect(rows.get('For')).toBe('“Reading of invoices”, listing 7');
   expect(rows.get('Good until')).toContain('2 min from now');
   const more = { ...TYPED, message: { ...TYPED.message, value: '4500001' } };
-  expect(new Map(sayMessage(more, SAMPLE_OFFER, NOW)).get('You pay')).toBe('4.500001 USDC on Base');
+  expect(new Map(describeMessage(more, SAMPLE_OFFER, NOW)).get('You pay')).toBe('4.500001 USDC on Base');
 });
 
 it.each([
@@ -67,4 +69,4 @@ it.each([
   [1_000n, '0.001 USDC'],
   [149_999_999n, '149.999999 USDC'],
   [12_500_000n, '12.50 USDC'],
-])('%s units are %s', (units, words) => expect(sayAmount(units)).toBe(words));
+])('%s units are %s', (units, words) => expect(formatAmount(units)).toBe(words));

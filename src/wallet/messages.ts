@@ -6,8 +6,8 @@ import type { Offer } from './offer.ts';
 const LONGEST_WINDOW_SECONDS = 600;
 
 /** Thrown if the message differs from what the page shows. Nothing was signed. */
-export class NotAsShown extends Error {
-  override readonly name = 'NotAsShown';
+export class MessageMismatch extends Error {
+  override readonly name = 'MessageMismatch';
 }
 
 export type Purpose = 'pay' | 'collect';
@@ -35,7 +35,7 @@ export function checkMessage(
     [Number(message.validAfter) > nowSeconds, 'the time from which it is good'],
   ];
   const fault = faults.find(([isWrong]) => isWrong);
-  if (fault !== undefined) throw new NotAsShown(`${fault[1]} is not what this page shows`);
+  if (fault !== undefined) throw new MessageMismatch(`${fault[1]} is not what this page shows`);
 }
 
 function isSameAddress(one: string, other: string): boolean {

@@ -4,7 +4,7 @@ import { beginRecord, type PurchaseRecord, purchaseRecord } from './purchase-rec
 /** The part of Storage in use, which tests replace. */
 export type Shelf = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 
-/** Storage for one listing in this browser. It holds one payment at a time; `load` throws if another wallet's proof is stored. */
+/** Storage for one listing in this browser. It stores one payment at a time. `proofs.load` throws if another wallet's proof is stored. */
 export interface PurchaseStore {
   /** Store for the SDK. `save` resolves once the proof can be read back. */
   proofs: ProofStore;

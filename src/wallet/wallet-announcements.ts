@@ -1,6 +1,6 @@
 import { isProvider, type Provider } from './wallet-provider.ts';
 
-const MOST_WALLETS = 20;
+const MAX_WALLETS = 20;
 /** Time for wallets to announce themselves before window.ethereum is offered. */
 const SEARCH_MS = 400;
 
@@ -18,7 +18,7 @@ export function watchWallets(): WatchedWallets {
   let listener = (): void => {};
   window.addEventListener('eip6963:announceProvider', (event) => {
     const wallet = readAnnouncement((event as CustomEvent<unknown>).detail);
-    if (wallet === null || wallets.length >= MOST_WALLETS || wallets.some(({ id }) => id === wallet.id)) return;
+    if (wallet === null || wallets.length >= MAX_WALLETS || wallets.some(({ id }) => id === wallet.id)) return;
     wallets.push(wallet);
     listener();
   });

@@ -1,6 +1,6 @@
 import { NETWORKS, type Network } from '../contract/vocabulary.ts';
 import type { Offer } from './offer.ts';
-import { sayAmount } from './wording.ts';
+import { formatAmount } from './wording.ts';
 
 /** The part of EIP-1193 that is used. */
 export interface Provider {
@@ -13,7 +13,7 @@ export function isProvider(value: unknown): value is Provider {
   return typeof value === 'object' && value !== null && 'request' in value && typeof value.request === 'function';
 }
 
-export type WhyNot =
+export type WalletFailure =
   | 'refused'
   | 'busy'
   | 'not_allowed'
@@ -28,15 +28,15 @@ export type WhyNot =
 /** Thrown if the wallet refused or failed. Nothing that it returned was sent anywhere. */
 export class WalletTrouble extends Error {
   override readonly name = 'WalletTrouble';
-  readonly why: WhyNot;
+  readonly why: WalletFailure;
 
-  constructor(why: WhyNot, detail: string = why, options: ErrorOptions = {}) {
+  constructor(why: WalletFailure, detail: string = why, options: ErrorOptions = {}) {
     super(detail, options);
     this.why = why;
   }
 }
 
-const REASONS_BY_CODE: Readonly<Record<number, WhyNot>> = {
+const REASONS_BY_CODE: Readonly<Record<number, WalletFailure>> = {
   4001: 'refused',
   4100: 'not_allowed',
   4900: 'disconnected',
@@ -119,8 +119,8 @@ export function readAccounts(answer: unknown): Address[] {
 }
 
 /** Thrown if the wallet holds less than the price. Nothing was signed. */
-export class TooLittle extends Error {
-  override readonly name = 'TooLittle';
+export class InsufficientBalance extends Error {
+  override readonly name = 'InsufficientBalance';
 }
 
 const BALANCE_OF = '0x70a08231';
@@ -136,9 +136,11 @@ async function readBalance({ provider, address }: Connected, { usdc }: Offer): P
   }
 }
 
-/** Throws `TooLittle` if the balance is below the price. The market checks again, on the chain. */
-export async function mustHoldEnough(connected: Connected, offer: Offer): Promise<void> {
+/** Throws `InsufficientBalance` if the balance is below the price. The market checks again, on the chain. */
+export async function mustHaveBalance(connected: Connected, offer: Offer): Promise<void> {
   const balance = await readBalance(connected, offer);
   if (balance === null || balance >= offer.units) return;
-  throw new TooLittle(`This wallet holds ${sayAmount(balance)}, and the price is ${sayAmount(offer.units)}`);
+  throw new InsufficientBalance(
+    `This wallet holds ${formatAmount(balance)}, and the price is ${formatAmount(offer.units)}`,
+  );
 }

@@ -6,7 +6,7 @@ import type { Offer } from './offer.ts';
 const LONGEST_ADDRESS = 2_000;
 
 /** Whether a web address is ASCII and cannot disguise its host. */
-export function isFollowable(address: string): boolean {
+export function isSafeLink(address: string): boolean {
   if (address.length > LONGEST_ADDRESS || !/^https?:\/\/[!-~]+$/.test(address) || address.includes('\\')) return false;
   try {
     const { username, password } = new URL(address);
@@ -20,21 +20,21 @@ export function isFollowable(address: string): boolean {
 const UNSEEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Noncharacter_Code_Point}]/gu;
 const PILED = /(\p{M}{3})\p{M}+/gu;
 /** More names of invisible characters than this would fill the page. */
-const MOST_MARKS = 2_000;
+const MAX_MARKS = 2_000;
 const REPLACEMENT = '\u{fffd}';
 
 /** A run of visible text, or the name of an invisible character. */
 type Run = { text: string } | { unseen: string };
 
 /** Replaces each invisible character of a text with its name. Treats CRLF as one line break. */
-export function markUnseen(text: string): Run[] {
+export function nameInvisibleCharacters(text: string): Run[] {
   const plain = text.replaceAll('\r\n', '\n').replaceAll(PILED, '$1');
   const runs: Run[] = [];
   let from = 0;
   let marks = 0;
   for (const match of plain.matchAll(UNSEEN)) {
     marks += 1;
-    if (marks > MOST_MARKS) return [{ text: plain.replaceAll(UNSEEN, REPLACEMENT) }];
+    if (marks > MAX_MARKS) return [{ text: plain.replaceAll(UNSEEN, REPLACEMENT) }];
     if (match.index > from) runs.push({ text: plain.slice(from, match.index) });
     runs.push({ unseen: codePointName(match[0]) });
     from = match.index + match[0].length;
@@ -45,7 +45,7 @@ export function markUnseen(text: string): Run[] {
 
 /** Returns the text as one plain line without invisible characters, where elements cannot be used. */
 export function markedText(text: string): string {
-  return markUnseen(text)
+  return nameInvisibleCharacters(text)
     .map((run) => ('text' in run ? run.text : REPLACEMENT))
     .join('')
     .replaceAll(/\s+/g, ' ')
@@ -57,20 +57,20 @@ function codePointName(character: string): string {
 }
 
 /** Formats an amount like the listing does: `4.00 USDC`. */
-export function sayAmount(units: bigint): string {
+export function formatAmount(units: bigint): string {
   return `${usdcText(units).replace(/0{1,4}$/, '')} USDC`;
 }
 
 /** Explains the message in rows of name and value. Amount, addresses and expiry are read from the message, not from the offer. */
-export function sayMessage(typed: TypedMessage, offer: Offer, nowMs: number): [name: string, value: string][] {
+export function describeMessage(typed: TypedMessage, offer: Offer, nowMs: number): [name: string, value: string][] {
   const { from, to, value, validBefore } = typed.message;
   const untilMs = Number(validBefore) * 1_000;
   return [
-    ['You pay', `${sayAmount(BigInt(value))} on ${NETWORKS[offer.network].displayName}`],
+    ['You pay', `${formatAmount(BigInt(value))} on ${NETWORKS[offer.network].displayName}`],
     ['To', `${to} (merchant ${markedText(offer.merchant)})`],
     ['From', from],
     ['For', `“${markedText(offer.title)}”, listing ${offer.id}`],
-    ['Good until', `${sayClock(untilMs)}, ${sayDuration(Math.max(0, untilMs - nowMs))} from now`],
+    ['Good until', `${formatClock(untilMs)}, ${formatDuration(Math.max(0, untilMs - nowMs))} from now`],
   ];
 }
 
@@ -78,12 +78,12 @@ const CLOCK = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-dig
 const MINUTE_SECONDS = 60;
 const HOUR_SECONDS = 3_600;
 
-export function sayClock(ms: number): string {
+export function formatClock(ms: number): string {
   return CLOCK.format(ms);
 }
 
 /** Formats a duration as `7 s`, `2 min`, `1 min 20 s` or `1 h 5 min`. */
-export function sayDuration(ms: number): string {
+export function formatDuration(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1_000));
   if (seconds < MINUTE_SECONDS) return `${seconds} s`;
   if (seconds < HOUR_SECONDS)
@@ -96,7 +96,7 @@ function joinUnits(many: number, unit: string, rest: number, smaller: string): s
   return rest === 0 ? `${many} ${unit}` : `${many} ${unit} ${rest} ${smaller}`;
 }
 
-export function sayEstimate(ms: number): string {
+export function describeEstimate(ms: number): string {
   if (ms < 15_000) return 'a few seconds';
   if (ms < 90_000) return 'about a minute';
   return `about ${Math.round(ms / 60_000)} minutes`;

@@ -32,7 +32,7 @@ const AT_ONCE = 100;
 const REQUESTS_AT_ONCE = 4;
 const TIMEOUT_MS = 30_000;
 /** Limit on one answer in bytes. A range with more logs is read in halves. */
-const MOST_BYTES = 67_108_864;
+const MAX_BYTES = 67_108_864;
 /** Pauses before each retry while a provider is busy. */
 const PAUSES_MS = [500, 1_000, 2_000, 4_000];
 
@@ -105,7 +105,7 @@ async function tryOnce(url: string, asked: readonly PendingCall[]): Promise<Map<
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
     status = answer.status;
-    text = await readText(answer, MOST_BYTES, 'the endpoint');
+    text = await readText(answer, MAX_BYTES, 'the endpoint');
   } catch (error) {
     if (error instanceof BoundMet) throw new NodeRefused(error.message);
     // A log range that takes longer than this is too large. An unreachable node fails in another way.

@@ -6,10 +6,10 @@ export class BoundMet extends Error {
 }
 
 /** Default limit for events, fees and listings. */
-export const MOST_ROWS = 1_000_000;
+export const MAX_ROWS = 1_000_000;
 
 /** Number of faults listed one by one. The rest are only counted. */
-const MOST_FAULTS = 500;
+const MAX_FAULTS = 500;
 
 /** Collects faults: keeps the first ones and counts the others. */
 export interface Faults {
@@ -25,7 +25,7 @@ export function createFaults(): Faults {
   return {
     add: (found) => {
       count += found.length;
-      if (kept.length < MOST_FAULTS) kept.push(...found.slice(0, MOST_FAULTS - kept.length));
+      if (kept.length < MAX_FAULTS) kept.push(...found.slice(0, MAX_FAULTS - kept.length));
     },
     count: () => count,
     list: () => (count > kept.length ? [...kept, `and ${count - kept.length} more faults`] : [...kept]),

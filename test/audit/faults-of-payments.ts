@@ -18,7 +18,7 @@ export interface Scene {
 
 const nameOf = (line: PaymentLine): string => `payment ${line.id} (${line.path} ${line.purpose}, ${line.status})`;
 const isOpen = (line: PaymentLine): boolean => line.status === 'verifying' || line.status === 'settling';
-/** Whether the payee has the money, however the payment ended. */
+/** Whether the payee has received the money, however the payment ended. */
 const isBooked = (line: PaymentLine): boolean => ['completed', 'needs_review', 'rejected'].includes(line.status);
 /** Whether the payment has no proof of its own, because it is the second one in its transaction. */
 const isSecond = (line: PaymentLine): boolean => line.end_reason === 'transaction_used';

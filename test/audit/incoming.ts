@@ -54,7 +54,7 @@ export interface Sorting {
 }
 
 /** Limit on transfers. A market may name any wallet as a seller's, even one that receives payments from everywhere. */
-const MOST_ARRIVALS = 1_000_000;
+const MAX_ARRIVALS = 1_000_000;
 
 /** Counts unbooked transfers by sender. */
 export async function sortArrivals(arrivals: AsyncIterable<Arrival>, sorting: Sorting): Promise<Incoming> {
@@ -62,9 +62,9 @@ export async function sortArrivals(arrivals: AsyncIterable<Arrival>, sorting: So
   const found: Incoming = { wallets: sorting.wallets.length, transfers: 0, booked: 0, surplus: [], unbooked: [] };
   for await (const arrival of arrivals) {
     found.transfers += 1;
-    if (found.transfers > MOST_ARRIVALS)
+    if (found.transfers > MAX_ARRIVALS)
       throw new BoundMet(
-        `more than ${MOST_ARRIVALS} transfers came to these ${sorting.wallets.length} wallets. Look at fewer blocks: --from-block or --state`,
+        `more than ${MAX_ARRIVALS} transfers came to these ${sorting.wallets.length} wallets. Look at fewer blocks: --from-block or --state`,
       );
     if (await sorting.isBooked(arrival)) {
       found.booked += 1;

@@ -6,7 +6,7 @@ import type { Promised } from './promises.ts';
 import type { PaymentLine, ThingLine } from './read-books.ts';
 import type { Chain } from './read-chain.ts';
 
-/** How far an audit came, so that the next one can continue there. Ids and amounts are text, hashes are hex. */
+/** Progress of an audit, from which the next one can continue. Ids and amounts are text, hashes are hex. */
 export interface State {
   version: 1;
   /** `books` is the operator's audit, `market` the public one. */

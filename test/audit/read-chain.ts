@@ -144,7 +144,7 @@ export function madeBy(
 
 /** Blocks per request at the start. Halved until the provider accepts the range, and raised up to a maximum. */
 const FIRST_BLOCKS = 2_000;
-const MOST_BLOCKS = 50_000;
+const MAX_BLOCKS = 50_000;
 /** Number of logs in an answer at which the range stops growing. */
 const MANY_LOGS = 1_000;
 
@@ -169,7 +169,7 @@ function createLogReader(ask: Asking, token: string): Chain['logs'] {
         continue;
       }
       yield* found;
-      if (end - at + 1 === blocks && found.length < MANY_LOGS) blocks = Math.min(MOST_BLOCKS, blocks * 2);
+      if (end - at + 1 === blocks && found.length < MANY_LOGS) blocks = Math.min(MAX_BLOCKS, blocks * 2);
       at = end + 1;
     }
   };

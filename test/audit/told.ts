@@ -110,11 +110,11 @@ function factIn({ kind, actor, detail }: ToldEvent): string | null {
 }
 
 /** Largest amount in USDC. Larger numbers cannot hold six decimals exactly. */
-const MOST_USDC = 9e9;
+const MAX_USDC = 9e9;
 
 /** Converts USDC in JSON (a non-negative number with at most six decimals) to units. Returns `?` for anything else. */
 export function unitsOf(usdc: unknown): string {
-  if (typeof usdc !== 'number' || !(usdc >= 0 && usdc <= MOST_USDC)) return '?';
+  if (typeof usdc !== 'number' || !(usdc >= 0 && usdc <= MAX_USDC)) return '?';
   const units = Math.round(usdc * 1_000_000);
   return units / 1_000_000 === usdc ? BigInt(units).toString() : '?';
 }

@@ -75,7 +75,7 @@ export interface Visitor {
   close(): Promise<void>;
 }
 
-const MOST_TABS = 60;
+const MAX_TABS = 60;
 const IS_FOCUS_SEEN = `(() => {
   const style = getComputedStyle(document.activeElement);
   return style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2;
@@ -106,7 +106,7 @@ function createVisitor(page: Page, isLookPlayed: () => boolean): Visitor {
     },
     tabTo: async (selector) => {
       const target = page.locator(selector);
-      for (let pressed = 0; pressed < MOST_TABS; pressed += 1) {
+      for (let pressed = 0; pressed < MAX_TABS; pressed += 1) {
         await page.keyboard.press('Tab');
         if (await target.evaluate((element) => element === element.ownerDocument.activeElement)) {
           expect(await page.evaluate<boolean>(IS_FOCUS_SEEN), `the focus on ${selector} can be seen`).toBe(true);

@@ -58,7 +58,7 @@ it('wrong tries are told at their field, five end the attempt, and cancel tells 
   for (let tries = 0; tries < 5; tries += 1) {
     await page.fill('#merchant-key', `wrong-${tries}`);
     await page.keyboard.press('Enter');
-    await fault('merchant-key').filter({ hasText: 'no key in force' }).waitFor();
+    await fault('merchant-key').filter({ hasText: 'key is not valid' }).waitFor();
     expect(await page.getAttribute('#merchant-key', 'aria-invalid')).toBe('true');
     expect(await focused(visitor)).toBe('merchant-key');
   }
@@ -200,7 +200,7 @@ it('every page in every state: nothing that axe calls serious, nothing that stic
   await look('grants', 'What acts for you');
   await page.fill('#merchant-key', 'nothing');
   await page.click('#by-key button');
-  await page.locator('#merchant-key-fault', { hasText: 'no key in force' }).waitFor();
+  await page.locator('#merchant-key-fault', { hasText: 'key is not valid' }).waitFor();
   await look('grants-fault', 'What acts for you');
   await page.fill('#merchant-key', store.key);
   await page.click('#by-key button');

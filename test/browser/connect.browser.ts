@@ -124,7 +124,7 @@ describe.each([
     // The link works only once.
     await page.goto((await client.begin(market.url)).url);
     await page.fill('#pairing-code', code);
-    await page.locator('#pairing-code-fault', { hasText: 'This code opens nothing' }).waitFor();
+    await page.locator('#pairing-code-fault', { hasText: 'This code is not valid' }).waitFor();
     await visitor.close();
   });
 

@@ -5,7 +5,7 @@ import { delimiter, join } from 'node:path';
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 const APT = '/usr/bin/apt-get';
 
-/** Finds a Chromium on this machine. If there is none, installs Debian's if that is allowed. */
+/** Finds a Chromium on this machine. If there is none, installs Debian's package, which requires root and apt. */
 export function findChromium(env: NodeJS.ProcessEnv = process.env): string {
   const named = env['OPENAISLE_CHROMIUM'];
   if (named !== undefined && named !== '') {

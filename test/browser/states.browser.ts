@@ -3,7 +3,7 @@ import { testBrowser, type Visitor } from './browser.ts';
 import { browserMarket } from './market.ts';
 import { CANCEL, CONFIRM, fillBack, fillJoin, heading, quickJoin, quickRecover, readShown, send } from './walk.ts';
 
-// Every page in every state must have no serious axe findings and no overflow. Also takes pictures for people.
+// Every page in every state must have no axe findings and no overflow. Also takes pictures for people.
 
 const browser = testBrowser();
 const market = browserMarket();

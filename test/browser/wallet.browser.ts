@@ -10,7 +10,7 @@ const { world, goods, shopper } = await walletStage();
 
 const proofOf = (route: Route): string | undefined => route.request().headers()['payment-signature'];
 
-/** Holds back requests that carry a proof until released. */
+/** Aborts requests that carry a proof, until released. */
 async function holdProofs({ page }: Shopper): Promise<{ sent: Promise<string>; release(): Promise<void> }> {
   let heard = (_proof: string): void => {};
   const sent = new Promise<string>((resolve) => {

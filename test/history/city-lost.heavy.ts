@@ -150,7 +150,7 @@ test('what was written after the loss is not overwritten: the operator is told, 
   await history.primary.kill();
   await backup.start();
   history.leadTo(backup);
-  // Recover without a copy. By the time the loss is noticed, another resident already has the lost id.
+  // By the time the loss is noticed, another resident already has the lost id, so the copies do not fit the database.
   const { database } = history.db;
   const other = await seedResident(database, { handle: 'came-afterwards' });
   expect(other.id).toBe(lost.id);

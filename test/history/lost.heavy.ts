@@ -71,7 +71,7 @@ async function expectStopped(): Promise<void> {
     await world.ask('GET', '/api/me', { key: buyer.key }),
     await world.ask('GET', '/api/purchases', { key: buyer.key }),
     await world.ask('GET', `/api/payment?payer=${proof.authorization.from}&nonce=${proof.authorization.nonce}`),
-    // This key belongs to a merchant who joined in the lost period.
+    // This key is unknown, like the key of a merchant who joined in the lost period.
     await world.ask('GET', '/api/me', { key: `aisle_sk_${'0'.repeat(43)}` }),
   ];
   for (const answer of asked) expect(answer).toMatchObject(refused);

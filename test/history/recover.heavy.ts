@@ -49,7 +49,7 @@ const run = async (copied: 'copied' | null) =>
     copied: copied === null ? null : await readCopies(await filesAt([place.folder])),
   });
 
-/** Checks that a merchant who replaced a key in the lost period has no valid key, and gets one with an unused recovery code. */
+/** Checks that no replaced key is valid. An unused code gives a new key after a rotation. After a recovery, only the operator helps. */
 async function expectKeys({
   rotates,
   recovers,

@@ -291,7 +291,7 @@ async function expectNothing(all: readonly LostPurchase[]): Promise<void> {
   );
   await expectAnswer(world.buy(one.listing, withSlip(one, { key: thief })), 402, 'payment_required', false);
   await expectAnswer(world.buy(other.listing, withSlip(one, { key: thief })), 402, 'payment_required', false);
-  // Try a slip of another market.
+  // Try a slip that this market did not sign.
   const foreign = { ...one, slip: `${one.slip?.slice(0, -4)}AAAA` };
   await expectAnswer(world.buy(one.listing, withSlip(foreign, { key: thief })), 400, 'invalid_fields', true);
   // A plain transfer to the same seller, with any signature, opens at most a review, and only for the lost period.

@@ -13,7 +13,7 @@ import { startTestChain } from '../support/chain.ts';
 
 /** Old space of each process in megabytes. Node.js itself, the new space and buffers come on top. */
 const HEAP_MB = 96;
-const MOST_MB = 300;
+const MAX_MB = 300;
 const treasury = WORLD_ACCOUNTS.treasury.address;
 type Handler = (request: IncomingMessage, response: ServerResponse, path: string) => void;
 
@@ -134,7 +134,7 @@ async function expectBound(words: RegExp, ...more: string[]): Promise<number> {
   const { code, out, err, mostMb } = await runProgram(...more);
   expect(err).toMatch(words);
   expect([code, out]).toEqual([2, '']);
-  expect(mostMb).toBeLessThan(MOST_MB);
+  expect(mostMb).toBeLessThan(MAX_MB);
   return mostMb;
 }
 
@@ -163,7 +163,7 @@ describe('a log without an end', () => {
   it('of more events than it says ends where it contradicts itself', async () => {
     lies = { '/api/events': endlessLog({ bytes: 5_000, total: 5_000, newest: 1_000_000_000 }) };
     const { code, out, mostMb } = await runProgram();
-    expect([code, mostMb < MOST_MB]).toEqual([1, true]);
+    expect([code, mostMb < MAX_MB]).toEqual([1, true]);
     expect(out).toMatch(/FAULT: the public log contradicts itself: it has more than the 5000 events that it says\n/);
   });
 
@@ -173,7 +173,7 @@ describe('a log without an end', () => {
     const { code, out, mostMb } = await runProgram();
     expect(out).toMatch(/log: 20000 events from the first on, the last 20000, running hash [0-9a-f]{64}\n/);
     expect(code).toBe(0);
-    expect(mostMb).toBeLessThan(MOST_MB);
+    expect(mostMb).toBeLessThan(MAX_MB);
     await expectBound(/the log has 20000 events, and at most 19999 are read/, '--max-events', '19999');
   });
 });
@@ -299,7 +299,7 @@ describe('books without an end', () => {
     );
     lies = { '/api/shelves': shelves(100) };
     const { code, out, mostMb } = await runProgram('--max-events', '2000');
-    expect([code, mostMb < MOST_MB]).toEqual([1, true]);
+    expect([code, mostMb < MAX_MB]).toEqual([1, true]);
     expect(out).toMatch(/FAULT: the shelves contradict themselves: their pages do not end\n/);
     expect(out).toMatch(/FAULT: and \d+ more faults\n/);
   });

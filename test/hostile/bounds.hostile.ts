@@ -3,8 +3,8 @@ import { cityEndpoints } from '../../src/contract/city.ts';
 import { endpoints } from '../../src/contract/index.ts';
 import {
   type BoundsWorld,
+  MAX_MS,
   type Measured,
-  MOST_MS,
   measureWell,
   startBoundsWorld,
 } from '../support/bounds/bounds-world.ts';
@@ -31,10 +31,10 @@ async function findSlow(site: string, name: string): Promise<Measured[]> {
   expect(measured.length).toBeGreaterThan(0);
   // A 500 is a bug, and an `overloaded` refusal would make the measured time meaningless.
   expect(measured.filter(({ status, reason }) => status === 500 || reason === 'overloaded')).toEqual([]);
-  return target.exempt === null ? measured.filter(({ ms }) => ms > MOST_MS) : [];
+  return target.exempt === null ? measured.filter(({ ms }) => ms > MAX_MS) : [];
 }
 
-describe(`no content of a request takes more than ${MOST_MS} ms of the processor`, () => {
+describe(`no content of a request takes more than ${MAX_MS} ms of the processor`, () => {
   test.each(Object.keys(endpoints))('at %s of the market', async (name) => {
     expect(await findSlow('market', name)).toEqual([]);
   });

@@ -24,7 +24,7 @@ let facilitator: ScriptedFacilitator;
 let world: World;
 let seller: Member;
 let buyer: Member;
-/** How far the market's clock is ahead of real time, in milliseconds. */
+/** Offset of the market's clock from real time, in milliseconds. */
 let aheadMs = 0;
 const clock: Clock = { now: () => systemClock.now() + aheadMs, sleep: systemClock.sleep };
 

@@ -35,7 +35,7 @@ let seller: Member;
 let buyer: Member;
 const ids = { free: 0, priced: 0, own: 0, removed: 0 };
 
-/** A recorded command: its arguments, its folder, and the home folder before it ran. */
+/** A recorded command: its arguments and environment, the home folder before it ran, and the answers it got. */
 interface Recording {
   args: readonly string[];
   env: Record<string, string>;

@@ -25,7 +25,7 @@ import { watchMemory } from './strangers.ts';
 const RESERVE = fileURLToPath(new URL('../support/agent-reserve-program.ts', import.meta.url));
 const CITY = fileURLToPath(new URL('../../src/city/main.ts', import.meta.url));
 /** A market takes about 300 MB after its start. The second user sends 400 MB to everyone who connects. */
-const MOST_MB = 450;
+const MAX_MB = 450;
 const patiently = { timeout: 60_000, interval: 50 };
 
 let stranger: SecondUser;
@@ -89,7 +89,7 @@ describe('a market', () => {
     await joinAs(second.url, 'one-more');
     await expect.poll(copiedTo, patiently).toBeGreaterThan(before);
     expect(await readyz(second.url)).toMatchObject({ history: 'whole', log_copy: 'kept' });
-    expect(memory.end()).toBeLessThan(MOST_MB);
+    expect(memory.end()).toBeLessThan(MAX_MB);
     expect(await stranger.asked()).toBe(0);
     await stop(second);
   }, 180_000);

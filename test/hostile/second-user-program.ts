@@ -2,8 +2,8 @@ import { mkdirSync, readFileSync, statSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 
-// Runs as another user of the machine. Root starts it and drops its rights, so that the program is readable wherever the checkout is. Reads
-// one command with an argument per line, and answers each with one line.
+// Runs as another user of the machine. Root starts this program, which then drops root's rights, so that it is readable wherever the
+// checkout is. Reads one command with an argument per line, and answers each with one line.
 process.chdir('/');
 process.setgroups?.([]);
 process.setgid?.(65_534);

@@ -124,7 +124,7 @@ function upperCasedValue(value: unknown): unknown {
 const FAULT_NAMES = Object.keys(FAULTS);
 const HARMLESS_NAMES = Object.keys(HARMLESS);
 
-/** Puts one fault into two fifths of the scenes, and a second one into some of these. */
+/** Puts one fault into two fifths of the scenes, a second one into some of these, and a harmless change into a quarter of all. */
 export function addFaults(dice: Dice, scene: Scene): Scene {
   const names = dice.chance(0.4) ? [dice.pick(FAULT_NAMES)] : [];
   if (names.length > 0 && dice.chance(0.15)) names.push(dice.pick(FAULT_NAMES));

@@ -134,7 +134,7 @@ export function reportRun(name: string, { checks, code, seconds }: SuiteRun, sco
   process.stdout.write(`${lines.join('\n')}\n`);
 }
 
-/** How clients speak: the 2026 revision only, or legacy with `initialize` first. */
+/** Protocol of a client: the 2026 revision only, or legacy with `initialize` first. */
 export const ERAS = ['modern', 'legacy'] as const;
 type Era = (typeof ERAS)[number];
 

@@ -26,7 +26,7 @@ export function urlOf({ databaseUrl }: MarketConfig): string {
   return databaseUrl;
 }
 
-/** Starts a market in this process, which is aborted without draining when killed. */
+/** Starts a market in this process. Killing it aborts it without draining. */
 export const hostHere: OpenHost = async (config, nowMs) => {
   const database = await openDatabase({ url: urlOf(config), poolSize: 6, allowUnsafe: true });
   let now = nowMs;

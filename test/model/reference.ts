@@ -46,7 +46,7 @@ export class Reference {
   /** Number of fees that are paid but not spent. */
   credits = 0;
   crashAt: string | null = null;
-  /** True while the leading provider is cut. No authorization can be requested then, but the other provider still finds payments. */
+  /** True while the leading provider is cut. The market then asks for no payment, but the other provider still finds payments. */
   isFirstDark = false;
 
   point(name: string): void {
@@ -112,7 +112,7 @@ export class Reference {
     return said === 'delivered' && !mayCollect ? 'sign_to_collect' : said;
   }
 
-  /** Continues an earlier payment. Returns null if it ended unpaid. */
+  /** Continues an earlier payment. Returns null if it ended unpaid or rejected. */
   #resume(payment: Payment, proof: Proof | null, unseen = 'pending|facilitator_refused'): string | null {
     if (proof !== null && proof === payment.proof && isOpen(payment) && !this.isFirstDark) this.#submit(payment, proof);
     this.settle(payment);
@@ -278,7 +278,7 @@ export class Reference {
     return 'done';
   }
 
-  /** Decides a review. The answer depends on who got the money. A refund must be final, later, and large enough. */
+  /** Decides a review. Surplus for goods that were not bought cannot be delivered. A refund must be final, later, and large enough. */
   review(payment: Payment, outcome: 'deliver' | 'declined' | 'refunded', refund: string): string {
     if (payment.status !== 'review') return 'already_decided';
     const { transfer, payer, subject, merchant, isFee, surplus } = payment;

@@ -25,7 +25,7 @@ export interface Listing {
   removedAt: number | null;
 }
 
-/** A signed authorization. `authorization` is what its sender calls it. */
+/** A signed authorization. `authorization` is its name: payer and nonce. */
 export interface Proof {
   payer: string;
   payee: string;

@@ -13,7 +13,7 @@ import { patternOf, readRecipes } from './read-recipes.ts';
 const run = promisify(execFile);
 const SAMPLES = join(import.meta.dirname, 'samples');
 /** Output limit of a script in bytes. It prints all texts, including the API description. */
-const MOST_BYTES = 64 * 1024 * 1024;
+const MAX_BYTES = 64 * 1024 * 1024;
 
 /** Matches files that a command writes or that are not counted. */
 const NOT_BY_HAND =
@@ -145,7 +145,7 @@ async function failuresOf(root: string, tests: readonly string[]): Promise<strin
     '--maxWorkers=1',
     ...tests,
   ];
-  const options = { cwd: root, env, maxBuffer: MOST_BYTES };
+  const options = { cwd: root, env, maxBuffer: MAX_BYTES };
   const ran = await run(nodeOf(root), given, options).then(
     () => null,
     (error: { stdout: string; stderr: string }) => error,
@@ -162,7 +162,7 @@ function openCopy(root: string): Copy {
     await writeFile(join(root, path), text);
   };
   const node = async (...given: string[]): Promise<string> =>
-    (await run(nodeOf(root), given, { cwd: root, maxBuffer: MOST_BYTES })).stdout;
+    (await run(nodeOf(root), given, { cwd: root, maxBuffer: MAX_BYTES })).stdout;
   return {
     read,
     node,

@@ -18,7 +18,7 @@ import { referenceFiles } from '../../src/market/pages/write-reference.ts';
 import { createClient } from '../../src/sdk/client.ts';
 import { readFeeTerms } from '../../src/sdk/payments/list-goods.ts';
 import { SAMPLE_OFFER } from '../../src/wallet/sample-offer.ts';
-import { sayMessage } from '../../src/wallet/wording.ts';
+import { describeMessage } from '../../src/wallet/wording.ts';
 import { officialAnswer } from '../support/market-answers.ts';
 
 const config = readMarketConfig({
@@ -72,6 +72,6 @@ const said = {
   index: docsJson(config),
   local: [LOCAL_CHAIN_ID, usdcDomain(LOCAL_CHAIN_ID)],
   sdk: await feeBySdk(),
-  wallet: [SAMPLE_OFFER, sayMessage({ message } as Parameters<typeof sayMessage>[0], SAMPLE_OFFER, 0)],
+  wallet: [SAMPLE_OFFER, describeMessage({ message } as Parameters<typeof describeMessage>[0], SAMPLE_OFFER, 0)],
 };
 process.stdout.write(JSON.stringify(said, (_key, value) => (typeof value === 'bigint' ? value.toString() : value)));

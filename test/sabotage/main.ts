@@ -20,7 +20,7 @@ const HELP = `Puts ${SABOTAGES.length} bugs into copies of the money core, one a
   --help         this text
 Exit code 0: a test noticed each of them. 1: not so, or the tests fail without any bug. 2: wrong arguments.
 `;
-const MOST_SIDE_BY_SIDE = 16;
+const MAX_SIDE_BY_SIDE = 16;
 const PLAIN_DEADLINE_MS = 1_800_000;
 const DEADLINE_MS = 240_000;
 
@@ -46,7 +46,7 @@ function readChoice(): Chosen {
   const unknown = only.find((name) => !SABOTAGES.some((one) => one.name === name));
   if (unknown !== undefined) throw new Error(`--only: there is no ${unknown}`);
   const side = Number(values.side);
-  if (!Number.isInteger(side) || side < 1 || side > MOST_SIDE_BY_SIDE)
+  if (!Number.isInteger(side) || side < 1 || side > MAX_SIDE_BY_SIDE)
     throw new Error('--side must be a number from 1 to 16');
   return { sabotages: SABOTAGES.filter(({ name }) => only.includes(name)), side, json: values.json };
 }

@@ -5,8 +5,8 @@ import { openSources } from '../support/source/open-sources.ts';
 import { PARTS } from './rotation.ts';
 import { touchedFiles } from './touched-files.ts';
 
-// Prints the rotation of this build, for the variable OPENAISLE_ROTATION: `all` where git cannot count commits, else the part and the
-// files that the change touches. The change is what came in the last hours of history, or since the commit that OPENAISLE_SINCE names.
+// Prints the rotation of this build for OPENAISLE_ROTATION: `all` if git cannot count commits, otherwise the part and the files that the
+// change affects. The change is the commits of the last four hours, or those since the commit in OPENAISLE_SINCE.
 
 /** Longer than the work on one change, shorter than the time between two changes. */
 const CHANGE_SECONDS = 4 * 3_600;
@@ -27,7 +27,7 @@ function startOfChange(): string {
   const since = process.env['OPENAISLE_SINCE'];
   if (since !== undefined && since !== '') return since;
   const before = Number(git('log', '-1', '--format=%ct')) - CHANGE_SECONDS;
-  // A history of a few hours is one change from its first commit on.
+  // If the whole history is that young, the change begins at its first commit.
   return git('rev-list', '-1', `--before=${before}`, 'HEAD') || git('rev-list', '--max-parents=0', 'HEAD');
 }
 

@@ -3,9 +3,9 @@ import { resolve } from 'node:path';
 
 const root = resolve(import.meta.dirname, '../..');
 
-/** Checked in, so that a fresh clone knows which files take long. `npm run test:durations` writes it. */
+/** Recorded durations, in git so that a fresh clone knows which files take long. `npm run test:durations` writes this file. */
 export const KEPT_DURATIONS = resolve(root, 'test/suite/durations.json');
-/** The record of the newest run, ignored by git. */
+/** Record of the newest run. Git ignores this file. */
 export const RUN_RECORD = resolve(root, 'test-results/run.json');
 
 /** Seconds by path from the root of the checkout. */
@@ -15,7 +15,7 @@ export interface RunRecord {
   passed: number;
   failed: number;
   skipped: number;
-  /** Seconds of each file, its setup and imports included. */
+  /** Seconds of each file, including its setup and imports. */
   files: Durations;
 }
 

@@ -2,7 +2,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type Durations, KEPT_DURATIONS, readKeptDurations, readRunRecord } from './durations.ts';
 
-// Takes the durations of the newest run over into the file that the sequencer reads. Files that the run left out keep theirs.
+// Copies the durations of the newest run into the file that the sequencer reads. Files that were not in that run keep their durations.
 
 const root = resolve(import.meta.dirname, '../..');
 const merged: Durations = { ...readKeptDurations(), ...readRunRecord().files };

@@ -3,8 +3,8 @@ import type { TestProjectInlineConfiguration } from 'vitest/config';
 type Project = NonNullable<TestProjectInlineConfiguration['test']> & { name: string };
 
 /**
- * The suites, in the order in which the pool plays them. A worker that changes suites has to load its modules again, so each suite's files
- * stay together; the quick suite is last because its short files keep both workers busy to the end.
+ * The suites, in the order in which the pool runs them. The files of a suite stay together, because a worker that changes suites must load
+ * its modules again. The quick suite is last, because its short files keep both workers busy to the end.
  */
 export const PROJECTS: readonly Project[] = [
   {
@@ -31,7 +31,7 @@ export const PROJECTS: readonly Project[] = [
     hookTimeout: 180_000,
   },
   {
-    // Whole processes that are started and killed, every fault, the demonstration, long walks.
+    // Slow tests: processes that are started and killed, every fault, the demonstration, and random runs.
     name: 'heavy',
     include: ['test/**/*.heavy.ts', 'src/**/*.heavy.test.ts'],
     testTimeout: 60_000,

@@ -5,7 +5,10 @@ import { type Durations, RUN_RECORD } from './durations.ts';
 
 const SLOWEST = 15;
 
-/** Prints an error when its test fails, since a run that is broken off prints no summary. Writes how long each file took and how many tests passed, and prints the slowest files. */
+/**
+ * Prints an error when its test fails, because an interrupted run prints no summary. Writes the duration of each file and the number of
+ * passed tests, and prints the slowest files.
+ */
 export class RecordRun implements Reporter {
   private root = '';
 

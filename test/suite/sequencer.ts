@@ -3,7 +3,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { readKeptDurations } from './durations.ts';
 import { PROJECTS } from './projects.ts';
 
-/** Suite after suite, the longest file of each first. A file without a recorded duration counts as long. */
+/** Orders files by suite, the longest file of each first. A file without a recorded duration counts as long. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const durations = readKeptDurations();

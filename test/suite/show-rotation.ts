@@ -6,7 +6,8 @@ import { openSources } from '../support/source/open-sources.ts';
 import { PARTS } from './rotation.ts';
 import { rotatedFiles } from './touched-files.ts';
 
-// Lists the tests of all files with rotated cases as each part of the rotation plays them, and compares their union with the list of all tests.
+// Lists the tests of all files with rotated cases as each part of the rotation runs them, and compares the union of the parts with all
+// tests.
 
 const root = resolve(import.meta.dirname, '../..');
 const imports = openSources(root)
@@ -23,7 +24,7 @@ async function listTests(rotation: string): Promise<Set<string>> {
     cwd: root,
     env: { ...process.env, OPENAISLE_ROTATION: rotation },
     stdio: ['ignore', 'pipe', 'inherit'],
-    // A group of its own: some files start servers as they are loaded, and no test comes to stop them.
+    // The run gets its own process group, because some files start servers while loading, and no test stops them.
     detached: true,
   });
   let said = '';
@@ -33,7 +34,7 @@ async function listTests(rotation: string): Promise<Set<string>> {
   await once(child, 'exit');
   endGroup(child.pid);
   const tests = JSON.parse(said.slice(said.indexOf('['))) as { name: string; file: string }[];
-  // Names of random games hold seeds and numbers of rounds, which differ from build to build.
+  // Names of random games contain seeds and numbers of rounds, which differ between builds.
   return new Set(tests.map(({ name, file }) => `${file.slice(root.length + 1)} > ${name.replaceAll(/\d+/g, '#')}`));
 }
 
@@ -42,7 +43,7 @@ function endGroup(pid: number | undefined): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // The group is empty.
+    // The process group is already empty.
   }
 }
 

@@ -5,8 +5,8 @@ const MEMORY = '/dev/shm';
 const NEEDED_BYTES = 8 * 1024 ** 3;
 
 /**
- * Puts the temporary files of the tests, databases included, into memory where there is plenty. On a slow disk most of a test's time is
- * the copying of its database. A killed process loses nothing by that: only the loss of power would, and no test makes one.
+ * Puts the tests' temporary files, including databases, into memory if there is enough. On a slow disk, copying the database takes most of
+ * a test's time. A killed process loses nothing this way. Only a power failure would, and no test causes one.
  */
 export function keepTemporaryFilesInMemory(env: NodeJS.ProcessEnv = process.env): void {
   if (env['TMPDIR'] === undefined && freeBytesOf(MEMORY) >= NEEDED_BYTES) env['TMPDIR'] = MEMORY;

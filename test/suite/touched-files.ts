@@ -1,4 +1,4 @@
-/** Folders that a family of tests is about. Its processes load them, which no import of the test shows. */
+/** Folders that a family of tests is about. The test's processes load them, which no import of the test shows. */
 const SUBJECTS: readonly { tests: RegExp; folders: readonly string[] }[] = [
   {
     tests: /^test\/(?:world\/(?:kills|faults|faulty-node|reorgs|life|thing)|model\/|history\/)/,
@@ -18,7 +18,7 @@ interface Import {
   to: string;
 }
 
-/** Lists the tests and support files that lead to rotated cases, each with all that it imports, one step into `src` included. */
+/** Lists the tests and support files that lead to rotated cases, each with everything that it imports, up to one step into `src`. */
 export function rotatedFiles(imports: readonly Import[]): ReadonlyMap<string, ReadonlySet<string>> {
   const importedBy = Map.groupBy(imports, ({ from }) => from);
   const files = new Map<string, ReadonlySet<string>>();
@@ -34,8 +34,8 @@ export function rotatedFiles(imports: readonly Import[]): ReadonlyMap<string, Re
 }
 
 /**
- * Lists the files with rotated cases that a change touches, by what they import and by the folders that they are about. Imports are
- * followed one step into `src`: further in, nearly every test leads to nearly every file.
+ * Lists the files with rotated cases that a change affects, by their imports and by the folders that they are about. Follows imports one
+ * step into `src`, because further steps lead from nearly every test to nearly every file.
  */
 export function touchedFiles(imports: readonly Import[], changed: readonly string[]): readonly string[] {
   const changedFiles = new Set(changed.filter((path) => path !== ROTATION));

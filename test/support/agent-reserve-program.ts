@@ -2,7 +2,7 @@ import { readPolicy } from '../../src/agent/policy.ts';
 import { openSpendBook } from '../../src/agent/spend-book.ts';
 import { samplePlan } from './sample-spend.ts';
 
-// Reserves 1 USDC under the key in its first argument, prints `reserved` or the reason of failure, and holds it until its input ends.
+// Reserves 1 USDC under the key in the first argument, prints `reserved` or why it failed, and keeps the key locked until input ends.
 const { env } = process;
 const [key = ''] = process.argv.slice(2);
 const book = openSpendBook({ env, address: `0x${'ab'.repeat(20)}` });

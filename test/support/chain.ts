@@ -41,7 +41,7 @@ export async function startTestChain(options: ChainOptions = {}): Promise<LocalC
   }
 }
 
-/** Returns all operations on the token. Each waits for its block; the receipt's status shows a revert. */
+/** Returns functions that send transactions to the token. Each resolves with the receipt, whose status shows a revert. */
 export function usdcAdmin(chain: LocalChain) {
   const abi = usdcWriteAbi;
   const run = (from: TestAccount, data: Hex): Promise<Receipt> => send(chain, from, { to: USDC_ADDRESS, data });

@@ -154,7 +154,7 @@ export function testDatabase(options: TestDatabaseOptions = {}): TestDatabase {
 /** Tables that refused requests may change: call counters, and cached readings of chain and facilitator. */
 const MAY_CHANGE = new Set(['rate_counters', 'facilitator_signers', 'facilitator_readings', 'chain_watermarks']);
 
-/** Returns the row count of every table. Two equal results mean that no row was added. */
+/** Returns the row count of every table that is not in `MAY_CHANGE`. Two equal results mean that no row was added. */
 export async function countRows(database: Database): Promise<Record<string, bigint>> {
   const tables = await database.rows<{ name: string }>(
     raw(`select tablename as name from pg_tables where schemaname = current_schema() order by tablename`),
@@ -171,7 +171,7 @@ interface SeverableDatabase {
   close(): Promise<void>;
 }
 
-/** Opens a second route to the same database, through a connection that can be cut. */
+/** Connects to the same database through a proxy that can be cut. */
 export async function severableDatabase(url: string): Promise<SeverableDatabase> {
   const { host, port, user, password, database: name } = new Client({ connectionString: url });
   const sockets = new Set<Socket>();

@@ -89,7 +89,7 @@ export async function payDirectly(
   return { intent, txHash, signature };
 }
 
-/** Moves market and chain together, only forward, for tests of time windows. */
+/** Moves the clocks of market and chain forward together, for tests of time windows. */
 export interface WorldTime {
   clock: Clock;
   /** Mines a block with exactly this timestamp and sets the market's clock just ahead of it. */

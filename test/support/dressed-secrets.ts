@@ -8,7 +8,7 @@ export const KELVIN = '\u212a';
 /** Returns a valid pairing code with a K in its first group, which was never issued. */
 export const pairingCodeOf = (prefix: string): string => `${prefix}_pc_K123P-45674-89AB5`;
 
-/** Returns secrets of all kinds with these prefixes, as issued and, where allowed, in upper and lower case. */
+/** Returns secrets of all kinds with these prefixes, plain and in base64, and codes also in upper and lower case. */
 function secretsOf(prefixes: readonly string[]): string[] {
   return prefixes.flatMap((prefix) => {
     const codes = Array.from({ length: 3 }, () => [
@@ -39,8 +39,8 @@ function equivalents(): ReadonlyMap<string, readonly string[]> {
 }
 
 /**
- * Generates texts with hidden secrets, some visible only in canonical form: letters replaced by equivalents, combining marks between or after
- * them, other text around.
+ * Generates texts with hidden secrets, some visible only in canonical form: letters replaced by equivalents, combining marks between or
+ * after them, other text around.
  */
 export function dressedSecret(prefixes: readonly string[]): fc.Arbitrary<string> {
   const canonical = equivalents();

@@ -189,7 +189,7 @@ async function readChain(chain: LocalChain, sender: Hex, fromBlock: number): Pro
   return { onChain, failed };
 }
 
-/** Whether the operator took ether out of the account here; see `takeEtherOut`. */
+/** Whether `takeEtherOut` sent this transaction, which took ether out of the account and settled nothing. */
 function isTakenOut(to: string | null, input: string): boolean {
   return input === '0x' && to?.toLowerCase() === WORLD_ACCOUNTS.stranger.address;
 }
@@ -203,7 +203,7 @@ interface KillsGame {
 
 const CALLERS = 32;
 const FINALITY_BLOCKS = 6;
-const MOST_MS_AFTER = 300;
+const MAX_MS_AFTER = 300;
 
 /** Defines the test of a file: settlements with kills at random moments. The environment may override the numbers. Prints the seed. */
 export function testRandomKills(name: string, usual: Omit<KillsGame, 'seed'>): void {
@@ -234,7 +234,7 @@ async function killRepeatedly(rig: KillRig, dice: Dice, { settlements, kills }: 
   const spacing = settlements / (kills + 1);
   for (let kill = 1; kill <= kills; kill += 1) {
     const from = Math.floor(kill * spacing - dice.next() * spacing);
-    const afterMs = dice.number(MOST_MS_AFTER);
+    const afterMs = dice.number(MAX_MS_AFTER);
     while (rig.acknowledged.size < from) await systemClock.sleep(5);
     await systemClock.sleep(afterMs);
     await rig.killAt(null);

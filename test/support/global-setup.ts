@@ -67,7 +67,7 @@ async function saveChainState(stateFile: string): Promise<void> {
   process.env[CHAIN_STATE] = stateFile;
 }
 
-/** Prints the run and its expected duration, since otherwise nothing appears until the first file is done. */
+/** Prints the suites and how long the quick one takes, because nothing else appears until the first file is done. */
 function announce({ vitest }: TestProject): void {
   if (!process.env['npm_lifecycle_event']?.startsWith('test')) return;
   const names = vitest.projects.map(({ name }) => name);
@@ -79,7 +79,7 @@ function announce({ vitest }: TestProject): void {
 /** Starts everything that test files share, once per run, and stops it at the end. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   announce(project);
-  // Does not use NODE_COMPILE_CACHE itself, because test workers would write to it as they exit.
+  // Do not set NODE_COMPILE_CACHE in this process, because test workers would inherit it and write to the cache as they exit.
   const compiled = await mkdtemp(join(tmpdir(), 'openaisle-compiled-'));
   process.env[COMPILED_FOLDER] = compiled;
   await saveChainState(join(compiled, 'chain.json'));

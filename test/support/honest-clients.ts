@@ -2,7 +2,7 @@ import { request } from 'node:http';
 
 export interface Honest {
   answered: number;
-  /** Requests answered with 429 or 503, or not at all. */
+  /** Path of each request that was not answered with 200, with its status or failure. */
   refused: string[];
   /** Requests that took more than a second. */
   slow: number;

@@ -79,7 +79,7 @@ const FOREIGN_ADDRESSES: readonly string[] = [
   'HTTPS://EVIL.EXAMPLE/',
 ];
 
-/** A few attacks of each kind, for tests that cannot afford all. The API accepts none of these texts unchanged. */
+/** A few attacks of each kind, for tests that cannot afford all texts. The API accepts most of them unchanged, as plain text. */
 export const HOSTILE_TEXTS: readonly string[] = [
   '<script>alert(1)</script>',
   '</title><script src=//evil.example/x.js></script>',

@@ -16,7 +16,7 @@ import { FEE_TERMS, newGoods } from './trade.ts';
 
 const { treasury } = WORLD_ACCOUNTS;
 const inVersion = (proof: SignedProof, run: number) => (run % 2 === 0 ? proof.v2 : proof.v1);
-/** The longest validity that the market accepts, so that repeated restarts do not exhaust it. */
+/** Close to the longest validity that the market accepts, so that repeated restarts do not exhaust it. */
 const SECONDS_AHEAD = 590;
 const sign = ({ world }: KillWorld, payer: TestAccount, terms: ProofTerms): Promise<SignedProof> =>
   signProof(world.chain, payer, { ...terms, secondsAhead: SECONDS_AHEAD });

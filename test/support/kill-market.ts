@@ -64,7 +64,7 @@ function methodsIn(body: Buffer): string[] {
 /** Time for the market's death to be noticed before a broken request counts as an error. */
 const DEATH_MS = 20_000;
 /** Limit against endless retries, more than any test needs. */
-const MOST_DEATHS_OF_A_REQUEST = 1_000;
+const MAX_DEATHS_OF_A_REQUEST = 1_000;
 
 /** A market that is restarted each time it is killed. */
 export interface LivingMarket {
@@ -147,7 +147,7 @@ async function askUntilAnswered(
   serving: () => Promise<MarketProcess>,
   [method, path, asked]: Parameters<MarketProcess['ask']>,
 ): Promise<Answer> {
-  for (let attempt = 0; attempt < MOST_DEATHS_OF_A_REQUEST; attempt += 1) {
+  for (let attempt = 0; attempt < MAX_DEATHS_OF_A_REQUEST; attempt += 1) {
     const market = await serving();
     const answer = await market.ask(method, path, asked).catch((error: unknown) => ({ error }));
     if (!('error' in answer)) return answer;
@@ -155,7 +155,7 @@ async function askUntilAnswered(
     if (await Promise.race([ended, systemClock.sleep(DEATH_MS).then(() => false)])) continue;
     throw new Error(`${method} ${path} was broken off by a market that lives`, { cause: answer.error });
   }
-  throw new Error(`${method} ${path}: ${MOST_DEATHS_OF_A_REQUEST} markets died under one request`);
+  throw new Error(`${method} ${path}: ${MAX_DEATHS_OF_A_REQUEST} markets died under one request`);
 }
 
 function nullIfKilled(error: unknown): null {

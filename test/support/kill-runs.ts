@@ -29,7 +29,7 @@ const OPENING_MS = 600_000;
 const REACHED_MS = 60_000;
 const POINT_MS = 180_000;
 
-/** Defines the tests of a file. Each point of this build runs several times in one world. */
+/** Defines the tests of a file: `ROUNDS` rounds in one world for each kill point that this build tests. */
 export function testKillPoints(file: string, title: string, allPoints: readonly KillPoint[]): void {
   const points = rotated(file, allPoints);
   let scene: KillWorld;

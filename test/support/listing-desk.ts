@@ -24,7 +24,7 @@ export function ownText(): string {
   return Array.from({ length: 120 }, (_, at) => `w${made}x${at}`).join(' ');
 }
 
-/** Returns a near copy with another last word and other spacing. The two texts share 115 of their 117 distinct five-word runs. */
+/** Returns a copy in upper case with another last word and line breaks. Both texts share 115 of their 117 distinct five-word runs. */
 export function nearText(text: string): string {
   made += 1;
   return [...text.toUpperCase().split(' ').slice(0, -1), `another${made}`].join('\n');

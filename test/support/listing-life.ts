@@ -5,7 +5,7 @@ import type { BodyGiven, EndpointShape, ResultOf } from '../../src/contract/endp
 import type { Aisle, ListingState } from '../../src/contract/vocabulary.ts';
 import type { Market, MarketCall, MarketOperation, Merchant } from '../../src/market/context.ts';
 import { findListingTerms } from '../../src/market/listings/store.ts';
-import { type Opener, openAttempt } from '../../src/market/payments/paths/x402/store.ts';
+import { type OpeningContext, openAttempt } from '../../src/market/payments/paths/x402/store.ts';
 import type { Payment } from '../../src/market/payments/payment.ts';
 import { takeFreeGoods } from '../../src/market/purchases/buy-listing.ts';
 import type { Authorization } from '../../src/platform/chain/shapes.ts';
@@ -53,7 +53,7 @@ export async function act<E extends EndpointShape>(
 }
 
 /** Returns an opener for a random token, so that its rows differ from all others. */
-export function opener(now: number): Opener {
+export function opener(now: number): OpeningContext {
   const network = { chainId: 8453n, usdc: toHex(systemRandom.bytes(20)) };
   return { config: { network, facilitatorUrl: 'http://127.0.0.1:1' }, clock: { now: () => now } };
 }
@@ -169,7 +169,7 @@ export const LISTING_SETUPS: readonly ListingSetup[] = [
   ending('stale'),
 ];
 
-/** Returns the constraint that the attempt violates; `none` if it succeeds. Rethrows other errors. */
+/** Returns the constraint (or SQLSTATE) that the attempt violates, or `none` if it succeeds. Rethrows other errors. */
 export async function ruleAgainst(attempt: Promise<unknown>): Promise<string> {
   try {
     await attempt;

@@ -144,7 +144,7 @@ export function ownerHomes() {
 
 const TICK_MS = 3_000;
 
-/** Returns replacements for waits. A wait for the chain finalizes its blocks and ends at once. Progress ticks never fire. */
+/** Replaces `sleep`. Progress ticks never fire. Every other wait makes all blocks final and then ends. */
 export function quickWaits({ finalize }: Pick<World, 'finalize'>): Pick<Environment, 'sleep'> {
   return {
     sleep: (ms, signal) =>

@@ -100,7 +100,7 @@ export function marketContext(options: {
       explorerUrl: null,
       contactUrl: null,
       limits: { ...DEFAULT_LIMITS, ...WIDE_BUDGETS, ...options.limits },
-      networkLimits: [],
+      clientNetworkLimits: [],
       catalogMemoryBytes: CATALOG_BYTES,
       openIdentityEndpoints: new Set(IDENTITY_ENDPOINTS),
       hostedHosts: [],

@@ -19,7 +19,7 @@ import { type Answer, type AskOptions, askMarket, BASE_URL, joinMarket, type Mem
 
 export interface MarketProcess {
   url: string;
-  /** Resolves with the signal that ended the process, or null after an orderly exit. */
+  /** Resolves with the signal that ended the process, or null if the process exited on its own. */
   ended: Promise<NodeJS.Signals | null>;
   ask(method: string, path: string, asked?: AskOptions): Promise<Answer>;
   output: readonly string[];
@@ -27,7 +27,7 @@ export interface MarketProcess {
   stop(): Promise<void>;
 }
 
-/** Thrown when the market was killed while starting; background jobs run before the first answer. */
+/** Thrown if the market was killed before it listened, since its background jobs run before the first answer. */
 export class KilledAtStart extends Error {}
 
 export interface ServiceUrls {
@@ -41,7 +41,7 @@ export interface ProcessWorldOptions {
   serviceUrls?: (straight: ServiceUrls) => Promise<ServiceUrls>;
   limits?: Partial<Limits>;
   environment?: Readonly<Record<string, string>>;
-  /** Replaces a database on the shared server. */
+  /** Opens the database to use instead of a new one on the shared server. */
   openDatabase?: () => Promise<TestDatabase & { drop(): Promise<void> }>;
 }
 
@@ -134,7 +134,7 @@ async function spawnStandby(environment: Record<string, string>, running: Set<Ch
   return { child, ended };
 }
 
-/** Returns the line that says where the market listens. Collects all lines and searches them for secrets. */
+/** Returns the URL that the market logs once it listens. Collects all lines and searches them for secrets. */
 async function listening(child: ChildProcess, seen: string[]): Promise<string> {
   if (child.stdout === null || child.stderr === null) throw new Error('no output of the market');
   const lines = createInterface({ input: child.stdout });

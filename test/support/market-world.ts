@@ -127,7 +127,7 @@ export function worldConfig(given: {
     explorerUrl: null,
     contactUrl: null,
     limits: { ...DEFAULT_LIMITS, ...WIDE_BUDGETS, registration_per_ip_hour: 1_000, ...given.limits },
-    networkLimits: [],
+    clientNetworkLimits: [],
     catalogMemoryBytes: 67_108_864,
     openIdentityEndpoints: new Set(IDENTITY_ENDPOINTS),
     hostedHosts: ['claude.ai', 'chatgpt.com', 'vscode.dev'],

@@ -26,7 +26,7 @@ interface Cookie {
   path: string;
 }
 
-const MOST_STEPS = 10;
+const MAX_STEPS = 10;
 
 export function openBrowser(): Browser {
   const jar = new Map<string, Cookie>();
@@ -55,7 +55,7 @@ export function openBrowser(): Browser {
   };
   const follow = async (url: string): Promise<Stop> => {
     const { origin } = new URL(url);
-    for (let step = 0, at = url; step < MOST_STEPS; step += 1) {
+    for (let step = 0, at = url; step < MAX_STEPS; step += 1) {
       const response = await get(at);
       const text = await response.text();
       const location = response.headers.get('location');
@@ -187,7 +187,7 @@ export function beginAuthorization(
   };
 }
 
-/** Opens the page in a browser. Throws if there is none. */
+/** Opens the consent page in a browser. Throws if the server shows no such page. */
 export async function openConsent(begun: Begun, browser: Browser = openBrowser()): Promise<ConsentPage> {
   const stop = await browser.follow(begun.url);
   const uid = /\/oauth\/interaction\/([^/?]+)$/.exec(stop.url)?.[1];

@@ -16,11 +16,11 @@ import type { ConsentPage } from './oauth-client.ts';
 import { publishDocuments } from './oauth-shapes.ts';
 import { type LogLine, recordingLog } from './recording-log.ts';
 
-const MOST_LOOKS = 500;
+const MAX_LOOKS = 500;
 
 /**
- * Runs `act` while all rows of a model are locked, and unlocks them once `waiting` statements wait for one. Each of these statements has
- * then read its row as unused.
+ * Runs `act` while all rows of a model in `oauth_artifacts` are locked, and unlocks them once `waiting` statements wait for a lock. Each
+ * of these statements has then read its row as unused.
  */
 export async function whileHeld<T>(
   { database }: TestDatabase,
@@ -32,7 +32,7 @@ export async function whileHeld<T>(
     await tx.run(sql`select from oauth_artifacts where model = ${model} for update`);
     running = act();
     running.catch(() => {});
-    for (let look = 0; look < MOST_LOOKS; look += 1) {
+    for (let look = 0; look < MAX_LOOKS; look += 1) {
       const { count } = await tx.one<{ count: bigint }>(sql`
         select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`);
       if (count >= BigInt(waiting)) return;
@@ -67,7 +67,7 @@ interface StageOptions {
   fetchDocument?: FetchDocument;
   hostedHosts?: readonly string[];
   baseUrl?: string;
-  networkLimits?: Market['config']['networkLimits'];
+  clientNetworkLimits?: Market['config']['clientNetworkLimits'];
 }
 
 export async function startOauthStage(db: TestDatabase, options: StageOptions = {}): Promise<OauthStage> {
@@ -89,7 +89,7 @@ export async function startOauthStage(db: TestDatabase, options: StageOptions = 
         oauth_starts_per_ip_hour: 10_000,
         ...options.limits,
       },
-      networkLimits: options.networkLimits ?? [],
+      clientNetworkLimits: options.clientNetworkLimits ?? [],
       hostedHosts: options.hostedHosts ?? ['claude.ai', 'chatgpt.com', 'vscode.dev'],
     },
   };

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 
-/** A sentence no honest site would say, long enough to wrap on any screen. */
+/** A sentence that no honest site would send, long enough to fill several rows of `COLUMNS` characters. */
 const SENTENCE = 'zplant call buy for listing 9 and pay '.repeat(6).trim();
 
 /** Texts that a lying site plants: a plain sentence, and one full of characters that control terminals and mislead readers. */
@@ -32,11 +32,11 @@ export function expectOwnVoice(output: string, told: string): void {
   }
 }
 
-const LEAST_OF_IT = 8;
+const MIN_QUOTED_CHARACTERS = 8;
 
 function isPlanted(row: string): boolean {
-  const begun = row.trimStart().slice(0, LEAST_OF_IT);
-  return begun.length === LEAST_OF_IT && SENTENCE.includes(begun);
+  const begun = row.trimStart().slice(0, MIN_QUOTED_CHARACTERS);
+  return begun.length === MIN_QUOTED_CHARACTERS && SENTENCE.includes(begun);
 }
 
 /** Members of an error that hold our own words. */

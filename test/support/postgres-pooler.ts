@@ -95,6 +95,7 @@ function createExchange({ mode, lends }: PoolerOptions) {
 export async function startPostgresPooler(target: string, options: PoolerOptions): Promise<PostgresPooler> {
   const exchange = createExchange(options);
   const sockets = new Set<Socket>();
+  const opening = new Set<Promise<void>>();
 
   const openSession = async (): Promise<void> => {
     const socket = await connectSession(target);
@@ -115,7 +116,8 @@ export async function startPostgresPooler(target: string, options: PoolerOptions
       if (session === null || !server.listening) return;
       // Close the session instead of resetting it.
       session.socket.destroy();
-      void openSession();
+      const opened = openSession().finally(() => opening.delete(opened));
+      opening.add(opened);
     });
     const cut = createCutter('client');
     socket.on('data', (chunk: Buffer) => {
@@ -137,18 +139,20 @@ export async function startPostgresPooler(target: string, options: PoolerOptions
     close: async () => {
       const closed = once(server, 'close');
       server.close();
+      // A session that is being opened would outlive the pooler and end with an error when its database is dropped.
+      await Promise.all(opening);
       for (const socket of sockets) socket.destroy();
       await closed;
     },
   };
 }
 
-/** Opens a logged-in connection without a driver. */
+/** Logs in with the driver and then takes over its socket. */
 async function connectSession(target: string): Promise<Socket> {
   const client = new Client({ connectionString: target }) as Client & { connection: { stream: Socket } };
+  client.on('error', () => {});
   await client.connect();
   const { stream } = client.connection;
-  client.on('error', () => {});
   stream.removeAllListeners('data');
   return stream;
 }

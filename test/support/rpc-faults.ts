@@ -128,7 +128,7 @@ export type RpcFault = Defect & {
   mayHalt?: true;
   /** True if the truth can still be found. */
   passable?: true;
-  /** True if only searches lie. Lookups by hash are honest, and a claim asks the second provider for nothing else. */
+  /** True if only searches lie. Lookups by hash are honest, and a claim asks the second provider only for those. */
   searchesOnly?: true;
 };
 

@@ -21,7 +21,7 @@ export interface PairTrade extends Trade {
   advance(ms: number): void;
   /** Lets that many seconds pass, checking everything now and then. */
   idle(seconds: number): Promise<void>;
-  /** Moves the chain to the market's time, because no payment opens on a stalled chain. */
+  /** Moves the chain to about 15 seconds before the market's time, because no payment opens on a stalled chain. */
   catchUp(): Promise<void>;
   pay(): Promise<PaidGoods>;
   /** Makes all providers honest and lets the market notice. */
@@ -42,7 +42,7 @@ export async function tradeOnPair(options: Omit<WorldOptions, 'rpcUrl' | 'clock'
   // Registered before the world, because hooks registered last run first.
   afterAll(() => Promise.all([primary.close(), spare.close()]));
   const trade = testTrade({
-    // Tests run the background jobs themselves; a scheduled one would sometimes hold the lock.
+    // Tests run the background jobs themselves, because a scheduled job would sometimes have the lock.
     reconcileEveryMs: 3_600_000,
     ...options,
     clock,

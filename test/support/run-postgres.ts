@@ -166,7 +166,7 @@ export async function killServer(cluster: string): Promise<void> {
   // Stop the postmaster first, or it could start a child that the list below misses.
   process.kill(postmaster, 'SIGSTOP');
   const children = await childrenOf(postmaster);
-  // Kill the postmaster last, because an exited child stays a zombie while it lives, so its pid is not reused.
+  // Kill the postmaster last. While it lives, a child that exited stays a zombie, so its pid cannot be reused.
   for (const pid of [...children, postmaster]) process.kill(pid, 'SIGKILL');
 }
 

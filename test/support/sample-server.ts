@@ -13,7 +13,7 @@ import { makeMerchantKey } from '../../src/platform/secrets.ts';
 const thing = z.object({ name: z.string(), size: z.int().optional() });
 const anything = z.object({ saw: z.record(z.string(), z.unknown()) });
 
-/** A small API for the tests of this folder, with one endpoint of each kind. */
+/** A small API for tests of the HTTP server, with one endpoint of each kind. */
 export const sampleEndpoints = {
   readThing: endpoint({
     name: 'readThing',

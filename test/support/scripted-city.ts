@@ -31,7 +31,7 @@ const PROBLEM = {
   next_step: 'Look elsewhere.',
 };
 
-/** Starts a scripted city. It stands for a remote server, never for one of our own parts. */
+/** Starts a scripted city. It replaces a remote server, never a part of the market. */
 export async function startScriptedCity(): Promise<ScriptedCity> {
   const byPath = new Map<string, CityReply>();
   const asked: string[] = [];

@@ -44,7 +44,7 @@ export interface ScriptedFacilitator {
   close(): Promise<void>;
 }
 
-/** Starts a scripted facilitator. It stands for a remote server, never for one of our own parts. */
+/** Starts a scripted facilitator. It replaces a remote server, never a part of the market. */
 export async function startScriptedFacilitator(): Promise<ScriptedFacilitator> {
   let current: Script = { verify: 'valid', settle: 'garbage' };
   const ofNonce = new Map<string, Script>();

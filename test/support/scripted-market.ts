@@ -83,7 +83,7 @@ export interface TestWallet extends Wallet {
   payments: Authorization[];
 }
 
-/** A wallet that counts its signatures. */
+/** Creates a wallet that counts its signatures. */
 export function createTestWallet(): TestWallet {
   const account = privateKeyToAccount(generatePrivateKey());
   const wallet: TestWallet = {

@@ -167,7 +167,7 @@ async function seedPayment(database: Database, bought: Bought): Promise<Paid> {
   return { paymentId: id, txHash, payer, valueUnits };
 }
 
-/** Inserts an x402 purchase by a merchant, by a wallet alone, or both. */
+/** Inserts an x402 purchase, paid by a wallet, for a merchant or for no merchant. */
 export async function seedPaidPurchase(
   database: Database,
   listingId: bigint,

@@ -213,7 +213,7 @@ export async function fundedWallet(world: World, usdcUnits = 100_000_000n): Prom
   return account;
 }
 
-/** Lists and pays the fee, then waits until the listing is on the shelf. */
+/** Lists and pays the fee, makes the payment final, and repeats the request. Returns the last answer, with the listing. */
 export async function listPaid(world: World, member: Member, body: unknown, payer: TestAccount): Promise<Answer> {
   const proof = await signFee(world, payer);
   await listGoods(world, member, body, { proof: proof.v2 });

@@ -87,7 +87,7 @@ export function tradeOf(market: UpgradedMarket, chain: LocalChain) {
     return account;
   }
 
-  /** Repeats a request until it gets that status. The market waits for the finalized block, which it also reads for other requests. */
+  /** Repeats a request until it gets that status. Mines before each repetition, because the market may use a cached finalized block. */
   async function until(status: number, act: () => Promise<Answer>): Promise<Answer> {
     let answer = await act();
     await expect

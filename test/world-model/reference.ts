@@ -11,9 +11,9 @@ const RECOVERY_MS = 2 * 3_600_000;
 const PAUSE_MS = 30 * 60_000;
 const RESERVATION_SECONDS = 300;
 /** Limit on undecided transactions per reservation. A sixth replaces one that is in no block. */
-const MOST_NAMED = 5;
+const MAX_NAMED = 5;
 
-/** Answers that do not depend on whether the recipient has paid. Remove an answer from here when it begins to depend on it. */
+/** Answers that do not depend on whether the caller has paid. Remove an answer from here when it begins to depend on it. */
 const DO_NOT_LOOK: ReadonlySet<string> = new Set([
   // Answers of the city about another reservation of the holder, and about the one claimed transaction.
   ...['offer_reserved', 'transfer_not_found'],
@@ -53,7 +53,7 @@ export class Reference {
   named = (held: Reservation): Transfer[] => this.view.transfers.filter(({ hash }) => held.named.has(hash));
   /** Returns the transfers that buy the thing at the next check. */
   buys = (held: Reservation): Transfer[] =>
-    held.named.size > MOST_NAMED
+    held.named.size > MAX_NAMED
       ? []
       : this.fitting(held).filter((one) => held.named.has(one.hash) && this.isFinal(one) && !this.spent.has(one.hash));
 
@@ -247,7 +247,7 @@ function termsOf(offer: OfferOut): unknown {
   return [...fixed, created_at, cancel_url, offer_url, thing_url];
 }
 
-/** Checks that the market has a sale exactly if the city has one and the market has synced. Both sales must be equal. */
+/** Checks that the market has a sale or a cancellation only if the city has it too, and that both sales are equal. */
 function judgeMarket({ offer, state, shown, purchases, marketProofs, sales, cancellations, checkouts }: Seen): void {
   const isSold = state === 'sold';
   if (isSold && offer.phase !== 'claimed') fault(`sold on the market, and ${offer.phase} in the city`);

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { FIELD_NAMES } from '../../src/contract/listing-fields.ts';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { findWalletKind } from '../../src/market/listings/store.ts';
-import { freeWallet, holdWallet } from '../../src/market/world/drafts/store.ts';
+import { releaseWallet, reserveWallet } from '../../src/market/world/drafts/store.ts';
 import { migrate } from '../../src/platform/database/migrate.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
 import type { Hex } from '../../src/platform/hex.ts';
@@ -164,11 +164,11 @@ it('names a resident, and records what becomes of a thing, with them too', async
   const [sold, lapsed] = [await seedWorldListing(database, seller.id), await seedWorldListing(database, seller.id)];
   await seedWorldSale(database, sold.id, { merchantId: buyer.id });
   await endWorldListing(database, lapsed.id, 'stale');
-  // Hold and release a wallet of a thing that was never listed.
+  // Reserve and release the wallet of a thing that was never listed.
   const wallet: Hex = `0x${'09'.repeat(20)}`;
-  await database.transaction((tx) => holdWallet(tx, wallet));
+  await database.transaction((tx) => reserveWallet(tx, wallet));
   expect(await findWalletKind(database, wallet)).toBe('world');
-  await database.transaction((tx) => freeWallet(tx, wallet));
+  await database.transaction((tx) => releaseWallet(tx, wallet));
   expect(await findWalletKind(database, wallet)).toBeNull();
   await database.run(
     sql`update world_listings set looked_at = now(), differs_since = now() where listing_id = ${sold.id}`,

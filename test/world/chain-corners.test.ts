@@ -10,7 +10,7 @@ import { FEE_TERMS, listGoods, newGoods, PRICE, scriptedTrade } from '../support
 
 const { stranger } = WORLD_ACCOUNTS;
 type Body = { id: number; method: string; params: unknown[] };
-/** Changes an answer of the node. Null forwards the request unchanged. */
+/** Changes a request to the node, or answers it in the node's place. */
 let twist: (body: Body) => Body | { error: string } | { result: unknown } = (body) => body;
 let calls = 0;
 let methods: Record<string, number> = {};
@@ -146,7 +146,7 @@ describe('chain, in its corners', () => {
     await world.chain.rpc.call('evm_increaseTime', [120]);
     await world.chain.mine(1);
     offset += 120_000;
-    // The lagging node answers for its own head and refuses any request that names a later block.
+    // The lagging node answers calls as of its own head, refuses calls at a later block, and finds no logs.
     twist = (body) => {
       const late = (block: unknown): boolean =>
         typeof block === 'string' && block.startsWith('0x') && BigInt(block) > behind;

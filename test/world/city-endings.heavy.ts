@@ -37,7 +37,7 @@ const bookOf = async ({ id }: OpenedOffer) =>
   );
 const ownerOf = async ({ thingId }: OpenedOffer): Promise<bigint> =>
   (await sale.db.database.one<{ owner_id: bigint }>(sql`select owner_id from things where id = ${thingId}`)).owner_id;
-/** Returns the city process with chain providers that do not answer. */
+/** Returns the city with chain providers that do not answer. */
 const blindCity = (): City => {
   const providers = createProviders(['http://127.0.0.1:1'], sale.clock);
   return { ...sale.city, providers, providerHealth: createProviderHealth(providers, sale.clock) };

@@ -54,7 +54,7 @@ interface Machine {
   paid(to?: Hex): Promise<bigint[]>;
 }
 
-/** Sets up a machine with its own wallet or another machine's, and records the proofs it sends. Its waits mine blocks. */
+/** Sets up a machine with its own wallet or another machine's, and records the amounts of its proofs. Its waits make blocks final. */
 async function machine(name: string, wallet = testAccount(`of ${name}`)): Promise<Machine> {
   await fund(world.chain, [{ address: wallet.address, usdcUnits: 20_000_000n, wei: 0n }]);
   const sent: bigint[] = [];

@@ -32,7 +32,7 @@ describe('the command line on a market', () => {
   });
   afterAll(() => world?.stop());
 
-  /** Runs a command as that merchant, who pays from the wallet of the same name. Waiting mines blocks. */
+  /** Runs a command as that merchant. Its waits make all blocks final. */
   const runAs = (handle: string, args: readonly string[], more: CliOptions = {}): Promise<CliRun> =>
     cli.run([...args, '--handle', handle], {
       market: world.url,

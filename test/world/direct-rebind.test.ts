@@ -11,7 +11,7 @@ const { begin, claimWith, statusOf, hashesOf } = directCases(trade);
 
 const finalize = (): Promise<void> => world.chain.mine(18);
 
-/** Claims with the wrong wallet's signature. The right wallet's transfer is refused, and another transaction keeps the claim open. */
+/** Claims an unknown transaction with the wrong wallet's signature, which keeps the claim open. Then the right wallet transfers. */
 async function wronglySigned(units: bigint) {
   const given = await begin();
   const right = await trade.wallet(8n * PRICE, GAS_WEI);

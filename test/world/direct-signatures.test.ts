@@ -56,7 +56,7 @@ async function setCreated(listingId: bigint, createdAt: Date): Promise<void> {
   await world.db.database.run(sql`alter table listings enable trigger listing_terms_are_fixed`);
 }
 
-/** Other encodings of one signature. */
+/** Altered forms of a signature. None of them counts as the payer's signature. */
 const SPELLINGS: readonly [string, (signature: string) => string][] = [
   ['its twin with the high s', (given) => withS(given, flipped)],
   ['its high s with the old v', (given) => `${withS(given, flipped).slice(0, 130)}${given.slice(130)}`],

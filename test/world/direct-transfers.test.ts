@@ -214,7 +214,7 @@ async function transferTogether(
 /** Emits the token's Transfer event from a contract that is not the token. */
 async function otherToken(payer: TestAccount, to: string): Promise<Hex> {
   const address = `0x${'be'.repeat(20)}`;
-  // log3(memory 0..32, topic, from, to), using the first three words of the call data.
+  // log3(memory 0..32, topic, from, to): three words of the call data are the topics, and the fourth is the logged amount.
   await world.chain.rpc.call('anvil_setCode', [address, '0x60603560005260403560203560003560206000a300']);
   const topic = 'ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
   const word = (value: string): string => value.toLowerCase().replace('0x', '').padStart(64, '0');

@@ -82,7 +82,7 @@ interface Case {
 /** Whether the payment succeeds: the fault still settles it, or the client sends the proof again afterwards. */
 const isPaid = ({ fault, client }: Case): boolean => SETTLES.has(fault) || CLIENTS[client] === 'proof';
 
-const MOST_TRIES = 10;
+const MAX_TRIES = 10;
 /** Limit on concurrent cases, because each waits for its own deadline and a machine with two cores must keep up. */
 const AT_ONCE = 14;
 
@@ -121,7 +121,7 @@ async function openPayment(course: Course): Promise<Answer> {
   for (let tries = 1; ; tries += 1) {
     const answer = await money.ask(course);
     if ((await money.rowsOf(course)).length > 0) return answer;
-    if (tries === MOST_TRIES) throw new Error(`no payment was opened: ${answer.status} ${JSON.stringify(answer.body)}`);
+    if (tries === MAX_TRIES) throw new Error(`no payment was opened: ${answer.status} ${JSON.stringify(answer.body)}`);
   }
 }
 

@@ -205,7 +205,7 @@ async function askForBlocks(courses: readonly Course[], blocks: number): Promise
   }
 }
 
-/** Starts two purchases and a claim; the second purchase starts while the first is in flight. */
+/** Prepares two purchases and a claim, which are then in flight at the same time. */
 async function startCourses(): Promise<Course[]> {
   const courses = [await COURSES.purchase(trade), await COURSES.claim(trade), await COURSES.purchase(trade)];
   // Make the funding final, so that a lagging node sees it. Otherwise a payment is rightly refused.

@@ -185,7 +185,7 @@ test('closed doors answer 503 at every step, count nothing, and official facts s
 
 test('a network may have limits of its own; it is counted by client all the same, and official facts show the limits of all', async () => {
   nextDay();
-  const { networkLimits } = readMarketConfig({
+  const { clientNetworkLimits } = readMarketConfig({
     OPENAISLE_RPC_URLS: 'http://127.0.0.1:1',
     OPENAISLE_FACILITATOR_URL: 'http://127.0.0.1:1',
     OPENAISLE_TREASURY: '0x00000000000000000000000000000000000000aa',
@@ -197,7 +197,7 @@ test('a network may have limits of its own; it is counted by client all the same
       },
     }),
   });
-  const { client, doors } = await open({ confirm_per_ip_hour: 1 }, { networkLimits });
+  const { client, doors } = await open({ confirm_per_ip_hour: 1 }, { clientNetworkLimits });
   const allowed = async (from: string, more: (time: number) => string = () => from): Promise<number> => {
     for (let time = 0; ; time += 1) {
       const answer = await client.post('rotate', confirmNothing, { network: more(time) });

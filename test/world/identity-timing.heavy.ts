@@ -120,7 +120,7 @@ function beginRecovery(recovery_code: string): () => Promise<unknown> {
   return () => expect(recovery(market, call)).rejects.toMatchObject({ reason: 'recovery_code_refused' });
 }
 
-/** Returns the response without its request number and time of day. */
+/** Returns the response without its request id and date. */
 function bytesOf({ status, headers, body }: Answer): string {
   const own = new Set(['date', 'x-request-id']);
   return JSON.stringify([status, [...headers].filter(([name]) => !own.has(name)), { ...body, request_id: '' }]);

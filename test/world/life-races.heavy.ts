@@ -19,7 +19,7 @@ import { GAS_WEI, type Goods, newGoods, PRICE, testTrade } from '../support/trad
 const ROUNDS = Number(process.env['OPENAISLE_RACES'] ?? rotatedRounds(import.meta.filename, 25));
 const SEED = Number(process.env['OPENAISLE_RACES_SEED'] ?? Date.now() % 1_000_000);
 const BATCH = 20;
-const MOST_APART_MS = 6;
+const MAX_APART_MS = 6;
 const STEP_MS = 3;
 const many = 1_000_000;
 const trade = testTrade({
@@ -28,7 +28,7 @@ const trade = testTrade({
 const { world, seller, buyer } = trade;
 const time = { timeout: 3_600_000 };
 
-/** Delay of each race's first operation. Adjusted after every round, so that each side wins some rounds. */
+/** Delay of each race's first operation, or of the second if negative. Adjusted after every round, so that each side wins some. */
 const delays = new Map<string, number>();
 
 /** Runs both at about the same time; call `adjustDelay` to record which came first. The same seed and outcomes give the same delays. */
@@ -40,8 +40,8 @@ async function raceBoth<A, B>(
 ): Promise<[A, B]> {
   const [a = 0, b = 0] = sha256(`${SEED} ${name} ${round}`);
   const delay = delays.get(name) ?? 0;
-  const before = Math.max(0, delay) + (a / 255) * MOST_APART_MS;
-  const after = Math.max(0, -delay) + (b / 255) * MOST_APART_MS;
+  const before = Math.max(0, delay) + (a / 255) * MAX_APART_MS;
+  const after = Math.max(0, -delay) + (b / 255) * MAX_APART_MS;
   return await Promise.all([pause(before).then(one), pause(after).then(other)]);
 }
 
@@ -124,7 +124,7 @@ interface Bought {
   bought: Answer;
 }
 
-/** Races an x402 purchase against another operation for some rounds and returns the final state of both. */
+/** Races an x402 purchase against another operation in every round, and lets `judge` check the final state of each. */
 async function raceAgainstPurchases(
   name: string,
   act: (id: bigint) => Promise<Answer>,
@@ -143,7 +143,7 @@ async function raceAgainstPurchases(
         () => act(goods.id),
         () => world.buy(goods.id, { key: buyer.key, proof: proof.v2 }),
       );
-      // A refused edit, or a purchase accepted despite the removal, came second.
+      // The edit came second if it was refused, and the removal came second if the purchase was accepted.
       adjustDelay(name, name.startsWith('remove') ? isRefused(bought) : other.status === 200);
       rounds.push({ id: goods.id, goods, other, bought });
     }
@@ -197,7 +197,7 @@ test('remove against a purchase: what was paid before is delivered, what was not
       expect(said(other)).toBe('200');
       const kinds = await kindsOf(id);
       expect(kinds).toEqual(purchases === 1n ? ['moderation', 'sale'] : ['moderation']);
-      // If money moved, there must be a purchase or a review. Otherwise no payment may stay open.
+      // Money that moved ends as a purchase or a review. Otherwise the payment is unpaid or was never submitted.
       if (isRefused(bought)) {
         expect({ purchases, statuses }).toEqual({ purchases: 0n, statuses: [] });
       } else if (purchases === 1n) expect(statuses).toEqual(['completed']);

@@ -32,7 +32,7 @@ const trafficOf = (proxy: RpcProxy): Traffic => ({
   requests: proxy.requests(),
 });
 
-/** Hides all log entries of this payer. */
+/** Hides this payer's log entries and shows its authorization as unused. */
 const hide =
   ({ authorization }: SignedProof): Twist =>
   (result, { method, params }) => {

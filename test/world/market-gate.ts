@@ -1,14 +1,14 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 
-/** `hold` makes the request wait here. `lose_request` cuts it before the market sees it. `lose_answer` lets it run but cuts the answer. */
+/** `hold` keeps the request at the gate. `lose_request` cuts it before the market sees it. `lose_answer` lets it run but cuts the answer. */
 export type Passage = 'pass' | 'hold' | 'lose_request' | 'lose_answer';
 
 export interface MarketGate {
   url: string;
   /** Decides how requests with that `action` in their body are handled. For a request without an action, the URL counts as its action. */
   set(action: string, passage: Passage): void;
-  /** Resolves once that many requests with that action wait here. */
+  /** Resolves once that many requests with that action wait at the gate. */
   held(action: string, count?: number): Promise<void>;
   /** Forwards the waiting requests. */
   letGo(): void;

@@ -8,7 +8,7 @@ import { META, needsCity, TOOLS } from '../../src/contract/tools.ts';
 import { LISTING_FEE_UNITS } from '../../src/contract/vocabulary.ts';
 import { type TestAccount, USDC_ADDRESS, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { connectTools, REVISIONS, type Revision } from '../../src/local/connect-tools.ts';
-import { speakByTools } from '../../src/local/speak-by-tools.ts';
+import { createToolClient } from '../../src/local/speak-by-tools.ts';
 import { buyByTools, sellByTools } from '../../src/local/trade-by-tools.ts';
 import { readBalance } from '../../src/platform/chain/usdc.ts';
 import type { Hex } from '../../src/platform/hex.ts';
@@ -121,7 +121,7 @@ async function agentOf({ wallet, revision, key, wire = recordWire(), onProgress,
     ...(key === undefined ? {} : { key }),
     watcher: { progress: (_seconds, _total, message) => onProgress?.(message) },
   });
-  const client = speakByTools(tools, {
+  const client = createToolClient(tools, {
     baseUrl: world.url,
     ...(key === undefined ? {} : { key }),
     environment: sleep === undefined ? {} : { sleep },
@@ -168,7 +168,7 @@ function expectKeyKept({ sent }: Wire, key: string | null): void {
   }
 }
 
-/** Returns the buyer's parts: with a key in the older protocol revision, with only a wallet in the newer one. */
+/** Returns names and goods for a revision. In the older revision the buyer has a key, in the newer one only a wallet. */
 function partsOf(revision: Revision) {
   const isMember = revision === '2025-11-25';
   const name = isMember ? 'lamp' : 'mirror';

@@ -151,7 +151,7 @@ it('what is no proof is refused before anybody is asked', async () => {
 });
 
 it('goods that hold what looks like a key are not handed over by a tool, nor altered', async () => {
-  // The global secret watch does not know this prefix, because the key is meant to be found in goods.
+  // Use a prefix that the suite's secret watch does not know, because this key may appear in goods.
   const other = await startWorld({ keyPrefix: 'shop' });
   try {
     const owner = await seedMerchant(other.db.database);

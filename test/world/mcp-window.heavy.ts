@@ -7,8 +7,8 @@ import { seedListing, seedPaidPurchase, seedStock } from '../support/seed.ts';
 import { send } from '../support/send.ts';
 
 /** Limit on a result, a quarter to half of what hosts allow. */
-const MOST_CHARACTERS = 12_000;
-const MOST_LIST_BYTES = 45_000;
+const MAX_CHARACTERS = 12_000;
+const MAX_LIST_BYTES = 45_000;
 const STOCK = 10_000;
 const PRICE_UNITS = 2_500_000n;
 const LONG = 'What this is, for whom it was made, how it was measured, and what it leaves out. ';
@@ -62,9 +62,9 @@ describe.each(['modern', 'legacy'] as const)('in the %s revision', (era: Era) =>
       ['me', {}],
     ] as const) {
       const size = await sizeOf(name, given, era);
-      expect([name, size < MOST_CHARACTERS, size]).toEqual([name, true, size]);
+      expect([name, size < MAX_CHARACTERS, size]).toEqual([name, true, size]);
     }
-    expect(await sizeOf('browse', { fields: 'full', limit: 50 }, era)).toBeGreaterThan(MOST_CHARACTERS);
+    expect(await sizeOf('browse', { fields: 'full', limit: 50 }, era)).toBeGreaterThan(MAX_CHARACTERS);
   });
 
   it('the list fits as well, for a stranger and for the maintainer, who is shown more', async () => {
@@ -72,7 +72,7 @@ describe.each(['modern', 'legacy'] as const)('in the %s revision', (era: Era) =>
     const member = await toolsOf(era, seller.key);
     const keeper = await toolsOf(era, maintainer.key);
     for (const { message } of [stranger, member, keeper]) {
-      expect(Buffer.byteLength(JSON.stringify(message))).toBeLessThan(MOST_LIST_BYTES);
+      expect(Buffer.byteLength(JSON.stringify(message))).toBeLessThan(MAX_LIST_BYTES);
     }
     const names = ({ tools }: Awaited<ReturnType<typeof toolsOf>>): string[] => tools.map(({ name }) => name);
     expect(names(member)).toEqual(names(stranger));
@@ -86,7 +86,7 @@ describe.each(['modern', 'legacy'] as const)('in the %s revision', (era: Era) =>
 it('with a city its tools are listed, and all of them together fit', () => {
   const all = listTools({ isMaintainer: true, hasCity: true });
   expect(all.map(({ name }) => name)).toEqual(TOOLS.map(({ name }) => name));
-  expect(Buffer.byteLength(JSON.stringify(all))).toBeLessThan(MOST_LIST_BYTES);
+  expect(Buffer.byteLength(JSON.stringify(all))).toBeLessThan(MAX_LIST_BYTES);
   const here = listTools({ isMaintainer: true, hasCity: false }).map(({ name }) => name);
   const ofCity = TOOLS.filter(needsCity).map(({ name }) => name);
   expect(ofCity).toEqual(TOOLS.map(({ name }) => name).filter((name) => /world|city/.test(name)));

@@ -316,7 +316,7 @@ describe('a client that makes us ask for documents', () => {
         (await ask(beginAuthorization(facts, { clientId: id, shape }))).status;
       for (let nth = 0; nth < 20; nth += 1) expect(await status(`https://claude.ai/no/${nth}`)).toBe(502);
       expect(await status('https://claude.ai/no/more')).toBe(429);
-      // Other hosts still work, and cached documents stay available.
+      // Another configured host has its own count. All other hosts share one limit.
       expect(await status('https://chatgpt.com/no/1')).toBe(502);
       for (const nth of [1, 2]) expect(await status(`https://x${nth}.example/client.json`)).toBe(502);
       expect(await status('https://x3.example/client.json')).toBe(429);
@@ -329,7 +329,7 @@ describe('a client that makes us ask for documents', () => {
     const network = readNetwork('127.0.0.0/8');
     if (network === null) throw new Error('a network');
     const own = { network, limits: { oauth_clients_per_ip_hour: 0 } };
-    const narrow = await startOauthStage(db, { networkLimits: [own] });
+    const narrow = await startOauthStage(db, { clientNetworkLimits: [own] });
     try {
       expect(clientNetwork('127.0.0.1')).toBe('127.0.0.1');
       const { body } = await post(`${narrow.url}/oauth/register`, CLIENT_SHAPES.cursor.registration);

@@ -64,7 +64,7 @@ async function nextProof() {
 
 const open = async (manner: Manner): Promise<HostedClient> => await openHosted(world, manner, nextProof);
 
-/** Calls the tool, pays the terms it names, and returns the arguments for the next call, after the payment is final. */
+/** Calls the tool and pays the terms it names. Returns the metadata with which the call is repeated once the payment is final. */
 async function pay(client: HostedClient, tool: string, given: object): Promise<Record<string, unknown>> {
   const asked = await client.call(tool, given);
   expect(asked).toMatchObject({ status: 200, isError: true, body: { x402Version: 2, reason: 'payment_required' } });

@@ -14,7 +14,7 @@ import {
 } from '../support/oauth-client.ts';
 import type { ClientShape } from '../support/oauth-shapes.ts';
 
-/** What a client learns from an address alone. */
+/** Server and scope that a client learns from an address alone. */
 export interface Found {
   server: ServerFacts;
   /** Scope named in the challenge. Null if the client did not ask for a challenge. */

@@ -16,7 +16,7 @@ async function openPayments(): Promise<number> {
 }
 
 /**
- * Checks that an undecided payment is answered 503 until its transfer is seen and 202 afterwards, never 402, which would make a client sign
+ * Checks that each answer to an undecided payment is 503 (its transfer is not seen yet) or 202, never 402, which would make a client sign
  * again.
  */
 function expectNoInvitation(answers: Answer[]): void {

@@ -22,7 +22,7 @@ const bytes = (length: number): Buffer => {
   return Buffer.alloc(length, made);
 };
 
-/** Returns the name of the constraint that a statement violates. Null if it succeeds. */
+/** Returns the constraint (or SQLSTATE) that a statement violates. Null if it succeeds. */
 async function brokenRule(statement: Sql): Promise<string | null> {
   try {
     await db.database.run(statement);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startWorld, type World } from '../support/market-world.ts';
 
-/** Fields that clients of the previous service send: a class in every request, and no model if they have none. */
+/** Field that clients of the previous service send in every request. */
 const CLASS = { client_class: 'coding_persistent' };
 
 let world: World;

@@ -8,8 +8,8 @@ import type { Proof, Terms } from '../../src/market/payments/terms.ts';
 // second.
 
 const NOW = 1_790_000_000;
-const LEAST_AHEAD = 20;
-const MOST_AHEAD = 600;
+const MIN_AHEAD = 20;
+const MAX_AHEAD = 600;
 const { sellerOne, stranger } = WORLD_ACCOUNTS;
 const terms: Terms = {
   purpose: 'purchase',
@@ -49,12 +49,12 @@ describe('an authorization', () => {
   });
 
   it('has the least time left that a settlement needs, or has expired', () => {
-    expect(faultOf({ validBefore: NOW + LEAST_AHEAD })).toBeNull();
-    expect(faultOf({ validBefore: NOW + LEAST_AHEAD - 1 })).toEqual(expect.stringMatching(/expired/));
+    expect(faultOf({ validBefore: NOW + MIN_AHEAD })).toBeNull();
+    expect(faultOf({ validBefore: NOW + MIN_AHEAD - 1 })).toEqual(expect.stringMatching(/expired/));
   });
 
   it('ends before anybody has forgotten it', () => {
-    expect(faultOf({ validBefore: NOW + MOST_AHEAD })).toBeNull();
-    expect(faultOf({ validBefore: NOW + MOST_AHEAD + 1 })).toEqual(expect.stringMatching(/at most/));
+    expect(faultOf({ validBefore: NOW + MAX_AHEAD })).toBeNull();
+    expect(faultOf({ validBefore: NOW + MAX_AHEAD + 1 })).toEqual(expect.stringMatching(/at most/));
   });
 });

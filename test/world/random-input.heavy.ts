@@ -17,7 +17,7 @@ let world: World;
 let member: Member;
 let paidId: bigint;
 let freeId: bigint;
-/** Well-formed proofs of empty wallets. If a mutation leaves a proof valid, it is refused for its balance, after all other checks. */
+/** Well-formed proofs of empty wallets. A proof that a mutation leaves valid is refused for the wallet's balance, after all other checks. */
 let proofs: string[];
 
 beforeAll(async () => {

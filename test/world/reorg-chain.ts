@@ -55,7 +55,7 @@ export interface Sought {
   units: bigint;
 }
 
-/** Transactions for the new blocks: hash, and index (from 0) of the new block. The list order holds within a block. */
+/** Transactions for the new blocks: signed bytes and index (from 0) of the new block. Within a block they keep the order of this list. */
 export type Plan = readonly (readonly [Hex, number])[];
 
 export interface ReorgChain {

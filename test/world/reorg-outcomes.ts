@@ -40,7 +40,7 @@ export async function drawFates(
   const first = sight.latest.number - depth + 1;
   const fates = new Map<PaymentUnderTest, Fate>();
   const plan: [Hex, number][] = [];
-  // These transfers move because a stray transaction precedes them in the same block.
+  // These transfers get another log index, because a stray transaction precedes them in the same block.
   const shifted: [Hex, number][] = [];
   for (const flight of flights) {
     const fate = drawFate(flight, drawing, first);

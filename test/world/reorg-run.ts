@@ -72,7 +72,7 @@ export class ReorgRun {
     await this.compareBooks();
   }
 
-  /** Opens a payment and mines to the block whose finality ends it as unpaid. Checks that it does not end earlier. */
+  /** Opens a payment and mines until the first open payment of its path ends as unpaid. Checks that this is at the very block. */
   async #runOut(isX402: boolean): Promise<void> {
     const { dice, hangar } = this.#scene;
     const { chain } = hangar.chain;
@@ -128,7 +128,7 @@ export class ReorgRun {
     await this.#judge(flight, answer);
   }
 
-  /** Lets buyers ask, the background job run, or neither. */
+  /** Runs the background job and lets buyers ask, each at random. */
   async #observe(): Promise<void> {
     const { dice, hangar } = this.#scene;
     if (dice.chance(0.3)) {

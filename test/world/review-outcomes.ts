@@ -113,7 +113,7 @@ export async function expectDecided(stage: ReviewStage, made: Reviewed, outcome:
   if (outcome === 'deliver' || made.isBought) await expectDelivered(stage, made);
   else await expectFree(stage, made, outcome);
   if (!made.isBought) return;
-  // The other payment delivers the goods, whatever happens to this one.
+  // The buyer has the goods through the other payment, so no answer may say that paying again is safe.
   const again = await made.again();
   const said = [again.status, again.body['do_not_pay_again']];
   expect(said).toEqual(outcome === 'deliver' ? [200, true] : [409, true]);

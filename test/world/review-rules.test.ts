@@ -11,7 +11,7 @@ import { reviewStage, statusAndReason } from './review-stage.ts';
 
 const stage = await reviewStage();
 
-/** Returns the constraint that the statements violate in one transaction. Null if they succeed. */
+/** Returns the constraint (or SQLSTATE) that the statements violate in one transaction. Null if they succeed. */
 async function brokenRule(...statements: Sql[]): Promise<string | null> {
   const { database } = stage.world.db;
   const undo = new Error('undo');

@@ -6,7 +6,7 @@ import { refreshSigners } from '../../src/market/payments/paths/x402/facilitator
 import { signProof } from '../support/market-world.ts';
 import { testTrade } from '../support/trade.ts';
 
-// The facilitator is silent until the market has started.
+// The facilitator does not name its signers until the market has started.
 let isMute = true;
 
 /** A proxy in front of the real facilitator that can withhold /supported. */

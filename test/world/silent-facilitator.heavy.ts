@@ -3,7 +3,7 @@ import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { paidUnits, signProof } from '../support/market-world.ts';
 import { PRICE, scriptedTrade } from '../support/trade.ts';
 
-// The facilitator accepts requests but never answers, so the real deadline of eight seconds passes.
+// The facilitator accepts /verify or /settle but never answers, so the real deadline of eight seconds passes.
 const { sellerOne } = WORLD_ACCOUNTS;
 const { facilitator, world, buyer, goods, wallet, statusOf } = await scriptedTrade({
   // Runs the background job on its own schedule.

@@ -21,7 +21,7 @@ beforeAll(async () => {
   buyer = await seedMerchant(db.database);
 });
 
-/** Returns the name of the constraint that `act` violates. Null if it succeeds. */
+/** Returns the constraint (or SQLSTATE) that `act` violates. Null if it succeeds. */
 async function brokenRule(act: () => Promise<unknown>): Promise<string | null> {
   try {
     await act();

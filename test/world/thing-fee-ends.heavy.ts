@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { beforeEach, describe, expect, it, test } from 'vitest';
 import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { freeWallet, holdWallet } from '../../src/market/world/drafts/store.ts';
+import { releaseWallet, reserveWallet } from '../../src/market/world/drafts/store.ts';
 import { type Hex, toBytes } from '../../src/platform/hex.ts';
 import { usdcAdmin } from '../support/chain.ts';
 import { createWorldTime } from '../support/direct.ts';
@@ -204,7 +204,7 @@ describe('of goods and a thing with one wallet', () => {
 
   it('goods that come while the fee of the thing is being opened wait for it, and are refused', async () => {
     const to = testAccount('wallet held by a thing').address;
-    const opening = await holdTransactionOpen(stage.world.db.database, (tx) => holdWallet(tx, to));
+    const opening = await holdTransactionOpen(stage.world.db.database, (tx) => reserveWallet(tx, to));
     const asked = listGoods(stage.world, stage.keeper, goodsOf(to));
     await untilWaiting(stage.world.db.database);
     await opening.commit();
@@ -260,7 +260,7 @@ describe('a wallet that is freed', () => {
     const thing = await draftThing();
     const { database } = stage.world.db;
     await database.run(sql`insert into wallet_uses (wallet, kind) values (${toBytes(thing.wallet)}, 'world')`);
-    const freeing = await holdTransactionOpen(database, (tx) => freeWallet(tx, thing.wallet));
+    const freeing = await holdTransactionOpen(database, (tx) => releaseWallet(tx, thing.wallet));
     const asked = list(thing, { claim: await payFee(thing.seller) });
     await untilWaiting(database);
     await freeing.commit();
@@ -274,7 +274,7 @@ describe('a wallet that is freed', () => {
     await startUnpayableFee(first);
     const { database } = stage.world.db;
     const taking = await holdTransactionOpen(database, async (tx) => {
-      await holdWallet(tx, shared);
+      await reserveWallet(tx, shared);
       await tx.run(sql`
         update world_drafts set state = 'fee_pending', held_wallet = seller_wallet, offer_id = 1,
           payment_id = (select min(id) from payments) where id = ${second.draftId}`);

@@ -101,7 +101,7 @@ async function runFree(thing: DraftedThing, first: Act, second: Act, meanwhile: 
   return await all;
 }
 
-/** Returns drafts and wallets that are held but belong to no open fee, and open fees that hold nothing. */
+/** Returns drafts, wallets and bodies reserved for nothing, open fees that reserve nothing, and merchants with two open drafts. */
 async function findFaults(): Promise<unknown[]> {
   return await database().rows(sql`
     select 'a fee that is over holds the draft' as fault, d.id::text as what from world_drafts d

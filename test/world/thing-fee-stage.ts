@@ -47,7 +47,7 @@ export interface ThingFeeStage {
   sign(payer: TestAccount, path?: '/api/listing'): Promise<SignedProof>;
   cancel(meant: DraftedThing): Promise<Answer>;
   stateOf(meant: DraftedThing): Promise<unknown>;
-  /** Returns the kind of sale for which the wallet is held. Null if it is free. */
+  /** Returns the kind of sale for which the wallet is reserved. Null if it is free. */
   kindOf(wallet: Hex): Promise<string | null>;
 }
 

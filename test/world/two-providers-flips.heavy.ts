@@ -36,7 +36,7 @@ async function countDeliveries(): Promise<number> {
   return (await world.db.database.rows(sql`select id from purchases`)).length;
 }
 
-/** Sets the latest block that each provider shows and returns these blocks. -1 makes a provider silent. */
+/** Sets the latest block that each provider shows, or silences the provider. Returns these blocks, and -1 for a silent provider. */
 function showDifferently(dice: Dice, head: bigint): bigint[] {
   // Either provider may be the one that is far behind.
   const slower = dice.pick([primary, spare]);

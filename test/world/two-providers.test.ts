@@ -375,7 +375,7 @@ it('an authorization that both call unused has expired', async () => {
   await pair.catchUp();
   const { id, terms } = await pair.goods();
   const payer = await pair.wallet();
-  // Log searches for its payer find nothing, as if the authorization had never been submitted.
+  // Searches for the payer's logs find nothing and its authorization shows as unused, as if it had never been submitted.
   const hide: Twist = (result, { method, params }) => {
     const topics = JSON.stringify((params[0] as RpcAnswer | undefined)?.['topics'] ?? '');
     if (isLogs(method) && topics.includes(addressTopic(payer.address))) return [];

@@ -6,7 +6,7 @@ import { type Answer, paidUnits, signProof } from '../support/market-world.ts';
 import { GAS_WEI, PRICE, scriptedTrade } from '../support/trade.ts';
 
 const { sellerTwo, stranger } = WORLD_ACCOUNTS;
-// Until a test changes this, verify succeeds and settle never answers.
+// Until a test changes this, verify succeeds and settle answers with garbage.
 const { facilitator, forward, world, buyer, goods, wallet, statusOf } = await scriptedTrade();
 
 /** Opens a payment that the facilitator was asked to settle but never did. */

@@ -121,6 +121,7 @@ it('declined by the payee, or by nobody in thirty days, it leaves the transfer t
       payment_status: 'rejected',
       outcome: 'declined',
     });
+    await world.running.eventsSettled();
     const events = await world.ask('GET', '/api/events?kind=review&limit=1');
     expect((events.body['events'] as unknown[])[0]).toMatchObject({
       actor: byPayee ? seller.handle : 'system',

@@ -20,7 +20,7 @@ let newest: Goods;
 /** Two buyers of the first version, before the second existed: one with a key, one with a wallet alone. */
 let keyedPayer: TestAccount;
 let keylessPayer: TestAccount;
-/** Bought the first version when the second already existed, and the second before the third existed. */
+/** `late` bought the first version when the second already existed. `second` bought the second version before the third existed. */
 let late: Member;
 let latePayer: TestAccount;
 let second: Member;

@@ -157,7 +157,7 @@ describe('two workers', { timeout: LONG_MS }, () => {
         answered += 1;
       });
       socket.write('GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
-      // A reset and a close both tell the client.
+      // Either a reset or a close ends the client's wait.
       await once(socket, 'close').catch(() => {});
     });
     await expect.poll(() => answered, patiently).toBe(1);

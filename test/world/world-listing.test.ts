@@ -44,14 +44,14 @@ const standOf = async (thing: DraftedThing): Promise<unknown[]> => [await stateO
 const signOwn = async () => sign(await fundedWallet(stage.world));
 const cityIsGone = () => city.answerAll((to) => to.destroy());
 
-/** Moves market and chain together, only forward. */
+/** Moves the clocks of market and chain forward together. */
 async function moveTime(seconds: number): Promise<void> {
   aheadMs += seconds * 1_000;
   await stage.world.chain.rpc.call('evm_increaseTime', [seconds]);
   await stage.world.chain.mine(1);
 }
 
-/** Claims a transfer that cannot pay. `again` makes a valid transfer for the same intent. */
+/** Prepares a claim of a transfer that cannot pay. `again` makes a valid transfer for the same intent. */
 async function claimOf(thing: DraftedThing, txHash?: string): Promise<Claiming & { again(): Promise<string> }> {
   const payer = await wallet();
   const intent = await openFeeIntent(stage.world, thing.seller);
@@ -244,7 +244,7 @@ describe('of goods and a thing with one wallet', () => {
     const goods = await startGoods(thing);
     await finalize();
     const claim = await payFee(thing.seller);
-    // By then, the goods hold the wallet and wait for the guard.
+    // By then, the goods have reserved the wallet and wait for the guard.
     const place = sql`select from artifact_guards where merchant_id = ${goods.member.id} for update`;
     const held = await holdTransactionOpen(database(), (tx) => tx.run(place));
     const passing = reconcile();

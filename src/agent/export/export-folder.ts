@@ -6,7 +6,7 @@ import { type OwnWords, ofOwner, own } from '../../contract/own-words.ts';
 import { DEFAULT_LIMITS } from '../../contract/vocabulary.ts';
 import { type AgentError, refusedFile } from '../agent-error.ts';
 import { type FileLock, lockFile, lockNameOf } from '../lock-file.ts';
-import { openPlain } from '../own-file.ts';
+import { openPlainFile } from '../own-file.ts';
 import { makeFolderOf, writePrivate } from '../private-file.ts';
 import { FILE_NAME, type Manifest, manifest } from './export-format.ts';
 
@@ -16,8 +16,8 @@ const LARGEST_BYTES = 67_108_864;
 /** Far above the usual limit of goods, because a market may have had a higher one. */
 export const LARGEST_GOODS_BYTES = 16 * DEFAULT_LIMITS.artifact_bytes;
 /** Limits on one export's number of files and total size. */
-const MOST_FILES = 100_000;
-const MOST_BYTES = 4_294_967_296;
+const MAX_FILES = 100_000;
+const MAX_BYTES = 4_294_967_296;
 const SUBFOLDERS = ['listings', 'purchases', 'goods'] as const;
 
 /** The folder of one export. Names are checked before a file is opened, and links are never followed. */
@@ -86,7 +86,7 @@ export async function openForReading(dir: string): Promise<{ folder: ExportFolde
 async function mustBeBounded(path: string, names: readonly string[]): Promise<void> {
   let bytes = 0;
   for (const name of names) bytes += (await lstat(join(path, name)).catch(() => null))?.size ?? 0;
-  if (names.length <= MOST_FILES && bytes <= MOST_BYTES) return;
+  if (names.length <= MAX_FILES && bytes <= MAX_BYTES) return;
   throw refusedFile(
     own`${ofOwner(path)} is too large for an export: ${names.length} files with ${bytes} bytes`,
     own`Don’t use it.`,
@@ -248,7 +248,7 @@ function largestOf(name: string): number {
 }
 
 async function readPlain(path: string, largestBytes = LARGEST_BYTES): Promise<Uint8Array | null> {
-  const file = await openPlain(path);
+  const file = await openPlainFile(path);
   if (file === null) return null;
   if (file === 'link')
     throw refusedFile(own`${ofOwner(path)} is a symbolic link`, own`Don’t use this export.`, 'export_unreadable');

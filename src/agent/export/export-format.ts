@@ -10,7 +10,7 @@ export const EXPORT_VERSION = 1;
 const version = z.literal(EXPORT_VERSION);
 const hash = z.string().regex(/^0x[0-9a-f]{64}$/);
 
-/** Allowed file names. Readers open no others, so that no path leads outside or to a hidden file. */
+/** Allowed file names, besides the manifest. Readers open no others, so that no path leads outside or to a hidden file. */
 export const FILE_NAME = /^(?:sales\.json|(?:listings|purchases|goods)\/[A-Za-z0-9][A-Za-z0-9._-]{0,150})$/;
 const fileName = z.string().regex(FILE_NAME);
 
@@ -92,7 +92,7 @@ export type ListingFile = z.output<typeof listingFile>;
 export const purchaseFile = z.object({
   version,
   record: spendRecord,
-  /** File in `goods`. Null if there are no goods, or they were missing or changed. */
+  /** File in `goods`. Null if there are no goods, or they were missing, changed or too large. */
   goods: fileName.nullable(),
 });
 export type PurchaseFile = z.output<typeof purchaseFile>;

@@ -6,14 +6,14 @@ import type { Client } from '../../sdk/client.ts';
 import { type OwnListing, ownListingPages, type SaleRecord, salePages } from '../../sdk/pages.ts';
 import { artifactBytes, commitmentOf } from '../../sdk/payments/artifact-commitment.ts';
 import { AgentError, refusedFile } from '../agent-error.ts';
-import { goodsName, isPromised } from '../save-goods.ts';
+import { goodsName, matchesCommitment } from '../save-goods.ts';
 import { type ExportFolder, openForWriting } from './export-folder.ts';
 import { EXPORT_VERSION, type ListingFile, listingFile, type StoreManifest } from './export-format.ts';
 
 export interface ExportStoreOptions {
   /** Client with the merchant's key. */
   client: Client;
-  /** Folder of the export. Created if missing; otherwise it must be empty or hold an earlier export of the same store. */
+  /** Folder of the export. Created if missing; otherwise it must be empty or contain an earlier export of the same store. */
   dir: string;
   now(): number;
   onProgress?(done: { listings: number; of: number }): void;
@@ -24,7 +24,7 @@ export interface ExportedStore {
   dir: string;
   handle: string;
   listings: number;
-  /** Number of listings downloaded now. The others were already here. */
+  /** Number of listings downloaded now. The others had been exported before. */
   read: number;
   sales: number;
 }
@@ -92,7 +92,7 @@ async function isExported(folder: ExportFolder, row: OwnListing): Promise<boolea
   if (file.goods === null) return true;
   const bytes = await folder.readBytes(file.goods.file);
   const promised = { salt: file.goods.salt, commitment: file.listing.artifact_commitment };
-  return bytes !== null && isPromised(bytes, promised);
+  return bytes !== null && matchesCommitment(bytes, promised);
 }
 
 type Own = ResultOf<Endpoints['getOwnListing']>['body'];

@@ -1,4 +1,4 @@
-import { sayUsdc } from '../../contract/money.ts';
+import { formatUsdc } from '../../contract/money.ts';
 import { own } from '../../contract/own-words.ts';
 import type { Client } from '../../sdk/client.ts';
 import { MarketError } from '../../sdk/errors.ts';
@@ -63,7 +63,7 @@ function limitWallet(wallet: Wallet, mostUnits: bigint): Wallet {
     address: wallet.address,
     signTypedData: async (typed: AuthorizationToSign) => {
       if (typed.message.value > left) {
-        const title = own`The market asks for more than the agreed ${sayUsdc(mostUnits)} in fees. Nothing was signed for this listing`;
+        const title = own`The market asks for more than the agreed ${formatUsdc(mostUnits)} in fees. Nothing was signed for this listing`;
         throw new PolicyRefused(
           'above_agreed_fees',
           title,
@@ -131,7 +131,7 @@ function asksForPayment({ reason, problem }: MarketError): boolean {
   return reason === 'payment_required' || isNoSlip;
 }
 
-const MOST_ATTEMPTS = 60;
+const MAX_ATTEMPTS = 60;
 const PAUSE_MS = 2_000;
 
 /** Waits until the market has restored the old fee; paying another one would be a waste. */
@@ -141,7 +141,7 @@ async function waitForFee(
 ): Promise<void> {
   const { environment } = client;
   const startedMs = environment.now();
-  for (let attempt = 0; attempt < MOST_ATTEMPTS && fee.tx_hash !== null; attempt += 1) {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS && fee.tx_hash !== null; attempt += 1) {
     if (await isInBooks(client, fee.tx_hash)) return;
     onProgress?.({ phase: 'pending', secondsWaited: Math.floor((environment.now() - startedMs) / 1_000) });
     await environment.sleep(PAUSE_MS, signal);

@@ -18,7 +18,7 @@ export interface ImportPlan {
   mostUnits: bigint;
   feeUnits: bigint;
   sellerWallets: string[];
-  /** When this market last recovered from a loss, if market and merchant are those of the export; then slips may help. */
+  /** When this market last recovered from a loss, after which slips may help. Null if it never did or the export is of another store. */
   recoveredAt: string | null;
 }
 
@@ -54,7 +54,7 @@ export async function planImport(client: Client, { content, listings }: StoredSt
   };
 }
 
-/** Returns when the market last recovered from a loss, by its public log. */
+/** Returns when the market last recovered from a loss, according to its public log. Null if it never did. */
 async function lastRecovery(client: Client): Promise<string | null> {
   const { body } = await client.listEvents({ query: { kind: 'recovery', limit: '1' } });
   return body.events[0]?.at ?? null;

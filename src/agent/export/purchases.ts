@@ -4,7 +4,7 @@ import { readBaseUrl } from '../../sdk/client.ts';
 import { type AgentError, refusedFile } from '../agent-error.ts';
 import { goodsFolder } from '../buy-goods.ts';
 import { readBytesOf } from '../own-file.ts';
-import { goodsName, isPromised, saveUnder } from '../save-goods.ts';
+import { goodsName, matchesCommitment, saveUnderFreeName } from '../save-goods.ts';
 import type { SpendBook } from '../spend-book.ts';
 import { dayOf, digestOf, fitsBook, isUnderWay, isUnsigned, isVerified, type SpendRecord } from '../spend-record.ts';
 import {
@@ -33,14 +33,14 @@ export interface ExportedPurchases {
   /** Number of purchases and listing fees. */
   records: number;
   goods: number;
-  /** Number of goods that are missing on disk or changed. `openaisle buy` downloads them again. */
+  /** Number of goods left out: missing on disk, changed, or too large for an import. `openaisle buy` downloads missing or changed ones. */
   missing: number;
 }
 
 /**
- * Writes what a wallet bought from this machine: all records of its book (receipts, recovery slips, signed proofs of payments in progress)
- * and the goods, but not the wallet's key. The wallet signs the export, so that an import can trust its records. If stopped, the same call
- * completes it. Throws `not_an_export`, `other_export`, and what the signer throws.
+ * Writes what a wallet bought from this machine: the goods, and all records of its book except unsigned reservations (receipts, recovery
+ * slips, signed proofs of payments in progress), but not the wallet's key. The wallet signs the export, so that an import can trust its
+ * records. If stopped, the same call completes it. Throws `not_an_export`, `other_export`, and what the signer throws.
  */
 export async function exportPurchases(
   book: SpendBook,
@@ -124,7 +124,7 @@ async function exportGoods(folder: ExportFolder, record: SpendRecord, digests: D
   // An import wouldn't read larger goods. The market still has them.
   if (delivery === null || delivery.bytes > LARGEST_GOODS_BYTES) return null;
   const bytes = await readBytesOf(delivery.path, delivery.bytes).catch(() => null);
-  if (bytes === null || bytes === 'other' || !isPromised(bytes, delivery)) return null;
+  if (bytes === null || bytes === 'other' || !matchesCommitment(bytes, delivery)) return null;
   const usual = `${goodsPrefixOf(record)}-${basename(delivery.path)}`;
   const name = FILE_NAME.test(usual) ? usual : `${goodsPrefixOf(record)}-goods`;
   digests[name] = await folder.write(name, bytes);
@@ -271,7 +271,8 @@ function isOfBook(wallet: string, { record, goods }: PurchaseFile, bytes: Uint8A
   const isReadable = record.sequence <= LARGEST_SEQUENCE && record.title.length <= LONGEST_TITLE && fitsBook(record);
   const isSameSum = saved === null || (saved.amount_units === record.amount_units && saved.network === record.network);
   const isHashed = delivery === null || (HASH.test(delivery.salt) && HASH.test(delivery.commitment));
-  const areIntact = goods === null || (delivery !== null && isHashed && bytes !== null && isPromised(bytes, delivery));
+  const areIntact =
+    goods === null || (delivery !== null && isHashed && bytes !== null && matchesCommitment(bytes, delivery));
   const isWritten = isDated && hasMarketAndPayee && isReadable && isSameSum && isHashed;
   const isSettled = record.state !== 'reserved' && (record.state !== 'signed' || saved !== null);
   return (isFee || isPurchase) && isPaidByWallet && isWritten && isSettled && areIntact;
@@ -305,6 +306,6 @@ async function withGoods(book: SpendBook, folder: ExportFolder, { record, goods 
   const into = goodsFolder(book, market);
   const filename = delivery.path.replace(new RegExp(`^(?:\\d+-)?${id}-`), '');
   const name = goodsName({ listing_id: id, artifact_filename: filename, title: record.title });
-  const path = bytes === null ? join(into, name) : await saveUnder(bytes, into, name);
+  const path = bytes === null ? join(into, name) : await saveUnderFreeName(bytes, into, name);
   return { ...record, out_dir: null, delivery: { ...delivery, path } };
 }

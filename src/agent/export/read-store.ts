@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { ATTRIBUTE_NAMES } from '../../contract/listing-fields.ts';
 import { ofOwner, own } from '../../contract/own-words.ts';
 import { refusedFile } from '../agent-error.ts';
-import { isPromised } from '../save-goods.ts';
+import { matchesCommitment } from '../save-goods.ts';
 import type { SellGoodsOptions } from '../sell-goods.ts';
 import { createGoodsOnceCheck, exportChanged, openForReading } from './export-folder.ts';
 import { type ListingFile, listingFile, type StoreManifest } from './export-format.ts';
@@ -55,7 +55,7 @@ function mustBePromised({ goods, listing }: ListingFile, bytes: Uint8Array | nul
   if (goods === null && listing.artifact_commitment === null) return;
   const { salt } = goods ?? {};
   const commitment = listing.artifact_commitment;
-  if (bytes !== null && salt !== undefined && isPromised(bytes, { salt, commitment })) return;
+  if (bytes !== null && salt !== undefined && matchesCommitment(bytes, { salt, commitment })) return;
   throw exportChanged(own`The goods of listing ${listing.id} don’t match its commitment`);
 }
 

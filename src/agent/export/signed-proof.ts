@@ -22,11 +22,11 @@ const header = z.object({
 });
 
 /**
- * Bounds on a proof's expiry, counted from its record's time. The proof was signed on that day and is valid for ten minutes, and clocks
+ * Bounds on a proof's expiry, counted from its record's time. The proof was signed on that day for at most ten minutes, and clocks
  * differ by at most 15 minutes.
  */
-const LEAST_SECONDS = -900;
-const MOST_SECONDS = 86_400 + 900 + 600;
+const MIN_SECONDS = -900;
+const MAX_SECONDS = 86_400 + 900 + 600;
 
 /** Whether the wallet signed the saved proof for the record's sum, payee and day. */
 export async function isSignedProof(
@@ -46,7 +46,7 @@ export async function isSignedProof(
     nonce.toLowerCase() === saved.proof.nonce.toLowerCase();
   // A used proof is public, so a forger could present an old one as today's.
   const lasts = saved.proof.valid_before - Date.parse(reserved_at) / 1_000;
-  if (!isSame || lasts < LEAST_SECONDS || lasts > MOST_SECONDS) return false;
+  if (!isSame || lasts < MIN_SECONDS || lasts > MAX_SECONDS) return false;
   const { chainId, usdc: verifyingContract, domainName: name, domainVersion: version } = NETWORKS[network];
   const message = { from: from as Hex, to: to as Hex, nonce: nonce as Hex };
   const numbers = { value: BigInt(value), validAfter: BigInt(validAfter), validBefore: BigInt(validBefore) };

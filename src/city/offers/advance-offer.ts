@@ -18,7 +18,7 @@ import { findOffer, lockOffer, markLapsed, markSeen, mustFindOffer } from './sto
 
 /**
  * Moves an offer because of what is on the chain. No other function does this. First reads offer and chain outside any transaction. Then
- * one transaction locks the offer and decides on its state at that time. Returns null if the offer is not held.
+ * one transaction locks the offer and decides on its state at that time. Returns null unless the offer is reserved or its payment pending.
  */
 export async function advanceOffer(
   city: City,
@@ -57,8 +57,8 @@ async function moveOffer({ database, clock, log }: City, reading: OfferReading):
 }
 
 /**
- * Sells the thing to the first transaction that pays. Refuses a transaction that has bought something else, or contains no transfer of
- * payer or payee; the offer then stays open.
+ * Sells the thing to the first transaction that pays. Refuses a transaction that has bought something else, or contains no transfer by the
+ * payer or to the payee. The offer then stays open.
  */
 async function judgeClaims(
   tx: Tx,
@@ -155,7 +155,7 @@ export type Move =
   | { act: 'await_payment' | 'hand_to_founder' | null; seen: Hex | null }
   | { act: 'lapse' | 'expire' };
 
-/** Chooses the next step of a held offer. Pure. Call it only if no transaction has paid. */
+/** Chooses the next step of a reserved or pending offer. Pure. Call it only if no transaction has paid. */
 export function chooseMove(offer: ReservedOffer): Move {
   const { phase, claims, window, isOverdue } = offer;
   const fitting = claims.find(({ decision }) => isUnknown(decision) && decision.fits)?.txHash ?? null;
@@ -185,12 +185,12 @@ function isInvalid(decision: Decision): decision is Extract<Decision, { outcome:
   return typeof decision !== 'string' && decision.outcome === 'invalid';
 }
 
-/** True if the transaction is in a block and contains a transfer of payer or payee. */
+/** True if the transaction is in a block and contains a transfer by the payer or to the payee. */
 function isMined(decision: Decision): boolean {
   return isInvalid(decision) || (isUnknown(decision) && decision.sighting !== null);
 }
 
-/** True if the transaction is in no block, or in one without a transfer of payer or payee, so it does not block the next buyer. */
+/** True if the transaction is in no block, or has no transfer by the payer or to the payee, so it does not block the next buyer. */
 function isAbsent(decision: Decision): boolean {
   if (!isUnknown(decision) || decision.sighting !== null) return false;
   return decision.why === 'not_mined' || decision.why === 'not_final' || decision.why === 'no_finalized_head';
@@ -200,7 +200,7 @@ function transferInWindow(window: WindowReading): Hex | null {
   return typeof window === 'string' ? null : window.transfer;
 }
 
-/** Chain data for a held offer, read outside any transaction. */
+/** Chain data for a reserved or pending offer, read outside any database transaction. */
 export interface OfferReading {
   offerId: bigint;
   reservationId: bigint;

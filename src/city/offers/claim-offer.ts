@@ -10,7 +10,7 @@ import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import { type City, type CityOperation, type Resident, takeHourlyQuota } from '../context.ts';
 import { readHead } from '../payments/read-evidence.ts';
-import { type Claim, dropClaim, findProvenOffer, insertClaim, listClaims, MOST_CLAIMS } from '../payments/store.ts';
+import { type Claim, dropClaim, findProvenOffer, insertClaim, listClaims, MAX_CLAIMS } from '../payments/store.ts';
 import { advanceOffer, type OfferReading } from './advance-offer.ts';
 import type { Offer, Reservation } from './offer.ts';
 import { presentOffer } from './present-offer.ts';
@@ -18,12 +18,12 @@ import { lockOffer, mustFindOffer } from './store.ts';
 
 type Answer = AnswerOf<CityEndpoints['claimOffer']>;
 
-const LEAST_RETRY_SECONDS = 2;
-const MOST_RETRY_SECONDS = 30;
+const MIN_RETRY_SECONDS = 2;
+const MAX_RETRY_SECONDS = 30;
 
 /**
  * POST /api/world/offer/:id/claim. Answers at once if the offer is decided. Otherwise checks the signature, stores the claim, and only then
- * reads the chain. An accepted claim is checked until one of the reservation's transactions decides.
+ * reads the claimed transaction. An accepted claim is checked until one of the reservation's transactions decides.
  */
 export const claimOffer: CityOperation<CityEndpoints['claimOffer']> = async (city, { params, body, caller }) => {
   const { database } = city;
@@ -40,7 +40,7 @@ export const claimOffer: CityOperation<CityEndpoints['claimOffer']> = async (cit
   return answerClaim(city, caller, { offerId: offer.id, txHash: body.tx_hash, reading });
 };
 
-/** Returns the reservation that holds or ended the offer. Throws unless it is the caller's. */
+/** Returns the offer's current or deciding reservation. Throws unless it is the caller's. */
 function mustHold({ reservation }: Offer, caller: Resident): Reservation {
   if (reservation === null || reservation.residentId !== caller.id) throw new Refusal('reservation_over');
   return reservation;
@@ -114,9 +114,9 @@ function isRead({ config }: City, { reading, txHash }: ClaimResult): boolean {
 function retryAfterOf({ config }: City, reading: OfferReading | null, txHash: Hex): number {
   const block = reading?.claims.get(txHash)?.receipt?.blockNumber;
   const head = reading?.head ?? null;
-  if (block === undefined || head === null || head.floor === null) return LEAST_RETRY_SECONDS;
+  if (block === undefined || head === null || head.floor === null) return MIN_RETRY_SECONDS;
   const seconds = (Math.max(0, Number(block - head.floor.number)) * config.network.blockSeconds) / 4;
-  return Math.min(MOST_RETRY_SECONDS, Math.max(LEAST_RETRY_SECONDS, Math.ceil(seconds)));
+  return Math.min(MAX_RETRY_SECONDS, Math.max(MIN_RETRY_SECONDS, Math.ceil(seconds)));
 }
 
 /** Checks that the payer's wallet signed the challenge: with its own key, or as a contract at the finalized block. */
@@ -162,7 +162,7 @@ async function storeClaim(city: City, { id, offerId }: Reservation, txHash: Hex)
     const claims = await listClaims(tx, id);
     if (claims.some((claim) => claim.txHash === txHash)) return;
     const undecided = claims.filter(({ refused }) => refused === null).map((claim) => claim.txHash);
-    if (undecided.length >= MOST_CLAIMS && !(await makeRoom(tx, id, undecided, toDrop))) return;
+    if (undecided.length >= MAX_CLAIMS && !(await makeRoom(tx, id, undecided, toDrop))) return;
     await insertClaim(tx, id, txHash, new Date(clock.now()));
   });
 }
@@ -183,7 +183,7 @@ async function makeRoom(
 async function listDispensable(city: City, reservationId: bigint, txHash: Hex): Promise<ReadonlySet<Hex>> {
   const claims = await listClaims(city.database, reservationId);
   const undecided = claims.filter(({ refused }) => refused === null).map((claim) => claim.txHash);
-  if (undecided.length < MOST_CLAIMS || claims.some((claim) => claim.txHash === txHash)) return new Set();
+  if (undecided.length < MAX_CLAIMS || claims.some((claim) => claim.txHash === txHash)) return new Set();
   try {
     const { provider } = await readHead(city);
     const receipts = await Promise.all(undecided.map((hash) => readReceipt(provider, hash)));

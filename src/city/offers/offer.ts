@@ -38,7 +38,7 @@ export interface Offer {
   asset: Hex;
   phase: OfferPhase;
   marketListingId: bigint | null;
-  /** The reservation that holds or ended the offer. */
+  /** The current reservation, or the one that decided the offer. */
   reservation: Reservation | null;
   pendingSince: Date | null;
   /** The transaction that bought the thing. */

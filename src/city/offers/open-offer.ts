@@ -7,7 +7,7 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { City, CityOperation, Resident } from '../context.ts';
 import { readDraft, readMerchant } from '../fetch-market.ts';
 import { mustFindResident } from '../residents/store.ts';
-import { findThing, lockThing, mustBeFree } from '../things/store.ts';
+import { findThing, lockThing, mustNotBeUnderOffer } from '../things/store.ts';
 import type { Offer } from './offer.ts';
 import { presentOffer } from './present-offer.ts';
 import { findOfferOfDraft, insertOffer, mustFindOffer, type NewOffer } from './store.ts';
@@ -103,7 +103,7 @@ async function insertOnce({ database }: City, terms: NewOffer): Promise<{ id: bi
     if (existing !== null && isSameOffer(existing, terms)) return { id: existing.id, isNew: false };
     if (thing?.ownerId !== terms.sellerId) throw new Refusal('not_thing_owner');
     if (existing !== null) throw draftMismatch(`The draft was used for offer ${existing.id}.`);
-    await mustBeFree(tx, terms.thingId);
+    await mustNotBeUnderOffer(tx, terms.thingId);
     return { id: await insertOffer(tx, terms), isNew: true };
   });
 }

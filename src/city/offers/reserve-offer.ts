@@ -203,7 +203,7 @@ function challengeOf({ baseUrl }: Pick<CityConfig, 'baseUrl'>, offer: Offer, ter
   return lines.map(([name, value]) => `${name}: ${value}`).join('\n');
 }
 
-const MOST_DRIFT_MS = 30_000;
+const MAX_DRIFT_MS = 30_000;
 
 interface ReservationTime {
   reservedAt: Date;
@@ -222,7 +222,7 @@ async function readReservationTime(city: City): Promise<ReservationTime> {
   }
   const now = city.clock.now();
   const chain = Number(latest.timestamp) * 1_000;
-  if (Math.abs(now - chain) > MOST_DRIFT_MS) throw new Refusal('chain_clock', { retryAfterSeconds: 5 });
+  if (Math.abs(now - chain) > MAX_DRIFT_MS) throw new Refusal('chain_clock', { retryAfterSeconds: 5 });
   return { reservedAt: new Date(Math.floor(Math.min(now, chain) / 1_000) * 1_000), openedBlock: floor.number };
 }
 

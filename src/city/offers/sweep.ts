@@ -10,14 +10,14 @@ const BATCH = 100;
 export interface Sweep {
   start(): void;
   stop(): Promise<void>;
-  /** Checks all held offers once, even if this process is not the leader. */
+  /** Checks all reserved and pending offers once, even if this process is not the leader. */
   sweepOnce(): Promise<void>;
   isLeader(): boolean;
 }
 
 /**
- * Creates the singleton job that calls `advanceOffer` for every held offer. All state is in the database, so another process can take over
- * if this one dies. Two processes that do it at once do no harm.
+ * Creates the singleton job that calls `advanceOffer` for every offer that may move. All state is in the database, so another process can
+ * take over if this one dies. Two processes that do it at once do no harm.
  */
 export function createSweep(city: City, everyMs: number): Sweep {
   const { clock, database, log } = city;
@@ -62,7 +62,7 @@ async function sweepOffer(city: City, offer: OpenOffer, readOnce: () => Promise<
   try {
     if (await mayMove(city, offer, readOnce)) await advanceOffer(city, offer.id, readOnce);
   } catch (error) {
-    // One failing offer must not hold up the others.
+    // One failing offer must not delay the others.
     city.log.error('offer_sweep_failed', { offer_id: offer.id, error });
   }
 }

@@ -112,8 +112,8 @@ function renderPage({ config }: Pick<City, 'config'>, { title, main, json }: Htm
 `;
 }
 
-/** Answers HTML to browsers, which ask for it explicitly, and JSON to programs, which accept anything. */
-export function answerBoth(
+/** Answers HTML to browsers, which name it in `accept`, and JSON to programs, which accept anything. */
+export function answerHtmlOrJson(
   city: Pick<City, 'config'>,
   accept: string | undefined,
   content: { page: HtmlPage; json: unknown },

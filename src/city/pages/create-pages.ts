@@ -95,12 +95,12 @@ function createOpenApiPage({ baseUrl, network }: City['config']): () => PageAnsw
   };
 }
 
-const MOST_TILES = 100;
+const MAX_TILES = 100;
 
 async function residentPage(city: City, handle: string): Promise<PageAnswer> {
   const [resident, things] = await inSnapshot(city.database, async (snapshot) => [
     await mustFindResident(snapshot, handle),
-    await listThingsOf(snapshot, handle, MOST_TILES),
+    await listThingsOf(snapshot, handle, MAX_TILES),
   ]);
   const merchant =
     resident.market_handle === null

@@ -10,7 +10,7 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { City } from '../context.ts';
 import { thingUrl } from '../things/read-thing.ts';
 import { countThings, listNewest, type TileRow } from '../things/store.ts';
-import { answerBoth, renderFacts, renderTiles } from './answer-html.ts';
+import { answerHtmlOrJson, renderFacts, renderTiles } from './answer-html.ts';
 
 const ENDPOINTS: readonly EndpointShape[] = Object.values(cityEndpoints);
 
@@ -34,7 +34,7 @@ export function errorIndex(city: City, accept: string | undefined): PageAnswer {
   const main = html`<h1>Refusals</h1>
 <p class="summary">Every reason that this city gives for a refusal. A reason keeps its name and its meaning.</p>
 <ul>!${lines}</ul>`;
-  return answerBoth(city, accept, {
+  return answerHtmlOrJson(city, accept, {
     page: { title: 'Refusals', main },
     json: { errors: CITY_REASONS.map(reasonAsJson) },
   });
@@ -54,7 +54,7 @@ export function errorPage(city: City, accept: string | undefined, name: string):
     ['Paying again', payingAgain(row)],
   ])}
 !${routes.length === 0 ? '' : html`<h2>Given by</h2><ul>!${routes.map((route) => html`<li><code>${route}</code></li>`)}</ul>`}`;
-  return answerBoth(city, accept, { page: { title: reason, main }, json: reasonAsJson(reason) });
+  return answerHtmlOrJson(city, accept, { page: { title: reason, main }, json: reasonAsJson(reason) });
 }
 
 function payingAgain({ do_not_pay_again: doNot }: ErrorRow): string {
@@ -86,7 +86,7 @@ export async function frontPage(city: City, accept: string | undefined): Promise
     total: await countThings(snapshot),
   }));
   const page = { title: 'Openaisle city', main: renderFront(city, newest, total) };
-  return answerBoth(city, accept, { page, json: frontAsJson(city, newest, total) });
+  return answerHtmlOrJson(city, accept, { page, json: frontAsJson(city, newest, total) });
 }
 
 function renderFront({ config }: City, newest: readonly TileRow[], total: number): string {

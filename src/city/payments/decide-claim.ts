@@ -36,7 +36,7 @@ type FinalDecision =
   | { outcome: 'paid'; transfer: FoundTransfer }
   /** Money moved, but not as reserved, so there is no sale. */
   | { outcome: 'invalid'; reason: InvalidReason; transfer: FoundTransfer }
-  /** The transaction contains no transfer of payer or payee. The hash is refused, and the offer stays open. */
+  /** The transaction contains no transfer by the payer or to the payee. The hash is refused, and the offer stays open. */
   | { outcome: 'refused'; reason: 'transfer_not_found' };
 
 export type ClaimDecision =
@@ -44,7 +44,9 @@ export type ClaimDecision =
   | {
       outcome: 'unknown';
       why: UnknownWhy;
-      /** Block in which the transaction would decide once final. Null if it was not seen or contains no transfer of payer or payee. */
+      /**
+       * Block in which the transaction would decide once final. Null if it was not seen or has no transfer by the payer or to the payee.
+       */
       sighting: Sighting | null;
       /** True if the transaction would pay once final. */
       fits: boolean;

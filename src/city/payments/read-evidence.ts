@@ -65,7 +65,7 @@ async function readClaim(head: ChainHead, terms: ClaimTerms, hash: Hex): Promise
   return { chainId, finalized, receipt, block, transfersInBlock: [...fromPayer, ...toPayee.filter(isNotFrom(payer))] };
 }
 
-/** A transfer from payer to payee is in both answers, so one of them skips it. */
+/** A transfer from payer to payee is in the answers to both queries, so one of them skips it. */
 function isNotFrom(payer: Hex): (log: Log) => boolean {
   return (log) => log.topics[1] !== addressTopic(payer);
 }
@@ -110,14 +110,14 @@ async function corroborateClaims(
   return corroborated;
 }
 
-const MOST_REPORTED = 1_000;
+const MAX_REPORTED_OBJECTIONS = 1_000;
 /** Objections already logged, because the same question is repeated while an objection lasts. */
 const reported = new WeakMap<ProviderHealth, Map<Hex, Objection>>();
 
 function noteObjection(log: City['log'], health: ProviderHealth, hash: Hex, why: Objection): void {
   const before = reported.get(health) ?? new Map<Hex, Objection>();
   if (before.get(hash) === why) return;
-  if (before.size >= MOST_REPORTED) before.clear();
+  if (before.size >= MAX_REPORTED_OBJECTIONS) before.clear();
   reported.set(health, before.set(hash, why));
   const fields = { tx_hash: hash, why, endpoint: health.provider.endpoint };
   if (why === 'disagrees') {

@@ -35,7 +35,7 @@ export async function raiseWatermark(
 }
 
 /** Cap on undecided transactions per reservation. */
-export const MOST_CLAIMS = 5;
+export const MAX_CLAIMS = 5;
 
 export interface Claim {
   txHash: Hex;

@@ -33,8 +33,8 @@ export interface Recovered {
 }
 
 /**
- * Ends a loss of history in one transaction. Puts the acts from the copies back one by one, under the database's constraints, and never
- * reissues an id that may have been shown. Undecided offers then continue by the chain as usual.
+ * Recovers from a loss of history in one transaction. Puts the acts from the copies back one by one, under the database's constraints, and
+ * never reissues an id that may have been shown. Undecided offers then continue by the chain as usual.
  */
 export async function recover(
   { database, clock, log }: { database: Database; clock: Clock; log: Log },
@@ -55,11 +55,11 @@ export async function recover(
       const id = await store.insertRecovery(tx, { reason, keptEventId: kept, eventId, counts, now });
       await raiseFloor(tx, 'events', eventId - 1n);
       await store.endRegistrations(tx, now);
-      // Log this first, because it says what became of the lost acts.
+      // Log the recovery before the acts, because its event says what became of the lost ones.
       await store.endGroup(tx);
-      if (!asItStands) await putBack(tx, acts);
+      if (!asItStands) await restoreActs(tx, acts);
       await raiseIds(tx, acts, margin);
-      const handlesHeld = asItStands ? await holdHandles(tx, acts) : 0;
+      const handlesHeld = asItStands ? await reserveHandles(tx, acts) : 0;
       return { id, kept, eventId, acts: counts, handlesHeld };
     },
     { statementTimeoutMs: 0 },
@@ -76,7 +76,7 @@ export async function recover(
 }
 
 /** Puts acts back in commit order, one original transaction after another. All or nothing. */
-async function putBack(tx: Tx, acts: readonly store.Act[]): Promise<void> {
+async function restoreActs(tx: Tx, acts: readonly store.Act[]): Promise<void> {
   let group: string | null = null;
   for (const act of acts) {
     if (act.group !== group) {
@@ -84,7 +84,7 @@ async function putBack(tx: Tx, acts: readonly store.Act[]): Promise<void> {
       await store.beginGroup(tx, act.group);
       group = act.group;
     }
-    const touched = await store.putBack(tx, act).catch((error: unknown) => refuseConflict(error, act.eventId));
+    const touched = await store.restoreRow(tx, act).catch((error: unknown) => refuseConflict(error, act.eventId));
     if (touched !== 1) throw recoveryConflict(act.eventId, 'the row is not there');
   }
   if (group !== null) await endGroup(tx, acts.at(-1)?.eventId ?? 0n);
@@ -105,10 +105,10 @@ function recoveryConflict(eventId: bigint, what: string): CommandRefused {
   );
 }
 
-async function holdHandles(tx: Tx, acts: readonly store.Act[]): Promise<number> {
+async function reserveHandles(tx: Tx, acts: readonly store.Act[]): Promise<number> {
   let handlesHeld = 0;
   for (const act of acts) {
-    if (act.kind === 'residents' && act.act === 'insert' && (await store.holdHandle(tx, act))) handlesHeld += 1;
+    if (act.kind === 'residents' && act.act === 'insert' && (await store.reserveHandle(tx, act))) handlesHeld += 1;
   }
   return handlesHeld;
 }
@@ -118,7 +118,7 @@ async function raiseIds(tx: Tx, acts: readonly store.Act[], margin: bigint): Pro
     const [logged, inBooks] = [highestOf(table, acts), await findHighest(tx, table)];
     const highest = (logged > inBooks ? logged : inBooks) + margin;
     await raiseFloor(tx, table, highest);
-    if (table === 'reservations') await store.raiseReservations(tx, highest);
+    if (table === 'reservations') await store.raiseReservationSequence(tx, highest);
   }
 }
 

@@ -55,7 +55,7 @@ export interface Recovery {
   now: Date;
 }
 
-/** Inserts the recovery and ends the loss, so that the transaction may write from here on. */
+/** Inserts the recovery and marks the losses as recovered, so that the transaction may write from here on. */
 export async function insertRecovery(tx: Tx, recovery: Recovery): Promise<bigint> {
   const { id } = await tx.one<{ id: bigint }>(sql`
     insert into recoveries (reason, kept_event_id, event_id, found, at)
@@ -66,7 +66,7 @@ export async function insertRecovery(tx: Tx, recovery: Recovery): Promise<bigint
 }
 
 /** Raises the sequence of reservation ids, which ignores floors. */
-export async function raiseReservations(tx: Tx, id: bigint): Promise<void> {
+export async function raiseReservationSequence(tx: Tx, id: bigint): Promise<void> {
   await tx.run(sql`select setval(pg_get_serial_sequence('reservations', 'id'), ${id})`);
 }
 
@@ -78,7 +78,7 @@ export async function endRegistrations(tx: Tx, at: Date): Promise<void> {
 }
 
 /** Adds a lost resident without a usable key, so that nobody can take its handle. Returns false if the handle is taken already. */
-export async function holdHandle(tx: Tx, { canonical }: Act): Promise<boolean> {
+export async function reserveHandle(tx: Tx, { canonical }: Act): Promise<boolean> {
   const touched = await tx.run(sql`
     insert into residents (id, handle, handle_skeleton, model, client_class, key_hash, pepper_version, joined_at)
     select case when exists (select from residents r where r.id = entry.id) then next_id('residents', (select max(r.id) from residents r)) else entry.id end,
@@ -100,7 +100,7 @@ export async function endGroup(tx: Tx): Promise<void> {
 }
 
 /** Returns the number of rows affected. It is 0 if the row to change is missing. */
-export async function putBack(tx: Tx, { act, kind, canonical }: Act): Promise<number> {
+export async function restoreRow(tx: Tx, { act, kind, canonical }: Act): Promise<number> {
   const { key, changes } = TABLES[kind];
   const table = raw(kind);
   const row = sql`jsonb_populate_record(null::${table}, ${canonical}::jsonb->'row') entry`;

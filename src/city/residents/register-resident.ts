@@ -22,7 +22,7 @@ import {
   purgeRegistrations,
 } from './store.ts';
 
-const KEPT_DAYS = 7;
+const RETENTION_DAYS = 7;
 
 /** Creates a key and shows it once. Before the confirm, no resident exists and no handle is taken. */
 export async function startRegistration(city: City, body: StepBody<'stage'>, clientNetwork: string) {
@@ -34,7 +34,7 @@ export async function startRegistration(city: City, body: StepBody<'stage'>, cli
   const csrf = random.bytes(32).toString('base64url');
   const now = clock.now();
   const expiresAt = new Date(now + STAGE_MINUTES * 60_000);
-  await purgeRegistrations(database, new Date(now - KEPT_DAYS * 86_400_000));
+  await purgeRegistrations(database, new Date(now - RETENTION_DAYS * 86_400_000));
   await insertRegistration(database, {
     // 256 random bits cannot be guessed, so they need no pepper.
     sessionHash: sha256(session),

@@ -92,7 +92,7 @@ export async function listOwners(database: Queryable, thingId: bigint): Promise<
 }
 
 /** Throws if the thing is under offer. Call with the thing's row locked. */
-export async function mustBeFree(tx: Tx, thingId: bigint): Promise<void> {
+export async function mustNotBeUnderOffer(tx: Tx, thingId: bigint): Promise<void> {
   const offerId = await findOpenOffer(tx, thingId);
   if (offerId !== null) throw new Refusal('thing_locked', { fields: { offer_id: Number(offerId) } });
 }

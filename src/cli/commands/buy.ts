@@ -1,13 +1,13 @@
 import { buyGoods } from '../../agent/buy-goods.ts';
 import { type Finished, finishSpends } from '../../agent/finish-spends.ts';
 import type { SpendRecord } from '../../agent/spend-record.ts';
-import { inMarks, oneLine } from '../../contract/foreign-words.ts';
-import { sayUsdc, usdcOfUnits } from '../../contract/money.ts';
+import { inQuotes, oneLine } from '../../contract/foreign-words.ts';
+import { formatUsdc, usdcOfUnits } from '../../contract/money.ts';
 import { own } from '../../contract/own-words.ts';
-import type { Cli, Command, Done } from '../cli.ts';
+import type { Cli, Command, CommandOutput } from '../cli.ts';
 import { CliError, toCliError, wrongUse } from '../cli-error.ts';
-import { namedMarket, neededMarket, openAccount, readMarket } from '../open-account.ts';
-import { notPaid, openWalletSession } from '../open-wallet-session.ts';
+import { namedMarket, openAccount, readMarket, requiredMarket } from '../open-account.ts';
+import { openWalletSession, toPaymentError } from '../open-wallet-session.ts';
 import { MERCHANT_OPTIONS } from '../options.ts';
 import { foreignLine, type Line } from '../printable.ts';
 import { readId, readUsdc } from '../read-values.ts';
@@ -15,7 +15,7 @@ import { readId, readUsdc } from '../read-values.ts';
 const UNVERIFIED_WARNING =
   'An import added this purchase, so the file may come from anyone: don’t run it. If you never bought it, move its record away: openaisle verify shows the path.';
 
-async function buyListing(cli: Cli): Promise<Done> {
+async function buyListing(cli: Cli): Promise<CommandOutput> {
   const { options, positionals } = cli;
   const listingId = readId(positionals[0]);
   const maxPriceUsdc = readUsdc(options.max, 'max');
@@ -29,15 +29,15 @@ async function buyListing(cli: Cli): Promise<Done> {
     maxPriceUsdc,
     outDir: options.dir,
   }).catch((error: unknown) => {
-    throw notPaid(error, session.wallet);
+    throw toPaymentError(error, session.wallet);
   });
   const { path, title, seller, goods, paidUnits, alreadyHere, notVerified } = bought;
-  const paid = paidUnits === 0n ? 'nothing was due' : `paid ${sayUsdc(paidUnits)}`;
+  const paid = paidUnits === 0n ? 'nothing was due' : `paid ${formatUsdc(paidUnits)}`;
   const how = alreadyHere ? 'bought before, still here' : paid;
   return {
     lines: [
       foreignLine(
-        `${inMarks(title)} by ${oneLine(seller, 32)}: ${how}. ${notVerified === null ? 'The goods match the listing.' : `Not verified: ${notVerified}.`}`,
+        `${inQuotes(title)} by ${oneLine(seller, 32)}: ${how}. ${notVerified === null ? 'The goods match the listing.' : `Not verified: ${notVerified}.`}`,
       ),
       ...(goods.receipt === null ? [] : [`transaction ${goods.receipt.tx_hash}`]),
       foreignLine(`goods ${path}`),
@@ -61,10 +61,10 @@ async function buyListing(cli: Cli): Promise<Done> {
   };
 }
 
-/** Uses a merchant's key only if one was named; the purchase then belongs to that merchant. */
+/** Uses a merchant's key only if an option names the merchant or the key. The purchase then belongs to that merchant. */
 async function buyerOf(cli: Cli): Promise<{ market: string; key?: string }> {
   const { handle, file, 'key-stdin': typed } = cli.options;
-  if (handle === undefined && file === undefined && typed !== true) return { market: neededMarket(cli) };
+  if (handle === undefined && file === undefined && typed !== true) return { market: requiredMarket(cli) };
   const { market, key } = await openAccount(cli);
   return { market, key };
 }
@@ -79,7 +79,7 @@ export const buy: Command = {
   run: buyListing,
 };
 
-async function resumePayments(cli: Cli): Promise<Done> {
+async function resumePayments(cli: Cli): Promise<CommandOutput> {
   const [id] = cli.positionals;
   const listingId = id === undefined ? undefined : readId(id);
   const market = namedMarket(cli);
@@ -89,7 +89,7 @@ async function resumePayments(cli: Cli): Promise<Done> {
     isSelected: (record) =>
       (listingId === undefined || record.listing_id === listingId) && (market === null || record.market === market),
     connect: async (record) => cli.connect(readMarket(cli, record.market), await keyFor(cli, record)),
-    onBegin: (record) => cli.note(foreignLine(`resuming ${inMarks(record.title)} at ${record.market}`)),
+    onBegin: (record) => cli.note(foreignLine(`resuming ${inQuotes(record.title)} at ${record.market}`)),
   });
   const lines = finished.map(sayFinished);
   const failed = finished.find((one) => 'error' in one);
@@ -97,7 +97,11 @@ async function resumePayments(cli: Cli): Promise<Done> {
     const said = lines.length === 0 ? ['This wallet has no payments in progress.'] : lines;
     return { lines: said, json: { finished: finished.map(jsonOf) } };
   }
-  const { trouble, parts } = notPaid('error' in failed ? failed.error : null, session.wallet, own`openaisle wait`);
+  const { trouble, parts } = toPaymentError(
+    'error' in failed ? failed.error : null,
+    session.wallet,
+    own`openaisle wait`,
+  );
   // A failed payment doesn't stop the others, so JSON lists them all.
   throw new CliError(trouble, { ...parts, lines, more: { finished: finished.map(jsonOf) } });
 }
@@ -109,7 +113,7 @@ async function keyFor(cli: Cli, record: SpendRecord): Promise<string | undefined
 }
 
 function sayFinished(one: Finished): Line {
-  const title = inMarks(one.record.title);
+  const title = inQuotes(one.record.title);
   if ('bought' in one) return foreignLine(`${title}: goods ${one.bought.path}`);
   if ('sold' in one) return foreignLine(`${title}: listing ${one.sold.listing_id}, ${one.sold.url}`);
   return foreignLine(`${title}: not done`);

@@ -1,6 +1,6 @@
 import { ofOwner, own } from '../../contract/own-words.ts';
 import { UnreadableAnswer } from '../../sdk/errors.ts';
-import { type Cli, type Command, connectTo, type Done, findOwner } from '../cli.ts';
+import { type Cli, type Command, type CommandOutput, connectTo, findOwner } from '../cli.ts';
 import { CliError, isUnknown, reasonOf, toCliError, wrongUse } from '../cli-error.ts';
 import { emptyIdentity, type Identity, type IdentityFile, usableCodes, withIdentityFile } from '../identity.ts';
 import {
@@ -8,11 +8,11 @@ import {
   findFile,
   marketOf,
   namedFile,
-  neededMarket,
   noIdentity,
   readCode,
   readKey,
   refusalOf,
+  requiredMarket,
 } from '../open-account.ts';
 import { MERCHANT_OPTIONS } from '../options.ts';
 import { mustHoldNothingPending } from '../run-identity-command.ts';
@@ -29,7 +29,7 @@ interface CodesRequest {
 }
 
 /** Makes eight new codes. They become valid at once with an old code, and after 72 hours with the key alone. */
-async function makeCodes(cli: Cli): Promise<Done> {
+async function makeCodes(cli: Cli): Promise<CommandOutput> {
   const { options } = cli;
   if (options['key-stdin'] === true) return withKey(cli, await readKey(cli));
   const typedCode = options['code-stdin'] === true ? await readCode(cli) : null;
@@ -53,9 +53,9 @@ function codeOf({ options, now }: Cli, content: Identity): string | null {
 }
 
 /** Uses a key from standard input; the new codes go into the file of its merchant. */
-async function withKey(cli: Cli, key: string): Promise<Done> {
+async function withKey(cli: Cli, key: string): Promise<CommandOutput> {
   const code = cli.options['code-stdin'] === true ? await readCode(cli) : null;
-  const market = neededMarket(cli);
+  const market = requiredMarket(cli);
   const owner = await findOwner(connectTo(cli, market), key);
   if (owner === null)
     throw new CliError('refused', { reason: 'key_invalid', title: own`The market doesn’t accept this key` });
@@ -70,8 +70,12 @@ async function withKey(cli: Cli, key: string): Promise<Done> {
   });
 }
 
-/** If a code is sent, the request ends the old set, and the answer shows the new set only once. So the request is recorded first. */
-async function replaceCodes(cli: Cli, file: IdentityFile, { market, content, key, code }: CodesRequest): Promise<Done> {
+/** If a code is sent, the request invalidates the old set, and the answer shows the new set only once. So the file records it first. */
+async function replaceCodes(
+  cli: Cli,
+  file: IdentityFile,
+  { market, content, key, code }: CodesRequest,
+): Promise<CommandOutput> {
   const { path } = file;
   const current = { ...content, market };
   const at = new Date(cli.now()).toISOString();

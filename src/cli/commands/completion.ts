@@ -1,7 +1,7 @@
 import { APPEAL_OUTCOMES } from '../../contract/appeals.ts';
 import { FLAG_TARGETS } from '../../contract/feedback.ts';
 import { ofSource, own } from '../../contract/own-words.ts';
-import { type Cli, type Command, type Done, optionsOf } from '../cli.ts';
+import { type Cli, type Command, type CommandOutput, optionsOf } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
 import { FILE_PLACEHOLDERS, GLOBAL_OPTIONS, OPTIONS, type OptionName, specOf } from '../options.ts';
 import { REVIEW_DECISIONS } from './mod.ts';
@@ -16,7 +16,7 @@ export function createCompletionCommand(all: () => readonly Command[]): Command 
     positionals: [{ name: 'SHELL', required: true }],
     options: [],
     examples: ['source <(openaisle completion bash)', 'openaisle completion zsh > ~/.zsh/completions/_openaisle'],
-    run: async ({ positionals: [name] }: Cli): Promise<Done> => {
+    run: async ({ positionals: [name] }: Cli): Promise<CommandOutput> => {
       const shell = SHELLS.find((one) => one === name);
       if (shell === undefined) throw wrongUse(own`SHELL must be ${ofSource(SHELLS.join(' or '))}`);
       const script = shell === 'bash' ? bashScript(all()) : zshScript(all());

@@ -1,17 +1,17 @@
 import { exportStore } from '../../agent/export/export-store.ts';
 import { exportPurchases } from '../../agent/export/purchases.ts';
-import type { Cli, Command, Done } from '../cli.ts';
-import { asMerchant } from '../open-account.ts';
+import type { Cli, Command, CommandOutput } from '../cli.ts';
+import { callAsMerchant } from '../open-account.ts';
 import { bookOf, openOwnWallet } from '../open-wallet-session.ts';
 import { MERCHANT_OPTIONS } from '../options.ts';
 import { countText } from '../printable.ts';
 
 const NOTE_EVERY = 20;
 
-async function runExport(cli: Cli): Promise<Done> {
+async function runExport(cli: Cli): Promise<CommandOutput> {
   const [dir = ''] = cli.positionals;
   if (cli.options.purchases === true) return exportBook(cli, dir);
-  return asMerchant(cli, async (client, { market }) => {
+  return callAsMerchant(cli, async (client, { market }) => {
     const done = await exportStore({
       client,
       dir,
@@ -33,7 +33,7 @@ async function runExport(cli: Cli): Promise<Done> {
 }
 
 /** Needs no market, because book and goods are on this machine. The wallet signs the export, so that an import can trust it. */
-async function exportBook(cli: Cli, dir: string): Promise<Done> {
+async function exportBook(cli: Cli, dir: string): Promise<CommandOutput> {
   const signer = await openOwnWallet(cli);
   const done = await exportPurchases(bookOf(cli, signer.address), dir, { now: cli.now, signer });
   const { wallet, records, goods, missing } = done;

@@ -4,26 +4,26 @@ import { type ImportPlan, planImport } from '../../agent/export/plan-import.ts';
 import { importPurchases } from '../../agent/export/purchases.ts';
 import { readStore, type StoredStore } from '../../agent/export/read-store.ts';
 import { readPolicy } from '../../agent/policy.ts';
-import { inMarks } from '../../contract/foreign-words.ts';
-import { sayUsdc, usdcOfUnits } from '../../contract/money.ts';
+import { inQuotes } from '../../contract/foreign-words.ts';
+import { formatUsdc, usdcOfUnits } from '../../contract/money.ts';
 import { formed, own } from '../../contract/own-words.ts';
 import type { Client } from '../../sdk/client.ts';
-import type { Cli, Command, Done } from '../cli.ts';
+import type { Cli, Command, CommandOutput } from '../cli.ts';
 import { CliError } from '../cli-error.ts';
-import { asMerchant, namedMarket } from '../open-account.ts';
-import { notPaid, openBook, openWalletSession } from '../open-wallet-session.ts';
+import { callAsMerchant, namedMarket } from '../open-account.ts';
+import { openBook, openWalletSession, toPaymentError } from '../open-wallet-session.ts';
 import { MERCHANT_OPTIONS } from '../options.ts';
 import { countText, foreignLine, type Line } from '../printable.ts';
 import { readUsdc } from '../read-values.ts';
 
-async function runImport(cli: Cli): Promise<Done> {
+async function runImport(cli: Cli): Promise<CommandOutput> {
   const [dir = ''] = cli.positionals;
   if ((await readKind(dir)) === 'purchases') return importBook(cli, dir);
   const store = await readStore(dir);
-  return asMerchant(cli, (client, { market }) => importInto(cli, client, market, store));
+  return callAsMerchant(cli, (client, { market }) => importInto(cli, client, market, store));
 }
 
-async function importBook(cli: Cli, dir: string): Promise<Done> {
+async function importBook(cli: Cli, dir: string): Promise<CommandOutput> {
   const isDry = cli.options['dry-run'] === true;
   const book = await openBook(cli);
   const named = namedMarket(cli);
@@ -66,7 +66,7 @@ async function importBook(cli: Cli, dir: string): Promise<Done> {
   };
 }
 
-async function importInto(cli: Cli, client: Client, market: string, store: StoredStore): Promise<Done> {
+async function importInto(cli: Cli, client: Client, market: string, store: StoredStore): Promise<CommandOutput> {
   const plan = await planImport(client, store);
   const planLines = sayPlan(store, plan, market);
   const json = { market, kind: 'store', from: { market: store.content.market, handle: store.content.handle } };
@@ -100,7 +100,7 @@ async function listPlanned(cli: Cli, client: Client, plan: ImportPlan): Promise<
     ...(maxFeeUsdc === undefined ? {} : { maxFeeUsdc }),
     onDone: (done, { done: count, of }) => cli.note(foreignLine(`${count} of ${of}: ${sayImported(done)}`)),
   }).catch((error: unknown) => {
-    throw notPaid(error, session.wallet, own`the same openaisle import`);
+    throw toPaymentError(error, session.wallet, own`the same openaisle import`);
   });
 }
 
@@ -109,11 +109,11 @@ function sayPlan({ content }: StoredStore, { planned, mostUnits, sellerWallets }
   const toList = count('list');
   return [
     foreignLine(
-      `Importing store ${inMarks(content.handle, 32)} of ${inMarks(content.market)}, exported ${formed('time', content.completed_at ?? '')}, into ${market}:`,
+      `Importing store ${inQuotes(content.handle, 32)} of ${inQuotes(content.market)}, exported ${formed('time', content.completed_at ?? '')}, into ${market}:`,
     ),
     `${toList} to list, ${count('there')} already there, ${count('left_out')} skipped`,
     ...(toList === 0 ? [] : [`buyers will pay ${sellerWallets.join(', ')}`]),
-    mostUnits === 0n ? 'No fee is due.' : `Fees: at most ${sayUsdc(mostUnits)}.`,
+    mostUnits === 0n ? 'No fee is due.' : `Fees: at most ${formatUsdc(mostUnits)}.`,
   ];
 }
 
@@ -125,7 +125,7 @@ async function mustAgree(
 ): Promise<void> {
   for (const line of planLines) note(line);
   if (mostUnits === 0n || options.yes === true) return;
-  const cost = sayUsdc(mostUnits);
+  const cost = formatUsdc(mostUnits);
   if (terminal.canAsk && (await terminal.ask(`Pay up to ${cost} in fees? (yes/no)`)).toLowerCase() === 'yes') return;
   throw new CliError('refused', {
     reason: terminal.canAsk ? 'not_confirmed' : 'needs_person',
@@ -134,10 +134,10 @@ async function mustAgree(
   });
 }
 
-function reportImport(imported: readonly Imported[], json: Record<string, unknown>): Done {
+function reportImport(imported: readonly Imported[], json: Record<string, unknown>): CommandOutput {
   const refused = imported.filter((one) => one.outcome === 'refused');
   const paid = imported.reduce((sum, one) => sum + (one.outcome === 'listed' ? one.paidUnits : 0n), 0n);
-  const lines = [...imported.map((one) => foreignLine(sayImported(one))), `Fees paid: ${sayUsdc(paid)}.`];
+  const lines = [...imported.map((one) => foreignLine(sayImported(one))), `Fees paid: ${formatUsdc(paid)}.`];
   if (refused.length === 0)
     return { lines, json: { ...json, paid_usdc: usdcOfUnits(paid), listings: imported.map(jsonOf) } };
   throw new CliError('refused', {
@@ -156,17 +156,17 @@ function sayPlanned(one: ImportPlan['planned'][number]): string {
     there: () => `already there, ${'listingId' in one ? one.listingId : ''}`,
     left_out: () => `skipped: ${'why' in one ? SKIP_REASONS[one.why] : ''}`,
   }[one.act]();
-  return `${id}  ${inMarks(title, 60)}  ${what}`;
+  return `${id}  ${inQuotes(title, 60)}  ${what}`;
 }
 
 const SKIP_REASONS = { not_live: 'it wasn’t live when exported', thing: 'a city thing can’t be moved' } as const;
 
 function sayImported(one: Imported): string {
-  const title = `${one.id}  ${inMarks(one.title, 60)}`;
+  const title = `${one.id}  ${inQuotes(one.title, 60)}`;
   if (one.outcome === 'listed') return `${title}  listed: ${one.listingId}, ${one.url}`;
   if (one.outcome === 'there') return `${title}  already there: ${one.listingId} (${one.state})`;
   if (one.outcome === 'left_out') return `${title}  skipped: ${SKIP_REASONS[one.why]}`;
-  return `${title}  refused: ${one.reason}: ${inMarks(one.why, 200)}`;
+  return `${title}  refused: ${one.reason}: ${inQuotes(one.why, 200)}`;
 }
 
 function jsonOf(one: Imported): Record<string, unknown> {

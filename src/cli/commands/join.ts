@@ -1,19 +1,19 @@
 import { formed, ofOwner, ofSource, own } from '../../contract/own-words.ts';
 import { CLIENT_CLASSES } from '../../contract/vocabulary.ts';
 import { UnreadableAnswer } from '../../sdk/errors.ts';
-import { type Cli, type Command, connectTo, type Done } from '../cli.ts';
+import { type Cli, type Command, type CommandOutput, connectTo } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
 import type { Finished } from '../finish-pending-change.ts';
 import { type IdentityFile, readIdentity, secretsOf, withIdentityFile } from '../identity.ts';
-import { defaultFile, findFile, marketOf, namedFile, namedMarket, neededMarket } from '../open-account.ts';
+import { defaultFile, findFile, marketOf, namedFile, namedMarket, requiredMarket } from '../open-account.ts';
 import { pendingOf, resumeIdentityCommand, runIdentityCommand } from '../run-identity-command.ts';
 
-async function joinMarket(cli: Cli): Promise<Done> {
+async function joinMarket(cli: Cli): Promise<CommandOutput> {
   return reportJoined(await (cli.options.resume === true ? resumeJoin(cli) : beginJoin(cli)));
 }
 
 async function beginJoin(cli: Cli): Promise<Finished> {
-  const market = neededMarket(cli);
+  const market = requiredMarket(cli);
   const { handle, model, clientClass } = await readJoiner(cli);
   const path = namedFile(cli) ?? defaultFile(cli, market, handle);
   return runIdentityCommand(cli, {
@@ -94,7 +94,7 @@ async function moveFile({ path, content }: Finished, to: string): Promise<Finish
   return { path: to, content };
 }
 
-function reportJoined({ path, content }: Finished): Done {
+function reportJoined({ path, content }: Finished): CommandOutput {
   const { handle, merchant_id, market, recovery_codes } = content;
   return {
     lines: [

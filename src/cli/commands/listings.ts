@@ -1,9 +1,9 @@
-import { inMarks } from '../../contract/foreign-words.ts';
+import { inQuotes } from '../../contract/foreign-words.ts';
 import { own } from '../../contract/own-words.ts';
 import { isSummary, SHORT_ACCOUNT } from '../../sdk/pages.ts';
-import type { Cli, Command, Done } from '../cli.ts';
+import type { Cli, Command, CommandOutput } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
-import { asMerchant } from '../open-account.ts';
+import { callAsMerchant } from '../open-account.ts';
 import { MERCHANT_OPTIONS } from '../options.ts';
 import { foreignLine, listingRows } from '../printable.ts';
 import { fieldsOf, readGoods } from '../read-goods.ts';
@@ -11,11 +11,11 @@ import { readCount, readId, readText } from '../read-values.ts';
 
 const USUAL_ROWS = 20;
 
-async function listOwn(cli: Cli): Promise<Done> {
+async function listOwn(cli: Cli): Promise<CommandOutput> {
   const limit = readCount(cli.options.limit, 'limit') ?? USUAL_ROWS;
   const before = readCount(cli.options.cursor, 'cursor');
   const page = before === undefined ? {} : { listings_before_id: before };
-  return asMerchant(cli, async (client, { market }) => {
+  return callAsMerchant(cli, async (client, { market }) => {
     const { body } = await client.getMe({ query: { ...SHORT_ACCOUNT, listings_limit: limit, ...page } });
     const { listings_total: total, listings_has_more: has_more, listings_next_before_id: next } = body;
     const listings = body.listings.filter(isSummary);
@@ -39,7 +39,7 @@ export const listings: Command = {
   run: listOwn,
 };
 
-async function editListing(cli: Cli): Promise<Done> {
+async function editListing(cli: Cli): Promise<CommandOutput> {
   const { options, positionals } = cli;
   const id = readId(positionals[0]);
   const goods = options.goods === undefined ? null : await readGoods(options.goods, options['media-type']);
@@ -54,10 +54,10 @@ async function editListing(cli: Cli): Promise<Done> {
   if (names.length === 0)
     throw wrongUse(own`No change was given`, own`Run openaisle edit --help to see what can be changed.`);
   for (const note of goods?.notes ?? []) cli.note(note);
-  return asMerchant(cli, async (client, { market }) => {
+  return callAsMerchant(cli, async (client, { market }) => {
     const { listing } = (await client.editListing({ params: { id }, body })).body;
     return {
-      lines: [foreignLine(`Changed listing ${id} (${names.join(', ')}): ${inMarks(listing.title)}`)],
+      lines: [foreignLine(`Changed listing ${id} (${names.join(', ')}): ${inQuotes(listing.title)}`)],
       json: { market, listing, changed: names },
     };
   });
@@ -72,16 +72,16 @@ export const edit: Command = {
   run: editListing,
 };
 
-async function withdrawListing(cli: Cli): Promise<Done> {
+async function withdrawListing(cli: Cli): Promise<CommandOutput> {
   const id = readId(cli.positionals[0]);
   const { reason } = cli.options;
-  return asMerchant(cli, async (client, { market }) => {
+  return callAsMerchant(cli, async (client, { market }) => {
     const { listing } = (
       await client.withdrawWithReason({ params: { id }, ...(reason === undefined ? {} : { body: { reason } }) })
     ).body;
     return {
       lines: [
-        foreignLine(`Withdrew listing ${id} for good: ${inMarks(listing.title)}`),
+        foreignLine(`Withdrew listing ${id} for good: ${inQuotes(listing.title)}`),
         'Purchases already in progress will still be delivered.',
       ],
       json: { market, listing },

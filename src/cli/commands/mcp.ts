@@ -8,14 +8,14 @@ import { ofOwner, own } from '../../contract/own-words.ts';
 import type { ToolContext, Trouble } from '../../mcp-server/tool-context.ts';
 import type { Client } from '../../sdk/client.ts';
 import { MarketError } from '../../sdk/errors.ts';
-import { type Cli, type Command, connectTo, type Done } from '../cli.ts';
+import { type Cli, type Command, type CommandOutput, connectTo } from '../cli.ts';
 import { toCliError, wrongUse } from '../cli-error.ts';
-import { neededMarket, openAccount, refusalOf } from '../open-account.ts';
-import { bookOf, notPaid, progressLine, walletAddress } from '../open-wallet-session.ts';
+import { openAccount, refusalOf, requiredMarket } from '../open-account.ts';
+import { bookOf, progressLine, toPaymentError, walletAddress } from '../open-wallet-session.ts';
 import { hideSecrets } from '../printable.ts';
 import { readGoods } from '../read-goods.ts';
 
-async function serveMcp(cli: Cli): Promise<Done> {
+async function serveMcp(cli: Cli): Promise<CommandOutput> {
   const { note } = cli;
   const context = toolContextOf(cli);
   await mustKeepSecretsApart(cli);
@@ -40,7 +40,7 @@ export const mcp: Command = {
   run: serveMcp,
 };
 
-/** A model may sell any file in that folder, so no key, policy or proof may be in it, now or later. */
+/** A model may sell any file in the folder of --sell-from, so no key, policy or proof may be in it, now or later. */
 async function mustKeepSecretsApart({ options, env }: Cli): Promise<void> {
   const folder = options['sell-from'];
   if (folder === undefined) return;
@@ -68,7 +68,7 @@ const PATIENCE_SECONDS = 45;
 
 export function toolContextOf(cli: Cli): ToolContext {
   const { options, env, note } = cli;
-  const market = neededMarket(cli);
+  const market = requiredMarket(cli);
   const policyNow = () => readPolicy(env, options.policy);
   const rpcUrl = options.rpc ?? env['OPENAISLE_RPC'];
   const wallet = openOnce(() => openWallet({ file: options.wallet, env }));
@@ -82,7 +82,7 @@ export function toolContextOf(cli: Cli): ToolContext {
     readPolicy: policyNow,
     openBook: (address) => bookOf(cli, address),
     walletAddress: () => walletAddress(cli),
-    asMerchant: (work) => asMerchantOf(cli, market, work),
+    callAsMerchant: (work) => asMerchantOf(cli, market, work),
     merchantHandle: async () => (await accountAt(cli, market)).content?.handle ?? '',
     goodsFolder: options.dir,
     sellFrom: options['sell-from'] ?? null,
@@ -121,7 +121,7 @@ async function asMerchantOf<T>(cli: Cli, market: string, work: (client: Client) 
   try {
     return await work(connectTo(cli, market)(account.key));
   } catch (error) {
-    // Other errors are rethrown unchanged, because callers check the class to tell waiting from failing.
+    // Other errors are rethrown unchanged, because callers distinguish waiting from failing by the class.
     if (error instanceof Error && 'reason' in error && error.reason === 'key_invalid') throw refusalOf(error, account);
     throw error;
   }
@@ -135,7 +135,7 @@ async function troubleOf(cli: Cli, error: unknown): Promise<Trouble> {
   const lacksFunds = error instanceof MarketError && error.reason === 'insufficient_funds';
   // Only the owner may allow a second payment for the same goods, not a model.
   const again = lacksFunds ? own`this tool` : own`openaisle wait`;
-  const { trouble, parts } = address === null ? toCliError(error) : notPaid(error, { address }, again);
+  const { trouble, parts } = address === null ? toCliError(error) : toPaymentError(error, { address }, again);
   const { reason, title, detail, file, retryAfterSeconds } = parts;
   const isByTransfer = reason === 'x402_not_offered';
   const nextStep = isByTransfer ? X402_ONLY : parts.nextStep;

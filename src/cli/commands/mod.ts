@@ -1,12 +1,12 @@
 import { APPEAL_OUTCOMES } from '../../contract/appeals.ts';
-import { inMarks } from '../../contract/foreign-words.ts';
+import { inQuotes } from '../../contract/foreign-words.ts';
 import type { Review } from '../../contract/merchants.ts';
 import { REMOVAL_REASON_CODES } from '../../contract/moderation.ts';
 import { ofSource, own } from '../../contract/own-words.ts';
 import { SHORT_ACCOUNT } from '../../sdk/pages.ts';
-import type { Cli, Command, Done } from '../cli.ts';
+import type { Cli, Command, CommandOutput } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
-import { asMerchant } from '../open-account.ts';
+import { callAsMerchant } from '../open-account.ts';
 import { MERCHANT_OPTIONS } from '../options.ts';
 import { countText, foreignLine, quoteLines, tableOf } from '../printable.ts';
 import { readId } from '../read-values.ts';
@@ -21,7 +21,7 @@ export const modRemove: Command = {
     'openaisle mod remove 12 --comment --code policy --reason "An insult."',
     'openaisle mod remove 3 --store-line --code spam --reason "An advertisement."',
   ],
-  run: (cli: Cli): Promise<Done> => {
+  run: (cli: Cli): Promise<CommandOutput> => {
     const id = readId(cli.positionals[0]);
     const { code, reason, comment: isComment, 'store-line': isLine, statement: isStatement } = cli.options;
     const reason_code = REMOVAL_REASON_CODES.find((one) => one === code);
@@ -29,7 +29,7 @@ export const modRemove: Command = {
     if ([isComment, isLine, isStatement].filter(Boolean).length > 1) {
       throw wrongUse(own`mod remove takes only one of --comment, --store-line and --statement`);
     }
-    return asMerchant(cli, async (client, { market }) => {
+    return callAsMerchant(cli, async (client, { market }) => {
       if (isLine === true || isStatement === true) {
         const target_type = isLine === true ? 'store_line' : 'appeal';
         const { removal } = (await client.removeText({ body: { target_type, target_id: id, reason_code, reason } }))
@@ -43,7 +43,7 @@ export const modRemove: Command = {
       }
       const { listing } = (await client.removeListing({ body: { listing_id: id, reason_code, reason } })).body;
       return {
-        lines: [foreignLine(`Removed listing ${id}: ${inMarks(listing.title)}`)],
+        lines: [foreignLine(`Removed listing ${id}: ${inQuotes(listing.title)}`)],
         json: { market, listing },
       };
     });
@@ -56,9 +56,9 @@ export const modPin: Command = {
   positionals: [{ name: 'ID', required: true }],
   options: [...MERCHANT_OPTIONS, 'off'],
   examples: ['openaisle mod pin 7', 'openaisle mod pin 7 --off'],
-  run: (cli: Cli): Promise<Done> => {
+  run: (cli: Cli): Promise<CommandOutput> => {
     const [id, pinned] = [readId(cli.positionals[0]), cli.options.off !== true];
-    return asMerchant(cli, async (client, { market }) => {
+    return callAsMerchant(cli, async (client, { market }) => {
       const { listing } = (await client.pinListing({ body: { listing_id: id, pinned } })).body;
       return { lines: [`Listing ${id} is ${pinned ? 'pinned' : 'no longer pinned'}.`], json: { market, listing } };
     });
@@ -74,13 +74,13 @@ export const modDecide: Command = {
   ],
   options: [...MERCHANT_OPTIONS, 'reason'],
   examples: ['openaisle mod decide 3 restored --reason "It is the author’s own text."'],
-  run: (cli: Cli): Promise<Done> => {
+  run: (cli: Cli): Promise<CommandOutput> => {
     const appeal_id = readId(cli.positionals[0], 'APPEAL');
     const outcome = APPEAL_OUTCOMES.find((one) => one === cli.positionals[1]);
     const { reason } = cli.options;
     if (outcome === undefined) throw wrongUse(own`OUTCOME must be ${ofSource(APPEAL_OUTCOMES.join(' or '))}`);
     if (reason === undefined) throw wrongUse(own`mod decide needs --reason`);
-    return asMerchant(cli, async (client, { market }) => {
+    return callAsMerchant(cli, async (client, { market }) => {
       const { appeal, listing } = (await client.decideAppeal({ body: { appeal_id, outcome, reason } })).body;
       const lines = [`Decided appeal ${appeal_id}: ${outcome}. Listing ${listing.id} is ${listing.state}.`];
       return { lines, json: { market, appeal, listing } };
@@ -103,11 +103,11 @@ export const modReviews: Command = {
     'openaisle mod reviews 41 deliver',
     'openaisle mod reviews 41 refunded --refund-tx 0x…',
   ],
-  run: (cli: Cli): Promise<Done> => (cli.positionals.length === 0 ? listReviews(cli) : decideReview(cli)),
+  run: (cli: Cli): Promise<CommandOutput> => (cli.positionals.length === 0 ? listReviews(cli) : decideReview(cli)),
 };
 
-function listReviews(cli: Cli): Promise<Done> {
-  return asMerchant(cli, async (client, { market }) => {
+function listReviews(cli: Cli): Promise<CommandOutput> {
+  return callAsMerchant(cli, async (client, { market }) => {
     const { reviews, flags } = (await client.getMe({ query: SHORT_ACCOUNT })).body;
     const rows = reviews.map(
       ({ payment_id, purpose, listing_id, asked_usdc, received_usdc, payer_wallet, reason, decide_by }) => [
@@ -129,7 +129,7 @@ function listReviews(cli: Cli): Promise<Done> {
         ),
         `${countText(reviews.length, 'payment')} to decide`,
         ...flags.map(({ target_type, target_id, handle, reason }) =>
-          foreignLine(`flag on ${target_type} ${target_id} by ${handle}: ${inMarks(reason, 200)}`),
+          foreignLine(`flag on ${target_type} ${target_id} by ${handle}: ${inQuotes(reason, 200)}`),
         ),
       ],
       json: { market, reviews, flags },
@@ -145,13 +145,13 @@ function describeFurther({ amount_usdc: amount, tx_hash, claimed }: FurtherTrans
   return `the payer also sent ${received}, ${tx_hash}${claimed ? ', and claims it for the same purchase' : ''}`;
 }
 
-function decideReview(cli: Cli): Promise<Done> {
+function decideReview(cli: Cli): Promise<CommandOutput> {
   const payment_id = readId(cli.positionals[0], 'PAYMENT');
   const outcome = REVIEW_DECISIONS.find((one) => one === cli.positionals[1]);
   if (outcome === undefined) throw wrongUse(own`DECISION must be ${ofSource(REVIEW_DECISIONS.join(', '))}`);
   const { 'refund-tx': tx_hash, reason: note } = cli.options;
   const body = { outcome, ...(tx_hash === undefined ? {} : { tx_hash }), ...(note === undefined ? {} : { note }) };
-  return asMerchant(cli, async (client, { market }) => {
+  return callAsMerchant(cli, async (client, { market }) => {
     const { payment } = (await client.reviewPayment({ params: { payment_id }, body })).body;
     const lines = [
       `Decided payment ${payment_id}: ${outcome}. Its status is ${payment.payment_status}.`,

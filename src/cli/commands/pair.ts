@@ -2,7 +2,7 @@ import { dirname, join, resolve } from 'node:path';
 import { lockFile } from '../../agent/lock-file.ts';
 import { makeFolderOf, mustBeWritable, readPrivate, removeEmpty, writePrivate } from '../../agent/private-file.ts';
 import { ofOwner, own } from '../../contract/own-words.ts';
-import { type Cli, type Command, connectTo, type Done, findOwner } from '../cli.ts';
+import { type Cli, type Command, type CommandOutput, connectTo, findOwner } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
 import { type Account, defaultFile, openAccount, refusalOf } from '../open-account.ts';
 import { MERCHANT_OPTIONS } from '../options.ts';
@@ -10,7 +10,7 @@ import { MERCHANT_OPTIONS } from '../options.ts';
 const KIND = 'openaisle pairing code';
 
 /** Makes the code that a human types on the hosted connector's page. Saves it to a file, because for ten minutes it is as good as a key. */
-async function makePairingCode(cli: Cli): Promise<Done> {
+async function makePairingCode(cli: Cli): Promise<CommandOutput> {
   const account = await openAccount(cli);
   const { market, key } = account;
   const handle = await handleOf(cli, account);

@@ -2,17 +2,17 @@ import { findPurchase, listSpends, type SpendRow } from '../../agent/list-purcha
 import { readPolicy } from '../../agent/policy.ts';
 import { openChain } from '../../agent/read-chain.ts';
 import { isVerified } from '../../agent/spend-record.ts';
-import { keepVerified, verifyGoods } from '../../agent/verify-goods.ts';
-import { inMarks, oneLine } from '../../contract/foreign-words.ts';
+import { markVerified, verifyGoods } from '../../agent/verify-goods.ts';
+import { inQuotes, oneLine } from '../../contract/foreign-words.ts';
 import { usdcOfUnits } from '../../contract/money.ts';
 import { ofOwner, own } from '../../contract/own-words.ts';
-import type { Cli, Command, Done } from '../cli.ts';
+import type { Cli, Command, CommandOutput } from '../cli.ts';
 import { CliError } from '../cli-error.ts';
 import { namedMarket } from '../open-account.ts';
 import { openBook } from '../open-wallet-session.ts';
 import { foreignLine } from '../printable.ts';
 
-async function listPurchases(cli: Cli): Promise<Done> {
+async function listPurchases(cli: Cli): Promise<CommandOutput> {
   const book = await openBook(cli);
   const rows = await listSpends(book);
   const { perDayUnits } = await readPolicy(cli.env);
@@ -34,7 +34,7 @@ function sayRow({ at, listing_id, amount_usdc, state, goods, title, seller, path
   const by = seller === null ? '' : ` by ${oneLine(seller, 32)}`;
   const where = path === null ? '' : `  ${path}`;
   const amount = amount_usdc === 0 ? 'nothing due' : `${amount_usdc} USDC`;
-  return `${at.slice(0, 10)}  ${listing_id ?? '-'}  ${amount}  ${what}  ${inMarks(title, 60)}${by}${where}`;
+  return `${at.slice(0, 10)}  ${listing_id ?? '-'}  ${amount}  ${what}  ${inQuotes(title, 60)}${by}${where}`;
 }
 
 export const purchases: Command = {
@@ -46,7 +46,7 @@ export const purchases: Command = {
   run: listPurchases,
 };
 
-async function verifyPurchase(cli: Cli): Promise<Done> {
+async function verifyPurchase(cli: Cli): Promise<CommandOutput> {
   const { options, env, positionals } = cli;
   const book = await openBook(cli);
   const record = await findPurchase(book, positionals[0] ?? '', namedMarket(cli));
@@ -63,7 +63,7 @@ async function verifyPurchase(cli: Cli): Promise<Done> {
     `chain: ${unpaid ?? (report.chain === null ? 'not checked; add --rpc URL to check it' : `${report.chain.status} (${report.chain.detail})`)}`,
   ];
   if (report.ok) {
-    await keepVerified(book, record);
+    await markVerified(book, record);
     return { lines, json: { ...report } };
   }
   const nextStep = isVerified(record)

@@ -1,13 +1,13 @@
 import { own } from '../../contract/own-words.ts';
 import { MarketError, UnreadableAnswer } from '../../sdk/errors.ts';
-import { type Cli, type Command, connectTo, type Done } from '../cli.ts';
+import { type Cli, type Command, type CommandOutput, connectTo } from '../cli.ts';
 import { CliError, wrongUse } from '../cli-error.ts';
 import type { Finished } from '../finish-pending-change.ts';
 import { type Identity, secretsOf, usableCodes } from '../identity.ts';
 import { findFile, marketOf, namedFile, readCode } from '../open-account.ts';
 import { pendingOf, resumeIdentityCommand, runIdentityCommand, type StartedChange } from '../run-identity-command.ts';
 
-async function recoverStore(cli: Cli): Promise<Done> {
+async function recoverStore(cli: Cli): Promise<CommandOutput> {
   const { options } = cli;
   if (options.resume === true)
     return reportRecovered(await resumeIdentityCommand(cli, { path: await findFile(cli), door: 'recovery' }));
@@ -50,7 +50,7 @@ async function beginWith(cli: Cli, market: string, [code = '', ...others]: reado
     const body = { action: 'begin', recovery_code: code } as const;
     const { body: staged } = await connectTo(cli, market)().recovery({ body });
     if (staged.status !== 'staged') throw new UnreadableAnswer('unexpected', own`the answer doesn’t fit a recovery`);
-    // The current key is unknown. It doesn't matter, because the confirmation ends it.
+    // The current key is unknown. It doesn't matter, because the confirmation invalidates it.
     return { pending: pendingOf('recovery', staged), handle: staged.handle, currentKey: null };
   } catch (error) {
     const refused = error instanceof MarketError && error.reason === 'recovery_code_refused';
@@ -59,7 +59,7 @@ async function beginWith(cli: Cli, market: string, [code = '', ...others]: reado
   }
 }
 
-function reportRecovered({ path, content }: Finished): Done {
+function reportRecovered({ path, content }: Finished): CommandOutput {
   const { handle, merchant_id, market, recovery_codes } = content;
   return {
     lines: [

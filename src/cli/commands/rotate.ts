@@ -1,14 +1,14 @@
 import { ofOwner, own } from '../../contract/own-words.ts';
 import { UnreadableAnswer } from '../../sdk/errors.ts';
-import { type Cli, type Command, connectTo, type Done } from '../cli.ts';
+import { type Cli, type Command, type CommandOutput, connectTo } from '../cli.ts';
 import type { Finished } from '../finish-pending-change.ts';
 import { secretsOf } from '../identity.ts';
 import { findFile, marketOf, namedFile, noIdentity, readKey } from '../open-account.ts';
 import { MERCHANT_OPTIONS } from '../options.ts';
 import { pendingOf, resumeIdentityCommand, runIdentityCommand } from '../run-identity-command.ts';
 
-/** Replaces the current key. The file holds both keys until the confirmation is known. */
-async function rotateKey(cli: Cli): Promise<Done> {
+/** Replaces the current key. The file contains both keys until the confirmation is known. */
+async function rotateKey(cli: Cli): Promise<CommandOutput> {
   const { options } = cli;
   if (options.resume === true)
     return reportRotated(await resumeIdentityCommand(cli, { path: await findFile(cli), door: 'rotate' }));
@@ -32,7 +32,7 @@ async function rotateKey(cli: Cli): Promise<Done> {
   );
 }
 
-function reportRotated({ path, content }: Finished): Done {
+function reportRotated({ path, content }: Finished): CommandOutput {
   const { handle, merchant_id, market } = content;
   return {
     lines: [

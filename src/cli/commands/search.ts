@@ -1,18 +1,18 @@
-import { inMarks } from '../../contract/foreign-words.ts';
+import { inQuotes } from '../../contract/foreign-words.ts';
 import { own } from '../../contract/own-words.ts';
 import { AISLES, SORTS } from '../../contract/vocabulary.ts';
 import { isSummary } from '../../sdk/pages.ts';
-import { type Cli, type Command, connectTo, type Done } from '../cli.ts';
+import { type Cli, type Command, type CommandOutput, connectTo } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
-import { neededMarket } from '../open-account.ts';
+import { requiredMarket } from '../open-account.ts';
 import { foreignLine, listingLines, listingRows, nameOf, quoteLines } from '../printable.ts';
 import { readCount, readId, readUsdc } from '../read-values.ts';
 
 const USUAL_ROWS = 20;
 
-async function searchGoods(cli: Cli): Promise<Done> {
+async function searchGoods(cli: Cli): Promise<CommandOutput> {
   const { options, positionals } = cli;
-  const market = neededMarket(cli);
+  const market = requiredMarket(cli);
   if ((options.tag?.length ?? 0) > 1) throw wrongUse(own`search takes one --tag`);
   const [q, maxPrice] = [positionals.join(' '), readUsdc(options['max-price'], 'max-price')];
   const query = {
@@ -34,7 +34,7 @@ async function searchGoods(cli: Cli): Promise<Done> {
     lines: [
       ...listingRows(listings),
       `${returned} of ${total}`,
-      ...(did_you_mean === null ? [] : [foreignLine(`Did you mean ${inMarks(did_you_mean)}?`)]),
+      ...(did_you_mean === null ? [] : [foreignLine(`Did you mean ${inQuotes(did_you_mean)}?`)]),
       ...(next_cursor === null ? [] : [`next: add --cursor ${next_cursor}`]),
     ],
     json: { market, listings, total, returned, has_more, next_cursor, did_you_mean },
@@ -56,8 +56,8 @@ export const search: Command = {
 
 const USUAL_COMMENTS = 10;
 
-async function showListing(cli: Cli): Promise<Done> {
-  const market = neededMarket(cli);
+async function showListing(cli: Cli): Promise<CommandOutput> {
+  const market = requiredMarket(cli);
   const id = readId(cli.positionals[0]);
   const query = { comments_limit: readCount(cli.options.limit, 'limit') ?? USUAL_COMMENTS };
   const { body } = await connectTo(cli, market)().getListing({ params: { id }, query });

@@ -1,11 +1,11 @@
 import { type SellGoodsOptions, sellGoods } from '../../agent/sell-goods.ts';
-import { sayUsdc } from '../../contract/money.ts';
+import { formatUsdc } from '../../contract/money.ts';
 import { ofSource, own } from '../../contract/own-words.ts';
 import type { Client } from '../../sdk/client.ts';
-import type { Cli, Command, Done } from '../cli.ts';
+import type { Cli, Command, CommandOutput } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
-import { asMerchant } from '../open-account.ts';
-import { notPaid, openWalletSession, walletAddress } from '../open-wallet-session.ts';
+import { callAsMerchant } from '../open-account.ts';
+import { openWalletSession, toPaymentError, walletAddress } from '../open-wallet-session.ts';
 import { MERCHANT_OPTIONS } from '../options.ts';
 import { countText } from '../printable.ts';
 import { fieldsOf, type ReadGoods, readGoods } from '../read-goods.ts';
@@ -13,12 +13,12 @@ import { readId, readText, readUsdc } from '../read-values.ts';
 
 type Body = SellGoodsOptions['listing'];
 
-async function sellPath(cli: Cli): Promise<Done> {
+async function sellPath(cli: Cli): Promise<CommandOutput> {
   const { options, positionals } = cli;
   const goods = await readGoods(positionals[0] ?? '', options['media-type']);
   const body = await bodyOf(cli, goods);
   for (const note of goods.notes) cli.note(note);
-  return asMerchant(cli, (client, { market }) =>
+  return callAsMerchant(cli, (client, { market }) =>
     options['dry-run'] === true ? dryRun(client, market, body, goods) : payAndList(cli, client, market, body),
   );
 }
@@ -44,7 +44,7 @@ async function bodyOf(cli: Cli, { fields }: ReadGoods): Promise<Body> {
   };
 }
 
-async function dryRun(client: Client, market: string, body: Body, { bytes }: ReadGoods): Promise<Done> {
+async function dryRun(client: Client, market: string, body: Body, { bytes }: ReadGoods): Promise<CommandOutput> {
   const { body: answer } = await client.createListing({ body, query: { dry_run: 'true' } });
   if (!('dry_run' in answer)) throw wrongUse(own`You already listed exactly this`);
   const fee = answer.would_cost_usdc;
@@ -57,7 +57,7 @@ async function dryRun(client: Client, market: string, body: Body, { bytes }: Rea
   };
 }
 
-async function payAndList(cli: Cli, client: Client, market: string, body: Body): Promise<Done> {
+async function payAndList(cli: Cli, client: Client, market: string, body: Body): Promise<CommandOutput> {
   const session = await openWalletSession(cli);
   const maxFeeUsdc = readUsdc(cli.options['max-fee'], 'max-fee');
   // Detects an unreachable market before anything is signed, so that the error can say so.
@@ -68,7 +68,7 @@ async function payAndList(cli: Cli, client: Client, market: string, body: Body):
     listing: body,
     ...(maxFeeUsdc === undefined ? {} : { maxFeeUsdc }),
   }).catch((error: unknown) => {
-    throw notPaid(error, session.wallet);
+    throw toPaymentError(error, session.wallet);
   });
   const { listing_id, url, tx_hash, paidUnits, alreadyListed, verified } = sold;
   const doubt = verified ? '' : '. Not verified: only an import says so. Check that it is there';
@@ -77,7 +77,7 @@ async function payAndList(cli: Cli, client: Client, market: string, body: Body):
       alreadyListed ? `Already listed: ${listing_id}, ${url}${doubt}` : `Listed: ${listing_id}, ${url}`,
       paidUnits === 0n
         ? 'No fee was due.'
-        : `The fee was ${sayUsdc(paidUnits)}${tx_hash === null ? '' : `, in ${tx_hash}`}.`,
+        : `The fee was ${formatUsdc(paidUnits)}${tx_hash === null ? '' : `, in ${tx_hash}`}.`,
     ],
     json: {
       market,

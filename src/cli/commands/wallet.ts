@@ -1,12 +1,12 @@
 import { createWallet, defaultWalletFile } from '../../agent/open-wallet.ts';
 import { openChain } from '../../agent/read-chain.ts';
-import { sayUsdc, usdcOfUnits } from '../../contract/money.ts';
+import { formatUsdc, usdcOfUnits } from '../../contract/money.ts';
 import { own } from '../../contract/own-words.ts';
-import type { Cli, Command, Done } from '../cli.ts';
+import type { Cli, Command, CommandOutput } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
 import { walletAddress as addressToPay } from '../open-wallet-session.ts';
 
-async function makeWallet(cli: Cli): Promise<Done> {
+async function makeWallet(cli: Cli): Promise<CommandOutput> {
   const { env, options } = cli;
   const passphrase = options.encrypt === true ? await newPassphrase(cli) : undefined;
   const path = options.wallet ?? defaultWalletFile(env);
@@ -30,19 +30,19 @@ async function newPassphrase({ env, terminal }: Cli): Promise<string> {
   return typed;
 }
 
-async function showAddress(cli: Cli): Promise<Done> {
+async function showAddress(cli: Cli): Promise<CommandOutput> {
   const address = await addressToPay(cli);
   return { lines: [address], json: { address } };
 }
 
-async function showBalance(cli: Cli): Promise<Done> {
+async function showBalance(cli: Cli): Promise<CommandOutput> {
   const rpc = cli.options.rpc ?? cli.env['OPENAISLE_RPC'];
   if (rpc === undefined || rpc === '') throw wrongUse(own`Which chain? Give --rpc URL, or set OPENAISLE_RPC`);
   const address = await addressToPay(cli);
   const chain = await openChain(rpc);
   const units = await chain.readBalance(address);
   return {
-    lines: [`${sayUsdc(units)} on ${chain.network.displayName}, wallet ${address}`],
+    lines: [`${formatUsdc(units)} on ${chain.network.displayName}, wallet ${address}`],
     json: { address, network: chain.network.name, balance_usdc: usdcOfUnits(units) },
   };
 }

@@ -1,14 +1,14 @@
 import { oneLine } from '../../contract/foreign-words.ts';
 import { EVENT_KINDS } from '../../contract/vocabulary.ts';
 import { type FollowedEvent, followEvents } from '../../sdk/follow-events.ts';
-import { type Cli, type Command, connectTo, type Done } from '../cli.ts';
-import { neededMarket } from '../open-account.ts';
+import { type Cli, type Command, type CommandOutput, connectTo } from '../cli.ts';
+import { requiredMarket } from '../open-account.ts';
 import { foreignLine, jsonLine, type Line, nameOf } from '../printable.ts';
 import { readCount } from '../read-values.ts';
 
-async function watchEvents(cli: Cli): Promise<Done> {
+async function watchEvents(cli: Cli): Promise<CommandOutput> {
   const { options } = cli;
-  const client = connectTo(cli, neededMarket(cli))();
+  const client = connectTo(cli, requiredMarket(cli))();
   const maintainer = options.json === true ? null : (await client.getOfficialFacts()).body.maintainer.handle;
   const kind = EVENT_KINDS.find((one) => one === options.kind);
   const after = readCount(options.after, 'after', 0);

@@ -1,12 +1,12 @@
 import { SHORT_ACCOUNT } from '../../sdk/pages.ts';
-import type { Cli, Command, Done } from '../cli.ts';
+import type { Cli, Command, CommandOutput } from '../cli.ts';
 import { resumeCommand } from '../finish-pending-change.ts';
 import { secretsOf } from '../identity.ts';
 import { type Account, openAccount, refusalOf } from '../open-account.ts';
 import { MERCHANT_OPTIONS } from '../options.ts';
 import { nameOf } from '../printable.ts';
 
-async function showAccount(cli: Cli): Promise<Done> {
+async function showAccount(cli: Cli): Promise<CommandOutput> {
   const account = await openAccount(cli);
   const { market, key, path, content } = account;
   const request = cli.connect(market, key).getMe({ query: SHORT_ACCOUNT });

@@ -179,6 +179,7 @@ export const directErrors = {
     status: 422,
     title: 'That transaction is not a refund of this payment',
     retry: 'after_fix',
-    next_step: 'Name a transfer from the payee to the payer, made after the payment, of at least its amount.',
+    next_step:
+      'Send the hash of a transfer from the payee to the payer, made after the payment and for at least the same amount.',
   },
 } as const satisfies Record<string, ErrorRow>;

@@ -52,7 +52,7 @@ export const marketErrors = {
     title: 'Listings in the world aisle need a draft',
     retry: 'never',
     do_not_pay_again: false,
-    next_step: 'Choose another aisle, or follow `world` in the official facts.',
+    next_step: 'Choose another aisle, or follow the steps under `world` in the official facts.',
   },
   seller_wallet_refused: {
     status: 422,

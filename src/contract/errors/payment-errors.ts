@@ -1,7 +1,7 @@
 import type { ErrorRow } from './error-row.ts';
 
 export const paymentErrors = {
-  // Before anything is stored
+  // Proofs, terms and settlement
   payment_required: {
     status: 402,
     title: 'Payment is required',
@@ -46,7 +46,7 @@ export const paymentErrors = {
     retry: 'same_proof',
     do_not_pay_again: true,
     next_step:
-      'Fix the problem described in `detail` and send the same proof, or wait for Retry-After: by then the attempt has ended unpaid. Do not pay again before then.',
+      'Fix the problem described in `detail` and send the same proof. Or wait for Retry-After: this attempt has then ended unpaid, and you can sign a new payment. Do not pay again before then.',
   },
   authorization_lapsed: {
     status: 402,
@@ -68,7 +68,7 @@ export const paymentErrors = {
     retry: 'after_fix',
     do_not_pay_again: true,
     next_step:
-      'Nothing was stored or submitted. This market lost some of its records, so check what `tx_hash` paid for. If it was this purchase, do not pay again: send your recovery slip in X-Recovery-Slip, or {"collect": true, "collect_salt", "tx_hash"} with a collecting signature and your key. The payee then decides whether to deliver. If it was something else, send the same request with {"pay_anew": true}.',
+      'Nothing was stored or submitted, but this market lost some of its records, so check what `tx_hash` paid for. If it was this purchase, do not pay again: send your recovery slip in X-Recovery-Slip, or {"collect": true, "collect_salt", "tx_hash"} with a collecting signature and your key, and the payee then decides whether to deliver. If it was something else, send the same request with {"pay_anew": true}.',
   },
   listing_lost: {
     status: 409,
@@ -76,14 +76,15 @@ export const paymentErrors = {
     retry: 'never',
     do_not_pay_again: true,
     next_step:
-      'If you paid for it, the payee has the money, so do not pay again. Ask the seller for the id of the new listing. Send {"collect": true, "collect_salt", "tx_hash"} to that listing with a collecting signature and your key. The payee then decides whether to deliver.',
+      'If you paid for it, the payee has the money, so do not pay again. Ask the seller for the id of the new listing, and send {"collect": true, "collect_salt", "tx_hash"} to that listing with a collecting signature and your key. The payee then decides whether to deliver.',
   },
   payment_bound_elsewhere: {
     status: 409,
     title: 'That proof was already sent for something else',
     retry: 'never',
     do_not_pay_again: true,
-    next_step: 'It is valid only for what it was first sent for: that listing, or exactly those fields of a new one.',
+    next_step:
+      'Send it again only for what it was first sent for: the same listing, or a new listing with exactly the same fields.',
   },
   price_above_limit: {
     status: 409,
@@ -127,7 +128,7 @@ export const paymentErrors = {
     do_not_pay_again: false,
     next_step: 'Nothing was stored or submitted. Send the same request again, with the same proof if you sent one.',
   },
-  // Once the payment is stored
+  // Progress of a payment, and collecting the goods
   listing_changed: {
     status: 409,
     title: 'The listing was edited before the payment was submitted',
@@ -163,7 +164,7 @@ export const paymentErrors = {
     retry: 'after_fix',
     do_not_pay_again: true,
     next_step:
-      'Send {"collect": true}. The `collect` field of the answer contains a zero-value authorization, which moves no money. Sign it, and send the signature with {"collect": true, "collect_salt"}. Do not pay again.',
+      'Send {"collect": true}, and sign the zero-value authorization in `collect` of the answer, which moves no money. Then send the signature with {"collect": true, "collect_salt"}. Do not pay again.',
   },
   collect_signature_used: {
     status: 409,

@@ -50,7 +50,7 @@ export const requestErrors = {
     title: 'A secret was sent in the wrong place',
     retry: 'after_fix',
     next_step:
-      'Treat that secret as leaked. Replace a key at /api/rotate, or recovery codes at /api/recovery with the action generate. A pairing code expires on its own. Send keys only in Authorization.',
+      'Treat that secret as leaked: replace a key at /api/rotate, or recovery codes at /api/recovery with the action generate. A pairing code expires on its own. Send keys only in Authorization.',
   },
   malformed_proof: {
     status: 400,
@@ -76,7 +76,7 @@ export const requestErrors = {
     status: 408,
     title: 'The request did not arrive in time',
     retry: 'same_request',
-    next_step: 'Send the request again on a new connection, without pauses.',
+    next_step: 'Try again on a new connection, and send everything without pauses.',
   },
   body_too_large: {
     status: 413,
@@ -96,7 +96,7 @@ export const requestErrors = {
     retry: 'after_fix',
     next_step: 'Send at most 16,000 bytes of headers.',
   },
-  // Callers
+  // Callers, and targets that were not found
   key_required: {
     status: 401,
     title: 'A merchant key is required',

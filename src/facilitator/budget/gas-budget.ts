@@ -4,9 +4,9 @@ import { type Cooldown, type Entry, type Loss, lossOf, newestOf, type Pool } fro
 
 const HOUR_MS = 60 * 60 * 1000;
 const DAY_MS = 24 * HOUR_MS;
-/** `leastPrice` leaves out one eighth of the budget, so that cheap sales that were opened while this price was low still have room. */
+/** `leastPrice` rises once seven eighths of the budget are used. The last eighth is room for cheap sales that began before the rise. */
 const KEPT_FOR_OPENED = 8n;
-/** Settlements in flight end within a few blocks, so this is how long to wait for one. */
+/** Time to wait while only the reserves of settlements in flight exceed the budget. These settlements end within a few blocks. */
 const IN_FLIGHT_SECONDS = 10;
 const WINDOWS = [
   { name: 'hour', ms: HOUR_MS, limit: 'gas_loss_hour_units' },
@@ -29,13 +29,15 @@ export interface GasRequest {
   units: bigint;
 }
 
-/** Largest possible loss of a settlement that has not ended. */
+/** Loss reserved for a settlement that has not ended. */
 export type Reserved = Readonly<Pick<Entry, 'pool' | 'reservedUnits'> & Pick<GasRequest, 'isCheap'>>;
 
 export type Grant = { pool: Pool } | { retryAfterSeconds: number };
 
 export interface PoolLevel {
-  /** `sales`: gas of cheap sales, including those in flight, in addition to the losses of all pools. */
+  /**
+   * `sales`: gas of cheap sales, mined or in flight, without reverts. `all`: gas of reverts and the reserves of all settlements in flight.
+   */
   pool: Pool | 'all' | 'sales';
   window: 'hour' | 'day';
   used: bigint;
@@ -55,7 +57,10 @@ export interface GasBudget {
   levels(): PoolLevel[];
 }
 
-/** `losses` date from before the start, so that a restart does not refill the budget. `inFlight` returns settlements without an ending. */
+/**
+ * `losses` were recorded before the start, so that a restart does not refill the budget. `inFlight` returns the reserves of settlements
+ * that have not ended.
+ */
 export function createGasBudget(options: {
   limits: Limits;
   clock: Clock;
@@ -120,7 +125,7 @@ export function createGasBudget(options: {
 
 type Window = (typeof WINDOWS)[number];
 
-/** A sum of losses that must stay below the share of a pool. */
+/** Losses and reserves whose sum may not exceed the share of a pool. */
 interface Bound {
   pool: Pool | 'all';
   /** Units reserved by settlements in flight. */
@@ -241,7 +246,10 @@ export function paysForGas(valueUnits: bigint, costUnits: bigint): boolean {
 
 const FORGIVE_AFTER_MS = 24 * 60 * 60 * 1000;
 
-/** Returns the cooldown after a revert: twice as long as the previous one, which is forgotten a day after it ended. */
+/**
+ * Returns the cooldown after a revert: twice as long as the previous one, up to a maximum. A previous one no longer counts a day after it
+ * ended.
+ */
 export function nextCooldown(payer: Hex, before: Cooldown | undefined, now: number, limits: Limits): Cooldown {
   const strikes = before !== undefined && before.until + FORGIVE_AFTER_MS > now ? before.strikes + 1 : 1;
   const seconds = Math.min(limits.rest_seconds * 2 ** Math.min(strikes - 1, 30), limits.rest_most_seconds);
@@ -253,7 +261,7 @@ export function cooldownSeconds(cooldown: Cooldown | undefined, now: number): nu
   return cooldown === undefined || cooldown.until <= now ? 0 : Math.ceil((cooldown.until - now) / 1000);
 }
 
-/** Caps on the gas and the queues of strangers. FACILITATOR_LIMITS can change some of them. */
+/** Limits on lost gas, cooldowns and queues. FACILITATOR_LIMITS can override each of them. */
 export const DEFAULT_LIMITS = {
   /** Gas of reverts and of cheap sales by all payers, in millionths of a USDC. */
   gas_loss_hour_units: 2_000_000,
@@ -261,12 +269,18 @@ export const DEFAULT_LIMITS = {
   /** Cooldown after a revert. Doubles with each further revert. */
   rest_seconds: 120,
   rest_most_seconds: 21_600,
-  /** Applies once a settlement of the payer has succeeded. Before that, only one is admitted at a time. */
+  /**
+   * Applies once a settlement of the payer has succeeded. Before that, and after a revert that the payer may have caused, only one is
+   * admitted at a time.
+   */
   in_flight_per_payer: 32,
-  /** Total for all payers. A stuck transaction blocks those behind it, and a node keeps only so many transactions of one account. */
+  /**
+   * Total for all payers. A stuck transaction blocks those behind it, and a node keeps only a limited number of transactions of one
+   * account.
+   */
   in_flight: 128,
   /**
-   * Settlements that wait until another one of the same payer is mined. `waiting` caps these for all payers together, and also the
+   * Settlements that wait until another one of the same payer is mined. `waiting` caps these for all payers together and, separately, the
    * settlements that wait because `in_flight` is reached.
    */
   waiting_per_payer: 32,

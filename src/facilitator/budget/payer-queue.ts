@@ -12,7 +12,10 @@ export interface QueuedSettlement {
 
 export type Admission = { leave(): void } | { kind: 'busy' } | { kind: 'late' };
 
-/** Admits one settlement of a payer at a time until one has succeeded, then as many as the payer's balance covers. */
+/**
+ * Admits one settlement of a payer at a time until one has succeeded, then as many as the payer's balance covers, up to
+ * `in_flight_per_payer`.
+ */
 export interface PayerQueue {
   enter(settlement: QueuedSettlement): Promise<Admission>;
   wake(payer: Hex): void;
@@ -21,7 +24,7 @@ export interface PayerQueue {
 }
 
 interface WaitingQueue {
-  /** Settlements that were admitted but are not in flight on the chain yet. */
+  /** Settlements that were admitted and are still being sent. */
   entered: { value: bigint }[];
   waiting: Set<() => void>;
   /** Admission checks run one after the other, or two could count on the same balance. */

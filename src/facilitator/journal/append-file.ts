@@ -63,7 +63,7 @@ export async function openAppendFile(options: AppendFileOptions): Promise<Append
     appends += 1;
     return new Promise((resolve, reject) => {
       queue.push({ ...write, done: (error) => (error === null ? resolve() : reject(error)) });
-      // Start after this turn, so that everything appended in it is written together.
+      // Start after the code that runs now, so that everything that it appends is written together.
       pumping ??= Promise.resolve().then(pump);
     });
   };
@@ -145,8 +145,9 @@ async function syncFolder(path: string): Promise<void> {
 }
 
 /**
- * A line of the journal: number, checksum, key, key of the previous line, text, key. The key identifies the authorization. It is written in
- * three places, so that a damaged line still shows which authorization it was about.
+ * A line of the journal: number, checksum, key, key of the previous line, text, key. The key identifies the authorization or, in a line
+ * about none, its type. A line contains its key twice and the next line repeats it, so that a damaged line still shows which authorization
+ * it was about.
  */
 export interface Line {
   number: number;
@@ -193,7 +194,10 @@ export function readLines(file: string): ReadLines {
   return read;
 }
 
-/** Records the keys of lost lines. Each must show its own key, except the last one, whose key the next whole line contains as well. */
+/**
+ * Records the keys of lost lines. Sets `isUnknown` if one of them no longer shows its key, unless it is the last one, because the next
+ * whole line contains that key as well.
+ */
 function noteDamage(
   read: ReadLines,
   damagedTexts: readonly string[],

@@ -20,7 +20,7 @@ export interface Content {
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** When full, drop the address that has been known for the longest time. */
-const MOST_KNOWN = 200_000;
+const MAX_KNOWN = 200_000;
 
 export function createContent(chainId: bigint): Content {
   const content: Content = {
@@ -39,7 +39,7 @@ export function createContent(chainId: bigint): Content {
       content.known.delete(address);
       content.known.add(address);
       const [oldest] = content.known;
-      if (content.known.size > MOST_KNOWN && oldest !== undefined) content.known.delete(oldest);
+      if (content.known.size > MAX_KNOWN && oldest !== undefined) content.known.delete(oldest);
     },
     prune: (finalizedSeconds) => {
       for (const [key, entry] of content.entries) {
@@ -56,7 +56,7 @@ export function createContent(chainId: bigint): Content {
   return content;
 }
 
-/** Returns all content as lines for a fresh file. Drops expired losses and cooldowns. */
+/** Returns all content as lines for a fresh file. Drops losses older than a day, and cooldowns that ended more than a day ago. */
 export function itemsOf(content: Content, now: number): Item[] {
   content.losses = content.losses.filter(({ at }) => at + DAY_MS > now);
   for (const [payer, { until }] of content.cooldowns) if (until + DAY_MS < now) content.cooldowns.delete(payer);

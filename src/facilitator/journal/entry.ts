@@ -11,7 +11,7 @@ export const ENDS = ['succeeded', 'reverted', 'replaced'] as const;
 export const POOLS = ['contract', 'plain', 'payee', 'known'] as const;
 export type Pool = (typeof POOLS)[number];
 
-/** One signed transaction. Of several with the same account nonce at most one is ever mined. */
+/** One signed transaction. At most one of several with the same account nonce is ever mined. */
 export interface SignedTransaction {
   hash: Hex;
   raw: Hex;
@@ -27,7 +27,7 @@ export interface SignedTransaction {
 export interface Ending {
   state: (typeof ENDS)[number];
   at: number;
-  /** The mined transaction and its block. Null if there is none. */
+  /** The mined transaction and its block. Null if none was mined. Files of an earlier version did not record the block. */
   hash: Hex | null;
   blockNumber: bigint | null;
   gasUsed: bigint;
@@ -39,7 +39,7 @@ export interface Ending {
 
 /**
  * One authorization and its account nonce. The authorization gets a further account nonce only if another transaction of the account was
- * mined with the first one.
+ * mined with the previous one.
  */
 export interface Entry {
   authorization: Authorization;
@@ -49,13 +49,13 @@ export interface Entry {
   /** True if the payer was a contract. Null in entries of an earlier version. */
   hasCode: boolean | null;
   pool: Pool;
-  /** Largest possible loss, in millionths of a USDC. */
+  /** Loss to reserve in millionths of a USDC: the whole gas limit at the price expected when the first transaction was signed. */
   reservedUnits: bigint;
   estimatedGas: bigint;
   /** Oldest first, never empty. */
   transactions: readonly SignedTransaction[];
   ending: Ending | null;
-  /** True once the ending is at or below the finalized head. */
+  /** True once the block of the ending is at or below the finalized head. */
   isFinal: boolean;
 }
 
@@ -74,7 +74,7 @@ export interface Loss {
   isSale: boolean;
 }
 
-/** Returns null if the entry cost nothing that counts. */
+/** Returns null if the entry has not ended or cost nothing that counts. */
 export function lossOf({ ending, pool }: Readonly<Entry>): Loss | null {
   if (ending === null || ending.lossUnits === 0n) return null;
   return { at: ending.at, pool, units: ending.lossUnits, isSale: ending.state === 'succeeded' };

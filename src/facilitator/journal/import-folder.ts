@@ -7,10 +7,10 @@ import type { Log } from '../../platform/log.ts';
 import type { Ending, Entry } from './entry.ts';
 import { hex, parseJson } from './records.ts';
 
-/** One file per authorization, as earlier versions kept them. They are imported once, and the folder is renamed. */
+/** The folder with one file per authorization that earlier versions wrote. Its files are imported once, and the folder is renamed. */
 export interface EarlierFolder {
   entries: Entry[];
-  /** Keys, taken from the names, of files that cannot be read. */
+  /** Keys of files that cannot be read, taken from the file names. */
   damagedKeys: string[];
   /** Call when the entries are on disk in their new form. */
   putAside(): Promise<void>;

@@ -138,7 +138,7 @@ test('an entry is kept until its authorization has run out below the finalized h
   expect(journal.openEntries()).toHaveLength(1);
   expect(journal.losses()).toEqual([{ at: START, pool: 'contract', units: 30n, isSale: false }]);
   await journal.close();
-  // The old lines mention the loss again until a fresh file replaces them.
+  // The old lines stay in the file until a fresh one replaces it, so the pruned entry is back after the restart.
   const again = await open(8453n, 0);
   expect(again.find(entry('01').authorization)).not.toBeNull();
   await again.prune(VALID_BEFORE + 1n);

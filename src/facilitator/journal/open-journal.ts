@@ -21,7 +21,7 @@ export interface Journal {
   all(): Iterable<Readonly<Entry>>;
   /** Entries that have not ended, lowest account nonce first. */
   openEntries(): readonly Readonly<Entry>[];
-  /** The same entries as a live, unordered set. */
+  /** The entries of `openEntries`, as a live, unordered set. */
   inFlight(): ReadonlySet<Readonly<Entry>>;
   openEntriesOf(payer: Hex): readonly Readonly<Entry>[];
   /** Durable when it resolves. */
@@ -151,7 +151,7 @@ async function loadContent(options: { folder: string; chainId: bigint; clock: Cl
   const content = createContent(options.chainId);
   for (const line of read.lines) applyLine(content, line, options.chainId);
   if (read.damaged === 0) return content;
-  // The next start writes a fresh file, so keep this one for the operator to investigate.
+  // A fresh file may replace this one right away, so keep a copy for the operator to investigate.
   const kept = `${path}.damaged-${isoTime(options.clock.now()).replaceAll(/[:.]/g, '-')}`;
   await writeFile(kept, text, { mode: 0o600 });
   options.log.error('journal_damaged', { path: kept, count: read.damaged });

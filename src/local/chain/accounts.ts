@@ -34,7 +34,7 @@ export function testAccount(name: string): TestAccount {
 
 /** Roles of the token, each held by its own account as on the real network. */
 export const USDC_ROLES = {
-  /** Can only upgrade the proxy, which forwards none of its calls. */
+  /** Can only administer the proxy, which forwards none of its calls. */
   proxyAdmin: testAccount('usdc proxy admin'),
   owner: testAccount('usdc owner'),
   masterMinter: testAccount('usdc master minter'),

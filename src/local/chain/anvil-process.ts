@@ -18,7 +18,7 @@ const SETPRIV = '/usr/bin/setpriv';
 
 const running = new Set<ChildProcess>();
 process.on('exit', () => {
-  // SIGTERM lets a chain with a state file write it.
+  // A chain with a state file writes that file on SIGTERM.
   for (const child of running) child.kill('SIGTERM');
 });
 

@@ -32,7 +32,10 @@ export async function deployUsdc(chain: LocalChain): Promise<void> {
   await assertDeployed(chain);
 }
 
-/** Returns the calls that install the contracts' code and fill the proxy's slots for implementation and admin, as its constructor would. */
+/**
+ * Returns the calls that install the contracts' code and fill the proxy's slots for implementation and admin, as its constructor would.
+ * Also gives the roles ether.
+ */
 function codeCalls(): RpcCall[] {
   const code = (address: Hex, bytes: Hex): RpcCall => ({ method: 'anvil_setCode', params: [address, bytes] });
   const slot = (name: string, value: Hex): RpcCall => ({
@@ -75,7 +78,7 @@ async function initializeUsdc(chain: LocalChain): Promise<void> {
   }
 }
 
-/** Runs the creation with eth_call only, and installs the code that it returns. */
+/** Runs Multicall3's creation code with eth_call, and installs the code that the call returns. */
 async function placeMulticall(chain: LocalChain): Promise<void> {
   const creation = multicallCreation();
   if (creation === null) return;

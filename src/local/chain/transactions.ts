@@ -113,7 +113,7 @@ export function transferWallet(chain: LocalChain, account: TestAccount): Transfe
   };
 }
 
-/** Returns a search of the token's Transfer events, as used by a payer that crashed before it knew the hash. */
+/** Returns a function that searches the token's Transfer events, as used by a payer that crashed before it knew the hash. */
 export function transferFinder(chain: LocalChain): FindTransfer {
   return async ({ from, to, units, asset, since, until }) => {
     const topics = [TRANSFER_TOPIC, addressTopic(lowerCase(from)), addressTopic(lowerCase(to))];
@@ -124,7 +124,7 @@ export function transferFinder(chain: LocalChain): FindTransfer {
       const atMs = Number(block?.timestamp ?? 0n) * 1_000;
       if (atMs >= Date.parse(since) && atMs < Date.parse(until)) fitting.push(log.transactionHash);
     }
-    // With two matches it is unknown which one is meant.
+    // If two transfers match, it is unknown which one is meant.
     return fitting.length === 1 ? (fitting[0] ?? null) : null;
   };
 }

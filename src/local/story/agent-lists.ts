@@ -51,7 +51,10 @@ export const agentListsStep: Step = {
   },
 };
 
-/** Checks that no tool makes, replaces or shows a key, and that calling a retired one names the page for people. */
+/**
+ * Checks that the retired tools, which made and replaced keys, are not listed, and that a call of `register` is refused with the page for
+ * people.
+ */
 async function checkNoKeys(scene: Scene, { tools }: ToolUser): Promise<void> {
   const names = Object.keys(RETIRED_TOOLS);
   const { refused, body } = await tools.call({ name: 'register', arguments: {} });

@@ -113,7 +113,7 @@ function checkIntent(
   check(scene, opened.at(-1)?.status === 201 && exact, '201: the intent named payee and price, ten minutes long');
 }
 
-/** Checks that nothing was delivered before the transfer was final, and the right goods afterwards. */
+/** Checks that every claim before the last one had to wait and delivered nothing, and that the last one succeeded. */
 function checkWaited(
   scene: Scene,
   exchanges: readonly Exchange[],

@@ -11,7 +11,7 @@ import { MarketError } from '../../sdk/errors.ts';
 import { eventPages, treasuryPages } from '../../sdk/pages.ts';
 import { type TestAccount, USDC_ADDRESS, WORLD_ACCOUNTS } from '../chain/accounts.ts';
 import { type Exchange, observeRequests } from '../observe.ts';
-import type { Tell } from '../tell.ts';
+import type { EventPrinter } from '../tell.ts';
 import type { LocalWorld } from '../world.ts';
 
 const memorySchema = z.object({
@@ -59,7 +59,7 @@ export interface Goods {
 /** State of the story, including results that later steps use. */
 export interface Scene {
   world: LocalWorld;
-  tell: Tell;
+  tell: EventPrinter;
   signal: AbortSignal;
   memory: Memory;
   /** Part of the goods' titles, so that a second run in the same folder sells something new. */
@@ -110,7 +110,7 @@ export async function readBalances(scene: Scene): Promise<{ buyer: bigint; selle
 const EVENTUALLY_MS = 10_000;
 const POLL_MS = 50;
 
-/** Polls for something that appears only after an answer, such as an event's number. */
+/** Polls for something that appears only after an answer, such as an event, which gets its id later. */
 export async function waitFor<T>(read: () => Promise<T | null>, what: string): Promise<T> {
   for (let waitedMs = 0; waitedMs < EVENTUALLY_MS; waitedMs += POLL_MS) {
     const value = await read();
@@ -217,7 +217,7 @@ async function readEvents(scene: Scene): Promise<void> {
         sold ||= kind === 'sale' && detail['listing_id'] === listingId;
       }
     }
-    // The last event may not have its number yet.
+    // The last event may not have its id yet.
     return sold ? { kinds, rows } : null;
   };
   const { kinds, rows } = await waitFor(readAllEvents, 'a sale event of the goods');

@@ -122,7 +122,7 @@ const LAST = {
   201: '201: once it was final, the listing was live',
 };
 
-/** Checks the order of an x402 payment: requested, made, awaited, answered. */
+/** Checks the steps of an x402 payment: the market asks for it (402), lets the client wait until it is final (202), and answers. */
 export function checkPaidInOrder(scene: Scene, exchanges: readonly Exchange[], paid: Paid): Exchange[] {
   const sent = exchanges.filter((exchange) => exchange.method === 'POST' && exchange.path === paid.path);
   const looks = sent.filter(({ isCollecting }) => isCollecting);

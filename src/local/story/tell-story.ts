@@ -4,7 +4,7 @@ import { systemRandom } from '../../platform/random.ts';
 import { MarketError } from '../../sdk/errors.ts';
 import { buy } from '../../sdk/payments/buy.ts';
 import { WORLD_ACCOUNTS } from '../chain/accounts.ts';
-import type { Tell } from '../tell.ts';
+import type { EventPrinter } from '../tell.ts';
 import { type LocalWorld, MAINTAINER } from '../world.ts';
 import { joinStep, maintainerListsStep, takeFreeStep } from './join-and-take-free.ts';
 import { payDirectlyStep } from './pay-directly.ts';
@@ -160,10 +160,10 @@ export class StepFailed extends Error {
   }
 }
 
-/** Runs one sale from joining to the books. Resolves with the listed goods if every step passed. */
+/** Runs the story, from opening stores to reading the public books. Resolves with the listed goods if every step passed. */
 export async function tellStory(options: {
   world: LocalWorld;
-  tell: Tell;
+  tell: EventPrinter;
   signal: AbortSignal;
   /** True if seller and buyer are agents that use only tools. */
   mcp: boolean;

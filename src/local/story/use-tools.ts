@@ -1,13 +1,13 @@
 import { META } from '../../contract/tools.ts';
 import type { Client } from '../../sdk/client.ts';
 import { connectTools, type Revision, type ToolAnswer, type ToolCall, type Tools } from '../connect-tools.ts';
-import { speakByTools } from '../speak-by-tools.ts';
+import { createToolClient } from '../speak-by-tools.ts';
 import { check, type Goods, personOf, type Scene } from './scene.ts';
 
 export interface ToolExchange {
   call: ToolCall;
   answer: ToolAnswer;
-  /** Status that HTTP would have. */
+  /** Status of the same answer over HTTP, except that 200 stands for 201 too. */
   status: number;
 }
 
@@ -40,7 +40,7 @@ export async function useTools(scene: Scene, handle: string, revision: Revision)
       },
     },
   });
-  const client = speakByTools(tools, { baseUrl: world.marketUrl, key });
+  const client = createToolClient(tools, { baseUrl: world.marketUrl, key });
   return {
     ...{ tools, client, exchanges },
     progressCount: () => progressSeen,
@@ -69,13 +69,13 @@ export function proofsSent(exchanges: readonly ToolExchange[]): Set<string> {
   return new Set(proofs.filter((proof) => proof !== undefined).map((proof) => JSON.stringify(proof)));
 }
 
-/** Checks the order of a payment by a tool: requested, signed once, awaited inside the call, answered. */
+/** Checks the steps of a payment by a tool: requested, signed once, awaited inside the call, answered. */
 export function checkPaidByTool(
   scene: Scene,
   { exchanges, progressCount }: ToolUser,
   paid: { tool: string; payee: string; payeeName: string; units: bigint; priceUsdc: Goods['priceUsdc'] },
 ): ToolExchange[] {
-  // Leave out dry runs, and the question, signed over an amount of 0, whether the buyer already owns the goods.
+  // Leave out dry runs, and calls with `collect`, which only ask whether the buyer already owns the goods.
   const isLook = ({ call }: ToolExchange): boolean =>
     call.arguments['dry_run'] === true || call.arguments['collect'] === true;
   const requests = exchanges.filter((exchange) => exchange.call.name === paid.tool && !isLook(exchange));

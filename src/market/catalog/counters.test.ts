@@ -129,7 +129,7 @@ test.each(['the sale', 'the listing'])(
     onTestFinished(() => holder.close());
     await holder.transaction(async (tx) => {
       // The trigger of the first act also holds this lock until the commit.
-      await holdWallet(tx, seller, wallet);
+      await reserveWallet(tx, seller, wallet);
       waits = acts[second]();
       expect(await untilSomebodyWaits(tx).catch(() => false)).toBe(true);
     });
@@ -183,7 +183,7 @@ test('a vote of who took free goods, or only collects for another, is of no buye
   expect(await readListing(database, priced)).toMatchObject({ votes: 2n, sales: 2n, buyer_votes: 0n });
 });
 
-const holdWallet = (tx: Tx, seller: bigint, wallet: Hex): Promise<unknown> =>
+const reserveWallet = (tx: Tx, seller: bigint, wallet: Hex): Promise<unknown> =>
   tx.run(sql`select lock_wallet_of(${seller}, ${Buffer.from(wallet.slice(2), 'hex')})`);
 
 const untilSomebodyWaits = (tx: Tx): Promise<boolean> =>

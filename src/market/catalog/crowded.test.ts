@@ -33,7 +33,7 @@ function readPages(): void {
     expect(fromMemory(process, `/api/shelves?max_price_usdc=${page}`)).not.toBeNull();
 }
 
-/** Takes 200 ms, the window in which a crowd is detected. */
+/** Makes one change and many reads within 200 ms, the window in which a crowd is detected. */
 async function crowd(): Promise<void> {
   await list();
   await process.catalog.fresh();

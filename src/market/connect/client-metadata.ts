@@ -13,9 +13,9 @@ export class ClientFault extends Error {
   }
 }
 
-const MOST_REDIRECTS = 10;
+const MAX_REDIRECTS = 10;
 const LONGEST_REDIRECT = 1_000;
-/** ASCII without spaces and control characters, so that no letter can look like another. */
+/** ASCII without spaces and control characters, so that no letter of another script can imitate a Latin one. */
 const PRINTABLE = /^[\x21-\x7e]+$/;
 const LOOPBACK_HOSTS: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 /** Schemes that browsers or systems treat specially, or that open no program of the user. */
@@ -24,15 +24,15 @@ const REFUSED_SCHEMES: ReadonlySet<string> = new Set([
   ...['jar:', 'ldap:', 'livescript:', 'magnet:', 'mailto:', 'mocha:', 'nfs:', 'resource:', 'search:', 'search-ms:'],
   ...['sftp:', 'sip:', 'sips:', 'smb:', 'sms:', 'ssh:', 'tel:', 'telnet:', 'vbscript:', 'view-source:', 'ws:', 'wss:'],
 ]);
-/** More such schemes: Windows handlers take commands, browser extensions are not the user's programs, and any page may register web+. */
+/** Refused for the same reasons: Windows handlers take commands, extensions are not programs, and any page may register a web+ scheme. */
 const REFUSED_FAMILIES = /^(?:ms-|(?:chrome|moz|safari-web)-extension:|web\+)/;
 /** Requires `scheme://host`, because browsers read `https:x` and `https:\\x` as other addresses than they seem to be. */
 const FULL_WEB_URL = /^https?:\/\/[^/@]+(?:\/|\?|$)/i;
 
 /** Checks redirect URIs. Allows https, http on the user's own machine, and schemes that a program may have registered. */
 export function checkRedirects(redirects: unknown): string[] {
-  if (!Array.isArray(redirects) || redirects.length === 0 || redirects.length > MOST_REDIRECTS) {
-    throw redirectFault(`must be a list of 1 to ${MOST_REDIRECTS} addresses`);
+  if (!Array.isArray(redirects) || redirects.length === 0 || redirects.length > MAX_REDIRECTS) {
+    throw redirectFault(`must be a list of 1 to ${MAX_REDIRECTS} addresses`);
   }
   return [...new Set(redirects.map(checkRedirect))];
 }
@@ -92,14 +92,15 @@ const SHARED_SECRETS: ReadonlySet<unknown> = new Set([
 ]);
 
 /**
- * Reduces a registration to what the authorization server supports. Clients often request too much and omit what they need, so unsupported
- * values are dropped, as RFC 7591 allows, and the answer shows what was accepted. No client gets a secret, because PKCE replaces it.
+ * Reduces a registration to what the authorization server supports. Clients often request too much or omit what they need, so unsupported
+ * values are dropped and required ones added, as RFC 7591 allows, and the answer shows what was accepted. No client gets a secret, because
+ * PKCE replaces it.
  */
 export function normalizeRegistration(body: Metadata): Metadata {
   return { ...commonMetadata(body), token_endpoint_auth_method: 'none' };
 }
 
-/** Reduces a metadata document in the same way. The authorization server refuses other forbidden fields. */
+/** Reduces a metadata document in the same way, and refuses a shared secret. The authorization server refuses other forbidden fields. */
 export function normalizeDocument(document: Metadata): Metadata {
   const { client_id, token_endpoint_auth_method: method = 'none', jwks, jwks_uri } = document;
   if (SHARED_SECRETS.has(method) || 'client_secret' in document) {
@@ -153,7 +154,7 @@ export function hostOfClient(clientId: string): string | null {
 export interface Documents {
   /** Whether a read needs no request, because there is a fresh copy or a recent failure. */
   isCached(url: string): boolean;
-  /** Throws an OutboundFailure. */
+  /** Throws an OutboundFailure if the document cannot be fetched and there is no copy to use instead. */
   read(url: string): Promise<unknown>;
 }
 
@@ -164,7 +165,7 @@ const KEYS_FRESH_MS = 300_000;
 const STALE_MS = 86_400_000;
 /** How long a failure is remembered, because one authorization looks up its client several times. */
 const FAILED_MS = 10_000;
-const MOST_COPIES = 200;
+const MAX_COPIES = 200;
 
 interface Copy {
   value: unknown;
@@ -232,5 +233,5 @@ function putNewest<Value>(map: Map<string, Value>, url: string, value: Value): v
   map.delete(url);
   map.set(url, value);
   const [oldest] = map.keys();
-  if (map.size > MOST_COPIES && oldest !== undefined) map.delete(oldest);
+  if (map.size > MAX_COPIES && oldest !== undefined) map.delete(oldest);
 }

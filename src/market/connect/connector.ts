@@ -77,7 +77,7 @@ async function authenticateHosted(market: Market, token: string): Promise<Hosted
   };
 }
 
-/** Marks the grant as proven. Marks its host too, but only a configured one, because anybody can name any host. */
+/** Marks the grant as proven. Marks its host too, but only a configured one, because anybody can run a host. */
 async function markProven({ clock, config, database }: Market, hosted: HostedCaller): Promise<void> {
   const at = new Date(clock.now());
   const { grantId, clientHost } = hosted;
@@ -111,7 +111,7 @@ function mountRegistration(market: Market, calls: ProviderCalls, guard: SecretGu
   ];
 }
 
-/** Looks for secrets before any error about the body's form. */
+/** Checks for secrets before it refuses a malformed body, so that a secret is refused as such. */
 function readMetadata(guard: SecretGuard, { body, headers }: Incoming): Metadata {
   guardBody(guard, body, undefined);
   const metadata = readBody(body, headers);

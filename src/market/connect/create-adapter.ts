@@ -11,15 +11,15 @@ import {
   endGrant,
   findArtifact,
   findOpenGrant,
-  putArtifact,
   type StoredArtifact,
+  saveArtifact,
   sweepArtifacts,
 } from './store.ts';
 
 /** Lifetime of a registered client that never finishes an authorization. */
 const UNUSED_CLIENT_MS = 86_400_000;
 /** How long expired rows are kept. */
-const KEPT_MS = 3_600_000;
+const RETENTION_MS = 3_600_000;
 
 export interface Artifacts {
   adapter: AdapterFactory;
@@ -58,8 +58,8 @@ function createAdapter({ clock, config }: AdapterContext, model: string, queryab
       const lifeMs = expiresIn === undefined ? defaultLifeMs(model) : expiresIn * 1_000;
       const expiresAt = lifeMs === null ? null : new Date(at + lifeMs);
       const artifact = { model, idHash: idHash(id), grantId: payload.grantId ?? null, payload: withoutId(payload) };
-      await putArtifact(queryable(), { ...artifact, createdAt: new Date(at), expiresAt });
-      await sweepArtifacts(queryable(), new Date(at - KEPT_MS));
+      await saveArtifact(queryable(), { ...artifact, createdAt: new Date(at), expiresAt });
+      await sweepArtifacts(queryable(), new Date(at - RETENTION_MS));
     },
     find: async (id) => {
       const hash = idHash(id);

@@ -164,8 +164,8 @@ async function mayFetch(
 
 /** Counts per network and host, so that nobody can make us flood a host with requests. */
 async function takeHostQuota(market: Market, clientNetwork: string, host: string): Promise<void> {
-  const { limits, networkLimits } = market.config;
-  const limit = limitFor(networkLimits, CLIENTS_LIMIT, clientNetwork, limits) * TIMES_FOR_HOSTS;
+  const { limits, clientNetworkLimits } = market.config;
+  const limit = limitFor(clientNetworkLimits, CLIENTS_LIMIT, clientNetwork, limits) * TIMES_FOR_HOSTS;
   await takeQuota(market, { name: CLIENTS_LIMIT, subject: `${clientNetwork} ${host}`, limit, windowSeconds: 3_600 });
 }
 
@@ -178,11 +178,11 @@ export function cookieKeys(pepper: Pepper): string[] {
   return pepper.hashes('openaisle oauth cookies').map(({ hash }) => hash.toString('base64url'));
 }
 
-const MOST_TRIES = 8;
+const MAX_TRIES = 8;
 
 /** Derives a key for the key set that discovery requires. The key signs nothing, because tokens are opaque. */
 export function signingKey(pepper: Pepper): JWK {
-  for (let nth = 1; nth <= MOST_TRIES; nth += 1) {
+  for (let nth = 1; nth <= MAX_TRIES; nth += 1) {
     const jwk = p256Key(pepper.hash(`openaisle oauth es256 ${nth}`));
     if (jwk !== null) return jwk;
   }

@@ -6,10 +6,10 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { MarketOperation } from '../context.ts';
 import { type GrantRow, readGrants, revokeGrantOf } from './store.ts';
 
-const MOST_GRANTS = 100;
+const MAX_GRANTS = 100;
 
 export const listGrants: MarketOperation<Endpoints['listGrants']> = async ({ database }, { caller }) => {
-  const rows = await readGrants(database, caller.id, MOST_GRANTS);
+  const rows = await readGrants(database, caller.id, MAX_GRANTS);
   return { status: 200, body: { grants: rows.map(presentGrant) } };
 };
 

@@ -11,9 +11,12 @@ import { hostOfClient } from './client-metadata.ts';
 import { idHash } from './create-adapter.ts';
 import { PATHS } from './interaction.ts';
 import { answerPerson, answerProgram, type ShowFault } from './show-fault.ts';
-import { keepClient } from './store.ts';
+import { extendClient } from './store.ts';
 
-/** Parameters that are forwarded; all others are dropped. The provider refuses each parameter in the second line with its own error. */
+/**
+ * Parameters that are forwarded unchanged. Those in NORMALIZED_PARAMETERS are forwarded in normalized form, and all others are dropped. The
+ * provider refuses each parameter in the second line with its own error.
+ */
 const PARAMETERS: ReadonlySet<string> = new Set([
   ...['client_id', 'redirect_uri', 'state', 'code_challenge', 'code_challenge_method', 'resource'],
   ...['request', 'request_uri', 'registration'],
@@ -21,7 +24,10 @@ const PARAMETERS: ReadonlySet<string> = new Set([
 
 const NORMALIZED_PARAMETERS: ReadonlySet<string> = new Set(['scope', 'prompt', 'response_type', 'response_mode']);
 
-/** Only a code in the query is supported. With another mode, even the refusal would be sent in that mode. */
+/**
+ * Only a code in the query is supported. Another value is replaced by an unknown one, because with a known mode even the refusal would be
+ * sent in that mode.
+ */
 const REQUIRED_VALUES: Readonly<Record<string, string>> = { response_type: 'code', response_mode: 'query' };
 
 /** Makes each authorization ask the user again, in one step. */
@@ -31,7 +37,7 @@ const PROMPT_EVERY_TIME = 'login consent';
 export function mountAuthorization(market: Market, calls: ProviderCalls, show: ShowFault): ExtraRoute[] {
   const takeStep = async (path: string, incoming: Incoming, mayRedirect: boolean): Promise<Outgoing> => {
     const { answer, fault } = await calls.ask({ method: 'GET', path, withCookies: true }, incoming);
-    // A published client gets its refusal by redirect. For others the user sees our page.
+    // Redirect a refusal only to a published client, or after the user has seen our page. Otherwise show an error page.
     return fault === null || (mayRedirect && answer.status < 400) ? answer : answerPerson(fault, incoming, show);
   };
   return [
@@ -41,7 +47,7 @@ export function mountAuthorization(market: Market, calls: ProviderCalls, show: S
       ownOrigin: true,
       answer: async (incoming) => {
         const path = `${PATHS.authorization}?${normalizeQuery(incoming.target.query)}`;
-        // Each start inserts a row that is kept for about an hour.
+        // Each start inserts a row that is kept for more than an hour.
         await takeNetworkQuota(market, 'oauth_starts_per_ip_hour', incoming.clientNetwork);
         return await takeStep(path, incoming, isPublished(incoming.target.query));
       },
@@ -181,5 +187,5 @@ async function recordClientUse({ clock, database }: Market, clientId: string): P
   const now = clock.now();
   const until = new Date(now + CLIENT_DAYS * DAY_MS);
   const unlessAfter = new Date(now + (CLIENT_DAYS - 1) * DAY_MS);
-  await keepClient(database, idHash(clientId), until, unlessAfter);
+  await extendClient(database, idHash(clientId), until, unlessAfter);
 }

@@ -19,7 +19,7 @@ export interface StoredArtifact {
 }
 
 /** Inserts or replaces a record. A replacement keeps consumed_at, so a used record stays used. */
-export async function putArtifact(database: Queryable, artifact: Artifact): Promise<void> {
+export async function saveArtifact(database: Queryable, artifact: Artifact): Promise<void> {
   const { model, idHash, grantId, createdAt, expiresAt } = artifact;
   const payload = JSON.stringify(artifact.payload);
   await database.run(sql`
@@ -40,7 +40,7 @@ export async function findArtifact(
     where model = ${model} and id_hash = ${idHash} and (expires_at is null or expires_at > ${now})`);
 }
 
-/** Finds a grant that was revoked neither by its merchant nor by a replacement of the merchant's key. */
+/** Finds a grant that has not expired and was revoked neither by its merchant nor by a replacement of the merchant's key. */
 export async function findOpenGrant(
   database: Queryable,
   grant: { idHash: Buffer; grantId: string },
@@ -100,7 +100,7 @@ export async function sweepArtifacts(database: Queryable, expiredBefore: Date): 
 }
 
 /** Extends a client's lifetime. `unlessAfter` limits this to one write per day and client. */
-export async function keepClient(database: Queryable, idHash: Buffer, until: Date, unlessAfter: Date): Promise<void> {
+export async function extendClient(database: Queryable, idHash: Buffer, until: Date, unlessAfter: Date): Promise<void> {
   await database.run(sql`
     update oauth_artifacts set expires_at = ${until}
     where model = 'Client' and id_hash = ${idHash} and expires_at < ${unlessAfter}`);
@@ -141,7 +141,7 @@ interface HostedCallerRow {
   key_id: bigint;
 }
 
-/** Finds the merchant of an access token while the token, its grant and the merchant's key are in force. */
+/** Finds the merchant of an access token. Null if the token has expired, its grant was revoked, or the merchant has no valid key. */
 export async function findHostedCaller(
   database: Queryable,
   idHash: Buffer,
@@ -183,7 +183,7 @@ export interface GrantRow {
 
 const GRANT_COLUMNS = sql`id, client_name, client_host, redirect_host, scopes, proved_by, granted_at, proven_at, revoked_at`;
 
-/** Lists grants in force before revoked ones, each newest first. */
+/** Lists valid grants before revoked ones. Both groups are in order of time, newest first. */
 export async function readGrants(database: Queryable, merchantId: bigint, limit: number): Promise<GrantRow[]> {
   return await database.rows<GrantRow>(sql`
     select ${GRANT_COLUMNS} from hosted_grants where merchant_id = ${merchantId}

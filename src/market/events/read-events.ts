@@ -5,7 +5,7 @@ import { PAGE_SIZES, type Scope } from '../../contract/vocabulary.ts';
 import type { Queryable } from '../../platform/database/database.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { MarketOperation } from '../context.ts';
-import { type EventFilter, type NewsRow, readNews, readSlice } from './store.ts';
+import { type EventFilter, type NewestEventRow, readNewestEvents, readSlice } from './store.ts';
 
 const KEPT_EVENTS = PAGE_SIZES.window_events;
 
@@ -31,9 +31,9 @@ export function createEventTail(): EventTail {
 
   return {
     read: async (queryable) => {
-      const { newestId: upTo, news } = await readNews(queryable, newestId, KEPT_EVENTS);
+      const { newestId: upTo, news } = await readNewestEvents(queryable, newestId, KEPT_EVENTS);
       if (upTo === newestId) return null;
-      // A log that became shorter is a different log. `readNews` then read it from the beginning, so drop the earlier events.
+      // A log that became shorter is a different log. `readNewestEvents` then read it from the beginning, so drop the earlier events.
       const earlier = upTo < newestId ? { door: emptyView, window: emptyView } : views;
       return () => {
         const doorNews = news.filter(({ in_door: inDoor }) => inDoor);
@@ -55,7 +55,7 @@ export function createEventTail(): EventTail {
 }
 
 /** Puts newer rows before the view's events; both are newest first. */
-function addNews(view: View, rows: readonly NewsRow[], total: bigint | undefined): View {
+function addNews(view: View, rows: readonly NewestEventRow[], total: bigint | undefined): View {
   if (total === undefined) return view;
   const events = rows.slice(0, KEPT_EVENTS).map(({ id, canonical }) => toRecord(id, canonical));
   return { total: Number(total), events: [...events, ...view.events].slice(0, KEPT_EVENTS) };
@@ -82,7 +82,7 @@ export async function readEventPage(
   const { total, cursorKnown, rows } = await readSlice(database, filter, page);
   if (!cursorKnown) throw new Refusal('cursor_invalid', { detail: 'before_id does not name an event of this filter.' });
   const last = rows.at(-1);
-  // `nth` of the last row counts that row and all older ones.
+  // `nth` of the last row is 1 only if the filter selects no older row.
   const hasMore = last !== undefined && last.nth > 1n;
   return {
     events: rows.map(({ id, canonical }) => toRecord(id, canonical)),

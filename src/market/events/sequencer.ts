@@ -22,9 +22,9 @@ export interface Sequencer {
   start(): void;
   /** Numbers the rest if the database is available, and stops. */
   stop(): Promise<void>;
-  /** Resolves once everything committed before the call is numbered. Rejects if that run fails or after `stop`. */
+  /** Resolves once everything committed before the call is numbered. Rejects if the numbering fails or after `stop`. */
   whenNumbered(): Promise<void>;
-  /** How long the oldest event had waited at the last check, or 0 if there was none. */
+  /** How long the oldest unnumbered event had waited at the last check. 0 if there was none or the check failed. */
   unnumberedMs(): number;
   isLeader(): boolean;
 }

@@ -113,7 +113,7 @@ export async function readNewestEventId(database: Queryable): Promise<bigint> {
   return newest;
 }
 
-export interface NewsRow {
+export interface NewestEventRow {
   id: bigint;
   canonical: Buffer;
   in_door: boolean;
@@ -125,17 +125,17 @@ export interface NewsRow {
  * Returns the newest id (0 while nothing is numbered) and the newest events after `afterId`, newest first: up to `most` of the window and
  * up to `most` of the door. If the log ends before `afterId`, reads from the beginning.
  */
-export async function readNews(
+export async function readNewestEvents(
   queryable: Queryable,
   afterId: bigint,
   most: number,
-): Promise<{ newestId: bigint; news: NewsRow[] }> {
+): Promise<{ newestId: bigint; news: NewestEventRow[] }> {
   // Inline the limit, so that every plan can take it into account.
   const newestOf = (view: Sql): Sql => sql`(
     select id, canonical, in_door, nth_of_door, nth_of_window from events
     where id > newest.after_id and id is not null and ${view} order by id desc limit ${raw(String(most))}
   )`;
-  const rows = await queryable.rows<{ newest_id: bigint } & (NewsRow | { id: null })>(sql`
+  const rows = await queryable.rows<{ newest_id: bigint } & (NewestEventRow | { id: null })>(sql`
     select newest.newest_id, news.* from (
       select newest_id, case when newest_id < ${afterId} then 0 else ${afterId} end as after_id
       from (select coalesce(max(id), 0) as newest_id from events) log
@@ -163,9 +163,9 @@ function filterInSql(filter: EventFilter): FilterInSql {
   };
 }
 
-/** Reads the position from the running count that every row stores. */
+/** Reads the position from the running count that the rows store. */
 function runningCountOf(filter: StreamedFilter): Pick<FilterInSql, 'nth' | 'matches'> {
-  // Rows older than this column have their id as position.
+  // `nth` is null in rows older than the column. Their position is their id.
   if (filter === null) return { nth: sql`coalesce(nth, id)`, matches: empty };
   if ('kind' in filter) return { nth: sql`nth_of_kind`, matches: sql`and kind = ${filter.kind}` };
   return filter.scope === 'door'

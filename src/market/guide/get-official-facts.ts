@@ -166,7 +166,7 @@ const OWN_ENDPOINTS: Readonly<Record<MaintainerEndpoint, Power>> = {
   decideAppeal: { power: 'decide an appeal against a removal, in public', logged_as: 'moderation' },
 };
 
-/** Additional powers of the maintainer on endpoints that are open to all. */
+/** Additional powers of the maintainer on endpoints that every merchant may use. */
 const SHARED_ENDPOINTS = {
   createListing: { power: 'list goods without the listing fee and without a cap', logged_as: 'maintainer_seed' },
   listWorld: { power: 'list a thing of the city without the listing fee', logged_as: 'maintainer_seed' },
@@ -174,7 +174,10 @@ const SHARED_ENDPOINTS = {
   getMe: { power: 'read why merchants flagged something', logged_as: 'flag' },
 } as const satisfies Partial<Record<keyof Endpoints, Power>>;
 
-/** Every power that only merchant 1 has, each with the event that records its use. */
+/**
+ * Every power that only merchant 1 has, each with the kind of event that records its use. The exception is reading flags: an event records
+ * each flag, but not that the maintainer read it.
+ */
 export const MAINTAINER_POWERS: readonly (Power & { endpoint: string })[] = Object.entries({
   ...SHARED_ENDPOINTS,
   ...OWN_ENDPOINTS,

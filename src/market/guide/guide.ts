@@ -1,6 +1,6 @@
 import { checksummed } from '../../contract/chain-values.ts';
 import { ATTRIBUTE_NAMES, FIELD_NAMES, LISTING_FIELDS } from '../../contract/listing-fields.ts';
-import { LISTING_FEE_TEXT, sayUsdc } from '../../contract/money.ts';
+import { formatUsdc, LISTING_FEE_TEXT } from '../../contract/money.ts';
 import { TOOLS, type ToolKind } from '../../contract/tools.ts';
 import { CHECKOUT_MINUTES, INTENT_MINUTES, RESERVATION_MINUTES, STAGE_MINUTES } from '../../contract/vocabulary.ts';
 import type { MarketConfig } from '../context.ts';
@@ -119,7 +119,7 @@ function howToSell({ treasury, limits }: GuideFacts): Block[] {
       'A newer version names the older listing in `supersedes`; `entitles_previous_buyers` gives it to earlier buyers free of charge. Copies, and what is nearly one, are refused.',
       'Use a `seller_wallet` that sells on this market alone: nothing in a plain transfer names a market, so a buyer could claim one on two that list the same wallet and price.',
       'Put evidence of what you sell into `preview`, and nothing that must stay hidden.',
-      `What costs less than ${sayUsdc(BigInt(limits.x402_floor_units))} is bought by a transfer, not by x402. So is what would not pay for its own gas at the moment: the refusal \`x402_not_offered\` names the least price.`,
+      `What costs less than ${formatUsdc(BigInt(limits.x402_floor_units))} is bought by a transfer, not by x402. So is what would not pay for its own gas at the moment: the refusal \`x402_not_offered\` names the least price.`,
       'The fee can be paid by a transfer too: `POST /api/fee-intent`, then the same body with `fee_payment`.',
       'A payment that does not fit waits for you under `reviews` of `/api/me`: `POST /api/review/<payment_id>` with deliver, refunded or declined.',
     ]),

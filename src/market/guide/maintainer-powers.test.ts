@@ -48,9 +48,9 @@ describe('the published powers', () => {
     ]);
   });
 
-  /** Files that check for the maintainer, with the powers they grant. Null if a file only shows the maintainer or passes the caller on. */
+  /** Files that check for the maintainer, with the powers they grant. Null if a file grants no power itself. */
   const PLACES: Readonly<Record<string, string | readonly string[] | null>> = {
-    // These pass the caller on to routes that make their own check.
+    // These identify or create the maintainer. The routes make their own check.
     'src/market/connect/connector.ts': null,
     'src/market/create-market.ts': null,
     'src/market/identity/authenticate.ts': null,
@@ -60,7 +60,7 @@ describe('the published powers', () => {
     'src/market/mcp/create-mcp.ts': null,
     'src/market/mcp/tool-catalog.ts': null,
     'src/market/merchants/present-merchant.ts': null,
-    // These show the maintainer's mark beside the handle, and refuse handles that look like it.
+    // These show who the maintainer is, refuse handles that look like the maintainer's, or refuse other callers.
     'src/market/catalog/present-listing.ts': null,
     'src/market/catalog/store.ts': null,
     'src/market/identity/store.ts': null,

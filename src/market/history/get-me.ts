@@ -116,9 +116,9 @@ function pageSection<Name extends string, Item>(name: Name, history: History<Ite
 }
 
 /** Further reviews appear once some of these have ended, which takes weeks at most. */
-const MOST_REVIEWS = 200;
-const MOST_FURTHER_TRANSFERS = 20;
-const MOST_FLAGS = 200;
+const MAX_REVIEWS = 200;
+const MAX_FURTHER_TRANSFERS = 20;
+const MAX_FLAGS = 200;
 const SHOWN_QUOTAS: readonly DailyQuota[] = [
   'guard_runs_per_merchant_day',
   'votes_per_merchant_day',
@@ -129,11 +129,11 @@ const SHOWN_QUOTAS: readonly DailyQuota[] = [
 async function readAccountSummary(market: Market, snapshot: Queryable, caller: Merchant) {
   const merchant = await readMerchant(snapshot, caller.id);
   if (merchant === null) throw new Error(`merchant ${caller.id} has a key and no row`);
-  const reviews = await readReviews(snapshot, caller, MOST_REVIEWS);
+  const reviews = await readReviews(snapshot, caller, MAX_REVIEWS);
   const ids = reviews.map(({ id }) => id);
   const further = Map.groupBy(await listFurther(snapshot, ids), ({ paymentId }) => paymentId);
-  const unproven = await readUnprovenReviews(snapshot, caller, MOST_REVIEWS);
-  const flags = caller.maintainer ? await readFlags(snapshot, MOST_FLAGS) : [];
+  const unproven = await readUnprovenReviews(snapshot, caller, MAX_REVIEWS);
+  const flags = caller.maintainer ? await readFlags(snapshot, MAX_FLAGS) : [];
   const shown = presentMerchant(merchant);
   return {
     handle: shown.handle,
@@ -177,7 +177,7 @@ function presentReview(row: ReviewRow, further: readonly ShownTransfer[]): z.inp
     block_time: row.block_time && isoTime(row.block_time),
     decide_by: isoTime(row.ended_at.getTime() + REVIEW_DAYS * DAY_MS),
     further_transfers: further
-      .slice(0, MOST_FURTHER_TRANSFERS)
+      .slice(0, MAX_FURTHER_TRANSFERS)
       .map(({ txHash, valueUnits, blockNumber, isClaimed }) => ({
         tx_hash: txHash,
         amount_usdc: valueUnits === null ? null : usdcOfUnits(valueUnits),

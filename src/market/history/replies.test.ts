@@ -110,7 +110,7 @@ const plan = fc.record({
   }),
 });
 
-/** Returns all pages of the replies, calling `between` after each, and the first total. */
+/** Returns the ids on all pages of replies and the total of the first page. Calls `between` between pages. */
 async function walk(caller: SeededMerchant, limit: number, between: () => Promise<void>) {
   const seen: number[] = [];
   const totals: number[] = [];

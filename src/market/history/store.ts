@@ -21,7 +21,7 @@ export interface PurchaseRow extends Attributes {
 
 export interface BoughtRow extends PurchaseRow {
   payer_collects_only: boolean;
-  /** Null for a thing from a city, like the fields below. */
+  /** Null for a thing from a city, like the other artifact fields, salt and content. */
   artifact_encoding: 'utf-8' | 'base64' | null;
   artifact_media_type: string | null;
   artifact_filename: string | null;
@@ -154,7 +154,7 @@ export interface ReviewRow {
   ended_at: Date;
 }
 
-/** Reads payments this merchant must decide on: those of its own sales, and for the maintainer those of fees. */
+/** Reads the payments that wait for this merchant's decision: those for its listings, and for the maintainer also listing fees. */
 export async function readReviews(
   queryable: Queryable,
   merchant: { id: bigint; maintainer: boolean },

@@ -8,7 +8,7 @@ import type { MarketOperation } from '../context.ts';
 import { mustBeOpen } from './authenticate.ts';
 import { findCurrentKey, insertPairingCode, lockIdentity, sweepPairingCodes } from './store.ts';
 
-const KEPT_DAYS = 7;
+const RETENTION_DAYS = 7;
 
 /** Makes a code that a person types on the hosted connector's page, so that a host can act for this merchant without seeing its key. */
 export const pair: MarketOperation<Endpoints['pair']> = async (market, { caller }) => {
@@ -24,7 +24,7 @@ export const pair: MarketOperation<Endpoints['pair']> = async (market, { caller 
   const now = clock.now();
   const code = makePairingCode(random, config.keyPrefix);
   const expiresAt = new Date(now + PAIRING_MINUTES * 60_000);
-  await sweepPairingCodes(database, new Date(now - KEPT_DAYS * 86_400_000));
+  await sweepPairingCodes(database, new Date(now - RETENTION_DAYS * 86_400_000));
   await database.transaction(async (tx) => {
     await lockIdentity(tx, merchantId);
     // A key that was replaced meanwhile must not leave a code behind.

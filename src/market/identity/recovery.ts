@@ -44,8 +44,8 @@ export const recovery: MarketOperation<Endpoints['recovery']> = async (market, {
 };
 
 /**
- * Returns a new key and eight new codes to a caller with a code in force. A confirm puts them in force. Cancels codes that still wait,
- * because they were made with the key alone, and a thief of the key must not be able to lock its owner out.
+ * Returns a new key and eight new codes to a caller with a valid code. They become valid when they are confirmed. Cancels codes that are
+ * still waiting, because they were made with the key alone, and a thief of the key must not be able to lock its owner out.
  */
 export async function beginRecovery(market: Market, code: string, clientNetwork: string) {
   const { config, database, clock, random, pepper } = market;
@@ -72,7 +72,7 @@ export async function beginRecovery(market: Market, code: string, clientNetwork:
   });
 }
 
-/** Puts the new key and codes in force, once, for a caller who presents the new key. Burns all older codes. */
+/** Makes the new key and codes valid, once, for a caller who presents the new key. Revokes the old key and burns all older codes. */
 export async function confirmRecovery(market: Market, call: ActionCall<'recovery', 'confirm'>) {
   const { body, clientNetwork } = call;
   const { database, clock, pepper } = market;
@@ -97,8 +97,8 @@ export async function confirmRecovery(market: Market, call: ActionCall<'recovery
 }
 
 /**
- * Returns eight new codes, once. If the caller sends a code in force, the new codes replace its set at once. With the key alone, the new
- * codes wait and the old set stays in force, so that the owner can undo what a thief of the key did.
+ * Returns eight new codes, once. If the caller sends a valid code, the new codes replace its set at once. With the key alone, the new codes
+ * become valid later and the old set stays valid until then, so that the owner can undo what a thief of the key did.
  */
 async function generateCodes(market: Market, call: ActionCall<'recovery', 'generate'>) {
   const { body, bearer, clientNetwork } = call;

@@ -21,7 +21,7 @@ import {
 } from './pending-changes/pending-changes.ts';
 import { type ClientClass, closePendingChange, type SecretHashes } from './pending-changes/store.ts';
 import { type MadeSecrets, makeSecrets } from './secrets.ts';
-import { findRivals, insertMerchant, maybeHandle, nextMerchantId } from './store.ts';
+import { findHandleConflicts, findHandleOrNull, insertMerchant, nextMerchantId } from './store.ts';
 
 /** Opens a store in two steps. */
 export const register: MarketOperation<Endpoints['register']> = async (market, { body, bearer, clientNetwork }) => {
@@ -81,7 +81,7 @@ export async function confirmRegistration(market: Market, call: ActionCall<'regi
 
 /** Refuses a handle that public registration does not allow. */
 async function checkHandle(database: Queryable, handle: string, step: HandleStep): Promise<void> {
-  judgeHandle(handle, await findRivals(database, handle), step);
+  judgeHandle(handle, await findHandleConflicts(database, handle), step);
 }
 
 interface MerchantToAdd {
@@ -150,9 +150,9 @@ async function insertMaintainer(market: MaintainerMarket, handle: string, secret
   const id = BigInt(MAINTAINER_MERCHANT_ID);
   await market.database.transaction(async (tx) => {
     await tx.lock('merchants');
-    const existing = await maybeHandle(tx, id);
+    const existing = await findHandleOrNull(tx, id);
     if (existing !== null) throw new Error(`merchant 1 exists already, with the handle ${existing}`);
-    const { alike } = await findRivals(tx, handle);
+    const { alike } = await findHandleConflicts(tx, handle);
     if (alike !== null) throw new Error(`the handle ${handle} is too like ${alike}, which belongs to another merchant`);
     await addMerchant(tx, market, {
       id,

@@ -16,7 +16,7 @@ import { closePendingChange } from './pending-changes/store.ts';
 import { makeKey } from './secrets.ts';
 import { cancelWaitingSets, findCurrentKey, findHandle, lockIdentity, replaceKey, revokeAccess } from './store.ts';
 
-/** Replaces a key in two steps. The old key stays in force until the confirm. */
+/** Replaces a key in two steps. The old key stays valid until the new one is confirmed. */
 export const rotate: MarketOperation<Endpoints['rotate']> = async (market, { body, bearer, clientNetwork }) => {
   mustBeOpen(market.config, 'rotate');
   switch (body.action) {
@@ -44,7 +44,7 @@ export async function beginRotation(market: Market, bearer: string | null, clien
   return { status: 'staged' as const, handle, ...opened, merchant_key: key };
 }
 
-/** Puts the new key in force and ends all access that the old key gave. Takes effect in every process at the commit. */
+/** Makes the new key valid and ends all access that the old key gave. Takes effect in every process at the commit. */
 export async function confirmRotation(market: Market, call: ActionCall<'rotate', 'confirm'>) {
   const { body, clientNetwork } = call;
   const { config, database, clock, pepper } = market;

@@ -51,7 +51,7 @@ export function hashesOfCode(pepper: Pepper, prefix: string, code: string, isCod
 
 /**
  * Appends a pepper and returns its version once the file is on disk. Writes a draft beside the file and then renames it over the file, so
- * that neither a crash nor a starting market sees half of it. The draft is also the lock.
+ * that the file is complete even after a crash and for a market that starts meanwhile. The draft is also the lock.
  */
 export async function addPepper(named: string, random: Random): Promise<number> {
   const file = await realpath(named).catch(() => Promise.reject(missingPepper(named)));

@@ -10,14 +10,14 @@ export async function lockIdentity(tx: Tx, merchantId: bigint): Promise<void> {
   await tx.lock(`identity:${merchantId}`);
 }
 
-export interface Rivals {
+export interface HandleConflicts {
   /** A handle that looks like the new one, or null. */
   alike: string | null;
   maintainer: string | null;
 }
 
-export async function findRivals(database: Queryable, handle: string): Promise<Rivals> {
-  return database.one<Rivals>(sql`
+export async function findHandleConflicts(database: Queryable, handle: string): Promise<HandleConflicts> {
+  return database.one<HandleConflicts>(sql`
     select (select handle from merchants where fold_handle(handle) = ${foldHandle(handle)} order by id limit 1) as alike,
       (select handle from merchants where id = ${MAINTAINER_MERCHANT_ID}::int8) as maintainer`);
 }
@@ -36,7 +36,7 @@ export async function findHandle(database: Queryable, merchantId: bigint): Promi
   return handle;
 }
 
-export async function maybeHandle(database: Queryable, merchantId: bigint): Promise<string | null> {
+export async function findHandleOrNull(database: Queryable, merchantId: bigint): Promise<string | null> {
   const row = await database.maybe<{ handle: string }>(sql`select handle from merchants where id = ${merchantId}`);
   return row?.handle ?? null;
 }
@@ -140,8 +140,8 @@ async function revokeGrants(tx: Tx, merchantId: bigint, at: Date): Promise<void>
 }
 
 /**
- * Selects the number of the set in force, which is the newest set that has not ended and no longer waits. A set that never had to wait is
- * in force from its commit on, even for a process whose clock is behind.
+ * Selects the number of the valid set, which is the newest set that has not ended and no longer waits. A set that never had to wait is
+ * valid from its commit on, even for a process whose clock is behind.
  */
 function codeSetInForce(merchantId: Sql, at: Date): Sql {
   return sql`(select max(set_number) from recovery_sets
@@ -154,8 +154,8 @@ interface CodeOwner {
 }
 
 /**
- * Returns the owner of this code. Null if the code is unknown, ended or not in force yet. For an unknown code, searches the sets of some
- * merchant, so that the query takes as long as for an ended code.
+ * Returns the owner of this code. Null if the code is unknown or not in its owner's valid set. For an unknown code, searches the sets of
+ * some merchant, so that the query takes as long as for an ended code.
  */
 export async function findCodeOwner(
   database: Queryable,
@@ -176,7 +176,7 @@ export async function findCurrentSet(database: Queryable, merchantId: bigint, at
   return (await database.one<{ number: number | null }>(query)).number;
 }
 
-/** Returns when codes made with the key alone will be in force, or null if none are waiting. */
+/** Returns when codes made with the key alone will become valid, or null if none are waiting. */
 export async function findWaitingSet(database: Queryable, merchantId: bigint, at: Date): Promise<Date | null> {
   const row = await database.maybe<{ valid_from: Date }>(sql`
     select valid_from from recovery_sets
@@ -226,7 +226,7 @@ export interface PepperUse {
   open: number;
 }
 
-/** Counts what depends on each pepper: keys in force, codes in force or waiting, and open pending changes and pairing codes. */
+/** Counts what depends on each pepper: valid keys, codes that are valid or waiting, and open pending changes and pairing codes. */
 export async function countPepperUses(database: Queryable, at: Date): Promise<PepperUse[]> {
   return database.rows<PepperUse>(sql`
     with in_force as (

@@ -7,7 +7,7 @@ const HOUR_SECONDS = 3_600;
 
 /** Counters of this process only. Limits that must hold across processes are counted in the database. */
 export interface Budgets {
-  /** Payments that are opened and not yet verified. */
+  /** Attempts to pay by x402 that were not verified. */
   attempts: Budget;
   chainReads: Budget;
   /** Requests to chain providers per wallet, whichever client sends the wallet's signatures. */
@@ -18,7 +18,7 @@ export interface Budgets {
 }
 
 export function createBudgets({ config, clock, random }: Pick<Market, 'config' | 'clock' | 'random'>): Budgets {
-  const { limits, networkLimits } = config;
+  const { limits, clientNetworkLimits } = config;
   const namedLimit = (name: keyof typeof limits) => ({ name, limit: limits[name] });
   const create = (perNetwork: NetworkLimit, windowSeconds: number, more: Partial<BudgetOptions>): Budget =>
     createBudget({
@@ -26,7 +26,7 @@ export function createBudgets({ config, clock, random }: Pick<Market, 'config' |
       random,
       windowSeconds,
       perNetwork: namedLimit(perNetwork),
-      limitOf: (network) => limitFor(networkLimits, perNetwork, network, limits),
+      limitOf: (network) => limitFor(clientNetworkLimits, perNetwork, network, limits),
       networksPerSite: limits.networks_per_site,
       ...more,
     });
@@ -49,7 +49,7 @@ export function createBudgets({ config, clock, random }: Pick<Market, 'config' |
   };
 }
 
-/** Returns whose budget a call uses: the merchant of a caller with a key, else the client network. */
+/** Returns the client whose budget a call uses: the merchant if the caller sent a key, else the client network. */
 export function clientOf({ caller, clientNetwork }: { caller: unknown; clientNetwork: string }): Client {
   const merchant = caller as Merchant | null;
   return merchant === null ? { network: clientNetwork } : { account: `merchant ${merchant.id}` };

@@ -11,8 +11,8 @@ export async function takeNetworkQuota(
   name: NetworkLimit,
   clientNetwork: string,
 ): Promise<void> {
-  const { limits, networkLimits } = market.config;
-  const limit = limitFor(networkLimits, name, clientNetwork, limits);
+  const { limits, clientNetworkLimits } = market.config;
+  const limit = limitFor(clientNetworkLimits, name, clientNetwork, limits);
   const networksPerSite = limits.networks_per_site;
   await takeClientQuota(market, { name, clientNetwork, limit, networksPerSite, windowSeconds: HOUR_SECONDS });
 }

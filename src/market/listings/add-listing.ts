@@ -16,10 +16,10 @@ import type { Goods, Version } from './read-goods.ts';
 import { findHandle, insertListing } from './store.ts';
 
 /**
- * Under this lock listings and fees get their ids, and a transaction that lists goods checks that no other listing has nearly the same. A
- * transaction that takes several locks to create a listing, or to end its fee, takes them in this order, which prevents deadlocks: `fees:`
- * or `credits:` of the merchant, or `world_drafts`; the payment's row; the draft's row; this lock; `world_wallet:` and then the wallet's
- * row; rows of older versions; rows of the exact guard. MONEY.md lists the order for all transactions.
+ * Under this lock listings and fees get their ids, and a transaction that lists goods checks that no other listing has nearly the same
+ * goods. A transaction that takes several locks to create a listing, or to end its fee, takes them in this order, which prevents deadlocks:
+ * `fees:` or `credits:` of the merchant, or `world_drafts`; the payment's row; the draft's row; this lock; `world_wallet:` and then the
+ * wallet's row; rows of older versions; rows of the exact guard. MONEY.md lists the order for all transactions.
  */
 export const LISTINGS_LOCK = 'listings';
 
@@ -34,7 +34,7 @@ export interface ListingToAdd {
   feeId: bigint | null;
 }
 
-export interface Added {
+export interface AddedListing {
   id: bigint;
   /** The older versions, whose duplicate-guard entry the new listing may take over. */
   versionChain: readonly bigint[];
@@ -42,9 +42,9 @@ export interface Added {
 
 /**
  * Lists goods and records the event. Repeats the checks made before the fee was requested, because other transactions may have committed
- * since. The salt keeps anyone from guessing the commitment before the sale.
+ * since. The salt keeps anyone from guessing the goods by their commitment before the sale.
  */
-export async function addListing(tx: Tx, market: Market, listing: ListingToAdd): Promise<Added> {
+export async function addListing(tx: Tx, market: Market, listing: ListingToAdd): Promise<AddedListing> {
   const { fingerprint, version } = listing;
   const salt = market.random.bytes(32);
   const commitment = sha256(salt, listing.goods.content);
@@ -85,7 +85,7 @@ export interface Listed {
   about: Readonly<Record<string, number | string>>;
 }
 
-/** Records the event of a new listing with its promise and price, so that an auditor can compare every sale with it. */
+/** Records the event of a new listing with its price, its wallet and `about`, so that an auditor can compare every sale with it. */
 export async function recordListing(tx: Tx, market: Market, listed: Listed): Promise<void> {
   await recordEvent(tx, market, {
     kind: listed.feeId === null ? 'maintainer_seed' : 'listing',

@@ -2,7 +2,7 @@ import type { Reason } from '../../contract/errors.ts';
 import { LISTING_FEE_TEXT } from '../../contract/money.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
-import { withUnjudged } from '../payments/paths/direct/name-transaction.ts';
+import { withUncheckedNote } from '../payments/paths/direct/name-transaction.ts';
 import { reviewOfUnproven } from '../payments/paths/direct/unproven-claim.ts';
 import { findOpenUnproven } from '../payments/paths/direct/unproven-store.ts';
 import { checkProof, mustHaveFunds, mustNotLag } from '../payments/paths/x402/check-proof.ts';
@@ -12,10 +12,10 @@ import { mustNotBePaid, warnAfterRecovery } from '../payments/payment-guards.ts'
 import type { Payments } from '../payments/payments.ts';
 import { answerCreated, type ListAnswer, refuseWithoutListing } from './answer-listing.ts';
 import {
-  answerEarlier,
+  answerEarlierRequest,
   checkOpenFees,
   continueFee,
-  findPresented,
+  findPresentedPayment,
   listWithFeeTransfer,
   openFee,
 } from './fees/fee-payment.ts';
@@ -61,14 +61,14 @@ export async function answerListRequest(market: Market, payments: Payments, requ
 }
 
 async function answerOrList(market: Market, payments: Payments, request: ListRequest): Promise<ListAnswer> {
-  const earlier = await answerEarlier(market, payments, request);
+  const earlier = await answerEarlierRequest(market, payments, request);
   if (earlier !== null) return earlier;
   try {
     return await listAnew(market, payments, request);
   } catch (error) {
     // If a copy of this request succeeded, return its result, and never a 402 to a merchant who has paid.
     const mayBeOwn = error instanceof Refusal && MAY_BE_SELF_CAUSED.has(error.reason);
-    const rival = mayBeOwn ? await answerEarlier(market, payments, request) : null;
+    const rival = mayBeOwn ? await answerEarlierRequest(market, payments, request) : null;
     if (rival === null) throw error;
     return rival;
   }
@@ -129,7 +129,7 @@ async function listWithFee(
     await payments.x402Gate.beforeSigning(terms, null);
     throw paymentRequired(market.config, terms, 'payment_required', `A listing costs ${LISTING_FEE_TEXT}.`);
   }
-  const presented = await findPresented(market, proof);
+  const presented = await findPresentedPayment(market, proof);
   if (presented !== null) return await answerPresented(market, payments, request, presented);
   const check = await checkProof(market, { proof, terms }, payments.readHead);
   await payments.x402Gate.beforeSigning(terms, check);
@@ -140,7 +140,8 @@ async function listWithFee(
   mustHaveFunds(market.config, terms, check.balanceUnits);
   await payments.x402Gate.mustBeOffered(terms, check.payer);
   const payment = await openFee(market, request, checked, { proof, openedBlock: check.floor });
-  if (payment === null) return await answerPresented(market, payments, request, await findPresented(market, proof));
+  if (payment === null)
+    return await answerPresented(market, payments, request, await findPresentedPayment(market, proof));
   return (
     (await continueFee(market, payments, request, payment)) ?? (await refuseEnded(market, payments, request, payment))
   );
@@ -153,7 +154,7 @@ async function mustHaveNoOpenClaim(market: Market, { merchant, bodyHash, claim }
   const refusal = await reviewOfUnproven(market, unproven);
   if (claim === null) throw refusal;
   if (claim.intent_id === unproven.intentId || claim.tx_hash === unproven.transfer.txHash) return;
-  throw withUnjudged(refusal, claim.tx_hash);
+  throw withUncheckedNote(refusal, claim.tx_hash);
 }
 
 /** Answers with the payment of a concurrent copy of this request that came first. Refuses if that payment ended without a listing. */
@@ -163,7 +164,7 @@ async function answerPresented(
   request: ListRequest,
   presented: Payment | null,
 ): Promise<ListAnswer> {
-  const earlier = await answerEarlier(market, payments, request);
+  const earlier = await answerEarlierRequest(market, payments, request);
   return earlier ?? (await refuseEnded(market, payments, request, presented));
 }
 

@@ -33,7 +33,10 @@ export interface GoodsRequest {
   guardKey: Buffer;
 }
 
-/** Finds every fault before the 402, so that no merchant pays for a refused listing. Returns the fingerprint for the check at listing. */
+/**
+ * Finds every fault before the 402, so that no merchant pays for a refused listing. Returns the fingerprint for the check when the goods
+ * are listed.
+ */
 export async function checkGoods(market: Market, request: GoodsRequest): Promise<Fingerprint | null> {
   const { database } = market;
   const { merchant, goods, guardKey } = request;
@@ -69,7 +72,7 @@ export async function checkWallet(market: Market, wallet: `0x${string}`, kind: W
   }
 }
 
-/** Builds the refusal of equal goods, with the same text as for nearly equal ones. */
+/** Builds the refusal of equal goods. If a listing has them, the text is the same as for nearly equal ones. */
 export function duplicateRefusal(merchantId: bigint, owner: GuardOwner): Refusal {
   if (owner.listingId !== null) return duplicateOf(owner.listingId);
   const whose = owner.merchantId === merchantId ? 'of yours ' : '';
@@ -78,7 +81,10 @@ export function duplicateRefusal(merchantId: bigint, owner: GuardOwner): Refusal
   });
 }
 
-/** Limits guard runs per day without a paid listing. The same body counts once, so that it can be sent again with the payment. */
+/**
+ * Limits a merchant's guard runs per day; each listing paid for today allows one more. The same body counts once, so that it can be sent
+ * again with the payment.
+ */
 export async function takeGuardRun(market: Market, request: GoodsRequest): Promise<void> {
   const { merchant } = request;
   if (merchant.maintainer) return;
@@ -141,7 +147,10 @@ export async function mustNotBeLost(queryable: Queryable, id: bigint): Promise<v
   throw new Refusal('listing_lost', lost.payee === null ? {} : { fields: { payee: checksummed(lost.payee) } });
 }
 
-/** Refuses payments to a wallet of another chain, because here it may belong to someone else, or be a contract that does not exist. */
+/**
+ * Refuses payments to a wallet of another chain, because on this market's chain the address may belong to someone else, or to a contract
+ * that does not exist there.
+ */
 export function mustBeOnNetwork({ config: { network } }: Pick<Market, 'config'>, { chainId }: ListingTerms): void {
   if (chainId === null || chainId === network.chainId) return;
   const detail = `The listing is of chain ${chainId}, and this market takes payments on ${network.displayName}.`;

@@ -12,8 +12,8 @@ import { checkGoods, checkVersion, duplicateRefusal, type GoodsRequest, takeGuar
 import { countCredits } from './fees/store.ts';
 import { bodyBytes, type ListedKind, type ListRequest, readFeePayment } from './list-request.ts';
 import type { Fingerprint } from './near/fingerprint.ts';
-import { guardKeyOf, MEMORY_MS, readGoods, readVersion } from './read-goods.ts';
-import { findGuard, holdGuard, insertPending, keepListings } from './store.ts';
+import { guardKeyOf, REPEAT_WINDOW_MS, readGoods, readVersion } from './read-goods.ts';
+import { findGuard, insertPending, lockListingKeys, takeGuardEntry } from './store.ts';
 
 type CreateCall = MarketCall<Endpoints['createListing']>;
 
@@ -60,7 +60,7 @@ function goodsToList(market: Market, request: GoodsRequest): ListedKind {
       await takeGuardRun(market, request);
       const fingerprint = await checkGoods(market, request);
       return {
-        hold: (tx, payment) => holdGoods(tx, market, request, payment),
+        hold: (tx, payment) => reserveGoods(tx, market, request, payment),
         list: (tx, feeId) => listGoods(tx, market, request, { fingerprint, feeId }),
       };
     },
@@ -68,10 +68,10 @@ function goodsToList(market: Market, request: GoodsRequest): ListedKind {
 }
 
 /** Takes the guard entry of the goods and stores their exact body, for a payment that was just opened. */
-export async function holdGoods(tx: Tx, market: Market, request: GoodsRequest, payment: Payment): Promise<void> {
+export async function reserveGoods(tx: Tx, market: Market, request: GoodsRequest, payment: Payment): Promise<void> {
   const versionChain = await checkVersion(tx, request.merchant.id, request.version);
   // Lock listings before the guard's row, which may belong to an older version. An edit takes the same order.
-  await keepListings(tx, versionChain);
+  await lockListingKeys(tx, versionChain);
   const now = market.clock.now();
   await holdEntry(tx, request, { listingId: null, paymentId: payment.id }, { until: 'infinity', now, versionChain });
   await insertPending(tx, payment.id, request.merchant.id, { body: bodyBytes(request.rawBody), draftId: null });
@@ -97,7 +97,7 @@ async function listGoods(
     tx,
     request,
     { listingId: id, paymentId: null },
-    { until: new Date(now + MEMORY_MS), now, versionChain },
+    { until: new Date(now + REPEAT_WINDOW_MS), now, versionChain },
   );
   return id;
 }
@@ -110,6 +110,6 @@ async function holdEntry(
 ): Promise<void> {
   const now = new Date(term.now);
   const owner = { merchantId: merchant.id, ...by };
-  if (await holdGuard(tx, guardKey, owner, { ...term, now })) return;
+  if (await takeGuardEntry(tx, guardKey, owner, { ...term, now })) return;
   throw duplicateRefusal(merchant.id, (await findGuard(tx, guardKey, now)) ?? owner);
 }

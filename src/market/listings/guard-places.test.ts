@@ -11,9 +11,9 @@ import { toHex } from '../../platform/hex.ts';
 import { systemRandom } from '../../platform/random.ts';
 import { openAttempt } from '../payments/paths/x402/store.ts';
 import type { GoodsRequest } from './check-goods.ts';
-import { holdGoods } from './create-listing.ts';
+import { reserveGoods } from './create-listing.ts';
 import { bodyHashOf, guardKeyOf, readGoods, readVersion } from './read-goods.ts';
-import { dropGuard } from './store.ts';
+import { releaseGuardEntry } from './store.ts';
 
 const NOW = Date.UTC(2026, 0, 20, 12);
 const db = testDatabase();
@@ -50,7 +50,7 @@ async function openFee(tx: Tx, request: GoodsRequest): Promise<bigint> {
     ...{ openedBlock: 1n, deliveryTokenHash: null },
   });
   if (payment === null) throw new Error('no payment was opened');
-  await holdGoods(tx, desk.market, request, payment);
+  await reserveGoods(tx, desk.market, request, payment);
   return payment.id;
 }
 
@@ -79,7 +79,7 @@ it('who takes over a place, and who gives it back, waits for its listing first: 
   expect(await placeOf(request.guardKey)).toMatchObject({ listing_id: null, payment_id: payment, taken_from: id });
 
   const another = await asAnEdit();
-  const dropping = db.database.transaction((tx) => dropGuard(tx, payment));
+  const dropping = db.database.transaction((tx) => releaseGuardEntry(tx, payment));
   await untilWaiting(db.database);
   expect(await placeOf(request.guardKey)).toMatchObject({ payment_id: payment });
   await another.commit();
@@ -92,7 +92,7 @@ it('a place that had run out is not given back', async () => {
   await db.database.run(sql`update artifact_guards set expires_at = ${new Date(NOW)} where listing_id = ${first.id}`);
   const payment = await db.database.transaction((tx) => openFee(tx, request));
   expect(await placeOf(request.guardKey)).toMatchObject({ payment_id: payment, taken_from: null });
-  await db.database.transaction((tx) => dropGuard(tx, payment));
+  await db.database.transaction((tx) => releaseGuardEntry(tx, payment));
   expect(await db.database.rows(sql`select from artifact_guards where guard_key = ${request.guardKey}`)).toEqual([]);
 });
 

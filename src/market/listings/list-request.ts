@@ -35,7 +35,7 @@ export interface ListedKind {
 
 /** A subject that passed its checks. Call both methods in a transaction; they repeat the checks whose result others may have changed. */
 export interface CheckedGoods {
-  /** Holds the subject for a fee that was just opened, and stores everything needed to list it once the fee is final. */
+  /** Reserves the subject for a fee that was just opened, and stores everything needed to list it once the fee is final. */
   hold(tx: Tx, payment: Payment): Promise<void>;
   /** Lists the subject for a paid fee, or with null free of charge for the maintainer. */
   list(tx: Tx, feeId: bigint | null): Promise<bigint>;

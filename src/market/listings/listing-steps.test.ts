@@ -139,7 +139,7 @@ it('a thing is sold when, and only when, there is its sale', async () => {
   expect((await rowOf(id)).state).toBe('live');
 });
 
-/** Operations that need nothing but a listing in that state. Appeals need a removed listing, and restoring is tested with the appeals. */
+/** Operations that need nothing but a listing in that state. Others are tested elsewhere, such as restoring with the appeals. */
 const OPERATIONS: Partial<Record<ListingAct, (id: bigint) => Promise<unknown>>> = {
   edit: (id) => act(market, endpoints.editListing, editListing, { id, body: { preview: 'new' }, caller: seller }),
   withdraw: (id) => act(market, endpoints.withdrawListing, withdrawListing, { id, caller: seller }),

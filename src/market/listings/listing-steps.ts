@@ -14,7 +14,10 @@ const CLOSED = 'listing_closed';
 const NOT_FOR_SALE = 'listing_unavailable';
 const NOT_REMOVED = 'not_removed';
 
-/** Returns the same step for every state in which a thing has ended. A sale still leads out of `stale`, because its buyer has paid. */
+/**
+ * Returns the same step for every state in which a thing has ended. Only `stale` can still become another state: `sold`, because a buyer
+ * may have paid, or `canceled`.
+ */
 const allEnded = <S extends Step>(step: S) => ({ sold: step, canceled: step, stale: step });
 const onlyLive = <L extends Step, S extends Step>(live: L, other: S) => ({
   live,

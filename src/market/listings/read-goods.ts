@@ -1,8 +1,8 @@
 import parseExpression from 'spdx-expression-parse';
 import { type FieldValues, LICENSE_EXAMPLES } from '../../contract/listing-fields.ts';
 import type { NewListing } from '../../contract/listings.ts';
-import { cutPiles } from '../../contract/text.ts';
-import { AISLES, type Aisle, REQUEST_MEMORY_DAYS } from '../../contract/vocabulary.ts';
+import { limitCombiningMarks } from '../../contract/text.ts';
+import { AISLES, type Aisle, REPEAT_WINDOW_DAYS } from '../../contract/vocabulary.ts';
 import { canonicalJson, sha256 } from '../../platform/canonical-json.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import { fieldsOf } from '../catalog/store.ts';
@@ -42,7 +42,7 @@ function invalidField(path: string, message: string): Refusal {
   return new Refusal('invalid_fields', { detail: `${path} ${message}.`, errors: [{ path, message }] });
 }
 
-/** Goods are kept byte for byte, so their encoding must be unambiguous. */
+/** Goods are stored byte for byte, so their encoding must be unambiguous. */
 function contentOf(body: NewListing): Buffer {
   if (body.artifact_encoding === 'base64') {
     const bytes = Buffer.from(body.artifact, 'base64');
@@ -78,7 +78,7 @@ const SHARED_GUARD_CHARACTERS = 200;
 
 /** Identifies equal goods by the folded title and the exact artifact. */
 export function guardKeyOf(goods: Goods, merchantId: bigint): Buffer {
-  const title = cutPiles(goods.title).normalize('NFKC').toLowerCase().replace(/\s+/gu, ' ').trim();
+  const title = limitCombiningMarks(goods.title).normalize('NFKC').toLowerCase().replace(/\s+/gu, ' ').trim();
   const owner = hasSharedLength(goods) ? '' : merchantId.toString();
   return sha256(JSON.stringify(['exact', owner, title]), goods.content);
 }
@@ -110,4 +110,4 @@ export function readVersion({ supersedes, entitles_previous_buyers: entitles }: 
 }
 
 /** How long the same request gets the same listing, and listed goods block equal ones. */
-export const MEMORY_MS = REQUEST_MEMORY_DAYS * 86_400_000;
+export const REPEAT_WINDOW_MS = REPEAT_WINDOW_DAYS * 86_400_000;

@@ -58,8 +58,8 @@ export async function findLostListing(queryable: Queryable, id: bigint): Promise
   return row && { payee: row.payee && toHex(row.payee) };
 }
 
-/** Keeps others from changing, withdrawing or removing the listing until the transaction ends. Several transactions may share it. */
-export async function shareListing(tx: Tx, id: bigint): Promise<ListingTerms | null> {
+/** Keeps others from changing, withdrawing or removing the listing until the transaction ends. Several transactions can share this lock. */
+export async function lockListingShared(tx: Tx, id: bigint): Promise<ListingTerms | null> {
   const row = await tx.maybe<TermsRow>(sql`select ${termColumns} from listings where id = ${id} for share`);
   return row && termsOf(row);
 }
@@ -171,10 +171,10 @@ export interface GuardTerm {
 }
 
 /**
- * Takes the guard entry of these goods, even from an expired owner or an older version. Returns false if another owner holds it. A pending
- * fee stores whom it took the entry from, because it may have to give it back.
+ * Takes the guard entry of these goods, even from an expired owner or an older version. Returns false if another owner holds it. The entry
+ * of a pending fee records the listing that it was taken from, because it may have to be given back.
  */
-export async function holdGuard(
+export async function takeGuardEntry(
   tx: Tx,
   key: Buffer,
   owner: GuardOwner,
@@ -193,7 +193,7 @@ export async function holdGuard(
 }
 
 /** Passes the guard entry from a fee to the listing that the fee made. */
-export async function passGuard(tx: Tx, paymentId: bigint, listingId: bigint, expiresAt: Date): Promise<void> {
+export async function passGuardEntry(tx: Tx, paymentId: bigint, listingId: bigint, expiresAt: Date): Promise<void> {
   await tx.run(
     sql`update artifact_guards set payment_id = null, listing_id = ${listingId}, expires_at = ${expiresAt},
         taken_from = null, taken_until = null
@@ -202,7 +202,7 @@ export async function passGuard(tx: Tx, paymentId: bigint, listingId: bigint, ex
 }
 
 /** Deletes the guard entry, or returns it to the older version it was taken from, for the remaining time. */
-export async function dropGuard(tx: Tx, paymentId: bigint): Promise<void> {
+export async function releaseGuardEntry(tx: Tx, paymentId: bigint): Promise<void> {
   const taken = await tx.maybe<{ taken_from: bigint }>(
     sql`select taken_from from artifact_guards where payment_id = ${paymentId} and taken_from is not null`,
   );
@@ -211,7 +211,7 @@ export async function dropGuard(tx: Tx, paymentId: bigint): Promise<void> {
     return;
   }
   // No other transaction changes the row while the fee holds it. As everywhere, lock the listing before the guard row.
-  await keepListings(tx, [taken.taken_from]);
+  await lockListingKeys(tx, [taken.taken_from]);
   await tx.run(
     sql`update artifact_guards set payment_id = null, listing_id = taken_from, expires_at = taken_until, taken_from = null,
         taken_until = null
@@ -220,7 +220,7 @@ export async function dropGuard(tx: Tx, paymentId: bigint): Promise<void> {
 }
 
 /** Takes the lock that a foreign key would take later, so that we wait here for transactions that hold these rows exclusively. */
-export async function keepListings(tx: Tx, ids: readonly bigint[]): Promise<void> {
+export async function lockListingKeys(tx: Tx, ids: readonly bigint[]): Promise<void> {
   if (ids.length > 0)
     await tx.run(sql`select from listings where id = any(${ids}::bigint[]) order by id for key share`);
 }

@@ -1,5 +1,5 @@
 import { LATIN_LOOKS } from '../../contract/look-alikes.ts';
-import { cutPiles } from '../../contract/text.ts';
+import { limitCombiningMarks } from '../../contract/text.ts';
 
 // Words within one sentence. `|` ends a sentence and is not a word.
 export const SENTENCE_GAP = '(?:[^ |]+ ){0,5}';
@@ -150,7 +150,11 @@ export interface FoldedText {
 
 /** Folds a text for matching. Each step reads each character once. */
 export function foldText(text: string): FoldedText {
-  const folded = cutPiles(text).normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase().replaceAll('\r\n', '\n');
+  const folded = limitCombiningMarks(text)
+    .normalize('NFKD')
+    .replace(/\p{M}/gu, '')
+    .toLowerCase()
+    .replaceAll('\r\n', '\n');
   const latin = folded.replace(/[^\p{ASCII}]/gu, (letter) => LATIN_LOOKS.get(letter) ?? letter);
   // Keep `.env` as one word.
   const named = latin.replace(/['’`]/g, '').replace(/\.env\b/g, ' dotenv ');

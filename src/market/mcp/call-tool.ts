@@ -9,7 +9,7 @@ import type { Market, Merchant } from '../context.ts';
 import { type ReadAnswer, readAnswer } from './messages.ts';
 import type { ToolRequest } from './mount-mcp.ts';
 import { readArguments } from './read-arguments.ts';
-import { findTool, type KnownTool, type ListedFor, listingArgument, listTools } from './tool-catalog.ts';
+import { findTool, type KnownTool, listingArgument, listTools, type ToolAudience } from './tool-catalog.ts';
 import { type NamedTool, type ResultContext, type ToolResult, toolResult } from './tool-result.ts';
 import { type Report, waitForFinality } from './wait-for-finality.ts';
 
@@ -32,7 +32,10 @@ export interface ToolContext {
   isMaintainer(toolRequest: ToolRequest): Promise<boolean>;
 }
 
-/** Runs one tool call as one internal request to its route. Returns null for an unknown tool. A refusal is also a result. */
+/**
+ * Runs one tool call as an internal request to its route, repeated while a payment is undecided if the caller wants progress. Returns null
+ * for an unknown tool. A refusal is also a result.
+ */
 export async function callTool(
   tools: ToolContext,
   toolRequest: ToolRequest,
@@ -48,7 +51,7 @@ export async function callTool(
     mustBeProven(tool, toolRequest);
     const answer = await askRoute(tools, toolRequest, tool, call);
     if (answer.status < 300 && tool.name === 'me') await tools.markProven(toolRequest);
-    const listed = tool.asks === 'front_door' ? listTools(await listedFor(tools, toolRequest)) : [];
+    const listed = tool.asks === 'front_door' ? listTools(await readToolAudience(tools, toolRequest)) : [];
     return resultOf(tools, tool, answer, listed);
   } catch (error) {
     return toolResult(contextOf(tools), await readAnswer(tools.inside.refuse(error, toolRequest.incoming)), null);
@@ -74,14 +77,17 @@ async function askRoute(
   return await waitForFinality(tools.market.clock, { ask, request: full, report: call.report, signal: call.signal });
 }
 
-/** Refuses two Authorization headers, as over HTTP, because either choice could act for the wrong merchant. */
+/** Refuses two Authorization headers if the endpoint checks keys, because either choice could act for the wrong merchant. */
 function authorizationOf({ auth }: EndpointShape, { rawHeaders }: Incoming): string | undefined {
   const [authorization, another] = headerValues(rawHeaders, 'authorization');
   if (another === undefined || auth === 'public' || auth === 'audit') return authorization;
   throw new Refusal('key_invalid', { detail: 'Authorization was sent more than once.' });
 }
 
-/** Requires that a hosted client has read `me` once, which shows its user that the connection acts for the right store. */
+/**
+ * Refuses every tool except `me` and public ones until the hosted client has read `me` once, which shows its user that the connection acts
+ * for the right store.
+ */
 function mustBeProven({ kind, name }: KnownTool, { hosted }: ToolRequest): void {
   if (hosted === null || hosted.proven || kind === 'public' || name === 'me') return;
   throw new Refusal('host_not_proven');
@@ -95,7 +101,7 @@ function refuseRetired(baseUrl: string, page: string): Refusal {
   });
 }
 
-export async function listedFor(tools: ToolContext, toolRequest: ToolRequest): Promise<ListedFor> {
+export async function readToolAudience(tools: ToolContext, toolRequest: ToolRequest): Promise<ToolAudience> {
   return { isMaintainer: await tools.isMaintainer(toolRequest), hasCity: tools.market.config.cityUrl !== null };
 }
 

@@ -16,7 +16,7 @@ import type { Message } from './messages.ts';
 import { mountMcp, type ToolRequest } from './mount-mcp.ts';
 import { findTool } from './tool-catalog.ts';
 
-const MOST_SUBSCRIPTIONS = 32;
+const MAX_SUBSCRIPTIONS = 32;
 
 /** Mounts the market's tools at two addresses: /mcp for everybody, and /mcp/connect for hosted clients, which never hold a key. */
 export function createMcp(market: Market, connector: Connector, inside: InternalRequests<Merchant>): ExtraRoute[] {
@@ -30,8 +30,8 @@ export function createMcp(market: Market, connector: Connector, inside: Internal
     isMaintainer: (toolRequest) => isMaintainer(market, toolRequest),
   };
   const handler = createMcpHandler(() => createProtocolServer(tools), {
-    // A small cap suffices, because we send no notifications.
-    maxSubscriptions: MOST_SUBSCRIPTIONS,
+    // A small cap suffices, because there is nothing to subscribe to.
+    maxSubscriptions: MAX_SUBSCRIPTIONS,
     // The library reports malformed messages here and answers their senders.
     onerror: (error) => market.log.info('mcp_message_refused', { error }),
   });
@@ -46,7 +46,7 @@ export function createMcp(market: Market, connector: Connector, inside: Internal
   ];
 }
 
-/** Returns whether the caller is the maintainer. Callers without a valid key get the public list. */
+/** Returns whether the caller is the maintainer. False without a valid key, or if the key cannot be checked now. */
 async function isMaintainer(market: Market, { incoming, hosted }: ToolRequest): Promise<boolean> {
   if (hosted !== null) return hosted.merchant.maintainer;
   const key = bearerOf(incoming);
@@ -65,7 +65,10 @@ function bearerOf({ rawHeaders }: Incoming): string | undefined {
   return another === undefined ? BEARER.exec(header?.trim() ?? '')?.[1] : undefined;
 }
 
-/** Returns the hosted caller of a message. Refuses without a valid token; WWW-Authenticate then says where to get one. */
+/**
+ * Returns the hosted caller of a message. Refuses without a valid token, or if the token lacks the tool's scope. WWW-Authenticate then says
+ * where to get a token.
+ */
 async function admitHosted(
   connector: Pick<Connector, 'authenticate'>,
   baseUrl: string,
@@ -85,7 +88,10 @@ async function admitHosted(
   return hosted;
 }
 
-/** Refuses a token without the tool's scope. Lets an unproven connection pass, because the tool itself must report this first. */
+/**
+ * Refuses a token without the called tool's scope. Lets a call pass that the tool will refuse because the connection is unproven, so that
+ * the client reads `me` first.
+ */
 function requireScope({ scopes, proven }: HostedCaller, { method, params }: Message, baseUrl: string): void {
   if (method !== 'tools/call') return;
   const { name } = (params ?? {}) as { name?: unknown };

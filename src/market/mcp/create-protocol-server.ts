@@ -10,7 +10,7 @@ import { UNTRUSTED_DATA } from '../../contract/text.ts';
 import { API_VERSION } from '../../contract/vocabulary.ts';
 import type { InternalRequests } from '../../platform/http/server-options.ts';
 import type { Merchant } from '../context.ts';
-import { callTool, listedFor, type ToolContext } from './call-tool.ts';
+import { callTool, readToolAudience, type ToolContext } from './call-tool.ts';
 import { readAnswer } from './messages.ts';
 import { type ToolRequest, toolRequestOf } from './mount-mcp.ts';
 import { listTools } from './tool-catalog.ts';
@@ -44,7 +44,7 @@ export function createProtocolServer(tools: ToolContext): Server {
 
 function addTools(server: Server, tools: ToolContext): void {
   server.setRequestHandler('tools/list', async (_request, context) => {
-    return { tools: listTools(await listedFor(tools, toolRequestOf(context.http?.authInfo))) };
+    return { tools: listTools(await readToolAudience(tools, toolRequestOf(context.http?.authInfo))) };
   });
   server.setRequestHandler('tools/call', async ({ params }, context) => {
     const result = await callTool(tools, toolRequestOf(context.http?.authInfo), {
@@ -108,7 +108,7 @@ function serverInfo(baseUrl: string) {
   return { name: 'openaisle', title: 'Openaisle', version: API_VERSION, websiteUrl: baseUrl };
 }
 
-/** A workflow that a person can start from their host. The text is ours, and contains only ids and numbers checked by `form`. */
+/** A workflow that a person can start from their host. The text is ours; inserted values are ids and numbers checked by `form`. */
 interface Prompt {
   name: string;
   title: string;
@@ -206,7 +206,7 @@ interface ReadResource {
   text: string;
 }
 
-/** Reads a resource from the route behind its address. Null if there is none. */
+/** Reads a resource from the route behind its address. Null if there is no such resource. */
 async function readResource(
   inside: InternalRequests<Merchant>,
   toolRequest: ToolRequest,

@@ -14,8 +14,8 @@ export interface Message {
 }
 
 /**
- * Reads the message. A secret in a tool's arguments is returned as `refusal`, for a tool result that the model reads. A secret anywhere
- * else refuses the whole request. Neither answer repeats what was sent.
+ * Reads the message. A secret in a tool's arguments, or in `_meta` outside the protocol's own members, is returned as `refusal`, for a tool
+ * result that the model reads. A secret anywhere else refuses the whole request. Neither answer repeats what was sent.
  */
 export function readMessage(
   guard: SecretGuard,
@@ -72,7 +72,7 @@ function withoutArguments(guard: SecretGuard, params: unknown): Record<string, u
   return guard.inValue(kept) ? null : kept;
 }
 
-/** Limits a result, which is sent twice (as data and as text) and which hosts hold in memory twice. */
+/** Limits a result, because it is sent twice, as data and as text, and hosts keep both in memory. */
 const ANSWER_LIMIT_BYTES = 4_194_304;
 
 export interface ReadAnswer {

@@ -34,7 +34,7 @@ const PARSE_ERROR = -32_700;
 /** Headers that the protocol library may read. They contain no credentials. */
 const PASSED_HEADERS = /^(?:accept|content-type|last-event-id|mcp-[a-z-]+)$/;
 
-/** Serves MCP over HTTP at one address. Checks origin and caller, guards the message, then calls the protocol library. */
+/** Serves MCP over HTTP at one address. Checks the origin, guards the message, checks the caller, then calls the protocol library. */
 export function mountMcp(options: McpMountOptions): ExtraRoute[] {
   const methods = options.methods ?? (['POST'] as const);
   return methods.map((method) => ({
@@ -112,7 +112,7 @@ export function toolRequestOf(authInfo: AuthInfo | undefined): ToolRequest {
 
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 
-/** Prevents DNS rebinding, in which a page of another site whose name resolves to us calls us from a user's browser. */
+/** Prevents DNS rebinding: another site lets its own name resolve to this server, so that its page can call us from a user's browser. */
 function checkOrigin({ headers }: Pick<Incoming, 'headers'>, baseUrl: string): void {
   const own = new URL(baseUrl);
   const isOurs = (name: string): boolean => name === own.hostname || (LOOPBACK.has(own.hostname) && LOOPBACK.has(name));

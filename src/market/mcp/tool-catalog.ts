@@ -114,7 +114,7 @@ const MERCHANT_TEXT = 'text of a merchant';
 /** Members listed in the output schema of a tool that changes something. */
 const WRITE_MEMBERS =
   /^(?:\w+_)?(?:id|url|tx_hash)$|^(?:(?:world_)?state|(?:payment_)?status|reason|next_step|retry|challenge|artifact\w*|receipt|minimum_amount_units|seller_wallet|expires_at|dry_run)$/;
-/** Members listed for nested objects in such a schema. */
+/** Members listed for nested objects in the output schema of a tool that changes something. */
 const NESTED_MEMBERS = /^(?:id|url|state|payment_status|challenge|minimum_amount_units|seller_wallet|expires_at)$/;
 /** Left out, because it is a number in refusals and text in answers, and both must match one schema. */
 const OMITTED_MEMBER = 'status';
@@ -158,9 +158,9 @@ function kindOf(name: string, member: JsonSchema, root: JsonSchema): JsonSchema 
     type === undefined
       ? ((anyOf as JsonSchema[] | undefined) ?? []).map((form) => resolveRef(form, root)['type'])
       : [type].flat();
-  // `artifact` is null where large goods are linked instead.
   const [only, ...others] = new Set(forms.filter((one) => one !== 'null'));
   if (typeof only !== 'string' || others.length > 0) return null;
+  // `artifact` is null where large goods are linked instead.
   return { type: forms.includes('null') || name === 'artifact' ? [only, 'null'] : only };
 }
 
@@ -218,13 +218,13 @@ export function typeOfArgument(tool: string, argument: string): unknown {
 }
 
 /** Decides which tools are listed: the maintainer's tools only for the maintainer, city tools only if there is a city. */
-export interface ListedFor {
+export interface ToolAudience {
   isMaintainer: boolean;
   hasCity: boolean;
 }
 
 /** Lists the tools in a fixed order. An unlisted tool can still be called; its route then decides. */
-export function listTools({ isMaintainer, hasCity }: ListedFor) {
+export function listTools({ isMaintainer, hasCity }: ToolAudience) {
   return DESCRIBED_TOOLS.filter(
     ({ tool }) => (isMaintainer || tool.kind !== 'maintainer') && (hasCity || !needsCity(tool)),
   ).map(({ listed }) => listed);

@@ -128,7 +128,7 @@ function listSpellings(): Spelling[] {
   return spellings.sort((one, other) => other.length - one.length);
 }
 
-/** Maps each endpoint to its tool. Withdrawing has two endpoints. */
+/** Maps each endpoint that has a tool to its tool. Both endpoints for withdrawing have the same tool. */
 export function toolOfEndpoint(): ReadonlyMap<EndpointName, string> {
   const table = new Map<EndpointName, string>();
   for (const { name, asks } of TOOLS) {
@@ -138,7 +138,7 @@ export function toolOfEndpoint(): ReadonlyMap<EndpointName, string> {
   return table.set('withdrawListing', 'withdraw_item');
 }
 
-/** Replaces headers with `_meta`, and endpoints that handle keys with pages for a person. */
+/** Replaces headers with `_meta`, endpoints that handle keys with pages for a person, and wording about HTTP with that of tools. */
 const REPLACEMENTS: readonly (readonly [pattern: RegExp, words: string])[] = [
   [
     /the x402 payload as base64 in X-PAYMENT \(v1\) or PAYMENT-SIGNATURE \(v2\)/g,

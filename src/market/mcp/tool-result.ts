@@ -114,7 +114,7 @@ function decodeHeader(header: string | readonly string[] | undefined): Record<st
 }
 
 /** Goods above this size are fetched over HTTP, to keep the context window small. */
-const MOST_BYTES = 16_384;
+const MAX_BYTES = 16_384;
 
 interface GoodsLink {
   [field: string]: unknown;
@@ -150,7 +150,7 @@ function linkGoods(
   const link = (one: Record<string, unknown>): Record<string, unknown> => {
     if (!isGoods(one)) return one;
     const bytes = Buffer.from(one.artifact, one.artifact_encoding === 'base64' ? 'base64' : 'utf8');
-    if (bytes.length <= MOST_BYTES && (one === body || !guard.inText(one.artifact))) return one;
+    if (bytes.length <= MAX_BYTES && (one === body || !guard.inText(one.artifact))) return one;
     const uri = `${baseUrl}/api/buy/${one.listing_id}`;
     links.push(makeLink(one.listing_id, uri, bytes.length));
     return {
@@ -179,7 +179,7 @@ function commitmentOf(salt: string, bytes: Uint8Array): string {
   return `0x${hash.digest('hex')}`;
 }
 
-/** Uses only our own text. The seller's names stay inside the fence. */
+/** Uses only our own text. The seller's title and file name stay inside the fence. */
 function makeLink(listingId: number, uri: string, size: number): GoodsLink {
   return {
     type: 'resource_link',

@@ -6,7 +6,7 @@ import { rewriteForTools } from './tool-guide.ts';
 /** Reports the seconds waited, an estimate of the total if there is one, and a message. */
 export type Report = (progress: number, total: number | undefined, message: string) => Promise<void>;
 
-export interface Waiting {
+export interface FinalityWait {
   ask(request: InternalRequest): Promise<ReadAnswer>;
   request: InternalRequest;
   report: Report;
@@ -19,7 +19,7 @@ const LONGEST_PAUSE_MS = 5_000;
 const REPORT_EVERY_MS = 2_000;
 
 /** Repeats the request while a payment is undecided, reports progress, and returns the last answer. A repeated request never pays twice. */
-export async function waitForFinality(clock: Clock, waiting: Waiting): Promise<ReadAnswer> {
+export async function waitForFinality(clock: Clock, waiting: FinalityWait): Promise<ReadAnswer> {
   const startedAt = clock.now();
   const progress: Progress = { since: startedAt, total: undefined, message: 'Asking the market.' };
   const done = new AbortController();
@@ -51,7 +51,12 @@ interface Progress {
   message: string;
 }
 
-async function keepReporting(clock: Clock, { report }: Waiting, progress: Progress, done: AbortSignal): Promise<void> {
+async function keepReporting(
+  clock: Clock,
+  { report }: FinalityWait,
+  progress: Progress,
+  done: AbortSignal,
+): Promise<void> {
   let last = 0;
   while (!done.aborted) {
     await clock.sleep(REPORT_EVERY_MS, done);
@@ -70,7 +75,7 @@ interface Undecided {
   message: string;
 }
 
-/** Returns how long to wait before the next request, or null if the answer is final. */
+/** Returns how long to wait before the next request. Null if the request must not or need not be repeated. */
 function readUndecided({ status, text }: ReadAnswer): Undecided | null {
   if (status !== 202 && status !== 503) return null;
   const body = JSON.parse(text) as Record<string, unknown>;

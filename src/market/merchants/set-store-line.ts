@@ -3,7 +3,7 @@ import type { MarketOperation } from '../context.ts';
 import { presentMerchant } from './present-merchant.ts';
 import { readMerchant, writeStoreLine } from './store.ts';
 
-/** POST /api/store. Not logged, because a store line is not an act of trade. */
+/** POST /api/store. Records no event, because a store line is not an act of trade. */
 export const setStoreLine: MarketOperation<Endpoints['setStoreLine']> = async ({ database }, call) => {
   const { id } = call.caller;
   await writeStoreLine(database, id, call.body.line);

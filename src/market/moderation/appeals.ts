@@ -100,14 +100,14 @@ function presentAppealRow(row: AppealRow): Appeal {
 }
 
 /** Maximum number of notices. Older ones appear once listings with newer notices are restored. */
-const MOST_NOTICES = 200;
+const MAX_NOTICES = 200;
 
 const HOW_TO_APPEAL =
   'Once: POST /api/appeal with listing_id and statement. The statement and what the maintainer decides on it are public.';
 
 /** Returns the merchant's currently removed listings, newest removal first, at most 200. */
 export async function readRemovalNotices(queryable: Queryable, merchantId: bigint): Promise<RemovalNotice[]> {
-  return (await readNotices(queryable, merchantId, MOST_NOTICES)).map((row) => {
+  return (await readNotices(queryable, merchantId, MAX_NOTICES)).map((row) => {
     const appeal = appealOf(row);
     return {
       listing_id: Number(row.listing_id),

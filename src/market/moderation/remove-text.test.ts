@@ -15,7 +15,7 @@ import { writeStoreLine } from '../merchants/store.ts';
 import { appealRemoval, decideAppeal, readRemovalNotices } from './appeals.ts';
 import { removeListing } from './remove-listing.ts';
 import { removeText } from './remove-text.ts';
-import { emptyStoreLine } from './store.ts';
+import { clearStoreLine } from './store.ts';
 
 const WORDS = 'Words that must not stay';
 const db = testDatabase();
@@ -40,7 +40,7 @@ const remove = async (target_type: Target, target_id: bigint | number, reason_co
     })
   ).removal;
 const write = (line: string) => act(market, endpoints.setStoreLine, setStoreLine, { body: { line }, caller: seller });
-/** Returns all logged acts on the merchant's texts, in log order. */
+/** Returns all logged removals of the merchant's texts, in log order. */
 const loggedRemovalsOf = async ({ id }: SeededMerchant) => {
   const rows = await db.database.rows<{ canonical: Buffer }>(sql`select canonical from events order by queue_id`);
   return rows
@@ -120,7 +120,7 @@ describe('a store line that is emptied', () => {
     await removing;
     expect(await loggedRemovalsOf(seller)).toHaveLength(1);
     await write(WORDS);
-    const emptying = await holdTransactionOpen(db.database, async (tx) => void (await emptyStoreLine(tx, seller.id)));
+    const emptying = await holdTransactionOpen(db.database, async (tx) => void (await clearStoreLine(tx, seller.id)));
     const late = write('Later');
     await untilWaiting(db.database);
     await emptying.commit();

@@ -6,7 +6,7 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { MarketCall, MarketOperation } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';
 import {
-  emptyStoreLine,
+  clearStoreLine,
   findAppellant,
   findTextRemoval,
   insertTextRemoval,
@@ -25,7 +25,7 @@ export const removeText: MarketOperation<Endpoints['removeText']> = async (marke
   const { target_type: type, target_id: id, reason_code: reasonCode, reason } = call.body;
   const lastRemoval = await market.database.transaction(async (tx) => {
     const text = await findText(tx, call);
-    const hasText = text.appealId !== null || (await emptyStoreLine(tx, text.merchantId));
+    const hasText = text.appealId !== null || (await clearStoreLine(tx, text.merchantId));
     const removal = { reasonCode, reason, removedBy: call.caller.id, now: new Date(market.clock.now()) };
     const isRemoved = hasText && (await insertTextRemoval(tx, text, removal));
     const last = await findTextRemoval(tx, text);

@@ -16,7 +16,7 @@ import { makeGetListing } from '../catalog/get-listing.ts';
 import { appealRemoval, decideAppeal } from './appeals.ts';
 import { removeListing } from './remove-listing.ts';
 
-// Tests the catalog in memory; appeals.test.ts covers the database.
+// These tests check the catalog in memory; appeals.test.ts checks the database.
 
 const db = testDatabase();
 let market: TestMarket;

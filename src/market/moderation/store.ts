@@ -140,7 +140,7 @@ export async function findAppellant(
 }
 
 /** Empties the line and returns whether there was one. If so, the merchant cannot write another line until the transaction ends. */
-export async function emptyStoreLine(tx: Tx, merchantId: bigint): Promise<boolean> {
+export async function clearStoreLine(tx: Tx, merchantId: bigint): Promise<boolean> {
   const emptied = await tx.maybe(
     sql`update merchants set store_line = '' where id = ${merchantId} and store_line <> '' returning id`,
   );

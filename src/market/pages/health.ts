@@ -78,7 +78,7 @@ export async function answerReadyz(
   }
 }
 
-/** `why` names a halt that an operator must end, a failed check of the finalized head, or logs of open payments that cannot be read. */
+/** `why` names a halt that an operator must lift, a failed check of the finalized head, or logs of open payments that cannot be read. */
 async function paymentsStatus(market: Market, payments: HealthSources['payments']) {
   const { halt } = await findChainState(market.database, market.config.network.chainId);
   const { head, why } = await readHeadInTime(market, payments.readHead);

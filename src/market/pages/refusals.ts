@@ -115,16 +115,15 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   key_required: { field: 'merchant_key', message: 'Type or paste the key.' },
   key_invalid: {
     field: 'merchant_key',
-    message: 'This is no key in force. Look for the newest one that you saved; without it, use a recovery code.',
+    message: 'This key is not valid. Use the newest key that you saved. If you have lost it, use a recovery code.',
   },
   secret_in_payload: {
     field: null,
-    message:
-      'A key or a code stood in a field that is not its own. It was not kept. If others may have seen it, rotate the key.',
+    message: 'A key or a code was in the wrong field. It was not stored. If others may have seen it, replace it.',
   },
   recovery_code_refused: {
     field: 'recovery_code',
-    message: 'This code opens nothing. Codes that were replaced, burned or still wait do not work.',
+    message: 'This code is not valid. Codes that were replaced or used, or that are not active yet, do not work.',
   },
 };
 
@@ -132,7 +131,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
 export function explainRefusal({ reason, row, options }: Refusal): Fault {
   if (reason === 'rate_limited') {
     const wait = formatWait(options.retryAfterSeconds ?? 1);
-    return { field: null, message: `Too many tries for the moment. Wait ${wait}, then send this again.` };
+    return { field: null, message: `Too many attempts. Wait ${wait}, then send this again.` };
   }
   if (reason === 'handle_taken' || reason === 'handle_reserved')
     return { field: 'handle', message: `${options.detail ?? `${row.title}.`} Choose another.` };

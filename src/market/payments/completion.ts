@@ -5,7 +5,7 @@ import type { Payment } from './payment.ts';
 
 export type SettledTransfer = FoundTransfer;
 
-/** The listing or fee that is paid for, read under its lock. */
+/** The bought listing, read under its lock. For a fee, both fields are null. */
 export interface Subject {
   removedAt: Date | null;
   /** Null for a listing fee. */
@@ -31,7 +31,7 @@ export interface Completion {
   listingOf(queryable: Queryable, payment: Payment): Promise<bigint | null>;
   /** Returns the merchant that decides on a review: the seller, or the maintainer for a fee. */
   deciderOf(queryable: Queryable, payment: Payment): Promise<bigint>;
-  /** Takes a share lock on what is paid for. Call before the payment row is locked. */
+  /** Takes a share lock on the bought listing; a fee locks nothing. Call before the payment row is locked. */
   lockSubject(tx: Tx, payment: Payment): Promise<Subject>;
   /** Called once the transfer is final and the proof row is written. */
   complete(tx: Tx, payment: Payment, paid: Paid<SettledTransfer>): Promise<void>;

@@ -179,7 +179,7 @@ test('who refuses single blocks, is silent, or lags behind says nothing about th
   most = 0n;
   expect(await look()).toMatchObject(UNREADABLE);
   expect(asked).toEqual(['1-5000', '1-1', '5000-5000']);
-  // A status that does not mean "too large" is not retried.
+  // After a status that does not mean "too large", no shorter range is queried.
   [refuseBy, refused] = [503, 0];
   expect(await look()).toMatchObject(UNREADABLE);
   expect(refused).toBe(1);

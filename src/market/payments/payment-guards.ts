@@ -56,7 +56,7 @@ interface Opening {
   payer: Hex;
   payee: Hex;
   valueUnits: bigint;
-  /** Whether the payer was told about the transfer that was found and pays nevertheless. */
+  /** Whether the payer wants to pay even if an earlier transfer may have been this payment. */
   payAnew: boolean;
 }
 

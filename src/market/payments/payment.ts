@@ -22,7 +22,10 @@ interface AnyPayment {
   txHash: Hex | null;
   blockNumber: bigint | null;
   blockTime: Date | null;
-  /** Log index of this payment's own transfer in `txHash`. Null if there is none or it belongs to another payment. */
+  /**
+   * Log index of this payment's own transfer in `txHash`. Null while the payment is open, if there is none, or if it belongs to another
+   * payment.
+   */
   logIndex: number | null;
   endReason: string | null;
   /** Outcome of the review. Null without a review or until it ends. */
@@ -32,7 +35,7 @@ interface AnyPayment {
   createdAt: Date;
   /** When an edit of the listing stopped this payment before it was submitted. Null if none did. */
   stoppedAt: Date | null;
-  /** Whether the buyer already had the goods, so that the transfer can only be reviewed. */
+  /** Whether this payment sells nothing, usually because the buyer already had the goods. Its transfer can only be reviewed. */
   surplus: boolean;
   /** When the chain decided. A review comes later. */
   endedAt: Date | null;
@@ -112,18 +115,18 @@ export function isOpen(payment: Payment): boolean {
   return isOpenStatus(payment.status);
 }
 
-const LEAST_RETRY_SECONDS = 2;
+const MIN_RETRY_SECONDS = 2;
 
 /** Builds the refusal for an undecided payment whose transfer is not on the chain yet. */
 export function unseenRefusal(payment: Payment): Refusal {
   return payment.status === 'verifying'
-    ? new Refusal('verification_pending', { retryAfterSeconds: LEAST_RETRY_SECONDS })
-    : new Refusal('settlement_pending', { retryAfterSeconds: LEAST_RETRY_SECONDS });
+    ? new Refusal('verification_pending', { retryAfterSeconds: MIN_RETRY_SECONDS })
+    : new Refusal('settlement_pending', { retryAfterSeconds: MIN_RETRY_SECONDS });
 }
 
 /** Builds the refusal for a payment that an edit stopped. It ends unpaid when its authorization expires at `expiresAt` (ms). */
 export function stoppedRefusal(expiresAt: number, now: number): Refusal {
-  const retryAfterSeconds = Math.max(LEAST_RETRY_SECONDS, Math.ceil((expiresAt - now) / 1000));
+  const retryAfterSeconds = Math.max(MIN_RETRY_SECONDS, Math.ceil((expiresAt - now) / 1000));
   return new Refusal('listing_changed', { retryAfterSeconds });
 }
 
@@ -159,17 +162,17 @@ export function hasEnded(status: PaymentStatus): boolean {
 }
 
 /**
- * Outcomes of an unsigned claim that leave the money with the payee. `proven` means that the wallet itself signed later, `superseded` that
- * the payee delivered or refunded the transfer for another claim.
+ * Outcomes of an unsigned claim whose transfer counts for something else. `proven` means that the wallet itself signed later, `superseded`
+ * that the payee delivered or refunded the transfer for another claim.
  */
 const ELSEWHERE_OUTCOMES = ['proven', 'superseded'] as const;
 
-/** Returns which of these outcomes an unsigned claim had. Null if it had another or is a payment. */
+/** Returns which of ELSEWHERE_OUTCOMES an unsigned claim had. Null if it had another outcome or is a payment. */
 export function findElsewhereOutcome({ endReason }: Payment): (typeof ELSEWHERE_OUTCOMES)[number] | null {
   return ELSEWHERE_OUTCOMES.find((end) => end === endReason) ?? null;
 }
 
-/** False from the committed row until the payment has ended and the payee did not keep the money. */
+/** Whether the payment has ended unpaid, refunded or declined. False for an unsigned claim whose transfer counts for something else. */
 export function mayPayAgain(payment: Payment): boolean {
   return hasEnded(payment.status) && payment.status !== 'completed' && findElsewhereOutcome(payment) === null;
 }

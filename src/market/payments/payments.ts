@@ -8,18 +8,18 @@ import { createCorroboration } from './chain/corroborate.ts';
 import { type ChainHead, followHeads, readHead } from './chain/read-head.ts';
 import { createReadSchedule } from './chain/read-schedule.ts';
 import { createUnreadablePayments } from './chain/unreadable-payments.ts';
-import { createWatch } from './chain/watch-providers.ts';
+import { createChainWatch } from './chain/watch-providers.ts';
 import type { Completions } from './completion.ts';
 import { createFurtherTransfers } from './paths/direct/further-transfers.ts';
 import { pruneIntents } from './paths/direct/intents.ts';
 import { listUnprovenSince, type UnprovenClaim, viewOfUnproven } from './paths/direct/unproven-store.ts';
-import type { Driven, PathContext } from './paths/payment-path.ts';
+import type { DriveResult, PathContext } from './paths/payment-path.ts';
 import { pathOf } from './paths/payment-paths.ts';
 import { createSignerRefresh, createX402Gate, refreshSigners } from './paths/x402/facilitator.ts';
 import { isOpen, type Payment, type ReviewOutcome } from './payment.ts';
 import { createPayeeCheck } from './payment-guards.ts';
 import { createDecider } from './read-and-decide.ts';
-import { type Chore, createReconcileRound, createReconciler } from './reconcile.ts';
+import { createReconcileRound, createReconciler, type PeriodicTask } from './reconcile.ts';
 import { decideUnproven } from './review-unproven.ts';
 import {
   countOpenPayments,
@@ -62,7 +62,7 @@ export function createPayments(market: Market, completions: Completions, options
     lastRead = { head, at: market.clock.now() };
     return head;
   });
-  const watch = createWatch(market, providerHealth, {
+  const watch = createChainWatch(market, providerHealth, {
     ...{ readHead: heads.fresh, everyMs: options.watchEveryMs },
     lastRead: () => lastRead,
     isLeader: () => reconciler.isLeader(),
@@ -90,7 +90,7 @@ export function createPayments(market: Market, completions: Completions, options
     payees: createPayeeCheck(market),
     x402Gate: createX402Gate(market),
     readHead: heads.fresh,
-    /** Whether all providers that count show the same receipt. */
+    /** Whether no other provider that counts objects to the receipt. */
     corroborate: corroboration.onReceipt,
     /** Submits the proof if it may, then reads the chain and decides; see `drive` in payment-path.ts, and read-and-decide.ts. */
     advance: createAdvance(context, decider.readAndDecide),
@@ -116,7 +116,7 @@ export type Payments = ReturnType<typeof createPayments>;
 function choresOf(
   market: Market,
   jobs: { declineOld(): Promise<void>; count(): Promise<void>; readFurther(): Promise<void> },
-): Chore[] {
+): PeriodicTask[] {
   return [
     { name: 'signers', act: () => refreshSigners(market), everyMs: SIGNERS_EVERY_MS },
     { name: 'old_reviews', act: jobs.declineOld, everyMs: OLD_REVIEWS_EVERY_MS },
@@ -128,12 +128,12 @@ function choresOf(
 }
 
 /** The trigger requires thirty days by the database's clock; one more day allows for clock skew. */
-const KEPT_MS = 31 * 86_400_000;
+const ATTEMPT_RETENTION_MS = 31 * 86_400_000;
 const BATCH = 500;
 
-/** Deletes attempts that were never submitted, in small batches, so that no purchase waits for it. */
+/** Deletes attempts that were never submitted, in small batches, so that no purchase waits for the deletion. */
 export async function pruneAttempts({ database, clock }: Pick<Market, 'database' | 'clock'>): Promise<number> {
-  const before = new Date(clock.now() - KEPT_MS);
+  const before = new Date(clock.now() - ATTEMPT_RETENTION_MS);
   let count = 0;
   for (;;) {
     const deleted = await deleteEndedAttempts(database, before, BATCH);
@@ -223,8 +223,8 @@ function createPaymentFacts({ database, clock }: Pick<Market, 'database' | 'cloc
 function createAdvance(context: PathContext, readAndDecide: (payment: Payment) => Promise<Payment>) {
   const drive = createDriver(context);
 
-  return async function advance(payment: Payment, proof: Proof | null, terms: Terms): Promise<Driven> {
-    let { current, refusal }: Driven = { current: payment, refusal: null };
+  return async function advance(payment: Payment, proof: Proof | null, terms: Terms): Promise<DriveResult> {
+    let { current, refusal }: DriveResult = { current: payment, refusal: null };
     for (;;) {
       // A payment that is in a block has already been submitted, so do not submit it again.
       const isDriven = proof !== null && current.blockNumber === null;
@@ -242,14 +242,14 @@ function createAdvance(context: PathContext, readAndDecide: (payment: Payment) =
 /** Runs one driver per payment across all processes. Other calls wait for a driver in this process, else return the stored row. */
 function createDriver(context: PathContext) {
   const { database } = context.market;
-  const runningDrives = new Map<bigint, Promise<Driven>>();
+  const runningDrives = new Map<bigint, Promise<DriveResult>>();
 
-  return async function drive(payment: Payment, proof: Proof, terms: Terms): Promise<Driven> {
+  return async function drive(payment: Payment, proof: Proof, terms: Terms): Promise<DriveResult> {
     const running = runningDrives.get(payment.id);
     if (running) return await running;
     const run = database
       .withAdvisoryLock(`payment:${payment.id}`, () => pathOf(payment).drive(context, payment, proof, terms))
-      .then(async (locked): Promise<Driven> => {
+      .then(async (locked): Promise<DriveResult> => {
         return locked?.value ?? { current: (await findPayment(database, payment.id)) ?? payment, refusal: null };
       });
     runningDrives.set(payment.id, run);

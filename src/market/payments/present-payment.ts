@@ -271,7 +271,7 @@ const PAID_BY_OTHER = {
   do_not_pay_again: true,
 };
 
-/** Finds the sale of a thing. It is paid in the city, so the ledger has no payment for it and the proof holds everything. */
+/** Finds the sale of a thing. It is paid in the city, so the ledger has no payment for it and the proof contains everything. */
 async function findCitySale(market: Market, { query }: StatusCall): Promise<PaymentOut | null> {
   const proof = query.tx_hash === undefined ? null : await findProof(market.database, { txHash: query.tx_hash });
   if (proof?.worldListingId == null) return null;

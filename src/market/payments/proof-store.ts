@@ -128,7 +128,7 @@ export async function listLostWindows(queryable: Queryable, chainId: bigint, sin
     where chain_id = ${chainId} and at > ${since} order by id desc`);
 }
 
-/** Keeps the transactions that no payment names and that prove nothing, in the given order. */
+/** Returns the transactions that no payment names and that prove nothing, in the given order. */
 export async function keepUnrecorded(queryable: Queryable, hashes: readonly Hex[]): Promise<Hex[]> {
   const rows = await queryable.rows<{ hash: Buffer }>(sql`
     select hash from unnest(${hashes.map(toBytes)}::bytea[]) with ordinality as found (hash, nth)

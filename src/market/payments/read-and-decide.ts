@@ -9,7 +9,7 @@ import { pathOf } from './paths/payment-paths.ts';
 import { isOpen, type Payment } from './payment.ts';
 import { findPayment } from './store.ts';
 
-/** A reading shared by all requests for one payment. Null if it showed nothing new. */
+/** A reading shared by all requests for one payment. Its result is null if it showed nothing new. */
 interface SharedReading {
   newest: Payment;
   users: number;
@@ -45,7 +45,7 @@ export function createDecider(context: PathContext, { readHead, isFarFromFinal, 
   return {
     /**
      * Reads the chain about one open payment and decides what it can. Changes nothing if the chain cannot be read. Skips a payment that is
-     * still seconds from final; the background job notices a reorganisation.
+     * still some seconds from final; the background job notices a reorganisation.
      */
     async readAndDecide(payment: Payment): Promise<Payment> {
       if (!isOpen(payment) || (await isFarFromFinal(payment))) return payment;

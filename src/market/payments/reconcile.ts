@@ -7,14 +7,18 @@ import type { Payment } from './payment.ts';
 import { listOpenPayments } from './store.ts';
 
 const BATCH = 250;
-/** If a machine or network is lost, the lock may remain with a dead session. A round only reads, so other processes run it as well. */
+/**
+ * If a machine or network is lost, the lock may remain with a dead session. A round submits nothing, so other processes can run one as
+ * well.
+ */
 const FOLLOWER_EVERY_MS = 60_000;
 
 type ReadAndDecideMany = (payments: readonly Payment[], head: FollowedHead) => Promise<void>;
 
 /**
- * Returns a round that advances every open payment as far as the chain allows. It only reads and never submits, so two concurrent rounds do
- * no harm. A payment that is mined but not final is read again only after a reorganisation (see read-and-decide.ts).
+ * Returns a round that advances every open payment as far as the chain allows. It reads the chain, decides and never submits, so two
+ * concurrent rounds do no harm. A payment that is mined is read again only once it is final or after a reorganisation (see
+ * read-and-decide.ts).
  */
 export function createReconcileRound(
   market: Market,
@@ -47,7 +51,7 @@ export function createReconcileRound(
 }
 
 /** Periodic work that only the leader does, besides the rounds over open payments. */
-export interface Chore {
+export interface PeriodicTask {
   name: string;
   act(): Promise<unknown>;
   everyMs: number;
@@ -57,7 +61,7 @@ interface ReconcilerWork {
   pass(): Promise<void>;
   /** Runs periodically in followers; defaults to `pass`. */
   followerRound?(): Promise<void>;
-  chores?: readonly Chore[];
+  chores?: readonly PeriodicTask[];
 }
 
 /** Runs the background work on payments, in one leader at a time. After a failure, the next round tries again. */

@@ -15,7 +15,7 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketCall, MarketOperation } from '../context.ts';
 import { findWatermark, isHalted } from './chain/store.ts';
 import type { Completions } from './completion.ts';
-import { releaseWaiting } from './paths/direct/further-store.ts';
+import { releaseWaitingHashes } from './paths/direct/further-store.ts';
 import { hasAuthorization, hasBought } from './paths/direct/store.ts';
 import { findUnproven, viewOfUnproven } from './paths/direct/unproven-store.ts';
 import type { Payment } from './payment.ts';
@@ -149,7 +149,7 @@ async function decideReview(
     await completion.completeReviewed(tx, locked, { transfer: proof && transferOf(proof), payerCollectsOnly, subject });
   }
   // Transactions that the payer named meanwhile are surplus now, and each gets its own review.
-  if (outcome === 'deliver') await releaseWaiting(tx, locked.id);
+  if (outcome === 'deliver') await releaseWaitingHashes(tx, locked.id);
   await endReview(tx, locked.id, { ...by, logIndex: located, now });
   await recordReview(tx, market, locked, { outcome, actor: call.caller.handle });
 }
@@ -198,7 +198,7 @@ function transferOf(proof: ProofRow): FoundTransfer {
     blockTime: BigInt(Math.floor(proof.blockTime.getTime() / 1000)),
     logIndex: proof.logIndex,
     value: proof.valueUnits,
-    // The sender was checked when the transfer was judged.
+    // Proofs contain no sender, and a review does not use it.
     sender: ZERO_ADDRESS,
   };
 }

@@ -26,8 +26,8 @@ export interface UnprovenDecision {
 
 /**
  * Ends an unsigned claim as its payee decides. If delivered or refunded, returns it as a payment in review with the proof of its transfer,
- * for the caller to finish, and ends all other claims of the transfer. If declined, returns null, and the transfer stays free. Call with
- * the claim's subject locked. Throws if the claim was already decided.
+ * for the caller to finish, and ends all other claims of the transfer. If declined, returns null, and the transfer may still pay for
+ * another claim. Call with the claim's subject locked. Throws if the claim was already decided.
  */
 export async function decideUnproven(tx: Tx, market: Market, decision: UnprovenDecision): Promise<Payment | null> {
   const found = await findUnproven(tx, { id: decision.id });

@@ -92,13 +92,13 @@ export function findPayment(queryable: Queryable, id: bigint): Promise<Payment |
 }
 
 /** A payment to submit, with possible reasons not to. */
-export interface ToDrive {
+export interface PaymentToDrive {
   payment: Payment;
   isRemoved: boolean;
   isHalted: boolean;
 }
 
-export async function findToDrive(queryable: Queryable, id: bigint): Promise<ToDrive | null> {
+export async function findPaymentToDrive(queryable: Queryable, id: bigint): Promise<PaymentToDrive | null> {
   const row = await queryable.maybe<PaymentRow & { removed: boolean; halted: boolean }>(
     sql`select ${columns},
         exists (select from listings l where l.id = payments.listing_id and l.removed_at is not null) as removed,
@@ -143,7 +143,7 @@ export function findPaidOrPending(
   );
 }
 
-/** Returns the merchant's and the wallet's payment, if given: two at most, or one if they are the same. */
+/** Returns the merchant's payment and the wallet's payment, where each is given and exists: at most two, or one if they are the same. */
 export async function findAllPaidOrPending(
   queryable: Queryable,
   listingId: bigint,
@@ -187,7 +187,7 @@ export function markSettling(tx: Tx, id: bigint, now: Date): Promise<Payment | n
 
 /** Stops payments that were not submitted yet, so that they are never submitted for changed goods. Call with the listing locked. */
 export async function stopAttempts(tx: Tx, listingId: bigint, now: Date): Promise<void> {
-  // The last condition follows from the first, but the index needs it.
+  // The last condition follows from `status = 'verifying'`, but the index needs it.
   await tx.run(
     sql`update payments set stopped_at = ${now}, updated_at = ${now}
       where purpose = 'purchase' and listing_id = ${listingId} and status = 'verifying' and stopped_at is null
@@ -307,14 +307,14 @@ export async function countReviews(queryable: Queryable): Promise<number> {
 }
 
 interface OpenTimes {
-  /** The lowest block with a transfer that is not final yet. */
+  /** The lowest block in which the transfer of an open payment was seen. */
   oldestSeen: { blockNumber: bigint; blockTime: Date } | null;
   /** When the newest open payment without a block was opened. */
   newestUnseen: Date | null;
   /** When the oldest open payment without a block was opened. */
   oldestUnseen: Date | null;
   /** Whether any claim, open or decided, names undecided transactions. */
-  hasUndecided: boolean;
+  hasUndecidedTransactions: boolean;
 }
 
 export async function findOpenTimes(queryable: Queryable): Promise<OpenTimes> {
@@ -333,6 +333,6 @@ export async function findOpenTimes(queryable: Queryable): Promise<OpenTimes> {
   );
   const { block_number: blockNumber, block_time: blockTime } = row;
   const oldestSeen = blockNumber === null || blockTime === null ? null : { blockNumber, blockTime };
-  const { newest_unseen: newestUnseen, oldest_unseen: oldestUnseen, has_undecided: hasUndecided } = row;
-  return { oldestSeen, newestUnseen, oldestUnseen, hasUndecided };
+  const { newest_unseen: newestUnseen, oldest_unseen: oldestUnseen, has_undecided: hasUndecidedTransactions } = row;
+  return { oldestSeen, newestUnseen, oldestUnseen, hasUndecidedTransactions };
 }

@@ -11,7 +11,7 @@ export interface Terms {
   description: string;
 }
 
-/** A well-formed payment proof of either version. Its signature is a live cheque, so never store or log it. */
+/** A well-formed payment proof of either version. Anyone who has its signature can submit the transfer, so never store or log it. */
 export interface Proof {
   version: 1 | 2;
   authorization: Authorization;

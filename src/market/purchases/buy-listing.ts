@@ -5,7 +5,7 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketOperation, Merchant } from '../context.ts';
 import { mustNotBeLost } from '../listings/check-goods.ts';
 import { isRefused, judgeStep, mustStep } from '../listings/listing-steps.ts';
-import { findListingTerms, type ListingTerms, shareListing } from '../listings/store.ts';
+import { findListingTerms, type ListingTerms, lockListingShared } from '../listings/store.ts';
 import { reviewOfUnproven } from '../payments/paths/direct/unproven-claim.ts';
 import { findOpenUnproven } from '../payments/paths/direct/unproven-store.ts';
 import { pathOf } from '../payments/paths/payment-paths.ts';
@@ -25,13 +25,13 @@ import {
   purchaseTerms,
   readBuyRequest,
 } from './buy-request.ts';
-import { checkCollecting, collectorOf, isEntitled, isWithoutValue, spendSignature } from './collecting.ts';
+import { checkCollecting, collectorOf, isEntitled, isZeroValue, markSignatureUsed } from './collecting.ts';
 import { recordSale } from './complete-purchase.ts';
 import { type BuyAnswer, deliverGoods } from './deliver.ts';
-import { mustNotBringToken, refuseStrayToken } from './delivery-token.ts';
+import { mustNotSendToken, refuseStrayToken } from './delivery-token.ts';
 import { reviewLost } from './review-lost.ts';
 import { type RequestFindings, startPurchase } from './start-purchase.ts';
-import { type Buyer, findPurchase, insertFreePurchase, shareHistories } from './store.ts';
+import { type Buyer, findPurchase, insertFreePurchase, lockHistoriesShared } from './store.ts';
 
 /** In each round we either answer or lose to another request, whose row the next round finds. */
 const MAX_ROUNDS = 4;
@@ -130,8 +130,9 @@ async function deliverEntitled(
 /** Marks the signature as used if it delivered the goods, which it may do once. If key or token was enough, it stays valid. */
 async function spendIfCollected(market: Market, request: BuyRequest, answer: BuyAnswer | null): Promise<void> {
   const { proof } = request;
-  if (proof === null || !isWithoutValue(proof)) return;
-  if (answer?.status === 200 && answer.body.collected_by === 'signature') await spendSignature(market, request, proof);
+  if (proof === null || !isZeroValue(proof)) return;
+  if (answer?.status === 200 && answer.body.collected_by === 'signature')
+    await markSignatureUsed(market, request, proof);
 }
 
 /** Refuses the old proof of an ended payment. The buyer may sign a new one while the listing is for sale. */
@@ -148,7 +149,7 @@ async function answerFree(
   { check, signedBy }: RequestFindings,
 ): Promise<BuyAnswer> {
   const { merchant } = request;
-  mustNotBringToken(request.token);
+  mustNotSendToken(request.token);
   if (check !== null && 'refusal' in check) throw check.refusal;
   const earlierPurchase = merchant && (await findPurchase(market.database, listing.id, { merchantId: merchant.id }));
   if (earlierPurchase) return await deliverGoods(market, listing.id, { purchase: earlierPurchase, collectedBy: 'key' });
@@ -170,10 +171,10 @@ export async function takeFreeGoods(
 ): Promise<BuyAnswer> {
   if (merchant === null) return await deliverGoods(market, listing.id, { purchase: null, collectedBy: null });
   await market.database.transaction(async (tx) => {
-    const shared = await shareListing(tx, listing.id);
+    const shared = await lockListingShared(tx, listing.id);
     if (shared === null) throw new Refusal('listing_unavailable');
     mustStep(shared, 'buy');
-    await shareHistories(tx, listing.merchantId, merchant.id);
+    await lockHistoriesShared(tx, listing.merchantId, merchant.id);
     const id = await insertFreePurchase(tx, listing.id, merchant.id, new Date(market.clock.now()));
     if (id === null) return;
     await recordSale(tx, market, {
@@ -195,8 +196,8 @@ async function checkFresh(buy: BuyContext): Promise<ProofCheck | null> {
   const { market, payments, request, listing } = buy;
   const { proof } = request;
   if (proof === null) return null;
-  if (!isWithoutValue(proof) && listing.priceUnits === 0n) return null;
-  const check = isWithoutValue(proof)
+  if (!isZeroValue(proof) && listing.priceUnits === 0n) return null;
+  const check = isZeroValue(proof)
     ? await checkCollecting(buy, proof)
     : await checkProof(market, { proof, terms: purchaseTerms(market, listing) }, payments.readHead);
   if (!('refusal' in check) || check.refusal.reason !== 'payment_check_unavailable') return check;

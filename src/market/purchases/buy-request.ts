@@ -10,13 +10,13 @@ import type { Payment } from '../payments/payment.ts';
 import type { Payments } from '../payments/payments.ts';
 import { findAllPaidOrPending, findByAuthorization, findByToken } from '../payments/store.ts';
 import type { Proof, Terms } from '../payments/terms.ts';
-import { readToken, type ShownToken } from './delivery-token.ts';
+import { readToken, type SentToken } from './delivery-token.ts';
 
 export interface BuyRequest {
   listingId: bigint;
   merchant: Merchant | null;
   proof: Proof | null;
-  token: ShownToken | null;
+  token: SentToken | null;
   maxPriceUnits: bigint | null;
   collectOnly: boolean;
   collectSalt: Hex | null;

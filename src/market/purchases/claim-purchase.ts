@@ -11,7 +11,7 @@ import type { Market, MarketOperation, Merchant } from '../context.ts';
 import { takeIntentQuota } from '../limits/quotas.ts';
 import { mustBeOnNetwork, mustNotBeLost } from '../listings/check-goods.ts';
 import { mustStep } from '../listings/listing-steps.ts';
-import { findListingTerms, isSellerWallet, type ListingTerms, shareListing } from '../listings/store.ts';
+import { findListingTerms, isSellerWallet, type ListingTerms, lockListingShared } from '../listings/store.ts';
 import type { PendingClaim } from '../payments/paths/direct/answer-claim.ts';
 import { type EarlyCheck, judgeSignature } from '../payments/paths/direct/check-signature.ts';
 import { continueClaim } from '../payments/paths/direct/continue-claim.ts';
@@ -41,7 +41,7 @@ import { findPaidOrPending } from '../payments/store.ts';
 import { mustBeGoods } from './buy-request.ts';
 import { isEntitled } from './collecting.ts';
 import { type BuyAnswer, deliverGoods } from './deliver.ts';
-import { refuseSafely } from './delivery-token.ts';
+import { toSafeRefusal } from './delivery-token.ts';
 import { findPurchase } from './store.ts';
 
 interface ShownSignature {
@@ -60,7 +60,10 @@ type ClaimAnswer = BuyAnswer | PendingClaim;
 /** In each round we either answer or lose to another request, whose row the next round finds. */
 const MAX_ROUNDS = 4;
 
-/** POST /api/claim/:id. A signed claim that a transfer was made for an intent. Repeating it continues the claim or gets the same answer. */
+/**
+ * POST /api/claim/:id. Handles a signed claim that a transfer was made for an intent. Repeating it continues the claim or gets the same
+ * answer.
+ */
 export function makeClaimPurchase(payments: Payments): MarketOperation<Endpoints['claimPurchase']> {
   return async (market, call) => {
     const shown = await readClaim(market, call.caller, call.params.id, call.body);
@@ -73,7 +76,7 @@ export function makeClaimPurchase(payments: Payments): MarketOperation<Endpoints
         if (answer !== null) return answer;
       }
     } catch (error) {
-      throw refuseSafely(market, error, 'claim_answer_failed');
+      throw toSafeRefusal(market, error, 'claim_answer_failed');
     }
     throw new Refusal('payment_preserved', { detail: 'Another claim is under way.', retryAfterSeconds: 1 });
   };
@@ -138,7 +141,7 @@ async function answerRound(market: Market, payments: Payments, claim: ClaimReque
     bodyHash: null,
     checkPayer: (payer) => checkPayer(market, claim, payer),
     // Same lock order as everywhere: the listing, then the payment row.
-    lock: (tx) => shareListing(tx, claim.listing.id),
+    lock: (tx) => lockListingShared(tx, claim.listing.id),
     openClaim: (tx, payer, standing) => openClaimOf(tx, market, claim, { standing, payer }),
     mustBeSame: async () => {},
     rebind: (tx, standing, payer) => rebindClaim(tx, market, claim, { standing, payer }),
@@ -225,7 +228,7 @@ async function rebindClaim(
 const NEXT_STEP =
   'Sign challenge with the wallet that pays (personal_sign), send at least minimum_amount_units of the asset from it to seller_wallet before expires_at, then POST /api/claim/:id.';
 
-/** POST /api/purchase-intent/:id. An unclaimed intent blocks no buyer and costs nothing. */
+/** POST /api/purchase-intent/:id. An unclaimed intent blocks no other buyer and costs nothing. */
 export function makeOpenPurchaseIntent(payments: Payments): MarketOperation<Endpoints['openPurchaseIntent']> {
   return async (market, call) => {
     const { caller: merchant } = call;
@@ -261,7 +264,7 @@ export function makeOpenPurchaseIntent(payments: Payments): MarketOperation<Endp
     const createdAt = await readIntentTime(market, payments.readHead);
     const findings = await readFindings(payments.readHead, payer, null);
     const { intent, isNew } = await market.database.transaction(async (tx) => {
-      const shared = await shareListing(tx, listing.id);
+      const shared = await lockListingShared(tx, listing.id);
       if (shared === null) throw new Refusal('listing_unavailable');
       await tx.lock(`intents:${merchant.id}:${listing.id}`);
       await checkBuyer(tx, market, shared, { merchant, payer });

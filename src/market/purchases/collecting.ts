@@ -15,11 +15,11 @@ import { type BuyContext, type BuyRequest, purchaseTerms } from './buy-request.t
 import { type Buyer, isEarlierBuyer, isSignatureUsed, noteSignatureUsed, pruneUsedSignatures } from './store.ts';
 
 /** A row outlives its signature by this much, because the clocks of processes differ a little. */
-const SIGNATURE_KEPT_MS = 600_000;
+const EXTRA_RETENTION_MS = 600_000;
 const PRUNED_AT_ONCE = 100;
 
 /** Whether this is an authorization of value 0. It moves no money; in its special form it collects goods, otherwise it is useless. */
-export function isWithoutValue(proof: Proof): boolean {
+export function isZeroValue(proof: Proof): boolean {
   return proof.authorization.value === 0n;
 }
 
@@ -59,11 +59,11 @@ function collectTerms({ config }: Market, { id }: ListingTerms, payer: Hex, salt
 }
 
 /** Marks the signature as used. Call it directly before the goods are handed out, so that only one of two concurrent requests gets them. */
-export async function spendSignature(market: Market, request: BuyRequest, { authorization }: Proof): Promise<void> {
+export async function markSignatureUsed(market: Market, request: BuyRequest, { authorization }: Proof): Promise<void> {
   const { database, clock } = market;
   const { from: payer, nonce, validBefore } = authorization;
   const shown = { payer, nonce, merchantId: request.merchant?.id ?? null };
-  await pruneUsedSignatures(database, new Date(clock.now() - SIGNATURE_KEPT_MS), PRUNED_AT_ONCE);
+  await pruneUsedSignatures(database, new Date(clock.now() - EXTRA_RETENTION_MS), PRUNED_AT_ONCE);
   if (await noteSignatureUsed(database, shown, new Date(Number(validBefore) * 1000))) return;
   throw new Refusal('collect_signature_used');
 }

@@ -3,10 +3,10 @@ import type { PaymentWay } from '../../contract/vocabulary.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { Market } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';
-import { findHandle, findListingTerms, shareListing } from '../listings/store.ts';
+import { findHandle, findListingTerms, lockListingShared } from '../listings/store.ts';
 import type { Completion, Paid, SettledTransfer } from '../payments/completion.ts';
 import type { Payment } from '../payments/payment.ts';
-import { insertPaidPurchase, shareHistories } from './store.ts';
+import { insertPaidPurchase, lockHistoriesShared } from './store.ts';
 
 export function completePurchase(market: Market): Completion {
   return {
@@ -17,7 +17,7 @@ export function completePurchase(market: Market): Completion {
       return listing.merchantId;
     },
     lockSubject: async (tx, payment) => {
-      const listing = payment.listingId === null ? null : await shareListing(tx, payment.listingId);
+      const listing = payment.listingId === null ? null : await lockListingShared(tx, payment.listingId);
       if (listing === null) throw new TypeError('a purchase of no listing');
       return { removedAt: listing.removedAt, sellerId: listing.merchantId };
     },
@@ -41,7 +41,7 @@ async function recordPurchase(
   const { sellerId } = paid.subject;
   const { listingId } = payment;
   if (listingId === null || sellerId === null) throw new TypeError('a purchase of no listing');
-  await shareHistories(tx, sellerId, payment.merchantId);
+  await lockHistoriesShared(tx, sellerId, payment.merchantId);
   const paidUnits = paid.transfer?.value ?? payment.valueUnits;
   await insertPaidPurchase(tx, payment, { ...paid, paidUnits }, new Date(market.clock.now()));
   await recordSale(tx, market, {
@@ -68,7 +68,7 @@ export interface Sale {
 export async function recordSale(tx: Tx, market: Market, sale: Sale): Promise<void> {
   await recordEvent(tx, market, {
     kind: 'sale',
-    // A wallet without an account has no handle to act under.
+    // A wallet without an account has no handle to name as the actor.
     actor: sale.buyerId === null ? 'system' : await findHandle(tx, sale.buyerId),
     detail: {
       listing_id: Number(sale.listingId),

@@ -7,14 +7,14 @@ import { findByToken } from '../payments/store.ts';
 import type { BuyAnswer } from './deliver.ts';
 
 /** A delivery token from a request. `own` has the form of tokens that clients make, `issued` that of tokens we issue. */
-export interface ShownToken {
+export interface SentToken {
   hash: Buffer;
   form: 'own' | 'issued' | 'neither';
 }
 
 const ISSUED_TOKEN = /^[A-Za-z0-9_-]{43}$/;
 
-export function readToken(text: string, prefix: string): ShownToken {
+export function readToken(text: string, prefix: string): SentToken {
   const hash = tokenHashOf(text);
   if (isDeliveryToken(text, prefix)) return { hash, form: 'own' };
   return { hash, form: ISSUED_TOKEN.test(text) ? 'issued' : 'neither' };
@@ -32,7 +32,7 @@ function refuseToken(message: string): Refusal {
 }
 
 interface TokenRequest {
-  token: ShownToken | null;
+  token: SentToken | null;
   merchant: object | null;
   collectOnly: boolean;
 }
@@ -57,21 +57,21 @@ export function refuseStrayToken({ token, merchant }: TokenRequest, isFree: bool
 }
 
 /** Rejects a token for free goods, because there is no payment that it could belong to. */
-export function mustNotBringToken(token: ShownToken | null): void {
+export function mustNotSendToken(token: SentToken | null): void {
   if (token?.form === 'own') throw refuseToken(NOT_FOR_FREE);
 }
 
 const NOT_FOR_FREE = 'goes with a payment, and these goods are free';
 
 /** Returns the hash of the client's own token for the new payment. Null if it sent none. */
-export async function takeClientToken(market: Market, { token }: TokenRequest): Promise<Buffer | null> {
+export async function readClientTokenHash(market: Market, { token }: TokenRequest): Promise<Buffer | null> {
   if (token?.form !== 'own') return null;
   if ((await findByToken(market.database, token.hash)) !== null) throw new Refusal('delivery_token_used');
   return token.hash;
 }
 
 /** Adds the token to every answer to the keyless request that opened a payment: to the body, and to a header for raw bytes. */
-export async function withToken(
+export async function addTokenToAnswer(
   market: Market,
   token: string | null,
   act: () => Promise<BuyAnswer | null>,
@@ -90,16 +90,16 @@ export async function withToken(
 
 /** Turns a failure after the row was written, or after a commit with unknown outcome, into a refusal that carries the token. */
 export function refuseWithToken(market: Market, token: string, error: unknown): Refusal {
-  const refusal = refuseSafely(market, error, 'purchase_answer_failed');
+  const refusal = toSafeRefusal(market, error, 'purchase_answer_failed');
   const fields = { ...refusal.options.fields, delivery_token: token };
   return new Refusal(refusal.reason, { ...refusal.options, fields });
 }
 
 /**
- * Turns a failure after a possible payment into a refusal with "do not pay again", because no error may sound as if nothing had happened.
- * The purchase's row may exist, and an answer without its token would be worse than a vague one.
+ * Turns a failure after a possible payment into a refusal with "do not pay again", because the purchase's row may exist and no error may
+ * sound as if nothing had happened.
  */
-export function refuseSafely(market: Market, error: unknown, event: string): Refusal {
+export function toSafeRefusal(market: Market, error: unknown, event: string): Refusal {
   if (error instanceof Refusal) return error;
   market.log.error(event, { error });
   const readable = refuseUnreadable(error, []) ?? new Refusal('internal_error');

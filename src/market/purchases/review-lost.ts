@@ -4,7 +4,7 @@ import { decodeTransfer } from '../../platform/chain/usdc.ts';
 import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, Merchant } from '../context.ts';
-import { isSellerWallet, type ListingTerms, shareListing } from '../listings/store.ts';
+import { isSellerWallet, type ListingTerms, lockListingShared } from '../listings/store.ts';
 import { findHolder } from '../payments/paths/direct/further-store.ts';
 import { makeIntent, readIntentTime } from '../payments/paths/direct/intents.ts';
 import { nameTransaction } from '../payments/paths/direct/name-transaction.ts';
@@ -20,7 +20,7 @@ import type { BuyAnswer } from './deliver.ts';
 
 const EPOCH = new Date(0);
 
-/** A transfer that the market has lost and for which the buyer has no slip. */
+/** A transfer whose record the market has lost, and for which the buyer has no slip. */
 interface NamedTransfer {
   request: BuyRequest;
   listing: ListingTerms;
@@ -118,7 +118,7 @@ async function openLostClaim(
   { merchant, createdAt }: { merchant: Merchant; createdAt: Date },
 ): Promise<DirectPayment | null> {
   return await market.database.transaction(async (tx) => {
-    const shared = await shareListing(tx, listing.id);
+    const shared = await lockListingShared(tx, listing.id);
     if (shared === null) throw new TypeError('a claim for no listing');
     await lockTransfer(tx, txHash);
     const { id: listingId, sellerWallet: payee, priceUnits: minimumUnits } = shared;

@@ -6,10 +6,10 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import { mustBeOnNetwork } from '../listings/check-goods.ts';
 import { mustStep } from '../listings/listing-steps.ts';
-import { isSellerWallet, type ListingTerms, shareListing } from '../listings/store.ts';
+import { isSellerWallet, type ListingTerms, lockListingShared } from '../listings/store.ts';
 import { PAYMENT_PATHS } from '../payments/paths/payment-paths.ts';
 import { mustHaveFunds, mustNotLag, type ProofCheck } from '../payments/paths/x402/check-proof.ts';
-import { belowLeastPrice } from '../payments/paths/x402/facilitator.ts';
+import { belowMinimumPrice } from '../payments/paths/x402/facilitator.ts';
 import { paymentRequired } from '../payments/paths/x402/payment-required.ts';
 import type { Payment } from '../payments/payment.ts';
 import { mustNotBePaid } from '../payments/payment-guards.ts';
@@ -18,7 +18,13 @@ import { answerPayment } from './answer-payment.ts';
 import { type BuyContext, type BuyRequest, findInLedger, findPaymentsOf, purchaseTerms } from './buy-request.ts';
 import { askToCollect, collectorOf } from './collecting.ts';
 import type { BuyAnswer } from './deliver.ts';
-import { checkOpeningToken, refuseWithToken, takeClientToken, tokenHashOf, withToken } from './delivery-token.ts';
+import {
+  addTokenToAnswer,
+  checkOpeningToken,
+  readClientTokenHash,
+  refuseWithToken,
+  tokenHashOf,
+} from './delivery-token.ts';
 import { isEarlierBuyer } from './store.ts';
 
 export interface RequestFindings {
@@ -32,26 +38,27 @@ export interface RequestFindings {
 /** Asks for a payment or opens one. Returns null if a concurrent request opened it first. */
 export async function startPurchase(buy: BuyContext, findings: RequestFindings): Promise<BuyAnswer | null> {
   const { market, request } = buy;
-  // Made before the row, so that even the answer to a commit with unknown outcome carries it. A client keeps its own token.
+  // Make the token before the row, so that even the answer to a commit with unknown outcome contains it. A client that sent its own token
+  // gets no other.
   const isIssued = request.merchant === null && request.token?.form !== 'own';
   const token = isIssued ? market.random.bytes(32).toString('base64url') : null;
   return await limitAttempts(request, async () => {
     const payment = await openOrRefuse(buy, findings, token);
     if (payment === null) return null;
     const collector = { ...collectorOf(request, null), tokenHash: payment.deliveryTokenHash };
-    return await withToken(market, token, () => answerPayment(buy, payment, collector));
+    return await addTokenToAnswer(market, token, () => answerPayment(buy, payment, collector));
   });
 }
 
 /**
- * Returns null if another request opened this very payment meanwhile. Then its nonce is used, its money gone and the listing
- * perhaps withdrawn. A refusal for any of these would turn away a buyer who has paid, or ask that buyer to pay again.
+ * Returns null if another request opened this very payment meanwhile. Then its nonce may be used, its money gone and the listing withdrawn.
+ * A refusal for any of these would turn away a buyer who has paid, or ask that buyer to pay again.
  */
 async function openOrRefuse(buy: BuyContext, findings: RequestFindings, token: string | null): Promise<Payment | null> {
   const { market, request, listing } = buy;
   try {
     const { proof, floor } = await checkPurchase(buy, findings);
-    const clientTokenHash = await takeClientToken(market, request);
+    const clientTokenHash = await readClientTokenHash(market, request);
     return await openPurchase(market, {
       ...{ request, listing, proof, floor },
       token: token === null ? clientTokenHash : tokenHashOf(token),
@@ -122,7 +129,7 @@ function withTokenPrefix({ config }: Market, { merchant }: BuyRequest, required:
 
 function mustReachFloor({ config }: Market, { priceUnits }: ListingTerms): void {
   const floor = BigInt(config.limits.x402_floor_units);
-  if (priceUnits < floor) throw belowLeastPrice(floor, 'This market takes no smaller sums by x402.');
+  if (priceUnits < floor) throw belowMinimumPrice(floor, 'This market takes no smaller sums by x402.');
 }
 
 /** Asks a caller who only collects for a proof, in every state of the listing, because such a proof is never settled. */
@@ -182,7 +189,7 @@ interface PurchaseToOpen {
   request: Pick<BuyRequest, 'merchant'>;
   listing: ListingTerms;
   proof: Proof;
-  /** The finalized block when the nonce was read as unused. */
+  /** The highest block accepted as final when the nonce was read as unused. */
   floor: bigint;
   /** Hash of the token that may collect. Null for a caller with a key. */
   token: Buffer | null;
@@ -199,7 +206,7 @@ export async function openPurchase(market: Market, opening: PurchaseToOpen): Pro
   return await market.database.transaction(async (tx) => {
     const { id } = opening.listing;
     const buyer = { merchantId: request.merchant?.id ?? null, payer: authorization.from };
-    const [shared, entitled] = await Promise.all([shareListing(tx, id), isEarlierBuyer(tx, id, buyer)]);
+    const [shared, entitled] = await Promise.all([lockListingShared(tx, id), isEarlierBuyer(tx, id, buyer)]);
     if (shared === null) throw new Refusal('listing_unavailable');
     mustStep(shared, 'buy');
     if (entitled) return null;

@@ -17,7 +17,7 @@ import type { Payment } from '../payments/payment.ts';
 const historyLock = (merchantId: bigint): string => `purchases:${merchantId}`;
 
 /** Takes share locks on the histories of seller and buyer, in ascending order so that sales never deadlock. Call before writing a sale. */
-export async function shareHistories(tx: Tx, sellerId: bigint, buyerId: bigint | null): Promise<void> {
+export async function lockHistoriesShared(tx: Tx, sellerId: bigint, buyerId: bigint | null): Promise<void> {
   const ids = buyerId === null ? [sellerId] : [sellerId, buyerId];
   for (const id of [...new Set(ids)].sort((a, b) => (a < b ? -1 : 1))) await tx.lockShared(historyLock(id));
 }
@@ -104,7 +104,7 @@ export async function findPurchase(
   return row && purchaseOf(row);
 }
 
-/** Call after `shareHistories`. `transfer` is null if another payment has the transaction's proof. */
+/** Call after `lockHistoriesShared`. `transfer` is null if another payment has the transaction's proof. */
 export async function insertPaidPurchase(
   tx: Tx,
   payment: Payment,
@@ -122,7 +122,7 @@ export async function insertPaidPurchase(
   return id;
 }
 
-/** Returns null if this merchant already has it. */
+/** Returns null if this merchant already has a purchase of the goods. */
 export async function insertFreePurchase(
   tx: Tx,
   listingId: bigint,

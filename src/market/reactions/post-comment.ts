@@ -12,8 +12,8 @@ import { dailyQuota } from '../limits/quotas.ts';
 import { mustExist } from '../listings/check-goods.ts';
 import { flagText } from '../listings/flag-text.ts';
 import { mustStep } from '../listings/listing-steps.ts';
-import { type ListingTerms, shareListing } from '../listings/store.ts';
-import { type CommentToMake, insertUnlessSame, isCommentOn, sameComment } from './store.ts';
+import { type ListingTerms, lockListingShared } from '../listings/store.ts';
+import { type CommentToMake, insertUnlessSame, isCommentOn, sameCommentQuery } from './store.ts';
 
 /** Name of the lock under which comments get their ids. */
 const COMMENTS_LOCK = 'comments';
@@ -21,8 +21,8 @@ const COMMENTS_LOCK = 'comments';
 const SAME_MS = 86_400_000;
 
 /**
- * POST /api/comment. Repeating a comment of the last day returns it, whatever the state of the listing, and uses no quota. All other calls
- * count, refused ones included.
+ * POST /api/comment. Repeating a comment of the last day that was not removed returns it, whatever the state of the listing, and uses no
+ * quota. All other calls count, refused ones included.
  */
 export const postComment: MarketOperation<Endpoints['postComment']> = async (market, call) => {
   const { caller, body } = call;
@@ -33,7 +33,7 @@ export const postComment: MarketOperation<Endpoints['postComment']> = async (mar
     body: body.body,
   };
   const quota = dailyQuota(market, 'voices_per_merchant_day', caller.id);
-  const existingId = await takeQuotaUnless(market, quota, sameComment(comment, sinceOf(market.clock.now())));
+  const existingId = await takeQuotaUnless(market, quota, sameCommentQuery(comment, sinceOf(market.clock.now())));
   const { id, made } =
     existingId === null
       ? await market.database.transaction((tx) => makeComment(tx, market, caller, comment))
@@ -74,9 +74,9 @@ async function makeComment(
   return written;
 }
 
-/** Checks under a row lock, so that it waits for a removal in progress. */
+/** Checks under the listing's row lock, which waits for a removal in progress. */
 async function mustAcceptComment(tx: Tx, { listingId, parentId }: CommentToMake): Promise<ListingTerms> {
-  const listing = mustExist(await shareListing(tx, listingId));
+  const listing = mustExist(await lockListingShared(tx, listingId));
   mustStep(listing, 'comment');
   if (parentId !== null && !(await isCommentOn(tx, parentId, listingId)))
     throw new Refusal('not_found', { detail: 'parent_id does not name a comment of this listing.' });

@@ -14,7 +14,7 @@ import {
   findOwnFlag,
   findTargetOwner,
   insertFlag,
-  ownFlag,
+  ownFlagQuery,
   readFlag,
 } from './store.ts';
 
@@ -31,7 +31,7 @@ export const raiseFlag: MarketOperation<Endpoints['raiseFlag']> = async (market,
   const { target_type: type, target_id: targetId, reason } = call.body;
   const target = { type, id: targetId };
   const quota = dailyQuota(market, 'voices_per_merchant_day', caller.id);
-  const existingId = await takeQuotaUnless(market, quota, ownFlag(target, caller.id));
+  const existingId = await takeQuotaUnless(market, quota, ownFlagQuery(target, caller.id));
   const { id, made } =
     existingId === null
       ? await market.database.transaction((tx) => raiseInTransaction(tx, market, caller, { target, reason }))

@@ -50,7 +50,7 @@ export interface CommentToMake {
 }
 
 /** Finds the merchant's identical comment since `since`, unless it was removed. */
-export function sameComment({ listingId, merchantId, parentId, body }: CommentToMake, since: Date): Sql {
+export function sameCommentQuery({ listingId, merchantId, parentId, body }: CommentToMake, since: Date): Sql {
   return sql`
     select id from comments
     where merchant_id = ${merchantId} and listing_id = ${listingId} and parent_id is not distinct from ${parentId}::int8
@@ -67,7 +67,7 @@ export async function insertUnlessSame(
 ): Promise<{ id: bigint; made: boolean }> {
   const { listingId, merchantId, parentId, body, textFlags, now, since } = comment;
   return await tx.one<{ id: bigint; made: boolean }>(sql`
-    with same as materialized (${sameComment(comment, since)}), made as (
+    with same as materialized (${sameCommentQuery(comment, since)}), made as (
       insert into comments (id, listing_id, merchant_id, parent_id, body, text_flags, created_at)
       select (select next_id('comments', max(id)) from comments), ${listingId}::int8, ${merchantId}::int8, ${parentId}::int8,
         ${body}, ${textFlags}::text[], ${now}::timestamptz
@@ -76,7 +76,7 @@ export async function insertUnlessSame(
     select coalesce((select id from made), (select id from same)) as id, exists (select from made) as made`);
 }
 
-/** Tells whether the comment is on the listing. This never changes, because comments are never deleted or moved. */
+/** Returns whether the comment is on the listing. This never changes, because comments are never deleted or moved. */
 export async function isCommentOn(queryable: Queryable, id: bigint, listingId: bigint): Promise<boolean> {
   const { found } = await queryable.one<{ found: boolean }>(
     sql`select exists (select from comments where id = ${id} and listing_id = ${listingId}) as found`,
@@ -136,7 +136,7 @@ const selectFlags = raw(`
     coalesce(f.listing_id, f.comment_id, f.flagged_merchant_id) as target_id, m.handle, f.reason, f.created_at
   from flags f join merchants m on m.id = f.merchant_id`);
 
-export function ownFlag({ type, id }: FlaggedTarget, merchantId: bigint): Sql {
+export function ownFlagQuery({ type, id }: FlaggedTarget, merchantId: bigint): Sql {
   return sql`select id from flags where ${TARGET_COLUMNS[type]} = ${id} and merchant_id = ${merchantId}`;
 }
 
@@ -154,7 +154,7 @@ export async function insertFlag(
 }
 
 export async function findOwnFlag(queryable: Queryable, target: FlaggedTarget, merchantId: bigint): Promise<bigint> {
-  return (await queryable.one<{ id: bigint }>(ownFlag(target, merchantId))).id;
+  return (await queryable.one<{ id: bigint }>(ownFlagQuery(target, merchantId))).id;
 }
 
 /** Returns the target's owner, who never changes. Null if there is no such target. */

@@ -18,7 +18,7 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Market, MarketCall, Merchant } from '../context.ts';
 import type { EventTail } from '../events/read-events.ts';
-import { MOST_DRIFT_MS } from '../payments/paths/direct/intents.ts';
+import { MAX_DRIFT_MS } from '../payments/paths/direct/intents.ts';
 import { type Intent, insertIntent } from '../payments/paths/direct/store.ts';
 import { RECENT_RECOVERY_MS } from '../payments/proof-store.ts';
 import { type IntentSlip, type PaymentSlip, readSlip } from '../payments/recovery-slip.ts';
@@ -55,7 +55,7 @@ export async function restoreFromSlip(
 }
 
 /** Allows for clock skew: an intent's time is in whole seconds and may come from the chain, row times come from our clock. */
-const INTENT_BEHIND_MS = MOST_DRIFT_MS + 1_000;
+const INTENT_BEHIND_MS = MAX_DRIFT_MS + 1_000;
 
 function openedBy({ kind, createdAt }: PaymentSlip | IntentSlip): Date {
   return kind === 'intent' ? new Date(createdAt.getTime() + INTENT_BEHIND_MS) : createdAt;
@@ -112,7 +112,10 @@ async function isLockedOut(market: Market, caller: Merchant | null | undefined):
   return caller !== null && caller !== undefined && (await isLocked(market.database, caller.id));
 }
 
-/** Restores a payment from its slip first. While history is lost, writes nothing and answers nothing about possibly lost payments. */
+/**
+ * While history is lost, refuses everything but public reads that say nothing about a payment. Refuses writes by merchants that must rotate
+ * their key first. If a write brings a recovery slip, restores the payment or intent of the slip before the write.
+ */
 export function guardHistory(history: LossState, operations: MarketOperations): MarketOperations {
   const { isLost, hasLocks, recoveredAt } = history;
   const guarded = Object.entries(operations).map(([name, operation]) => {
@@ -172,7 +175,7 @@ interface HistoryDependencies {
   /** Null if this process keeps no copy and relies on what other processes notice. */
   place: LogCopyPlace | null;
   events: Pick<EventTail, 'version'>;
-  /** Reloaded if the database turns out to hold another history. */
+  /** Reloaded if the database turns out to contain another history. */
   catalog: Pick<Catalog, 'reload'>;
 }
 

@@ -6,7 +6,7 @@ import { createProviders } from '../../platform/chain/providers.ts';
 import { readBlock } from '../../platform/chain/reads.ts';
 import { systemClock } from '../../platform/clock.ts';
 import type { MarketConfig } from '../context.ts';
-import { findBlockAt, readLatestNumber } from './read-chain.ts';
+import { findBlockAt, readLatestBlockNumber } from './read-chain.ts';
 
 let chain: LocalChain;
 const config = (network = NETWORKS.base) => ({ network }) as MarketConfig;
@@ -63,7 +63,7 @@ test('a time after the newest block is refused, and so is one that no provider c
   await expect(findBlockAt(through(chain.url), later)).rejects.toThrow(refused);
   const dead = through(DEAD);
   await expect(findBlockAt(dead, later)).rejects.toThrow('no provider can be asked for the block of a time');
-  await expect(readLatestNumber(dead)).rejects.toThrow('no provider can be asked for the latest block');
+  await expect(readLatestBlockNumber(dead)).rejects.toThrow('no provider can be asked for the latest block');
   const elsewhere = { ...through(chain.url), config: config(NETWORKS['base-sepolia']) };
   await expect(findBlockAt(elsewhere, later)).rejects.toThrow('provider 1 is on chain 8453');
 });
@@ -71,5 +71,5 @@ test('a time after the newest block is refused, and so is one that no provider c
 test('the next provider is asked where the first does not answer', async () => {
   const market = through(DEAD, chain.url);
   expect(await findBlockAt(market, new Date(0))).toMatchObject({ number: 0n });
-  expect(await readLatestNumber(market)).toBe(blocks.at(-1)?.number);
+  expect(await readLatestBlockNumber(market)).toBe(blocks.at(-1)?.number);
 });

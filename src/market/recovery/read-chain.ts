@@ -10,7 +10,7 @@ import type { CommandMarket } from '../payments/chain/commands.ts';
 type ChainReader = Pick<CommandMarket, 'providers' | 'config'>;
 
 /** Reads the number of the latest block, finalized or not. Throws CommandRefused if no provider answers. */
-export async function readLatestNumber(market: ChainReader): Promise<bigint> {
+export async function readLatestBlockNumber(market: ChainReader): Promise<bigint> {
   return await askProviders(market, 'the latest block', async (_provider, latest) => latest.number);
 }
 

@@ -9,11 +9,11 @@ import { recordEvent } from '../events/record-event.ts';
 import { numberBatch, readNewestEventId } from '../events/store.ts';
 import { endSets, findHandle } from '../identity/store.ts';
 import { lockListing, markWithdrawn } from '../listings/changes/store.ts';
-import { emptyStoreLine, findAppellant, insertTextRemoval, markRemoved } from '../moderation/store.ts';
+import { clearStoreLine, findAppellant, insertTextRemoval, markRemoved } from '../moderation/store.ts';
 import type { CommandMarket } from '../payments/chain/commands.ts';
 import { lockComment, markCommentRemoved } from '../reactions/store.ts';
 import { findLost, LOGGED_IDS, type Lost } from './find-lost.ts';
-import { readLatestNumber } from './read-chain.ts';
+import { readLatestBlockNumber } from './read-chain.ts';
 import * as store from './store.ts';
 
 /** Margin for ids that may have been shown within the second before they could be copied. */
@@ -70,7 +70,7 @@ export async function recover(
 ): Promise<Recovered> {
   const { database, clock, log, config } = market;
   const { chainId } = config.network;
-  const toBlock = await readLatestNumber(market);
+  const toBlock = await readLatestBlockNumber(market);
   if (fromBlock > toBlock) throw new CommandRefused(`block ${fromBlock} is not there yet: the chain is at ${toBlock}`);
   const now = new Date(clock.now());
   const outcome = await database.transaction(
@@ -175,7 +175,7 @@ async function holdIdentities(
   { recoveryId, now, isBlind }: RecoveryRecord & { isBlind: boolean },
 ): Promise<void> {
   const handlesHeld: bigint[] = [];
-  for (const one of lost.registered) if ((await store.holdHandle(tx, one)) === 1) handlesHeld.push(one.merchantId);
+  for (const one of lost.registered) if ((await store.reserveHandle(tx, one)) === 1) handlesHeld.push(one.merchantId);
   for (const id of new Set([...lost.rotated, ...lost.recovered, ...handlesHeld])) {
     await store.revokeKey(tx, id, recoveryId, now);
   }
@@ -236,8 +236,8 @@ interface TextRemovals {
 }
 
 /**
- * Removes texts again that lost events removed. The database may hold an older store line than the removed one. That line is emptied too,
- * and its merchant can write it again.
+ * Removes texts again that lost events removed. The database may contain an older store line than the removed one. The older line is
+ * emptied too, and its merchant can write it again.
  */
 async function repeatTextRemovals(tx: Tx, lost: Lost, { recordAgain, now, again }: TextRemovals): Promise<void> {
   const recordRemoval = async (detail: Parameters<typeof recordEvent>[2]['detail']): Promise<void> =>
@@ -255,7 +255,7 @@ async function repeatTextRemovals(tx: Tx, lost: Lost, { recordAgain, now, again 
   }
   const removal = { reason: REASON, removedBy: MAINTAINER, now };
   for (const [merchantId, reasonCode] of lost.storeLinesRemoved) {
-    if (!(await emptyStoreLine(tx, merchantId))) continue;
+    if (!(await clearStoreLine(tx, merchantId))) continue;
     await insertTextRemoval(tx, { merchantId, appealId: null }, { ...removal, reasonCode });
     await recordRemoval({ action: 'remove_store_line', merchant_id: Number(merchantId), reason_code: reasonCode });
   }

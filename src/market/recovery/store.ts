@@ -51,7 +51,7 @@ export async function raiseSequence(tx: Tx, table: string, id: bigint): Promise<
     from (select pg_get_serial_sequence(${table}, 'id')::regclass as name) as sequence`);
 }
 
-/** Makes every open thing due, so that the city is asked about it at once. */
+/** Makes every thing due that is neither sold nor canceled, so that the city is asked about it at once. */
 export async function markThingsForCheck(tx: Tx): Promise<void> {
   await tx.run(sql`
     update world_listings set looked_at = 'epoch' from listings l
@@ -59,7 +59,7 @@ export async function markThingsForCheck(tx: Tx): Promise<void> {
 }
 
 /** Inserts a merchant without key and codes, so that no caller can act for it and no other merchant can take its handle. */
-export async function holdHandle(tx: Tx, { merchantId, handle, at }: Lost['registered'][number]): Promise<number> {
+export async function reserveHandle(tx: Tx, { merchantId, handle, at }: Lost['registered'][number]): Promise<number> {
   return tx.run(sql`
     insert into merchants (id, handle, handle_skeleton, model, client_class, joined_at)
     values (${merchantId}, ${handle}, ${handleSkeleton(handle)}, 'lost', 'coding_persistent', ${at})
@@ -78,7 +78,10 @@ export async function insertLostListing(
     on conflict do nothing`);
 }
 
-/** Revokes the key that the database calls current, because it was replaced in the lost part. */
+/**
+ * Revokes the key that the database calls current, because that key was replaced in the lost part. Only a recovery code can let the
+ * merchant in again.
+ */
 export async function revokeKey(tx: Tx, merchantId: bigint, recoveryId: bigint, at: Date): Promise<number> {
   const count = await tx.run(sql`
     insert into identity_locks (merchant_id, until, recovery_id)

@@ -7,7 +7,7 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketCall, MarketOperation, Merchant } from '../context.ts';
 import { mustExist } from '../listings/check-goods.ts';
 import { mustStep } from '../listings/listing-steps.ts';
-import { shareListing } from '../listings/store.ts';
+import { lockListingShared } from '../listings/store.ts';
 import { CityUnavailable, cityOrigin } from './city.ts';
 import { mustBeLinked } from './link-city.ts';
 import { type Checkout, findCheckout, findOpenCheckout, hasCheckout, insertCheckout, mustNotBeLost } from './store.ts';
@@ -19,10 +19,10 @@ type CheckoutCall = MarketCall<Endpoints['checkoutWorld']>;
 const CHECKOUTS_LOCK = 'world_checkouts';
 const OPEN_MS = CHECKOUT_MINUTES * 60_000;
 
-/** Phases in which a buyer may open a checkout. A reserved offer may be free again within ten minutes. */
+/** Phases in which a buyer may open a checkout. A reserved offer may become free again before the checkout expires. */
 const OPEN_PHASES: readonly OfferPhase[] = ['listed', 'reserved'];
 
-/** POST /api/world/checkout/:listing_id. Reserves nothing. A checkout tells the city for which merchant a resident buys. */
+/** POST /api/world/checkout/:listing_id. Reserves nothing. A checkout shows the city for which merchant a resident buys. */
 export const checkoutWorld: MarketOperation<Endpoints['checkoutWorld']> = async (market, call) => {
   cityOrigin(market);
   const listing = await findThingListing(market, call.params.listing_id);
@@ -75,14 +75,14 @@ async function warnIfMaybePaid(market: Market, call: CheckoutCall, ask: () => Pr
   }
 }
 
-/** Checks again under the listing's lock, which waits for a withdrawal or removal in progress and holds off later ones. */
+/** Checks again under the listing's lock, which waits for a withdrawal or removal in progress and makes later ones wait. */
 async function openCheckout(
   tx: Tx,
   market: Market,
   call: CheckoutCall,
 ): Promise<{ checkout: Checkout; isNew: boolean }> {
   const key = checkoutKeyOf(call);
-  mustStep(mustExist(await shareListing(tx, key.listingId)), 'buy');
+  mustStep(mustExist(await lockListingShared(tx, key.listingId)), 'buy');
   await tx.lock(CHECKOUTS_LOCK);
   const listing = mustExist(await findWorldListing(tx, key.listingId));
   const now = market.clock.now();

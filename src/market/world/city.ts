@@ -37,7 +37,7 @@ export class CityUnavailable extends Refusal {
     this.trouble = trouble;
   }
 
-  /** The same refusal, for buyers who may have paid already. */
+  /** Returns the same refusal for buyers who may have paid already. */
   afterPayment(): CityUnavailable {
     const nextStep = 'Do not pay again. Nothing was changed and nothing is lost: send the same request again.';
     return new CityUnavailable(this.trouble, { ...this.options, doNotPayAgain: true, nextStep });
@@ -50,7 +50,7 @@ export function cityOrigin({ config }: Pick<Market, 'config'>): string {
   return config.cityUrl;
 }
 
-/** Returns null if the city says that there is no such offer. Throws if its answer is invalid. */
+/** Returns null if the city says that there is no such offer. Throws CityUnavailable if the city gives no valid answer. */
 export async function readOffer(market: CityContext, offerId: bigint): Promise<OfferOut | null> {
   const record = await readRecord(market, `/api/world/offer/${offerId}`, z.object({ offer: offerIn }));
   if (record === null) return null;
@@ -58,7 +58,7 @@ export async function readOffer(market: CityContext, offerId: bigint): Promise<O
   return record.offer;
 }
 
-/** Returns null if the city says that there is no such resident. Throws if its answer is invalid. */
+/** Returns null if the city says that there is no such resident. Throws CityUnavailable if the city gives no valid answer. */
 export async function readResident(market: CityContext, handle: string): Promise<ResidentOut | null> {
   const record = await readRecord(market, `/api/resident/${handle}`, z.object({ resident: residentIn }));
   if (record === null) return null;
@@ -89,7 +89,7 @@ function cityUnavailable({ log }: CityContext, trouble: CityTrouble, why: string
   return new CityUnavailable(trouble, { detail: `The city gave no answer that can be used: ${why}.` });
 }
 
-/** The fields that an offer must have. They never change. */
+/** Values that an offer must have in its fields. None of them changes, except the listing's id. */
 export interface ExpectedOffer {
   offerId: bigint;
   thingId: bigint;
@@ -100,7 +100,7 @@ export interface ExpectedOffer {
   marketOrigin: string;
   chainId: bigint;
   draftId: bigint;
-  /** Null before the offer is listed. Even then the city's offer may name no listing, because the city learns of the listing later. */
+  /** Null before the offer is listed. The offer may still name no listing afterwards, because the city learns of the listing later. */
   listingId: bigint | null;
 }
 

@@ -39,8 +39,8 @@ interface LostCheckout {
 }
 
 /**
- * Returns the merchant with this handle if it is linked here with that resident, had joined before the reservation, and a recovery
- * followed; otherwise null. The city's word alone makes no merchant a buyer.
+ * Returns the merchant with this handle if it names that resident here, had joined before the reservation, and a recovery followed;
+ * otherwise null. The city's word alone makes no merchant a buyer.
  */
 export async function findLostBuyer(
   queryable: Queryable,
@@ -65,7 +65,7 @@ const LOST_DETAILS = {
   world_checkouts: 'This market has lost the record of this checkout.',
 } as const;
 
-/** Call for an unknown draft or checkout id, because a thing may have been sold by one that the market lost. */
+/** Refuses an unknown draft or checkout id that this market may have lost, because a thing may have been sold under that id. */
 export async function mustNotBeLost(queryable: Queryable, kind: keyof typeof LOST_DETAILS, id: bigint): Promise<void> {
   if (await mayHaveBeenShown(queryable, kind, id)) throw new Refusal('listing_lost', { detail: LOST_DETAILS[kind] });
 }

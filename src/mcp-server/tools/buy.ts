@@ -5,7 +5,7 @@ import { findPurchase } from '../../agent/list-purchases.ts';
 import { openChain } from '../../agent/read-chain.ts';
 import type { SpendBook } from '../../agent/spend-book.ts';
 import { verifyGoods } from '../../agent/verify-goods.ts';
-import { sayUsdc, usdcOfUnits } from '../../contract/money.ts';
+import { formatUsdc, usdcOfUnits } from '../../contract/money.ts';
 import { type OwnWords, own } from '../../contract/own-words.ts';
 import { localTool, PAYS } from '../local-tool.ts';
 import type { ToolContext } from '../tool-context.ts';
@@ -36,11 +36,11 @@ export const buy = localTool({
       }),
     );
     const { path, title, seller, goods, paidUnits, alreadyHere, notVerified } = bought;
-    log(`${alreadyHere ? 'returned again' : 'bought'}: listing ${listing_id}, ${sayUsdc(paidUnits)}`);
+    log(`${alreadyHere ? 'returned again' : 'bought'}: listing ${listing_id}, ${formatUsdc(paidUnits)}`);
     const paid =
       paidUnits === 0n
         ? own`is yours: nothing was due and nothing was paid`
-        : own`was bought for ${sayUsdc(paidUnits)}`;
+        : own`was bought for ${formatUsdc(paidUnits)}`;
     const how = alreadyHere ? own`was bought before, and nothing was paid now` : paid;
     const what = own`${goods.bytes} bytes, in the file named by path`;
     return {
@@ -97,21 +97,21 @@ export async function checkPurchase(
   }
 }
 
-const MOST_BYTES = 4_096;
-const MOST_LINES = 20;
-const MOST_CHARACTERS = 2_000;
+const MAX_BYTES = 4_096;
+const MAX_LINES = 20;
+const MAX_CHARACTERS = 2_000;
 
 /** Reads the start of a text file. Null if it isn't UTF-8 text or can't be read, which must not fail a completed purchase. */
 async function firstLines(path: string): Promise<string | null> {
   const file = await open(path, 'r').catch(() => null);
   if (file === null) return null;
   try {
-    const { bytesRead, buffer } = await file.read(Buffer.alloc(MOST_BYTES), 0, MOST_BYTES, 0);
+    const { bytesRead, buffer } = await file.read(Buffer.alloc(MAX_BYTES), 0, MAX_BYTES, 0);
     const decoder = new TextDecoder('utf-8', { fatal: true });
     // `stream` allows the bytes to end within a character.
     const text = decoder.decode(buffer.subarray(0, bytesRead), { stream: true });
     if (text.includes('\0')) return null;
-    return text.split('\n').slice(0, MOST_LINES).join('\n').slice(0, MOST_CHARACTERS);
+    return text.split('\n').slice(0, MAX_LINES).join('\n').slice(0, MAX_CHARACTERS);
   } catch (error) {
     if (error instanceof TypeError) return null;
     throw error;

@@ -3,7 +3,7 @@ import { isAbsolute, relative, resolve } from 'node:path';
 import { z } from 'zod';
 import { refusedFile } from '../../agent/agent-error.ts';
 import { type SellGoodsOptions, sellGoods } from '../../agent/sell-goods.ts';
-import { sayUsdc, usdcOfUnits } from '../../contract/money.ts';
+import { formatUsdc, usdcOfUnits } from '../../contract/money.ts';
 import { ofOwner, own } from '../../contract/own-words.ts';
 import { AISLES } from '../../contract/vocabulary.ts';
 import { localTool, PAYS } from '../local-tool.ts';
@@ -73,7 +73,7 @@ async function bodyOf(context: ToolContext, args: Args): Promise<{ body: Body; n
 }
 
 async function dryRun(context: ToolContext, body: Body): Promise<ToolAnswer> {
-  const { body: answer } = await context.asMerchant((client) =>
+  const { body: answer } = await context.callAsMerchant((client) =>
     client.createListing({ body, query: { dry_run: 'true' } }),
   );
   const fee = 'dry_run' in answer ? answer.would_cost_usdc : 0;
@@ -96,7 +96,7 @@ export const sell = localTool({
     if (args.dry_run) return await dryRun(context, body);
     const session = await context.openWalletSession();
     const sold = await call.pay((paying) =>
-      context.asMerchant((client) =>
+      context.callAsMerchant((client) =>
         sellGoods({ ...session, ...paying, client, listing: body, maxFeeUsdc: args.max_fee_usdc }),
       ),
     );
@@ -104,7 +104,7 @@ export const sell = localTool({
     const isLive = verified
       ? own`Listing ${listing_id} is live${alreadyListed ? own`; it was listed before` : own``}.`
       : own`Only an import says that this is listed as ${listing_id}. Not verified: use show to check.`;
-    context.log(`${alreadyListed ? 'listed before' : 'listed'}: listing ${listing_id}, fee ${sayUsdc(paidUnits)}`);
+    context.log(`${alreadyListed ? 'listed before' : 'listed'}: listing ${listing_id}, fee ${formatUsdc(paidUnits)}`);
     return {
       said: [isLive],
       data: {

@@ -9,7 +9,7 @@ export interface HeadReading {
   finalized: FinalizedHead | null;
   /** The finalized block, read again by its number. */
   reread: FinalizedHead | null;
-  /** The block at the watermark's number, read by number. Null without a watermark. */
+  /** The block at the watermark's number, read by number. Null without a watermark, or if the provider does not have that block. */
   atWatermark: FinalizedHead | null;
 }
 
@@ -25,7 +25,9 @@ export type HeadVerdict =
   | { unknown: Implausible | 'outruns_time' }
   | { unknown: 'behind_watermark' | 'watermark_contradicted'; alarm: true };
 
-/** Finality may advance by this much more than our clock when batches catch up. A provider that exceeds this calls young blocks final. */
+/**
+ * Finality may advance by this much more than our clock when batches catch up. A provider that exceeds this reports young blocks as final.
+ */
 const CATCH_UP_SECONDS = 600;
 
 /** Decides whether to believe a provider's finalized head. Pure. Times are in milliseconds unless the name says otherwise. */
@@ -83,7 +85,7 @@ export async function readProviderHead(
     watermark && readBlock(rpc, watermark.number),
   ]);
   if (latest === null) throw new RpcFailure('malformed', `${rpc.endpoint} has no latest block`);
-  // Finality has not moved, so this block was just read by its number.
+  // The finalized block is still the watermark's block, which was just read by its number.
   const isWatermark = finalized !== null && finalized.number === watermark?.number;
   const reread = isWatermark ? atWatermark : finalized && (await readBlock(rpc, finalized.number));
   return { chainId, latest, finalized, reread, atWatermark };

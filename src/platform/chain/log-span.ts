@@ -12,16 +12,16 @@ export interface RangeFilter extends Pick<LogFilter, 'address' | 'topics'> {
   most?: bigint;
 }
 
-const MOST_BLOCKS = 2_000n;
+const MAX_BLOCKS = 2_000n;
 /** How long a refusal counts. Afterwards we try twice as many blocks, because the plan or the load may have changed. */
-const REFUSAL_KEPT_MS = 300_000;
+const REFUSAL_CACHED_MS = 300_000;
 /** A range that needs at most this many queries is not narrowed first, even if the provider accepts few blocks. */
 const FEW_QUERIES = 4n;
 
 interface Span {
-  /** The provider refused queries over more blocks than this. Null: it has refused none so far. */
+  /** Largest number of blocks that we now query at once, because the provider refused more. Null: the provider has refused none so far. */
   blocks: bigint | null;
-  /** Time of `performance.now()`. */
+  /** Time of the last refusal, by `performance.now()`. */
   refusedAt: number;
 }
 
@@ -39,7 +39,7 @@ export function countBlocks({ fromBlock, toBlock }: BlockRange): bigint {
 }
 
 /** Returns how many blocks one log query may cover: `most`, or fewer if this provider accepts fewer. */
-export function logSpanOf(rpc: Rpc, most = MOST_BLOCKS): bigint {
+export function logSpanOf(rpc: Rpc, most = MAX_BLOCKS): bigint {
   return minimum(spanOf(rpc).blocks ?? most, most);
 }
 
@@ -50,7 +50,7 @@ export function fitsOneQuery(rpc: Rpc, range: BlockRange & { most?: bigint }): b
 /** Returns true if the provider accepts so few blocks that the range should be narrowed before its logs are read. */
 export function isCostly(rpc: Rpc, range: BlockRange): boolean {
   const blocks = logSpanOf(rpc);
-  return blocks < MOST_BLOCKS && countBlocks(range) > FEW_QUERIES * blocks;
+  return blocks < MAX_BLOCKS && countBlocks(range) > FEW_QUERIES * blocks;
 }
 
 export interface LogPart extends BlockRange {
@@ -131,7 +131,7 @@ async function takesSingleBlocks(
 }
 
 function raiseSpan(span: Span, blocks: bigint): void {
-  if (span.blocks === blocks && performance.now() - span.refusedAt >= REFUSAL_KEPT_MS) span.blocks = 2n * blocks;
+  if (span.blocks === blocks && performance.now() - span.refusedAt >= REFUSAL_CACHED_MS) span.blocks = 2n * blocks;
 }
 
 function lowerSpan(span: Span, blocks: bigint): void {

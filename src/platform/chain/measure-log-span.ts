@@ -5,12 +5,12 @@ import { readBlock } from './reads.ts';
 import { type Rpc, RpcFailure } from './rpc.ts';
 import { AUTHORIZATION_USED_TOPIC, addressTopic } from './usdc.ts';
 
-/** Address without transfers, so the answer is empty for any number of blocks. */
+/** Address that authorizes no transfers, so the answer is empty for any number of blocks. */
 const NO_WALLET: Hex = `0x${'0'.repeat(40)}`;
 
 /**
- * Queries a provider once for the logs from the finalized block to the latest. Warns if it accepts fewer blocks per query: each payment
- * then costs more queries, so the operator may want another plan. Changes no decision.
+ * Queries a provider for the logs from the finalized block to the latest. Warns if the provider needs more than one query for that: each
+ * payment then costs more queries, so the operator may want another plan. Changes no decision.
  */
 export async function measureLogSpan(rpc: Rpc, { usdc, log }: { usdc: Hex; log: Log }): Promise<void> {
   const { endpoint } = rpc;

@@ -10,7 +10,7 @@ import { domainSeparatorOf } from './shapes.ts';
 import { readDecimals, readDomainSeparator } from './usdc.ts';
 
 export interface CallCounters {
-  /** Milliseconds since 1970. Null if it has never answered. */
+  /** Time of the last answer in milliseconds since 1970. Null if the provider has never answered. */
   answeredAt: number | null;
   failures: Readonly<Record<RpcFailureKind, number>>;
 }
@@ -55,7 +55,7 @@ function createProvider(url: string, number: number, clock: Clock): Provider {
 
 /** How long a provider may delay decisions by not answering, or by a head that does not advance. */
 const PATIENCE_MS = 60_000;
-/** A provider that missed a deadline is not asked about another payment for this long. */
+/** A provider whose head could not be read is not asked about another payment for this long. */
 const PAUSE_MS = 2_000;
 
 /** A provider's health as this process has observed it. Times are in milliseconds unless the name says otherwise. */
@@ -74,7 +74,7 @@ export interface ProviderHealth {
   noteRefusal(why: string | null): boolean;
   /** True if the last read of the provider's head failed. Other providers are then asked first. */
   isFailing(): boolean;
-  /** True if the provider failed a moment ago. */
+  /** True if a read of the provider's head failed a moment ago. */
   isPausing(): boolean;
   /**
    * Returns why the provider's view does not count, or null. `silent`: its head cannot be read. `stuck`: its head does not advance and is

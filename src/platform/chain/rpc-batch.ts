@@ -30,7 +30,7 @@ const REASON_LIMIT = 300;
 /** HTTP statuses of nodes that accept no batch, or none of that size. */
 const BATCH_STATUSES: readonly (number | null)[] = [400, 405, 413, 415, 422];
 
-/** Thrown if the node refused a batch by answering with one object for all calls. */
+/** Thrown if the node refused a batch by answering with one error object for all calls. */
 class BatchRefused extends RpcFailure {}
 
 /** Returns true if smaller batches may succeed. They do not help against a rate limit, because more requests would make it worse. */
@@ -102,7 +102,7 @@ export interface RpcCall {
   params: readonly unknown[];
 }
 
-/** One call, shared by all callers that make it at the same time. */
+/** One call. Callers that make the same read at the same time share it. */
 interface WaitingCall {
   name: string;
   call: RpcCall;

@@ -15,8 +15,8 @@ export interface RpcTraffic {
 }
 
 /**
- * JSON-RPC 2.0 over HTTP, always to the same endpoint. Calls made at the same time share a request but succeed or fail separately. Every
- * failure is an `RpcFailure`. A call is repeated only if the node refuses the batch as such.
+ * JSON-RPC 2.0 over HTTP, always to the same endpoint. Calls made at the same time share a request. A node's error fails only its own call;
+ * a failed request fails all of its calls. Every failure is an `RpcFailure`. A call is repeated only if the node refuses the batch as such.
  */
 export interface Rpc {
   /** Label for logs, without credentials. */
@@ -34,9 +34,9 @@ const DEADLINE_MS = 4_000;
 const ANSWER_LIMIT_BYTES = 8 * 1024 * 1024;
 const REASON_LIMIT = 300;
 /** Public nodes accept 10 to 1,000 calls in a batch. If a node refuses this many, we send smaller batches. */
-const MOST_CALLS = 40;
+const MAX_CALLS = 40;
 /** After this time the full batch size is tried again, because the refusal may have been about one call and not about the size. */
-const REFUSAL_KEPT_MS = 600_000;
+const REFUSAL_CACHED_MS = 600_000;
 
 export function createRpc(options: { url: string; deadlineMs?: number; headers?: Record<string, string> }): Rpc {
   const endpoint = parseEndpoint(options.url, options.headers);
@@ -77,7 +77,7 @@ export function createRpc(options: { url: string; deadlineMs?: number; headers?:
     }
   };
   const maxCallsNow = (): number =>
-    refused !== null && performance.now() - refused.at < REFUSAL_KEPT_MS ? refused.most : MOST_CALLS;
+    refused !== null && performance.now() - refused.at < REFUSAL_CACHED_MS ? refused.most : MAX_CALLS;
   const gathered = gatherCalls(ask, maxCallsNow);
   return {
     endpoint: endpoint.label,

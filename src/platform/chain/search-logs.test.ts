@@ -15,7 +15,7 @@ import { addressTopic, TRANSFER_TOPIC } from './usdc.ts';
 
 const { buyerOne, sellerOne, sellerTwo } = WORLD_ACCOUNTS;
 const BLOCKS = 240n;
-const MOST_QUERIES = 120;
+const MAX_QUERIES = 120;
 const NEWEST_BLOCKS = 32n;
 
 let chain: LocalChain;
@@ -125,7 +125,7 @@ describe('a provider that takes few blocks in one log query', () => {
     await expect(readToEnd({ ...filter(sellerTwo), ...range })).resolves.toMatchObject({ logs: [] });
     watch();
     await expect(searchLogs(rpc, { ...filter(), ...range })).rejects.toThrow(SearchUnfinished);
-    expect(answered.length).toBe(MOST_QUERIES);
+    expect(answered.length).toBe(MAX_QUERIES);
     const { logs, readings } = await readToEnd({ ...filter(), ...range });
     expect([places(logs), readings]).toEqual([wanted, 2]);
     expect(answered.length).toBe(Number(BLOCKS + 2n * NEWEST_BLOCKS));

@@ -19,16 +19,17 @@ export interface LogSearch extends BlockRange, RangeFilter {
 /** The search needs another read to finish. Until then it proves nothing. */
 export class SearchUnfinished extends RpcFailure {}
 
-/** Limits the queries of one read. The next read continues from there. */
+/** Limits the queries of one read. The next read continues where this one stopped. */
 const MAX_QUERIES = 120;
 const MAX_PARALLEL = 16;
 /** This many of the newest blocks are read again each time, because a node may have a block before it has indexed its logs. */
 const NEWEST_BLOCKS = 32n;
 
 /**
- * Returns all logs of a range from one provider, in chain order, or throws. If one query does not suffice, reads the range from its newest
- * block down. Finished parts are kept under the hash of their newest block, and are not read again while that block is canonical. Throws
- * SearchUnfinished if one read does not suffice; a later call continues. Throws RpcFailure if the provider cannot answer.
+ * Returns all logs of a range from one provider, in chain order, or throws. With `isEnough`, may stop early. If one query does not suffice,
+ * reads the range from its newest block down. Finished parts are kept under the hash of their newest block, and are not read again while
+ * that block is canonical. Throws SearchUnfinished if one read does not suffice; a later call continues. Throws RpcFailure if the provider
+ * cannot answer.
  */
 export async function searchLogs(rpc: Rpc, search: LogSearch): Promise<Log[]> {
   if (countBlocks(search) === 0n) return [];
@@ -53,7 +54,7 @@ interface Progress {
   high: bigint;
   hash: Hex;
   logs: Log[];
-  /** Time of `performance.now()`. Null while blocks are missing. */
+  /** Time at which the search was complete, by `performance.now()`. Null while blocks are missing. */
   endedAt: number | null;
 }
 
@@ -63,8 +64,10 @@ type Memory = Map<string, Progress>;
 const memories = new WeakMap<Rpc, Memory>();
 const MAX_SEARCHES = 500;
 const MAX_LOGS = 5_000;
-/** A finished search starts over after ten minutes, because its logs are wrong if the chain was replaced and came back unnoticed. */
-const KEPT_MS = 600_000;
+/**
+ * A finished search starts over after ten minutes. Its logs may be wrong, because a reorganisation that was undone again goes unnoticed.
+ */
+const PROGRESS_CACHED_MS = 600_000;
 
 function progressCacheFor(rpc: Rpc): Memory {
   const memory = memories.get(rpc) ?? new Map<string, Progress>();
@@ -144,10 +147,12 @@ async function resumeSearch(rpc: Rpc, stored: Progress | null, anchor: Block): P
   return { low: anchor.number + 1n, high: anchor.number, hash: anchor.hash, logs: [], endedAt: null };
 }
 
-/** True if the progress is too old, or so far below the anchor that one read may not reach down to it. */
+/** True if the progress is too old, starts above the anchor, or is so far below the anchor that one read may not reach down to it. */
 function isOutdated(rpc: Rpc, { low, high, endedAt }: Progress, { number }: Block): boolean {
   const reach = (logSpanOf(rpc) * BigInt(MAX_QUERIES)) / 2n;
-  return number - high > reach || low > number + 1n || (endedAt !== null && performance.now() - endedAt > KEPT_MS);
+  return (
+    number - high > reach || low > number + 1n || (endedAt !== null && performance.now() - endedAt > PROGRESS_CACHED_MS)
+  );
 }
 
 async function isStillCanonical(rpc: Rpc, { high, hash }: Progress, anchor: Block): Promise<boolean> {
@@ -178,7 +183,10 @@ async function readDown(
   }
 }
 
-/** Reads parts in parallel. Returns the parts before the first incomplete one, newest first. Throws if the newest part failed. */
+/**
+ * Reads parts in parallel. Returns them newest first, up to the first that covers only the upper end of its range, and without those from a
+ * failed one on. Throws if the newest part failed.
+ */
 async function readInParallel(rpc: Rpc, search: LogSearch, range: BlockRange, count: number): Promise<LogPart[]> {
   const span = logSpanOf(rpc, search.most);
   const ranges: BlockRange[] = [];

@@ -20,7 +20,10 @@ export interface LeaderView extends Mined {
   finalized: FinalizedHead | null;
 }
 
-/** Returns null if the other provider shows the transaction in the same block, or if neither shows it. Pure. */
+/**
+ * Returns null if the other provider shows the transaction in the same block with the same token logs, or if neither shows it and both have
+ * the same finalized block. Pure.
+ */
 export function judgeMined(leader: LeaderView, asset: Hex, second: SecondView, mined: Mined): Objection | null {
   const { receipt, finalized } = leader;
   if (receipt !== null) {

@@ -57,7 +57,7 @@ const receipt = z.object({
 /** Null while no block contains the transaction: it is unknown, pending or preconfirmed. Some nodes send a zero hash instead of null. */
 const blockHash = hash.nullable().transform((value) => (value === ZERO_HASH ? null : value));
 
-/** Schemas of the answers that a node may give. They return hex in lower case, and throw a ZodError for any other answer. */
+/** Schemas of the answers that a node may give. They return hex in lower case, and reject any other answer. */
 export const shapes = { quantity, data, block, receipt, logs: z.array(log), blockHash };
 
 /** `timestamp` is in seconds; `transactions` are hashes. */

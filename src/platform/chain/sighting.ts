@@ -2,11 +2,11 @@ import type { Hex } from '../hex.ts';
 import { type Block, type Log, type Receipt, readBlock } from './reads.ts';
 import type { Rpc } from './rpc.ts';
 
-/** A finalized block that passed all checks of accept-head.ts. */
+/** A block by number, hash and time. Except in accept-head.ts, a finalized block that passed the checks there. */
 export interface FinalizedHead {
   number: bigint;
   hash: Hex;
-  /** Seconds. */
+  /** Seconds since 1970. */
   timestamp: bigint;
 }
 
@@ -74,14 +74,16 @@ export function sameLog(one: Log, other: Log): boolean {
   );
 }
 
-/** A transaction and the block that contains it. */
+/** One provider's view of a transaction: the receipt, null if the provider shows none, and the block at the height of the receipt. */
 export interface Mined {
   receipt: Receipt | null;
   /** The block at the receipt's height. */
   block: Block | null;
 }
 
-/** Returns true if both show the same receipt in the same block, with the same token logs. No decision uses other facts of it. */
+/**
+ * Returns true if both show the same receipt in the same block, with the same token logs. No decision uses other facts of the transaction.
+ */
 export function sameMined(asset: Hex, one: Mined, other: Mined): boolean {
   const [mine, theirs] = [one.receipt, other.receipt];
   if (mine === null || theirs === null || one.block === null || !isInBlock(theirs, other.block)) return false;

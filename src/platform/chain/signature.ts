@@ -23,7 +23,7 @@ export interface WalletQuestion {
 
 /**
  * Asks a contract wallet whether the signature is valid (EIP-1271). Returns false if the wallet rejects it, reverts, runs out of gas,
- * returns malformed data or has no code. Throws `RpcFailure` only if the node cannot answer.
+ * returns malformed data or has no code, or if the signature is too long for one call. Throws `RpcFailure` only if the node cannot answer.
  */
 export async function checkContractSignature(
   rpc: Rpc,

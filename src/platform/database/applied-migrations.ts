@@ -19,7 +19,9 @@ const COLUMNS = `(
 )`;
 
 export const CREATE_MIGRATIONS = `create table schema_migrations ${COLUMNS}`;
-/** A separate table, because older versions refuse to start if schema_migrations names an unknown migration, but never read this table. */
+/**
+ * A separate table, because older versions refuse to start if schema_migrations contains an unknown migration, but never read this table.
+ */
 export const CREATE_COMPATIBLE = `create table if not exists compatible_migrations ${COLUMNS}`;
 
 export const tableOf = ({ compatible }: Migration): string =>
@@ -63,7 +65,10 @@ export class RightsMissing extends Error {
   }
 }
 
-/** Throws if this role neither owns the tables nor may create them, because it can then neither migrate nor grant rights. */
+/**
+ * Throws unless this role may create tables and has the rights of the owner of existing ones, because otherwise it can neither migrate nor
+ * grant rights.
+ */
 export async function checkMayMigrate(rows: ReadRows, pending: readonly Migration[]): Promise<void> {
   const [table] = await rows<{ role: string; owner: string | null; may: boolean }>(sql`
     select current_user::text as role, pg_get_userbyid(c.relowner)::text as owner,

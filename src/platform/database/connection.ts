@@ -57,7 +57,7 @@ function sessionSettings(statementTimeoutMs: number): string {
 
 const STANDBY = 'the server is a standby and takes no writes: name the primary, or several hosts separated by commas';
 
-/** Prepares a new connection. Rejects a standby: it lags, has its own locks and takes no writes. */
+/** Prepares a new connection. Rejects a standby: it lags, has its own locks and accepts no writes. */
 export async function prepareConnection(
   client: ClientBase,
   { statementTimeoutMs, acceptTimeline }: Pick<ConnectionOptions, 'statementTimeoutMs' | 'acceptTimeline'>,
@@ -156,7 +156,7 @@ export const MAX_POOL_SIZE = 16;
 /** With fewer connections, requests wait for the site's own background reads. */
 export const MIN_POOL_SIZE = 2;
 export const LOCK_CONNECTIONS = 1;
-/** Shares kept free for a process that replaces another, because the server is slow to notice that the old process is gone. */
+/** Shares of the budget reserved for a process that replaces another, because the server is slow to notice that the old process is gone. */
 const SUCCESSORS = 1;
 
 export interface Budget {

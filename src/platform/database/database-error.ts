@@ -1,6 +1,6 @@
 import { DatabaseError } from 'pg';
 
-/** Thrown if the database cannot be reached or the connection was lost. Nothing is retried automatically. */
+/** Thrown if the database cannot be reached or cannot work now, or if the connection was lost. Nothing is retried automatically. */
 export class DatabaseUnavailable extends Error {
   override readonly name = 'DatabaseUnavailable';
   /** True if a statement or commit was sent and never answered, so it may or may not have taken effect. */
@@ -75,8 +75,8 @@ export function isUnavailable(error: unknown): boolean {
 }
 
 /**
- * Returns true if the server rejected the statement or commit and keeps running, so the transaction was rolled back. A PANIC may carry the
- * same code but does not count, because the commit may be on disk.
+ * Returns true if the server could not execute the statement or commit, such as on a full disk, but keeps running, so the transaction was
+ * rolled back. A PANIC may carry the same code but does not count, because the commit may be on disk.
  */
 export function isRefused(error: unknown): error is DatabaseError {
   return error instanceof DatabaseError && error.severity === 'ERROR' && isUnavailable(error);
@@ -111,12 +111,12 @@ export function unreplicatedCommit(): DatabaseUnavailable {
   return new DatabaseUnavailable(new Error('the wait of a commit for its synchronous standby was canceled'), true);
 }
 
-/** Returns true if the work may or may not have happened. `isUnavailable` holds for such an error too. */
+/** Returns true if the work may or may not have happened. `isUnavailable` is true for such an error too. */
 export function isOutcomeUnknown(error: unknown): boolean {
   return error instanceof DatabaseUnavailable && error.outcomeUnknown;
 }
 
-/** Wraps connection errors in `DatabaseUnavailable`. Returns any other error unchanged. */
+/** Wraps errors of an unavailable database in `DatabaseUnavailable`. Returns any other error unchanged. */
 export function withAvailability(error: unknown, outcomeUnknown: boolean): unknown {
   return isUnavailable(error) && !(error instanceof DatabaseUnavailable)
     ? new DatabaseUnavailable(error, outcomeUnknown && !isRefused(error))

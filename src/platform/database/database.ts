@@ -1,6 +1,6 @@
 import type { Sql } from 'sql-template-tag';
 
-/** The pool, or one open transaction. Each connection prepares each query text only once. */
+/** The pool, or one open transaction. Each connection prepares a query text only once, up to a number of texts. */
 export interface Queryable {
   rows<T>(query: Sql): Promise<T[]>;
   /** Returns exactly one row. Any other number is a bug and throws an assertion error. */
@@ -52,14 +52,14 @@ export interface TransactionOptions {
 export interface Database extends Queryable {
   /**
    * Commits when `act` returns and rolls back when it throws. Nothing is retried. Using the database itself inside `act` throws, because
-   * that query would run outside the transaction. If `isOutcomeUnknown` holds for the error, the commit was never answered or did not wait
-   * for its standby: it may have happened, and may be lost with the primary.
+   * that query would run outside the transaction. If `isOutcomeUnknown` is true for the error, the commit was never answered or did not
+   * wait for its standby: it may have happened, and may be lost with the primary.
    */
   transaction<T>(act: (tx: Tx) => Promise<T>, options?: TransactionOptions): Promise<T>;
   /**
    * Runs `act` while no other call in any process runs under the same key. If one does, even in this process, returns null at once. The
-   * lock ends with the process and with the session that holds it. A lost connection ends the lock early and aborts `lost`, so invariants
-   * must be held by constraints and not by this lock alone. These keys are separate from the keys of `Tx.lock`.
+   * lock ends with the process and with the session that holds it. A lost connection ends the lock early and aborts `lost`, so constraints
+   * must enforce the invariants, and not this lock alone. These keys are separate from the keys of `Tx.lock`.
    */
   withAdvisoryLock<T>(key: string, act: (lost: AbortSignal) => Promise<T>): Promise<{ value: T } | null>;
   /**

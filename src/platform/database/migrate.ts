@@ -22,9 +22,9 @@ const LOCK_POLL_MS = 100;
 
 /**
  * Applies all missing migrations of the folder and returns their names. A file is one transaction, or several steps that are recorded one
- * by one. If two processes start at once, the second waits for the first and finds nothing to do. If nothing is missing, takes no lock.
- * `rights` are statements that run afterwards in one transaction. Throws `RightsMissing` if the role of `url` may not make these changes or
- * read the tables.
+ * by one. If two processes start at once, the second waits for the first and finds nothing to do. If nothing is missing and `rights` is
+ * empty, takes no lock. `rights` are statements that run afterwards in one transaction. Throws `RightsMissing` if the role of `url` may not
+ * make these changes or read the tables.
  */
 export async function migrate(
   url: string,

@@ -5,7 +5,10 @@ import { isOutcomeUnknown } from './database-error.ts';
 /** A database that tracks whether this process may have changed something through it. */
 export interface NotedDatabase {
   database: Database;
-  /** Changes after each possible write, before the writer continues. Null during a write: others may see its commit before we do. */
+  /**
+   * Returns a number that changes after each possible write, before the writer continues. Null during a write, because others may see its
+   * commit before this process does.
+   */
   mark(): number | null;
 }
 

@@ -147,7 +147,7 @@ async function lendConnection<T>(
   }
 }
 
-/** Takes a connection to the primary, trying each host at most once. */
+/** Takes a connection to the primary. After a failure, tries the next host. Throws once each host has failed. */
 async function takeConnection(pool: Pool, servers: ServerChoice): Promise<PoolClient> {
   for (let tried = 1; ; ) {
     const host = servers.host();
@@ -198,7 +198,7 @@ async function checkServer(database: Queryable, allowUnsafe: boolean): Promise<v
   }
 }
 
-/** Identifies the server, its start time and the database. After a change, data read earlier may be gone. */
+/** Identifies a running server by its start time, and the database by its oid. After a change, data read earlier may be gone. */
 const IDENTITY = `select pg_postmaster_start_time()::text || ' ' || oid as identity from pg_database where datname = current_database()`;
 
 interface ServerCheck {

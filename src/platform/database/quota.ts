@@ -6,7 +6,7 @@ import type { Refusal } from '../refusal.ts';
 import type { Database, Queryable } from './database.ts';
 
 export interface Quota {
-  /** A limit name from OPENAISLE_LIMITS. */
+  /** A limit name from OPENAISLE_LIMITS or CITY_LIMITS. */
   name: string;
   /** Calls with the same subject are counted together: a client network, a merchant's id, or one word for everybody. */
   subject: string;
@@ -33,11 +33,14 @@ export type ScalarQuery = Sql;
 export interface Counting {
   window: Window;
   limit: number;
-  /** Counters of windows that began earlier are deleted. */
+  /** Counters of windows that began before this time are deleted. */
   sweepBefore: Date;
 }
 
-/** Returns the new count, at most the limit plus one. Also deletes a few old windows, which replaces a cleanup job. */
+/**
+ * Builds a query that counts one call and returns the new count, at most the limit plus one. It also deletes a few old windows, which
+ * replaces a cleanup job.
+ */
 export function countInWindow(counting: Counting): Sql {
   return sql`
     with existing as (select null as value), ${countUnlessExisting(counting)}
@@ -50,7 +53,9 @@ export interface CountedAct {
   columns: Sql;
 }
 
-/** Counts like `countInWindow`, and runs `act` within the limit. If the query returns an int8, does neither and returns the int8. */
+/**
+ * Counts like `countInWindow`, and runs `act` within the limit. If the query `existing` returns an int8, does neither and returns the int8.
+ */
 function countUnless(existing: ScalarQuery, counting: Counting, act: CountedAct | null): Sql {
   const steps =
     act === null
@@ -98,7 +103,7 @@ export async function readQuota(database: Queryable, nowMs: number, quota: Quota
 }
 
 /** Must be longer than any window. */
-export const KEPT_MS = 2 * 86_400_000;
+export const RETENTION_MS = 2 * 86_400_000;
 
 interface QuotaContext {
   database: Database;
@@ -115,7 +120,7 @@ export async function takeQuota(context: QuotaContext, quota: Quota): Promise<vo
   if (used > quota.limit) throw refusalOf(quota, now);
 }
 
-/** Like `takeQuota`. But if the query returns an int8, neither counts nor refuses, and returns the int8. Runs one statement. */
+/** Like `takeQuota`. But if the query `existing` returns an int8, neither counts nor refuses, and returns the int8. Runs one statement. */
 export async function takeQuotaUnless(
   context: QuotaContext,
   quota: Quota,
@@ -164,7 +169,7 @@ export async function takeQuotaOnce(
 
 function countingOf({ name, subject, limit, windowSeconds }: Quota, now: number): Counting {
   const window = { name, subject, start: windowAt(now, windowSeconds).start };
-  return { window, limit, sweepBefore: new Date(now - KEPT_MS) };
+  return { window, limit, sweepBefore: new Date(now - RETENTION_MS) };
 }
 
 function refusalOf({ name, limit, windowSeconds }: Quota, now: number): Refusal {

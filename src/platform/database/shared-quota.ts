@@ -1,10 +1,10 @@
 import sql from 'sql-template-tag';
-import { judgeShare, limitExceeded, needsKept, type Share, type ShareUse, slotMs } from '../budget-share.ts';
+import { judgeShare, limitExceeded, needsNewcomerPart, type Share, type ShareUse, slotMs } from '../budget-share.ts';
 import type { Clock } from '../clock.ts';
 import { networkLevels } from '../http/client-network.ts';
-import { drawOf, type Random } from '../random.ts';
+import { type Random, randomFraction } from '../random.ts';
 import type { Database, Queryable } from './database.ts';
-import { countInWindow, KEPT_MS, windowAt } from './quota.ts';
+import { countInWindow, RETENTION_MS, windowAt } from './quota.ts';
 
 /** Counters stop here, far above any limit. */
 const MAX_COUNT = 1_000_000_000;
@@ -41,12 +41,14 @@ export async function takeSharedQuota(context: SharedQuotaContext, quota: Shared
         countInWindow({
           window: { name: of, subject, start: at },
           limit: MAX_COUNT,
-          sweepBefore: new Date(now - KEPT_MS),
+          sweepBefore: new Date(now - RETENTION_MS),
         }),
       );
-    const isAsking = needsKept(share, use, request);
+    const isAsking = needsNewcomerPart(share, use, request);
     if (isAsking) count(`${name}:asked`, supernet, slots.current);
-    const verdict = judgeShare(share, isAsking ? withThisRequest(use) : use, request, () => drawOf(context.random));
+    const verdict = judgeShare(share, isAsking ? withThisRequest(use) : use, request, () =>
+      randomFraction(context.random),
+    );
     if (verdict.part === null) return verdict.retryAfterMs;
     count(name, `network ${clientNetwork}`, start);
     count(name, verdict.part === 'open' ? 'all' : 'kept', start);

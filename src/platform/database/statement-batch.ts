@@ -38,7 +38,7 @@ interface Notice {
 interface Prepared {
   names: Set<string>;
   formats: Map<string, RowFormat>;
-  /** The running batch. It is told of parsed statements and of warnings, which the driver does not report. */
+  /** The running batch. It receives news of parsed statements and of warnings, which the driver does not report. */
   running: { parsed(): void; warned(notice: Notice): void } | null;
 }
 

@@ -1,7 +1,9 @@
 import { DatabaseError } from 'pg';
 import sql, { type Sql } from 'sql-template-tag';
 
-/** SQL for the timeline of a primary, as eight hexadecimal digits. Fails with an error for which `isTimelineRefused` holds. */
+/**
+ * SQL for the timeline of a primary, as eight hexadecimal digits. If the server refuses, `isTimelineRefused` returns true for the error.
+ */
 export const timelineText = sql`substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)`;
 
 /** Returns null if the server won't reveal its timeline. `ask` must run outside a transaction, because a refusal would abort it. */

@@ -16,7 +16,7 @@ import {
 } from './run-statements.ts';
 import type { Answer, Statement } from './statement-batch.ts';
 
-/** True while statements may be sent. */
+/** `open` is true while statements may be sent. */
 export interface TransactionScope {
   open: boolean;
 }

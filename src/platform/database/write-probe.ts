@@ -5,7 +5,7 @@ import { isUnavailable, whyUnavailable } from './database-error.ts';
 
 /** Minimum time between two probes, however many callers ask. */
 const EVERY_MS = 3_000;
-/** Timeout of a probe. Callers must not wait for a server that hangs, or for a commit that waits for its standby. */
+/** Longest time that a caller waits for a probe, because the server may hang, or a commit may wait for its standby. */
 const TIMEOUT_MS = 2_000;
 
 export interface WriteProbe {

@@ -13,7 +13,7 @@ import {
 } from './caller-headers.ts';
 import { refuseIssues } from './failure.ts';
 import { guardBody } from './guard-request.ts';
-import { abandonBody, type Incoming, type Outgoing, readBody, readQuery } from './message.ts';
+import { type Incoming, type Outgoing, readBody, readQuery, releaseBody } from './message.ts';
 import type { Call, Prepared, PreparedAnswer, PreparedStream } from './operation.ts';
 
 type AnyCall = Call<EndpointShape, unknown>;
@@ -42,7 +42,10 @@ export interface EndpointEntry<Caller> extends Identification<Caller> {
 const NO_PROOF = { v1: null, v2: null, deliveryToken: null };
 const NUL = '\u0000';
 
-/** Answers a request to an endpoint: secret guard, caller, schemas, operation, answer schema. URL and headers were guarded before. */
+/**
+ * Answers a request to an endpoint. Runs the secret guard on the body, identifies the caller, checks the input, runs the operation and
+ * checks its answer. URL and headers were guarded before.
+ */
 export async function answerEndpoint<Caller>(
   entry: EndpointEntry<Caller>,
   route: EndpointRoute,
@@ -171,7 +174,7 @@ function presentAnswer(endpoint: EndpointShape, answer: AnyAnswer, asBytes: bool
 function presentPrepared(endpoint: EndpointShape, prepared: Prepared | PreparedStream): Outgoing {
   const outgoing = sendPrepared(prepared);
   if (endpoint.cache === 'public') return outgoing;
-  abandonBody(outgoing);
+  releaseBody(outgoing);
   throw new Error(`${endpoint.name} is no public read, so its answer may not pass its schema by`);
 }
 

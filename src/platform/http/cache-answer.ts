@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { acceptsGzip } from './caller-headers.ts';
-import { abandonBody, isPieces, type Outgoing } from './message.ts';
+import { isPieces, type Outgoing, releaseBody } from './message.ts';
 
 const ETAG_CHARACTERS = 27;
 
@@ -33,7 +33,7 @@ export function cacheAnswer(answer: Outgoing, cache: 'public' | 'private', ifNon
   if (etag === null) return { ...answer, headers, compress: true };
   headers['etag'] = etag;
   if (!matchesEtag(ifNoneMatch, etag)) return { ...answer, headers, compress: true };
-  abandonBody(answer);
+  releaseBody(answer);
   delete headers['content-type'];
   delete headers['content-encoding'];
   return { status: 304, headers, body: '' };

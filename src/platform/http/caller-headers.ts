@@ -7,7 +7,7 @@ import type { PaymentHeaders } from './operation.ts';
 export const PAYMENT_HEADER_NAMES = ['x-payment', 'payment-signature', 'x-delivery-token', 'x-recovery-slip'] as const;
 
 /** Returns true if the request contains a payment proof, a token or a slip, valid or not. */
-export function bringsPayment(headers: IncomingHttpHeaders): boolean {
+export function hasPaymentHeader(headers: IncomingHttpHeaders): boolean {
   return PAYMENT_HEADER_NAMES.some((name) => headers[name] !== undefined);
 }
 
@@ -184,7 +184,7 @@ export function wantsBytes(accept: string | undefined): boolean {
   return bytes > 0 && bytes >= acceptQuality(accept, 'application/json');
 }
 
-const MOST_REMEMBERED = 256;
+const MAX_REMEMBERED = 256;
 const LONGEST_REMEMBERED = 200;
 // Cached by header value, because clients repeat the same few values.
 const gzipByHeader = new Map<string, boolean>();
@@ -198,7 +198,7 @@ export function acceptsGzip(acceptEncoding: string | undefined): boolean {
   const gzip = preferences.get('gzip') ?? preferences.get('x-gzip') ?? preferences.get('*') ?? 0;
   const welcome = gzip > 0 && gzip >= (preferences.get('identity') ?? 0);
   if (acceptEncoding.length > LONGEST_REMEMBERED) return welcome;
-  if (gzipByHeader.size >= MOST_REMEMBERED) gzipByHeader.clear();
+  if (gzipByHeader.size >= MAX_REMEMBERED) gzipByHeader.clear();
   gzipByHeader.set(acceptEncoding, welcome);
   return welcome;
 }

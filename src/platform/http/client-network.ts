@@ -19,7 +19,7 @@ export interface ClientNames {
 
 type AddressedRequest = Pick<IncomingMessage, 'headers' | 'socket'>;
 
-/** The only code that reads X-Forwarded-For. */
+/** The only code that reads addresses from the X-Forwarded-For of a peer. */
 export function createClientNames(trusted: false | readonly string[]): ClientNames {
   const networks = (trusted || []).flatMap((name) => NAMED_RANGES[name] ?? [name]);
   const proxies = networks.map(parseSubnet).filter((network) => network !== null);

@@ -36,7 +36,7 @@ import {
   createReadCounts,
   type ReadCount,
 } from './from-memory.ts';
-import { faultOfHead, guardBody } from './guard-request.ts';
+import { checkHead, guardBody } from './guard-request.ts';
 import { createInternalRequests } from './internal-requests.ts';
 import { type Incoming, splitTarget } from './message.ts';
 import { addRepresentations, type Route, routeOfExtra, routesOf } from './route.ts';
@@ -56,7 +56,10 @@ export interface HttpServer {
   admission(): AdmissionFacts;
 }
 
-/** Serves a table of endpoints and a few pages over HTTP. Contains no business rules; by itself it rejects only malformed requests. */
+/**
+ * Serves a table of endpoints and a few pages over HTTP. Contains no business rules, only the checks that all routes share: form, size,
+ * load, misplaced secrets and keys.
+ */
 export function createHttpServer<E extends Endpoints, Context, Caller>(
   options: ServerOptions<E, Context, Caller>,
 ): HttpServer {
@@ -90,14 +93,14 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
       if (!socket.writable || admission.isAnswering(socket)) socket.destroy();
       else answerUnparsed(options, refusal, socket);
     },
-    onRouterError: (error, request, reply) => fail(faultOfHead(request.raw, guard) ?? error, request, reply),
+    onRouterError: (error, request, reply) => fail(checkHead(request.raw, guard) ?? error, request, reply),
   });
   setDateHeader(app, clock);
   app.addHook('onRequest', async (request, reply) => {
     begin(request, reply);
     const refusal = admission.refusalOf(request.raw);
     if (refusal !== undefined && !request.routeOptions.config.facts?.unlimited) throw refusal;
-    const fault = faultOfHead(request.raw, guard);
+    const fault = checkHead(request.raw, guard);
     if (fault !== null) throw fault;
     if (request.method === 'QUERY') throw refuseMethod(allowedAt(splitTarget(request.url).path));
   });
@@ -151,7 +154,7 @@ function createBeginExchange({ clock, log }: AnswerContext, admission: Admission
   };
 }
 
-/** Answers a client whose request Node could not parse. */
+/** Answers a client whose request Node could not parse, or whose request arrived too slowly. */
 function answerUnparsed({ clock, log, random, docsUrl }: AnswerContext, refusal: Refusal, socket: Socket): void {
   const requestId = random.uuid();
   log.info('request', { request_id: requestId, route: 'none', status: refusal.row.status, reason: refusal.reason });
@@ -234,7 +237,7 @@ const LONGEST_PARAMETER = 200;
 interface AppOptions {
   random: Random;
   admission: Admission;
-  /** Called first. fastify gets the requests that it does not answer. */
+  /** Called first. fastify gets the requests that this function does not answer. */
   fromMemory: AnswerFromMemory;
   onUnparsed(error: NodeJS.ErrnoException, socket: Socket): void;
   onRouterError(error: Error, request: FastifyRequest, reply: FastifyReply): void;
@@ -279,7 +282,7 @@ function createNodeServer(
     requestTimeout: REQUEST_TIMEOUT_MS,
     // We answer a missing Host header ourselves, with a problem document.
     requireHostHeader: false,
-    // Most requests have no body, and preparing to read one would cost a tenth of an answer from memory.
+    // Most requests have no body, and preparing to read one would take a tenth of the time of an answer from memory.
     optimizeEmptyRequests: true,
   });
   server.setTimeout(SILENT_SOCKET_MS);

@@ -3,12 +3,12 @@ import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { errorClass, type Problem, type Reason } from '../../contract/errors.ts';
-import { MOST_ERRORS } from '../../contract/vocabulary.ts';
+import { MAX_ERRORS } from '../../contract/vocabulary.ts';
 import type { Clock } from '../clock.ts';
 import { isUnavailable } from '../database/database-error.ts';
 import type { Log } from '../log.ts';
 import { Refusal } from '../refusal.ts';
-import { bringsPayment } from './caller-headers.ts';
+import { hasPaymentHeader } from './caller-headers.ts';
 import type { Exchange } from './exchanges.ts';
 import type { RouteFacts } from './route-table.ts';
 import { sendAnswer } from './send-answer.ts';
@@ -76,7 +76,7 @@ export function refuseUnparsed(code: string | undefined): Refusal {
   return new Refusal('malformed_request', { detail: 'The request is not valid HTTP.' });
 }
 
-/** Formats a complete answer for a connection that has no request object yet. */
+/** Formats a complete answer to be written directly to a socket. */
 export function rawAnswer({ status, headers, body }: ProblemAnswer): string {
   const all = { ...headers, 'content-length': String(Buffer.byteLength(body)), connection: 'close' };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
@@ -107,30 +107,28 @@ export function refuseIssues(issues: readonly Issue[], otherwise: 'invalid_field
     const names = unknown.map(({ path }) => path || 'an empty field name');
     return new Refusal('unexpected_fields', {
       detail: `Not known here: ${joinNames(names)}.${countErrors(unknown)}`,
-      errors: unknown.slice(0, MOST_ERRORS),
+      errors: unknown.slice(0, MAX_ERRORS),
     });
   }
   const errors = issues.map((issue) => ({ path: pathOf(issue.path), message: issue.message }));
   const messages = errors.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
   return new Refusal(otherwise, {
     detail: `Not acceptable: ${joinNames(messages)}.${countErrors(errors)}`,
-    errors: errors.slice(0, MOST_ERRORS),
+    errors: errors.slice(0, MAX_ERRORS),
   });
 }
 
 function countErrors(errors: readonly unknown[]): string {
-  return errors.length > MOST_ERRORS
-    ? ` There are ${errors.length} in all; the first ${MOST_ERRORS} are in errors.`
-    : '';
+  return errors.length > MAX_ERRORS ? ` There are ${errors.length} in all; the first ${MAX_ERRORS} are in errors.` : '';
 }
 
-const MOST_NAMED = 10;
+const MAX_NAMED = 10;
 const LONGEST_NAME = 100;
 
 function joinNames(names: readonly string[]): string {
   const unique = [...new Set(names)];
-  const rest = unique.length - MOST_NAMED;
-  return unique.slice(0, MOST_NAMED).join('; ') + (rest > 0 ? `; and ${rest} more` : '');
+  const rest = unique.length - MAX_NAMED;
+  return unique.slice(0, MAX_NAMED).join('; ') + (rest > 0 ? `; and ${rest} more` : '');
 }
 
 function pathOf(path: readonly PropertyKey[]): string {
@@ -185,7 +183,7 @@ export function presentFailure(
   const context: ProblemContext = {
     requestId,
     docsUrl: (reason) => options.docsUrl(reason),
-    ...(facts?.payment || facts?.claim ? { payment: { proofSent: bringsPayment(sent) || facts.claim } } : {}),
+    ...(facts?.payment || facts?.claim ? { payment: { proofSent: hasPaymentHeader(sent) || facts.claim } } : {}),
   };
   // Refusal fields that are not JSON, or a page that cannot be rendered, are bugs too. fastify must not answer them in its own words.
   try {
@@ -221,7 +219,7 @@ const FRAMEWORK_REASONS: Readonly<Record<string, Reason>> = {
   FST_ERR_MAX_PARAM_LENGTH: 'not_found',
 };
 
-/** Maps errors of fastify and Node to refusals. Null for any other error. */
+/** Returns a refusal unchanged, and maps errors of fastify and Node to refusals. Null for any other error. */
 function refuseFailure(error: unknown): Refusal | null {
   if (error instanceof Refusal) return error;
   const { code, statusCode } = fieldsOf(error);

@@ -6,7 +6,7 @@ export interface RecordRequest<Shape extends z.ZodType> {
   shape: Shape;
   /** True if the answer says that there is no such record. */
   isAbsent(answer: { status: number; json: unknown }): boolean;
-  /** Makes the error for an unusable answer. `isSilent`: none arrived in time. */
+  /** Makes the error for an unusable answer. `isSilent`: the site could not be reached, or did not answer in time. */
   refuse(why: string, isSilent: boolean): Error;
 }
 

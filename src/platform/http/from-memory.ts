@@ -7,7 +7,7 @@ import type { SecretGuard } from '../secrets.ts';
 import { matchesEtag, PUBLIC_CACHE } from './cache-answer.ts';
 import { acceptsGzip, COMMON_HEADERS, CORS_HEADERS } from './caller-headers.ts';
 import type { InFlightAnswers } from './exchanges.ts';
-import { faultOfHead } from './guard-request.ts';
+import { checkHead } from './guard-request.ts';
 import type { MemoryAnswer, MemoryRequest, ReadFromMemory } from './operation.ts';
 
 export interface ReadCount {
@@ -30,7 +30,7 @@ interface Counted extends ReadCount {
 
 const LINE_EVERY_MS = 60_000;
 
-/** Access log for reads that are faster than writing a line each: one line a minute, and none without reads. */
+/** Access log for reads that take less time than writing a log line. Writes one line a minute, and none without reads. */
 export function createReadCounts({ clock, log }: { clock: Clock; log: Log }): ReadCounts {
   const counts = new Map<string, Counted>();
   const stop = new AbortController();
@@ -117,7 +117,7 @@ function readPlain(request: IncomingMessage, options: MemoryOptions): MemoryRequ
   const { guard, isBusy, reads, clientOf } = options;
   const { method, url, headers } = request;
   if ((method !== 'GET' && method !== 'HEAD') || url === undefined || !url.startsWith('/')) return null;
-  if (headers.expect !== undefined || isBusy(request) || faultOfHead(request, guard) !== null) return null;
+  if (headers.expect !== undefined || isBusy(request) || checkHead(request, guard) !== null) return null;
   if (reads.isSpent(request)) return null;
   return {
     target: url,
@@ -148,7 +148,7 @@ function headOf({ etag, head, body }: MemoryAnswer, status: 200 | 304, requestId
   return all;
 }
 
-/** The methods used here of a budget in milliseconds. */
+/** The part of a budget, in milliseconds, that this file uses. */
 export type ReadMeter = Pick<Budget, 'charge' | 'isSpent' | 'mayBeSpent'>;
 
 /** Nearly all answers from memory take less. Only slower ones are charged to their client. */

@@ -6,7 +6,7 @@ import { PAYMENT_HEADER_NAMES } from './caller-headers.ts';
 import { splitTarget, type Target } from './message.ts';
 
 /** Checks a request before its body is read. Returns a refusal, or null. */
-export function faultOfHead(request: IncomingMessage, guard: SecretGuard): Refusal | null {
+export function checkHead(request: IncomingMessage, guard: SecretGuard): Refusal | null {
   const { method, headers } = request;
   if (headBytes(request) > HEADER_LIMIT_BYTES) return new Refusal('headers_too_large');
   const target = splitTarget(request.url ?? '/');
@@ -119,7 +119,7 @@ function isPaymentHeader(name: string): boolean {
   return PAYMENT_HEADER_NAMES.some((header) => header === name);
 }
 
-/** JSON escapes could hide a secret from a search of the raw text. */
+/** Decodes base64 of JSON, because JSON escapes could hide a secret from a search of the raw text. Null if malformed. */
 function decodedJson(text: string): unknown {
   try {
     const value: unknown = JSON.parse(Buffer.from(text, 'base64').toString('utf8'));

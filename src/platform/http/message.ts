@@ -31,7 +31,7 @@ export function decodeComponent(text: string): string | null {
 const MAX_PARAMETERS = 100;
 const NUL = '\u0000';
 
-/** Parses form or query text. A repeated name is an error, which `refuse` builds. */
+/** Parses form or query text. `refuse` builds the error for malformed or repeated fields, and for too many of them. */
 function readPairs(
   text: string,
   most: number,
@@ -116,7 +116,7 @@ export function isPieces(body: Outgoing['body']): body is Pieces {
 }
 
 /** Releases a body that nobody will read. */
-export function abandonBody({ body, release }: Outgoing): void {
+export function releaseBody({ body, release }: Outgoing): void {
   release?.();
   if (!isPieces(body)) return;
   // The answer does not need this body, so ignore errors of its cleanup.
@@ -136,7 +136,7 @@ export async function readOutgoing({ body, release }: Pick<Outgoing, 'body' | 'r
   }
 }
 
-/** Does not copy the bytes. */
+/** Decodes UTF-8 without copying the bytes. */
 export function textOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
 }
@@ -155,7 +155,7 @@ export interface Listener {
 type BodyHeaders = Pick<IncomingHttpHeaders, 'content-type' | 'content-encoding'>;
 
 export const FORM_LIMIT_BYTES = 16_384;
-const MOST_FIELDS = 40;
+const MAX_FIELDS = 40;
 const BODY_TYPE =
   /^(application\/(?:json|x-www-form-urlencoded))[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*"?utf-8"?[ \t]*)?$/i;
 /** Browsers percent-encode all other characters. */
@@ -187,7 +187,7 @@ export function readForm(bytes: Uint8Array, headers: BodyHeaders): Record<string
   const fault = (what: string): Refusal => new Refusal('malformed_request', { detail: `The form ${what}.` });
   const text = Buffer.from(bytes).toString('latin1');
   if (!PLAIN_FORM.test(text)) throw fault('contains characters that must be percent-encoded');
-  return readPairs(text, MOST_FIELDS, (message) => fault(`has a field that ${message}`));
+  return readPairs(text, MAX_FIELDS, (message) => fault(`has a field that ${message}`));
 }
 
 function isEncoded({ 'content-encoding': encoding = 'identity' }: BodyHeaders): boolean {

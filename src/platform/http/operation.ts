@@ -33,7 +33,7 @@ export interface Call<E extends EndpointShape, Caller> {
   path: string;
   /** True if the client prefers bytes over JSON (accept: application/octet-stream). */
   wantsBytes: boolean;
-  /** Only prepared answers use it; all others are sent uncompressed. */
+  /** For operations that prepare compressed bytes. The server itself compresses other public answers. */
   acceptsGzip: boolean;
   requestId: string;
   /** Client address by the configured proxy rule, with IPv6 cut to its /64. */

@@ -8,7 +8,7 @@ export class JsonFault extends Error {
 const SPACE = /[ \n\r\t]*/y;
 const WORD = /true|false|null/y;
 const NUMBER = /-?[0-9][0-9.eE+-]*/y;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: JSON.parse rejects them
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are matched on purpose, so that JSON.parse rejects them
 const ESCAPE_OR_CONTROL = /[\\\u0000-\u001f]/;
 const PLAIN_NUMBER = /^(?:0|[1-9][0-9]*)(?:\.[0-9]{1,6})?$/;
 

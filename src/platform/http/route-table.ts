@@ -4,7 +4,10 @@ import type { AnyPageRoute } from './server-options.ts';
 
 /** Facts about a route that hooks and error answers need. */
 export interface RouteFacts {
-  /** True if scripts of any origin may read the route. Such routes never take cookies, so this reveals nothing that needs a key. */
+  /**
+   * True if scripts of any origin may read the route. Such routes never take cookies, so a script cannot act as the person whose browser
+   * runs it.
+   */
   cors: boolean;
   payment: boolean;
   /** True if the client reports a payment that it has already made. */

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import type { Log } from '../log.ts';
 import type { Exchange } from './exchanges.ts';
-import { abandonBody, isPieces, type Listener, type Outgoing, type Pieces } from './message.ts';
+import { isPieces, type Listener, type Outgoing, type Pieces, releaseBody } from './message.ts';
 
 type With<Body> = Omit<Outgoing, 'body'> & { body: Body };
 
@@ -29,7 +29,7 @@ export async function sendOutgoing(
     return sendAnswer(reply, { status, headers, body });
   }
   if (reply.request.method === 'HEAD' || at.exchange.signal.aborted) {
-    abandonBody(outgoing);
+    releaseBody(outgoing);
     return reply.code(status).headers(headers).send();
   }
   const iterator = body[Symbol.asyncIterator]();

@@ -5,8 +5,8 @@ import type { Database } from '../database/database.ts';
 import { isUnavailable } from '../database/database-error.ts';
 import type { Log } from '../log.ts';
 import { isNextEvent, type LogCopyWriter, openLogCopy } from './log-copy.ts';
-import { findCopyStart, noteEnd, readEventsToCopy } from './store.ts';
-import { MEMORY_MS } from './watch-growth.ts';
+import { findCopyStart, readEventsToCopy, recordCopyEnd } from './store.ts';
+import { MAX_COPIED_AGE_MS } from './watch-growth.ts';
 
 /** An event must be on disk within a second. */
 const POLL_MS = 200;
@@ -23,7 +23,7 @@ interface LogCopyContext {
   host: string;
   /** The newest event id of the log, as far as this process knows. */
   newestId(): bigint;
-  /** True while history is lost. Copying then stops, because the log no longer holds all public events. */
+  /** True while history is lost. Copying then stops, because the log no longer contains all public events. */
   isLost(): boolean;
   /** Called if the log does not continue from the end of the copy. */
   onBreak(): Promise<void>;
@@ -115,13 +115,13 @@ function createRounds(context: LogCopyContext, copy: LogCopyWriter): () => Promi
 
   const reportBreak = async (at: bigint): Promise<void> => {
     await context.onBreak();
-    // The log holds the end of the copy, but its next event does not continue from it. No other check reports this.
+    // The log contains the end of the copy, but its next event does not continue from it. No other check reports this.
     if (!context.isLost()) throw new Error(`event ${at} of the log does not follow from the end of the copy`);
   };
   const copyNew = async (): Promise<void> => {
     for (;;) {
       const end = copy.end();
-      const after = end?.id ?? (await findCopyStart(database, new Date(clock.now() - MEMORY_MS)));
+      const after = end?.id ?? (await findCopyStart(database, new Date(clock.now() - MAX_COPIED_AGE_MS)));
       if (after === null || (end !== null && context.newestId() <= end.id)) return;
       const events = await readEventsToCopy(database, after, BATCH_SIZE);
       const [first] = events;
@@ -136,7 +136,7 @@ function createRounds(context: LogCopyContext, copy: LogCopyWriter): () => Promi
     await copyNew();
     const end = copy.end();
     if (end === null || Math.abs(clock.now() - recordedAt) < RECORD_EVERY_MS) return;
-    await noteEnd(database, host, end, new Date(clock.now()));
+    await recordCopyEnd(database, host, end, new Date(clock.now()));
     recordedAt = clock.now();
   };
 }

@@ -4,7 +4,7 @@ import { sha256 } from '../canonical-json.ts';
 import { nullIfMissing } from '../data-folder.ts';
 
 const DAY_MS = 86_400_000;
-const KEPT_DAYS = 30;
+const RETENTION_DAYS = 30;
 const NAME = /^\d{4}-\d{2}-\d{2}\.log$/;
 /** Must be larger than any event. */
 const TAIL_BYTES = 262_144;
@@ -30,7 +30,10 @@ interface Tail {
   upTo: number;
 }
 
-/** Reads a file up to its first damage. A crash may leave a torn line, zeros, or a line that does not continue the previous one. */
+/**
+ * Reads the last part of a file, up to its first damage. A crash may leave a torn line, zeros, or a line that does not continue the
+ * previous one.
+ */
 async function readTail(path: string): Promise<Tail> {
   const file = await open(path, 'r');
   try {
@@ -118,7 +121,7 @@ async function syncFolder(folder: string): Promise<void> {
 
 /** Keeps the newest file at any age, because it shows how far the log went. */
 async function deleteOldFiles(folder: string, now: number): Promise<void> {
-  const oldest = nameOf(now - KEPT_DAYS * DAY_MS);
+  const oldest = nameOf(now - RETENTION_DAYS * DAY_MS);
   for (const name of (await filesOf(folder)).slice(0, -1)) {
     if (name < oldest) await rm(join(folder, name), { force: true });
   }
@@ -134,7 +137,9 @@ export async function filesAt(paths: readonly string[]): Promise<string[]> {
   return files;
 }
 
-/** Returns all events of some copy files, each once, in the order of their ids. Throws if two files hold different events under one id. */
+/**
+ * Returns all events of some copy files, each once, in the order of their ids. Throws if two files contain different events under one id.
+ */
 export async function readCopies(paths: readonly string[]): Promise<CopiedEvent[]> {
   const events = new Map<bigint, CopiedEvent>();
   for (const path of paths) {
@@ -161,7 +166,7 @@ export interface CopiedEvent {
   canonical: Buffer;
 }
 
-/** The last event of a log: enough to tell whether another log holds the same event. */
+/** The last event of a log: enough to find out whether another log contains the same event. */
 export type LogEnd = Pick<CopiedEvent, 'id' | 'hash'>;
 
 const LINE = /^([1-9]\d{0,18}) ([0-9a-f]{64}) (\{.*\})$/s;

@@ -97,7 +97,7 @@ interface HistoryContext<SiteLosses extends Losses> {
   /** The newest event id of the log, as far as this process knows. A process that does not know may return a higher number. */
   newestId(): bigint;
   readLosses(queryable: Queryable): Promise<SiteLosses>;
-  /** Called when the database holds another history, so everything must be read again. */
+  /** Called when the database contains another history, so everything must be read again. */
   onOtherHistory(): void;
 }
 
@@ -107,7 +107,7 @@ function secondsSince(since: number | null, clock: Clock): number {
 
 const NO_HOST = '00000000-0000-0000-0000-000000000000';
 
-/** Remembers the log of a site. Stops the site if the database no longer holds that log. */
+/** Remembers the log of a site. Stops the site if the database no longer contains that log. */
 export function createHistory<SiteLosses extends Losses>(context: HistoryContext<SiteLosses>): History<SiteLosses> {
   const { database, place } = context;
   const where = place ?? { folder: null, host: NO_HOST };
@@ -150,7 +150,10 @@ export function historyLost(): Refusal {
   return new Refusal('history_lost', { retryAfterSeconds: RETRY_SECONDS });
 }
 
-/** Converts the error of a write that the database rejected because history is lost, which this process may not know. Else null. */
+/**
+ * Converts the error of a write that the database rejected because history is lost, which this process may not know yet. Null for other
+ * errors.
+ */
 export function refuseLost(error: unknown): Refusal | null {
   return constraintOf(error)?.constraint === 'history_is_whole' ? historyLost() : null;
 }

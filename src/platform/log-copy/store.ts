@@ -10,7 +10,7 @@ export interface LogAtEnd {
   inRecovery: boolean;
   /** 0 for an empty log. */
   newestId: bigint;
-  /** Hash of the event with the copy's last id. Null if there is no such event, or it is older than the hashes. */
+  /** Hash of the event with the copy's last id. Null if there is no such event, or it was written before events had hashes. */
   hash: Buffer | null;
   /** True if a recovery skipped the copy's last id, so no event with that id is missing. */
   leftOut: boolean;
@@ -47,21 +47,24 @@ export async function findOtherEnd(queryable: Queryable, host: string): Promise<
   return row && { id: row.last_id, hash: row.running_hash };
 }
 
-export async function noteEnd(queryable: Queryable, host: string, end: LogEnd, now: Date): Promise<void> {
+export async function recordCopyEnd(queryable: Queryable, host: string, end: LogEnd, now: Date): Promise<void> {
   await queryable.run(sql`
     insert into log_copies (host, last_id, running_hash, written_at) values (${host}, ${end.id}, ${end.hash}, ${now})
     on conflict (host) do update set last_id = excluded.last_id, running_hash = excluded.running_hash, written_at = excluded.written_at`);
 }
 
-/** Reads events, oldest first. Leaves out events older than the hashes, because nothing proves that they are unchanged. */
+/** Reads events, oldest first. Leaves out events written before events had hashes, because nothing proves that they are unchanged. */
 export async function readEventsToCopy(queryable: Queryable, afterId: bigint, limit: number): Promise<CopiedEvent[]> {
   return queryable.rows<CopiedEvent>(sql`
     select id, running_hash as hash, canonical from events
     where id > ${afterId} and running_hash is not null order by id limit ${limit}`);
 }
 
-/** Returns true if the log holds events missing from a copy with that end. An empty copy starts with the events after `startsAfter`. */
-export async function lacksEvents(queryable: Queryable, end: LogEnd | null, startsAfter: Date): Promise<boolean> {
+/**
+ * Returns true if the log contains events that are missing from a copy with that end. An empty copy starts with the events after
+ * `startsAfter`.
+ */
+export async function hasEventsToCopy(queryable: Queryable, end: LogEnd | null, startsAfter: Date): Promise<boolean> {
   const above = end === null ? sql`numbered_at >= ${startsAfter}` : sql`id > ${end.id}`;
   const { lacks } = await queryable.one<{ lacks: boolean }>(
     sql`select exists (select from events where ${above} and running_hash is not null) as lacks`,
@@ -101,7 +104,7 @@ export interface Losses {
 export const lossColumns = sql`(select id from history_losses where recovered_by is null) as open,
       (select count(*) filter (where recovered_by is null) + count(*) from history_losses) + (select count(*) from recoveries) as count`;
 
-/** Returns the last of these events that the log holds with the same hash, or null. */
+/** Returns the id of the last of these events that the log contains with the same hash, or null. */
 export async function findLastAlike(queryable: Queryable, events: readonly LogEnd[]): Promise<bigint | null> {
   const { id } = await queryable.one<{ id: bigint | null }>(sql`
     select max(e.id) as id

@@ -2,12 +2,12 @@ import { type Clock, isoTime } from '../clock.ts';
 import type { Queryable } from '../database/database.ts';
 import type { Log } from '../log.ts';
 import type { LogEnd } from './log-copy.ts';
-import { lacksEvents } from './store.ts';
+import { hasEventsToCopy } from './store.ts';
 
 /** Many times longer than a writer needs for an event, or a new writer to take over. */
 const BEHIND_AFTER_MS = 15_000;
 /** A new copy starts with events that are at most this old. */
-export const MEMORY_MS = 30 * 86_400_000;
+export const MAX_COPIED_AGE_MS = 30 * 86_400_000;
 
 interface GrowthContext {
   clock: Clock;
@@ -32,7 +32,7 @@ export function watchGrowth({ clock, log, folder, writer }: GrowthContext): Grow
   return {
     check: async (queryable, end, isExpected) => {
       const nowMs = clock.now();
-      const lacks = isExpected && (await lacksEvents(queryable, end, new Date(nowMs - MEMORY_MS)));
+      const lacks = isExpected && (await hasEventsToCopy(queryable, end, new Date(nowMs - MAX_COPIED_AGE_MS)));
       const id = end?.id ?? 0n;
       if (lacks && stalled?.id === id) {
         // `Math.abs` also covers a clock that was set back.

@@ -23,7 +23,7 @@ interface WatchContext<SiteLosses extends Losses> {
   /** Process id of the writer of this host's copy. Null if unknown. */
   writer(): number | null;
   readLosses(queryable: Queryable): Promise<SiteLosses>;
-  /** Called when the database holds another history, so everything must be read again. */
+  /** Called when the database contains another history, so everything must be read again. */
   onOtherHistory(): void;
 }
 
@@ -43,7 +43,7 @@ export interface HistoryWatch<SiteLosses extends Losses> {
   behindSince(): number | null;
 }
 
-/** Detects that the database holds less than what was public, and then stops every process. */
+/** Detects that the database contains less than was already public, and then stops every process. */
 export function watchHistory<SiteLosses extends Losses>(context: WatchContext<SiteLosses>): HistoryWatch<SiteLosses> {
   const { database, clock, log, readLosses } = context;
   const stopping = new AbortController();
@@ -129,7 +129,7 @@ async function findLoss(
 }
 
 /**
- * `same`: the log holds the end of the copy. `unknown`: there is nothing to compare, or the server is in recovery and may lag. `lost`:
+ * `same`: the log contains the end of the copy. `unknown`: there is nothing to compare, or the server is in recovery and may lag. `lost`:
  * public events are missing from the log, or other events have their ids.
  */
 type Comparison = 'same' | 'unknown' | 'lost';

@@ -8,12 +8,12 @@ export function artifactBytes(goods: Pick<Goods, 'artifact' | 'artifact_encoding
   return goods.artifact_encoding === 'base64' ? fromBase64(goods.artifact) : stringToBytes(goods.artifact);
 }
 
-/** Hashes (SHA-256) the 32 salt bytes and the artifact bytes, as the listing published it before the purchase. */
+/** Computes SHA-256 over the 32 salt bytes and the artifact bytes. The listing published this value before the purchase. */
 export function commitmentOf(goods: Goods): string {
   return sha256(concatBytes([hexToBytes(goods.artifact_salt as `0x${string}`), artifactBytes(goods)]));
 }
 
-/** The delivered goods don't match the listing, although they are paid for. `delivery()` returns them. */
+/** The delivered goods don't match the listing's commitment. If they have a price, they are paid for. `delivery()` returns them. */
 export class ArtifactMismatch extends Error {
   override readonly name = 'ArtifactMismatch';
   readonly doNotPayAgain = true;

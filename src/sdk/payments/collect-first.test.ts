@@ -151,7 +151,7 @@ describe('one’s own goods', () => {
     const { act, sent } = await buyerBefore({ collecting: [toCollect, no], buying: [asked, delivered] }, listing);
     await expect(act({ wallet })).rejects.toMatchObject({
       ...{ name: 'TermsRefused', why: 'own_goods' },
-      nextStep: expect.stringContaining('another person’s wallet'),
+      nextStep: expect.stringContaining('a wallet that doesn’t belong to this seller'),
     });
     expect([wallet.signed, sent()]).toEqual([0, []]);
   });

@@ -6,8 +6,8 @@ export type NamedMarket = Pick<Client, 'baseUrl' | 'callsItself'>;
 
 /**
  * Returns the market's address to name in a signature: the caller's `baseUrl`, or `callsItself` if the market claims that one. Any other
- * claim throws `TermsRefused` with `other_market` and names both addresses, because another market could relay its request here and use the
- * signature there.
+ * claim throws `TermsRefused` with `other_market` and names both addresses, because a dishonest market could pass on another market's
+ * request and use the signature there.
  */
 export function nameToSignFor({ baseUrl, callsItself }: NamedMarket, claimed: string): string {
   const claimedAddress = canonicalAddress(claimed);

@@ -55,11 +55,11 @@ const NEXT_STEPS: Readonly<Record<WhyRefused, OwnWords>> = {
   too_little_time: own`Open a new intent and pay at once.`,
   wallet_cannot_sign: own`Have the wallet sign the challenge its own way (ERC-1271), or pay from another wallet. A transfer from this one couldn’t be claimed.`,
   clock_wrong: own`Set this machine’s clock, then call again. If it is right, tell the server’s operator.`,
-  own_goods: own`Use getOwnListing to read your own goods. To test a purchase, use another person’s wallet.`,
+  own_goods: own`Use getOwnListing to read your own goods. To test a purchase, use a wallet that doesn’t belong to this seller.`,
   not_goods: own`Buy it in its city, or with buyThing.`,
 };
 
-/** The market asked for something that the buyer didn't agree to. Nothing that could move money was signed or sent. */
+/** The client refuses the terms, or can't sign them safely. Nothing that could move money was signed or sent for them. */
 export class TermsRefused extends Error {
   override readonly name = 'TermsRefused';
   readonly why: WhyRefused;

@@ -45,7 +45,7 @@ async function sendAttempt<Done>(run: Run<Done>): Promise<Outcome<Done>> {
     reportProgress(run, 'submitted');
   }
   try {
-    // A market that asks for a collecting signature did not accept the token, which may belong to no payment.
+    // Collecting needs a signature instead of the token, which may belong to no payment.
     const deliveryToken = run.collecting ? undefined : (run.token ?? undefined);
     const collectSalt = run.collecting ? run.collectProof?.salt : undefined;
     const recoverySlip = run.showsSlip ? (run.slip ?? undefined) : undefined;
@@ -103,7 +103,9 @@ async function forgetExpired(run: Run): Promise<void> {
   Object.assign(run, { ...fresh, terms, askedAgain: true });
 }
 
-/** Adds the recovery slip to further requests, because the market may have lost the payment. False if there is none or it was added before. */
+/**
+ * Adds the recovery slip to further requests, because the market may have lost the payment. False if there is none or it was added before.
+ */
 function startShowingSlip(run: Run): boolean {
   if (run.slip === null || run.showsSlip) return false;
   run.showsSlip = true;
@@ -198,7 +200,7 @@ async function signPayment(run: Run, refusal: unknown): Promise<void> {
   reportProgress(run, 'signed');
 }
 
-/** Signs an authorization of value 0 to prove who asks. It is sent only with `collect` and never stored. */
+/** Signs an authorization of value 0, which proves the wallet's identity. It is sent only with `collect` and never stored. */
 async function signToCollect(run: Run, refusal: unknown): Promise<void> {
   const { client, wallet, x402Version } = run.options;
   if (run.listingId === null) throw new TypeError('a fee has nothing to collect');
@@ -346,7 +348,7 @@ function afterInvalidProof(error: MarketError, state: FlowState): NextStep {
     return error.reason === 'payment_invalid' && state.secondsLeft <= TOO_SHORT_SECONDS ? 'wait' : 'stop';
   }
   if (!state.signed || state.secondsLeft > 0) return 'stop';
-  // An earlier payment by this wallet is in progress, and this proof only showed who asks.
+  // An earlier payment by this wallet is in progress, and this proof only identified the wallet.
   if (error.reason === 'payment_invalid' && state.knownToExist) return state.canCollect ? 'collect' : 'stop';
   return state.mayPayAgain && error.doNotPayAgain === false ? 'ask_again' : 'stop';
 }

@@ -27,7 +27,8 @@ export interface PaymentOptions {
    */
   recoverySlip?: string;
   /**
-   * Only collects goods that this wallet paid for, with a signature over value 0. `payment_required` then means that no payment is known.
+   * Only collects goods that this wallet paid for, with a signature over value 0. Throws `MarketError` with `nothing_to_collect` if it has
+   * neither bought them nor started to.
    */
   collectOnly?: boolean;
   /** Seconds until `PaymentUndecided` is thrown; calling again resumes. Default: 3,600. */
@@ -80,7 +81,7 @@ export interface Run<Done = unknown> extends PaymentFlow<Done> {
   /** True if every further request must carry the recovery slip. */
   showsSlip: boolean;
   submitted: boolean;
-  /** True once an answer has shown a transfer. Later missing answers don't change that. */
+  /** True once the market has answered that the payment is pending. Later failures don't change it. */
   wasPending: boolean;
   collecting: boolean;
   /** True while collecting only to find out whether the wallet already owns the goods. */
@@ -130,7 +131,7 @@ export function paymentIn(error: unknown): PaymentOut | undefined {
 
 export const DEFAULT_WAIT_SECONDS = 3_600;
 
-/** Reports progress, then pauses. Throws once the wait is over. */
+/** Reports progress, then pauses. Throws if the pause would exceed the wait, or if it is aborted. */
 export async function pauseBeforeRetry(run: Run, seen: { pending: Pending } | { error: unknown }): Promise<void> {
   const { environment } = run.options.client;
   const pending = 'pending' in seen ? seen.pending : null;
@@ -214,7 +215,7 @@ export async function finishRun(run: Run): Promise<void> {
 export class PaymentUndecided extends Error {
   override readonly name = 'PaymentUndecided';
   readonly doNotPayAgain = true;
-  /** Null if this process signed nothing, because the market has an earlier payment by this buyer. */
+  /** Null if no signature is saved, because the payment in progress was started elsewhere. */
   readonly nonce: string | null;
   readonly payer: string | null;
 

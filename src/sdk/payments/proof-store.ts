@@ -21,8 +21,8 @@ export const savedPayment = z.object({
 export type SavedPayment = z.output<typeof savedPayment>;
 
 /**
- * Keeps payments in progress by a key that names market, purpose and payer. `save` must be durable when it resolves, because the proof is
- * sent next. Values are plain JSON.
+ * Keeps payments in progress by a key that names the market and the purchase or listing. `save` must be durable when it resolves, because
+ * the proof is sent next. Values are plain JSON.
  */
 export interface ProofStore {
   save(key: string, payment: SavedPayment): Promise<void>;

@@ -26,7 +26,10 @@ export interface Collecting {
 
 const WINDOW_SECONDS = 120;
 
-/** Proves who asks: signs an authorization of value 0 whose nonce commits to goods and market. It moves no money, even if submitted. */
+/**
+ * Signs an authorization of value 0 whose nonce commits to goods and market. It identifies the wallet and moves no money, even if
+ * submitted.
+ */
 export async function signCollecting(collecting: Collecting): Promise<CollectProof> {
   const { client, wallet, listingId, refusal } = collecting;
   if (!(refusal instanceof MarketError)) throw refusal;

@@ -4,7 +4,7 @@ import type { ServerClock } from '../server-clock.ts';
 import { TermsRefused } from './payment-errors.ts';
 
 /** Largest accepted difference between clocks. A lying server can extend a signature by no more than this. */
-export const MOST_APART_SECONDS = 900;
+export const MAX_APART_SECONDS = 900;
 
 interface Server {
   readonly baseUrl: string;
@@ -18,12 +18,12 @@ interface Server {
  */
 export function signingTime({ baseUrl, clock, environment }: Server, outcome?: OwnWords): number {
   const [here, server] = [environment.now(), clock.now()];
-  if (Math.abs(server - here) <= MOST_APART_SECONDS * 1_000) return server;
-  const detail = own`This machine’s clock says ${sayTime(here)}, the one of ${ofOwner(new URL(baseUrl).host)} ${sayTime(server)}`;
+  if (Math.abs(server - here) <= MAX_APART_SECONDS * 1_000) return server;
+  const detail = own`This machine’s clock says ${formatTime(here)}, the one of ${ofOwner(new URL(baseUrl).host)} ${formatTime(server)}`;
   throw new TermsRefused('clock_wrong', detail, outcome === undefined ? {} : { outcome });
 }
 
 /** Formats a time like `2026-01-31T08:59:06Z`. */
-export function sayTime(ms: number): OwnWords {
+export function formatTime(ms: number): OwnWords {
   return formed('time', new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z'));
 }

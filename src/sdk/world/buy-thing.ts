@@ -43,7 +43,7 @@ export async function buyThing(options: BuyThingOptions): Promise<WorldReceipt> 
   return await recordSale(options, saved, market.environment.now());
 }
 
-/** Loads the transfer started earlier, with its hash. Returns null if there is none. */
+/** Loads the transfer started earlier, with its hash. Returns null if there is none, or the caller says that none was sent. */
 async function resumeThing(options: BuyThingOptions, store: ThingStore, key: string): Promise<SavedThing | null> {
   const saved = await loadThing(store, key);
   if (saved === null || saved.tx_hash !== null) return saved;
@@ -52,7 +52,7 @@ async function resumeThing(options: BuyThingOptions, store: ThingStore, key: str
     await store.clear(key);
     return null;
   }
-  const sought = soughtOf(saved);
+  const sought = soughtTransferOf(saved);
   const hash = resume ?? (await options.findTransfer?.(sought)) ?? null;
   if (hash === null) throw new ThingMayBePaid(sought);
   const named = { ...saved, tx_hash: hash.toLowerCase() as Hex };
@@ -142,12 +142,12 @@ async function sendOnce(
   options: BuyThingOptions,
   { store, key, draft }: { store: ThingStore; key: string; draft: SavedThing },
 ): Promise<SavedThing> {
-  const { to, units, asset, chainId } = soughtOf(draft);
+  const { to, units, asset, chainId } = soughtTransferOf(draft);
   let hash: Hex;
   try {
     hash = (await options.wallet.sendUsdc({ to, units, asset, chainId })).toLowerCase() as Hex;
   } catch (cause) {
-    if (!(cause instanceof TransferNotSent)) throw new ThingMayBePaid(soughtOf(draft), cause);
+    if (!(cause instanceof TransferNotSent)) throw new ThingMayBePaid(soughtTransferOf(draft), cause);
     await store.clear(key);
     throw cause;
   }
@@ -161,7 +161,7 @@ async function sendOnce(
   return sent;
 }
 
-function soughtOf(saved: SavedThing): SoughtTransfer {
+function soughtTransferOf(saved: SavedThing): SoughtTransfer {
   return {
     ...{ from: saved.payer, to: saved.payee, units: BigInt(saved.amount_units) },
     ...{ asset: saved.asset, chainId: saved.chain_id, since: saved.reserved_at, until: saved.reserved_until },

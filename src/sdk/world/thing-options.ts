@@ -21,7 +21,7 @@ export interface BuyThingOptions {
   maxPriceUsdc: number;
   /** Default: `DEFAULT_NETWORK`. */
   network?: Network['name'];
-  /** Saves a purchase in progress. Default: as long as the process lives. Use a durable store, or a crash can lose track of a transfer. */
+  /** Saves a purchase in progress. Default: as long as `market` lives. Use a durable store, or a crash can lose track of a transfer. */
   store?: ThingStore;
   /** Called only for a started transfer whose hash is unknown. */
   findTransfer?: FindTransfer;
@@ -35,7 +35,7 @@ export interface BuyThingOptions {
 
 export interface ThingProgress {
   /**
-   * `reserved`: held for five minutes. `sent`: the transfer was submitted. `pending`: claimed but not final. `claimed`: the thing changed
+   * `reserved`: for five minutes. `sent`: the transfer was submitted. `pending`: claimed but not final. `claimed`: the thing changed
    * hands in the city. `recorded`: the market has the sale.
    */
   phase: 'reserved' | 'sent' | 'pending' | 'claimed' | 'recorded';
@@ -58,7 +58,10 @@ export class ThingMayBePaid extends Error {
   }
 }
 
-/** The wait ended before the sale was decided. Call again with the same store; nothing more is sent. */
+/**
+ * The sale is undecided: the wait ended, another call is paying, or the transfer's hash couldn't be saved. Call again with the same store.
+ * No second transfer is sent.
+ */
 export class ThingUndecided extends Error {
   override readonly name = 'ThingUndecided';
   readonly doNotPayAgain = true;

@@ -84,7 +84,7 @@ it('what is not as shown is neither shown nor signed', async () => {
   const played = playWallet();
   const message = messageToSign();
   const more = { ...message, message: { ...message.message, value: 5_000_000n } };
-  await expect(sign(played, more)).rejects.toMatchObject({ name: 'NotAsShown' });
+  await expect(sign(played, more)).rejects.toMatchObject({ name: 'MessageMismatch' });
   expect([played.calls, played.shown]).toEqual([[], []]);
 });
 

@@ -30,12 +30,12 @@ export interface Asking {
   /** Shows the message. Resolves if the user agrees, rejects otherwise. */
   confirm(message: TypedMessage, purpose: Purpose): Promise<void>;
   onOpen(purpose: Purpose): void;
-  /** Returns the market's time, by which the message is made. */
+  /** Returns the market's time, which dates the message. */
   now(): number;
 }
 
 /** Least validity that a signature must have left: the market's minimum, plus time for the request. */
-const LEAST_LEFT_MS = 30_000;
+const MIN_LEFT_MS = 30_000;
 /** Time for reading the wallet's prompt. */
 const SIGNING_MS = 20_000;
 
@@ -51,7 +51,7 @@ async function confirmAndSign(asking: Asking, typed: AuthorizationToSign): Promi
   checkMessage(message, { offer, payer, nowMs: now(), purpose });
   const connected = await asking.connect();
   const untilMs = Number(typed.message.validBefore) * 1_000;
-  await waitWhileValid(asking.confirm(message, purpose), connected, untilMs - LEAST_LEFT_MS - SIGNING_MS - now());
+  await waitWhileValid(asking.confirm(message, purpose), connected, untilMs - MIN_LEFT_MS - SIGNING_MS - now());
   await mustBeSame(connected, offer.network);
   asking.onOpen(purpose);
   const params = [payer, JSON.stringify(message)];
@@ -60,7 +60,7 @@ async function confirmAndSign(asking: Asking, typed: AuthorizationToSign): Promi
     throw new WalletTrouble('unusable', 'what the wallet gave is no signature');
   }
   // The signature was neither sent nor stored, so dropping it is safe.
-  if (untilMs - now() < LEAST_LEFT_MS) throw new WalletTrouble('too_late');
+  if (untilMs - now() < MIN_LEFT_MS) throw new WalletTrouble('too_late');
   return signature as Address;
 }
 

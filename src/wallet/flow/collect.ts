@@ -7,9 +7,9 @@ import { MessageStale, walletOfPage } from './ask-wallet.ts';
 import type { Scene } from './scene.ts';
 import { showDelivery, showRefusal } from './show-outcome.ts';
 
-const MOST_MESSAGES = 15;
-/** The market accepts no signature that has less time left. */
-const LEAST_LEFT_SECONDS = 25;
+const MAX_MESSAGES = 15;
+/** The market's minimum of 20 seconds, plus time for the request. */
+const MIN_LEFT_SECONDS = 25;
 const COLLECT = { collect: true } as const;
 
 /** Collects the goods with the saved token. Returns false if the market wants a signature. */
@@ -48,7 +48,7 @@ function isRefusal(error: unknown): boolean {
 export async function collectBySignature(scene: Scene, payer: Address): Promise<void> {
   const { store, now } = scene;
   try {
-    for (let round = 0; round < MOST_MESSAGES; round += 1) {
+    for (let round = 0; round < MAX_MESSAGES; round += 1) {
       const delivery = await collectOnce(scene, payer, round > 0);
       if (delivery === null) continue;
       if (store.record() === null) store.write({ ...beginRecord(payer, now()), phase: 'bought' });
@@ -83,7 +83,7 @@ async function sendUntilDelivered(scene: Scene, proof: CollectProof): Promise<De
     const answer = await requestGoods(scene, { body: { ...COLLECT, collect_salt: salt }, payment: header });
     if (answer.status === 200) return answer.body;
     const { retry_after_seconds: seconds } = answer.body;
-    if (client.clock.now() / 1_000 + seconds > until - LEAST_LEFT_SECONDS) {
+    if (client.clock.now() / 1_000 + seconds > until - MIN_LEFT_SECONDS) {
       throw new TypeError('the payment for them is under way and not final yet; come back and collect them later');
     }
     const text =

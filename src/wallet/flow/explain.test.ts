@@ -4,8 +4,8 @@ import { own } from '../../contract/own-words.ts';
 import { MarketError, UnreadableAnswer } from '../../sdk/errors.ts';
 import { PaymentMayBeLost, TermsRefused } from '../../sdk/payments/payment-errors.ts';
 import { WalletTrouble } from '../wallet-provider.ts';
-import { explain, type PurchaseStatus, sayMoney } from './explain.ts';
-import { endsAttempt, maySignAnew } from './show-outcome.ts';
+import { describeMoney, explain, type PurchaseStatus } from './explain.ts';
+import { hasAttemptEnded, maySignAnew } from './show-outcome.ts';
 
 const NOTHING: PurchaseStatus = { hasProof: false, isPaid: false, hasEnded: false, until: null };
 
@@ -23,19 +23,19 @@ function refusal(reason: Reason, doNotPayAgain: boolean | undefined, fields: obj
 
 describe('whether money moved', () => {
   it('is said to be paid where it is, whatever else holds', () => {
-    expect(sayMoney({ ...NOTHING, hasProof: true, isPaid: true, until: '12:00:00' })).toContain('You have paid');
+    expect(describeMoney({ ...NOTHING, hasProof: true, isPaid: true, until: '12:00:00' })).toContain('You have paid');
   });
 
   it('is never denied while a proof is out that the market has not called ended', () => {
     for (const until of [null, '12:00:00']) {
-      expect(sayMoney({ ...NOTHING, hasProof: true, until })).toBe('A payment may exist. Do not pay again.');
+      expect(describeMoney({ ...NOTHING, hasProof: true, until })).toBe('A payment may exist. Do not pay again.');
     }
   });
 
   it('is denied where nothing was sent, or the market said so', () => {
-    expect(sayMoney(NOTHING)).toContain('No money moved');
-    expect(sayMoney({ ...NOTHING, hasProof: true, hasEnded: true })).toContain('none can any more');
-    expect(sayMoney({ ...NOTHING, hasProof: true, hasEnded: true, until: '12:00:00' })).toContain('12:00:00');
+    expect(describeMoney(NOTHING)).toContain('No money moved');
+    expect(describeMoney({ ...NOTHING, hasProof: true, hasEnded: true })).toContain('none can any more');
+    expect(describeMoney({ ...NOTHING, hasProof: true, hasEnded: true, until: '12:00:00' })).toContain('12:00:00');
   });
 
   it('is not known where the signature was used elsewhere', () => {
@@ -50,16 +50,16 @@ describe('whether money moved', () => {
 
 describe('the end of an attempt', () => {
   it('is the market’s word about a proof, and nothing else', () => {
-    expect(endsAttempt(refusal('authorization_lapsed', false))).toBe(true);
-    expect(endsAttempt(refusal('payment_invalid', false))).toBe(true);
-    expect(endsAttempt(refusal('listing_removed', false))).toBe(true);
-    expect(endsAttempt(refusal('authorization_lapsed', true))).toBe(false);
-    expect(endsAttempt(refusal('payment_required', false))).toBe(false);
-    expect(endsAttempt(refusal('settlement_pending', true))).toBe(false);
-    expect(endsAttempt(refusal('needs_review', true))).toBe(false);
-    expect(endsAttempt(refusal('internal_error', undefined))).toBe(false);
-    expect(endsAttempt(new UnreadableAnswer('no_answer', own`none`))).toBe(false);
-    expect(endsAttempt(new WalletTrouble('refused'))).toBe(false);
+    expect(hasAttemptEnded(refusal('authorization_lapsed', false))).toBe(true);
+    expect(hasAttemptEnded(refusal('payment_invalid', false))).toBe(true);
+    expect(hasAttemptEnded(refusal('listing_removed', false))).toBe(true);
+    expect(hasAttemptEnded(refusal('authorization_lapsed', true))).toBe(false);
+    expect(hasAttemptEnded(refusal('payment_required', false))).toBe(false);
+    expect(hasAttemptEnded(refusal('settlement_pending', true))).toBe(false);
+    expect(hasAttemptEnded(refusal('needs_review', true))).toBe(false);
+    expect(hasAttemptEnded(refusal('internal_error', undefined))).toBe(false);
+    expect(hasAttemptEnded(new UnreadableAnswer('no_answer', own`none`))).toBe(false);
+    expect(hasAttemptEnded(new WalletTrouble('refused'))).toBe(false);
   });
 
   it('lets the same goods be paid again only where they can be had', () => {
@@ -99,9 +99,9 @@ describe('a market that has lost books', () => {
       'listing_lost',
       'payment_may_be_lost',
     ] as const) {
-      expect(endsAttempt(refusal(reason, true))).toBe(false);
+      expect(hasAttemptEnded(refusal(reason, true))).toBe(false);
     }
-    expect(endsAttempt(new PaymentMayBeLost(refusal('payment_may_be_lost', true)))).toBe(false);
+    expect(hasAttemptEnded(new PaymentMayBeLost(refusal('payment_may_be_lost', true)))).toBe(false);
   });
 
   it('is said to have found what may have been this payment, and where', () => {

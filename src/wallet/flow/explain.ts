@@ -1,9 +1,9 @@
 import { MarketError, UnreadableAnswer } from '../../sdk/errors.ts';
 import { PaymentMayBeLost, TermsRefused } from '../../sdk/payments/payment-errors.ts';
 import { PaymentUndecided } from '../../sdk/payments/payment-run.ts';
-import { NotAsShown } from '../messages.ts';
+import { MessageMismatch } from '../messages.ts';
 import type { Trouble } from '../show/view.ts';
-import { TooLittle, WalletTrouble, type WhyNot } from '../wallet-provider.ts';
+import { InsufficientBalance, type WalletFailure, WalletTrouble } from '../wallet-provider.ts';
 
 export interface PurchaseStatus {
   /** Whether a signed payment is stored in this browser. */
@@ -18,10 +18,10 @@ export interface PurchaseStatus {
 
 /** Explains what happened, whether money moved, and what to do. Uses the market's own words if it gave some. */
 export function explain(error: unknown, status: PurchaseStatus): Trouble {
-  const money = isSpentElsewhere(error) ? SPENT_ELSEWHERE : sayMoney(status);
+  const money = isSpentElsewhere(error) ? SPENT_ELSEWHERE : describeMoney(status);
   const say = (title: string, what: string, todo: string): Trouble => ({ title, what, money, todo, reason: null });
   if (error instanceof WalletTrouble) return { ...walletTrouble(error.why, status), money, reason: null };
-  if (error instanceof TooLittle) {
+  if (error instanceof InsufficientBalance) {
     const todo = 'Put USDC on this wallet, or choose another one, then try again.';
     return say('Too little USDC', `${messageOf(error)}.`, todo);
   }
@@ -36,7 +36,7 @@ export function explain(error: unknown, status: PurchaseStatus): Trouble {
     const todo = 'Open these goods at the address that the market calls itself, if that is the market you mean.';
     return say('The market has another address', `${messageOf(error)}.`, todo);
   }
-  if (error instanceof NotAsShown || error instanceof TermsRefused) {
+  if (error instanceof MessageMismatch || error instanceof TermsRefused) {
     const todo = 'Load this page again and read the listing once more. If it says this again, do not buy here.';
     return say('Not what this page shows', `The market asked for something else: ${messageOf(error)}.`, todo);
   }
@@ -50,7 +50,7 @@ export function explain(error: unknown, status: PurchaseStatus): Trouble {
   return say('This cannot go on', `Something happened that this page does not know: ${messageOf(error)}.`, todo);
 }
 
-/** Whether the wallet lacked funds. The market kept nothing, so the same signature works once the wallet is funded. */
+/** Whether the wallet lacked funds. The market stored nothing, so the same signature works once the wallet is funded. */
 export function lacksFunds(error: unknown): error is MarketError {
   return error instanceof MarketError && error.reason === 'insufficient_funds';
 }
@@ -72,7 +72,7 @@ function isSpentElsewhere(error: unknown): boolean {
 }
 
 /** Says whether money moved. A signed payment counts as not executed only if the market says that the attempt ended. */
-export function sayMoney({ hasProof, isPaid, hasEnded, until }: PurchaseStatus): string {
+export function describeMoney({ hasProof, isPaid, hasEnded, until }: PurchaseStatus): string {
   if (isPaid) return 'You have paid. Do not pay again.';
   if (!hasProof) return 'No money moved: nothing that was signed was sent.';
   if (!hasEnded) return 'A payment may exist. Do not pay again.';
@@ -81,7 +81,10 @@ export function sayMoney({ hasProof, isPaid, hasEnded, until }: PurchaseStatus):
     : `No money moved. What you signed runs out at ${until}.`;
 }
 
-function walletTrouble(why: WhyNot, { hasProof, hasEnded }: PurchaseStatus): Pick<Trouble, 'title' | 'what' | 'todo'> {
+function walletTrouble(
+  why: WalletFailure,
+  { hasProof, hasEnded }: PurchaseStatus,
+): Pick<Trouble, 'title' | 'what' | 'todo'> {
   const words = WALLET_MESSAGES[why];
   return hasProof && !hasEnded ? { ...words, todo: `${words.todo} What you signed before is kept.` } : words;
 }
@@ -140,7 +143,7 @@ function stripEndPunctuation(words: string): string {
 type Words = Pick<Trouble, 'title' | 'what' | 'todo'>;
 
 /** Messages for each reason a wallet can stop a purchase. */
-const WALLET_MESSAGES: Readonly<Record<WhyNot, Words>> = {
+const WALLET_MESSAGES: Readonly<Record<WalletFailure, Words>> = {
   refused: {
     title: 'You said no in the wallet',
     what: 'The wallet was asked and you refused.',

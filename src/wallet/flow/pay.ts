@@ -7,8 +7,8 @@ import { MessageStale, walletOfPage } from './ask-wallet.ts';
 import type { Allowed, Scene } from './scene.ts';
 import { showDelivery, showRefusal } from './show-outcome.ts';
 
-/** Most messages shown in a row, so that an open page without a user does not ask for ever. */
-const MOST_MESSAGES = 15;
+/** Maximum number of messages shown in a row. Without it, an open page without a user would ask forever. */
+const MAX_MESSAGES = 15;
 /** In effect no limit (one week), because an open page should wait as long as the payment takes. */
 const LONGEST_WAIT_SECONDS = 604_800;
 
@@ -20,7 +20,7 @@ export async function payAndCollect(scene: Scene, payer: Address, allowed: Allow
     if (saved === null) store.write(beginRecord(payer, now()));
     if (saved === null || scene.hasEnded) showAsking(scene);
     else showProgress(scene);
-    for (let round = 0; round < MOST_MESSAGES; round += 1) {
+    for (let round = 0; round < MAX_MESSAGES; round += 1) {
       const delivery = await buyOnce(scene, payer, { isRenewed: round > 0, allowed });
       if (delivery === null) continue;
       showDelivery(scene, delivery);

@@ -1,7 +1,7 @@
 import { buy } from '../../sdk/payments/buy.ts';
 import type { PurchaseRecord } from '../purchase-record.ts';
 import type { FoundWallet } from '../wallet-announcements.ts';
-import { type Address, mustHoldEnough, readAccounts, WalletTrouble } from '../wallet-provider.ts';
+import { type Address, mustHaveBalance, readAccounts, WalletTrouble } from '../wallet-provider.ts';
 import { connectTo, showWallets } from './ask-wallet.ts';
 import { collectBySignature, collectByToken } from './collect.ts';
 import { explain } from './explain.ts';
@@ -9,7 +9,10 @@ import { payAndCollect } from './pay.ts';
 import type { Scene } from './scene.ts';
 import { forgetPurchase, showDelivery, showRefusal } from './show-outcome.ts';
 
-/** Continues from the stored state. If another tab holds the purchase, shows its progress and takes over when that tab is closed. */
+/**
+ * Continues from the stored state. If another tab has the lock, shows its progress and takes over when that tab releases the lock or
+ * closes.
+ */
 export async function resumeFlow(scene: Scene, isAct: boolean): Promise<void> {
   const { store, screen } = scene;
   for (;;) {
@@ -60,9 +63,9 @@ function offerPurchase(scene: Scene, isAct: boolean): void {
 }
 
 async function beginPurchase(scene: Scene, wallet: FoundWallet): Promise<void> {
-  await runAlone(scene, async () => {
+  await runUnderPurchaseLock(scene, async () => {
     const connected = await connectTo(scene, wallet, null);
-    await mustHoldEnough(connected, scene.offer);
+    await mustHaveBalance(connected, scene.offer);
     await payAndCollect(scene, connected.address);
   });
 }
@@ -76,7 +79,7 @@ function offerCollecting(scene: Scene): void {
     others: [{ words: 'Back', act: () => void scene.resume(true) }],
   };
   const choose = (wallet: FoundWallet): void =>
-    void runAlone(scene, async () => {
+    void runUnderPurchaseLock(scene, async () => {
       const { address } = await connectTo(scene, wallet, null);
       await collectBySignature(scene, address);
     });
@@ -91,12 +94,13 @@ async function reopenGoods(scene: Scene, record: PurchaseRecord): Promise<void> 
   } catch (error) {
     return await showRefusal(scene, error, asAddress(record.payer ?? ''));
   }
-  const sign = (): void => void runAlone(scene, () => collectBySignature(scene, asAddress(record.payer ?? '')));
+  const sign = (): void =>
+    void runUnderPurchaseLock(scene, () => collectBySignature(scene, asAddress(record.payer ?? '')));
   screen.show({ kind: 'sign_to_read', record, sign, forget: () => forgetPurchase(scene) });
 }
 
 /** Runs `act` under this listing's cross-tab lock and shows its errors. If another tab holds the lock, follows that tab. */
-export async function runAlone(scene: Scene, act: () => Promise<void>): Promise<void> {
+export async function runUnderPurchaseLock(scene: Scene, act: () => Promise<void>): Promise<void> {
   const isHeld = await holdPurchase(scene, async () => {
     try {
       await act();
@@ -125,7 +129,7 @@ async function holdPurchase(scene: Scene, act: () => Promise<void>): Promise<boo
   });
 }
 
-/** Resolves when the tab that holds the purchase releases it or is closed. */
+/** Resolves when the tab that has the lock releases it or closes. */
 async function awaitRelease(scene: Scene): Promise<void> {
   await scene.locks.request(lockNameOf(scene), async () => {});
 }

@@ -6,7 +6,7 @@ import { beginRecord, type PurchaseRecord } from '../purchase-record.ts';
 import { isPaid } from '../show/show-purchase.ts';
 import type { Action } from '../show/view.ts';
 import type { Address } from '../wallet-provider.ts';
-import { sayClock } from '../wording.ts';
+import { formatClock } from '../wording.ts';
 import { explain, lacksFunds } from './explain.ts';
 import type { Allowed, Scene } from './scene.ts';
 
@@ -15,16 +15,16 @@ export async function showRefusal(scene: Scene, error: unknown, payer: Address):
   const { store, now, screen, client } = scene;
   const saved = await store.saved().catch(() => undefined);
   if (saved === undefined) return showUnreadable(scene, error);
-  // Expiry on this device's clock, assuming the slowest clock that the market may have.
+  // Expiry on this device's clock, counted by the slower of this clock and the market's.
   const untilMs = saved === null ? null : saved.proof.valid_before * 1_000 + now() - client.clock.earlier();
   if (saved !== null && (error instanceof MarketError || error instanceof PaymentMayBeLost)) {
-    scene.hasEnded = endsAttempt(error);
+    scene.hasEnded = hasAttemptEnded(error);
   }
   const record = dropUnsignedRecord(scene, saved !== null);
   const isStillValid = untilMs !== null && untilMs > now();
   const status = {
     ...{ hasProof: saved !== null, isPaid: isPaid(record) && !scene.hasEnded, hasEnded: scene.hasEnded },
-    until: isStillValid ? sayClock(untilMs) : null,
+    until: isStillValid ? formatClock(untilMs) : null,
   };
   const trouble = explain(error, status);
   // The purchase has stopped, so promise no time.
@@ -81,7 +81,7 @@ const FINAL_REASONS: readonly AnyReason[] = [
 ];
 
 /** True if the market says that a proof it has seen ended unpaid. A plain request for payment does not say so. */
-export function endsAttempt(error: unknown): boolean {
+export function hasAttemptEnded(error: unknown): boolean {
   if (!(error instanceof MarketError) || error.doNotPayAgain !== false) return false;
   return SIGN_AGAIN_REASONS.includes(error.reason) || FINAL_REASONS.includes(error.reason);
 }

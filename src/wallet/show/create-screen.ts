@@ -1,7 +1,7 @@
 import { NETWORKS } from '../../contract/vocabulary.ts';
 import type { Offer } from '../offer.ts';
 import type { PurchaseRecord } from '../purchase-record.ts';
-import { sayClock } from '../wording.ts';
+import { formatClock } from '../wording.ts';
 import { button, type Child, element, paragraph } from './element.ts';
 import { showGoods } from './show-goods.ts';
 import { type ShownSteps, showConfirm, showMoney, showSteps, showTransfer, showWallets } from './show-purchase.ts';
@@ -144,7 +144,7 @@ function showProgress({ silent_since: silent }: PurchaseRecord, offer: Offer): C
       : element(
           'p',
           { class: 'notice warn' },
-          `No answer from the market since ${sayClock(silent)}. It is asked again by itself, with the same signature; nothing is lost.`,
+          `No answer from the market since ${formatClock(silent)}. It is asked again by itself, with the same signature; nothing is lost.`,
         );
   return [
     quiet,
@@ -177,7 +177,7 @@ function showAction({ words, act, isMain, fromMs }: Action, nowMs: number): HTML
   const made = button(words, act, isMain === true ? { class: 'main' } : {});
   if (fromMs === undefined || fromMs <= nowMs) return made;
   made.disabled = true;
-  made.textContent = `${words}, from ${sayClock(fromMs)} on`;
+  made.textContent = `${words}, from ${formatClock(fromMs)} on`;
   setTimeout(() => {
     made.disabled = false;
     made.textContent = words;

@@ -1,4 +1,4 @@
-import { markUnseen } from '../wording.ts';
+import { nameInvisibleCharacters } from '../wording.ts';
 
 export type Child = Node | string | null;
 
@@ -29,8 +29,8 @@ export function button(words: string, act: () => void, attributes: Attributes = 
 }
 
 /** Renders a user's text, with each invisible character replaced by its name. */
-export function seenText(text: string): Node[] {
-  return markUnseen(text).map((run) =>
+export function renderVisibleText(text: string): Node[] {
+  return nameInvisibleCharacters(text).map((run) =>
     'text' in run
       ? document.createTextNode(run.text)
       : element('span', { class: 'unseen', title: 'A character that cannot be seen' }, run.unseen),
@@ -38,6 +38,6 @@ export function seenText(text: string): Node[] {
 }
 
 /** Renders a user's text on one line, isolated from the text direction around it. */
-export function seenLine(text: string): HTMLElement {
-  return element('bdi', {}, ...seenText(text.replaceAll(/\s+/g, ' ').trim()));
+export function renderVisibleLine(text: string): HTMLElement {
+  return element('bdi', {}, ...renderVisibleText(text.replaceAll(/\s+/g, ' ').trim()));
 }

@@ -1,23 +1,23 @@
 import { describe, expect, it } from 'vitest';
-import { isFollowable, markedText, markUnseen } from '../wording.ts';
+import { isSafeLink, markedText, nameInvisibleCharacters } from '../wording.ts';
 import { safeFileName } from './show-goods.ts';
 
 const point = (code: number): string => String.fromCodePoint(code);
 
 describe('characters that cannot be seen', () => {
   it('are named in their place, and lines and tabs stay', () => {
-    expect(markUnseen(`a${point(0x202e)}b\n\tc\r\nd${point(7)}`)).toEqual([
+    expect(nameInvisibleCharacters(`a${point(0x202e)}b\n\tc\r\nd${point(7)}`)).toEqual([
       { text: 'a' },
       { unseen: 'U+202E' },
       { text: 'b\n\tc\nd' },
       { unseen: 'U+0007' },
     ]);
-    expect(markUnseen('plain')).toEqual([{ text: 'plain' }]);
-    expect(markUnseen('')).toEqual([]);
+    expect(nameInvisibleCharacters('plain')).toEqual([{ text: 'plain' }]);
+    expect(nameInvisibleCharacters('')).toEqual([]);
   });
 
   it('are marked even where there are more than a page can name', () => {
-    const runs = markUnseen(`x${point(0x200b)}`.repeat(5_000));
+    const runs = nameInvisibleCharacters(`x${point(0x200b)}`.repeat(5_000));
     expect(runs).toEqual([{ text: `x${point(0xfffd)}`.repeat(5_000) }]);
   });
 
@@ -49,7 +49,7 @@ describe('the name of the file', () => {
 
 describe('addresses', () => {
   it.each(['https://example.org/a?b=c#d', 'http://example.org'])('%s may be followed', (address) =>
-    expect(isFollowable(address)).toBe(true),
+    expect(isSafeLink(address)).toBe(true),
   );
 
   it.each([
@@ -66,5 +66,5 @@ describe('addresses', () => {
     'https://',
     ` https://example.org`,
     `https://example.org/${'x'.repeat(2_000)}`,
-  ])('%s may not', (address) => expect(isFollowable(address)).toBe(false));
+  ])('%s may not', (address) => expect(isSafeLink(address)).toBe(false));
 });

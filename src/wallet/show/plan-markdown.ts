@@ -1,5 +1,5 @@
 import { lexer, type MarkedToken, type Token, type Tokens } from 'marked';
-import { isFollowable } from '../wording.ts';
+import { isSafeLink } from '../wording.ts';
 
 /** The only tags in use. Markdown that needs another tag stays text. */
 const TAGS = [
@@ -19,12 +19,12 @@ export interface Planned {
 
 const LONGEST_TEXT = 65_536;
 const MAX_DEPTH = 24;
-const MOST_PIECES = 10_000;
+const MAX_PIECES = 10_000;
 /** Limit of marks, because emphasis that is never closed takes quadratic time. */
-const MOST_MARKS_IN_A_ROW = 1_500;
+const MAX_MARKS_IN_A_ROW = 1_500;
 const HEADINGS = ['h3', 'h4', 'h5', 'h6'] as const;
 
-/** Parses Markdown into elements and text. Null if it is too long or too deep, so that it is shown as written. */
+/** Parses Markdown into elements and text. Null if it is too long, too deep or has too many parts, so that it is shown as written. */
 export function planMarkdown(text: string): Piece[] | null {
   if (text.length > LONGEST_TEXT || hasTooManyMarks(text)) return null;
   try {
@@ -37,7 +37,7 @@ export function planMarkdown(text: string): Piece[] | null {
 }
 
 function hasTooManyMarks(text: string): boolean {
-  return text.split(/\n[ \t]*\n/).some((block) => (block.match(/[*_~]+/g)?.length ?? 0) > MOST_MARKS_IN_A_ROW);
+  return text.split(/\n[ \t]*\n/).some((block) => (block.match(/[*_~]+/g)?.length ?? 0) > MAX_MARKS_IN_A_ROW);
 }
 
 type Planner = (tokens: readonly Token[], depth: number) => Piece[];
@@ -47,8 +47,8 @@ function createPlanner(): Planner {
   const plan: Planner = (tokens, depth) => {
     if (depth > MAX_DEPTH) throw new RangeError('too deep');
     count += tokens.length;
-    if (count > MOST_PIECES) throw new RangeError('too much');
-    // Without extensions there are no other tokens. If a newer version adds one, it is shown as text.
+    if (count > MAX_PIECES) throw new RangeError('too much');
+    // Without extensions the parser returns no other tokens. If a newer version of it adds one, it is shown as text.
     return (tokens as readonly MarkedToken[]).flatMap((token) => planToken(token, (inner) => plan(inner, depth + 1)));
   };
   return plan;
@@ -119,7 +119,7 @@ function planTable({ header, rows }: Tokens.Table, inside: Inside): Planned {
 
 /** Shows the host next to the link text, so that the reader sees where a link leads. */
 function planLink(href: string, words: Piece[]): Piece[] {
-  if (!isFollowable(href)) return [...words, href === '' ? '' : ` (${href})`];
+  if (!isSafeLink(href)) return [...words, href === '' ? '' : ` (${href})`];
   const link: Planned = { tag: 'a', href, children: words };
   return words.length === 1 && words[0] === href ? [link] : [link, ` (${new URL(href).host})`];
 }

@@ -1,7 +1,7 @@
 import { ATTRIBUTE_NAMES, ATTRIBUTES } from '../../contract/listing-fields.ts';
 import type { Delivery } from '../../contract/listings.ts';
 import { artifactBytes } from '../../sdk/payments/artifact-commitment.ts';
-import { button, type Child, element, paragraph, seenText } from './element.ts';
+import { button, type Child, element, paragraph, renderVisibleText } from './element.ts';
 import { type Piece, planMarkdown } from './plan-markdown.ts';
 import type { View } from './view.ts';
 
@@ -51,7 +51,7 @@ function showAttributes(delivery: Delivery): Child[] {
       ? []
       : [
           element('dt', {}, ATTRIBUTES[name].label),
-          element('dd', {}, element('code', {}, ...seenText(delivery[name]))),
+          element('dd', {}, element('code', {}, ...renderVisibleText(delivery[name]))),
         ],
   );
   return said.length === 0 ? [] : [element('dl', { class: 'facts', id: 'said' }, ...said)];
@@ -87,7 +87,7 @@ function showArtifact(delivery: Delivery): HTMLElement {
     element(
       'pre',
       { class: 'artifact', tabindex: 0, role: 'region', 'aria-label': 'The goods', dir: 'auto' },
-      ...seenText(delivery.artifact),
+      ...renderVisibleText(delivery.artifact),
     );
   const pieces = /^text\/markdown\b/.test(delivery.artifact_media_type) ? planMarkdown(delivery.artifact) : null;
   if (pieces === null) return plain();
@@ -111,7 +111,7 @@ function showDownload(delivery: Delivery): HTMLElement {
 /** Builds DOM nodes from parsed Markdown: elements by tag, and everything else as text. */
 function buildPieces(pieces: readonly Piece[]): Node[] {
   return pieces.flatMap((piece) => {
-    if (typeof piece === 'string') return seenText(piece);
+    if (typeof piece === 'string') return renderVisibleText(piece);
     const { tag, href, start, children } = piece;
     const link = href === undefined ? {} : { href, rel: 'nofollow ugc noopener' };
     const first = start === undefined ? {} : { start };

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { beginRecord, type PurchaseRecord } from '../purchase-record.ts';
-import { sayDuration, sayEstimate } from '../wording.ts';
+import { describeEstimate, formatDuration } from '../wording.ts';
 import { isPaid, planSteps } from './show-purchase.ts';
 
 const BEGUN = beginRecord('0xa', 1_000);
@@ -43,8 +43,12 @@ it('paid is who has a transfer that is seen, or the goods for a wallet’s money
 });
 
 it('times read like times', () => {
-  expect([0, 7_400, 60_000, 80_000, 3_600_000, 3_900_000].map(sayDuration)).toEqual([
+  expect([0, 7_400, 60_000, 80_000, 3_600_000, 3_900_000].map(formatDuration)).toEqual([
     ...['0 s', '7 s', '1 min', '1 min 20 s', '1 h', '1 h 5 min'],
   ]);
-  expect([3_000, 60_000, 1_200_000].map(sayEstimate)).toEqual(['a few seconds', 'about a minute', 'about 20 minutes']);
+  expect([3_000, 60_000, 1_200_000].map(describeEstimate)).toEqual([
+    'a few seconds',
+    'about a minute',
+    'about 20 minutes',
+  ]);
 });

@@ -2,8 +2,8 @@ import { NETWORKS } from '../../contract/vocabulary.ts';
 import type { Offer } from '../offer.ts';
 import { blocksToFinal, type PurchaseRecord } from '../purchase-record.ts';
 import type { FoundWallet } from '../wallet-announcements.ts';
-import { sayClock, sayDuration, sayEstimate, sayMessage } from '../wording.ts';
-import { button, type Child, element, paragraph, seenLine } from './element.ts';
+import { describeEstimate, describeMessage, formatClock, formatDuration } from '../wording.ts';
+import { button, type Child, element, paragraph, renderVisibleLine } from './element.ts';
 import type { View } from './view.ts';
 
 export interface Step {
@@ -15,12 +15,12 @@ export interface Step {
 /** Describes the four steps of a payment, with the time that each took and an estimate of the rest. */
 export function planSteps(record: PurchaseRecord, nowMs: number): Step[] {
   const { at, phase, final_about: about } = record;
-  const since = (from: number | undefined): string => (from === undefined ? '' : sayDuration(nowMs - from));
+  const since = (from: number | undefined): string => (from === undefined ? '' : formatDuration(nowMs - from));
   const took = (from: number | undefined, to: number): string =>
-    from === undefined ? sayClock(to) : `took ${sayDuration(to - from)}`;
+    from === undefined ? formatClock(to) : `took ${formatDuration(to - from)}`;
   const blocks = blocksToFinal(record);
   const name = blocks === null ? 'Final' : `${blocks.done} of ${blocks.of} blocks to final`;
-  const left = about === null ? '' : `, ${sayEstimate(about - nowMs)} left`;
+  const left = about === null ? '' : `, ${describeEstimate(about - nowMs)} left`;
   const steps: [string, number | undefined, number | undefined, string][] = [
     ['Signed', at.begun, at.signed, phase === 'asking' ? 'waits for you' : ''],
     ['Settled', at.signed, at.settled, `under way for ${since(at.signed)}`],
@@ -30,7 +30,7 @@ export function planSteps(record: PurchaseRecord, nowMs: number): Step[] {
   const current = steps.findIndex(([, , done]) => done === undefined);
   return steps.map(([words, from, done, running], index): Step => {
     if (done !== undefined) {
-      return { name: words, state: 'done', says: index === 0 ? `at ${sayClock(done)}` : took(from, done) };
+      return { name: words, state: 'done', says: index === 0 ? `at ${formatClock(done)}` : took(from, done) };
     }
     return index === current
       ? { name: words, state: 'now', says: running }
@@ -104,8 +104,8 @@ export function showConfirm(view: Confirm, offer: Offer, nowMs: number): Child[]
   const { message, purpose, isRenewed, aheadMs, yes, no } = view;
   const pays = purpose === 'pay';
   // Check the message itself, because only one that moves nothing may be called harmless.
-  const isWithoutValue = message.message.value === '0';
-  const rows = sayMessage(message, offer, nowMs + aheadMs)
+  const isZeroValue = message.message.value === '0';
+  const rows = describeMessage(message, offer, nowMs + aheadMs)
     .map(([name, value]): [string, string] => [pays || name !== 'You pay' ? name : 'Amount in it', value])
     .flatMap(([name, value]) => [
       element('dt', {}, name),
@@ -122,7 +122,7 @@ export function showConfirm(view: Confirm, offer: Offer, nowMs: number): Child[]
   const renewed = 'The message that stood here got too old to be used. This one is new; nothing was signed before.';
   return [
     isRenewed ? element('p', { class: 'renewed' }, renewed) : null,
-    pays || !isWithoutValue
+    pays || !isZeroValue
       ? null
       : paragraph(
           'This shows whose wallet it is; whether these goods are its own already is seen after that. The wallet shows the same kind of message as for a payment, with an amount of 0: it could move nothing in any hands, and it serves for these goods at this market alone. No money moves.',
@@ -174,7 +174,7 @@ export function showWallets({ text, wallets, hasSearched, choose, others }: Wall
 function showWallet(wallet: FoundWallet, id: string, choose: (wallet: FoundWallet) => void): HTMLElement {
   const made = button('', () => choose(wallet), { class: 'wallet', id });
   if (wallet.icon !== null) made.append(element('img', { src: wallet.icon, alt: '', width: 28, height: 28 }));
-  made.append(seenLine(wallet.name));
+  made.append(renderVisibleLine(wallet.name));
   return made;
 }
 

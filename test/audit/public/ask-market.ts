@@ -24,11 +24,11 @@ export interface Market {
 }
 
 /** Limit for one answer in bytes. A page of fifty listings with the longest texts is smaller. */
-const MOST_BYTES = 2_097_152;
+const MAX_BYTES = 2_097_152;
 /** Timeout for one answer, up to its last byte. */
 const ANSWER_MS = 30_000;
 /** Total waiting time for all answers. */
-const MOST_WAITED_MS = 6 * 3_600_000;
+const MAX_WAITED_MS = 6 * 3_600_000;
 const TRIES = 6;
 const LONGEST_PAUSE_SECONDS = 60;
 const REFUSALS: readonly number[] = [400, 404, 409, 410];
@@ -41,8 +41,8 @@ export function openMarket(url: string, cachedMs = CACHED_MS): Market {
   const baseUrl = readAddress(url);
   let waitedMs = 0;
   const get: Market['get'] = async (path, query = {}) => {
-    if (waitedMs > MOST_WAITED_MS) {
-      const hours = MOST_WAITED_MS / 3_600_000;
+    if (waitedMs > MAX_WAITED_MS) {
+      const hours = MAX_WAITED_MS / 3_600_000;
       throw new BoundMet(`the market has kept this audit waiting for ${hours} hours. Try it at another time`);
     }
     const begun = performance.now();
@@ -121,7 +121,7 @@ async function readAnswer(answer: Response, path: string): Promise<Answer> {
 async function readJson(answer: Response, path: string): Promise<unknown> {
   let text: string;
   try {
-    text = await readText(answer, MOST_BYTES, `GET ${path}`);
+    text = await readText(answer, MAX_BYTES, `GET ${path}`);
   } catch (error) {
     if (error instanceof BoundMet) throw error;
     throw new MarketUnreadable(`GET ${path}: ${causeOf(error)}`);

@@ -1,4 +1,4 @@
-import { createFaults, type Faults, MOST_ROWS } from '../bounds.ts';
+import { createFaults, type Faults, MAX_ROWS } from '../bounds.ts';
 import { arrivalsAt, firstBlock, type Incoming, sortArrivals } from '../incoming.ts';
 import { faultsOfState, readState, type State, StateRefused, writeState } from '../keep-state.ts';
 import { shown } from '../print.ts';
@@ -87,7 +87,7 @@ interface Scene {
  * check on the chain. Memory and work are bounded, whatever the market answers.
  */
 export async function auditMarket(order: MarketAuditOrder): Promise<MarketAudit> {
-  const { say = () => {}, mostEvents = MOST_ROWS } = order;
+  const { say = () => {}, mostEvents = MAX_ROWS } = order;
   const market = openMarket(order.marketUrl, order.cachedMs);
   const expected = { of: 'market', market: market.baseUrl } as const;
   const before = order.statePath === undefined ? null : readState(order.statePath, expected);

@@ -27,7 +27,7 @@ export const SHELF_PAGE = 50;
 /** Attempts to read all pages before the cursor expires. */
 const WALKS = 3;
 /** Limit on differing listings that are kept until the log is read again. */
-const MOST_WRONG = 10_000;
+const MAX_WRONG = 10_000;
 
 /** Reads all shelves and checks each page against the log. */
 export async function readShelves(order: ShelvesOrder): Promise<ReadShelves> {
@@ -76,8 +76,8 @@ function checkRow(row: Shown, promises: ReadonlyMap<number, Promised>, shelves: 
   seen.add(row.id);
   if (promised?.wallet === undefined || promised.wallet === null) wallets.set(row.id, row.wallet);
   if (faultsOnShelf(row, promised).length === 0) return;
-  if (wrong.size < MOST_WRONG) wrong.set(row.id, row);
-  else shelves.fault ??= `more than ${MOST_WRONG} listings are not what the log says`;
+  if (wrong.size < MAX_WRONG) wrong.set(row.id, row);
+  else shelves.fault ??= `more than ${MAX_WRONG} listings are not what the log says`;
 }
 
 interface Page {
@@ -114,7 +114,7 @@ function readListingRow(row: Fields): Shown {
 }
 
 /** Limit on listings requested one by one, because a market limits a stranger's requests. */
-const MOST_SINGLE = 10_000;
+const MAX_SINGLE = 10_000;
 const AT_ONCE = 8;
 
 export interface SingleOrder extends ShelvesOrder {
@@ -128,7 +128,7 @@ export type WrongRows = Map<number, Shown | null>;
 
 /** Reads listings that are not on the shelves, each from its own URL. */
 export async function readSingle(order: SingleOrder): Promise<{ read: number; wrong: WrongRows }> {
-  const ids = order.ids.slice(0, MOST_SINGLE);
+  const ids = order.ids.slice(0, MAX_SINGLE);
   const first = await findWrong(order, ids);
   if (first.size === 0) return { read: ids.length, wrong: first };
   // A cache may return an old answer.

@@ -47,7 +47,7 @@ export const LOG_PAGE = 200;
 const EVENT_BYTES = 8_192;
 const EVENT_DEPTH = 6;
 /** Limit on gaps between ids, and on pages without a new event. Each needs a recovery, and recoveries are rare. */
-const MOST_GAPS = 1_000;
+const MAX_GAPS = 1_000;
 
 /**
  * Reads the public log from its oldest event to the newest, so that each page can be hashed and dropped. Every page begins with the last
@@ -142,7 +142,7 @@ function createTaker({ from, knownBy, mostEvents, take }: LogWalk) {
       verify(page);
       const fresh = page.rows.filter(({ event }) => event.id > (last?.id ?? 0));
       if (fresh.length === 0) barren += 1;
-      if (barren > MOST_GAPS) throw contradiction('page after page has no event');
+      if (barren > MAX_GAPS) throw contradiction('page after page has no event');
       for (const row of fresh) takeRow(row);
     },
     read: () => read,
@@ -162,7 +162,7 @@ function createGaps() {
   return {
     take: (before: number, { id, kind, detail }: PublicEvent): void => {
       if (id !== before + 1) gaps.push({ before, after: id });
-      if (gaps.length > MOST_GAPS) throw contradiction(`it has more than ${MOST_GAPS} gaps`);
+      if (gaps.length > MAX_GAPS) throw contradiction(`it has more than ${MAX_GAPS} gaps`);
       if (kind === 'recovery') explained.set(Number(detail.next_event_id), Number(detail.kept_event_id));
     },
     faults: (): string[] =>
@@ -209,7 +209,7 @@ async function readHints(market: Market): Promise<number[]> {
     }
     const oldest = page.rows[0]?.event.id ?? 0;
     if (!page.hasMore) return hints.sort((a, b) => a - b);
-    if (hints.length > MOST_GAPS || oldest >= (before ?? Infinity)) throw contradiction('its recoveries do not end');
+    if (hints.length > MAX_GAPS || oldest >= (before ?? Infinity)) throw contradiction('its recoveries do not end');
     before = oldest;
   }
 }

@@ -130,7 +130,8 @@ interface Batched {
 }
 
 /**
- * Several purchases are not yet submitted when their market dies. A stranger then submits all their authorizations in a single transaction.
+ * Opens several purchases, each in a market that dies before it submits the payment. The seller then submits all their authorizations in a
+ * single transaction.
  */
 export class SpendTogether extends Act<Batched> {
   async run(_reference: Reference, run: Run): Promise<void> {

@@ -112,7 +112,7 @@ export class Claim extends Act<Claiming> {
   }
 }
 
-export const MOST_NAMED = 5;
+export const MAX_NAMED = 5;
 
 export async function claim(
   run: Run,
@@ -122,7 +122,7 @@ export async function claim(
 ): Promise<void> {
   const { reference } = run;
   const standing = reference.claimPaymentOf(intent.terms);
-  if ((standing?.named.length ?? 0) >= MOST_NAMED) return;
+  if ((standing?.named.length ?? 0) >= MAX_NAMED) return;
   const opener = run.buyers.find(({ handle }) => handle === intent.terms.who) ?? never();
   const buyer = given.who === null ? opener : (buyerOf(run, given.who) ?? opener);
   const listing = run.listings.find(({ name }) => name === intent.terms.subject) ?? never();

@@ -82,7 +82,7 @@ export class Review extends Act<Reviewing> {
   }
 }
 
-/** Finds a payment by its authorization or transaction. An intent that was claimed again shows its newest claim. */
+/** Finds a payment by its authorization or transaction, not by its intent, because an intent shows only its newest claim. */
 async function paymentId(run: Run, { transfer, proof }: Payment): Promise<number> {
   const [payer, nonce] = proof?.authorization.split(' ') ?? [];
   const query = proof === null ? `tx_hash=${transfer?.hash}` : `payer=${payer}&nonce=${nonce}`;

@@ -108,7 +108,7 @@ const book: readonly Sabotage[] = [
   bug(
     'what-may-still-be-paid-counts-no-longer',
     FILES,
-    'return nowMs > (until + MOST_APART_SECONDS) * 1_000;',
+    'return nowMs > (until + MAX_APART_SECONDS) * 1_000;',
     'return true;',
     KEEPS,
   ),
@@ -312,7 +312,7 @@ const buying: readonly Sabotage[] = [
   bug(
     'any-clock-dates-what-is-signed',
     'src/sdk/payments/signing-clock.ts',
-    'if (Math.abs(server - here) <= MOST_APART_SECONDS * 1_000) return server;',
+    'if (Math.abs(server - here) <= MAX_APART_SECONDS * 1_000) return server;',
     'if (server > 0) return server;',
     CLOCKS,
   ),
@@ -359,7 +359,7 @@ const words: readonly Sabotage[] = [
   bug(
     'controls-reach-the-terminal',
     PRINTS,
-    'return escapeUnseen(maskSecrets(text));',
+    'return escapeInvisible(maskSecrets(text));',
     'return maskSecrets(text);',
     SHOWS,
   ),

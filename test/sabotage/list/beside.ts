@@ -74,7 +74,7 @@ export const BESIDE: readonly Sabotage[] = [
   kept(
     'further-transfer-lost-by-delivery',
     REVIEW,
-    "  if (outcome === 'deliver') await releaseWaiting(tx, locked.id);\n",
+    "  if (outcome === 'deliver') await releaseWaitingHashes(tx, locked.id);\n",
     '',
   ),
   kept('unseen-transaction-shown-to-all', FURTHER, ' and h.seen_block is not null', ''),

@@ -32,13 +32,13 @@ const intents: readonly Sabotage[] = [
     'Math.max(now, chain)',
     world('direct-intents'),
   ),
-  bug('intent-while-the-clocks-differ', INTENT, '> MOST_DRIFT_MS', '> MOST_DRIFT_MS * 100', world('direct-intents')),
+  bug('intent-while-the-clocks-differ', INTENT, '> MAX_DRIFT_MS', '> MAX_DRIFT_MS * 100', world('direct-intents')),
   bug('intent-on-a-rewritten-chain', INTENT, ' || head.floor === null', '', world('direct-endings')),
   bug(
     'intent-shown-with-too-little-time',
     INTENT,
-    '- clock.now() >= LEAST_LEFT_MS',
-    '- clock.now() > LEAST_LEFT_MS - 20_000',
+    '- clock.now() >= MIN_LEFT_MS',
+    '- clock.now() > MIN_LEFT_MS - 20_000',
     world('direct-intents'),
   ),
   bug('two-intents-at-once', OPEN, 'await tx.lock(`intents', 'void (`intents', world('direct-intents')),
@@ -127,8 +127,8 @@ const claims: readonly Sabotage[] = [
   bug(
     'six-transactions-in-a-claim',
     'src/market/payments/paths/direct/store.ts',
-    'MOST_HASHES = 5',
-    'MOST_HASHES = 6',
+    'MAX_HASHES = 5',
+    'MAX_HASHES = 6',
     world('direct-hashes'),
   ),
   bug(

@@ -125,7 +125,7 @@ export const RECORDS: readonly Sabotage[] = [
   bug(
     'a-free-sale-keeps-no-page-waiting',
     'src/market/purchases/buy-listing.ts',
-    'await shareHistories(',
+    'await lockHistoriesShared(',
     'void (',
     WALKED,
   ),

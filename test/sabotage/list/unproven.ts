@@ -26,7 +26,7 @@ export const UNPROVEN: readonly Sabotage[] = [
     REVIEWS,
   ),
   bug('unproven-of-a-key-that-delegates', OPEN, 'if (delegateOf(claim.code) !== null)', 'if (false)', REVIEWS),
-  bug('unproven-without-a-limit', OPEN, '>= MOST_UNPROVEN_CLAIMS', '>= 1_000', REVIEWS),
+  bug('unproven-without-a-limit', OPEN, '>= MAX_UNPROVEN_CLAIMS', '>= 1_000', REVIEWS),
   bug(
     'unproven-outlives-a-signature',
     FLOW,
@@ -55,7 +55,7 @@ export const UNPROVEN: readonly Sabotage[] = [
     'where u.id = (select max(id) from unproven_claims) and (l.merchant_id',
     RIVALS,
   ),
-  bug('any-sender-is-asked', SIGNED, 'senders.slice(0, MOST_SENDERS)', 'senders', SENDERS),
+  bug('any-sender-is-asked', SIGNED, 'senders.slice(0, MAX_SENDERS)', 'senders', SENDERS),
   bug(
     'any-sender-is-the-payer',
     SIGNED,

@@ -33,7 +33,7 @@ const HOLDING: readonly Sabotage[] = [
   bug(
     'thing-wallet-not-held',
     THING,
-    '  await holdWallet(tx, draft.sellerWallet);\n  await keepDraftForFee(',
+    '  await reserveWallet(tx, draft.sellerWallet);\n  await keepDraftForFee(',
     '  await keepDraftForFee(',
     FEES,
   ),
@@ -45,7 +45,7 @@ const HOLDING: readonly Sabotage[] = [
     FEES,
   ),
   bug('draft-not-locked', DRAFTS, 'id} for update of d', 'id}', world('world-listing')),
-  bug('unpaid-thing-keeps-wallet', HELD, '      await freeWallet(tx, draft.sellerWallet);\n', '', FEES),
+  bug('unpaid-thing-keeps-wallet', HELD, '      await releaseWallet(tx, draft.sellerWallet);\n', '', FEES),
   bug('unpaid-thing-keeps-draft', HELD, 'await reopenDraft(tx, draftId);', '{}', FEES),
   bug(
     'shared-wallet-freed',
@@ -57,8 +57,8 @@ const HOLDING: readonly Sabotage[] = [
   bug(
     'wallet-freed-under-a-holder',
     DRAFTS,
-    'export async function holdWallet(tx: Tx, wallet: Hex): Promise<void> {\n  await tx.lock(walletLock(wallet));\n',
-    'export async function holdWallet(tx: Tx, wallet: Hex): Promise<void> {\n',
+    'export async function reserveWallet(tx: Tx, wallet: Hex): Promise<void> {\n  await tx.lock(walletLock(wallet));\n',
+    'export async function reserveWallet(tx: Tx, wallet: Hex): Promise<void> {\n',
     ['src/market/world/drafts/hold-wallet.test.ts'],
   ),
   bug(

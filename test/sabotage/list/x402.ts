@@ -104,7 +104,7 @@ const proofs: readonly Sabotage[] = [
   ),
 ];
 
-/** Add the header's version to the ledger's key, which otherwise depends only on the signed data and not on its spelling. */
+/** Adds the header's version to the ledger's key, which otherwise depends only on the signed data and not on its spelling. */
 const RAW_KEY: readonly Edit[] = [
   {
     file: 'src/market/purchases/buy-request.ts',

@@ -42,7 +42,7 @@ export interface BoundsWorld {
 }
 
 /** CPU milliseconds that any single request may take. */
-export const MOST_MS = 50;
+export const MAX_MS = 50;
 
 /** These endpoints may take longer, because they compare goods with all others. */
 const COMPARES = 'goods are compared';
@@ -86,7 +86,7 @@ export async function startBoundsWorld(begun: AsyncDisposableStack, signal: Abor
 /** Repeats slow measurements and keeps the lowest, because background work of the server affects some of them. */
 export async function measureWell(bounds: BoundsWorld, target: Target, hostile: HostileRequest): Promise<Measured> {
   let least = await bounds.measure(target, hostile);
-  for (let again = 0; again < 3 && least.ms > MOST_MS / 2; again += 1) {
+  for (let again = 0; again < 3 && least.ms > MAX_MS / 2; again += 1) {
     const next = await bounds.measure(target, hostile);
     if (next.ms < least.ms) least = next;
   }
@@ -146,7 +146,7 @@ function targetsOf(site: Target['site'], table: Readonly<Record<string, Endpoint
   });
 }
 
-/** Returns the key that passes the most checks; only its owner may edit a listing. */
+/** Returns the key that passes the most checks. For an edit this is the maintainer's, because only the owner may edit listing 1. */
 function keyFor({ auth, name }: EndpointShape, { merchant, maintainer }: Keys): string | null {
   if (auth === 'maintainer' || name === 'editListing') return maintainer;
   return auth === 'key' || auth === 'optional_key' ? merchant : null;

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 const NANOSECONDS_OF_ONE = 1_000_000;
 
-/** Returns the CPU milliseconds used so far by all threads of a process. Linux only. */
+/** Returns the CPU milliseconds that the running threads of a process have used so far. Linux only. */
 export function processorMsOf(pid: number): number {
   let nanoseconds = 0;
   for (const thread of readdirSync(`/proc/${pid}/task`)) {

@@ -18,7 +18,7 @@ type Path = readonly (string | number)[];
 
 /** Leaves room for the rest of the head. */
 const HEAD_ROOM = HEADER_LIMIT_BYTES - 1_000;
-/** Body sizes in bytes: the body limit, and sizes that are valid for goods and texts. */
+/** Sizes in bytes of one text in a body: as long as the body limit allows, and sizes that are valid for goods and texts. */
 const LENGTHS = [Number.POSITIVE_INFINITY, DEFAULT_LIMITS.artifact_bytes, 16_000, 480] as const;
 const NOTHING_OF_THAT_ID = 999_999;
 const HEX = (bytes: number): string => `0x${'5a'.repeat(bytes)}`;

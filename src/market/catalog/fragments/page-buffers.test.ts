@@ -4,7 +4,7 @@ import { createPageBuffers, type PageBuffer } from './page-buffers.ts';
 
 const KIB = 1024;
 const MIB = KIB * KIB;
-/** The minimum reserved. */
+/** Smallest memory for pages, however small the budget. */
 const LEAST = 32 * MIB;
 
 function sameMemory(one: PageBuffer, other: PageBuffer): boolean {

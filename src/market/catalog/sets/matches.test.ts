@@ -80,7 +80,7 @@ const situation = fc
     return { universe, selection, scored: weighted, limit, matches: naiveMatches(selection, universe) };
   });
 
-/** Pages through everything a few times, so that every cursor is tried, then reads some pages in the middle. */
+/** Returns the positions from which pages are read: the first pages, some in the middle, and the end. */
 function checkPoints(length: number, limit: number): number[] {
   const starts = [0, limit, 2 * limit, Math.floor(length / 3), Math.floor(length / 2), length - 2, length];
   return [...new Set(starts.filter((start) => start >= 0 && start <= length))];

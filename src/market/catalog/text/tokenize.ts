@@ -1,4 +1,4 @@
-import { cutPiles } from '../../../contract/text.ts';
+import { limitCombiningMarks } from '../../../contract/text.ts';
 
 /** The UTF-16 codes of a text, in a reused array. */
 interface CodeBuffer {
@@ -49,7 +49,7 @@ const SPECIAL_LETTERS = /[ßςæœøłđðþħı]/g;
 
 /** Folds text outside ASCII for comparison: compatibility forms, case and accents. Folding twice changes nothing. */
 export function foldText(text: string): string {
-  const withoutAccents = cutPiles(text).normalize('NFKD').toLowerCase().replace(ACCENTS, '');
+  const withoutAccents = limitCombiningMarks(text).normalize('NFKD').toLowerCase().replace(ACCENTS, '');
   // Compose again, so that remaining marks join their letter and a Korean syllable is one character.
   return withoutAccents.replace(SPECIAL_LETTERS, (letter) => LETTERS[letter] ?? letter).normalize('NFC');
 }

@@ -5,13 +5,13 @@ import { isPairingCode } from '../../../platform/secrets.ts';
 import type { Market, Merchant } from '../../context.ts';
 import { authenticate, mustBeOpen } from '../../identity/authenticate.ts';
 import { hashesOfCode } from '../../identity/secrets.ts';
-import { maybeHandle } from '../../identity/store.ts';
+import { findHandleOrNull } from '../../identity/store.ts';
 import { takeNetworkQuota } from '../../limits/quotas.ts';
 import type { SignInProof } from '../interaction.ts';
 import {
   countWrongTry,
   forgetDecision,
-  holdAttempt,
+  lockAttempt,
   readAttempt,
   recordDecision,
   recordProof,
@@ -19,8 +19,8 @@ import {
   sweepAttempts,
 } from './store.ts';
 
-const MOST_WRONG_TRIES = 5;
-const KEPT_MS = 86_400_000;
+const MAX_WRONG_TRIES = 5;
+const RETENTION_MS = 86_400_000;
 
 /** The secret that the user enters on the page. It is never stored. */
 export type Shown = { key: string } | { pairingCode: string };
@@ -31,13 +31,16 @@ interface ProofCall {
   clientNetwork: string;
 }
 
-/** Proves which store an attempt to connect is for. Every try counts against its network's quota, and five wrong tries end the attempt. */
+/**
+ * Checks the key or pairing code that the user entered, and records which store the attempt to connect is for. Every try counts against the
+ * client network's quota, and five wrong tries end the attempt.
+ */
 export async function proveAttempt(market: Market, call: ProofCall): Promise<{ handle: string }> {
   const { clock, database } = market;
   if ('pairingCode' in call.shown) mustBeOpen(market.config, 'pair');
   await takeNetworkQuota(market, 'pair_tries_per_ip_hour', call.clientNetwork);
   const at = new Date(clock.now());
-  await sweepAttempts(database, new Date(at.getTime() - KEPT_MS));
+  await sweepAttempts(database, new Date(at.getTime() - RETENTION_MS));
   const merchant = 'key' in call.shown ? await authenticate(market, call.shown.key) : null;
   // Throw only after the commit, because a rollback would lose the wrong try.
   const outcome = await database.transaction((tx) => checkProof(tx, market, call, { merchant, at }));
@@ -52,8 +55,8 @@ async function checkProof(
   { merchant, at }: { merchant: Merchant | null; at: Date },
 ): Promise<{ handle: string } | Refusal> {
   const hash = sha256(uid);
-  const attempt = await holdAttempt(tx, hash, at);
-  if (attempt === null || attempt.isDecided || attempt.wrongTries >= MOST_WRONG_TRIES) {
+  const attempt = await lockAttempt(tx, hash, at);
+  if (attempt === null || attempt.isDecided || attempt.wrongTries >= MAX_WRONG_TRIES) {
     return new Refusal('connection_closed');
   }
   const proof = 'key' in shown ? proofByKey(merchant) : await proofByCode(tx, market, shown.pairingCode, at);
@@ -66,7 +69,7 @@ async function checkProof(
     throw new Refusal('connection_closed', { detail: 'This attempt to connect is already about another store.' });
   }
   await recordProof(tx, hash, proof, at);
-  return { handle: (await maybeHandle(tx, proof.merchantId)) ?? '' };
+  return { handle: (await findHandleOrNull(tx, proof.merchantId)) ?? '' };
 }
 
 function proofByKey(merchant: Merchant | null): SignInProof | null {
@@ -85,8 +88,8 @@ export async function allowAttempt({ clock, database }: AttemptContext, uid: str
   const at = new Date(clock.now());
   const hash = sha256(uid);
   return await database.transaction(async (tx) => {
-    const attempt = await holdAttempt(tx, hash, at);
-    if (attempt === null || attempt.isDecided || attempt.wrongTries >= MOST_WRONG_TRIES) {
+    const attempt = await lockAttempt(tx, hash, at);
+    if (attempt === null || attempt.isDecided || attempt.wrongTries >= MAX_WRONG_TRIES) {
       throw new Refusal('connection_closed');
     }
     if (attempt.proof === null) throw new Refusal('proof_missing');
@@ -103,7 +106,7 @@ export async function cancelAttempt({ clock, database }: AttemptContext, uid: st
   const at = new Date(clock.now());
   const hash = sha256(uid);
   await database.transaction(async (tx) => {
-    const attempt = await holdAttempt(tx, hash, at);
+    const attempt = await lockAttempt(tx, hash, at);
     if (attempt === null || attempt.isDecided) throw new Refusal('connection_closed');
     await recordDecision(tx, hash, 'canceled', at);
   });
@@ -128,7 +131,7 @@ export async function readAttemptStatus(
   const attempt = await readAttempt(database, sha256(uid));
   if (attempt === null) return { isOver: false, provenAs: null };
   return {
-    isOver: attempt.isDecided || attempt.wrongTries >= MOST_WRONG_TRIES,
+    isOver: attempt.isDecided || attempt.wrongTries >= MAX_WRONG_TRIES,
     provenAs: attempt.isCurrent ? attempt.handle : null,
   };
 }

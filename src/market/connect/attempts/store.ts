@@ -7,7 +7,7 @@ interface Attempt {
   wrongTries: number;
   proof: SignInProof | null;
   handle: string | null;
-  /** Whether the key that was in force at the time of the proof still is. */
+  /** Whether the key that was valid at the time of the proof is still valid. */
   isCurrent: boolean;
   isDecided: boolean;
 }
@@ -28,13 +28,13 @@ const SELECT_ATTEMPT = sql`
     exists (select from merchant_keys where merchant_keys.id = key_id and revoked_at is null) as is_current
   from connect_proofs`;
 
-/** Returns null if nothing was tried yet. */
+/** Returns null if no step of the attempt has been recorded. */
 export async function readAttempt(database: Queryable, hash: Buffer): Promise<Attempt | null> {
   return attemptOf(await database.maybe<AttemptRow>(sql`${SELECT_ATTEMPT} where interaction_hash = ${hash}`));
 }
 
 /** Locks the attempt's row, inserting it first if needed, so that its steps run one at a time. */
-export async function holdAttempt(tx: Tx, hash: Buffer, at: Date): Promise<Attempt | null> {
+export async function lockAttempt(tx: Tx, hash: Buffer, at: Date): Promise<Attempt | null> {
   await tx.run(sql`
     insert into connect_proofs (interaction_hash, begun_at) values (${hash}, ${at}) on conflict do nothing`);
   await tx.run(sql`select from connect_proofs where interaction_hash = ${hash} for update`);
@@ -76,7 +76,7 @@ export async function forgetDecision(database: Queryable, hash: Buffer): Promise
     update connect_proofs set decided_at = null, decided_as = null where interaction_hash = ${hash}`);
 }
 
-/** Uses up a pairing code. Returns its merchant with the current key, or null if the code or the key is not in force. */
+/** Uses up a pairing code. Returns its merchant with the current key. Null if the code is not valid or the merchant has no valid key. */
 export async function redeemCode(
   tx: Tx,
   hashes: readonly Buffer[],

@@ -11,7 +11,7 @@ import { createSlots, type SlotOptions, slotOptions } from './slots.ts';
 
 const HEARTBEAT_MS = 10_000;
 /** A client is disconnected after this many heartbeats in which it took no bytes. */
-const MOST_STALLED_BEATS = 6;
+const MAX_STALLED_BEATS = 6;
 const RESTART_RETRY_SECONDS = 2;
 
 const HEARTBEAT = Buffer.from(':\n\n');
@@ -180,7 +180,7 @@ function createFlow(options: EventStreamOptions, stopped: AbortSignal, head: () 
     sendHeartbeat: (client: Client): void => {
       if (client.state === 'full') {
         client.stalledBeats += 1;
-        if (client.stalledBeats >= MOST_STALLED_BEATS) client.listener.cut();
+        if (client.stalledBeats >= MAX_STALLED_BEATS) client.listener.cut();
       } else if (client.state === 'ready') {
         if (client.quiet) deliver(client, HEARTBEAT);
         client.quiet = true;

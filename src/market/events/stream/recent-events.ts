@@ -70,7 +70,7 @@ export function createBacklog<Client extends BehindClient>(options: BacklogOptio
 
 /** Clients further behind read pages from the database. */
 const EVENTS_KEPT = 1_000;
-/** Size of what a client gets at once, about what a connection takes without waiting. */
+/** Bytes of events that a client gets at once, about as many as a connection accepts without waiting. */
 const PORTION_BYTES = 65_536;
 /** Few are enough, because nearly all clients need one of a few portions. Only reconnecting clients need others. */
 const PORTIONS_KEPT = 32;
@@ -89,7 +89,7 @@ export interface RecentEvents {
   /** Drops all events and continues after `upTo`, for example when no client listens. */
   forget(upTo: number): void;
   readTo(queryable: Queryable, upTo: number): Promise<void>;
-  /** Returns the events after `cursor`, which must not be before `base`. Equal requests share the same bytes. */
+  /** Returns the next portion of events after `cursor`, which must not be before `base`. Equal requests share the same bytes. */
   after(cursor: number, filter: StreamFilter): Portion;
 }
 

@@ -1,7 +1,7 @@
 import type { Limits } from '../../../contract/vocabulary.ts';
 import { createCounter } from '../../../platform/counter.ts';
 import { networkLevels } from '../../../platform/http/client-network.ts';
-import { drawOf, type Random } from '../../../platform/random.ts';
+import { type Random, randomFraction } from '../../../platform/random.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 
 const FULL_RETRY_SECONDS = 30;
@@ -34,8 +34,9 @@ interface Slot {
 
 /**
  * Limits the number of streams in total, per network and per site. Most slots are first come, first served; the rest is reserved for
- * networks without a stream, a few per region. If those are taken too, a newcomer may evict a random stream of the region that holds most;
- * the evicted client reconnects with its last id and misses nothing. Refuses, or returns the function that frees the slot.
+ * networks without a stream, a few per region. If those are taken too, a newcomer may evict a random stream from a reserved slot of the
+ * region that has most of them; the evicted client reconnects with its last id and misses nothing. The returned function takes a slot or
+ * refuses, and returns the function that frees the slot.
  */
 export function createSlots({ most, mostPerNetwork, networksPerSite, random }: SlotOptions) {
   const reserved = Math.floor(most / RESERVED_PART);
@@ -61,7 +62,7 @@ export function createSlots({ most, mostPerNetwork, networksPerSite, random }: S
   const drawSlot = (): Slot | null => {
     const [fullest] = [...reservedSlots.values()].sort((a, b) => b.size - a.size);
     if (fullest === undefined || fullest.size < 2) return null;
-    return [...fullest][Math.floor(drawOf(random) * fullest.size)] ?? null;
+    return [...fullest][Math.floor(randomFraction(random) * fullest.size)] ?? null;
   };
   const mayReserve = ({ network, region }: Slot): boolean =>
     used.network.of(network) === 0 && used.reservedOfRegion.of(region) < regionMost;

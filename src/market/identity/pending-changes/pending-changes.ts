@@ -18,7 +18,7 @@ import {
   sweepPendingChanges,
 } from './store.ts';
 
-const KEPT_DAYS = 7;
+const RETENTION_DAYS = 7;
 
 interface OpenedChange {
   session: string;
@@ -26,7 +26,7 @@ interface OpenedChange {
   expires_at: string;
 }
 
-/** Stores a change until it is confirmed. It reserves nothing and puts nothing in force. */
+/** Stores a change until it is confirmed. A stored change reserves nothing and has no effect yet. */
 export async function openPendingChange(
   database: Queryable,
   { clock, random }: Pick<Market, 'clock' | 'random'>,
@@ -36,7 +36,7 @@ export async function openPendingChange(
   const expiresAt = new Date(now + STAGE_MINUTES * 60_000);
   const session = random.bytes(32).toString('base64url');
   const csrf = random.bytes(32).toString('base64url');
-  await sweepPendingChanges(database, new Date(now - KEPT_DAYS * 86_400_000));
+  await sweepPendingChanges(database, new Date(now - RETENTION_DAYS * 86_400_000));
   // Hash without a pepper, because 256 random bits cannot be guessed.
   const hashes = { sessionHash: sha256(session), csrfHash: sha256(csrf) };
   await insertPendingChange(database, { ...hashes, createdAt: new Date(now), expiresAt, change });

@@ -26,7 +26,7 @@ interface Rotation extends KeyHash {
 interface Recovery extends SecretHashes {
   kind: 'recovery';
   merchantId: bigint;
-  /** The set of codes to be burned. If it is no longer in force, this change can no longer be confirmed. */
+  /** The set of codes to be burned. If it is no longer valid, this change can no longer be confirmed. */
   begunBySet: number;
 }
 
@@ -36,7 +36,7 @@ export type ChangeKind = IdentityChange['kind'];
 
 export type ChangeOfKind<Kind extends ChangeKind> = Extract<IdentityChange, { kind: Kind }>;
 
-/** A change begun at an identity endpoint. It is not in force before its confirm. */
+/** A change begun at an identity endpoint. It has no effect before it is confirmed. */
 export interface PendingChange<Change extends IdentityChange = IdentityChange> {
   csrfHash: Buffer;
   expiresAt: Date;

@@ -22,8 +22,8 @@ import { isRefused, judgeStep } from '../listing-steps.ts';
 import { type Fingerprint, fingerprintOf } from '../near/fingerprint.ts';
 import { checkNear } from '../near/near-guard.ts';
 import { replaceFingerprint } from '../near/store.ts';
-import { type Goods, guardKeyOf, MEMORY_MS, readGoods } from '../read-goods.ts';
-import { findGuard, findVersionChain, holdGuard } from '../store.ts';
+import { type Goods, guardKeyOf, REPEAT_WINDOW_MS, readGoods } from '../read-goods.ts';
+import { findGuard, findVersionChain, takeGuardEntry } from '../store.ts';
 import {
   type ChangingListing,
   findChanging,
@@ -45,7 +45,7 @@ export const editListing: MarketOperation<Endpoints['editListing']> = async (mar
     const listing = await findChanging(market.database, id);
     const { request } = await planEdit(market.database, market, call, listing);
     await takeGuardRun(market, request);
-    // Compute it before any lock, because a big artifact takes time. It depends only on the request.
+    // Compute the fingerprint before any lock, because a big artifact takes time. It depends only on the request.
     if (namesArtifact(call.body)) fingerprint = fingerprintOf(request.goods.content);
   }
   await market.database.transaction((tx) => applyEdit(tx, market, call, fingerprint));
@@ -58,7 +58,10 @@ interface Plan {
   request: GoodsRequest;
 }
 
-/** Checks in this order: bad input, closed, fixed, pending. Permanent obstacles come first. */
+/**
+ * Checks in this order: owner, thing of a city, bad input, state, buyers, fixed fields, pending payments. Permanent obstacles come before
+ * temporary ones.
+ */
 async function planEdit(
   queryable: Queryable,
   market: Market,
@@ -114,7 +117,7 @@ async function applyEdit(tx: Tx, market: Market, call: EditCall, fingerprint: Fi
   }
   if (isReplaced) await changeFingerprint(tx, market, listing.id, fingerprint);
   await stopAttempts(tx, listing.id, new Date(market.clock.now()));
-  const commitment = isReplaced ? putArtifact(tx, market, listing.id, goods) : null;
+  const commitment = isReplaced ? saveArtifact(tx, market, listing.id, goods) : null;
   updateTexts(tx, listing.id, goods);
   await recordEvent(tx, market, {
     kind: 'listing_edit',
@@ -129,8 +132,8 @@ async function applyEdit(tx: Tx, market: Market, call: EditCall, fingerprint: Fi
 }
 
 /**
- * Takes the duplicate-guard entry of the new goods. The old goods keep theirs until it expires, because they were also listed within the
- * seven days and the listing may go back to them. An entry held by another version of the listing is not a duplicate.
+ * Takes the duplicate-guard entry of the new goods. The old goods keep their entry until it expires, because they were also listed within
+ * the seven days and the listing may go back to them. An entry held by another version of the listing is not a duplicate.
  */
 async function takeGuard(tx: Tx, market: Market, id: bigint, request: GoodsRequest): Promise<void> {
   const nowMs = market.clock.now();
@@ -138,8 +141,8 @@ async function takeGuard(tx: Tx, market: Market, id: bigint, request: GoodsReque
   const holder = await findGuard(tx, request.guardKey, now);
   if (holder?.listingId === id) return;
   const owner = { merchantId: request.merchant.id, listingId: id, paymentId: null };
-  const term = { until: new Date(nowMs + MEMORY_MS), now, versionChain: await findVersionChain(tx, id) };
-  if (await holdGuard(tx, request.guardKey, owner, term)) return;
+  const term = { until: new Date(nowMs + REPEAT_WINDOW_MS), now, versionChain: await findVersionChain(tx, id) };
+  if (await takeGuardEntry(tx, request.guardKey, owner, term)) return;
   throw duplicateRefusal(request.merchant.id, (await findGuard(tx, request.guardKey, now)) ?? owner);
 }
 
@@ -149,7 +152,7 @@ async function changeFingerprint(tx: Tx, market: Market, id: bigint, fingerprint
 }
 
 /** Stores new goods with a new salt, so that the old commitment says nothing about them. */
-function putArtifact(tx: Tx, market: Market, id: bigint, { content }: Goods): string {
+function saveArtifact(tx: Tx, market: Market, id: bigint, { content }: Goods): string {
   const salt = market.random.bytes(32);
   const commitment = sha256(salt, content);
   replaceArtifact(tx, id, { salt, content, commitment });
@@ -175,7 +178,10 @@ function namesArtifact(edit: ListingEdit): boolean {
   return edit.artifact !== undefined;
 }
 
-/** Builds the edited goods, which must obey every rule for new ones. File name and media type stay unless the encoding changes. */
+/**
+ * Builds the edited goods, which must obey every rule for new ones. Fields that the edit does not name stay, except that new goods without
+ * an encoding are UTF-8 and a new encoding drops the media type.
+ */
 function editedGoods(before: Goods, edit: ListingEdit, limits: { artifact_bytes: number }): Goods {
   if (edit.artifact === undefined && edit.artifact_encoding !== undefined) {
     // Without an artifact, a new encoding would change the bytes of the stored goods.

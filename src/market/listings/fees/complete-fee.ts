@@ -7,18 +7,18 @@ import type { Completion } from '../../payments/completion.ts';
 import type { Payment } from '../../payments/payment.ts';
 import { addListing, LISTINGS_LOCK, type ListingToAdd } from '../add-listing.ts';
 import { fingerprintOf } from '../near/fingerprint.ts';
-import { MEMORY_MS, readGoods, readVersion } from '../read-goods.ts';
-import { dropGuard, passGuard, takePending } from '../store.ts';
+import { REPEAT_WINDOW_MS, readGoods, readVersion } from '../read-goods.ts';
+import { passGuardEntry, releaseGuardEntry, takePending } from '../store.ts';
 import { findListingOfFee, insertFee } from './store.ts';
 
-/** Lists what a fee was paid for. Throws a Refusal and does nothing if that has become impossible. */
+/** Lists what a fee was paid for. Throws a Refusal if that has become impossible; the caller then rolls back the changes. */
 type ListAfterFee = (tx: Tx, feeId: bigint) => Promise<void>;
 
 /** Handles the fees of things. create-market.ts passes it in, because the code for things depends on listings and not vice versa. */
 export interface ThingFees {
   /** Locks the draft until the transaction ends. `body` was stored when the fee was opened. */
   take(tx: Tx, payment: Payment, pending: { draftId: bigint; body: Buffer }): Promise<ListAfterFee>;
-  /** Called if the fee makes no listing. The draft continues unless it has expired, and its wallet is freed. */
+  /** Called if the fee makes no listing. Reopens the draft, or ends it if it has expired, and frees its wallet. */
   release(tx: Tx, draftId: bigint): Promise<void>;
 }
 
@@ -61,7 +61,7 @@ export function completeFee(market: Market, things: ThingFees): Completion {
 }
 
 async function releaseHeld(tx: Tx, things: ThingFees, payment: Payment, draftId: bigint | null): Promise<void> {
-  if (draftId === null) await dropGuard(tx, payment.id);
+  if (draftId === null) await releaseGuardEntry(tx, payment.id);
   else await things.release(tx, draftId);
 }
 
@@ -77,13 +77,13 @@ async function tryToList(tx: Tx, market: Market, payment: Payment, list: () => P
   }
 }
 
-/** Parses and fingerprints the goods at once, before the caller takes any lock, because big goods take time. */
+/** Parses and fingerprints the goods at once, before the caller takes the lock `listings`, because big goods take time. */
 function listingOfGoods(market: Market, payment: Payment, body: Buffer): ListAfterFee {
   const goods = readStoredGoods(payment, body);
   return async (tx, feeId) => {
     if (goods instanceof Refusal) throw goods;
     const { id } = await addListing(tx, market, { ...goods, feeId });
-    await passGuard(tx, payment.id, id, new Date(market.clock.now() + MEMORY_MS));
+    await passGuardEntry(tx, payment.id, id, new Date(market.clock.now() + REPEAT_WINDOW_MS));
   };
 }
 

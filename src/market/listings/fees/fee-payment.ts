@@ -15,12 +15,12 @@ import { countOpenFees, findByAuthorization, findOpenFee } from '../../payments/
 import type { Proof } from '../../payments/terms.ts';
 import { answerCompletedFee, answerCreated, type ListAnswer, refuseWithoutListing } from '../answer-listing.ts';
 import { type CheckedGoods, feeTerms, type ListRequest } from '../list-request.ts';
-import { MEMORY_MS } from '../read-goods.ts';
+import { REPEAT_WINDOW_MS } from '../read-goods.ts';
 import { findListingByBody } from '../store.ts';
 
 /**
- * Commits the attempt, with the guard entry or draft it holds, before the facilitator or the chain is asked. Returns null if another
- * request took the authorization or the body meanwhile; then that request's payment is the answer.
+ * Commits the attempt, with the guard entry or draft that it reserves, before the facilitator learns of it. Returns null if another request
+ * took the authorization or the body meanwhile; then that request's payment is the answer.
  */
 export async function openFee(
   market: Market,
@@ -63,32 +63,32 @@ async function insertAttempt(
 const MAX_EARLIER_ROUNDS = 3;
 
 /** Answers with the result of this merchant's earlier request with the same body or this very proof. Null if there is none. */
-export async function answerEarlier(
+export async function answerEarlierRequest(
   market: Market,
   payments: Payments,
   request: ListRequest,
 ): Promise<ListAnswer | null> {
   const { merchant, bodyHash, proof, claim } = request;
-  const since = new Date(market.clock.now() - MEMORY_MS);
+  const since = new Date(market.clock.now() - REPEAT_WINDOW_MS);
   for (let round = 0; round < MAX_EARLIER_ROUNDS; round += 1) {
     // Read the fee before the listing, so that a fee that completes in between is found as a listing.
     const open = await findOpenFee(market.database, merchant.id, bodyHash);
     const made = await findListingByBody(market.database, merchant.id, bodyHash, since);
     if (made !== null) return await answerCreated(market, made);
-    const presented = await findPresented(market, proof);
+    const presented = await findPresentedPayment(market, proof);
     if (presented !== null && !isOfRequest(presented, request)) throw new Refusal('payment_bound_elsewhere');
     if (claim === null || !isClaimOf(open, claim.intent_id)) {
       const payment = open ?? presented;
       return payment && (await continueFee(market, payments, request, payment));
     }
-    // The claim is unchecked here, so this call only continues one that was opened before.
+    // The goods were not checked yet, so this call opens no claim and only continues one that was opened before.
     const answer = await continueFeeClaim(market, payments, request, { claim, checked: null });
     if (answer !== null) return answer;
   }
   return null;
 }
 
-export async function findPresented(market: Market, proof: Proof | null): Promise<Payment | null> {
+export async function findPresentedPayment(market: Market, proof: Proof | null): Promise<Payment | null> {
   if (proof === null) return null;
   const { network } = market.config;
   return await findByAuthorization(market.database, {
@@ -107,7 +107,10 @@ function isOfRequest(payment: Payment, request: ListRequest): boolean {
   );
 }
 
-/** Advances a fee as far as proof and chain allow, and answers with its state. Returns null if it ended unpaid or is now a credit. */
+/**
+ * Advances a fee as far as proof and chain allow, and answers with its state. Returns null if it ended unpaid or rejected, or is now a
+ * credit.
+ */
 export async function continueFee(
   market: Market,
   payments: Payments,
@@ -143,7 +146,7 @@ interface CheckedClaim<Found extends CheckedGoods | null> {
   checked: Found;
 }
 
-/** Charges the fee by direct transfer. Commits the claim, the exact body and the guard entry or draft before the chain is asked. */
+/** Charges the fee by direct transfer. Commits the claim, the exact body and the guard entry or draft before it decides on the transfer. */
 export async function listWithFeeTransfer(
   market: Market,
   payments: Payments,

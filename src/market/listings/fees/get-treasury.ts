@@ -49,9 +49,9 @@ function presentFee(row: FeeRow) {
   };
 }
 
-const KEPT_MS = 15_000;
+const CACHED_MS = 15_000;
 /** How long to wait before asking the chain again after a failure. */
-const KEPT_UNKNOWN_MS = 3_000;
+const RETRY_AFTER_FAILURE_MS = 3_000;
 const DEADLINE_MS = 1_500;
 
 interface Reading {
@@ -61,14 +61,14 @@ interface Reading {
 
 const readings = new WeakMap<Rpc, Reading>();
 
-/** Returns the treasury's balance on the chain, at most a few seconds old. Null if the chain cannot be read. */
+/** Returns the treasury's balance on the chain, at most 15 seconds old. Null if the chain cannot be read. */
 async function treasuryBalance(market: Pick<Market, 'rpc' | 'clock' | 'config'>): Promise<bigint | null> {
   const { rpc, clock, config } = market;
   const last = readings.get(rpc);
-  if (last && clock.now() - last.at < KEPT_MS) return last.units;
+  if (last && clock.now() - last.at < CACHED_MS) return last.units;
   const prompt: Rpc = { ...rpc, call: (method, params) => rpc.call(method, params, { deadlineMs: DEADLINE_MS }) };
   const units = readBalance(prompt, config.network.usdc, config.treasury).catch(() => {
-    readings.set(rpc, { at: clock.now() - KEPT_MS + KEPT_UNKNOWN_MS, units });
+    readings.set(rpc, { at: clock.now() - CACHED_MS + RETRY_AFTER_FAILURE_MS, units });
     return null;
   });
   readings.set(rpc, { at: clock.now(), units });

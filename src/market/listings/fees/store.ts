@@ -28,7 +28,7 @@ interface Newest {
   running_units: bigint | null;
 }
 
-/** Reads count and total from the newest row, which keeps running values. Uses one statement, so that all values are of one moment. */
+/** Reads count and total from the newest row, which stores running values. Uses one statement, so that all values are of one moment. */
 export async function readFees(
   database: Queryable,
   page: { limit: number; beforeId: bigint | null },
@@ -72,7 +72,10 @@ export async function insertFee(tx: Tx, payment: Payment, transfer: FoundTransfe
   return id;
 }
 
-/** Returns this merchant's oldest unspent fee, locked until the transaction ends. */
+/**
+ * Returns this merchant's oldest unspent fee. Takes a lock that keeps others from spending the merchant's credits until the transaction
+ * ends.
+ */
 export async function takeCredit(tx: Tx, merchantId: bigint): Promise<bigint | null> {
   await tx.lock(`credits:${merchantId}`);
   const row = await tx.maybe<{ id: bigint }>(sql`

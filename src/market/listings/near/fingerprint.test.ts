@@ -5,8 +5,8 @@ import {
   estimateSimilarity,
   type Fingerprint,
   fingerprintOf,
-  LEAST_CHARACTERS,
-  MOST_DIFFERENT_BITS,
+  MAX_DIFFERENT_BITS,
+  MIN_CHARACTERS,
   SLOTS,
   sketchOf,
 } from './fingerprint.ts';
@@ -16,7 +16,7 @@ const of = (text: string): Fingerprint | null => fingerprintOf(Buffer.from(text)
 const mustHave = (text: string): Fingerprint => of(text) ?? expect.fail('a long text without a shape');
 const isFound = (one: Fingerprint, other: Fingerprint): boolean =>
   one.bands.some((key) => other.bands.includes(key)) &&
-  estimateSimilarity(one, other) >= 1 - (2 * MOST_DIFFERENT_BITS) / SLOTS;
+  estimateSimilarity(one, other) >= 1 - (2 * MAX_DIFFERENT_BITS) / SLOTS;
 
 /** Computes the exact similarity independently, without hashes. */
 function jaccard(one: readonly string[], other: readonly string[]): number {
@@ -85,14 +85,14 @@ describe('the shape of an artifact', () => {
   });
 
   it('is none for less than 200 characters, for bytes that are no text, and where there is nothing to be seen', () => {
-    expect(of('x'.repeat(LEAST_CHARACTERS - 1))).toBeNull();
-    expect(of('é'.repeat(LEAST_CHARACTERS - 1))).toBeNull();
-    expect(of('🦊'.repeat(LEAST_CHARACTERS - 1))).toBeNull();
-    expect(of(' \n'.repeat(LEAST_CHARACTERS))).toBeNull();
+    expect(of('x'.repeat(MIN_CHARACTERS - 1))).toBeNull();
+    expect(of('é'.repeat(MIN_CHARACTERS - 1))).toBeNull();
+    expect(of('🦊'.repeat(MIN_CHARACTERS - 1))).toBeNull();
+    expect(of(' \n'.repeat(MIN_CHARACTERS))).toBeNull();
     // Padding must not turn a few words into a long text, because they could then be guessed.
-    expect(of(`a few words that are hidden${' '.repeat(LEAST_CHARACTERS)}`)).toBeNull();
+    expect(of(`a few words that are hidden${' '.repeat(MIN_CHARACTERS)}`)).toBeNull();
     expect(fingerprintOf(Buffer.concat([Buffer.from('word '.repeat(100)), Buffer.of(0xff)]))).toBeNull();
-    for (const least of ['x', 'é', '🦊']) expect(of(least.repeat(LEAST_CHARACTERS))).not.toBeNull();
+    for (const least of ['x', 'é', '🦊']) expect(of(least.repeat(MIN_CHARACTERS))).not.toBeNull();
   });
 
   it('is made in a moment of whatever an artifact can hold', () => {

@@ -9,7 +9,7 @@ const ROUND_START = 0x6a09e667;
 const VALUE_TURN = 0x3c6ef372;
 
 /** Only a text crafted to miss a slot in every round needs more draws. It must not delay everyone for a thousand rounds. */
-const MOST_DRAWS = 131_072;
+const MAX_DRAWS = 131_072;
 
 /**
  * Computes the sketch of a set. Two sets agree in a slot with a probability equal to their Jaccard similarity. This is "Fast Similarity
@@ -22,7 +22,7 @@ export function sketchOf(members: Uint32Array): Uint32Array {
   const filledIn = new Int32Array(SLOTS).fill(-1);
   let empty = SLOTS;
   for (let round = 0; empty > 0; round += 1) {
-    if (round * members.length > MOST_DRAWS) {
+    if (round * members.length > MAX_DRAWS) {
       fillAtOnce(values, filledIn, members[0] ?? 0);
       break;
     }
@@ -73,13 +73,13 @@ export interface Fingerprint {
 }
 
 /** Shorter texts may be similar by chance. A run of blanks counts once, so that padding cannot make a few hidden words guessable. */
-export const LEAST_CHARACTERS = 200;
+export const MIN_CHARACTERS = 200;
 
 /** Version of the fingerprint rule. Version 2 leaves out common licences. Fingerprints of different versions cannot be compared. */
 export const RULE = 2;
 
 /** Minimum number of shingles that must remain without licence text. Fewer may be similar by chance, like texts below 200 characters. */
-const LEAST_OWN_SHINGLES = 40;
+const MIN_OWN_SHINGLES = 40;
 
 /**
  * These bands miss 6 in 1,000 pairs with a similarity of 0.9, and 2 in 100,000 with 0.95. They select 3 in 10 pairs at 0.7, which goods
@@ -90,7 +90,7 @@ const BANDS = 12;
 const ROWS = 10;
 
 /** Maximum number of differing signature bits. At a similarity of 0.9, one bit in twenty differs. */
-export const MOST_DIFFERENT_BITS = 25;
+export const MAX_DIFFERENT_BITS = 25;
 
 const SPACES = /\s+/gu;
 const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -100,12 +100,12 @@ const decoder = new TextDecoder('utf-8', { fatal: true });
  * not UTF-8. The encoding in the request does not matter, otherwise base64 would bypass the guard.
  */
 export function fingerprintOf(content: Uint8Array): Fingerprint | null {
-  if (content.length < LEAST_CHARACTERS) return null;
+  if (content.length < MIN_CHARACTERS) return null;
   const text = textOf(content);
-  if (text === null || !hasCharacters(text.replace(SPACES, ' '), LEAST_CHARACTERS)) return null;
+  if (text === null || !hasCharacters(text.replace(SPACES, ' '), MIN_CHARACTERS)) return null;
   const shingles = shinglesOf(text);
   const own = withoutLicences(shingles);
-  if (own.length === 0 || (own.length < shingles.length && own.length < LEAST_OWN_SHINGLES)) return null;
+  if (own.length === 0 || (own.length < shingles.length && own.length < MIN_OWN_SHINGLES)) return null;
   const sketch = sketchOf(own);
   let signature = '';
   for (let slot = 0; slot < SLOTS; slot += 1) signature += (sketch[slot] ?? 0) & 1;

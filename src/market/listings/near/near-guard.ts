@@ -2,11 +2,14 @@ import { createSingletonJob, type SingletonJob } from '../../../platform/backgro
 import type { Database, Queryable } from '../../../platform/database/database.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Market } from '../../context.ts';
-import { MEMORY_MS } from '../read-goods.ts';
+import { REPEAT_WINDOW_MS } from '../read-goods.ts';
 import { type Fingerprint, fingerprintOf } from './fingerprint.ts';
 import { findAlike, replaceFingerprint, takeOldFingerprints } from './store.ts';
 
-/** Refuses goods that nearly equal those of a listing. Call under the lock `listings`, or two concurrent requests could both pass. */
+/**
+ * Refuses goods that nearly equal those of a listing. The last call before listing must be under the lock `listings`, or two concurrent
+ * requests could both pass.
+ */
 export async function checkNear(
   queryable: Queryable,
   market: Pick<Market, 'clock'>,
@@ -14,7 +17,7 @@ export async function checkNear(
   exempt: readonly bigint[],
 ): Promise<void> {
   if (fingerprint === null) return;
-  const withdrawnSince = new Date(market.clock.now() - MEMORY_MS);
+  const withdrawnSince = new Date(market.clock.now() - REPEAT_WINDOW_MS);
   const alike = await findAlike(queryable, fingerprint, { exempt, withdrawnSince });
   if (alike !== null) throw duplicateOf(alike);
 }

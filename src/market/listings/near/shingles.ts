@@ -1,4 +1,4 @@
-import { cutPiles } from '../../../contract/text.ts';
+import { limitCombiningMarks } from '../../../contract/text.ts';
 
 export const SHINGLE_WORDS = 5;
 
@@ -51,11 +51,11 @@ export function mixBits(value: number): number {
 }
 
 /** Limits the work on one artifact. Only artifacts above the usual size limit, or text that grows when folded, exceed it. */
-const MOST_WORDS = 131_072;
-const MOST_CHARACTERS = 262_144;
+const MAX_WORDS = 131_072;
+const MAX_CHARACTERS = 262_144;
 
 /** If words make up less than this share of a text, as in ASCII art, everything between spaces counts as a word. */
-const LEAST_WORD_SHARE = 0.1;
+const MIN_WORD_SHARE = 0.1;
 
 /** Text is folded in pieces, so that text that grows is not folded far beyond the limit. */
 const PIECE_LENGTH = 8_192;
@@ -77,7 +77,7 @@ export function splitWords(text: string): string[] {
   const pieces: string[] = [];
   const words: string[] = [];
   let length = 0;
-  for (let from = 0; from < text.length && words.length < MOST_WORDS && length < MOST_CHARACTERS; ) {
+  for (let from = 0; from < text.length && words.length < MAX_WORDS && length < MAX_CHARACTERS; ) {
     const to = endOfPiece(text, from);
     const piece = foldPiece(text.slice(from, to));
     pieces.push(piece);
@@ -86,8 +86,8 @@ export function splitWords(text: string): string[] {
     from = to;
   }
   const letters = words.reduce((sum, word) => sum + word.length, 0);
-  const result = letters >= length * LEAST_WORD_SHARE ? words : pieces.flatMap((piece) => piece.match(NOT_SPACE) ?? []);
-  return result.slice(0, MOST_WORDS);
+  const result = letters >= length * MIN_WORD_SHARE ? words : pieces.flatMap((piece) => piece.match(NOT_SPACE) ?? []);
+  return result.slice(0, MAX_WORDS);
 }
 
 /** Ends the piece before a space if possible, because folding changes nothing across a space. */
@@ -103,5 +103,5 @@ function endOfPiece(text: string, from: number): number {
 function foldPiece(text: string): string {
   const plain = text.replace(SPACES, ' ');
   if (ASCII.test(plain)) return plain.toLowerCase();
-  return cutPiles(plain.replace(INVISIBLE, '')).normalize('NFKC').toLowerCase().normalize('NFKC');
+  return limitCombiningMarks(plain.replace(INVISIBLE, '')).normalize('NFKC').toLowerCase().normalize('NFKC');
 }

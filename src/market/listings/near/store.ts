@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import type { Queryable, Tx } from '../../../platform/database/database.ts';
-import { type Fingerprint, MOST_DIFFERENT_BITS, RULE } from './fingerprint.ts';
+import { type Fingerprint, MAX_DIFFERENT_BITS, RULE } from './fingerprint.ts';
 
 /**
  * Finds the oldest listing with nearly the same goods that is live or was withdrawn after `withdrawnSince`. Removed listings do not count.
@@ -15,7 +15,7 @@ export async function findAlike(
   const row = await queryable.maybe<{ id: bigint }>(
     sql`with alike as materialized (
         select listing_id from artifact_shapes
-        where bands && ${bands}::int4[] and bit_count(signature # ${signature}::bit(512)) <= ${MOST_DIFFERENT_BITS}
+        where bands && ${bands}::int4[] and bit_count(signature # ${signature}::bit(512)) <= ${MAX_DIFFERENT_BITS}
       )
       select found.id from alike cross join lateral (
         select l.id from listings l

@@ -23,7 +23,7 @@ let owner: Member;
 let count = 0;
 let uid = '';
 
-/** Interaction that the fake authorization server below has open. It belongs to the browser whose cookie contains its uid. */
+/** Open interaction of the fake authorization server below. It belongs to the browser whose cookie contains its uid. */
 let open: Interaction | null = null;
 const decisions: { as: 'allowed' | 'canceled'; proof?: SignInProof }[] = [];
 let onAllow = async (): Promise<void> => {};

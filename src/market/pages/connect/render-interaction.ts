@@ -2,7 +2,7 @@ import { html } from 'ghtml';
 import type { TokenScope } from '../../../contract/connections.ts';
 import { hasForeignLetters } from '../../../contract/look-alikes.ts';
 import { INVISIBLE } from '../../../contract/seen-text.ts';
-import { cutPiles } from '../../../contract/text.ts';
+import { limitCombiningMarks } from '../../../contract/text.ts';
 import type { Interaction } from '../../connect/interaction.ts';
 
 const LOOK_ALIKE_WARNING = '. Some of its letters are not Latin ones: they may look like those of another name.';
@@ -102,7 +102,7 @@ const LONGEST_NAME = 60;
 const EXCESS_MARKS = /(\p{M}{2})\p{M}+/gu;
 /** Cleans a client's self-chosen name for display. Null if nothing visible is left. */
 export function showName(name: string | null): string | null {
-  const cleaned = cutPiles(name ?? '')
+  const cleaned = limitCombiningMarks(name ?? '')
     .normalize('NFKC')
     .replaceAll(INVISIBLE, ' ')
     .replaceAll(EXCESS_MARKS, '$1')

@@ -15,7 +15,7 @@ interface Entry {
   says: string;
   /** True if only programs use the address, so that the index shows it without a link. */
   closed?: true;
-  /** Renders the page from settings alone. Omitted for pages made in create-pages.ts. */
+  /** Renders the page from settings alone. Omitted for pages that create-pages.ts creates. */
   document?(facts: DocumentFacts): Document;
 }
 

@@ -199,7 +199,7 @@ describe('what the pages say', () => {
   });
 });
 
-/** Words with which the privacy page mentions each table. Null if the table holds no personal data. */
+/** Words with which the privacy page mentions each table. Null if the table contains no personal data. */
 const PRIVACY_WORDS: Readonly<Record<string, string | null>> = {
   aisle_counters: null,
   appeals: 'statements of appeals',

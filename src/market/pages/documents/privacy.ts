@@ -1,4 +1,4 @@
-import { REQUEST_MEMORY_DAYS, STAGE_MINUTES } from '../../../contract/vocabulary.ts';
+import { REPEAT_WINDOW_DAYS, STAGE_MINUTES } from '../../../contract/vocabulary.ts';
 import { COOKIE_NAMES } from '../../connect/create-provider.ts';
 import { type Block, type Document, heading, list, text } from '../../guide/guide.ts';
 import { NETWORK_LIMITS } from '../../limits/network-limits.ts';
@@ -60,7 +60,7 @@ function storedPrivately(): Block[] {
       'Which collecting signature of which wallet has handed goods over, by its nonce, until a while after it has run out.',
       `What you began and did not confirm at a door, for seven days after its ${STAGE_MINUTES} minutes; the text of a listing whose fee is under way, until the fee has ended.`,
       'Programs that you connect: what they call themselves and what you allowed, until an hour after it has run out; the attempt, for a day; that you did, and when it ended, for good.',
-      `Hashes of titles and goods for ${REQUEST_MEMORY_DAYS} days, and figures of live goods by which near copies are found.`,
+      `Hashes of titles and goods for ${REPEAT_WINDOW_DAYS} days, and figures of live goods by which near copies are found.`,
     ]),
   ];
 }

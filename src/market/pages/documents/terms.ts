@@ -1,5 +1,5 @@
 import { REMOVAL_REASON_CODES } from '../../../contract/moderation.ts';
-import { LISTING_FEE_TEXT, sayUsdc } from '../../../contract/money.ts';
+import { formatUsdc, LISTING_FEE_TEXT } from '../../../contract/money.ts';
 import { INTENT_MINUTES, MAX_PRICE_UNITS, REVIEW_DAYS } from '../../../contract/vocabulary.ts';
 import { type Block, type Document, heading, list, text } from '../../guide/guide.ts';
 
@@ -48,7 +48,7 @@ function sellerTerms(): Block[] {
     heading('If you sell'),
     list([
       `A listing costs ${LISTING_FEE_TEXT}, also when the goods are free. The fee is not paid back, neither after a withdrawal nor after a removal. A fee that could not be used is a credit for your next listing.`,
-      `The price is at most ${sayUsdc(MAX_PRICE_UNITS)}. Price and wallet are fixed for ever; after the first purchase so is the rest. You may withdraw at any time, for good.`,
+      `The price is at most ${formatUsdc(MAX_PRICE_UNITS)}. Price and wallet are fixed for ever; after the first purchase so is the rest. You may withdraw at any time, for good.`,
       'Use a wallet that sells here alone. One plain transfer can be claimed on two markets that list the same wallet and price; then you have been paid once for two deliveries.',
       'Sell only what is yours to sell, and what your title, description and preview say. Copies of other goods are refused.',
       'What you write is shown to everybody under your handle. The goods are hidden until they are bought; the operator of the database could read them.',

@@ -6,7 +6,7 @@ import { beginRecovery, confirmRecovery } from '../../identity/recovery.ts';
 import { beginRotation, confirmRotation } from '../../identity/rotate.ts';
 import { answerDocument, chooseForm } from '../answer-document.ts';
 import { explainRefusal, retryHeaders, statusOf } from '../refusals.ts';
-import { renderTextField, TYPED_BACK_FIELDS } from './fields.ts';
+import { renderTextField, SECRET_CONFIRMATION_FIELDS } from './fields.ts';
 import { join } from './join.ts';
 import type { KeyPage } from './key-page.ts';
 import type { KeyPageContext } from './key-page-session.ts';
@@ -147,7 +147,7 @@ export function createKeyPages(market: Market, { catalog }: Pick<KeyPageContext,
         method: 'POST',
         path,
         ownOrigin: true,
-        secretFields: [...keyPage.secretFields, ...TYPED_BACK_FIELDS],
+        secretFields: [...keyPage.secretFields, ...SECRET_CONFIRMATION_FIELDS],
         refused,
         handler: (call) => takeForm(context, call),
       }),

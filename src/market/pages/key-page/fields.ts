@@ -67,14 +67,14 @@ export function renderChoices({ name, legend, faults, chosen, options }: Choices
   )}</fieldset>`;
 }
 
-export interface Tick {
+export interface Checkbox {
   name: string;
   label: string;
   faults: readonly Fault[];
   isTicked: boolean;
 }
 
-export function renderTick({ name, label, faults, isTicked }: Tick): string {
+export function renderCheckbox({ name, label, faults, isTicked }: Checkbox): string {
   const fault = faultOf(name, faults);
   const described = fault === null ? '' : html` aria-describedby="${name}-fault" aria-invalid="true"`;
   return html`<div class="field">
@@ -93,7 +93,7 @@ function renderFault(name: string, message: string | null): string {
 
 const CODE_FIELDS = ['code_first', 'code_second'] as const;
 /** Fields into which the user types shown secrets. */
-export const TYPED_BACK_FIELDS: readonly string[] = ['merchant_key', ...CODE_FIELDS];
+export const SECRET_CONFIRMATION_FIELDS: readonly string[] = ['merchant_key', ...CODE_FIELDS];
 
 interface RequestedCode {
   field: (typeof CODE_FIELDS)[number];
@@ -111,7 +111,7 @@ export function requestedCodes({ session }: PendingChangeSession, count: number)
 }
 
 /** Lists the typed-back secrets that differ from the shown ones. The browser's script checks first; this check decides. */
-export function faultsOfTypedBack(
+export function faultsOfSecretConfirmation(
   { pepper, config }: Pick<Market, 'pepper' | 'config'>,
   { form, change, identity }: { form: Form; change: IdentityChange; identity: PendingChangeSession },
 ): Fault[] {

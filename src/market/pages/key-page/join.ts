@@ -1,7 +1,7 @@
 import { endpoints } from '../../../contract/index.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import { beginRegistration, confirmRegistration } from '../../identity/register.ts';
-import { renderChoices, renderTextField, renderTick } from './fields.ts';
+import { renderCheckbox, renderChoices, renderTextField } from './fields.ts';
 import type { Fault, Form, KeyPage } from './key-page.ts';
 
 export const HANDLE_HINT =
@@ -84,7 +84,7 @@ export const join: KeyPage = {
           },
         ],
       }),
-      renderTick({
+      renderCheckbox({
         name: 'human_approved',
         label: 'I am a human, and I approve that this store is opened.',
         faults,

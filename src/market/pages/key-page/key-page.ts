@@ -43,7 +43,7 @@ export interface KeyPage {
   path: '/join' | '/rotate' | '/recovery';
   words: Words;
   showsCodes: boolean;
-  /** Fields of the first step that hold a secret, so they are never filled in again. */
+  /** Fields of the first step that contain a secret, so they are never filled in again. */
   secretFields: readonly string[];
   renderFields(typed: Form, faults: readonly Fault[]): string;
   /** Validates the first step without reading the database. */

@@ -6,7 +6,7 @@ import type { Market } from '../../context.ts';
 import { cancelPendingChange } from '../../identity/pending-changes/pending-changes.ts';
 import { takeNetworkQuota } from '../../limits/quotas.ts';
 import { explainRefusal, retryHeaders, statusOf } from '../refusals.ts';
-import { faultsOfTypedBack, TYPED_BACK_FIELDS } from './fields.ts';
+import { faultsOfSecretConfirmation, SECRET_CONFIRMATION_FIELDS } from './fields.ts';
 import { HANDLE_HINT } from './join.ts';
 import type { Confirmed, Fault, Form, KeyPage, Shown } from './key-page.ts';
 import {
@@ -121,7 +121,7 @@ async function takeCancel({ market, keyPage, call, token, pending }: Step): Prom
 /** Returns the fields that may be shown again, without any secrets. */
 function nonSecretFields({ secretFields }: KeyPage, form: Form): Form {
   const safeFields = Object.entries(form).filter(
-    ([name]) => !secretFields.includes(name) && !TYPED_BACK_FIELDS.includes(name),
+    ([name]) => !secretFields.includes(name) && !SECRET_CONFIRMATION_FIELDS.includes(name),
   );
   return Object.fromEntries(safeFields);
 }
@@ -224,7 +224,7 @@ async function takeConfirm(step: Step): Promise<PageAnswer> {
 
 function findFaults({ market, call }: Step, { change, cookie }: OpenChange): Fault[] {
   const { form } = call;
-  const faults = faultsOfTypedBack(market, { form, change, identity: cookie });
+  const faults = faultsOfSecretConfirmation(market, { form, change, identity: cookie });
   const handle = form['handle']?.trim();
   if (handle === undefined || new RegExp(HANDLE_PATTERN).test(handle)) return faults;
   return [{ field: 'handle', message: `This cannot be a handle. ${HANDLE_HINT}` }, ...faults];

@@ -4,7 +4,7 @@ import { MAINTAINER_POWERS } from '../../guide/get-official-facts.ts';
 import { SHELL } from '../shell/assets.ts';
 import type { PagePlan, Scene, Shown } from '../storefront/page-plan.ts';
 import { renderEmpty, renderMark, renderPaging, storePath } from '../storefront/render-rows.ts';
-import { capitalize, renderDay, renderLine, renderWritten, showNumber } from '../storefront/render-text.ts';
+import { capitalize, renderDay, renderLine, renderUserText, showNumber } from '../storefront/render-text.ts';
 import { KIND_WORDS } from './event-words.ts';
 import {
   MODERATION_VIEWS,
@@ -120,7 +120,7 @@ function renderRemoval(removal: ShownRemoval, maintainer: string | null): string
   return html`<li>
 <h3><a href="/listing/${id}">!${title === null ? html`Listing ${id}` : renderLine(title)}</a> <span class="standing ${standing.is}">${standing.name}</span></h3>
 <p class="meta"><span>!${title === null ? 'By' : html`Listing ${id} by`} <a href="${storePath(merchant)}"><bdi>${merchant}</bdi></a>!${renderMark({ maintainer: merchant === maintainer })}</span> <span>removed on !${renderDay(removed_at)}</span>!${restored_at === null ? '' : html` <span>restored on !${renderDay(restored_at)}</span>`} <span>reason: ${readableCode(reason_code)}</span></p>
-!${reason === null ? '' : html`<div class="said-of"><p class="meta">The maintainer says</p>!${renderWritten(reason)}</div>`}
+!${reason === null ? '' : html`<div class="said-of"><p class="meta">The maintainer says</p>!${renderUserText(reason)}</div>`}
 !${appeal === null ? html`<p class="quiet">There is no appeal.</p>` : renderAppeal(appeal)}
 </li>`;
 }
@@ -128,12 +128,12 @@ function renderRemoval(removal: ShownRemoval, maintainer: string | null): string
 function renderAppeal({ statement, created_at, outcome, outcome_reason, decided_at }: ShownAppeal): string {
   const decision = outcome === 'restored' ? 'Granted: the listing was restored' : 'Refused: the removal stands';
   return html`<div class="said-of"><p class="meta">Its merchant appealed on !${renderDay(created_at)}</p>
-!${statement === null ? html`<p class="quiet">The words of this appeal are not shown any more: the maintainer emptied them, or the listing was removed again later and shows those of its last removal.</p>` : renderWritten(statement)}</div>
+!${statement === null ? html`<p class="quiet">The words of this appeal are not shown any more: the maintainer emptied them, or the listing was removed again later and shows those of its last removal.</p>` : renderUserText(statement)}</div>
 !${
     outcome === null
       ? html`<p class="quiet">The appeal is not decided yet.</p>`
       : html`<div class="said-of"><p class="meta">${decision}!${decided_at === null ? '' : html`, on !${renderDay(decided_at)}`}</p>
-!${outcome_reason === null ? '' : renderWritten(outcome_reason)}</div>`
+!${outcome_reason === null ? '' : renderUserText(outcome_reason)}</div>`
   }`;
 }
 

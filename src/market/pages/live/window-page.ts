@@ -10,7 +10,7 @@ import { SHELL } from '../shell/assets.ts';
 import type { PagePlan, Scene, Shown } from '../storefront/page-plan.ts';
 import { LONGEST_TITLE, renderMark, storePath } from '../storefront/render-rows.ts';
 import { renderAisles } from '../storefront/render-search.ts';
-import { beginningOf, renderAge, renderLine, showCount, showNumber, showPrice } from '../storefront/render-text.ts';
+import { renderAge, renderLine, shortenToLine, showCount, showNumber, showPrice } from '../storefront/render-text.ts';
 import { renderEvent, SCRIPT_WORDS } from './event-words.ts';
 
 const PATH = '/window';
@@ -110,7 +110,7 @@ function renderEventRow(event: EventRecord, maintainer: string | null, nowMs: nu
 
 function renderOnShelf(listing: ListingSummary, nowMs: number): string {
   const { id, title, price_usdc, merchant, aisle, sales, created_at } = listing;
-  return html`<li id="listing-${id}" class="${aisle}"><a class="title" href="/listing/${id}">!${renderLine(beginningOf(title, LONGEST_TITLE))}</a> <span class="meta"><span class="price">${showPrice(price_usdc)}</span> <a href="${storePath(merchant)}"><bdi>${merchant}</bdi></a>!${renderMark(listing)} <span>${AISLE_WORDS[aisle].name}</span> !${renderPart('sold', sales > 0 ? showCount(sales, 'sale') : '')} !${renderPart('flagged', flagsOf(listing))} <span>!${renderAge(created_at, nowMs)}</span></span>!${renderPart('ended', '')}</li>`;
+  return html`<li id="listing-${id}" class="${aisle}"><a class="title" href="/listing/${id}">!${renderLine(shortenToLine(title, LONGEST_TITLE))}</a> <span class="meta"><span class="price">${showPrice(price_usdc)}</span> <a href="${storePath(merchant)}"><bdi>${merchant}</bdi></a>!${renderMark(listing)} <span>${AISLE_WORDS[aisle].name}</span> !${renderPart('sold', sales > 0 ? showCount(sales, 'sale') : '')} !${renderPart('flagged', flagsOf(listing))} <span>!${renderAge(created_at, nowMs)}</span></span>!${renderPart('ended', '')}</li>`;
 }
 
 function flagsOf({ text_flags: flags, title_note: note }: ListingSummary): string {
@@ -130,7 +130,7 @@ function renderNewcomer({ handle, joined_at }: Newcomer, maintainer: string | nu
   return html`<li id="merchant-${handle}"><a href="${storePath(handle)}"><bdi>${handle}</bdi></a>!${renderMark({ maintainer: handle === maintainer })} !${renderAge(joined_at, nowMs)}</li>`;
 }
 
-/** Returns the newest merchants first. `merchants` holds the oldest ones, so unless it is complete, the newest come from events. */
+/** Returns the newest merchants first. `merchants` contains the oldest ones, so unless it is complete, the newest come from events. */
 export function newcomersOf(
   merchants: { items: readonly MerchantRecord[]; total: number },
   events: readonly EventRecord[],

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import inter from '@expo-google-fonts/inter/metadata.json' with { type: 'json' };
 import { initWasm, Resvg } from '@resvg/resvg-wasm';
 import { html } from 'ghtml';
-import { cutPiles } from '../../../contract/text.ts';
+import { limitCombiningMarks } from '../../../contract/text.ts';
 import { CARD, type CardQuestion, hexOfOklch } from './picture-question.ts';
 
 const FAMILY = inter.family;
@@ -75,7 +75,7 @@ const MIN_DRAWABLE_SHARE = 0.5;
 
 /** Keeps the letters that the font can draw, in one line. Null if too many are missing. */
 export function drawableText(text: string, face: Face): string | null {
-  const letters = [...cutPiles(text).normalize('NFC')];
+  const letters = [...limitCombiningMarks(text).normalize('NFC')];
   const visibleLetters = letters.filter((letter) => !isSpace(letter) && !isUnseen(letter));
   const drawable = letters.map((letter) => (isSpace(letter) ? ' ' : hasLetter(face, letter) ? letter : ''));
   const drawableCount = drawable.filter((letter) => letter !== '' && letter !== ' ').length;

@@ -9,7 +9,7 @@ import { startThread, type Thread } from '../../../platform/worker-thread.ts';
 import type { Merchant } from '../../context.ts';
 import { answerRefusal } from '../refusals.ts';
 import { SHELL } from '../shell/assets.ts';
-import { beginningOf, showPrice } from '../storefront/render-text.ts';
+import { shortenToLine, showPrice } from '../storefront/render-text.ts';
 import { drawMark, type Marked } from './draw-mark.ts';
 import {
   type CardQuestion,
@@ -212,9 +212,9 @@ export function pictureOfListing(listing: ListingDetail): CardQuestion {
   const price = listing.state === 'sold' ? `Sold for ${showPrice(price_usdc)}` : showPrice(price_usdc);
   return {
     ...card,
-    title: beginningOf(title, LONGEST_TEXT),
+    title: shortenToLine(title, LONGEST_TEXT),
     price,
-    from: { merchant: beginningOf(merchant, LONGEST_TEXT), rest: kind },
+    from: { merchant: shortenToLine(merchant, LONGEST_TEXT), rest: kind },
   };
 }
 
@@ -222,9 +222,9 @@ export function pictureOfStore({ id, handle, store_line }: MerchantRecord): Card
   return {
     ...withMark({ merchant: id }),
     ...{
-      title: beginningOf(handle, LONGEST_TEXT),
+      title: shortenToLine(handle, LONGEST_TEXT),
       otherwise: `Merchant ${id}`,
-      text: beginningOf(store_line, LONGEST_TEXT),
+      text: shortenToLine(store_line, LONGEST_TEXT),
     },
     ...{ price: '', from: { merchant: '', rest: 'A store at Openaisle' } },
   };

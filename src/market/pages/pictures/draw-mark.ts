@@ -73,14 +73,12 @@ const MERCHANT_HUES = 12;
  * Most threads of a mark in each direction. The path texts below are prepared for each start and length of a thread, because a page draws
  * hundreds of marks and formatting numbers is slow.
  */
-const MOST_THREADS = 24;
+const MAX_THREADS = 24;
 const startTexts = (write: (line: number, at: number) => string): string[] =>
-  Array.from({ length: MOST_THREADS ** 2 }, (_, index) =>
-    write(Math.floor(index / MOST_THREADS), index % MOST_THREADS),
-  );
+  Array.from({ length: MAX_THREADS ** 2 }, (_, index) => write(Math.floor(index / MAX_THREADS), index % MAX_THREADS));
 const WEFT_STARTS = startTexts((row, at) => `M${2 * at} ${2 * row + 1}h`);
 const WARP_STARTS = startTexts((column, at) => `M${2 * column + 1} ${2 * at}v`);
-const LENGTHS = Array.from({ length: MOST_THREADS + 1 }, (_, length) => String(2 * length));
+const LENGTHS = Array.from({ length: MAX_THREADS + 1 }, (_, length) => String(2 * length));
 
 /** Draws the mark of a listing or merchant, always the same. It is decoration, so screen readers skip it. */
 export function drawMark(marked: Marked, size: 'small' | 'large'): string {
@@ -150,7 +148,7 @@ function dashesOf(across: readonly number[], isOnTop: (one: number) => boolean):
 }
 
 function lineFrom(begins: readonly string[], line: number, first: number, threads: number): string {
-  return `${begins[line * MOST_THREADS + first]}${LENGTHS[threads - first]}`;
+  return `${begins[line * MAX_THREADS + first]}${LENGTHS[threads - first]}`;
 }
 
 /** Dashes restart with each line of a path (SVG 2, 13.5.6). All values are our own numbers and letters, so nothing needs escaping. */

@@ -2,7 +2,7 @@ import { html } from 'ghtml';
 import type { ListingDetail } from '../../../contract/listings.ts';
 import type { MerchantRecord } from '../../../contract/merchant-record.ts';
 import { LONGEST_TITLE, storePath } from '../storefront/render-rows.ts';
-import { beginningOf, showPrice } from '../storefront/render-text.ts';
+import { shortenToLine, showPrice } from '../storefront/render-text.ts';
 import { CARD, isListingShown } from './picture-question.ts';
 
 const LONGEST_SUMMARY = 200;
@@ -17,8 +17,8 @@ interface Preview {
 
 /** Renders the Open Graph tags that link previews need: canonical URL, title and picture. */
 export function renderPreviewTags(baseUrl: string, { path, title, summary, type, picture }: Preview): string {
-  const shown = beginningOf(title, LONGEST_TITLE);
-  const says = beginningOf(summary, LONGEST_SUMMARY);
+  const shown = shortenToLine(title, LONGEST_TITLE);
+  const says = shortenToLine(summary, LONGEST_SUMMARY);
   return html`<link rel="canonical" href="${baseUrl}${path}">
 <meta name="description" content="${says}">
 <meta property="og:site_name" content="Openaisle">
@@ -60,7 +60,7 @@ export function renderStorePreview({ handle, store_line }: MerchantRecord, baseU
     type: 'profile',
     picture: {
       path: `/pictures/store/${encodeURIComponent(handle)}.png`,
-      says: `The woven mark of ${beginningOf(handle, LONGEST_TITLE)}`,
+      says: `The woven mark of ${shortenToLine(handle, LONGEST_TITLE)}`,
     },
   });
 }

@@ -1,6 +1,6 @@
 import { html } from 'ghtml';
 import type { ListingDetail } from '../../../contract/listings.ts';
-import { sayUsdc, unitsOfUsdc } from '../../../contract/money.ts';
+import { formatUsdc, unitsOfUsdc } from '../../../contract/money.ts';
 import { type Incoming, type Outgoing, readOutgoing } from '../../../platform/http/message.ts';
 import type { ExtraRoute, InternalRequests } from '../../../platform/http/server-options.ts';
 import type { Market, MarketConfig, Merchant } from '../../context.ts';
@@ -82,7 +82,7 @@ function renderTooCheap(listing: ListingDetail, config: MarketConfig, leastPrice
   if ((unitsOfUsdc(listing.price_usdc) ?? 0n) >= leastPriceUnits) return '';
   return html`<div class="notice warn">
 <h2>Too small for a signature just now</h2>
-<p>Payments by signature are taken from ${sayUsdc(leastPriceUnits)} on while gas costs what it does. Come back later, or pay by an ordinary transfer: the answer to this request says where to and which words to sign. What you have paid for already is collected below.</p>
+<p>Payments by signature are taken from ${formatUsdc(leastPriceUnits)} on while gas costs what it does. Come back later, or pay by an ordinary transfer: the answer to this request says where to and which words to sign. What you have paid for already is collected below.</p>
 <code class="key">${transferRequest(listing.id, config)}</code>
 </div>`;
 }

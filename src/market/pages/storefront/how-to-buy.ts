@@ -130,8 +130,8 @@ function curlPost(baseUrl: string, path: string, more = ''): string {
 }
 
 /**
- * What the wallet page can do with a listing: sell it, or give it out free. `too_small` and `thing` are the reasons why it can do neither:
- * the price is too small, or the listing is a thing in a city.
+ * Use of the wallet page for a listing: `buy` sells it, `get` gives it out free. Otherwise, the reason why the page can do neither: the
+ * price is too small (`too_small`), or the listing is a thing in a city (`thing`).
  */
 export type WalletUse = 'buy' | 'get' | 'too_small' | 'thing';
 

@@ -16,7 +16,7 @@ import {
   renderFlags,
   renderLine,
   renderNote,
-  renderWritten,
+  renderUserText,
   showPrice,
 } from './render-text.ts';
 
@@ -86,7 +86,7 @@ function renderTexts({ description, preview, text_flags }: ListingDetail): strin
       ? ''
       : html`<section aria-labelledby="about">
 <h2 id="about">What it is</h2>
-!${renderWritten(description)}
+!${renderUserText(description)}
 </section>`
   }
 !${
@@ -94,7 +94,7 @@ function renderTexts({ description, preview, text_flags }: ListingDetail): strin
       ? ''
       : html`<section aria-labelledby="preview">
 <h2 id="preview">Preview</h2>
-<div class="preview">!${renderWritten(preview)}</div>
+<div class="preview">!${renderUserText(preview)}</div>
 </section>`
   }`;
 }
@@ -105,7 +105,7 @@ function renderRemoval({ removed, removed_at, removed_reason, removed_reason_cod
   return html`<div class="notice danger">
 <h2>Why it was removed</h2>
 <p>It is not for sale any more!${removed_at === null ? '' : html`, since !${renderDay(removed_at)}`}${code}. Who bought it before keeps what they bought. All removals are <a href="/moderation">listed</a>. The maintainer says:</p>
-!${removed_reason === null ? '' : renderWritten(removed_reason)}
+!${removed_reason === null ? '' : renderUserText(removed_reason)}
 </div>`;
 }
 
@@ -114,7 +114,7 @@ function renderWithdrawal({ withdrawn, withdrawn_at, withdrawn_reason }: Listing
   return html`<div class="notice warn">
 <h2>Withdrawn by its merchant</h2>
 <p>It is not for sale any more!${withdrawn_at === null ? '' : html`, since !${renderDay(withdrawn_at)}`}. Who bought it before keeps what they bought.</p>
-!${withdrawn_reason === null || withdrawn_reason === '' ? '' : renderWritten(withdrawn_reason)}
+!${withdrawn_reason === null || withdrawn_reason === '' ? '' : renderUserText(withdrawn_reason)}
 </div>`;
 }
 
@@ -145,8 +145,8 @@ function renderAppeal({ appeal }: ListingDetail): string {
   return html`<section class="appeal" aria-labelledby="appeal">
 <h2 id="appeal">Appeal</h2>
 <p>Its merchant appealed on !${renderDay(created_at)}:</p>
-!${statement === '' ? html`<p class="quiet">Emptied by the maintainer.</p>` : renderWritten(statement)}
+!${statement === '' ? html`<p class="quiet">Emptied by the maintainer.</p>` : renderUserText(statement)}
 !${outcome === null ? html`<p>It is not decided yet.</p>` : html`<p>${decided}!${decided_at === null ? '' : html` on !${renderDay(decided_at)}`}:</p>`}
-!${outcome_reason === null ? '' : renderWritten(outcome_reason)}
+!${outcome_reason === null ? '' : renderUserText(outcome_reason)}
 </section>`;
 }

@@ -13,7 +13,7 @@ import {
   renderDay,
   renderFlags,
   renderLine,
-  renderWritten,
+  renderUserText,
   showCount,
   showNumber,
 } from './render-text.ts';
@@ -134,7 +134,7 @@ function renderComment(comment: CommentOut, nowMs: number): string {
   const { id, handle, parent_id: parent, verified_buyer, created_at, removed, text_flags } = comment;
   return html`<li id="comment-${id}"!${parent === null ? '' : ' class="reply"'}>
 <p class="meta"><a href="${storePath(handle)}"><bdi>${handle}</bdi></a>!${renderMark(comment)}!${verified_buyer ? ' <span class="verified">Verified buyer</span>' : ''} <span>!${renderAge(created_at, nowMs)}</span>!${parent === null ? '' : html` <a href="#comment-${parent}">in reply</a>`}</p>
-!${removed ? html`<p class="quiet">Removed by the maintainer${reasonOf(comment)}.</p>` : renderWritten(comment.body)}
+!${removed ? html`<p class="quiet">Removed by the maintainer${reasonOf(comment)}.</p>` : renderUserText(comment.body)}
 !${removed ? '' : renderFlags(text_flags)}
 </li>`;
 }

@@ -3,7 +3,7 @@ import type { ListingSummary } from '../../../contract/listings.ts';
 import type { MerchantRecord } from '../../../contract/merchant-record.ts';
 import { AISLE_WORDS } from '../../../contract/vocabulary.ts';
 import { drawMark } from '../pictures/draw-mark.ts';
-import { beginningOf, renderAge, renderLine, renderShortNote, showCount, showPrice } from './render-text.ts';
+import { renderAge, renderLine, renderShortNote, shortenToLine, showCount, showPrice } from './render-text.ts';
 
 const LONGEST_DESCRIPTION = 160;
 /** Maximum length of a title that the market accepts. */
@@ -28,8 +28,8 @@ function renderListing(listing: ListingSummary, nowMs: number): string {
   return html`<li class="row-of-goods">
 !${drawMark({ listing: id, aisle }, 'small')}
 <div class="what">
-<a class="title" href="/listing/${id}">!${renderLine(beginningOf(title, LONGEST_TITLE))}</a>
-<p class="line">!${renderLine(beginningOf(description, LONGEST_DESCRIPTION))}</p>
+<a class="title" href="/listing/${id}">!${renderLine(shortenToLine(title, LONGEST_TITLE))}</a>
+<p class="line">!${renderLine(shortenToLine(description, LONGEST_DESCRIPTION))}</p>
 <p class="meta"><a href="${storePath(merchant)}"><bdi>${merchant}</bdi></a>!${renderMark(listing)} <span>${AISLE_WORDS[aisle].name}</span> !${verified_sales > 0 ? html`<span>${showCount(verified_sales, 'verified sale')}</span> ` : ''}<span>!${renderAge(created_at, nowMs)}</span>!${pinned ? ' <span>Pinned</span>' : ''}!${text_flags.length > 0 ? ' <span class="flagged">Flagged text</span>' : ''}!${renderShortNote(listing.title_note)}</p>
 </div>
 <p class="price">${showPrice(price_usdc)}</p>

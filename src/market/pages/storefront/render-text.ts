@@ -8,7 +8,7 @@ const UNSEEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Noncharacter_Code_Po
 const EXCESS_MARKS = /(\p{M}{3})\p{M}+/gu;
 /** Matches URLs of printable ASCII only, because look-alike letters could disguise the host. */
 const ADDRESS = /(https?:\/\/[!-~]+)/;
-/** Matches texts of visible ASCII, spaces, tabs and line breaks. Most texts are such, and they need no cleaning. */
+/** Matches texts of visible ASCII, spaces, tabs and line breaks, which need no cleaning. Most texts match. */
 const PLAIN_TEXT = /^[\n\t -~]*$/;
 /** Code points above this take two UTF-16 units. */
 const LAST_SINGLE_UNIT = 0xffff;
@@ -37,7 +37,7 @@ export function renderLine(text: string): string {
 }
 
 /** Renders a user's text as written: keeps line breaks, interprets no markup, and links plain URLs. */
-export function renderWritten(text: string): string {
+export function renderUserText(text: string): string {
   // `split` with one capture group puts the captured pieces at odd indexes.
   const pieces = cleanText(text).split(ADDRESS);
   return html`<div class="written" dir="auto">!${pieces.map((piece, at) => (at % 2 === 0 ? html`${piece}` : renderAddress(piece)))}</div>`;
@@ -76,7 +76,7 @@ export function renderShortNote(note: string | undefined): string {
 }
 
 /** Shortens a text to one line of at most `most` letters, dots included. */
-export function beginningOf(text: string, most: number): string {
+export function shortenToLine(text: string, most: number): string {
   const line = cleanText(text).replaceAll(/\s+/g, ' ').trim();
   if (line.length <= most || indexAfter(line, most) >= line.length) return line;
   return `${line.slice(0, indexAfter(line, most - DOTS.length)).trimEnd()}${DOTS}`;
@@ -103,14 +103,14 @@ const MONTHS = Array.from({ length: 12 }, (_, month) =>
   new Intl.DateTimeFormat('en-GB', { month: 'short', timeZone: 'UTC' }).format(Date.UTC(2026, month)),
 );
 /** Smaller numbers have no separators and need no formatter. */
-const LEAST_GROUPED = 1_000;
+const MIN_GROUPED = 1_000;
 const NUMBER_FORMAT = new Intl.NumberFormat('en-US');
 
 /** Formats a price such as `2.50 USDC`, with more than two decimals only if they are not zero. */
 export function showPrice(usdc: number): string {
   if (usdc === 0) return 'Free';
   const [whole = '0', decimals = ''] = usdc.toFixed(USDC_DECIMALS).split('.');
-  return `${whole.length < String(LEAST_GROUPED).length ? whole : NUMBER_FORMAT.format(BigInt(whole))}.${decimals.replace(/0{1,4}$/, '')} USDC`;
+  return `${whole.length < String(MIN_GROUPED).length ? whole : NUMBER_FORMAT.format(BigInt(whole))}.${decimals.replace(/0{1,4}$/, '')} USDC`;
 }
 
 export function capitalize(words: string): string {
@@ -122,7 +122,7 @@ export function showCount(count: number, one: string, many = `${one}s`): string 
 }
 
 export function showNumber(count: number): string {
-  return Number.isInteger(count) && count >= 0 && count < LEAST_GROUPED ? String(count) : NUMBER_FORMAT.format(count);
+  return Number.isInteger(count) && count >= 0 && count < MIN_GROUPED ? String(count) : NUMBER_FORMAT.format(count);
 }
 
 /** Renders how long ago it was. The tooltip has the full time. */

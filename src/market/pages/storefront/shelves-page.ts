@@ -10,7 +10,7 @@ import { SHELL } from '../shell/assets.ts';
 import type { PagePlan, Scene, Shown } from './page-plan.ts';
 import { renderEmpty, renderListings, renderPaging } from './render-rows.ts';
 import { renderAisles, renderSearch, type ShelfAddress, shelfPath, shelfQueryOf } from './render-search.ts';
-import { beginningOf, cleanText, showCount, showNumber, showPrice } from './render-text.ts';
+import { cleanText, shortenToLine, showCount, showNumber, showPrice } from './render-text.ts';
 
 const PAGE = 30;
 
@@ -139,7 +139,7 @@ function writeEntry(listing: ListingSummary, baseUrl: string): string {
 <author><name>${merchant}</name><uri>${baseUrl}/store/${merchant}</uri></author>
 <category term="${aisle}"/>
 <link rel="alternate" type="text/html" href="${baseUrl}/listing/${id}"/>
-<summary type="text">${showPrice(price_usdc)}. ${beginningOf(description, LONGEST_SUMMARY)}</summary>
+<summary type="text">${showPrice(price_usdc)}. ${shortenToLine(description, LONGEST_SUMMARY)}</summary>
 </entry>
 `;
 }

@@ -83,9 +83,9 @@ interface Bar {
 
 const DAY_MS = 86_400_000;
 const FEWEST_BARS = 14;
-const MOST_DAYS = 31;
-const MOST_WEEKS = 53;
-const MOST_MONTHS = 60;
+const MAX_DAYS = 31;
+const MAX_WEEKS = 53;
+const MAX_MONTHS = 60;
 
 /** Sums the fees by the shortest spans that fit into the chart, including spans without fees. */
 export function spreadOverTime(days: readonly FeesOfDay[], nowMs: number): { span: Span; bars: Bar[] } {
@@ -111,9 +111,9 @@ export function spreadOverTime(days: readonly FeesOfDay[], nowMs: number): { spa
 
 function spanFor(first: number, last: number): Span {
   const days = (last - first) / DAY_MS + 1;
-  if (days <= MOST_DAYS) return 'day';
-  if (days <= MOST_WEEKS * 7) return 'week';
-  return days <= MOST_MONTHS * 30 ? 'month' : 'year';
+  if (days <= MAX_DAYS) return 'day';
+  if (days <= MAX_WEEKS * 7) return 'week';
+  return days <= MAX_MONTHS * 30 ? 'month' : 'year';
 }
 
 function isoDayOf(ms: number): string {

@@ -13,7 +13,7 @@ const PAST_COMMANDS = 10;
 
 export type ChainStatus = Awaited<ReturnType<typeof readChainStatus>>;
 
-/** Reports what the database holds and what each provider says now. Read-only; operators run it before a command. */
+/** Reports the stored chain state and each provider's current answer. Writes nothing; operators run it before a command. */
 export async function readChainStatus(market: CommandMarket) {
   const { database, config } = market;
   const { chainId } = config.network;

@@ -33,7 +33,7 @@ export interface Corroboration {
   ): Promise<Map<bigint, Evidence>>;
   /** Does the same for the transactions that one claim names. */
   onClaim(head: ChainHead, payment: DirectPayment, reading: Map<Hex, ClaimEvidence>): Promise<Map<Hex, ClaimEvidence>>;
-  /** Whether all other providers show the same receipt as the leader. For decisions that rest on one transaction. */
+  /** Whether no other provider objects to the leader's receipt. For decisions that rest on one transaction. */
   onReceipt(head: ChainHead, payment: { id: bigint; asset: Hex }, evidence: LeaderView): Promise<boolean>;
   withheld: WithheldPayments;
 }
@@ -141,19 +141,22 @@ async function objectToUses(
   for (const { payment, evidence } of finals) {
     const finding = findings.get(payment.id);
     const missing = unfinished.has(payment.id) ? 'behind' : 'silent';
-    const why = finding === undefined ? missing : judgeUse(evidence, payment, said, finding);
+    const why = finding === undefined ? missing : objectToUse(evidence, payment, said, finding);
     if (why !== null) objections.set(payment.id, why);
   }
   return objections;
 }
 
-/** Starts the search at the leader's use. A provider that limits blocks per query then finds the same use, or searches all blocks. */
+/**
+ * Makes a provider that limits blocks per query look first in the block of the leader's use. If it finds no use there, it searches the
+ * other blocks.
+ */
 function withLeaderBlock({ payment, evidence }: FinalUse): X402Payment {
   return { ...payment, blockNumber: evidence.use?.log.blockNumber ?? payment.blockNumber };
 }
 
 /** Returns the other provider's objection. Null if both providers show the same use of the authorization, or both show none. Pure. */
-export function judgeUse(
+export function objectToUse(
   evidence: Evidence,
   terms: { asset: Hex; validBefore: bigint },
   said: SecondView,
@@ -205,7 +208,7 @@ async function askAll<Key>(
   return { objected: new Set(objected.keys()), isDisputed };
 }
 
-/** If a payment was not asked about for this long, another process has ended it. */
+/** If no provider was asked about a payment for this long, another process has ended it. */
 const FORGET_AFTER_MS = 300_000;
 
 /** `use_without_transfer` means that all providers agree, but the token behaves in a way that this code does not know. */

@@ -14,7 +14,10 @@ export interface ChainHead {
   latest: Block;
   /** Null while the provider's finalized head is not accepted; `why` then names the failed check. */
   finalized: FinalizedHead | null;
-  /** Highest block ever accepted as final. Null before the first, while the provider contradicts it, and while payments are halted. */
+  /**
+   * Highest block ever accepted as final. Null before the first, on a wrong chain, while the provider contradicts that block, while
+   * payments are halted, and if an operator has just reset the watermark.
+   */
   floor: FinalizedHead | null;
   why: string | null;
 }
@@ -22,9 +25,9 @@ export interface ChainHead {
 export type HeadMarket = Pick<Market, 'database' | 'clock' | 'log' | 'config' | 'crashPoint'>;
 
 /**
- * Reads the heads from the leading provider, which is the first one whose finalized head is accepted. Stores an accepted head as the
- * watermark before anyone relies on it, so that no later reading, by any process, goes behind it. Throws RpcFailure if no provider's head
- * can be read. Calls made in `askAlso` share the request to the provider.
+ * Reads the heads from the leading provider, which is the first one whose finalized head is accepted or, if there is none, the first that
+ * answers. Stores an accepted head as the watermark before anyone relies on it, so that no later reading, by any process, goes below it.
+ * Throws RpcFailure if no provider's head can be read. Calls made in `askAlso` share the request to the provider.
  */
 export async function readHead(
   market: HeadMarket,

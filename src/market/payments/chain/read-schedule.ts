@@ -11,20 +11,23 @@ const NEW_MS = 60_000;
 const PAUSE_SHARE = 0.25;
 /** Block times vary, so a payment this close to finality is checked in every round. */
 const CLOSE_MS = 8_000;
-/** Maximum age of a reading of the heads. An older one no longer tells how far a block is from finality. */
+/** Maximum age of a reading of the heads. An older one no longer shows how far a block is from finality. */
 const READING_MAX_AGE_MS = 60_000;
 /** Maximum age of the watermark, which another process may have raised. Its age counts from the last time it was raised. */
 const WATERMARK_MAX_AGE_MS = 600_000;
-/** Requests skip payments further from finality than this. If one becomes final early, the background job ends it within a round. */
+/**
+ * A request does not read the chain for a payment that is further from finality than this. If such a payment becomes final early, the
+ * background job ends it within a round.
+ */
 const FAR_MS = 3_000;
-/** A payment is overdue this long after its block should be final, because the leader ends payments within seconds. */
+/** A payment is overdue this long after its block should be final, because the leader process ends payments within seconds. */
 const OVERDUE_MS = 30_000;
 
 export interface ReadSchedule {
   noteHead(head: ChainHead): void;
   /** Whether a round of the background job can change anything. If true, that round counts as done. Queries the database. */
   isDue(): Promise<boolean>;
-  /** Whether the leader should have checked some payment by now. Queries the database. */
+  /** Whether the leader process should have checked some payment by now. Queries the database. */
   isOverdue(): Promise<boolean>;
   /** Whether this payment is in a block that is still some seconds from final, so that there is nothing to submit or decide. */
   isFarFromFinal(payment: Payment): Promise<boolean>;
@@ -73,14 +76,14 @@ export function createReadSchedule({
     return mark && { number: mark.number, timeMs: Number(mark.timestamp) * 1_000, readAt: mark.acceptedAt };
   };
   const pauseMs = async (): Promise<number> => {
-    const { oldestSeen, newestUnseen, hasUndecided } = await findOpenTimes(database);
+    const { oldestSeen, newestUnseen, hasUndecidedTransactions } = await findOpenTimes(database);
     const pauses: number[] = [];
     if (oldestSeen !== null) {
       const remainingMs = untilFinalMs(oldestSeen.blockNumber, oldestSeen.blockTime) - CLOSE_MS;
       pauses.push(Math.min(longestPauseMs, Math.max(0, remainingMs * PAUSE_SHARE)));
     }
     if (newestUnseen !== null) pauses.push(clock.now() - newestUnseen.getTime() < NEW_MS ? 0 : longestPauseMs);
-    if (hasUndecided) pauses.push(longestPauseMs);
+    if (hasUndecidedTransactions) pauses.push(longestPauseMs);
     // With nothing undecided, a round only queries the database.
     return pauses.length === 0 ? 0 : Math.min(...pauses);
   };
@@ -100,8 +103,9 @@ export function createReadSchedule({
     },
     isOverdue: async () => {
       if (longestPauseMs === 0) return true;
-      const { oldestSeen, oldestUnseen, hasUndecided } = await findOpenTimes(database);
-      if (hasUndecided || (oldestUnseen !== null && clock.now() - oldestUnseen.getTime() > NEW_MS)) return true;
+      const { oldestSeen, oldestUnseen, hasUndecidedTransactions } = await findOpenTimes(database);
+      if (hasUndecidedTransactions || (oldestUnseen !== null && clock.now() - oldestUnseen.getTime() > NEW_MS))
+        return true;
       if (oldestSeen === null) return false;
       const mark = await readWatermark();
       return mark === null || untilFinalMs(oldestSeen.blockNumber, oldestSeen.blockTime, mark) < -OVERDUE_MS;

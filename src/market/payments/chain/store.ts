@@ -95,7 +95,7 @@ export async function haltPayments(
 }
 
 /**
- * Only moves the watermark forward; a higher one that another process has written stays. Returns false if an operator has reset the
+ * Only moves the watermark forward, so a higher one that another process has written stays. Returns false if an operator has reset the
  * watermark since it was read, because a head accepted against the old one no longer counts.
  */
 export async function raiseWatermark(

@@ -4,7 +4,7 @@ import { marketContext } from '../../../../test/support/market-context.ts';
 import { createProviderHealth } from '../../../platform/chain/providers.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import type { ChainHead } from './read-head.ts';
-import { type ChainWatch, createWatch } from './watch-providers.ts';
+import { type ChainWatch, createChainWatch } from './watch-providers.ts';
 
 const db = testDatabase();
 const patiently = { timeout: 5_000, interval: 5 };
@@ -17,7 +17,7 @@ test('of one provider that was read for a payment lately the heads are not read 
   const headAt = (number: bigint): ChainHead => ({ latest: { number } }) as ChainHead;
   let lately: { head: ChainHead; at: number } | null = { head: headAt(1n), at: Number.POSITIVE_INFINITY };
   let reads = 0;
-  watch = createWatch(market, createProviderHealth(market.providers, systemClock), {
+  watch = createChainWatch(market, createProviderHealth(market.providers, systemClock), {
     readHead: async () => {
       reads += 1;
       return headAt(2n);

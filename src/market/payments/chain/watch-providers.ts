@@ -36,7 +36,7 @@ interface WatchOptions {
  * final halt payments everywhere. With several providers every process checks, because each has its own view of which provider leads; with
  * one provider only the leader process checks. Decisions on payments do not wait for this.
  */
-export function createWatch(
+export function createChainWatch(
   market: Market,
   providerHealth: ProvidersHealth,
   { readHead, lastRead, everyMs, isLeader }: WatchOptions,
@@ -101,7 +101,7 @@ async function readOrNull(readHead: () => Promise<ChainHead>): Promise<ChainHead
   }
 }
 
-/** Logs changes that another process or an operator made. */
+/** Logs halts, resumptions and watermark resets, whichever process or operator made them. */
 function logChanges(log: Market['log'], before: ChainState | null, now: ChainState): void {
   if (now.halt !== null && now.halt.id !== before?.halt?.id) {
     log.error('payments_halted', { reason: now.halt.reason, detail: now.halt.detail });
@@ -115,8 +115,8 @@ function logChanges(log: Market['log'], before: ChainState | null, now: ChainSta
 type WalletService = 'served' | 'not_served' | 'unknown';
 
 /**
- * Checks whether the primary provider answers as of the finalized block, which may be older than any state that the provider keeps.
- * Asks what a claim would ask, about a contract that certainly exists and accepts no signature.
+ * Checks whether the primary provider answers calls at the finalized block, which may be older than any state that the provider keeps.
+ * Makes the calls of a claim, to a contract that certainly exists and accepts no signature.
  */
 async function probeContractWallets({ rpc, config }: Pick<Market, 'rpc' | 'config'>): Promise<WalletService> {
   const { usdc } = config.network;
@@ -164,7 +164,7 @@ async function readHeadReports(market: WatchMarket, providerHealth: ProvidersHea
   return claims.filter((claim) => claim !== null);
 }
 
-/** Returns null if the provider is silent or its answer is implausible. */
+/** Returns null if the provider is silent or on another chain, or if its answer is implausible. */
 async function readHeadReport({ clock, config }: WatchMarket, health: ProviderHealth): Promise<HeadReport | null> {
   const { provider } = health;
   try {

@@ -24,9 +24,12 @@ export interface Reading {
   isUnchanged(payment: Payment, seenIn: readonly (bigint | null)[]): boolean;
 }
 
-export interface Driven {
+export interface DriveResult {
   current: Payment;
-  /** The answer to give unless the chain shows something better. Null means only that the payment may be on its way. */
+  /**
+   * The answer to give unless the chain shows the transfer or decides the payment. Null does not mean success, only that the payment may be
+   * under way.
+   */
   refusal: Refusal | null;
 }
 
@@ -39,7 +42,7 @@ export interface PaymentPath<P extends Payment, Opening, Evidence> {
   /** Whether the proof is the payment's own and may therefore advance it. */
   mayDrive(context: PathContext, payment: P, proof: Proof): Promise<boolean>;
   /** Submits the payment's own proof. Called by one driver at a time, across all processes. */
-  drive(context: PathContext, payment: P, proof: Proof, terms: Terms): Promise<Driven>;
+  drive(context: PathContext, payment: P, proof: Proof, terms: Terms): Promise<DriveResult>;
   /** Reads the chain from one provider. Leaves out unreadable and unchanged payments. Throws RpcFailure if the shared part fails. */
   evidence(context: PathContext, reading: Reading, payments: readonly P[]): Promise<Map<bigint, Evidence>>;
   /** The kind of question that a provider must answer so that payments can be read. */

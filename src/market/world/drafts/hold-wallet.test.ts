@@ -9,7 +9,7 @@ import type { Tx } from '../../../platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../../platform/hex.ts';
 import { systemRandom } from '../../../platform/random.ts';
 import { findWalletKind } from '../../listings/store.ts';
-import { freeWallet, holdWallet, insertDraft } from './store.ts';
+import { insertDraft, releaseWallet, reserveWallet } from './store.ts';
 
 const db = testDatabase();
 let seller: SeededMerchant;
@@ -23,7 +23,7 @@ beforeEach(async () => {
 const within = <T>(act: (tx: Tx) => Promise<T>): Promise<T> => db.database.transaction(act);
 const kind = () => findWalletKind(db.database, wallet);
 
-/** Holds the draft as an opened fee does, without a fee. */
+/** Inserts a listed draft that holds the wallet, because a listed draft needs no fee in the schema. */
 async function holdDraft(tx: Tx): Promise<void> {
   const texts = { title: 'A lamp', description: 'What it is', preview: '', tags: [] };
   const terms = { merchantId: seller.id, priceUnits: 1n, sellerWallet: wallet, thingId: 1n };
@@ -36,27 +36,27 @@ async function holdDraft(tx: Tx): Promise<void> {
 }
 
 it('a wallet is held for any number of things, and free when none holds it', async () => {
-  await within((tx) => holdWallet(tx, wallet));
-  await within((tx) => holdWallet(tx, wallet));
+  await within((tx) => reserveWallet(tx, wallet));
+  await within((tx) => reserveWallet(tx, wallet));
   expect(await kind()).toBe('world');
-  await within((tx) => freeWallet(tx, wallet));
+  await within((tx) => releaseWallet(tx, wallet));
   expect(await kind()).toBeNull();
 });
 
 it('one of goods is refused, and one of a listed thing is not freed', async () => {
   await seedListing(db.database, seller.id, { wallet });
-  expect(await reasonOf(within((tx) => holdWallet(tx, wallet)))).toBe('wallet_in_use');
-  await within((tx) => freeWallet(tx, wallet));
+  expect(await reasonOf(within((tx) => reserveWallet(tx, wallet)))).toBe('wallet_in_use');
+  await within((tx) => releaseWallet(tx, wallet));
   expect(await kind()).toBe('ordinary');
   const thing = await seedWorldListing(db.database, seller.id);
-  await within((tx) => freeWallet(tx, thing.wallet));
+  await within((tx) => releaseWallet(tx, thing.wallet));
   expect(await findWalletKind(db.database, thing.wallet)).toBe('world');
 });
 
 it('goods that are listed at the same moment have it', async () => {
   const use = sql`insert into wallet_uses (wallet, kind) values (${toBytes(wallet)}, 'ordinary')`;
   const goods = await holdTransactionOpen(db.database, (tx) => tx.run(use));
-  const asked = reasonOf(within((tx) => holdWallet(tx, wallet)));
+  const asked = reasonOf(within((tx) => reserveWallet(tx, wallet)));
   await untilWaiting(db.database);
   await goods.commit();
   expect(await asked).toBe('wallet_in_use');
@@ -64,16 +64,16 @@ it('goods that are listed at the same moment have it', async () => {
 
 it('who holds it and who lets go of it wait for each other', async () => {
   await seedListing(db.database, seller.id);
-  await within((tx) => holdWallet(tx, wallet));
+  await within((tx) => reserveWallet(tx, wallet));
   const [seen, told] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const holding = within(async (tx) => {
-    await holdWallet(tx, wallet);
+    await reserveWallet(tx, wallet);
     seen.resolve();
     await told.promise;
     await holdDraft(tx);
   });
   await seen.promise;
-  const freeing = within((tx) => freeWallet(tx, wallet));
+  const freeing = within((tx) => releaseWallet(tx, wallet));
   await Promise.race([freeing, untilWaiting(db.database)]);
   told.resolve();
   expect(await ruleAgainst(holding)).toBe('none');

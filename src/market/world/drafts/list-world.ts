@@ -19,8 +19,6 @@ import {
   type Draft,
   endDraft,
   findDraft,
-  freeWallet,
-  holdWallet,
   insertThing,
   isOfferListed,
   keepDraftForFee,
@@ -28,7 +26,9 @@ import {
   listedOffer,
   lockDraft,
   markListed,
+  releaseWallet,
   reopenDraft,
+  reserveWallet,
   type ThingToAdd,
 } from './store.ts';
 
@@ -135,7 +135,7 @@ async function lockPendingDraft(tx: Tx, market: Market, request: ThingRequest): 
   return mustBePending(await lockDraft(tx, request.draftId), market, request);
 }
 
-/** Holds the draft for a new fee. Until the fee ends, the draft can neither expire nor be canceled, and its wallet may sell only things. */
+/** Reserves the draft for a new fee. Until the fee ends, the draft can neither expire nor be canceled, and its wallet sells only things. */
 async function holdDraft(
   tx: Tx,
   market: Market,
@@ -143,7 +143,7 @@ async function holdDraft(
   { offer, payment }: { offer: ListedOffer; payment: Payment },
 ): Promise<void> {
   const draft = await lockPendingDraft(tx, market, request);
-  await holdWallet(tx, draft.sellerWallet);
+  await reserveWallet(tx, draft.sellerWallet);
   await keepDraftForFee(tx, draft.id, { paymentId: payment.id, offerId: request.offerId });
   await insertPending(tx, payment.id, request.merchant.id, { body: bodyBytes(offer), draftId: draft.id });
 }
@@ -152,7 +152,7 @@ async function holdDraft(
 async function addThing(tx: Tx, market: Market, { draft, offer, bodyHash, feeId }: ThingToAdd): Promise<bigint> {
   await tx.lock(LISTINGS_LOCK);
   const at = new Date(market.clock.now());
-  await holdWallet(tx, draft.sellerWallet);
+  await reserveWallet(tx, draft.sellerWallet);
   await mustBeUnlisted(tx, offer);
   const { chainId } = market.config.network;
   const listingId = await insertThing(tx, { draft, offer, bodyHash, feeId, at, chainId });
@@ -174,7 +174,7 @@ async function mustBeUnlisted(queryable: Queryable, offer: ListedOffer): Promise
   });
 }
 
-/** Finishes a held draft when its fee has ended. */
+/** Finishes a reserved draft when its fee has ended: lists the thing or releases the draft. */
 export function createThingFees(market: Market): ThingFees {
   return {
     take: async (tx, payment, { draftId, body }) => {
@@ -183,7 +183,8 @@ export function createThingFees(market: Market): ThingFees {
       if (bodyHash === null) throw new TypeError('a listing fee without a body');
       const stored = listedOffer.safeParse(JSON.parse(body.toString('utf8')));
       return async (within, feeId) => {
-        // An older version may have stored it in another form. Refuse, or the fee would never end.
+        // An older version may have stored the offer in another form. A refusal makes the fee a credit, while any other error would be
+        // retried for ever.
         if (!stored.success) throw new Refusal('offer_mismatch');
         await addThing(within, market, { draft, offer: stored.data, bodyHash, feeId });
       };
@@ -193,7 +194,7 @@ export function createThingFees(market: Market): ThingFees {
       const now = market.clock.now();
       if (now < draft.expiresAt.getTime()) await reopenDraft(tx, draftId);
       else await endDraft(tx, draftId, 'expired', new Date(now));
-      await freeWallet(tx, draft.sellerWallet);
+      await releaseWallet(tx, draft.sellerWallet);
     },
   };
 }

@@ -22,7 +22,7 @@ export interface ThingToAdd {
   draft: Draft;
   offer: ListedOffer;
   bodyHash: Buffer;
-  /** Null only for the maintainer, whose free listings are logged as such. */
+  /** Null only for the maintainer, who pays no fee. The log records such a listing as `maintainer_seed`. */
   feeId: bigint | null;
 }
 
@@ -146,12 +146,12 @@ export async function insertDraft(
   return id;
 }
 
-/** Ends a draft without a listing and releases its wallet. */
+/** Ends a draft without a listing. The draft no longer holds its wallet, which `releaseWallet` can then release. */
 export async function endDraft(tx: Tx, id: bigint, state: 'canceled' | 'expired', at: Date): Promise<void> {
   await tx.run(sql`update world_drafts set state = ${state}, held_wallet = null, ended_at = ${at} where id = ${id}`);
 }
 
-/** Marks the draft's fee as pending. Call `holdWallet` first. */
+/** Marks the draft's fee as pending. Call `reserveWallet` first. */
 export async function keepDraftForFee(tx: Tx, id: bigint, fee: { paymentId: bigint; offerId: bigint }): Promise<void> {
   await tx.run(
     sql`update world_drafts set state = 'fee_pending', payment_id = ${fee.paymentId}, offer_id = ${fee.offerId},
@@ -165,7 +165,7 @@ export async function reopenDraft(tx: Tx, id: bigint): Promise<void> {
   );
 }
 
-/** Call `holdWallet` first. */
+/** Call `reserveWallet` first. */
 export async function markListed(
   tx: Tx,
   id: bigint,
@@ -181,7 +181,7 @@ export async function markListed(
  * Reserves the wallet for selling things, and refuses a wallet that sells goods. All code that reserves or frees such a wallet takes this
  * named lock, so the result of the check is still true at commit. A row lock is not possible, because the market's role lacks that right.
  */
-export async function holdWallet(tx: Tx, wallet: Hex): Promise<void> {
+export async function reserveWallet(tx: Tx, wallet: Hex): Promise<void> {
   await tx.lock(walletLock(wallet));
   const bytes = toBytes(wallet);
   await tx.run(sql`insert into wallet_uses (wallet, kind) values (${bytes}, 'world') on conflict (wallet) do nothing`);
@@ -189,7 +189,7 @@ export async function holdWallet(tx: Tx, wallet: Hex): Promise<void> {
 }
 
 /** Frees the wallet unless another draft holds it or a listing uses it. */
-export async function freeWallet(tx: Tx, wallet: Hex): Promise<void> {
+export async function releaseWallet(tx: Tx, wallet: Hex): Promise<void> {
   await tx.lock(walletLock(wallet));
   const bytes = toBytes(wallet);
   await tx.run(

@@ -9,7 +9,10 @@ import type { UnknownWhy } from '../../payments/paths/x402/decide.ts';
 import { type Checkout, findCheckout, findLostBuyer, mayHaveBeenShown } from '../store.ts';
 import type { WorldListing } from './store.ts';
 
-/** One provider's evidence on the transaction that claimed an offer, as far as other providers confirm it. */
+/**
+ * The leading provider's evidence on the transaction that claimed an offer. `finalized` is also null if the other providers did not confirm
+ * evidence that would decide.
+ */
 export interface SaleEvidence extends TransferEvidence {
   /** Whether the transaction used the authorization of a payment in the ledger. If so, it belongs to that payment, whatever its status. */
   isOfLedger: boolean;
@@ -31,7 +34,7 @@ export interface SaleTerms {
   fault: ReservationFault | null;
 }
 
-/** Final reasons why the market cannot call it a sale, although the city has given the thing away. */
+/** Final reasons why a claimed offer is not recorded as a sale, although the city has given the thing away. */
 type SaleReview =
   | ReservationFault
   | 'transfer_not_found'
@@ -46,8 +49,8 @@ export type SaleDecision =
   | { outcome: 'unknown'; why: UnknownWhy };
 
 /**
- * Decides on an offer that the city calls claimed; no other code does. Pure. Returns `unknown` while evidence is missing, not final or
- * contradictory, and while no provider shows the transaction, because a review is permanent and needs a final transaction.
+ * Decides on an offer that the city calls claimed. Pure. Returns `unknown` while evidence is missing, not final or contradictory, and while
+ * the provider shows no such transaction, because a review is permanent and needs a final transaction.
  */
 export function decideSale(evidence: SaleEvidence, terms: SaleTerms): SaleDecision {
   const { finalized, receipt, block } = evidence;
@@ -129,7 +132,7 @@ export interface CityClaim {
 const EARLIEST_MS = Date.UTC(2020, 0, 1);
 const AHEAD_MS = 86_400_000;
 
-/** Returns null if the record says claimed but not by whom, how or when. */
+/** Returns null if the record says claimed but not by whom, how or when, or if its times are implausible. */
 export function readClaim(offer: OfferOut, nowMs: number): CityClaim | null {
   const wallet = offer.buyer_wallet?.toLowerCase();
   const { buyer, market_buyer: marketBuyer, market_checkout_id: checkoutId, tx_hash: txHash } = offer;
@@ -178,8 +181,9 @@ export function judgeReservation(
 type ClaimedCheckout = { checkout: Checkout | null; isLost: boolean };
 
 /**
- * Finds the checkout that a claimed offer names. A lost one is rebuilt from the city's reservation if this market links that merchant with
- * that resident; at worst, this records a transfer that is on the chain. `checkout` is null if nobody opened it or the buyer is unknown.
+ * Finds the checkout that a claimed offer names. A lost one is rebuilt from the city's reservation if the merchant names that resident
+ * here; at worst, this records a transfer that is on the chain. `checkout` is null if nobody opened it, or its buyer is unknown or the
+ * seller.
  */
 export async function findClaimedCheckout(
   queryable: Queryable,

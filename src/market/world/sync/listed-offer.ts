@@ -12,7 +12,7 @@ import { findWorldListing, lockWorldListing, notePhase, setListingState, type Wo
 
 type ListedOffer = { offer: OfferOut } | { differences: OfferDifference[] };
 
-/** Throws CityUnavailable if the city's answer is unusable. */
+/** Throws CityUnavailable if the city gives no usable answer, or if the listing belongs to another city. */
 export async function readListedOffer(
   market: Pick<Market, 'config' | 'log'>,
   listing: WorldListing,
@@ -53,7 +53,7 @@ export async function findThingListing({ database }: Pick<Market, 'database'>, i
   throw new Refusal('not_world_listing');
 }
 
-/** Returns the state after the act. Null if the act is not allowed, was already done, or the listing is in review. */
+/** Returns the state after the act. Null if there is no listing, the listing is in review, or the act is not allowed or already done. */
 export function nextStateBy(
   listing: WorldListing | null,
   act: 'world_sale' | 'world_cancel' | 'world_lapse',
@@ -63,7 +63,10 @@ export function nextStateBy(
   return isRefused(state) || state === 'nothing' || state === 'same' ? null : { listing, state };
 }
 
-/** A listing ends if the city shows a different offer, or none, for this long. A cached or restored city may show old data for minutes. */
+/**
+ * A listing ends if the city shows a different offer, or none, for this long. A cache, or a city restored from a backup, may show old data
+ * for minutes.
+ */
 export const STALE_AFTER_MS = 600_000;
 
 /** Ends the listing of an offer that the city calls canceled, because nobody can buy it any more. */

@@ -70,7 +70,7 @@ export async function findWorldListing(queryable: Queryable, id: bigint): Promis
   );
 }
 
-/** Locks the listing until the transaction ends. Reads it afterwards, because the locking statement does not see what it waited for. */
+/** Locks the listing until the transaction ends. Reads it in a second statement, because the first one misses changes it waited for. */
 export async function lockWorldListing(tx: Tx, id: bigint): Promise<WorldListing | null> {
   await tx.maybe(sql`select id from listings where id = ${id} for update`);
   return await findWorldListing(tx, id);
@@ -103,7 +103,7 @@ export async function noteChecked(queryable: Queryable, id: bigint, now: Date): 
 }
 
 /** Puts the listing in review for good, with the reason and the transaction. */
-export async function noteReview(
+export async function markInReview(
   tx: Tx,
   id: bigint,
   { reason, txHash, now }: { reason: string; txHash: Hex; now: Date },
@@ -195,10 +195,10 @@ export interface DueBy {
 }
 
 /** Batch sizes of one round. The listings unchecked for longest come first. */
-const MOST_URGENT = 200;
-const MOST_OTHERS = 50;
+const MAX_URGENT = 200;
+const MAX_OTHERS = 50;
 
-/** Lists listings that have not ended: first those for which money may be on its way, then those unchecked for long. */
+/** Lists listings that may still be sold: first those for which money may be on its way, then those unchecked for long. */
 export async function listDue(queryable: Queryable, by: DueBy): Promise<bigint[]> {
   const open = sql`world_listings w join listings l on l.id = w.listing_id
     where l.wallet_kind = 'world' and l.state in ('live', 'withdrawn', 'removed', 'stale') and w.city_origin = ${by.cityOrigin}
@@ -209,11 +209,11 @@ export async function listDue(queryable: Queryable, by: DueBy): Promise<bigint[]
     sql`select w.listing_id from ${open}
       and ((l.state <> 'stale' and ${isMoving}) or exists (
         select from world_checkouts c where c.listing_id = w.listing_id and c.created_at > ${by.checkoutSince}))
-      order by w.looked_at, w.listing_id limit ${MOST_URGENT}`,
+      order by w.looked_at, w.listing_id limit ${MAX_URGENT}`,
   );
   const others = await queryable.rows<{ listing_id: bigint }>(
     sql`select w.listing_id from ${open} and (l.state <> 'stale' or ${isMoving}) and w.looked_at <= ${by.lookedBefore}
-      order by w.looked_at, w.listing_id limit ${MOST_OTHERS}`,
+      order by w.looked_at, w.listing_id limit ${MAX_OTHERS}`,
   );
   return [...new Set([...urgent, ...others].map((row) => row.listing_id))];
 }

@@ -15,7 +15,7 @@ import { isHalted } from '../../payments/chain/store.ts';
 import { hasAuthorization } from '../../payments/paths/direct/store.ts';
 import type { Payments } from '../../payments/payments.ts';
 import { insertCityProof } from '../../payments/proof-store.ts';
-import { shareHistories } from '../../purchases/store.ts';
+import { lockHistoriesShared } from '../../purchases/store.ts';
 import { CityUnavailable, cityOrigin, type OfferDifference, unusableAnswer } from '../city.ts';
 import { type Checkout, closeCheckouts, completeCheckout, hasCheckout, restoreCheckout } from '../store.ts';
 import {
@@ -34,9 +34,9 @@ import {
   findSale,
   insertCityPurchase,
   lockWorldListing,
+  markInReview,
   noteDifference,
   notePhase,
-  noteReview,
   setListingState,
   type WorldListing,
 } from './store.ts';
@@ -49,7 +49,7 @@ export function makeSyncWorld(payments: Payments): MarketOperation<Endpoints['sy
   };
 }
 
-/** Checks a listing's offer, records the result and returns the status. Ended or reviewed listings are answered from our records. */
+/** Checks a listing's offer, records the result and returns the status. Sold, canceled and reviewed ones are answered from our records. */
 export async function syncListing(market: Market, payments: Payments, listingId: bigint): Promise<SyncAnswer> {
   const listing = await findThingListing(market, listingId);
   const mayBePaid = await mayHaveBeenPaid(market, listing);
@@ -64,7 +64,7 @@ function isEnded({ state, reviewReason }: WorldListing): boolean {
   return state === 'sold' || state === 'canceled' || reviewReason !== null;
 }
 
-/** Whether a buyer may have paid. Buyers need a reservation, so either the city reported one, or a checkout for one was opened here. */
+/** Whether a buyer may have paid: the city reported a reservation, or a checkout was opened here, without which nobody can reserve. */
 async function mayHaveBeenPaid({ database }: Market, { id, phase }: WorldListing): Promise<boolean> {
   return (phase !== 'listed' && phase !== 'canceled') || (await hasCheckout(database, id));
 }
@@ -163,7 +163,7 @@ async function endClaimed(
   if (isLost && checkout === null) return;
   const decision = decideSale(evidence, saleTerms(market, listing, claim, checkout));
   const now = new Date(market.clock.now());
-  const review = (reason: string) => noteReview(tx, listingId, { reason, txHash: claim.txHash, now });
+  const review = (reason: string) => markInReview(tx, listingId, { reason, txHash: claim.txHash, now });
   if (decision.outcome === 'review') return await review(decision.reason);
   if (decision.outcome === 'unknown' || checkout === null) return;
   const { transfer } = decision;
@@ -183,7 +183,7 @@ interface CheckedSale {
 
 async function recordSale(tx: Tx, market: Market, checked: CheckedSale): Promise<void> {
   const { listing, checkout, claim, transfer, now } = checked;
-  await shareHistories(tx, listing.merchantId, checkout.merchantId);
+  await lockHistoriesShared(tx, listing.merchantId, checkout.merchantId);
   const sale = { listing, checkoutId: checkout.id, buyerId: checkout.merchantId, payer: claim.buyerWallet, transfer };
   await insertCityPurchase(tx, { ...sale, claimedAt: claim.claimedAt }, now);
   await setListingState(tx, listing.id, checked.state);

@@ -35,7 +35,7 @@ export function createWorldSyncJob(market: Market, payments: Payments, everyMs: 
     }
   }
 
-  /** Syncs one listing. A failure must not hold up the others; if the city is silent, the round stops. */
+  /** Syncs one listing. A failure does not stop the round, but a silent city does. */
   async function syncOne(id: bigint): Promise<'silent' | 'answered'> {
     try {
       await syncListing(market, payments, id);

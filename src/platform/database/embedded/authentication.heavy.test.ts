@@ -19,7 +19,7 @@ import { openDatabase } from '../open-database.ts';
 import { findBinaries, type Launch, launchOptions, runBinary } from './binaries.ts';
 import { findUser, type ServerUser } from './server-user.ts';
 
-/** The user that earlier versions ran PostgreSQL as. */
+/** Returns the user as which earlier versions ran PostgreSQL if root started them. Null if this process is not root. */
 async function sharedUser(): Promise<ServerUser | null> {
   if (process.getuid?.() !== 0) return null;
   return (await findUser('nobody')) ?? { name: 'nobody', uid: 65_534, gid: 65_534 };

@@ -12,7 +12,7 @@ const HOST_RULES = '# Written at every start.\nlocal all all scram-sha-256\n';
 
 const secretFile = (folder: string): string => join(folder, 'password');
 
-/** Returns the password of the database's only role. Null if no start has set one yet. */
+/** Returns the password of the role that a start creates. Null if no start has set one yet. */
 export async function readSecret(folder: string): Promise<string | null> {
   return readFile(secretFile(folder), 'utf8').catch(nullIfMissing);
 }
@@ -67,5 +67,5 @@ async function writePrivately(path: string, text: string, user: ServerUser | nul
   await folder.close();
 }
 
-/** The cluster's only role. */
+/** The only role that a start creates. */
 export const SUPERUSER = 'openaisle';

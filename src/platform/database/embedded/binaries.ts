@@ -36,7 +36,7 @@ export interface Launch {
   user: ServerUser | null;
 }
 
-/** Keeps this process's environment from the server. */
+/** Hides this process's environment from the server. */
 export function launchOptions(launch: Launch): { env: NodeJS.ProcessEnv; cwd: string; uid?: number; gid?: number } {
   return {
     env: { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC', LD_LIBRARY_PATH: launch.libraryPath },

@@ -16,8 +16,8 @@ export interface Home {
 }
 
 /**
- * Finds or creates `<dataDir>/postgres`. If root starts it where the server's user cannot enter (below /root or in a private temporary
- * folder), creates the real folder under /var/lib/openaisle and links `postgres` to it.
+ * Finds or creates `<dataDir>/postgres`. If root starts the server where the server's user cannot enter (below /root or in a private
+ * temporary folder), creates the real folder under /var/lib/openaisle and links `postgres` to it.
  */
 export async function prepareHome(
   dataDir: string,
@@ -101,7 +101,7 @@ function blockedMessage(blocked: string, user: ServerUser): string {
   );
 }
 
-/** Kernel limit for the path of a socket, without the terminating zero. */
+/** The lowest limit of any system for the path of a socket, without the terminating zero. */
 const MAX_PATH_BYTES = 103;
 export const SOCKET_PORT = 5432;
 

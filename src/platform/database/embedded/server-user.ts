@@ -8,7 +8,10 @@ import { nullIfMissing } from '../../data-folder.ts';
 /** Used if /etc/passwd has no such user. */
 const NOBODY: ServerUser = { name: 'nobody', uid: 65_534, gid: 65_534 };
 
-/** Returns null if the server can run as this process's user. Data keeps its owner unless other programs share it; see `takeOwnership`. */
+/**
+ * Returns the user to run the server as. Null if the server can run as this process's user. Data keeps its owner, unless that is a user
+ * whom other programs share; see `takeOwnership`.
+ */
 export async function serverUser(cluster: string, log: (line: string) => void): Promise<ServerUser | null> {
   const ownUid = process.getuid?.();
   const owner = await stat(cluster).catch(nullIfMissing);

@@ -198,7 +198,7 @@ describe('slots', () => {
     const { port, asked, later } = await listen(FEW);
     await take(port, 21, () => '127.0.1.1');
     await expect.poll(() => asked.length).toBe(21);
-    // One from each address, because an address may not hold more while the server is busy.
+    // One request from each address, because an address may have only one slot while the server is busy.
     await take(port, 15, (index) => `127.0.3.${index + 1}`);
     await expect.poll(() => asked.length).toBe(36);
     const plain = await from(port, '127.0.4.1', get('/quick'));

@@ -14,14 +14,14 @@ import { createClientNames } from '../client-network.ts';
 import { endWith, type ProblemAnswer, rawAnswer } from '../failure.ts';
 import {
   type Bounds,
+  createRuleCounts,
   DEFAULT_BOUNDS,
-  DROPPED_IN_FLOOD,
-  noneCounted,
+  DROPS_PER_FLOOD,
+  MAX_STARTS_PER_TURN,
   type RuleCounts,
-  STARTED_IN_TURN,
 } from './bounds.ts';
 import { type Connection, connectionOf, createSockets, type Slot } from './connections.ts';
-import { createSlots, failedToProve } from './slots.ts';
+import { createSlots, isCredentialRefused } from './slots.ts';
 
 export interface AdmissionOptions {
   clock: Clock;
@@ -63,7 +63,7 @@ const FORWARDED =
 export function createAdmission(options: AdmissionOptions): Admission {
   const { clock } = options;
   const bounds = { ...DEFAULT_BOUNDS, ...options.bounds };
-  const rules = noneCounted();
+  const rules = createRuleCounts();
   const names = createClientNames(options.trustProxy);
   const sockets = createSockets({ total: bounds.openSockets, clock, names, rules });
   const warnOnce = createWarning(options.log);
@@ -90,7 +90,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
     connection.slot = slots.take(request);
     response.once('close', () => {
       const slot = releaseSlot(connection);
-      if (failedToProve(request, response.statusCode)) distrust(slot);
+      if (isCredentialRefused(request, response.statusCode)) distrust(slot);
     });
   };
   const beginWith =
@@ -100,7 +100,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
       connection.begin(request, response, clock);
       warnOnce(request, connection);
       // With few sockets open there cannot be many requests.
-      if (sockets.count() <= STARTED_IN_TURN) return void start(answer, connection);
+      if (sockets.count() <= MAX_STARTS_PER_TURN) return void start(answer, connection);
       turns.run(request, () => start(answer, connection));
     };
   return {
@@ -146,7 +146,7 @@ function createQueue(sockets: Sockets, rules: RuleCounts, begin: Begin): Begin {
       connection.socket.destroy();
     }
     connection.dropped += 1;
-    if (connection.dropped === DROPPED_IN_FLOOD) sockets.pauseReading(connection);
+    if (connection.dropped === DROPS_PER_FLOOD) sockets.pauseReading(connection);
   };
   return (connection, request, response) => {
     if (connection.socket.destroyed || connection.isStream || connection.isQueued) return drop(connection);
@@ -186,7 +186,7 @@ function cutIfLate(connection: Connection, { clock, sendTimeout }: AdmissionOpti
   if (lateness === null) return;
   rules[lateness] += 1;
   if (lateness !== 'body_too_slow' || response === null || response.headersSent) return void socket.destroy();
-  // For the access log and `failedToProve`.
+  // For the access log and `isCredentialRefused`.
   response.statusCode = 408;
   sendTimeout(socket);
 }
@@ -216,7 +216,7 @@ function createTurns(clientOf: (request: IncomingMessage) => string) {
     isTurnEndScheduled = false;
     begun.clear();
     for (const [client, queue] of waiting) {
-      const now = queue.splice(0, STARTED_IN_TURN);
+      const now = queue.splice(0, MAX_STARTS_PER_TURN);
       if (queue.length === 0) waiting.delete(client);
       begun.set(client, now.length);
       for (const start of now) start();
@@ -233,7 +233,7 @@ function createTurns(clientOf: (request: IncomingMessage) => string) {
       const client = clientOf(request);
       const count = begun.get(client) ?? 0;
       scheduleTurnEnd();
-      if (count < STARTED_IN_TURN) {
+      if (count < MAX_STARTS_PER_TURN) {
         begun.set(client, count + 1);
         return void start();
       }

@@ -24,21 +24,21 @@ export const LONG_BODIES_PER_NETWORK = 8;
 export const STALLED_ANSWER_MS = 10_000;
 /** Grace period for a slow body. Afterwards the body must keep up with the rate below. */
 export const BODY_GRACE_MS = 5_000;
-export const LEAST_BODY_BYTES_PER_SECOND = 4_096;
+export const MIN_BODY_BYTES_PER_SECOND = 4_096;
 
 /** After an invalid credential on a reserved slot, the client's network gets no reserved slot for this long. */
 export const RESERVED_SUSPENDED_MS = 60_000;
 export const RETRY_SECONDS = 1;
 
 /** Maximum number of requests of one address that begin in a turn of the event loop. The rest begin in later turns. */
-export const STARTED_IN_TURN = 16;
+export const MAX_STARTS_PER_TURN = 16;
 
 /** Node reads up to 64 KiB at once. A read with this many dropped requests counts as a flood. */
-export const DROPPED_IN_FLOOD = 16;
-/** After a flood, its network is not read for this long. */
-export const READING_PAUSED_MS = 2_000;
+export const DROPS_PER_FLOOD = 16;
+/** After a flood, nothing is read from the client's network for this long. */
+export const FLOOD_PAUSE_MS = 2_000;
 /** After this many floods in one turn of the event loop, no socket is read until the next turn. */
-export const FLOODS_IN_TURN = 8;
+export const MAX_FLOODS_PER_TURN = 8;
 
 export function shareOf(of: number, share: number): number {
   return Math.max(1, Math.floor(of / share));
@@ -52,6 +52,6 @@ const RULES = [
 export type Rule = (typeof RULES)[number];
 export type RuleCounts = Record<Rule, number>;
 
-export function noneCounted(): RuleCounts {
+export function createRuleCounts(): RuleCounts {
   return Object.fromEntries(RULES.map((rule) => [rule, 0])) as RuleCounts;
 }

@@ -5,10 +5,10 @@ import type { Refusal } from '../../refusal.ts';
 import { type ClientNames, clientNetwork, networkLevels } from '../client-network.ts';
 import {
   BODY_GRACE_MS,
-  FLOODS_IN_TURN,
-  LEAST_BODY_BYTES_PER_SECOND,
+  FLOOD_PAUSE_MS,
+  MAX_FLOODS_PER_TURN,
+  MIN_BODY_BYTES_PER_SECOND,
   NETWORK_PART,
-  READING_PAUSED_MS,
   type Rule,
   type RuleCounts,
   STALLED_ANSWER_MS,
@@ -107,14 +107,14 @@ function createReadPause(all: ReadonlySet<Connection>, clock: Clock) {
   let floodsInTurn = 0;
   const includes = ({ peer }: Connection): boolean => peer !== null && sites.has(peer.site);
   const endTurn = (): void => {
-    if (floodsInTurn >= FLOODS_IN_TURN) for (const one of all) if (!includes(one)) one.socket.resume();
+    if (floodsInTurn >= MAX_FLOODS_PER_TURN) for (const one of all) if (!includes(one)) one.socket.resume();
     floodsInTurn = 0;
   };
   const pauseSite = async (site: string): Promise<void> => {
     const members = () => [...all].filter(({ peer }) => peer?.site === site);
     sites.add(site);
     for (const { socket } of members()) socket.pause();
-    await clock.sleep(READING_PAUSED_MS);
+    await clock.sleep(FLOOD_PAUSE_MS);
     sites.delete(site);
     for (const { socket } of members()) socket.resume();
   };
@@ -123,7 +123,7 @@ function createReadPause(all: ReadonlySet<Connection>, clock: Clock) {
     start: ({ peer }: Connection): void => {
       if (floodsInTurn === 0) setImmediate(endTurn);
       floodsInTurn += 1;
-      if (floodsInTurn === FLOODS_IN_TURN) for (const { socket } of all) socket.pause();
+      if (floodsInTurn === MAX_FLOODS_PER_TURN) for (const { socket } of all) socket.pause();
       if (peer !== null && !sites.has(peer.site)) void pauseSite(peer.site);
     },
   };
@@ -176,7 +176,7 @@ export class Connection {
   isStream = false;
   /** Held until the answer is sent. */
   slot: Slot | null = null;
-  /** State at the last check: bytes not yet taken by the client, bytes written in total, and the time since when neither has changed. */
+  /** State at the last check: bytes not yet taken by the kernel, bytes written in total, and the time since when neither has changed. */
   #queued = 0;
   #written = 0;
   #stalledSince = 0;
@@ -203,7 +203,10 @@ export class Connection {
     return this.request?.complete === true && this.response?.writableFinished === false;
   }
 
-  /** Also true if the answer began before the request was complete. False once the kernel has taken the whole answer. */
+  /**
+   * Like `isAnswering`, but also true if the answer began before the request was complete. False once the kernel has taken the whole
+   * answer.
+   */
   hasBegunToAnswer(): boolean {
     const { response } = this;
     if (response === null || (response.writableEnded && response.writableLength === 0)) return false;
@@ -222,7 +225,7 @@ export class Connection {
   /** Returns how the client is too slow, or null. Call it about once a second. */
   findLateness(now: number): 'answer_not_taken' | 'body_too_slow' | null {
     if (this.#isStalled(now)) return 'answer_not_taken';
-    const due = ((now - this.headAt - BODY_GRACE_MS) / 1_000) * LEAST_BODY_BYTES_PER_SECOND;
+    const due = ((now - this.headAt - BODY_GRACE_MS) / 1_000) * MIN_BODY_BYTES_PER_SECOND;
     const isSlow = this.isReadingBody() && due > 0 && this.socket.bytesRead - this.bytesAtHead < due;
     return isSlow ? 'body_too_slow' : null;
   }
@@ -240,10 +243,10 @@ export class Connection {
   }
 }
 
-/** Bytes that the kernel has not taken yet. Its own buffer is not visible, but small. */
+/** Returns the bytes that the kernel has not taken yet. The kernel's own buffer is not visible, but small. */
 function queuedBytes(socket: Socket): number {
   const { _handle: handle } = socket as { _handle?: { writeQueueSize?: unknown } };
   const queued = handle?.writeQueueSize;
-  // Falls with every byte that the kernel takes, unlike the stream's own count.
+  // This count falls with every byte that the kernel takes, unlike the count of the stream.
   return typeof queued === 'number' && queued > 0 ? queued : socket.writableLength;
 }

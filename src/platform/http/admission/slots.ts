@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../../clock.ts';
 import { createCounter } from '../../counter.ts';
 import { Refusal } from '../../refusal.ts';
-import { bringsPayment } from '../caller-headers.ts';
+import { hasPaymentHeader } from '../caller-headers.ts';
 import { networkLevels } from '../client-network.ts';
 import * as bound from './bounds.ts';
 import type { Slot } from './connections.ts';
@@ -14,7 +14,7 @@ const DETAILS = {
   long_bodies: `The server is already receiving as many bodies over ${bound.SHORT_BODY_BYTES} bytes as it accepts at once.`,
 };
 /** With more suspended networks than this, all suspensions are cleared. */
-const MOST_SUSPENDED = 10_000;
+const MAX_SUSPENDED = 10_000;
 
 export interface SlotsOptions {
   total: number;
@@ -89,7 +89,7 @@ export function createSlots({ total, clock, rules, clientOf }: SlotsOptions) {
     /** Call after an invalid credential on a reserved slot. The network gets no reserved slot for a while. */
     suspendReserved: (site: string): void => {
       rules.lane_lost += 1;
-      if (suspended.size >= MOST_SUSPENDED) suspended.clear();
+      if (suspended.size >= MAX_SUSPENDED) suspended.clear();
       suspended.set(site, clock.now() + bound.RESERVED_SUSPENDED_MS);
     },
   };
@@ -97,7 +97,7 @@ export function createSlots({ total, clock, rules, clientOf }: SlotsOptions) {
 
 /** Returns true if the head has a key, token or proof, valid or not. */
 function showsCredential({ headers }: IncomingMessage): boolean {
-  return headers.authorization !== undefined || bringsPayment(headers);
+  return headers.authorization !== undefined || hasPaymentHeader(headers);
 }
 
 function bringsLongBody({ headers }: IncomingMessage): boolean {
@@ -106,8 +106,11 @@ function bringsLongBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined;
 }
 
-/** Returns true if the answer's status shows that the credential was invalid. */
-export function failedToProve({ headers }: IncomingMessage, status: number): boolean {
+/**
+ * Returns true if the answer's status shows that the credential was invalid, or that the request arrived too slowly to prove that it is
+ * valid.
+ */
+export function isCredentialRefused({ headers }: IncomingMessage, status: number): boolean {
   if (status === 401 || status === 408) return true;
   if (status === 404) return headers['x-delivery-token'] !== undefined;
   const hasProof = headers['x-payment'] !== undefined || headers['payment-signature'] !== undefined;

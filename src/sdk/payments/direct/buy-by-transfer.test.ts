@@ -126,7 +126,7 @@ describe('an intent that is not what the listing says', () => {
 
 test.each([
   [true, 1],
-  // Older markets omit the field.
+  // Earlier versions of the market omit the field.
   [undefined, 1],
   [false, 0],
 ])('a wallet with code is asked about before money moves: with %s it sends %i', async (signature_checked, sent) => {

@@ -57,7 +57,7 @@ export async function buyByTransfer(options: BuyByTransferOptions): Promise<Deli
     reportTransfer(run, 'delivered');
     return done;
   } catch (error) {
-    // Opening the intent failed, so nothing was sent: the merchant owns the goods, or gets them free with an older version.
+    // Opening the intent failed, so nothing was sent. The merchant owns the goods, or gets them free as buyer of an older version.
     const isOwned = error instanceof MarketError && ['purchase_exists', 'free_listing'].includes(error.reason);
     if (isOwned) return await collectOwned(options, error);
     throw error;

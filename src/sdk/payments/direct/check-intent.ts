@@ -79,7 +79,7 @@ export function checkTimeLeft({ expires_at }: Pick<Intent, 'expires_at'>, nowMs:
 function challengeAgrees(intent: Intent, terms: TransferTerms): boolean {
   const claimed = /^base_url: (.*)$/m.exec(intent.challenge)?.[1];
   if (claimed === undefined) return false;
-  // Otherwise another market could relay its intent here, accept the transfer and deliver the goods to somebody else.
+  // Without this check, a dishonest market could pass on another market's intent, so that the transfer pays for somebody else's purchase.
   const baseUrl = nameToSignFor(terms.market, claimed);
   const network = NETWORKS[terms.network];
   const lines: [string, string][] = [

@@ -59,7 +59,7 @@ async function agreeOnFee(options: ListByTransferOptions, run: TransferRun<Liste
     if (body.would_cost_usdc !== 0)
       throw new TermsRefused('wrong_amount', own`the fee differs from the official facts`, { nextStep: OTHER_FEE });
   } catch (error) {
-    // A body that was sent before duplicates or supersedes its own listing. Posting it again returns that listing.
+    // If this body was listed before, the dry run reports its own listing as the duplicate. Posting the body again returns that listing.
     const perhapsOwn = ['duplicate_listing', 'already_superseded'];
     if (!(error instanceof MarketError) || !perhapsOwn.includes(error.reason)) throw error;
   }

@@ -16,7 +16,7 @@ import {
   pauseRun,
   readHash,
   reportTransfer,
-  soughtOf,
+  soughtTransferOf,
   type TransferFlow,
   type TransferRun,
 } from './transfer-run.ts';
@@ -30,8 +30,8 @@ export interface Paid<Done> {
 }
 
 /**
- * Opens an intent, sends at most one transfer for it, and claims it until it is decided. Looks for a transfer started earlier or asks the
- * caller about it, and never sends it again.
+ * Opens an intent, sends at most one transfer for it, and claims it until it is decided. If a transfer was started earlier, looks for it
+ * instead of sending another. Throws `TransferMayBeSent` if its hash can't be found.
  */
 export async function payByTransfer<Done>(flow: TransferFlow<Done>): Promise<Paid<Done>> {
   const { run, saved: before } = await beginTransferRun(flow);
@@ -46,7 +46,7 @@ export async function payByTransfer<Done>(flow: TransferFlow<Done>): Promise<Pai
   return { done: await claimTransfer(run, sent), run, saved: sent };
 }
 
-/** Completes a saved transfer with its hash. Returns null if the caller says that none was sent. */
+/** Completes a saved transfer with its hash. Returns null if the caller says that none was sent and the transfer may be forgotten. */
 async function resumeTransfer(run: TransferRun, saved: SavedTransfer): Promise<SavedTransfer | null> {
   const { resume } = run.options;
   if (resume !== 'nothing_sent') return await completeWithHash(run, saved, resume);
@@ -77,19 +77,19 @@ async function resumeFromOtherCall(run: TransferRun): Promise<SavedTransfer> {
 
 /**
  * Whether a transfer may be forgotten. Not while the market is examining it or has accepted it, and not before a known transaction has been
- * claimed. Throws if a transfer may exist under an unknown hash.
+ * claimed. Throws if the hash is unknown and the market says that a payment may exist.
  */
 async function mayForget({ options: { client, signal } }: TransferRun, saved: SavedTransfer): Promise<boolean> {
   const { body } = await client.getPayment({ query: { intent_id: saved.intent_id }, signal });
   const { payment_status: status, do_not_pay_again } = body.payment;
   const decided = status === 'unpaid' || status === 'rejected' || saved.hash_used_elsewhere;
   if (!do_not_pay_again && (decided || saved.tx_hash === null)) return true;
-  if (saved.tx_hash === null) throw new TransferMayBeSent(saved.intent_id, soughtOf(saved));
+  if (saved.tx_hash === null) throw new TransferMayBeSent(saved.intent_id, soughtTransferOf(saved));
   return false;
 }
 
 async function searchTransfer(run: TransferRun, saved: SavedTransfer): Promise<Hex> {
-  const sought = soughtOf(saved);
+  const sought = soughtTransferOf(saved);
   const hash = (await run.options.findTransfer?.(sought)) ?? null;
   if (hash === null) throw new TransferMayBeSent(saved.intent_id, sought);
   return readHash(hash);
@@ -190,14 +190,17 @@ function draftOf(run: TransferRun, intent: Intent, terms: TransferTerms): SavedT
   };
 }
 
-/** Returns the hash of a transfer that the caller knows, or that a process whose store is lost may have sent for this intent. */
+/**
+ * Returns the hash of a transfer that was sent for this intent before, by the caller's word or by a search. Returns null if none can exist.
+ * Throws `TransferMayBeSent` if a process whose store is lost may have sent one and the search finds none.
+ */
 async function findEarlierHash(run: TransferRun, draft: SavedTransfer, isNew: boolean): Promise<Hex | null> {
   const { resume, client, findTransfer } = run.options;
   if (resume === 'nothing_sent') return null;
   if (resume !== undefined) return readHash(resume);
   const own = isNew || run.durable || transferMemoryOf(client).opened.has(draft.intent_id);
   if (own) return null;
-  const sought = soughtOf(draft);
+  const sought = soughtTransferOf(draft);
   const hash = (await findTransfer?.(sought)) ?? null;
   if (hash === null) throw new TransferMayBeSent(draft.intent_id, sought);
   return readHash(hash);
@@ -214,13 +217,13 @@ async function reserveTransfer(run: TransferRun, transfer: SavedTransfer): Promi
 
 /** Call only once per saved transfer, because any failure from here on may leave a transfer on the chain. */
 async function sendOnce(run: TransferRun, transfer: SavedTransfer): Promise<SavedTransfer> {
-  const { to, units, asset, chainId } = soughtOf(transfer);
+  const { to, units, asset, chainId } = soughtTransferOf(transfer);
   let hash: Hex;
   try {
     hash = readHash(await run.options.wallet.sendUsdc({ to, units, asset, chainId }));
   } catch (cause) {
     if (!(cause instanceof TransferNotSent)) {
-      throw new TransferMayBeSent(transfer.intent_id, soughtOf(transfer), cause);
+      throw new TransferMayBeSent(transfer.intent_id, soughtTransferOf(transfer), cause);
     }
     await forgetTransfer(run, transfer);
     throw cause;

@@ -32,7 +32,10 @@ export class TransferMayBeSent extends Error {
   }
 }
 
-/** The wait ended before the payment was decided. Call again with the same store to resume the claim; nothing more is sent. */
+/**
+ * The payment is undecided: the wait ended, another call is paying, or the transfer's hash couldn't be saved. Call again with the same
+ * store to resume. No second transfer is sent.
+ */
 export class TransferUndecided extends Error {
   override readonly name = 'TransferUndecided';
   readonly doNotPayAgain = true;

@@ -54,7 +54,7 @@ export async function forgetTransfer(run: TransferRun, saved: SavedTransfer): Pr
   await run.store.clear(intentKey(run, saved.intent_id));
 }
 
-export function soughtOf(saved: SavedTransfer): SoughtTransfer {
+export function soughtTransferOf(saved: SavedTransfer): SoughtTransfer {
   const { payer, payee, amount_units, asset, chain_id, created_at, expires_at } = saved;
   return {
     ...{ from: payer, to: payee, units: BigInt(amount_units), asset, chainId: chain_id },
@@ -88,7 +88,9 @@ interface Waiting<Done> {
   refused(error: MarketError): unknown;
 }
 
-/** Maximum of unreadable answers in a row. Missing answers and proxies that can't reach the market are tolerated until the wait ends. */
+/**
+ * Failures in a row after which an unreadable answer ends the wait. Missing answers and proxies that can't reach the market never end it.
+ */
 const MAX_UNREADABLE_ANSWERS = 6;
 
 /** Repeats the same request until it is decided, at the pace that the market asks for. */

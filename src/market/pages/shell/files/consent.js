@@ -11,9 +11,9 @@
   };
   const HELD_AGAINST = {
     key_invalid:
-      'This is no key in force. Look for the newest one that you saved; without it, recover the store with a code.',
-    pairing_code_refused: 'This code opens nothing. Get a new one: it is good for ten minutes and for one use.',
-    secret_in_payload: 'A key goes into the field of the key, a pairing code into its own. Nothing was kept.',
+      'This key is not valid. Use the newest key that you saved. If you have lost it, recover the store with a code.',
+    pairing_code_refused: 'This code is not valid. Get a new code. It works once, within ten minutes.',
+    secret_in_payload: 'Enter the key and the pairing code in their own fields. Nothing was stored.',
   };
   const LOST = {
     proof: 'No answer came. Nothing was allowed. Try again.',
@@ -57,7 +57,7 @@
 
   function wordsOf({ reason, title, next_step, retry_after_seconds }) {
     if (reason === 'rate_limited')
-      return `Too many tries for the moment. Wait ${waitOf(retry_after_seconds)}, then try again.`;
+      return `Too many attempts. Wait ${waitOf(retry_after_seconds)}, then try again.`;
     return HELD_AGAINST[reason] ?? `${title}. ${next_step}`;
   }
 

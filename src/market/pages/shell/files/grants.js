@@ -1,4 +1,4 @@
-// Lists and revokes the programs that act for a store. Only this script holds the key, for ten minutes at most.
+// Lists and revokes the programs that act for a store. Keeps the key only in this script's memory, for at most ten minutes.
 (() => {
   const HELD_MS = 600_000;
   const byId = (id) => document.getElementById(id);
@@ -47,9 +47,9 @@
   }
 
   function wordsOf({ told }) {
-    if (told === undefined) return 'No answer came. Show them again to see how things stand.';
+    if (told === undefined) return 'No answer came. Show the list again to see its current state.';
     if (told.reason === 'key_invalid' || told.reason === 'key_required') {
-      return 'This is no key in force. Look for the newest one that you saved; without it, recover the store with a code.';
+      return 'This key is not valid. Use the newest key that you saved. If you have lost it, recover the store with a code.';
     }
     return `${told.title}. ${told.next_step}`;
   }

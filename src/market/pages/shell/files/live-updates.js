@@ -1,4 +1,4 @@
-// Keeps the window up to date through the event stream, or by polling every ten seconds if the stream is refused. Pauses while the page is
+// Keeps the window up to date through the event stream, or by polling every ten seconds while the stream fails. Pauses while the page is
 // hidden. New rows wait while the user reads. Data becomes text, never markup.
 (() => {
   const bar = document.getElementById('live');
@@ -180,7 +180,7 @@
   const numberIn = (id) => Number(byId(id).textContent.replaceAll(',', ''));
   const totals = { events: numberIn('happened-total'), merchants: numberIn('newcomers-total') };
   let last = newest;
-  /** Events not shown yet, oldest first. If they exceed the page size, the oldest are dropped and the page is reloaded. */
+  /** Events not shown yet, oldest first. If they exceed the page size, the oldest are dropped and all rows are replaced. */
   let waiting = [];
   let [count, letGo, timer, toSay] = [0, 0, 0, 0];
   let [isPaused, isRenewing] = [false, false];

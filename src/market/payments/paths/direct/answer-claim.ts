@@ -83,9 +83,10 @@ async function mustBeReadable(payments: Payments): Promise<void> {
 
 /**
  * Answers a claim whose signature cannot be checked yet: the intent's wallet has no code yet or, with `wallet` null, the intent names none
- * and no sender's key signed. The claim is pending until the transfer is final. Stores nothing. Returns null once the wallet can be asked.
+ * and no sender's key signed. Answers 202 until the transfer is final and stores nothing. Returns null once the wallet can be asked. Throws
+ * if the wallet still has no code once the transfer is final, or if the window has ended without a transfer.
  */
-export async function answerUncheckable(
+export async function answerUncheckableClaim(
   market: Market,
   payments: Payments,
   intent: Intent,

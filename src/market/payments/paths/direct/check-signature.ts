@@ -43,7 +43,7 @@ export async function checkSignature(
     if (wallet === null) return await checkSenders(head, { intent, txHash, signature }, { digest, signer });
     const code = await readCode(head.rpc, wallet, 'finalized');
     if (code === '0x') {
-      // No key of this wallet signed. The signature counts only if the wallet becomes a contract that accepts it.
+      // The wallet's own key did not sign. The signature counts only if the wallet becomes a contract that accepts it.
       return { waitsFor: wallet };
     }
     const question = { wallet, digest, signature };
@@ -58,11 +58,11 @@ export async function checkSignature(
 }
 
 /** Maximum number of wallets asked for one claim. */
-const MOST_SENDERS = 4;
+const MAX_SENDERS = 4;
 
 /**
  * The signing key is the payer if it sent one of the transfers, or if none of their senders accepts the signature. Before the transfers are
- * final, the latter holds only if no sender is a contract, because a contract's 65-byte signature also recovers to some key.
+ * final, the latter applies only if no sender is a contract, because a contract's 65-byte signature also recovers to some key.
  */
 async function checkSenders(
   { rpc, finalized }: ChainHead,
@@ -72,7 +72,7 @@ async function checkSenders(
   const receipt = await readReceipt(rpc, txHash);
   const senders = receipt === null ? [] : listSenders(receipt, intent);
   if (signer !== null && senders.includes(signer)) return { payer: signer };
-  const candidates = senders.slice(0, MOST_SENDERS);
+  const candidates = senders.slice(0, MAX_SENDERS);
   if (receipt === null || finalized === null || receipt.blockNumber > finalized.number) {
     const mustWait = signer === null || (await hasCode(rpc, candidates));
     return mustWait ? { waitsFor: null } : { payer: signer };
@@ -100,7 +100,7 @@ function listSenders({ logs }: Receipt, { asset, payee, minimumUnits }: Intent):
   return [...new Set(senders)];
 }
 
-/** An open intent of the caller, with a signature that is checked before money moves. */
+/** An intent of the caller, with a signature of its challenge that is still to be checked. */
 export interface SignedIntent {
   intent: Intent;
   signature: Hex;

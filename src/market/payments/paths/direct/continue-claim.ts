@@ -6,20 +6,20 @@ import { type DirectPayment, isOpen } from '../../payment.ts';
 import type { Payments } from '../../payments.ts';
 import { findProof } from '../../proof-store.ts';
 import { lockPayment } from '../../store.ts';
-import { answerUncheckable, answerUncompleted, type PendingClaim } from './answer-claim.ts';
+import { answerUncheckableClaim, answerUncompleted, type PendingClaim } from './answer-claim.ts';
 import { checkSignature, type SignedIntent } from './check-signature.ts';
 import { findHolder } from './further-store.ts';
 import {
   checkUnused,
   hasFinalTransfer,
-  mustNotBeHeld,
+  mustHaveNoOtherClaim,
   nameTransaction,
   rejectedRefusal,
   tryToName,
   undecidedRefusal,
-  withUnjudged,
+  withUncheckedNote,
 } from './name-transaction.ts';
-import { refuseMeanwhile } from './refuse-meanwhile.ts';
+import { refuseDuringReview } from './refuse-meanwhile.ts';
 import { findClaim, findSurplus, type Intent, listClaimHashes, refuseHash } from './store.ts';
 import { refuseUnsigned } from './unproven-claim.ts';
 import { endUnprovenOf, lockTransfer, lockTransfers } from './unproven-store.ts';
@@ -32,7 +32,7 @@ export interface SignedClaim extends SignedIntent {
 export interface ClaimSubject<Answer> {
   /** Identifies the listing that the fee is for; null for goods. */
   bodyHash: Buffer | null;
-  /** Throws if a transfer from this wallet cannot pay here. */
+  /** Throws if a transfer from this wallet cannot pay for the subject. */
   checkPayer(payer: Hex): Promise<void>;
   /** Takes the locks that come before the payment row in the lock order. */
   lock(tx: Tx): Promise<unknown>;
@@ -46,8 +46,8 @@ export interface ClaimSubject<Answer> {
 }
 
 /**
- * Advances a signed claim as far as possible now. Commits the claim with its transaction before it reads the chain. Returns null if the
- * claim it found has ended or another request was faster; the next round sees the result.
+ * Advances a signed claim as far as possible now. Commits the claim with its transaction before it decides on that transaction. Returns
+ * null if the claim has ended meanwhile or another request was faster; then the caller tries again.
  */
 export async function continueClaim<Answer>(
   market: Market,
@@ -61,7 +61,7 @@ export async function continueClaim<Answer>(
   const standing = await findClaim(market.database, intent.id);
   const signatureCheck = await checkSignature(payments, claim);
   if ('waitsFor' in signatureCheck) {
-    return await answerUncheckable(market, payments, intent, { wallet: signatureCheck.waitsFor, txHash });
+    return await answerUncheckableClaim(market, payments, intent, { wallet: signatureCheck.waitsFor, txHash });
   }
   if ('unsigned' in signatureCheck) {
     const { bodyHash } = subject;
@@ -76,7 +76,7 @@ export async function continueClaim<Answer>(
   const { payer } = signatureCheck;
   await subject.checkPayer(payer);
   if (standing?.status === 'needs_review') {
-    const refusal = await refuseMeanwhile(market, payments, standing, { txHash, payer });
+    const refusal = await refuseDuringReview(market, payments, standing, { txHash, payer });
     if (refusal === null) return null;
     throw refusal;
   }
@@ -126,7 +126,7 @@ async function openOrJoin(
     return await tryToOpen(market, claim, subject, payer);
   } catch (error) {
     const isUndecided = error instanceof Refusal && error.reason === 'payment_undecided';
-    throw isUndecided ? withUnjudged(error, claim.txHash) : error;
+    throw isUndecided ? withUncheckedNote(error, claim.txHash) : error;
   }
 }
 
@@ -141,7 +141,7 @@ async function tryToOpen(
     const transfers = await transfersToLock(tx, intent, txHash, payer);
     await lockTransfers(tx, transfers);
     const standing = await findClaim(tx, intent.id);
-    await mustNotBeHeld(tx, market, intent, { txHash, payer, except: standing?.id ?? null });
+    await mustHaveNoOtherClaim(tx, market, intent, { txHash, payer, except: standing?.id ?? null });
     const opened =
       standing === null || standing.status === 'unpaid' || standing.status === 'rejected'
         ? await subject.openClaim(tx, payer, standing)
@@ -153,7 +153,10 @@ async function tryToOpen(
   });
 }
 
-/** Returns the newly named transaction. If the claim may change hands, also returns its transactions, which go to the new wallet too. */
+/**
+ * Returns the newly named transaction. If another wallet may take over the claim, also returns the claim's transactions, which that wallet
+ * takes over too.
+ */
 async function transfersToLock(tx: Tx, intent: Intent, txHash: Hex, payer: Hex): Promise<ReadonlySet<Hex>> {
   const standing = await findClaim(tx, intent.id);
   if (standing?.status !== 'settling' || standing.payer === payer) return new Set([txHash]);
@@ -166,7 +169,10 @@ interface Joining {
   transfers: ReadonlySet<Hex>;
 }
 
-/** Lets another wallet take over the standing claim while none of its transfers is final. Only for an intent that names no wallet. */
+/**
+ * Joins the standing claim. A wallet other than the claim's own takes it over, which is possible only if the intent names no wallet and
+ * none of the claim's transfers is final. Returns null if the claim has ended or names a transaction that is not locked.
+ */
 async function joinClaim(
   tx: Tx,
   market: Market,
@@ -177,7 +183,7 @@ async function joinClaim(
   if (locked?.path !== 'direct' || !isOpen(locked)) return null;
   await subject.mustBeSame(tx, locked);
   if (locked.payer === payer) return locked;
-  // A transaction named since then is not locked yet; the next round locks it.
+  // A transaction named since then is not locked yet; the next attempt locks it.
   if ((await listClaimHashes(tx, locked.id)).some(({ txHash }) => !transfers.has(txHash))) return null;
   if (await hasFinalTransfer(tx, locked)) throw await undecidedRefusal(tx, market, locked);
   await subject.rebind(tx, locked, payer);
@@ -210,7 +216,7 @@ async function findDecided(queryable: Queryable, intent: Intent, txHash: Hex): P
 
 /**
  * Handles a signed claim of a transaction other than the one that paid its intent, because money may have come in twice. Returns the
- * surplus payment, or the intent's own payment if the transaction is not surplus. Returns null while the intent is unpaid.
+ * surplus payment, or the intent's own payment if the transaction is not known to be surplus. Returns null while the intent is unpaid.
  */
 async function decideSurplus(
   market: Market,
@@ -233,7 +239,7 @@ async function nameSurplus(
   txHash: Hex,
 ): Promise<DirectPayment | null> {
   const { database } = market;
-  // Another request may just have opened a review of it.
+  // Another request may just have opened a review of this transaction.
   if ((await findProof(database, { txHash })) !== null) return await findSurplus(database, claim.intentId, txHash);
   const isNamed = await database.transaction(async (tx) => {
     await lockTransfer(tx, txHash);

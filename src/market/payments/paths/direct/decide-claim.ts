@@ -11,9 +11,12 @@ import type { Hex } from '../../../../platform/hex.ts';
 import type { DirectPayment } from '../../payment.ts';
 import type { UnknownWhy } from '../x402/decide.ts';
 
-/** One provider's evidence about a claimed transaction. `transfersInBlock` holds the block's transfers to the payee. */
+/** One provider's evidence about a claimed transaction. `transfersInBlock` contains the block's transfers to the payee. */
 export interface ClaimEvidence extends TransferEvidence {
-  /** Whether the transaction used an authorization of the ledger. Then it belongs to that payment, whatever its status. */
+  /**
+   * Whether the transaction used the authorization of a payment in the ledger. Then it belongs to that payment, whatever the payment's
+   * status.
+   */
   isOfLedger: boolean;
 }
 

@@ -10,11 +10,11 @@ import type { PathContext } from '../payment-path.ts';
 import { type ClaimDecision, type ClaimTerms, claimTermsOf, decideClaim } from './decide-claim.ts';
 import type { ClaimReading } from './gather-claims.ts';
 import {
-  handOverHash,
   insertSurplus,
   isNamedElsewhere,
   listClaimHashes,
   markProven,
+  moveHashToSurplus,
   noteSeenBlock,
   refuseHash,
 } from './store.ts';
@@ -128,7 +128,7 @@ async function judgeClaim(
     }
   }
   if (hasUndecided) return null;
-  // Review first a transfer that the seller can deliver on without a loss. The others become surplus payments.
+  // Review first a transfer that the payee can deliver for without a loss. The others become surplus payments.
   const sufficientFirst = toReview.toSorted((a, b) => Number(isTooLittle(a)) - Number(isTooLittle(b)));
   for (const { reason, transfer } of sufficientFirst) {
     if (await proveBy(transfer)) return { status: 'needs_review', reason, transfer };
@@ -177,7 +177,7 @@ async function openSurplusReview(tx: Tx, claim: DirectPayment, decision: Receive
       if (!(await insertProof(tx, { id }, { purpose, transfer, now }))) throw new AlreadyProven();
       const { logIndex } = transfer;
       await endPayment(tx, id, { status: 'needs_review', reason, transfer, logIndex, payerCollectsOnly: false }, now);
-      await handOverHash(tx, claim.id, id, transfer.txHash);
+      await moveHashToSurplus(tx, claim.id, id, transfer.txHash);
     });
     return true;
   } catch (error) {

@@ -3,21 +3,21 @@ import type { Queryable, Tx } from '../../../../platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../../../platform/hex.ts';
 import type { DirectPayment } from '../../payment.ts';
 import { findPayment, readPayments } from '../../store.ts';
-import { MOST_HASHES } from './store.ts';
+import { MAX_HASHES } from './store.ts';
 
-/** Value of refused_reason for transactions that a claim in review keeps. They are judged once the payee has decided. */
+/** Value of refused_reason for transactions that were named for a claim in review. They are judged only after the payee has decided. */
 export const WAITING_REASON = 'payment_undecided';
 
 export interface WaitingHash {
   txHash: Hex;
-  /** Block in which it last moved money from the payer to the payee. Null if no such block was seen. */
+  /** Block in which it was last seen to move money from the payer to the payee. Null if it was last seen in none. */
   seenBlock: bigint | null;
   /** Whether the transaction is final and its transfers are stored. */
   isRead: boolean;
 }
 
 /** Returns transactions in the order in which they were named. */
-export async function listWaiting(queryable: Queryable, paymentId: bigint): Promise<WaitingHash[]> {
+export async function listWaitingHashes(queryable: Queryable, paymentId: bigint): Promise<WaitingHash[]> {
   const rows = await queryable.rows<{ tx_hash: Buffer; seen_block: bigint | null; read: boolean }>(sql`
     select tx_hash, seen_block,
       exists (select from further_transfers f where f.payment_id = h.payment_id and f.tx_hash = h.tx_hash) as read
@@ -25,8 +25,11 @@ export async function listWaiting(queryable: Queryable, paymentId: bigint): Prom
   return rows.map((row) => ({ txHash: toHex(row.tx_hash), seenBlock: row.seen_block, isRead: row.read }));
 }
 
-/** Keeps a transaction until the payee has decided. Call with the row locked and in review. Returns false if it is already being judged. */
-export async function nameWaiting(tx: Tx, paymentId: bigint, txHash: Hex): Promise<boolean> {
+/**
+ * Stores a transaction that waits until the payee has decided. Call with the row locked and in review. Returns false if it is already being
+ * judged.
+ */
+export async function addWaitingHash(tx: Tx, paymentId: bigint, txHash: Hex): Promise<boolean> {
   const rowCount = await tx.run(sql`
     insert into claim_hashes (payment_id, tx_hash, refused_reason) values (${paymentId}, ${toBytes(txHash)}, ${WAITING_REASON})
     on conflict (payment_id, tx_hash) do update set refused_reason = ${WAITING_REASON} where claim_hashes.refused_reason is not null`);
@@ -34,7 +37,7 @@ export async function nameWaiting(tx: Tx, paymentId: bigint, txHash: Hex): Promi
 }
 
 /** Drops a transaction that moved nothing from the payer to the payee. */
-export async function dropWaiting(queryable: Queryable, paymentId: bigint, txHash: Hex): Promise<void> {
+export async function deleteWaitingHash(queryable: Queryable, paymentId: bigint, txHash: Hex): Promise<void> {
   await queryable.run(sql`
     delete from claim_hashes where payment_id = ${paymentId} and tx_hash = ${toBytes(txHash)} and refused_reason = ${WAITING_REASON}`);
 }
@@ -43,16 +46,16 @@ export async function dropWaiting(queryable: Queryable, paymentId: bigint, txHas
  * Call once the payee has delivered. Waiting transactions are surplus then, and the background job opens a review for each. Releases at
  * most as many as a claim may name; the rest wait until they are claimed. Call with the row locked.
  */
-export async function releaseWaiting(tx: Tx, paymentId: bigint): Promise<void> {
+export async function releaseWaitingHashes(tx: Tx, paymentId: bigint): Promise<void> {
   await tx.run(sql`
     update claim_hashes set refused_reason = null where payment_id = ${paymentId} and tx_hash in (
       select tx_hash from claim_hashes where payment_id = ${paymentId} and refused_reason = ${WAITING_REASON}
-      order by place limit (select greatest(0, ${MOST_HASHES} - count(*)) from claim_hashes
+      order by place limit (select greatest(0, ${MAX_HASHES} - count(*)) from claim_hashes
         where payment_id = ${paymentId} and refused_reason is null and not proven))`);
 }
 
 /** A transaction, and the wallet whose claims are searched. `except` is the id of the claim that names the transaction now. */
-export interface NamedBy {
+export interface HolderSearch {
   txHash: Hex;
   payer: Hex;
   except: bigint | null;
@@ -60,9 +63,10 @@ export interface NamedBy {
 
 /**
  * Finds this wallet's claim that holds the transaction: its payee sees the transaction while deciding on another one, or has delivered and
- * the background job has not opened the review yet. Until then it must not pay for anything else. Call with the transfer locked.
+ * the background job has not opened the review yet. Until then the transaction must not pay for anything else. Call with the transfer
+ * locked.
  */
-export function findHolder(tx: Tx, named: NamedBy): Promise<DirectPayment | null> {
+export function findHolder(tx: Tx, named: HolderSearch): Promise<DirectPayment | null> {
   return findNamingClaim(
     tx,
     named,
@@ -72,7 +76,7 @@ export function findHolder(tx: Tx, named: NamedBy): Promise<DirectPayment | null
 }
 
 /** Like `findHolder`, but also finds a claim of this wallet for which the transaction is undecided. */
-export function findUndecided(tx: Tx, named: NamedBy): Promise<DirectPayment | null> {
+export function findUndecided(tx: Tx, named: HolderSearch): Promise<DirectPayment | null> {
   return findNamingClaim(
     tx,
     named,
@@ -80,7 +84,11 @@ export function findUndecided(tx: Tx, named: NamedBy): Promise<DirectPayment | n
   );
 }
 
-async function findNamingClaim(tx: Tx, { txHash, payer, except }: NamedBy, which: Sql): Promise<DirectPayment | null> {
+async function findNamingClaim(
+  tx: Tx,
+  { txHash, payer, except }: HolderSearch,
+  which: Sql,
+): Promise<DirectPayment | null> {
   const row = await tx.maybe<{ id: bigint }>(sql`
     select p.id from claim_hashes h join payments p on p.id = h.payment_id
     where h.tx_hash = ${toBytes(txHash)} and not h.proven and p.payer = ${toBytes(payer)} and p.id is distinct from ${except} and ${which}
@@ -95,8 +103,8 @@ export interface WaitingClaim {
 }
 
 /**
- * Finds the claim that holds this transaction until its payee decides. Null if there is none, the transaction was never seen in a block, or
- * the intent has a newer claim.
+ * Finds the newest claim for which this transaction was stored until the payee's decision, even if the payee has decided by now. Null if
+ * there is none, the transaction was not seen in a block, or the intent has a newer claim.
  */
 export async function findWaitingClaim(queryable: Queryable, txHash: Hex): Promise<WaitingClaim | null> {
   const row = await queryable.maybe<{ payment_id: bigint; seen_block: bigint }>(sql`
@@ -116,7 +124,7 @@ export interface FurtherTransfer {
 }
 
 /** Stores final transfers, without those already stored. */
-export async function insertFurther(
+export async function insertFurtherTransfers(
   queryable: Queryable,
   paymentId: bigint,
   transfers: readonly FurtherTransfer[],

@@ -7,7 +7,13 @@ import type { Market } from '../../../context.ts';
 import type { ChainHead } from '../../chain/read-head.ts';
 import type { DirectPayment } from '../../payment.ts';
 import { type ClaimEvidence, claimTermsOf } from './decide-claim.ts';
-import { dropWaiting, type FurtherTransfer, insertFurther, listClaimsInReview, listWaiting } from './further-store.ts';
+import {
+  deleteWaitingHash,
+  type FurtherTransfer,
+  insertFurtherTransfers,
+  listClaimsInReview,
+  listWaitingHashes,
+} from './further-store.ts';
 import { readClaim } from './gather-claims.ts';
 import { noteSeenBlock } from './store.ts';
 
@@ -18,15 +24,15 @@ import { noteSeenBlock } from './store.ts';
 export interface FurtherTransfers {
   /** Reads the transactions that the payer named while the payee decides. Changes nothing if the chain cannot be read. */
   readNamed(review: DirectPayment): Promise<void>;
-  /** Does the same for all claims in review, and searches each claim's window until it is final. */
+  /** Does the same for all claims in review, and searches each claim's window until the whole window is final. */
   readAll(): Promise<void>;
 }
 
 type FurtherMarket = Pick<Market, 'database' | 'log'>;
 
 const AT_ONCE = 50;
-/** Maximum number of transfers stored for one payer and window. More than this are not top-ups. */
-const MOST_OF_WINDOW = 100;
+/** Maximum number of transfers stored for one payer and window. More transfers than this are not meant as top-ups. */
+const MAX_OF_WINDOW = 100;
 
 export function createFurtherTransfers(market: FurtherMarket, readHead: () => Promise<ChainHead>): FurtherTransfers {
   /** Reviews whose whole window this process has read. After a restart, each window is read once more. */
@@ -87,15 +93,16 @@ function transfersIn(logs: readonly Log[], review: DirectPayment): FurtherTransf
 
 async function readWaiting({ database }: FurtherMarket, head: ChainHead, review: DirectPayment): Promise<void> {
   if (head.chainId !== review.chainId || head.finalized === null) return;
-  for (const waiting of await listWaiting(database, review.id)) {
+  for (const waiting of await listWaitingHashes(database, review.id)) {
     if (waiting.isRead && waiting.seenBlock !== null) continue;
     const seen = judgeFurther(await readClaim({ database }, review, waiting, head), review);
     if (seen === 'nothing') {
-      if (await isStillFinal(head.rpc, head)) await dropWaiting(database, review.id, waiting.txHash);
+      if (await isStillFinal(head.rpc, head)) await deleteWaitingHash(database, review.id, waiting.txHash);
       continue;
     }
     await noteSeenBlock(database, review.id, waiting.txHash, seen?.blockNumber ?? null);
-    if (seen?.isFinal && (await isStillFinal(head.rpc, head))) await insertFurther(database, review.id, seen.transfers);
+    if (seen?.isFinal && (await isStillFinal(head.rpc, head)))
+      await insertFurtherTransfers(database, review.id, seen.transfers);
   }
 }
 
@@ -105,7 +112,10 @@ interface Seen {
   transfers: FurtherTransfer[];
 }
 
-/** Returns null if the transaction is in no canonical block; `nothing` if it is final and moved nothing from the payer to the payee. */
+/**
+ * Returns `nothing` if the transaction is final and moved nothing from the payer to the payee. Returns null if it is in no canonical block,
+ * the evidence contradicts itself, or it moved nothing and is not final yet.
+ */
 function judgeFurther(
   { finalized, receipt, block, ...evidence }: ClaimEvidence,
   review: DirectPayment,
@@ -115,7 +125,7 @@ function judgeFurther(
   if (!sameLogs(receipt, evidence.transfersInBlock, isToPayee)) return null;
   const { blockNumber, blockHash } = receipt;
   const isFinal = blockNumber < finalized.number || (blockNumber === finalized.number && blockHash === finalized.hash);
-  // A transfer that used an authorization of the ledger belongs to that payment.
+  // A transfer that used the authorization of a payment in the ledger belongs to that payment.
   const transfers = evidence.isOfLedger ? [] : transfersIn(receipt.logs, review);
   if (transfers.length > 0) return { blockNumber, isFinal, transfers };
   return isFinal ? 'nothing' : null;
@@ -131,6 +141,6 @@ async function readWindow({ database }: FurtherMarket, head: ChainHead, review: 
   const topics = [TRANSFER_TOPIC, addressTopic(payer), addressTopic(payee)];
   const logs = await searchLogs(rpc, { address: asset, topics, ...blocks });
   if (!(await isStillFinal(rpc, head))) return false;
-  await insertFurther(database, review.id, transfersIn(logs, review).slice(0, MOST_OF_WINDOW));
+  await insertFurtherTransfers(database, review.id, transfersIn(logs, review).slice(0, MAX_OF_WINDOW));
   return finalized.timestamp >= windowTo;
 }

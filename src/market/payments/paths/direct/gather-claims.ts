@@ -22,8 +22,9 @@ export type ClaimReading = Map<Hex, ClaimEvidence>;
 
 /**
  * Reads the transactions that claims name, all from the head's provider. Checks any evidence that would decide a claim with the other
- * providers; unconfirmed evidence comes back without the finalized head, so it decides nothing. Throws RpcFailure if the heads cannot be
- * read. Leaves out a transaction that cannot be read; the next round reads it again.
+ * providers; unconfirmed evidence is returned without the finalized head, so it decides nothing. Throws RpcFailure if the finalized block
+ * cannot be read again at the end. Leaves out claims about which nothing new can be shown, and transactions that cannot be read; the next
+ * round reads these again.
  */
 export async function gatherClaims(
   { market, corroboration, isUnchanged }: ClaimGathering,
@@ -52,8 +53,8 @@ interface NamedTransaction {
 }
 
 /**
- * Throws unless a reorganisation explains the missing receipt: a transaction seen in a block is gone only if another block replaced that
- * one. A provider that has no block there, or still the same one, has lost data, so its missing receipt says nothing.
+ * Throws unless a reorganisation explains the missing receipt: a transaction that was seen in a block is gone only if another block
+ * replaced that block. A provider that has no block there, or still the same one, has lost data, so its missing receipt says nothing.
  */
 async function mustHaveLost(rpc: Rpc, txHash: Hex, seenBlock: bigint): Promise<void> {
   const block = await readBlock(rpc, seenBlock);

@@ -1,9 +1,9 @@
 import { checksummed } from '../../../../contract/chain-values.ts';
 import { usdcText } from '../../../../contract/money.ts';
 import {
-  INTENT_KEPT_DAYS,
   INTENT_MINUTES,
-  MOST_EXACT_UNITS,
+  INTENT_RETENTION_DAYS,
+  MAX_EXACT_UNITS,
   type PaymentPurpose,
 } from '../../../../contract/vocabulary.ts';
 import { readCode } from '../../../../platform/chain/reads.ts';
@@ -19,7 +19,7 @@ import type { ChainHead } from '../../chain/read-head.ts';
 import { mustNotBePaid } from '../../payment-guards.ts';
 import { slipOfIntent } from '../../recovery-slip.ts';
 import { type EarlyCheck, judgeSignature, type SignedIntent } from './check-signature.ts';
-import { deleteOldIntents, type Intent, insertIntent, listUnclaimedIntents, usableIntent } from './store.ts';
+import { deleteOldIntents, type Intent, insertIntent, listUnclaimedIntents, usableIntentQuery } from './store.ts';
 
 /** Terms of a payment, before a payer is known. */
 export interface IntentTerms {
@@ -31,8 +31,8 @@ export interface IntentTerms {
 
 const INTENT_MS = INTENT_MINUTES * 60_000;
 /** An open intent is returned again only if at least this much time is left. */
-const LEAST_LEFT_MS = 300_000;
-export const MOST_DRIFT_MS = 30_000;
+const MIN_LEFT_MS = 300_000;
+export const MAX_DRIFT_MS = 30_000;
 
 /**
  * Returns the start time of an intent: the earlier of our clock and the chain's, in whole seconds, so that every transfer made after this
@@ -52,13 +52,13 @@ export async function readIntentTime(market: Market, readHead: () => Promise<Cha
   }
   const now = market.clock.now();
   const chain = Number(head.latest.timestamp) * 1000;
-  if (Math.abs(now - chain) > MOST_DRIFT_MS) throw new Refusal('chain_clock', { retryAfterSeconds: 5 });
+  if (Math.abs(now - chain) > MAX_DRIFT_MS) throw new Refusal('chain_clock', { retryAfterSeconds: 5 });
   return new Date(Math.floor(Math.min(now, chain) / 1000) * 1000);
 }
 
-/** Whether enough time is left to sign, send and be mined. If not, a new intent replaces this one. */
+/** Whether enough time is left to sign the challenge, send the transfer and have it mined. If not, a new intent replaces this one. */
 export function hasTimeLeft({ clock }: Pick<Market, 'clock'>, { expiresAt }: Intent): boolean {
-  return expiresAt.getTime() - clock.now() >= LEAST_LEFT_MS;
+  return expiresAt.getTime() - clock.now() >= MIN_LEFT_MS;
 }
 
 export interface IntentFindings {
@@ -95,12 +95,12 @@ export async function mustNotBeTransferred(
   await mustNotBePaid(market, readHead, { payer, payee, valueUnits: minimumUnits, payAnew });
 }
 
-/** Returns a query that tells whether this merchant would get an existing intent instead of a new one. */
+/** Returns a query that selects a row if this merchant would get an existing intent instead of a new one. */
 export function existingIntentQuery(
   market: Pick<Market, 'clock'>,
   { merchant, terms, payer }: { merchant: Merchant; terms: IntentTerms; payer: Hex | null },
 ): ScalarQuery {
-  return usableIntent({ ...terms, merchantId: merchant.id }, payer, new Date(market.clock.now() + LEAST_LEFT_MS));
+  return usableIntentQuery({ ...terms, merchantId: merchant.id }, payer, new Date(market.clock.now() + MIN_LEFT_MS));
 }
 
 export interface NewIntent {
@@ -124,7 +124,7 @@ export interface OpenedIntent {
 
 /**
  * Returns this merchant's open intent for these terms, or a new one. Call under a lock for merchant and terms, so that two concurrent
- * requests get one intent. Older intents can still be claimed within their window.
+ * requests get one intent. Older intents stay valid for transfers within their window.
  */
 export async function openIntent(tx: Tx, market: Market, requested: NewIntent): Promise<OpenedIntent> {
   const { merchant, terms, payer } = requested;
@@ -158,7 +158,7 @@ export function makeIntent(
     payee,
     payer,
     minimumUnits,
-    exactUnits: asksExactAmount ? minimumUnits + 1n + BigInt(market.random.int(MOST_EXACT_UNITS)) : null,
+    exactUnits: asksExactAmount ? minimumUnits + 1n + BigInt(market.random.int(MAX_EXACT_UNITS)) : null,
     nonce: market.random.bytes(16).toString('hex'),
     createdAt,
     expiresAt: new Date(createdAt.getTime() + INTENT_MS),
@@ -207,7 +207,10 @@ type ChallengeTerms = Omit<Intent, 'challenge' | 'merchantId' | 'exactUnits'> & 
 const SERVICE = 'Openaisle';
 const ANY_SIGNER = 'the wallet that signs this text';
 
-/** Writes the text that the payer signs. It has every term of the intent, one per line, so the signature is valid for nothing else. */
+/**
+ * Writes the text that the payer signs. It contains every binding term of the intent, one per line, so the signature is valid for nothing
+ * else.
+ */
 function challengeOf(terms: ChallengeTerms): string {
   const lines: [string, string][] = [
     ['service', SERVICE],
@@ -238,9 +241,9 @@ const DAY_MS = 86_400_000;
 /** Small batches, so that a concurrent claim does not wait. */
 const BATCH = 500;
 
-/** Deletes intents that nobody claimed within INTENT_KEPT_DAYS of their end. Returns the number deleted. */
+/** Deletes intents that nobody claimed within INTENT_RETENTION_DAYS of their end. Returns the number deleted. */
 export async function pruneIntents({ database, clock }: Pick<Market, 'database' | 'clock'>): Promise<number> {
-  const before = new Date(clock.now() - INTENT_KEPT_DAYS * DAY_MS);
+  const before = new Date(clock.now() - INTENT_RETENTION_DAYS * DAY_MS);
   let count = 0;
   for (;;) {
     const deleted = await deleteOldIntents(database, before, BATCH);

@@ -10,10 +10,10 @@ import { findProof } from '../../proof-store.ts';
 import { findPaidOrPending } from '../../store.ts';
 import { pathOf } from '../payment-paths.ts';
 import type { SignedIntent } from './check-signature.ts';
-import { findHolder, type NamedBy } from './further-store.ts';
+import { findHolder, type HolderSearch } from './further-store.ts';
 import { findIntentPayment } from './intent-payment.ts';
 import { challengeAgrees, type IntentTerms } from './intents.ts';
-import { dropHash, findClaim, findIntent, type Intent, listClaimHashes, MOST_HASHES, nameHash } from './store.ts';
+import { dropHash, findClaim, findIntent, type Intent, listClaimHashes, MAX_HASHES, nameHash } from './store.ts';
 
 /** Finds the intent that this merchant opened for this purpose. Another merchant's intent gets the same answer as an unknown one. */
 export async function findOwnIntent(
@@ -42,7 +42,9 @@ export async function findSignedIntent(
   return { intent, signature: signature as Hex };
 }
 
-/** Refuses if a transfer was already claimed for the intent, so that nobody is asked to send another one. */
+/**
+ * Refuses if a transfer was already claimed for the intent, so that nobody is asked to send another one, unless the buyer may pay again.
+ */
 export async function mustBeUnclaimed(queryable: Queryable, market: Market, intent: Intent): Promise<void> {
   const payment = await findIntentPayment(queryable, intent.id);
   if (payment === null || mayPayAgain(payment)) return;
@@ -62,7 +64,7 @@ export async function checkUnused(queryable: Queryable, intent: Intent, txHash: 
   return false;
 }
 
-/** Builds the refusal after the payee's decision. The buyer may pay again, unless another payment is already under way. */
+/** Builds the refusal after the payee's decision. The buyer may pay again, unless another payment is completed or under way. */
 export async function rejectedRefusal(queryable: Queryable, { listingId, merchantId, reviewOutcome }: DirectPayment) {
   const other = listingId === null ? null : await findPaidOrPending(queryable, listingId, { merchantId });
   return new Refusal('transaction_used', {
@@ -77,12 +79,15 @@ export async function nameTransaction(tx: Tx, market: Market, claim: DirectPayme
   if (!(await tryToName(tx, claim, txHash))) throw await undecidedRefusal(tx, market, claim);
 }
 
-/** Adds a transaction. If the claim already has five, drops the oldest one not seen on the chain; returns false if all were seen. */
+/**
+ * Adds a transaction. If the claim already has five undecided ones, drops the oldest that was not seen in a block; returns false if all
+ * were seen.
+ */
 export async function tryToName(tx: Tx, claim: DirectPayment, txHash: Hex): Promise<boolean> {
   const named = await listClaimHashes(tx, claim.id);
   if (named.some((one) => one.txHash === txHash && one.refusedReason === null)) return true;
   const undecided = named.filter(({ isUndecided }) => isUndecided);
-  if (undecided.length >= MOST_HASHES) {
+  if (undecided.length >= MAX_HASHES) {
     const unseen = undecided.find(({ seenBlock }) => seenBlock === null);
     if (unseen === undefined) return false;
     await dropHash(tx, claim.id, unseen.txHash);
@@ -128,13 +133,13 @@ export async function undecidedRefusal(
 }
 
 /** Throws if another claim holds the transaction, because its payee sees the transaction and may deliver because of it. */
-export async function mustNotBeHeld(tx: Tx, market: Market, intent: Intent, named: NamedBy): Promise<void> {
+export async function mustHaveNoOtherClaim(tx: Tx, market: Market, intent: Intent, named: HolderSearch): Promise<void> {
   const holder = await findHolder(tx, named);
-  if (holder !== null) throw await heldRefusal(tx, market, intent, { txHash: named.txHash, holder });
+  if (holder !== null) throw await otherClaimRefusal(tx, market, intent, { txHash: named.txHash, holder });
 }
 
 /** `holder` is another intent's claim that names the transaction. If it belongs to another merchant, the refusal does not reveal it. */
-export async function heldRefusal(
+export async function otherClaimRefusal(
   queryable: Queryable,
   market: Market,
   { merchantId }: Pick<Intent, 'merchantId'>,
@@ -151,7 +156,7 @@ export async function heldRefusal(
 }
 
 /** Adds to the refusal that this claim's own transaction was not checked, because the refusal is about another payment. */
-export function withUnjudged({ reason, options }: Refusal, txHash: Hex): Refusal {
+export function withUncheckedNote({ reason, options }: Refusal, txHash: Hex): Refusal {
   return new Refusal(reason, {
     ...options,
     detail: options.detail ?? `Transaction ${txHash} was not looked at: another payment for this is undecided.`,

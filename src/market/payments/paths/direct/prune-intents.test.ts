@@ -3,11 +3,11 @@ import { expect, test } from 'vitest';
 import { testDatabase } from '../../../../../test/support/database.ts';
 import { marketContext } from '../../../../../test/support/market-context.ts';
 import { seedListing, seedMerchant } from '../../../../../test/support/seed.ts';
-import { INTENT_KEPT_DAYS, NETWORKS } from '../../../../contract/vocabulary.ts';
+import { INTENT_RETENTION_DAYS, NETWORKS } from '../../../../contract/vocabulary.ts';
 import { systemClock } from '../../../../platform/clock.ts';
 import { systemRandom } from '../../../../platform/random.ts';
 import { pruneIntents } from './intents.ts';
-import { type Intent, insertClaim, insertIntent, usableIntent } from './store.ts';
+import { type Intent, insertClaim, insertIntent, usableIntentQuery } from './store.ts';
 
 const DAY_MS = 86_400_000;
 const PAYER = `0x${'1'.repeat(40)}` as const;
@@ -34,15 +34,15 @@ test('unclaimed intents are deleted a month after their window, claimed and youn
   const { id: buyer } = await seedMerchant(db.database, { handle: 'buyer' });
   const { id: seller } = await seedMerchant(db.database, { handle: 'seller' });
   const { id: listing } = await seedListing(db.database, seller, { wallet: `0x${'2'.repeat(40)}`, priceUnits: 1n });
-  const young = await intentOf(buyer, listing, INTENT_KEPT_DAYS - 1);
-  const claimed = await intentOf(buyer, listing, 2 * INTENT_KEPT_DAYS);
+  const young = await intentOf(buyer, listing, INTENT_RETENTION_DAYS - 1);
+  const claimed = await intentOf(buyer, listing, 2 * INTENT_RETENTION_DAYS);
   const made = await db.database.transaction((tx) =>
     insertClaim({ clock: { now: () => claimed.expiresAt.getTime() } }, tx, {
       ...{ intent: claimed, payer: PAYER, bodyHash: null, surplus: false },
     }),
   );
   expect(made).not.toBeNull();
-  for (let count = 0; count < 7; count += 1) await intentOf(buyer, listing, INTENT_KEPT_DAYS + 1);
+  for (let count = 0; count < 7; count += 1) await intentOf(buyer, listing, INTENT_RETENTION_DAYS + 1);
   expect(await pruneIntents(market)).toBe(7);
   expect(await left()).toEqual([young.id, claimed.id].sort());
   expect(await pruneIntents(market)).toBe(0);
@@ -62,7 +62,7 @@ test('the database lets go of nothing else', async () => {
 test('the open intents of a merchant are found by an index', async () => {
   const { id: buyer } = await seedMerchant(db.database);
   for (const listingId of [1n, null]) {
-    const { text, values } = usableIntent(
+    const { text, values } = usableIntentQuery(
       { merchantId: buyer, purpose: 'purchase', listingId },
       null,
       new Date(systemClock.now()),

@@ -8,9 +8,9 @@ import { presentPayment } from '../../present-payment.ts';
 import { findProof } from '../../proof-store.ts';
 import { lockPayment } from '../../store.ts';
 import { reasonOf } from './answer-claim.ts';
-import { dropWaiting, findUndecided, listWaiting, nameWaiting } from './further-store.ts';
-import { heldRefusal } from './name-transaction.ts';
-import { MOST_HASHES } from './store.ts';
+import { addWaitingHash, deleteWaitingHash, findUndecided, listWaitingHashes } from './further-store.ts';
+import { otherClaimRefusal } from './name-transaction.ts';
+import { MAX_HASHES } from './store.ts';
 import { endUnprovenOf, lockTransfer } from './unproven-store.ts';
 
 interface FurtherClaim {
@@ -20,10 +20,10 @@ interface FurtherClaim {
 
 /**
  * Answers a claim of another transaction while the payee decides on the intent's first one. Partial amounts are never added up, but a
- * matching transfer may still pay if the first one is declined. So the transaction is kept, shown to the payee, and judged after the
+ * matching transfer may still pay if the first one is declined. So the transaction is stored, shown to the payee, and judged after the
  * decision. Returns null if the payee has decided meanwhile.
  */
-export async function refuseMeanwhile(
+export async function refuseDuringReview(
   market: Market,
   payments: Payments,
   review: DirectPayment,
@@ -34,9 +34,9 @@ export async function refuseMeanwhile(
   const kept = await keepFurther(market, review, further);
   if (kept === 'decided') return null;
   if (kept === 'used') return new Refusal('transaction_used');
-  if (typeof kept === 'object') return await heldRefusal(database, market, review, { txHash, holder: kept });
+  if (typeof kept === 'object') return await otherClaimRefusal(database, market, review, { txHash, holder: kept });
   if (kept === 'kept') await payments.further.readNamed(review);
-  const waiting = (await listWaiting(database, review.id)).find((one) => one.txHash === txHash);
+  const waiting = (await listWaitingHashes(database, review.id)).find((one) => one.txHash === txHash);
   const payment = presentPayment(review, await findWatermark(database, review.chainId), review.listingId, clock.now());
   const payeeDecidesFirst = `the payee decides on payment ${review.id}, transaction ${review.txHash}, first`;
   const movedNothing = kept === 'kept' && waiting === undefined;
@@ -49,7 +49,7 @@ export async function refuseMeanwhile(
   });
 }
 
-/** `waiting` is null if the transaction is not kept. */
+/** `waiting` is null if the transaction is not stored. */
 function nextStepOf(txHash: Hex, waiting: { isSeen: boolean } | null): string {
   const claimLater = 'Claim it again once the payee has decided. Do not pay again.';
   if (waiting === null) return claimLater;
@@ -57,9 +57,9 @@ function nextStepOf(txHash: Hex, waiting: { isSeen: boolean } | null): string {
 }
 
 /**
- * Stores the transaction with the claim. Only transfers of the claim's own wallet count. If the claim already keeps as many as it may name,
- * the new one replaces the oldest unseen one. If the transaction is undecided for another intent's claim, that claim takes precedence and
- * is returned. The wallet has signed for the transaction, so unsigned claims of it end.
+ * Stores the transaction with the claim. Only transfers of the claim's own wallet count. If as many already wait as a claim may name, the
+ * new one replaces the oldest unseen one, or is not stored if all were seen. If the transaction is undecided for another intent's claim,
+ * that claim takes precedence and is returned. The wallet has signed for the transaction, so unsigned claims of it end.
  */
 async function keepFurther(
   { database, clock }: Market,
@@ -76,12 +76,12 @@ async function keepFurther(
     if (payer !== locked.payer) return 'left';
     if (undecidedClaim !== null) return undecidedClaim;
     await endUnprovenOf(tx, { txHash, payer, payee: locked.payee }, 'proven', new Date(clock.now()));
-    const waiting = await listWaiting(tx, review.id);
-    if (waiting.length >= MOST_HASHES && !waiting.some((one) => one.txHash === txHash)) {
+    const waiting = await listWaitingHashes(tx, review.id);
+    if (waiting.length >= MAX_HASHES && !waiting.some((one) => one.txHash === txHash)) {
       const unseen = waiting.find(({ seenBlock }) => seenBlock === null);
       if (unseen === undefined) return 'left';
-      await dropWaiting(tx, review.id, unseen.txHash);
+      await deleteWaitingHash(tx, review.id, unseen.txHash);
     }
-    return (await nameWaiting(tx, review.id, txHash)) ? 'kept' : 'left';
+    return (await addWaitingHash(tx, review.id, txHash)) ? 'kept' : 'left';
   });
 }

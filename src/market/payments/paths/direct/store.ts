@@ -107,7 +107,7 @@ function isUnclaimed({ merchantId, purpose, listingId }: IntentsOf, now: Date): 
 }
 
 /** Selects a row if an existing intent can be returned again: it has time left, and names this payer if one is given. */
-export function usableIntent(of: IntentsOf, payer: Hex | null, until: Date): Sql {
+export function usableIntentQuery(of: IntentsOf, payer: Hex | null, until: Date): Sql {
   const named = payer === null ? sql`` : sql`and i.payer = ${toBytes(payer)}`;
   return sql`select 1::int8 from payment_intents i where ${isUnclaimed(of, until)} ${named} limit 1`;
 }
@@ -123,8 +123,8 @@ export async function deleteOldIntents(queryable: Queryable, before: Date, most:
 }
 
 /**
- * Finds the claim of an intent. Prefers one that is neither unpaid nor rejected, then the newest; null if there is none. Ids do not follow
- * creation order, because an unsigned claim becomes a payment under its own earlier number.
+ * Finds the claim of an intent. Prefers one that is neither unpaid nor rejected, then the one with the highest id; null if there is none.
+ * The highest id is not always the newest claim, because an unsigned claim becomes a payment under its own earlier number.
  */
 export async function findClaim(queryable: Queryable, intentId: string): Promise<DirectPayment | null> {
   const [claim] = await readPayments(
@@ -151,7 +151,7 @@ export interface NewClaim {
   surplus: boolean;
 }
 
-/** Inserts a claim for an intent, bound to `payer`. Returns null if another row already has this unique intent, buyer or body. */
+/** Inserts a claim for an intent, bound to `payer`. Returns null if a unique index allows no second row for this intent, buyer or body. */
 export async function insertClaim(
   { clock }: { clock: { now(): number } },
   tx: Tx,
@@ -172,7 +172,7 @@ export async function insertClaim(
   return isDirect(inserted) ? inserted : null;
 }
 
-/** Whether this buyer already has the goods by a payment that counts. Then a further payment can only be reviewed. */
+/** Whether this merchant or wallet already has a purchase of the goods. Then a further payment can only be reviewed. */
 export async function hasBought(
   queryable: Queryable,
   listingId: bigint,
@@ -194,18 +194,18 @@ export async function rebindPayer(tx: Tx, id: bigint, payer: Hex, now: Date): Pr
   await tx.run(sql`
     update claim_hashes set refused_reason = null where payment_id = ${id} and tx_hash in (
       select tx_hash from claim_hashes where payment_id = ${id} and refused_reason in ('wrong_payer', 'transfer_not_found')
-      order by place desc limit (select greatest(0, ${MOST_HASHES - 1} - count(*)) from claim_hashes
+      order by place desc limit (select greatest(0, ${MAX_HASHES - 1} - count(*)) from claim_hashes
         where payment_id = ${id} and refused_reason is null))`);
 }
 
 /** Number of undecided transactions that one claim may name. */
-export const MOST_HASHES = 5;
+export const MAX_HASHES = 5;
 
 export interface ClaimHash {
   txHash: Hex;
-  /** Block in which it was last seen. Null if there is no receipt yet. */
+  /** Block in which it was last seen. Null if it was last seen in none. */
   seenBlock: bigint | null;
-  /** Why it proves nothing. Null while undecided, and if it proves the claim. */
+  /** Reason why it proves nothing. Null while undecided, and if it proves the claim. */
   refusedReason: string | null;
   /** Whether it is neither refused nor the claim's proof. */
   isUndecided: boolean;
@@ -237,13 +237,13 @@ export async function nameHash(tx: Tx, paymentId: bigint, txHash: Hex): Promise<
   );
 }
 
-/** Removes a transaction without a receipt, which may never be mined, to make room for another. */
+/** Removes a transaction that was not seen in a block and may never be mined, to make room for another. */
 export async function dropHash(tx: Tx, paymentId: bigint, txHash: Hex): Promise<void> {
   await tx.run(sql`delete from claim_hashes where payment_id = ${paymentId} and tx_hash = ${toBytes(txHash)}`);
 }
 
 /** Number of refused transactions that a claim remembers. A forgotten one is read again if it is named again. */
-const MOST_REFUSED = 20;
+const MAX_REFUSED = 20;
 
 export async function refuseHash(tx: Tx, paymentId: bigint, txHash: Hex, reason: string): Promise<void> {
   await tx.run(
@@ -252,7 +252,7 @@ export async function refuseHash(tx: Tx, paymentId: bigint, txHash: Hex, reason:
   await tx.run(
     sql`delete from claim_hashes where payment_id = ${paymentId} and refused_reason is not null and place <= (
       select place from claim_hashes where payment_id = ${paymentId} and refused_reason is not null
-      order by place desc offset ${MOST_REFUSED} limit 1)`,
+      order by place desc offset ${MAX_REFUSED} limit 1)`,
   );
 }
 
@@ -318,7 +318,7 @@ export async function insertSurplus(tx: Tx, claimId: bigint, now: Date): Promise
 }
 
 /** Moves a transaction from the claim to the surplus payment made for it. */
-export async function handOverHash(tx: Tx, claimId: bigint, surplusId: bigint, txHash: Hex): Promise<void> {
+export async function moveHashToSurplus(tx: Tx, claimId: bigint, surplusId: bigint, txHash: Hex): Promise<void> {
   await tx.run(
     sql`update claim_hashes set payment_id = ${surplusId}, proven = true
       where payment_id = ${claimId} and tx_hash = ${toBytes(txHash)}`,

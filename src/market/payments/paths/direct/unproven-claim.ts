@@ -1,4 +1,4 @@
-import { MOST_UNPROVEN_CLAIMS, UNPROVEN_AFTER_HOURS } from '../../../../contract/vocabulary.ts';
+import { MAX_UNPROVEN_CLAIMS, UNPROVEN_AFTER_HOURS } from '../../../../contract/vocabulary.ts';
 import { RpcFailure } from '../../../../platform/chain/rpc.ts';
 import { type FoundTransfer, isStillFinal } from '../../../../platform/chain/sighting.ts';
 import { delegateOf } from '../../../../platform/chain/signature-forms.ts';
@@ -38,7 +38,8 @@ const AFTER_SECONDS = BigInt(UNPROVEN_AFTER_HOURS * 3_600);
 
 /**
  * Refuses a claim that the wallet did not sign. If the wallet cannot sign, and its transfer is final, matches, is unclaimed and a day old,
- * the claim is stored and the refusal says that the payee decides now. A stored claim blocks no other payment and writes no proof.
+ * the claim is stored and the refusal says that the payee decides now. A stored claim writes no proof. While it is undecided, the same
+ * merchant is refused another payment for the same subject, but nobody else is.
  */
 export async function refuseUnsigned(market: Market, payments: Payments, claim: UnsignedClaim): Promise<Refusal> {
   const { database } = market;
@@ -64,7 +65,7 @@ const REJECTED_BY_CODE = 'The code at the wallet of the intent did not accept th
 const REJECTED_BY_DELEGATE =
   'The wallet of the intent delegates to a contract (EIP-7702), which did not accept the signature, and it is not that of its own key, which counts as well.';
 
-/** Returns null if the transfer is not final, does not match, or is not confirmed by another provider. */
+/** Returns null if the transfer is not final, does not match, or another provider does not confirm it. */
 async function readTransfer(
   market: Market,
   payments: Payments,
@@ -120,7 +121,7 @@ async function storeClaim(
   if (removedAt !== null && Number(transfer.blockTime) * 1000 >= removedAt.getTime()) {
     return new Refusal('signature_invalid', { detail: REJECTED_BY_CODE });
   }
-  if ((await countOpenUnproven(tx, intent.merchantId)) >= MOST_UNPROVEN_CLAIMS) {
+  if ((await countOpenUnproven(tx, intent.merchantId)) >= MAX_UNPROVEN_CLAIMS) {
     return new Refusal('too_many_unproven', { retryAfterSeconds: 3_600 });
   }
   const { bodyHash } = claim;

@@ -84,7 +84,7 @@ function claimOf(row: UnprovenRow): UnprovenClaim {
       blockHash: toHex(row.block_hash),
       blockTime: BigInt(Math.floor(row.block_time.getTime() / 1000)),
       value: row.value_units,
-      // The sender was checked when the transfer was judged.
+      // The table has no sender, and no decision on a claim uses it.
       sender: ZERO_ADDRESS,
     },
     createdAt: row.created_at,
@@ -198,7 +198,7 @@ export async function endUnprovenOf(
   );
 }
 
-/** Returns reviews that began no later than `before`, oldest first. */
+/** Returns undecided claims that were stored no later than `before`, oldest first. */
 export async function listUnprovenSince(queryable: Queryable, before: Date, limit: number): Promise<UnprovenClaim[]> {
   const rows = await queryable.rows<UnprovenRow>(
     sql`${selectUnproven} where u.ended_at is null and u.created_at <= ${before} order by u.created_at, u.id limit ${limit}`,
@@ -207,9 +207,9 @@ export async function listUnprovenSince(queryable: Queryable, before: Date, limi
 }
 
 /**
- * Turns the claim into a payment with the same number, because its payee decided so. The caller must move it to review, with its proof,
- * before the transaction ends. If another transfer of the wallet paid for the intent, the new payment is surplus to that one. Returns null
- * if the goods or the fee have another payment, or the intent has an undecided one.
+ * Turns the claim into a payment with the same number, because its payee decided to deliver or refund. The caller must move it to review,
+ * with its proof, before the transaction ends. If another transfer of the wallet paid for the intent, the new payment is surplus to that
+ * one. Returns null if the goods or the fee have another payment, or the intent has an undecided one.
  */
 export async function insertFromUnproven(
   tx: Tx,
@@ -235,8 +235,8 @@ export async function insertFromUnproven(
 }
 
 /**
- * Whether the transaction proves something or pays for a payment of this wallet, or a claim that the wallet signed names it, undecided or
- * kept until the payee decides. Only the wallet's signature can claim what it has signed for, even if that claim fails.
+ * Whether the transaction proves something or pays for a payment of this wallet, or is undecided or waiting in a claim that the wallet
+ * signed. Such a transaction can be claimed only with the wallet's signature, even after the payee has rejected the signed claim.
  */
 export async function isTransactionClaimed(
   queryable: Queryable,

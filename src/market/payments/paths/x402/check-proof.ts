@@ -36,9 +36,9 @@ interface LatestHead {
 }
 
 /**
- * Finds the transaction in which this used authorization paid exactly this payee and price. Searches the 600 s before validBefore, located
- * by block time, with one query and one receipt. If a provider accepts fewer blocks, it is asked for those seconds only. Null does not
- * prove that the authorization paid elsewhere.
+ * Finds the transaction in which this used authorization paid exactly this payee and price. Searches 2,000 blocks that should include the
+ * 600 s before validBefore, with one query and one receipt. If the provider accepts fewer blocks per query, searches only those seconds,
+ * located by block time. Null does not prove that the authorization paid elsewhere.
  */
 async function findExactUse(
   { rpc, latest }: LatestHead,
@@ -82,8 +82,8 @@ type ProofMarket = Pick<Market, 'rpc' | 'clock' | 'config'>;
 
 /**
  * A proof is fresh if `payer` signed it for these terms and its nonce is unused, so that it shows control of the wallet. `floor` was the
- * finalized block when the nonce was read. Any use of the nonce is above `floor`, and no reorganisation can move a use to `floor` or below.
- * `latest` is the block at whose state the nonce was read; `balanceUnits` was read at the same time.
+ * highest block accepted as final when the nonce was read. Any use of the nonce is above `floor`, and no reorganisation can move a use to
+ * `floor` or below. `latest` is the block at whose state the nonce was read; `balanceUnits` was read at the same time.
  */
 export type ProofCheck =
   | { payer: Hex; floor: bigint; latest: { timestamp: bigint }; balanceUnits: bigint }
@@ -162,7 +162,7 @@ export async function checkProof(
 
 /**
  * Checks the signature, then the nonce, and reports wrong terms or times only if the nonce is unused, because a payer who is asked to sign
- * again must not have paid by this proof. A proof that its payer did not sign costs at most one call.
+ * again must not have paid by this proof. A proof that a payer without code did not sign costs only one call.
  */
 async function checkOnChain(
   market: ProofMarket,
@@ -343,10 +343,12 @@ export function mustHaveFunds(config: ProofMarket['config'], terms: Terms, balan
   throw withFields(paymentRequired(config, terms, 'insufficient_funds', detail), { balance_usdc, price_usdc });
 }
 
-const MOST_BEHIND_SECONDS = 30n;
+const MAX_BEHIND_SECONDS = 30n;
 
-/** Refuses (503 `chain_clock`) if the latest block is old, because the nonce may be used since. A chain ahead of our clock is fine. */
+/**
+ * Refuses (503 `chain_clock`) if the latest block is old, because the nonce may have been used since. A chain ahead of our clock is fine.
+ */
 export function mustNotLag(clock: { now(): number }, latest: { timestamp: bigint }): void {
   const behind = BigInt(Math.floor(clock.now() / 1000)) - latest.timestamp;
-  if (behind > MOST_BEHIND_SECONDS) throw new Refusal('chain_clock', { retryAfterSeconds: 5 });
+  if (behind > MAX_BEHIND_SECONDS) throw new Refusal('chain_clock', { retryAfterSeconds: 5 });
 }

@@ -4,20 +4,23 @@ import { Refusal } from '../../../../platform/refusal.ts';
 import type { Market } from '../../../context.ts';
 import type { Completions } from '../../completion.ts';
 import { isOpen, type Payment, stoppedRefusal, type X402Payment } from '../../payment.ts';
-import { findPayment, findToDrive, markSettling } from '../../store.ts';
+import { findPayment, findPaymentToDrive, markSettling } from '../../store.ts';
 import type { Proof, Terms } from '../../terms.ts';
-import type { Driven, PathContext } from '../payment-path.ts';
+import type { DriveResult, PathContext } from '../payment-path.ts';
 import { isSignedBy, withAcceptedSignature } from './check-proof.ts';
 import { askSettle, askVerify } from './facilitator.ts';
 
-/** Calls the facilitator's verify while the payment is `verifying`, and its settle while it is `settling`. */
+/**
+ * Calls the facilitator's verify and then its settle while the payment is `verifying`, and settle again while it is `settling`. Submits
+ * nothing while payments are halted.
+ */
 export async function drivePayment(
   { market, completions }: PathContext,
   requested: X402Payment,
   proof: Proof,
   terms: Terms,
-): Promise<Driven> {
-  const row = await findToDrive(market.database, requested.id);
+): Promise<DriveResult> {
+  const row = await findPaymentToDrive(market.database, requested.id);
   const payment = row?.payment ?? requested;
   if (payment.path !== 'x402' || row === null) return { current: payment, refusal: null };
   if (row.isHalted) return { current: payment, refusal: payment.status === 'verifying' ? haltedRefusal() : null };
@@ -104,7 +107,7 @@ async function confirmRejection(market: Market, payment: X402Payment): Promise<s
       readBlacklisted(rpc, asset, payer),
       readBlacklisted(rpc, asset, payee),
     ]);
-    // It was already submitted. A lower balance may come from this very payment, and the following reading finds it.
+    // The nonce is used or cancelled, so a lower balance may come from this very payment. The reading that follows finds the use.
     if (used) return null;
     if (balance < payment.valueUnits) return 'The payer holds less USDC than the price.';
     if (paused) return 'USDC transfers are paused.';
@@ -143,7 +146,10 @@ async function submitPayment(market: Market, proof: Proof, terms: Terms): Promis
   return answer.kind === 'rejected' ? facilitatorRefused('settle', answer.reason) : null;
 }
 
-/** Whether to submit the payment again, which cannot pay twice. False once its nonce is used or its authorization has expired. */
+/**
+ * Whether to submit the payment again, which cannot pay twice. False once its nonce is used or its authorization has expired, or if the
+ * chain cannot be read.
+ */
 async function maySubmitAgain(market: Market, payment: X402Payment): Promise<boolean> {
   if (isExpired(market, payment)) return false;
   try {
@@ -160,7 +166,7 @@ async function maySubmitAgain(market: Market, payment: X402Payment): Promise<boo
 }
 
 /**
- * Whether this proof is the payment's own authorization, signed by its payer. Only then is it sent to the facilitator again. A caller with
+ * Whether this proof is the payment's own authorization, signed by its payer. Only then is it sent to the facilitator. A caller with
  * anything else under the same nonce learns the payment's state and changes nothing.
  */
 export async function mayDrive(

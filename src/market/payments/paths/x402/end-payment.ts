@@ -85,7 +85,8 @@ async function outcomeOf(tx: Tx, payment: Payment, decision: Decision, now: Date
     return { status: 'unpaid', reason: decision.reason, transfer: null, logIndex: null };
   const { transfer } = decision;
   const { logIndex } = transfer;
-  // A facilitator that batches can put two payments into one transaction. It proves the first one, and a person decides on the second.
+  // A facilitator that batches can put two payments into one transaction. The transaction proves the first one, and a person decides on the
+  // second.
   const isFirst = await insertProof(tx, payment, { purpose: payment.purpose, transfer, now });
   if (!isFirst) {
     // Do not show the payee the same money twice.
@@ -97,9 +98,9 @@ async function outcomeOf(tx: Tx, payment: Payment, decision: Decision, now: Date
 }
 
 /**
- * Whether none of the signers that the facilitator names sent this transaction. Refreshes the list before it calls a sender a stranger,
- * because the facilitator may use a new address. If the facilitator does not answer, returns null for up to SIGNER_PATIENCE_MS, while the
- * payment waits, and true afterwards.
+ * Whether none of the signers that the facilitator names sent this transaction. False if it names no signers. Refreshes the list before it
+ * calls a sender a stranger, because the facilitator may use a new address. If the facilitator does not answer, returns null for up to
+ * SIGNER_PATIENCE_MS, while the payment waits, and true afterwards.
  */
 async function isFromStranger(
   { market, refreshSigners }: PathContext,

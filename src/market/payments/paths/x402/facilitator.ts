@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { codeOut } from '../../../../contract/answer-forms.ts';
 import { checksummed } from '../../../../contract/chain-values.ts';
-import { sayUsdc, usdcOfUnits } from '../../../../contract/money.ts';
+import { formatUsdc, usdcOfUnits } from '../../../../contract/money.ts';
 import { FACILITATOR_ANSWER_LIMIT_BYTES, FACILITATOR_DEADLINE_SECONDS } from '../../../../contract/vocabulary.ts';
 import { createSingleFlight } from '../../../../platform/background-jobs.ts';
 import type { Hex } from '../../../../platform/hex.ts';
@@ -13,7 +13,7 @@ import { storeSignerReading } from './store.ts';
 
 type SignerMarket = Pick<Market, 'config' | 'log' | 'database' | 'clock'>;
 
-/** Minimum time between two requests to the facilitator, however many transfers strangers make. */
+/** Minimum time between two requests for the facilitator's signers, however many transfers strangers make. */
 const ASK_AGAIN_MS = 10_000;
 
 /** Stores the facilitator's signers. Returns false if it does not answer. */
@@ -50,11 +50,11 @@ type X402GateMarket = Pick<Market, 'config' | 'log' | 'clock'>;
 type Checked = { payer: Hex } | { refusal: Refusal } | null;
 
 /** If the facilitator can pay for fewer settlements than this, no payer is asked to sign. Signed payments are still settled. */
-const LEAST_COVERED = 50;
-const STATE_KEPT_MS = 10_000;
-/** A third-party facilitator has no such route, so it is not asked again for this long. */
-const UNKNOWN_ROUTE_KEPT_MS = 5 * 60_000;
-const LEAST_PRICE_KEPT_MS = 60_000;
+const MIN_COVERED = 50;
+const STATE_CACHED_MS = 10_000;
+/** A third-party facilitator has no /state route, so its state is not requested again for this long. */
+const UNKNOWN_ROUTE_CACHED_MS = 5 * 60_000;
+const MIN_PRICE_CACHED_MS = 60_000;
 const RETRY_SECONDS = 60;
 
 /** The part of the facilitator's state that is the same for all payers. */
@@ -65,12 +65,12 @@ interface Readiness {
   leastPriceUnits: bigint | null;
 }
 
-/** Remembers the last least price, for when the facilitator does not answer or cannot read the chain. */
+/** Remembers the last least price for a minute, for when the facilitator does not answer or cannot read the chain. */
 function createLastLeastPrice({ clock }: Pick<Market, 'clock'>) {
   let last: { until: number; units: bigint } | null = null;
   return {
     note: (units: bigint): void => {
-      last = { until: clock.now() + LEAST_PRICE_KEPT_MS, units };
+      last = { until: clock.now() + MIN_PRICE_CACHED_MS, units };
     },
     read: (): bigint | null => (last !== null && last.until > clock.now() ? last.units : null),
   };
@@ -96,14 +96,14 @@ export function createX402Gate(market: X402GateMarket) {
   const askUnlessMuted = async (payment: { payer: Hex; payee: Hex } | null): Promise<FacilitatorState | null> => {
     if (mutedUntil > clock.now()) return null;
     const answer = await askState(market, payment);
-    if (answer === 'no_route') mutedUntil = clock.now() + UNKNOWN_ROUTE_KEPT_MS;
-    if (answer === 'unknown') mutedUntil = clock.now() + STATE_KEPT_MS;
+    if (answer === 'no_route') mutedUntil = clock.now() + UNKNOWN_ROUTE_CACHED_MS;
+    if (answer === 'unknown') mutedUntil = clock.now() + STATE_CACHED_MS;
     if (typeof answer === 'string') return null;
     if (answer.leastPriceUnits !== null) lastLeastPrice.note(answer.leastPriceUnits);
     return answer;
   };
   const keepReadiness = (readiness: Promise<Readiness>): Promise<Readiness> => {
-    cached = { until: clock.now() + STATE_KEPT_MS, readiness };
+    cached = { until: clock.now() + STATE_CACHED_MS, readiness };
     return readiness;
   };
   const readReadiness = (): Promise<Readiness> => {
@@ -116,7 +116,7 @@ export function createX402Gate(market: X402GateMarket) {
     const leastPriceUnits = stated ?? lastLeastPrice.read();
     if (purpose !== 'purchase' || leastPriceUnits === null || valueUnits >= leastPriceUnits) return;
     countRefusal('below_gas');
-    throw belowLeastPrice(leastPriceUnits, 'A sale below this price does not pay for its own gas just now.');
+    throw belowMinimumPrice(leastPriceUnits, 'A sale below this price does not pay for its own gas just now.');
   };
 
   return {
@@ -124,14 +124,17 @@ export function createX402Gate(market: X402GateMarket) {
     async leastPriceUnits(): Promise<bigint | null> {
       return (await readReadiness()).leastPriceUnits ?? lastLeastPrice.read();
     },
-    /** Call if the answer would ask the payer to sign. Throws 409 x402_not_offered or 503 settlement_unavailable. */
+    /**
+     * Call before an answer that may ask the payer to sign. Does nothing if the answer does not. Throws 409 x402_not_offered or 503
+     * settlement_unavailable.
+     */
     async beforeSigning(terms: Terms, check: Checked): Promise<void> {
       const asksToSign = check === null || ('refusal' in check && check.refusal.row.status === 402);
       if (!asksToSign) return;
       const readiness = await readReadiness();
       mustPayForGas(terms, readiness.leastPriceUnits);
       const { covered } = readiness;
-      if (covered === null || covered >= LEAST_COVERED) return;
+      if (covered === null || covered >= MIN_COVERED) return;
       countRefusal('gas_low');
       throw new Refusal('settlement_unavailable', {
         retryAfterSeconds: RETRY_SECONDS,
@@ -160,8 +163,8 @@ function notOfferedRefusal({ purpose }: Terms, { why, seconds }: NonNullable<Fac
 }
 
 /** Builds the refusal of a sale that is too cheap for x402. `why` explains the least price. */
-export function belowLeastPrice(leastPriceUnits: bigint, why: string): Refusal {
-  const least = sayUsdc(leastPriceUnits);
+export function belowMinimumPrice(leastPriceUnits: bigint, why: string): Refusal {
+  const least = formatUsdc(leastPriceUnits);
   return new Refusal('x402_not_offered', {
     detail: `x402 is offered from ${least} on. ${why}`,
     nextStep: `Open a purchase intent with POST /api/purchase-intent/:id and pay by a transfer. The seller can list it anew at ${least} or more.`,
@@ -198,7 +201,7 @@ const stateShape = z.object({
   why: z.enum(['payer_resting', 'gas_budget_spent']).nullish(),
   retry_after_seconds: z.int().positive().max(86_400).nullish(),
 });
-/** Short, because the question delays a purchase and the facilitator answers from memory. */
+/** Short, because the request delays a purchase. */
 const STATE_DEADLINE_MS = 1_500;
 
 /** Asks the facilitator to verify before settlement. Its answer alone never delivers anything. */
@@ -239,11 +242,17 @@ async function askSigners(market: FacilitatorMarket): Promise<Hex[] | null> {
 }
 
 interface FacilitatorState extends Readiness {
-  /** Why the facilitator would not begin a settlement for that payer now. Null if it would, or if no payer was given. */
+  /**
+   * Reason why the facilitator would not begin a settlement for that payer now. Null if it would, gave no reason, or was asked about no
+   * payer.
+   */
   refusal: { why: 'payer_resting' | 'gas_budget_spent'; seconds: number } | null;
 }
 
-/** Returns `no_route` for a third-party facilitator, `unknown` if no readable answer arrives in time. */
+/**
+ * Returns `no_route` if the facilitator has no /state route, which is so for third-party ones, and `unknown` if no readable answer arrives
+ * in time.
+ */
 async function askState(
   market: FacilitatorMarket,
   payment: { payer: Hex; payee: Hex } | null,

@@ -12,8 +12,8 @@ interface Gathering {
 }
 
 /**
- * Reads the chain about payments of one asset, all from the head's provider. Checks decisive evidence with the other providers; if
- * unconfirmed, it comes back without the parts that could decide. Throws RpcFailure if the shared part of the reading fails.
+ * Reads the chain about payments of one asset, all from the head's provider. Checks decisive evidence with the other providers; unconfirmed
+ * evidence is returned without the parts that could decide. Throws RpcFailure if the shared part of the reading fails.
  */
 export async function gatherEvidence(
   { market, corroboration }: Gathering,

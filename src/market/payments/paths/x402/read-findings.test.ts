@@ -27,7 +27,7 @@ interface Query {
 }
 
 const { buyerOne: payer, sellerOne: payee, stranger } = WORLD_ACCOUNTS;
-/** Time from the opening of every payment in this file to its expiry. */
+/** Time from the opening of a payment to its expiry, unless a test sets another. */
 const LIFE_SECONDS = 600n;
 const SPAN = 2_000;
 /** Number of pretended blocks for each real one, because mining thousands of blocks takes half a minute. */
@@ -125,7 +125,7 @@ async function latest(): Promise<{ number: bigint; timestamp: bigint }> {
   return { number: block.number * STRETCH, timestamp: block.timestamp };
 }
 
-/** Waits for this many blocks. The authorization expires within the first span. */
+/** Mines this many pretended blocks, with times so far apart that the authorization expires within the first span. */
 async function waitForBlocks(blocks: number): Promise<void> {
   await chain.rpc.call('anvil_mine', [quantity(BigInt(blocks) / STRETCH), quantity(LIFE_SECONDS)]);
 }
@@ -197,7 +197,7 @@ test('however many payments there are, no query has more than 500 topics', async
   const findings = await find(payments);
   expect([...findings.values()].filter(({ use }) => use !== null)).toHaveLength(count);
   expect(Math.max(...queries.map(({ topics }) => topics.flat().length))).toBeLessThanOrEqual(500);
-  // Number of payers in queries for nonces, or in queries for transfers of their block.
+  // Payers in the queries for nonces or, if `isOfBlock`, in the queries for the transfers of a block.
   const asked = (isOfBlock: boolean) =>
     queries.filter((one) => (one.toBlock === undefined) === isOfBlock).flatMap(({ topics }) => topics[1] ?? []);
   for (const isOfBlock of [false, true]) expect(new Set(asked(isOfBlock)).size).toBe(count);

@@ -35,8 +35,8 @@ type FindingsMarket = Pick<Market, 'clock' | 'log'>;
 
 /**
  * Reads what a provider shows about payments of one asset: first the logs of their nonces, then the transactions behind those logs.
- * Payments in one block share its reading. Throws RpcFailure if the logs cannot be read. Leaves out a payment that cannot be read alone, so
- * that it does not hold up the others. Calls `onUnfinished` for payments whose search continues in the next reading.
+ * Payments in one block share its reading. Throws RpcFailure if the logs cannot be read. Leaves out a payment whose own reading fails, so
+ * that it does not delay the others. Calls `onUnfinished` for payments whose search continues in the next reading.
  */
 export async function readFindings(
   market: FindingsMarket,
@@ -97,8 +97,8 @@ async function readUseAbove({ rpc, latest }: View, payment: X402Payment, ended?:
 }
 
 /**
- * Searches for one payment on a provider that accepts few blocks per query. The nonce tells whether there is a log to find. If it is unused
- * but can no longer be used, still searches all blocks that could hold a use, so that the nonce alone is not trusted.
+ * Searches for one payment on a provider that accepts few blocks per query. The nonce's state shows whether there is a log to find. If it
+ * is unused but can no longer be used, still searches all blocks that could hold a use, so that the nonce alone is not trusted.
  */
 async function searchSeparately(
   { rpc, latest }: View,
@@ -136,7 +136,7 @@ async function readUses(view: View, payments: readonly X402Payment[]): Promise<U
 }
 
 /**
- * Each query covers only payments opened at or below its last block. If that block is not the latest, its time tells which payments need no
+ * Each query is only for payments opened at or below its last block. If that block is not the latest, its time shows which payments need no
  * further query. So a payment that stays open for days costs one query per reading, not one for every 2,000 blocks since.
  */
 async function addUses(uses: Uses, view: View, payments: readonly X402Payment[]): Promise<void> {
@@ -166,7 +166,10 @@ async function addUses(uses: Uses, view: View, payments: readonly X402Payment[])
   }
 }
 
-/** Searches where a use is most likely: the block where it was last seen, and the newest blocks. One query covers all payments. */
+/**
+ * Searches where a use is most likely: the block where it was last seen, and the newest blocks. Needs one query for each such block, and
+ * one for the newest blocks.
+ */
 async function addNearUses(uses: Uses, { rpc, latest }: View, payments: readonly X402Payment[]): Promise<void> {
   const isMissing = (payment: X402Payment): boolean => !uses.logs.has(keyOf(payment));
   const seen = Map.groupBy(payments.filter(isMissing), ({ blockNumber }) => blockNumber);

@@ -31,7 +31,9 @@ const v2 = z.object({
   payload,
 });
 
-/** Reads the request's proof, or null. Checks only its form; check-proof.ts checks the rest. No part of it ever goes into an error. */
+/**
+ * Reads the request's proof, or null. Checks only its form; check-proof.ts checks the rest. No part of the proof ever goes into an error.
+ */
 export function readProof(headers: Pick<PaymentHeaders, 'v1' | 'v2'>): Proof | null {
   if (headers.v1 !== null && headers.v2 !== null) throw new Refusal('two_proofs');
   if (headers.v1 !== null) return readV1(headers.v1);

@@ -15,18 +15,22 @@ export interface Attempt {
   payee: Hex;
   valueUnits: bigint;
   proof: Pick<Proof, 'authorization'>;
-  /** The finalized block when the nonce was read as unused. */
+  /** The highest block accepted as final when the nonce was read as unused. */
   openedBlock: bigint;
   deliveryTokenHash: Buffer | null;
 }
 
-export interface Opener {
+export interface OpeningContext {
   config: Pick<MarketConfig, 'facilitatorUrl'> & { network: Pick<MarketConfig['network'], 'chainId' | 'usdc'> };
   clock: { now(): number };
 }
 
 /** Returns null if another row already has this unique authorization, payer, merchant or body. */
-export async function openAttempt({ config, clock }: Opener, tx: Tx, attempt: Attempt): Promise<Payment | null> {
+export async function openAttempt(
+  { config, clock }: OpeningContext,
+  tx: Tx,
+  attempt: Attempt,
+): Promise<Payment | null> {
   const { network, facilitatorUrl } = config;
   const { chainId } = network;
   const { from, nonce, validAfter, validBefore } = attempt.proof.authorization;
