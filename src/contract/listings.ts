@@ -270,8 +270,8 @@ export const shelfQuery = z
       ),
     match: z
       .enum(['any', 'all'])
-      .default('any')
-      .describe('all: every word must occur, as spelled; the last word may be incomplete'),
+      .optional()
+      .describe('default: any; all: every word must occur, as spelled; the last word may be incomplete'),
     tag: z
       .string()
       .regex(/^[a-z0-9-]{1,40}$/, 'must be 1 to 40 of a-z, 0-9 and -')
@@ -323,6 +323,10 @@ export const browseShelves = endpoint({
       listings: z.array(listedItem),
       ...pageCounts,
       next_cursor: cursorOut.nullable(),
+      did_you_mean: z
+        .string()
+        .nullable()
+        .describe(`if match is all and nothing matches: a similar spelling that does; ${UNTRUSTED}`),
       search: searchReport.nullable().default(null).describe('how the words of q were searched; null without q'),
     }),
   },

@@ -14,6 +14,8 @@ export interface Weighted {
 /** How matches are ranked: by score, then by figure, then newest first. */
 export interface Ranking {
   readonly scored: readonly Weighted[];
+  /** Gains by level, from 0 to 7. They rise with the level, and level 0 has none. */
+  readonly gains: readonly number[];
   /** These come before all others. */
   readonly first: ReadonlySet<number>;
   /** A figure of a listing from 0 to 15. */
@@ -28,8 +30,6 @@ export interface Scored {
   key: number;
 }
 
-/** Gain by level. The constant part lets an id with more terms lead one with fewer of which it has more. */
-const GAINS: readonly number[] = [0, 4, 5, 6, 7, 8, 9, 10];
 const FIGURES = 16;
 const FIRST_BONUS = 2 ** 18;
 /** A rank is key * ID_RANGE + id. It is exact, because keys stay below 2^23. */
@@ -63,7 +63,7 @@ interface Best {
  */
 export function bestMatches(matches: Matches, ranking: Ranking, after: Scored | null, limit: number): Scored[] {
   const best: Best = { ranks: new Float64Array(limit + EXTRA_CANDIDATES), limit, size: 0, worst: -1 };
-  const parts = ranking.scored.map(partOf);
+  const parts = ranking.scored.map((weighted) => partOf(weighted, ranking.gains));
   const behind = after === null ? Number.POSITIVE_INFINITY : after.key * ID_RANGE + after.id;
   const scan: Scan = { matches, ranking, parts, best, behind, bounds: boundsOf(parts) };
   for (const id of ranking.first) {
@@ -210,11 +210,11 @@ function boundsOfOthers(bounds: Bounds, count: number, { place, most }: { place:
   return [boundOf(bounds, count), boundOf(bounds, count - 1)];
 }
 
-function partOf(weighted: Weighted): Part {
+function partOf(weighted: Weighted, gainsByLevel: readonly number[]): Part {
   const { posting, weight } = weighted;
   const { dense, planes, count } = posting;
   const highest = Math.min(7, 1 + (dense?.own ?? planes));
-  const gains = GAINS.map((gain) => gain * weight);
+  const gains = gainsByLevel.map((gain) => gain * weight);
   return {
     ...weighted,
     dense,

@@ -4,6 +4,7 @@ import { type Pinned, pinnedAsOf } from '../model/pins.ts';
 import { isKeySort, isRising, SORT_RULES, sumFrom } from '../model/sorts.ts';
 import { bestMatches, type Ranking, type Scored } from '../sets/best-matches.ts';
 import { isMatch, type Matches, matchesInOrder, newestMatches } from '../sets/matches.ts';
+import { LEVEL_GAINS } from '../text/term-levels.ts';
 import type { Search } from '../text/text-index.ts';
 import type { ShelfPlan } from './plan-shelf.ts';
 
@@ -176,6 +177,7 @@ function rankingOf({ columns, verified }: Model, search: Search | null, cursor: 
   const scored = search?.scored ?? [];
   return {
     scored: cursor === null ? scored : scored.map((one, at) => ({ ...one, weight: cursor.weights[at] ?? 0 })),
+    gains: LEVEL_GAINS,
     first: search?.titled ?? new Set(),
     figureOf: (id) => Math.min(HIGHEST_FIGURE, 32 - Math.clz32(verifiedSales[id] as number)),
     withFigure: verified,

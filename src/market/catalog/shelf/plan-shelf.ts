@@ -56,7 +56,7 @@ export function planShelf(query: ShelfQuery): ShelfPlan {
   return {
     key: canonicalJson(filters),
     words,
-    match: query.match,
+    match: query.match ?? 'any',
     labels: [...attributes, ...(filters.tag === null ? [] : [['tags', filters.tag] as const])],
     aisle: query.aisle === undefined ? -1 : AISLES.indexOf(query.aisle),
     seller: filters.seller,

@@ -3,6 +3,8 @@ import type { Cursors } from '../../../platform/cursor.ts';
 import type { SearchReport } from '../../../contract/listings.ts';
 import type { PageParts } from '../fragments/page-bytes.ts';
 import type { Model } from '../model/model.ts';
+import { parseQuery } from '../text/parse-query.ts';
+import { requireAll } from '../text/resolve-query.ts';
 import type { Search } from '../text/text-index.ts';
 import { nextRows, type PageCursor, progressOf } from './next-rows.ts';
 import { countShelf, type ShelfPlan, selectShelf } from './plan-shelf.ts';
@@ -44,7 +46,7 @@ export function shelfPage(model: Model, cursors: Cursors, { plan, search, cursor
 
 /** Builds one page of the shelves, with listing ids in place of their JSON. */
 export function shelfParts(model: Model, cursors: Cursors, query: ShelfQuery): PageParts {
-  const { plan, search } = query;
+  const { plan, search, cursor } = query;
   const { ids, total, nextCursor, hasAll } = shelfPage(model, cursors, query);
   const rest = {
     total,
@@ -52,10 +54,22 @@ export function shelfParts(model: Model, cursors: Cursors, query: ShelfQuery): P
     page_size: plan.limit,
     has_more: nextCursor !== null,
     next_cursor: nextCursor,
+    did_you_mean: total === 0 && cursor === null && plan.match === 'all' ? didYouMean(model, plan) : null,
     search: search && reportSearch(search, hasAll),
   };
   const suffix = Buffer.from(`],${JSON.stringify(rest).slice(1)}`);
   return { prefix: aislesOf(model).prefix, ids, suffix, outline: plan.outline };
+}
+
+/** Corrects the words that no listing has. Null if the corrected words match nothing under the same filters either. */
+function didYouMean(model: Model, plan: ShelfPlan): string | null {
+  if (plan.words === null) return null;
+  const { terms, missing, choices } = model.text.resolve(plan.words, null);
+  if (missing.length > 0 || choices === '') return null;
+  const texts = terms.map(({ kind, words }) => (kind === 'phrase' ? `"${words.join(' ')}"` : words.join(' ')));
+  const text = texts.join(' ');
+  const search = model.text.compile(requireAll(parseQuery(`${text} `)));
+  return search !== null && selectShelf(model, plan, search, null).hasAll ? text : null;
 }
 
 /** Says how each word of the query was searched. */

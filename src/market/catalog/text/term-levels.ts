@@ -1,17 +1,19 @@
 import { END_OF_FIELD, FIRST_WORD } from './tokens.ts';
 import type { WordTable } from './word-table.ts';
 
-/** Weights of a word by field: title, tags, keywords, seller, description, preview. */
-export const FIELD_WEIGHTS: readonly number[] = [4, 3, 2, 2, 1, 1];
+/** Weights of a word by field: title, tags, keywords, seller, description, preview. Tuned with `npm run bench:search`. */
+export const FIELD_WEIGHTS: readonly number[] = [4, 3, 2, 1, 3, 1];
 
 const SATURATION = 1.2;
-const LENGTH_SHARE = 0.5;
+const LENGTH_SHARE = 0.6;
 /** A constant in place of the true average, so that a word's level depends on its listing alone and a new index equals an updated one. */
-const USUAL_LENGTH = 150;
-/** Chosen so that one occurrence in the text, seller, tags or title of a usual listing gives different levels. */
-const CUTS: readonly number[] = [0.55, 0.85, 1.2, 1.48, 1.66, 1.77];
+const USUAL_LENGTH = 300;
+/** Parts of a score at which the next level begins. */
+const CUTS: readonly number[] = [0.75, 1, 1.3, 1.5, 1.7, 1.9];
+/** About ten times the mean part of a level, by level; level 0 is for listings without the word. */
+export const LEVEL_GAINS: readonly number[] = [0, 6, 9, 11, 14, 16, 18, 20];
 
-/** Returns one word's share in the rank of a listing, from 1 to 7: BM25F without the rarity of the word. */
+/** Returns one word's share in the rank of a listing as a level from 1 to 7: BM25F without the rarity of the word. */
 export function termLevel(weightedCount: number, length: number): number {
   const frequency = weightedCount / (1 - LENGTH_SHARE + (LENGTH_SHARE * length) / USUAL_LENGTH);
   const part = (frequency * (SATURATION + 1)) / (SATURATION + frequency);
@@ -22,9 +24,14 @@ export function termLevel(weightedCount: number, length: number): number {
   return level;
 }
 
+const WEIGHT_UNITS = 24;
+/** Below 1, it keeps one very rare word from outweighing several others. */
+const RARITY_POWER = 0.75;
+
 /** Returns the weight of a word, which is higher if fewer listings have it. It is an integer, so that sums are exact. */
 export function rarityWeight(listings: number, having: number): number {
-  return Math.max(1, Math.round(16 * Math.log(1 + (listings - having + 0.5) / (having + 0.5))));
+  const rarity = Math.log(1 + (listings - having + 0.5) / (having + 0.5));
+  return Math.max(1, Math.round(WEIGHT_UNITS * rarity ** RARITY_POWER));
 }
 
 /** Counts the distinct words and stems of one listing at a time. The stamp marks the current entries, so old ones need not be cleared. */
