@@ -16,6 +16,7 @@ import {
   planBeginning,
   planPhrase,
 } from './term-sets.ts';
+import { isStopWord } from './stop-words.ts';
 import { listingTokens, type TextState, writeWaiting } from './text-state.ts';
 import { forEachTitled, titleWords, wordsHash } from './title-table.ts';
 import { wordId } from './word-table.ts';
@@ -242,12 +243,13 @@ function setOfWord(state: TextState, word: string): Posting {
   return postingOfStem(state.stems, stemOf(word)) ?? NO_LISTINGS;
 }
 
-/** Adds other spellings: to the wanted terms that they stand for, or else as terms of their own. */
+/** Adds other spellings: to the wanted terms that they stand for or, if those are all stop words, as terms of their own. */
 function addVariants(scoring: Scoring, { query, terms, match }: Resolution, wanted: Map<string, Posting[]>): void {
   if (match === 'all') return;
   for (const { word, words } of query.variants) {
     const set = setOfWord(scoring.state, word);
     const covered = terms.filter(({ typed, need }) => need === 'wanted' && words.includes(typed)).map(nameOf);
+    if (covered.length === 0 && !words.every(isStopWord)) continue;
     addScored(scoring, stemOf(word), { set, isExtra: covered.length > 0 });
     if (set.count === 0) continue;
     for (const name of covered) wanted.get(name)?.push(set);

@@ -31,6 +31,8 @@ export interface ParsedQuery {
 const BLANK = /\s/;
 /** The quotation marks that keyboards and word processors insert for a plain one. */
 const QUOTES = /[\u201c-\u201f\u00ab\u00bb\uff02]/g;
+/** Bounds the work of a query. A need has one or two. */
+const MOST_VARIANTS = 16;
 const NEEDS: Readonly<Record<string, QueryTerm['need']>> = { '-': 'excluded', '+': 'required' };
 
 interface Parsing {
@@ -70,7 +72,7 @@ export function parseQuery(q: string): ParsedQuery {
   return {
     key: [...terms.keys()].sort().join(' '),
     terms: [...terms.values()],
-    variants: [...variants.values()],
+    variants: [...variants.values()].slice(0, MOST_VARIANTS),
     typed: new Set(typed),
   };
 }

@@ -108,8 +108,10 @@ function hasBeginning({ words }: TextState, beginning: string): boolean {
 
 function termsOf(slot: Slot, choice: string): ResolvedTerm[] {
   const typed = typedText(slot);
-  if (choice === MISSING) return [];
+  // A required word keeps its place, so that nothing matches.
+  if (choice === MISSING && slot.need === 'wanted') return [];
   if (choice === AS_BEGINNING) return [{ ...slot, kind: 'beginning', typed, usedAs: null }];
-  if (choice === AS_TYPED) return [{ ...slot, kind: slot.kind === 'phrase' ? 'phrase' : 'word', typed, usedAs: null }];
+  if (choice === AS_TYPED || choice === MISSING)
+    return [{ ...slot, kind: slot.kind === 'phrase' ? 'phrase' : 'word', typed, usedAs: null }];
   return choice.split(' ').map((word) => ({ kind: 'word', words: [word], need: slot.need, typed, usedAs: choice }));
 }
