@@ -1,6 +1,6 @@
-import type { Weighted } from '../sets/best-matches.ts';
 import type { TermSets } from '../sets/coverage.ts';
 import { createPosting, type Posting, setLevel } from '../sets/posting.ts';
+import type { Weighted } from '../sets/score-parts.ts';
 import { beginningKey, type DerivedSets, keepBeginning, keepPhrase, keptDerived, phraseKey } from './derived-sets.ts';
 import type { ParsedQuery, QueryTerm } from './parse-query.ts';
 import type { Resolution, ResolvedTerm } from './resolve-query.ts';
@@ -230,15 +230,21 @@ function nameOf({ kind, words }: Term): string {
 }
 
 /** Adds a set once. Sets without listings keep their place in the order of weights. */
-function addScored({ state, scored }: Scoring, name: string, { set, isExtra }: { set: Posting; isExtra: boolean }): void {
+function addScored(
+  { state, scored }: Scoring,
+  name: string,
+  { set, isExtra }: { set: Posting; isExtra: boolean },
+): void {
   if (scored.has(name)) return;
   scored.set(name, { posting: set, weight: rarityWeight(state.listings, set.count), isExtra });
 }
 
 /** Scores a phrase by its words, because all matches contain it. */
 function scoreTerm(scoring: Scoring, term: Term, { set, isExtra }: { set: Posting; isExtra: boolean }): void {
-  if (term.kind !== 'phrase') return addScored(scoring, nameOf(term), { set, isExtra });
-  for (const word of term.words) addScored(scoring, stemOf(word), { set: setOfWord(scoring.state, word), isExtra: true });
+  if (term.kind !== 'phrase') addScored(scoring, nameOf(term), { set, isExtra });
+  else
+    for (const word of term.words)
+      addScored(scoring, stemOf(word), { set: setOfWord(scoring.state, word), isExtra: true });
 }
 
 function setOfWord(state: TextState, word: string): Posting {

@@ -1,7 +1,7 @@
 import { correctWord } from './near-words.ts';
 import { MAX_WORDS, type ParsedQuery, type QueryTerm } from './parse-query.ts';
-import { postingOfStem } from './stem-table.ts';
 import { stemOf } from './stem.ts';
+import { postingOfStem } from './stem-table.ts';
 import { isStopWord } from './stop-words.ts';
 import type { TextState } from './text-state.ts';
 import { isPair } from './tokenize.ts';
