@@ -1,4 +1,4 @@
-import { boundedText, cutPiles, firstRefusedCharacter, type TextBounds } from '../../src/contract/text.ts';
+import { boundedText, firstRefusedCharacter, limitCombiningMarks, type TextBounds } from '../../src/contract/text.ts';
 
 /**
  * Makes a text that the market would accept, cut to its bounds: removes characters that are not allowed, trims, and normalizes. Null if no
@@ -9,7 +9,7 @@ export function makePublicText(raw: string, bounds: TextBounds): string | null {
   const broken = raw.replaceAll(/\r\n?|[\u2028\u2029]/g, '\n');
   const spaced = multiline ? broken : broken.replaceAll(/\s+/g, ' ');
   const allowed = [...spaced].filter((character) => firstRefusedCharacter(character, multiline) < 0).join('');
-  const cut = firstCharacters(cutPiles(allowed).normalize('NFC').trim(), max).trimEnd();
+  const cut = firstCharacters(limitCombiningMarks(allowed).normalize('NFC').trim(), max).trimEnd();
   const outcome = boundedText(cut, bounds);
   return 'text' in outcome ? outcome.text : null;
 }
