@@ -34,8 +34,8 @@ export interface Scored {
 }
 
 const FIGURES = 16;
-const FIRST_BONUS = 2 ** 18;
-/** A rank is key * ID_RANGE + id. It is exact, because keys stay below 2^23. */
+const FIRST_BONUS = 2 ** 19;
+/** A rank is key * ID_RANGE + id. It is exact, because keys stay below 2^24. */
 const ID_RANGE = 2 ** 29;
 /** Extra candidates to collect before they are sorted and cut. */
 const EXTRA_CANDIDATES = 64;
