@@ -48,7 +48,7 @@ export function resolveQuery(state: TextState, query: ParsedQuery, choices: stri
   const { slots, ignored } = contentSlots(query);
   // Choices are stored in an order that does not depend on the order of the words.
   const sorted = slots.toSorted((a, b) => (slotName(a) < slotName(b) ? -1 : 1));
-  const chosen = choices === null ? chooseForms(state, sorted) : readChoices(sorted, choices);
+  const chosen = choices === null ? chooseForms(state, query, sorted) : readChoices(sorted, choices);
   const formOf = (slot: Slot): string => chosen[sorted.indexOf(slot)] ?? AS_TYPED;
   const missing = slots.filter((slot) => formOf(slot) === MISSING && !slot.isOptional);
   return {
@@ -70,10 +70,11 @@ function readChoices(slots: readonly Slot[], choices: string): readonly string[]
   return slots.map((_, index) => (choices === '' ? AS_TYPED : (given[index] ?? AS_TYPED)));
 }
 
-function chooseForms(state: TextState, slots: readonly Slot[]): readonly string[] {
+function chooseForms(state: TextState, query: ParsedQuery, slots: readonly Slot[]): readonly string[] {
   let corrections = 0;
   return slots.map((slot) => {
     const form = chooseForm(state, slot);
+    if (form === MISSING && isFoundAsVariant(state, query, slot)) return AS_TYPED;
     if (form !== MISSING || slot.isOptional || corrections === MAX_CORRECTED) return form;
     corrections += 1;
     return correctWord(state, slot.words[0] ?? '') ?? MISSING;
@@ -131,6 +132,12 @@ function chooseForm(state: TextState, { kind, words }: Slot): string {
   if ((postingOfStem(state.stems, stemOf(word))?.count ?? 0) > 0) return AS_TYPED;
   if (kind === 'beginning' && hasBeginning(state, word)) return AS_BEGINNING;
   return MISSING;
+}
+
+/** Returns whether listings have another spelling of the word, which stands for it: `frontend` for `front` of `front end`. */
+function isFoundAsVariant({ stems }: TextState, { variants }: ParsedQuery, { typed, need }: Slot): boolean {
+  const spellings = variants.filter(({ words }) => need === 'wanted' && words.includes(typed));
+  return spellings.some(({ word }) => (postingOfStem(stems, stemOf(word))?.count ?? 0) > 0);
 }
 
 function hasBeginning({ words }: TextState, beginning: string): boolean {
