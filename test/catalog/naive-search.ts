@@ -9,6 +9,7 @@ import {
   hasStem,
   levelOfBeginning,
   levelOfStem,
+  type NaiveSpelling,
   type NaiveWords,
   otherSpellings,
 } from './naive-words.ts';
@@ -75,14 +76,19 @@ function termsOfPart({ need, isQuoted, isOpen, text }: NaivePart): Term[] {
   });
 }
 
-function distinct<T>(all: readonly T[]): T[] {
-  return [...new Map(all.map((one) => [JSON.stringify(one), one])).values()];
+/** Returns the terms in typed order. A word that also ends the need counts once, as one that may be incomplete. */
+function distinct(terms: readonly Term[]): Term[] {
+  const byName = new Map<string, Term>();
+  for (const term of terms) {
+    const name = nameInNeed(term);
+    if (!byName.has(name) || term.kind === 'beginning') byName.set(name, term);
+  }
+  return [...byName.values()];
 }
 
-const byText = (a: unknown, b: unknown): number => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1);
-
-export function termsOf({ parts }: NaiveNeed): Term[] {
-  return distinct(parts.flatMap(termsOfPart)).sort(byText);
+function nameInNeed({ kind, words, need }: Term): string {
+  const typed = words.join(' ');
+  return `${need} ${kind === 'phrase' ? `"${typed}"` : typed}`;
 }
 
 function testOf({ kind, words }: Pick<Term, 'kind' | 'words'>): Test {
@@ -91,16 +97,54 @@ function testOf({ kind, words }: Pick<Term, 'kind' | 'words'>): Test {
   return (text) => hasStem(text, stemOf(first)) || (kind === 'beginning' && hasBeginning(text, first));
 }
 
-/** Returns the terms searched for a word: none if it is missing. */
-function resolveTerm(texts: readonly NaiveWords[], term: Term): SearchedTerm[] {
-  const typed = term.words.join(' ');
-  const as = (kind: Term['kind']): SearchedTerm[] => [{ ...term, kind, typed, usedAs: null }];
-  const [word = ''] = term.words;
-  if (term.kind === 'phrase') return as('phrase');
-  if (!isSingle(word) && texts.some((text) => hasStem(text, stemOf(word)))) return as('word');
-  if (term.kind === 'beginning' && texts.some((text) => hasBeginning(text, word))) return as('beginning');
-  const usedAs = isSingle(word) ? null : correctNaively(texts, word);
-  return (usedAs?.split(' ') ?? []).map((one) => ({ kind: 'word', words: [one], need: term.need, typed, usedAs }));
+/** The nearest spelling is looked for so many times, because that reads all words of the market. */
+const MOST_CORRECTED = 4;
+
+interface Resolved {
+  term: Term;
+  /** Terms searched for the word. */
+  searched: SearchedTerm[];
+  isMissing: boolean;
+}
+
+function resolveTerms(
+  texts: readonly NaiveWords[],
+  terms: readonly Term[],
+  spellings: readonly NaiveSpelling[],
+): Resolved[] {
+  let corrected = 0;
+  const sorted = terms.toSorted((a, b) => (nameInNeed(a) < nameInNeed(b) ? -1 : 1));
+  const resolved = new Map<Term, Resolved>();
+  for (const term of sorted) {
+    const [word = ''] = term.words;
+    const kind = formOf(texts, term);
+    const isSpelled = spellings.some(
+      (one) =>
+        term.need === 'wanted' && one.words.includes(word) && texts.some((text) => hasStem(text, stemOf(one.word))),
+    );
+    if (kind !== null || isSpelled) {
+      resolved.set(term, { term, searched: [asTyped(term, kind ?? 'word')], isMissing: false });
+      continue;
+    }
+    corrected += 1;
+    const usedAs = corrected > MOST_CORRECTED || isSingle(word) ? null : correctNaively(texts, word);
+    // A required word that is missing stays, so that nothing matches.
+    const kept = term.need === 'required' ? [asTyped(term, 'word')] : [];
+    const searched = usedAs?.split(' ').map((one) => ({ ...asTyped(term, 'word'), words: [one], usedAs })) ?? kept;
+    resolved.set(term, { term, searched, isMissing: usedAs === null });
+  }
+  return terms.map((term) => resolved.get(term) as Resolved);
+}
+
+function asTyped(term: Term, kind: Term['kind']): SearchedTerm {
+  return { ...term, kind, typed: term.words.join(' '), usedAs: null };
+}
+
+/** Returns how a word is searched, or null if no listing has it. */
+function formOf(texts: readonly NaiveWords[], { kind, words: [word = ''] }: Term): Term['kind'] | null {
+  if (kind === 'phrase') return kind;
+  if (!(kind === 'beginning' && isSingle(word)) && texts.some((text) => hasStem(text, stemOf(word)))) return 'word';
+  return kind === 'beginning' && texts.some((text) => hasBeginning(text, word)) ? kind : null;
 }
 
 /** Splits runs in scripts without spaces into pairs, each a word of its own. */
@@ -122,7 +166,7 @@ function contentOf(terms: readonly Term[]): { content: Term[]; ignored: Term[] }
 }
 
 /** Other spellings of neighboring words that are not quoted. */
-function spellingsOf(parts: readonly NaivePart[]): { word: string; words: string[] }[] {
+function spellingsOf(parts: readonly NaivePart[]): NaiveSpelling[] {
   const rows = [''];
   for (const { need, isQuoted, text } of parts) {
     if (isQuoted || (need === 'excluded' && tokenize(text).length > 1)) rows.push('');
@@ -132,43 +176,67 @@ function spellingsOf(parts: readonly NaivePart[]): { word: string; words: string
 }
 
 export function searchNaively(texts: readonly NaiveWords[], need: NaiveNeed): NaiveSearch {
-  const all = termsOf(need);
-  const isAny = need.match === 'any';
+  const all = need.parts.flatMap(termsOfPart);
+  return need.match === 'all' ? searchAll(texts, need, all) : searchAny(texts, need, all);
+}
+
+function searchAll(texts: readonly NaiveWords[], need: NaiveNeed, all: readonly Term[]): NaiveSearch {
+  const terms = all
+    .filter((term) => term.need !== 'excluded')
+    .map((term) => asTyped({ ...term, need: 'required' }, term.kind));
+  return {
+    required: terms.map(testOf),
+    excluded: all.filter((term) => term.need === 'excluded').map(testOf),
+    wanted: [],
+    matchesNothing: all.length === 0,
+    terms,
+    ignored: [],
+    missing: [],
+    isTitle: titleTest(need, terms),
+    score: scoreOf(texts, terms),
+  };
+}
+
+function searchAny(texts: readonly NaiveWords[], need: NaiveNeed, all: readonly Term[]): NaiveSearch {
   const { content, ignored } = contentOf(all);
-  const resolved = isAny
-    ? content.map((term) => ({ term, terms: resolveTerm(texts, term) }))
-    : all
-        .filter((term) => term.need !== 'excluded')
-        .map((term) => ({
-          term,
-          terms: [{ ...term, need: 'required' as Need, typed: term.words.join(' '), usedAs: null }],
-        }));
-  const terms = resolved.flatMap((one) => one.terms);
-  const lacking = resolved.filter((one) => one.terms.length === 0).map((one) => one.term);
+  const spellings = spellingsOf(need.parts);
+  const resolved = resolveTerms(texts, content, spellings);
+  const terms = [...resolved.flatMap(({ searched }) => searched), ...namesOfStopWords(texts, content, spellings)];
+  const missing = resolved.filter(({ isMissing }) => isMissing).map(({ term }) => term);
   const wanted = new Map(terms.filter((term) => term.need === 'wanted').map((term) => [nameOf(term), [testOf(term)]]));
-  const spellings = isAny ? spellingsOf(need.parts) : [];
+  const scored: Term[] = [...terms];
   for (const { word, words } of spellings) {
-    const test = testOf({ kind: 'word', words: [word] });
+    const spelled: Term = { kind: 'word', words: [word], need: 'wanted' };
     const covered = terms.filter((term) => term.need === 'wanted' && words.includes(term.typed)).map(nameOf);
-    for (const name of covered) wanted.get(name)?.push(test);
-    if (covered.length === 0 && !wanted.has(stemOf(word)) && texts.some(test)) wanted.set(stemOf(word), [test]);
+    for (const name of covered) wanted.get(name)?.push(testOf(spelled));
+    if (covered.length > 0) scored.push(spelled);
   }
   const required = terms.filter((term) => term.need === 'required');
-  const hasWords = all.some((term) => term.need !== 'excluded');
+  const isEmpty = all.some((term) => term.need !== 'excluded') && required.length + wanted.size === 0;
   return {
     required: required.map(testOf),
     excluded: all.filter((term) => term.need === 'excluded').map(testOf),
     wanted: [...wanted.values()],
-    matchesNothing:
-      lacking.some((term) => term.need === 'required') ||
-      all.length === 0 ||
-      (hasWords && required.length + wanted.size === 0),
+    matchesNothing: missing.some((term) => term.need === 'required') || all.length === 0 || isEmpty,
     terms,
-    ignored: isAny ? [...new Set(ignored.map(({ words }) => words.join(' ')))] : [],
-    missing: [...new Set(lacking.map(({ words }) => words.join(' ')))],
+    ignored: [...new Set(ignored.map(({ words }) => words.join(' ')))],
+    missing: [...new Set(missing.map(({ words }) => words.join(' ')))],
     isTitle: titleTest(need, terms),
-    score: scoreOf(texts, terms, spellings),
+    score: scoreOf(texts, scored),
   };
+}
+
+/** A name whose words all say nothing, such as `todo` for `to do`, is a word of its own if a listing has it. */
+function namesOfStopWords(
+  texts: readonly NaiveWords[],
+  content: readonly Term[],
+  spellings: readonly NaiveSpelling[],
+): SearchedTerm[] {
+  const names = spellings
+    .filter(({ words }) => words.every(isStopWord))
+    .map(({ word }): Term => ({ kind: 'word', words: [word], need: 'wanted' }));
+  const others = distinct(names).filter((name) => content.every((term) => nameInNeed(term) !== nameInNeed(name)));
+  return others.filter((name) => formOf(texts, name) !== null).map((name) => asTyped(name, 'word'));
 }
 
 function nameOf({ kind, words }: Term): string {
@@ -184,9 +252,9 @@ function titleTest({ parts }: NaiveNeed, terms: readonly SearchedTerm[]): Test {
 }
 
 /** Adds up the gains of the words, each once, with weights by how many of these listings have it. */
-function scoreOf(texts: readonly NaiveWords[], terms: readonly SearchedTerm[], spellings: readonly { word: string }[]) {
+function scoreOf(texts: readonly NaiveWords[], terms: readonly Term[]): (text: NaiveWords) => number {
   const levels = new Map<string, (text: NaiveWords) => number>();
-  for (const { kind, words } of [...terms, ...spellings.map(({ word }) => ({ kind: 'word', words: [word] }))]) {
+  for (const { kind, words } of terms) {
     const [first = ''] = words;
     if (kind === 'beginning') levels.set(`${first}*`, (text) => levelOfBeginning(text, first));
     else for (const word of words) levels.set(stemOf(word), (text) => levelOfStem(text, stemOf(word)));

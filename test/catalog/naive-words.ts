@@ -35,10 +35,16 @@ export function wordsOfText(text: NaiveText): NaiveWords {
   return { title: new Set(tokenize(text.title)), runs };
 }
 
+/** Another spelling of neighboring words. */
+export interface NaiveSpelling {
+  word: string;
+  words: readonly string[];
+}
+
 const TWO_LETTERS: Readonly<Record<string, string>> = { ä: 'ae', ö: 'oe', ü: 'ue', ø: 'oe', å: 'aa' };
 
 /** Returns short forms of names in the text, and words with umlauts as two letters, each with the words it stands for. */
-export function otherSpellings(text: string): { word: string; words: string[] }[] {
+export function otherSpellings(text: string): NaiveSpelling[] {
   const words = tokenize(text);
   const names = NAMES.flatMap(([short, ...wholes]) =>
     wholes.flatMap((whole) => {
