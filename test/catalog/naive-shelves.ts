@@ -84,7 +84,7 @@ export async function readNaiveShelf(database: Queryable, query: NaiveQuery): Pr
   const anyNumber = { query, search, least: search.required.length > 0 || search.wanted.length === 0 ? 0 : 1, pinned };
   if (query.sort === 'relevance') return anyNumber;
   const matching = rows.filter((row) => matchesNaively(row, anyNumber));
-  return { ...anyNumber, least: Math.max(0, ...matching.map(({ text }) => coverageOf(search, text))) };
+  return { ...anyNumber, least: Math.max(anyNumber.least, ...matching.map(({ text }) => coverageOf(search, text))) };
 }
 
 export function matchesNaively(row: NaiveRow, { query, search, least }: NaiveShelf): boolean {
