@@ -109,31 +109,66 @@ interface Resolved {
 
 function resolveTerms(
   texts: readonly NaiveWords[],
-  terms: readonly Term[],
-  spellings: readonly NaiveSpelling[],
+  { parts }: NaiveNeed,
+  { content, spellings }: { content: readonly Term[]; spellings: readonly NaiveSpelling[] },
 ): Resolved[] {
-  let corrected = 0;
-  const sorted = terms.toSorted((a, b) => (nameInNeed(a) < nameInNeed(b) ? -1 : 1));
-  const resolved = new Map<Term, Resolved>();
-  for (const term of sorted) {
-    const [word = ''] = term.words;
-    const kind = formOf(texts, term);
-    const isSpelled = spellings.some(
-      (one) =>
-        term.need === 'wanted' && one.words.includes(word) && texts.some((text) => hasStem(text, stemOf(one.word))),
-    );
-    if (kind !== null || isSpelled) {
-      resolved.set(term, { term, searched: [asTyped(term, kind ?? 'word')], isMissing: false });
-      continue;
+  const sorted = content.toSorted((a, b) => (nameInNeed(a) < nameInNeed(b) ? -1 : 1));
+  const isSpelled = ({ need, words: [word = ''] }: Term): boolean =>
+    need === 'wanted' &&
+    spellings.some((one) => one.words.includes(word) && texts.some((text) => hasStem(text, stemOf(one.word))));
+  const forms = new Map(sorted.map((term) => [term, formOf(texts, term) ?? (isSpelled(term) ? 'word' : null)]));
+  const missing = sorted.filter((term) => forms.get(term) === null);
+  const known = sorted
+    .filter((term) => forms.get(term) === 'word' || term.kind === 'phrase')
+    .flatMap(({ words }) => words);
+  const used = chooseSpellings(
+    texts,
+    missing.slice(0, MOST_CORRECTED).map(({ words: [word = ''] }) => word),
+    {
+      typed: typedWords(parts),
+      known,
+    },
+  );
+  return content.map((term) => {
+    const kind = forms.get(term) ?? null;
+    if (kind !== null) return { term, searched: [asTyped(term, kind)], isMissing: false };
+    const usedAs = used.get(term.words[0] ?? '');
+    if (usedAs !== undefined) {
+      const searched = usedAs.split(' ').map((one) => ({ ...asTyped(term, 'word'), words: [one], usedAs }));
+      return { term, searched, isMissing: false };
     }
-    corrected += 1;
-    const usedAs = corrected > MOST_CORRECTED || isSingle(word) ? null : correctNaively(texts, word);
     // A required word that is missing stays, so that nothing matches.
-    const kept = term.need === 'required' ? [asTyped(term, 'word')] : [];
-    const searched = usedAs?.split(' ').map((one) => ({ ...asTyped(term, 'word'), words: [one], usedAs })) ?? kept;
-    resolved.set(term, { term, searched, isMissing: usedAs === null });
-  }
-  return terms.map((term) => resolved.get(term) as Resolved);
+    return { term, searched: term.need === 'required' ? [asTyped(term, 'word')] : [], isMissing: true };
+  });
+}
+
+/** Chooses the spellings that make a title of the need, or else those that stand most often beside the rarest known word. */
+function chooseSpellings(
+  texts: readonly NaiveWords[],
+  words: readonly string[],
+  { typed, known }: { typed: readonly string[]; known: readonly string[] },
+): Map<string, string> {
+  const misspelled = [...new Set(words)]
+    .map((word) => ({ word, candidates: isPair(word) ? [] : correctNaively(texts, word) }))
+    .filter(({ candidates }) => candidates.length > 0);
+  const combinations = misspelled.reduce<Map<string, string>[]>(
+    (all, { word, candidates }) =>
+      all.flatMap((one) => candidates.map((candidate) => new Map([...one, [word, candidate]]))).slice(0, 64),
+    [new Map()],
+  );
+  const titled = combinations.find((used) => texts.some((text) => isTitle(text, typed, used)));
+  if (titled !== undefined) return titled;
+  const neighbors = known
+    .map((word) => texts.filter((text) => hasStem(text, stemOf(word))))
+    .filter((having) => having.length > 0)
+    .sort((a, b) => a.length - b.length)[0];
+  const long = misspelled.filter(({ word }) => word.length > 3);
+  return new Map(
+    long.map(({ word, candidates }) => {
+      const beside = candidates.map((one) => neighbors?.filter((text) => hasStem(text, stemOf(one))).length ?? 0);
+      return [word, candidates[beside.indexOf(Math.max(...beside))] ?? ''];
+    }),
+  );
 }
 
 function asTyped(term: Term, kind: Term['kind']): SearchedTerm {
@@ -200,7 +235,7 @@ function searchAll(texts: readonly NaiveWords[], need: NaiveNeed, all: readonly 
 function searchAny(texts: readonly NaiveWords[], need: NaiveNeed, all: readonly Term[]): NaiveSearch {
   const { content, ignored } = contentOf(all);
   const spellings = spellingsOf(need.parts);
-  const resolved = resolveTerms(texts, content, spellings);
+  const resolved = resolveTerms(texts, need, { content, spellings });
   const terms = [...resolved.flatMap(({ searched }) => searched), ...namesOfStopWords(texts, content, spellings)];
   const missing = resolved.filter(({ isMissing }) => isMissing).map(({ term }) => term);
   const wanted = new Map(terms.filter((term) => term.need === 'wanted').map((term) => [nameOf(term), [testOf(term)]]));
@@ -243,12 +278,18 @@ function nameOf({ kind, words }: Term): string {
   return kind === 'beginning' ? `${words[0]}*` : stemOf(words[0] ?? '');
 }
 
+function typedWords(parts: readonly NaivePart[]): string[] {
+  return parts.filter(({ need }) => need !== 'excluded').flatMap(({ text }) => tokenize(text));
+}
+
+function isTitle({ title }: NaiveWords, typed: readonly string[], used: ReadonlyMap<string, string>): boolean {
+  const words = new Set(typed.flatMap((word) => used.get(word)?.split(' ') ?? [word]));
+  return words.size > 0 && title.symmetricDifference(words).size === 0;
+}
+
 function titleTest({ parts }: NaiveNeed, terms: readonly SearchedTerm[]): Test {
-  const typed = parts.filter(({ need }) => need !== 'excluded').flatMap(({ text }) => tokenize(text));
-  const used = new Set(
-    typed.flatMap((word) => terms.find((term) => term.typed === word)?.usedAs?.split(' ') ?? [word]),
-  );
-  return ({ title }) => used.size > 0 && title.symmetricDifference(used).size === 0;
+  const used = new Map(terms.flatMap(({ typed, usedAs }) => (usedAs === null ? [] : [[typed, usedAs] as const])));
+  return (text) => isTitle(text, typedWords(parts), used);
 }
 
 /** Adds up the gains of the words, each once, with weights by how many of these listings have it. */

@@ -93,9 +93,9 @@ export function levelOfBeginning(text: NaiveWords, beginning: string): number {
   return Math.max(...[...stems].map((stem) => levelOfStem(text, stem)));
 }
 
-/** Returns the nearest spelling of a word that no listing has, or two words that it joins, or null. */
-export function correctNaively(texts: readonly NaiveWords[], word: string): string | null {
-  if (word.length < 4 || !/^[\p{L}\p{M}]+$/u.test(word)) return null;
+/** Returns the five most used of the nearest spellings of a word that no listing has, or else two words that it joins. */
+export function correctNaively(texts: readonly NaiveWords[], word: string): string[] {
+  if (word.length < 3 || !/^[\p{L}\p{M}]+$/u.test(word)) return [];
   const listings = new Map<string, number>();
   for (const { runs } of texts) {
     for (const held of new Set(runs.flatMap(({ words }) => words))) listings.set(held, (listings.get(held) ?? 0) + 1);
@@ -104,14 +104,18 @@ export function correctNaively(texts: readonly NaiveWords[], word: string): stri
     .map(([text, count]) => ({ text, count, edits: editsBetween(word, text) }))
     .filter(({ edits }) => edits <= (word.length < 8 ? 1 : 2))
     .sort((a, b) => a.edits - b.edits || b.count - a.count || (a.text < b.text ? -1 : 1));
-  if (near[0] !== undefined) return near[0].text;
+  const nearest = near.filter(({ edits }) => edits === near[0]?.edits);
+  if (nearest.length > 0) return nearest.slice(0, 5).map(({ text }) => text);
   const splits: { text: string; count: number }[] = [];
   for (let at = 3; at <= word.length - 3; at += 1) {
     const parts = [word.slice(0, at), word.slice(at)];
     const count = parts.some(isStopWord) ? 0 : Math.min(...parts.map((part) => listings.get(part) ?? 0));
     if (count > 0) splits.push({ text: parts.join(' '), count });
   }
-  return splits.toSorted((a, b) => b.count - a.count)[0]?.text ?? null;
+  return splits
+    .toSorted((a, b) => b.count - a.count)
+    .slice(0, 1)
+    .map(({ text }) => text);
 }
 
 /** Counts letters to insert, delete or replace, and swaps of neighbors. */

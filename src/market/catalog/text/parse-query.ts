@@ -49,13 +49,16 @@ export function parseQuery(q: string): ParsedQuery {
   const text = q.replace(QUOTES, '"');
   const parsing: Parsing = { terms: new Map(), variants: new Map(), typed: [], names: createNameFinder() };
   for (let at = 0; at < text.length; ) at = BLANK.test(text.charAt(at)) ? at + 1 : readPart(parsing, text, at);
-  const { terms, typed } = parsing;
+  const { typed } = parsing;
+  const terms = [...parsing.terms.values()];
   const variants = [...parsing.variants.values()].slice(0, MAX_VARIANTS);
-  const names = [...terms.keys(), ...variants.map(({ word, words }) => `${words.join(' ')}=${word}`)];
+  const names = [...parsing.terms.keys(), ...variants.map(({ word, words }) => `${words.join(' ')}=${word}`)];
+  const words = terms.reduce((sum, term) => sum + term.words.length, 0);
+  const isLong = words > MAX_WORDS || parsing.variants.size > MAX_VARIANTS;
   return {
-    // The order decides which words of a very long query are left out.
-    key: (terms.size > MAX_WORDS ? names : names.sort()).join(' '),
-    terms: [...terms.values()],
+    // The order decides which words of a long query are left out.
+    key: (isLong ? names : names.sort()).join(' '),
+    terms,
     variants,
     typed: new Set(typed),
   };
