@@ -71,8 +71,11 @@ function readChoices(slots: readonly Slot[], choices: string): readonly string[]
   return slots.map((_, index) => (choices === '' ? AS_TYPED : (given[index] ?? AS_TYPED)));
 }
 
-function chooseForms(state: TextState, slots: readonly Slot[], { typed }: ParsedQuery): readonly string[] {
-  const forms = slots.map((slot) => chooseForm(state, slot));
+function chooseForms(state: TextState, slots: readonly Slot[], query: ParsedQuery): readonly string[] {
+  const forms = slots.map((slot) => {
+    const form = chooseForm(state, slot);
+    return form === MISSING && isFoundAsVariant(state, query, slot) ? AS_TYPED : form;
+  });
   const misspelled = slots
     .filter(({ isOptional }, index) => forms[index] === MISSING && !isOptional)
     .slice(0, MAX_CORRECTED)
@@ -80,7 +83,7 @@ function chooseForms(state: TextState, slots: readonly Slot[], { typed }: Parsed
     .filter(({ candidates }) => candidates.length > 0);
   if (misspelled.length === 0) return forms;
   const known = slots.filter((_, index) => forms[index] === AS_TYPED).flatMap(({ words }) => words);
-  const spellings = chooseSpellings(state, misspelled, { typed, known });
+  const spellings = chooseSpellings(state, misspelled, { typed: query.typed, known });
   return forms.map((form, index) => (form === MISSING ? (spellings.get(slots[index]?.typed ?? '') ?? form) : form));
 }
 
@@ -135,6 +138,12 @@ function chooseForm(state: TextState, { kind, words }: Slot): string {
   if ((postingOfStem(state.stems, stemOf(word))?.count ?? 0) > 0) return AS_TYPED;
   if (kind === 'beginning' && hasBeginning(state, word)) return AS_BEGINNING;
   return MISSING;
+}
+
+/** Returns whether listings have another spelling of the word, which stands for it: `frontend` for `front` of `front end`. */
+function isFoundAsVariant({ stems }: TextState, { variants }: ParsedQuery, { typed, need }: Slot): boolean {
+  const spellings = variants.filter(({ words }) => need === 'wanted' && words.includes(typed));
+  return spellings.some(({ word }) => (postingOfStem(stems, stemOf(word))?.count ?? 0) > 0);
 }
 
 function hasBeginning({ words }: TextState, beginning: string): boolean {
