@@ -72,12 +72,16 @@ function didYouMean(model: Model, plan: ShelfPlan): string | null {
   return search !== null && selectShelf(model, plan, search, null).hasAll ? text : null;
 }
 
-/** Says how each word of the query was searched. */
+/** Says how each word of the query was searched, in the order in which they were typed, which a plan's terms do not keep. */
 function reportSearch({ words, resolution }: Search, hasAll: boolean): SearchReport {
+  const typed = [...resolution.query.typed];
+  const placeOf = (text: string): number => typed.indexOf(text.split(' ')[0] ?? '');
+  const inOrder = (texts: readonly string[]): string[] => texts.toSorted((a, b) => placeOf(a) - placeOf(b));
+  const sorted = words.toSorted((a, b) => placeOf(a.word) - placeOf(b.word));
   return {
-    words: words.map(({ word, listings, usedAs }) => ({ word, listings, ...(usedAs === null ? {} : { used_as: usedAs }) })),
-    ignored: [...resolution.ignored],
-    missing: [...resolution.missing],
+    words: sorted.map(({ word, listings, usedAs }) => ({ word, listings, ...(usedAs === null ? {} : { used_as: usedAs }) })),
+    ignored: inOrder(resolution.ignored),
+    missing: inOrder(resolution.missing),
     matched: hasAll ? 'all' : 'some',
   };
 }
