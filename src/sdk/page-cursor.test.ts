@@ -213,7 +213,7 @@ test('a search takes every filter of the route, spelled as the route reads it', 
   type Filter = Exclude<keyof QueryGiven<Endpoints['browseShelves']>, 'cursor' | 'fields'>;
   const all: Record<Filter, unknown> & Required<ShelfFilters> = {
     ...{ q: 'a b', tag: 't', aisle: 'other', license: 'MIT', seller: 'ada', free: false, max_price_usdc: 0.000001 },
-    ...{ verified_sales_min: 2, sort: 'new', limit: 2 },
+    ...{ verified_sales_min: 2, match: 'all', sort: 'new', limit: 2 },
   };
   await idsOf(shelfPages(await clientOf([shelfPage([], 0, null)]), all));
   const query = Object.fromEntries(new URL(market?.seen[0]?.path ?? '', 'http://market').searchParams);
