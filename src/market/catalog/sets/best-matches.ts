@@ -44,6 +44,10 @@ interface Part extends Weighted {
   readonly most: number;
   /** Lowest level with which a match of the current pass can still beat the worst result. */
   low: number;
+  /** True if a match of the current pass needs this set or an earlier one to beat the worst result. */
+  isEssential: boolean;
+  /** Highest gain of all later parts together. */
+  rest: number;
   /** For a list: entries from this index on are newer than all remaining candidates. */
   index: number;
 }
@@ -63,7 +67,7 @@ interface Best {
  */
 export function bestMatches(matches: Matches, ranking: Ranking, after: Scored | null, limit: number): Scored[] {
   const best: Best = { ranks: new Float64Array(limit + EXTRA_CANDIDATES), limit, size: 0, worst: -1 };
-  const parts = ranking.scored.map((weighted) => partOf(weighted, ranking.gains));
+  const parts = partsOf(ranking);
   const behind = after === null ? Number.POSITIVE_INFINITY : after.key * ID_RANGE + after.id;
   const scan: Scan = { matches, ranking, parts, best, behind, bounds: boundsOf(parts) };
   for (const id of ranking.first) {
@@ -100,15 +104,14 @@ interface Bounds {
 }
 
 function boundsOf(parts: readonly Part[]): Bounds {
-  const terms = parts.map((_, index) => index).filter((index) => parts[index]?.isExtra === false);
-  terms.sort((a, b) => (parts[b]?.most ?? 0) - (parts[a]?.most ?? 0));
   const sums = [0];
-  const places: number[] = new Array(parts.length).fill(-1);
-  for (const [place, index] of terms.entries()) {
-    sums.push((sums[place] ?? 0) + (parts[index]?.most ?? 0));
-    places[index] = place;
+  const places: number[] = [];
+  let extras = 0;
+  for (const { isExtra, most } of parts) {
+    places.push(isExtra ? -1 : sums.length - 1);
+    if (isExtra) extras += most;
+    else sums.push((sums.at(-1) as number) + most);
   }
-  const extras = parts.reduce((sum, { isExtra, most }) => sum + (isExtra ? most : 0), 0);
   return { sums, places, extras };
 }
 
@@ -138,8 +141,8 @@ function scanMatches(scan: Scan, pass: Pass): void {
   const { first, withFigure } = ranking;
   const bound = boundOf(bounds, pass.count) * FIGURES + (pass.hasFigure ? FIGURES - 1 : 0);
   for (const part of parts) part.index = part.dense === null ? part.posting.count : 0;
-  setLowest(scan, pass);
   let worst = best.worst;
+  let least = setLowest(scan, pass);
   const members = createMembers(withFigure);
   for (let at = used - 1; at >= 0; at -= 1) {
     const word = words[at] as number;
@@ -147,19 +150,19 @@ function scanMatches(scan: Scan, pass: Pass): void {
     let remaining = bits[at] as number;
     if (pass.coverage !== null) remaining &= hasExactly(pass.coverage, word, pass.count);
     if (remaining === 0) continue;
-    const figured = members(word);
-    remaining = narrowByLevels(parts, word, remaining & (pass.hasFigure ? figured : ~figured));
+    remaining &= pass.hasFigure ? members(word) : ~members(word);
+    if (remaining !== 0) remaining = narrowByParts(parts, word, remaining);
     while (remaining !== 0) {
       const bit = 31 - Math.clz32(remaining);
       remaining ^= 1 << bit;
       const id = (word << 5) | bit;
-      const rank = rankOf(ranking, scoreOf(parts, id), id);
+      const rank = rankOf(ranking, scoreOf(parts, id, least), id);
       if (rank <= best.worst || rank >= behind || first.has(id) || !passesTests(tests, id)) continue;
       addRank(scan, rank);
     }
     if (best.worst === worst) continue;
     worst = best.worst;
-    setLowest(scan, pass);
+    least = setLowest(scan, pass);
   }
 }
 
@@ -191,16 +194,34 @@ function addRank({ best, behind }: Scan, rank: number): void {
   best.worst = ranks[0] as number;
 }
 
-/** Sets the level that an id of this pass needs in each set to reach the score of the worst result. */
-function setLowest({ parts, best, bounds }: Scan, { count }: Pass): void {
+/** Sets what an id of this pass needs in each set to reach the score of the worst result. Returns that score. */
+function setLowest({ parts, best, bounds }: Scan, { count }: Pass): number {
   const least = best.worst < 0 ? 0 : Math.floor(best.worst / ID_RANGE / FIGURES);
+  let needsMore = true;
   for (const [index, part] of parts.entries()) {
+    // Without this part and all before it, an id has at most the first `count` of the others.
+    needsMore &&= highestOf(parts, index, count) >= least;
+    part.isEssential = needsMore;
     part.low = 0;
     const [lacking, having] = boundsOfOthers(bounds, count, { place: bounds.places[index] as number, most: part.most });
     if (lacking >= least) continue;
     part.low = 1;
     while (part.low < 8 && having + (part.gains[part.low] as number) < least) part.low += 1;
   }
+  return least;
+}
+
+/** Returns the highest score of an id that has `count` terms, all among the parts from `from` on. */
+function highestOf(parts: readonly Part[], from: number, count: number): number {
+  let terms = 0;
+  let score = 0;
+  for (let at = from; at < parts.length; at += 1) {
+    const { isExtra, most } = parts[at] as Part;
+    if (!isExtra && terms === count) continue;
+    if (!isExtra) terms += 1;
+    score += most;
+  }
+  return score;
 }
 
 /** Returns the highest score by all other sets, of an id with `count` terms that lacks this set and of one that has it. */
@@ -210,42 +231,66 @@ function boundsOfOthers(bounds: Bounds, count: number, { place, most }: { place:
   return [boundOf(bounds, count), boundOf(bounds, count - 1)];
 }
 
-function partOf(weighted: Weighted, gainsByLevel: readonly number[]): Part {
-  const { posting, weight } = weighted;
-  const { dense, planes, count } = posting;
-  const highest = Math.min(7, 1 + (dense?.own ?? planes));
-  const gains = gainsByLevel.map((gain) => gain * weight);
-  return {
-    ...weighted,
-    dense,
-    gains,
-    most: count === 0 ? 0 : (gains[highest] as number),
-    low: 0,
-    index: dense === null ? count : 0,
-  };
-}
-
-/** Of the 32 ids in `bits`, keeps those whose level in each dense set is high enough to reach the score. */
-function narrowByLevels(parts: readonly Part[], word: number, bits: number): number {
-  let remaining = bits;
-  for (let at = 0; remaining !== 0 && at < parts.length; at += 1) {
-    const { dense, low } = parts[at] as Part;
-    if (dense !== null && low > 0) remaining &= word < dense.member.length ? atLeast(dense, word, low) : 0;
+/** Returns the scored sets, those with the highest gain first. */
+function partsOf({ scored, gains: gainsByLevel }: Ranking): Part[] {
+  const parts = scored.map((weighted): Part => {
+    const { dense, planes, count } = weighted.posting;
+    const highest = Math.min(7, 1 + (dense?.own ?? planes));
+    const gains = gainsByLevel.map((gain) => gain * weighted.weight);
+    const most = count === 0 ? 0 : (gains[highest] as number);
+    return { ...weighted, dense, gains, most, low: 0, isEssential: true, rest: 0, index: 0 };
+  });
+  parts.sort((a, b) => b.most - a.most);
+  for (let at = parts.length - 2; at >= 0; at -= 1) {
+    const next = parts[at + 1] as Part;
+    (parts[at] as Part).rest = next.rest + next.most;
   }
-  return remaining;
+  return parts;
 }
 
-/** Call it with descending ids. */
-function scoreOf(parts: readonly Part[], id: number): number {
+/** Of the 32 ids in `bits`, keeps those that can reach the score. Call it with descending words. */
+function narrowByParts(parts: readonly Part[], word: number, bits: number): number {
+  let remaining = bits;
+  let essential = 0;
+  let isOpen = true;
+  for (let at = 0; remaining !== 0 && at < parts.length; at += 1) {
+    const part = parts[at] as Part;
+    if (part.low > 0) remaining &= membersFrom(part, word, part.low);
+    if (!part.isEssential) isOpen = false;
+    else if (isOpen) essential |= membersFrom(part, word, 1);
+  }
+  return isOpen ? remaining : remaining & essential;
+}
+
+/** Returns a bit for each of a word's 32 ids whose level is at least `least`. */
+function membersFrom(part: Part, word: number, least: number): number {
+  const { dense } = part;
+  if (dense !== null) return word < dense.member.length ? atLeast(dense, word, least) : 0;
+  const { entries } = part.posting;
+  let { index } = part;
+  while (index > 0 && (entries[index - 1] as number) >>> 8 > word) index -= 1;
+  part.index = index;
+  let members = 0;
+  for (; index > 0 && (entries[index - 1] as number) >>> 8 === word; index -= 1) {
+    const entry = entries[index - 1] as number;
+    if ((entry & 7) >= least) members |= 1 << (entry >>> 3);
+  }
+  return members;
+}
+
+/** Returns the score of an id, or some lower number as soon as it is certain to be below `least`. Call it with descending ids. */
+function scoreOf(parts: readonly Part[], id: number, least: number): number {
   let score = 0;
   for (let at = 0; at < parts.length; at += 1) {
     const part = parts[at] as Part;
     const { dense, gains } = part;
     if (dense === null) score += gains[nextLevel(part, id)] as number;
     else if (coversId(dense, id)) score += gains[denseLevel(dense, id)] as number;
+    if (score + part.rest < least) return score;
   }
   return score;
 }
+
 function nextLevel(part: Part, id: number): number {
   const { entries } = part.posting;
   let { index } = part;

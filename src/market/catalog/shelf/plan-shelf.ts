@@ -34,7 +34,7 @@ export interface ShelfPlan {
 }
 
 export function planShelf(query: ShelfQuery): ShelfPlan {
-  const words = query.q === undefined ? null : sortTerms(parseQuery(query.q));
+  const words = query.q === undefined ? null : parseQuery(query.q);
   const sort = query.sort ?? (words === null ? 'new' : 'relevance');
   const attributes = ATTRIBUTE_NAMES.flatMap((name) =>
     query[name] === undefined ? [] : [[name, query[name]] as const],
@@ -69,14 +69,6 @@ export function planShelf(query: ShelfQuery): ShelfPlan {
     counted: null,
     resolved: null,
   };
-}
-
-/** Sorts the terms, because a cursor stores their weights by position and must fit the same words in any order. */
-function sortTerms(query: ParsedQuery): ParsedQuery {
-  const keyed = query.terms.map((term) => ({ term, name: JSON.stringify(term) }));
-  keyed.sort((a, b) => (a.name < b.name ? -1 : 1));
-  const variants = query.variants.toSorted((a, b) => (a.word < b.word ? -1 : 1));
-  return { ...query, terms: keyed.map(({ term }) => term), variants };
 }
 
 /** Returns how the plan's words are searched. `choices` are those of the cursor, null on a first page. */

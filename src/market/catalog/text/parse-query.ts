@@ -31,6 +31,10 @@ export interface ParsedQuery {
 const BLANK = /\s/;
 /** The quotation marks that keyboards and word processors insert for a plain one. */
 const QUOTES = /[\u201c-\u201f\u00ab\u00bb\uff02]/g;
+/** More words than a need has. It bounds the work of a query and the length of a cursor. */
+export const MAX_WORDS = 32;
+/** A need has one or two. */
+const MAX_VARIANTS = 16;
 const NEEDS: Readonly<Record<string, QueryTerm['need']>> = { '-': 'excluded', '+': 'required' };
 
 interface Parsing {
@@ -66,11 +70,14 @@ export function parseQuery(q: string): ParsedQuery {
       else addWords(parsing, chunk, { need, isLast: at === text.length });
     }
   }
-  const { terms, variants, typed } = parsing;
+  const { terms, typed } = parsing;
+  const variants = [...parsing.variants.values()].slice(0, MAX_VARIANTS);
+  const names = [...terms.keys(), ...variants.map(({ word, words }) => `${words.join(' ')}=${word}`)];
   return {
-    key: [...terms.keys()].sort().join(' '),
+    // The order decides which words of a very long query are left out.
+    key: (terms.size > MAX_WORDS ? names : names.sort()).join(' '),
     terms: [...terms.values()],
-    variants: [...variants.values()],
+    variants,
     typed: new Set(typed),
   };
 }

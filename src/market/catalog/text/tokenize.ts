@@ -128,14 +128,10 @@ function readAscii(codes: Uint16Array, start: number, end: number, sink: WordSin
     const next = codes[end] as number;
     if (next === PLUS && codes[end + 1] === PLUS && PLUS_LETTERS.has(letter)) return sink(codes, start, end + 2);
     if (next === HASH && SHARP_LETTERS.has(letter)) return sink(codes, start, end + 1);
-  } else if (length === NET.length && codes[start - 1] === DOT && !isWordCode(codes[start - 2])) {
+  } else if (length === NET.length && codes[start - 1] === DOT && IS_WORD_CODE[codes[start - 2] as number] !== 1) {
     if (NET.every((code, at) => codes[start + at] === code)) return sink(codes, start - 1, end);
   }
   sink(codes, start, Math.min(end, start + LONGEST_WORD));
-}
-
-function isWordCode(code: number | undefined): boolean {
-  return code !== undefined && (code >= 128 || IS_WORD_CODE[code] !== 0);
 }
 
 /** Returns whether a run has only ASCII and common characters that fold to themselves whatever stands beside them. */
@@ -158,7 +154,7 @@ function readSegments(codes: Uint16Array, start: number, end: number, sink: Word
     const isAscii = (codes[from] as number) < 128;
     let to = from + 1;
     while (to < end && (codes[to] as number) < 128 === isAscii) to += 1;
-    if (isAscii) sink(codes, from, Math.min(to, from + LONGEST_WORD));
+    if (isAscii) readAscii(codes, from, to, sink);
     else for (let at = from; at < to; at += 1) sink(codes, at, Math.min(to, at + 2));
     from = to;
   }

@@ -157,10 +157,12 @@ function addWords(list: TokenList, text: string, mark: number): void {
   addToken(list, mark);
 }
 
-/** Adds variants behind a mark, so that they are found in this field but change no phrase. */
+/** Adds variants, each behind a mark, so that they are found in this field but change no phrase. */
 function addVariants(list: TokenList): void {
-  addToken(list, BREAK);
-  for (const word of new Set(list.variants)) addToken(list, list.numberOf(writeCodes(variantCodes, word), 0, word.length));
+  for (const word of new Set(list.variants)) {
+    addToken(list, BREAK);
+    addToken(list, list.numberOf(writeCodes(variantCodes, word), 0, word.length));
+  }
   list.variants.length = 0;
 }
 
