@@ -134,7 +134,9 @@ it('what was searched in place of what was typed stands above the listings, with
     readMarkup(/<p class="searched">.*?<\/p>/.exec((await open(`/shelves?q=${q}${more}`)).body)?.[0] ?? '').text.trim();
   expect(await said('goods+number')).toBe('');
   expect(await said('the+goods+of+number')).toBe('');
-  expect(await said('number+godos')).toBe('No listing has godos. Showing results for number goods. Search exactly as typed');
+  expect(await said('number+godos')).toBe(
+    'No listing has godos. Showing results for number goods. Search exactly as typed',
+  );
   expect(await said('godos+zzzqqq')).toBe(
     'No listing has godos or zzzqqq. Showing results for goods. Search exactly as typed',
   );
