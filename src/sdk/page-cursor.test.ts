@@ -223,6 +223,32 @@ test('a search takes every filter of the route, spelled as the route reads it', 
   expect(() => shelfPages(createClient({ baseUrl: 'http://m' }), { max_price_usdc: 0.1234567 })).toThrow(TypeError);
 });
 
+test('a page of a search says how its words were searched; an earlier market says nothing', async () => {
+  const report = (listings: number) => ({
+    words: [{ word: 'finalty', listings, used_as: 'finality' }],
+    ...{ ignored: ['the'], missing: [], matched: 'all' as const },
+  });
+  const [first, second]: [number, boolean][][] = [
+    [
+      [9, false],
+      [8, false],
+    ],
+    [[7, false]],
+  ];
+  const pages = [
+    shelfPage(first ?? [], 3, 'a', { search: report(3) }),
+    shelfPage(second ?? [], 3, null, { search: report(2) }),
+  ];
+  const read = async (bodies: object[]) => {
+    const seen: unknown[] = [];
+    for await (const { search } of shelfPages(await clientOf(bodies), { q: 'the finalty', limit: 2 }))
+      seen.push(search);
+    return seen;
+  };
+  expect(await read(pages)).toEqual([report(3), report(2)]);
+  expect(await read([shelfPage(second ?? [], 1, null)])).toEqual([null]);
+});
+
 test('a search is sorted by relevance unless it is told otherwise, and may come in any order', async () => {
   const rows: [number, boolean][] = [
     [2, false],
