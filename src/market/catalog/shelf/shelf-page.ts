@@ -3,7 +3,7 @@ import type { Cursors } from '../../../platform/cursor.ts';
 import type { SearchReport } from '../../../contract/listings.ts';
 import type { PageParts } from '../fragments/page-bytes.ts';
 import type { Model } from '../model/model.ts';
-import { parseQuery } from '../text/parse-query.ts';
+import { type ParsedQuery, parseQuery } from '../text/parse-query.ts';
 import { requireAll } from '../text/resolve-query.ts';
 import type { Search } from '../text/text-index.ts';
 import { nextRows, type PageCursor, progressOf } from './next-rows.ts';
@@ -66,20 +66,25 @@ function didYouMean(model: Model, plan: ShelfPlan): string | null {
   if (plan.words === null) return null;
   const { terms, missing, choices } = model.text.resolve(plan.words, null);
   if (missing.length > 0 || choices === '') return null;
-  const texts = terms.map(({ kind, words }) => (kind === 'phrase' ? `"${words.join(' ')}"` : words.join(' ')));
+  const sorted = inTypedOrder(plan.words, terms, ({ typed }) => typed);
+  const texts = sorted.map(({ kind, words }) => (kind === 'phrase' ? `"${words.join(' ')}"` : words.join(' ')));
   const text = texts.join(' ');
   const search = model.text.compile(requireAll(parseQuery(`${text} `)));
   return search !== null && selectShelf(model, plan, search, null).hasAll ? text : null;
 }
 
-/** Says how each word of the query was searched, in the order in which they were typed, which a plan's terms do not keep. */
+/** Sorts words or phrases as they were typed, because a plan has sorted its terms. */
+function inTypedOrder<Part>({ typed }: ParsedQuery, parts: readonly Part[], textOf: (part: Part) => string): Part[] {
+  const words = [...typed];
+  const placeOf = (part: Part): number => words.indexOf(textOf(part).split(' ')[0] ?? '');
+  return parts.toSorted((a, b) => placeOf(a) - placeOf(b));
+}
+
+/** Says how each word of the query was searched. */
 function reportSearch({ words, resolution }: Search, hasAll: boolean): SearchReport {
-  const typed = [...resolution.query.typed];
-  const placeOf = (text: string): number => typed.indexOf(text.split(' ')[0] ?? '');
-  const inOrder = (texts: readonly string[]): string[] => texts.toSorted((a, b) => placeOf(a) - placeOf(b));
-  const sorted = words.toSorted((a, b) => placeOf(a.word) - placeOf(b.word));
+  const inOrder = (texts: readonly string[]): string[] => inTypedOrder(resolution.query, texts, (text) => text);
   return {
-    words: sorted.map(({ word, listings, usedAs }) => ({ word, listings, ...(usedAs === null ? {} : { used_as: usedAs }) })),
+    words: inTypedOrder(resolution.query, words, ({ word }) => word).map(({ word, listings, usedAs }) => ({ word, listings, ...(usedAs === null ? {} : { used_as: usedAs }) })),
     ignored: inOrder(resolution.ignored),
     missing: inOrder(resolution.missing),
     matched: hasAll ? 'all' : 'some',
