@@ -89,7 +89,7 @@ function renderSearched(address: ShelfAddress, shelves: Shelves): string {
   const said = describeSearch(shelves, quoteText);
   if (said === null || shelves.search === null) return '';
   const path = shelfPath({ ...address, match: 'all', cursor: '' });
-  const link = searchedNeed(shelves.search).isCorrected ? html` <a href="${path}">Search exactly as typed</a>` : '';
+  const link = searchedNeed(shelves.search).isCorrected ? html` <a href="${path}">Search exactly as typed</a>.` : '';
   return html`<p class="searched">!${said}!${link}</p>`;
 }
 

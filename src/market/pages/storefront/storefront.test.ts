@@ -135,16 +135,16 @@ it('what was searched in place of what was typed stands above the listings, with
   expect(await said('goods+number')).toBe('');
   expect(await said('the+goods+of+number')).toBe('');
   expect(await said('number+godos')).toBe(
-    'No listing has godos. Showing results for number goods. Search exactly as typed',
+    'No listing has godos. Showing results for number goods. Search exactly as typed.',
   );
   expect(await said('godos+zzzqqq')).toBe(
-    'No listing has godos or zzzqqq. Showing results for goods. Search exactly as typed',
+    'No listing has godos or zzzqqq. Showing results for goods. Search exactly as typed.',
   );
   expect(await said('goods+zzzqqq')).toBe('No listing has zzzqqq. Showing results for goods.');
   expect(await said('7+8')).toBe('No listing has all of these words. These come closest.');
   expect(await said('zzzqqq')).toBe('No listing has zzzqqq.');
   expect(await said('godos', '&price=0&free=false')).toBe(
-    'No listing has godos. Nothing fits goods either. Search exactly as typed',
+    'No listing has godos. Nothing fits goods either. Search exactly as typed.',
   );
   const corrected = await open('/shelves?q=godos&sort=price_asc');
   expect(corrected.text).toContain(`${GOODS} listings for godos`);
