@@ -23,7 +23,7 @@ const input = z.strictObject({
   free: z.boolean().optional().describe('true: only free goods; false: only goods with a price'),
   sort: z.enum(SORTS).optional().describe('sort order; relevance needs q'),
   limit: z.int().min(1).max(50).default(USUAL_ROWS).describe('most rows to return'),
-  cursor: z.string().max(1_024).optional().describe('next_cursor of the previous answer, with the same filters'),
+  cursor: z.string().max(2_048).optional().describe('next_cursor of the previous answer, with the same filters'),
 });
 
 function namesOf({ id, title, title_note, price_usdc, merchant, maintainer }: ListingSummary) {

@@ -1,7 +1,8 @@
-import { correctWord } from './near-words.ts';
+import { chooseSpellings } from './choose-spelling.ts';
+import { correctWord, isTooShort } from './near-words.ts';
 import { MAX_WORDS, type ParsedQuery, type QueryTerm } from './parse-query.ts';
-import { postingOfStem } from './stem-table.ts';
 import { stemOf } from './stem.ts';
+import { postingOfStem } from './stem-table.ts';
 import { isStopWord } from './stop-words.ts';
 import type { TextState } from './text-state.ts';
 import { isPair } from './tokenize.ts';
@@ -48,7 +49,7 @@ export function resolveQuery(state: TextState, query: ParsedQuery, choices: stri
   const { slots, ignored } = contentSlots(query);
   // Choices are stored in an order that does not depend on the order of the words.
   const sorted = slots.toSorted((a, b) => (slotName(a) < slotName(b) ? -1 : 1));
-  const chosen = choices === null ? chooseForms(state, sorted) : readChoices(sorted, choices);
+  const chosen = choices === null ? chooseForms(state, sorted, query) : readChoices(sorted, choices);
   const formOf = (slot: Slot): string => chosen[sorted.indexOf(slot)] ?? AS_TYPED;
   const missing = slots.filter((slot) => formOf(slot) === MISSING && !slot.isOptional);
   return {
@@ -70,14 +71,20 @@ function readChoices(slots: readonly Slot[], choices: string): readonly string[]
   return slots.map((_, index) => (choices === '' ? AS_TYPED : (given[index] ?? AS_TYPED)));
 }
 
-function chooseForms(state: TextState, slots: readonly Slot[]): readonly string[] {
-  let corrections = 0;
-  return slots.map((slot) => {
+function chooseForms(state: TextState, slots: readonly Slot[], query: ParsedQuery): readonly string[] {
+  const forms = slots.map((slot) => {
     const form = chooseForm(state, slot);
-    if (form !== MISSING || slot.isOptional || corrections === MAX_CORRECTED) return form;
-    corrections += 1;
-    return correctWord(state, slot.words[0] ?? '') ?? MISSING;
+    return form === MISSING && isFoundAsVariant(state, query, slot) ? AS_TYPED : form;
   });
+  const misspelled = slots
+    .filter(({ isOptional }, index) => forms[index] === MISSING && !isOptional)
+    .slice(0, MAX_CORRECTED)
+    .map(({ typed: word }) => ({ typed: word, candidates: correctWord(state, word), isShort: isTooShort(word) }))
+    .filter(({ candidates }) => candidates.length > 0);
+  if (misspelled.length === 0) return forms;
+  const known = slots.filter((_, index) => forms[index] === AS_TYPED).flatMap(({ words }) => words);
+  const spellings = chooseSpellings(state, misspelled, { typed: query.typed, known });
+  return forms.map((form, index) => (form === MISSING ? (spellings.get(slots[index]?.typed ?? '') ?? form) : form));
 }
 
 /** Resolves every term as it stands and requires all of them. */
@@ -131,6 +138,12 @@ function chooseForm(state: TextState, { kind, words }: Slot): string {
   if ((postingOfStem(state.stems, stemOf(word))?.count ?? 0) > 0) return AS_TYPED;
   if (kind === 'beginning' && hasBeginning(state, word)) return AS_BEGINNING;
   return MISSING;
+}
+
+/** Returns whether listings have another spelling of the word, which stands for it: `frontend` for `front` of `front end`. */
+function isFoundAsVariant({ stems }: TextState, { variants }: ParsedQuery, { typed, need }: Slot): boolean {
+  const spellings = variants.filter(({ words }) => need === 'wanted' && words.includes(typed));
+  return spellings.some(({ word }) => (postingOfStem(stems, stemOf(word))?.count ?? 0) > 0);
 }
 
 function hasBeginning({ words }: TextState, beginning: string): boolean {

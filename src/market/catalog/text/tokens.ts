@@ -129,7 +129,8 @@ export function createTokenList(numberOf: WordNumbers): TokenList {
     sink: (codes, start, end) => {
       addToken(list, numberOf(codes, start, end));
       if (!mayBeNameWord(names, codes[start] as number, end - start)) return;
-      for (const { short } of readNameWord(names, String.fromCharCode(...codes.subarray(start, end)))) variants.push(short);
+      for (const { short } of readNameWord(names, String.fromCharCode(...codes.subarray(start, end))))
+        variants.push(short);
     },
     variantSink: (word) => variants.push(word),
   };
