@@ -16,9 +16,8 @@ import {
   planBeginning,
   planPhrase,
 } from './term-sets.ts';
-import { listingTokens, type TextState, writeWaiting } from './text-state.ts';
-import { forEachTitled, titleWords, wordsHash } from './title-table.ts';
-import { wordId } from './word-table.ts';
+import { type TextState, writeWaiting } from './text-state.ts';
+import { titledListings } from './titled-listings.ts';
 
 /** The set does not exist yet and takes too long to build in this call. */
 const MISSING_SET = 'missing';
@@ -170,11 +169,16 @@ function createSearch(state: TextState, resolution: Resolution, { found, exclude
     mustNot: [...new Set(excluded.flatMap((term) => found.get(term) ?? []))],
     wanted: [...wanted.values()],
     scored: sortedScores(scoring),
-    titled: titledListings(state, resolution),
+    titled: titledListings(state, query.typed, correctionsOf(terms)),
     matchesNothing: isEmpty,
     resolution,
     words: searchedWords(terms, found),
   };
+}
+
+/** Returns what is searched in place of each corrected word. */
+function correctionsOf(terms: readonly ResolvedTerm[]): ReadonlyMap<string, string> {
+  return new Map(terms.flatMap(({ typed, usedAs }) => (usedAs === null ? [] : [[typed, usedAs] as const])));
 }
 
 function hasWords(query: ParsedQuery): boolean {
@@ -261,21 +265,4 @@ function addVariants(scoring: Scoring, { query, terms, match }: Resolution, want
     addScored(scoring, stemOf(word), { set, isExtra: true });
     if (set.count > 0) for (const name of covered) wanted.get(name)?.push(set);
   }
-}
-
-/** Returns the listings whose title has exactly the words of the query, as they are searched, in any order. */
-function titledListings(state: TextState, { query, terms }: Resolution): ReadonlySet<number> {
-  const titled = new Set<number>();
-  const corrected = new Map(terms.flatMap(({ typed, usedAs }) => (usedAs === null ? [] : [[typed, usedAs] as const])));
-  const words = new Set<number>();
-  for (const typed of query.typed) {
-    for (const word of (corrected.get(typed) ?? typed).split(' ')) words.add(wordId(state.words, word));
-  }
-  if (words.size === 0 || words.has(0)) return titled;
-  forEachTitled(state.titles, wordsHash(words), (id) => {
-    const { tokens, count } = listingTokens(state, id);
-    const title = titleWords(tokens, count);
-    if (title.size === words.size && [...title].every((word) => words.has(word))) titled.add(id);
-  });
-  return titled;
 }

@@ -1,4 +1,5 @@
-import { correctWord } from './near-words.ts';
+import { chooseSpellings } from './choose-spelling.ts';
+import { correctWord, isTooShort } from './near-words.ts';
 import { MAX_WORDS, type ParsedQuery, type QueryTerm } from './parse-query.ts';
 import { stemOf } from './stem.ts';
 import { postingOfStem } from './stem-table.ts';
@@ -48,7 +49,7 @@ export function resolveQuery(state: TextState, query: ParsedQuery, choices: stri
   const { slots, ignored } = contentSlots(query);
   // Choices are stored in an order that does not depend on the order of the words.
   const sorted = slots.toSorted((a, b) => (slotName(a) < slotName(b) ? -1 : 1));
-  const chosen = choices === null ? chooseForms(state, sorted) : readChoices(sorted, choices);
+  const chosen = choices === null ? chooseForms(state, sorted, query) : readChoices(sorted, choices);
   const formOf = (slot: Slot): string => chosen[sorted.indexOf(slot)] ?? AS_TYPED;
   const missing = slots.filter((slot) => formOf(slot) === MISSING && !slot.isOptional);
   return {
@@ -70,14 +71,17 @@ function readChoices(slots: readonly Slot[], choices: string): readonly string[]
   return slots.map((_, index) => (choices === '' ? AS_TYPED : (given[index] ?? AS_TYPED)));
 }
 
-function chooseForms(state: TextState, slots: readonly Slot[]): readonly string[] {
-  let corrections = 0;
-  return slots.map((slot) => {
-    const form = chooseForm(state, slot);
-    if (form !== MISSING || slot.isOptional || corrections === MAX_CORRECTED) return form;
-    corrections += 1;
-    return correctWord(state, slot.words[0] ?? '') ?? MISSING;
-  });
+function chooseForms(state: TextState, slots: readonly Slot[], { typed }: ParsedQuery): readonly string[] {
+  const forms = slots.map((slot) => chooseForm(state, slot));
+  const misspelled = slots
+    .filter(({ isOptional }, index) => forms[index] === MISSING && !isOptional)
+    .slice(0, MAX_CORRECTED)
+    .map(({ typed: word }) => ({ typed: word, candidates: correctWord(state, word), isShort: isTooShort(word) }))
+    .filter(({ candidates }) => candidates.length > 0);
+  if (misspelled.length === 0) return forms;
+  const known = slots.filter((_, index) => forms[index] === AS_TYPED).flatMap(({ words }) => words);
+  const spellings = chooseSpellings(state, misspelled, { typed, known });
+  return forms.map((form, index) => (form === MISSING ? (spellings.get(slots[index]?.typed ?? '') ?? form) : form));
 }
 
 /** Resolves every term as it stands and requires all of them. */
