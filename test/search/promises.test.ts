@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { readListings } from './read-listings.ts';
 import { createSearchShelf } from './search-shelf.ts';
@@ -117,6 +118,13 @@ describe('the report', () => {
     expect(search.words).toContainEqual({ word: 'kuberntes', listings: 1, used_as: 'kubernetes' });
     expect(total).toBeGreaterThan(0);
     expect((await find('kubernetes rollout')).search).toMatchObject({ ignored: [], missing: [], matched: 'all' });
+  });
+
+  test('docs/search.md shows a real one', async () => {
+    const text = await readFile(new URL('../../docs/search.md', import.meta.url), 'utf8');
+    const [, need = '', shown = ''] = /answer to `([^`]+)`.*\n\n```json\n([^`]+)```/.exec(text) ?? [];
+    const { total, search } = await find(need);
+    expect(JSON.parse(shown)).toEqual({ total, search });
   });
 
   test('a need of unknown words finds nothing, and says so', async () => {
