@@ -36,6 +36,12 @@ describe('cursors', () => {
     );
   });
 
+  it('keeps words of every script, in another process too', () => {
+    const position = ['ошибках,,größe,机器学习', 7, 'الفواتير'];
+    const cursor = createCursors([KEY], clockAt(START_MS)).seal(WALK, position);
+    expect(createCursors([KEY], clockAt(START_MS)).open(WALK, cursor)).toEqual(position);
+  });
+
   it('are sealed with HMAC-SHA-256 over walk, minute and position', () => {
     for (const key of [KEY, Buffer.alloc(64, 3), Buffer.alloc(100, 9)]) {
       const bytes = Buffer.from(createCursors([key], clockAt(START_MS)).seal(WALK, [1, 2, 3]), 'base64url');
