@@ -80,8 +80,8 @@ function addUnion(counting: readonly Int32Array[], sets: TermSets, end: number):
 }
 
 /** Returns a bit for each of a word's 32 ids that has at least `least` terms. */
-export function hasAtLeast({ planes: counted, end }: Coverage, word: number, least: number): number {
-  if (word >= end) return least <= 0 ? -1 : 0;
+export function hasAtLeast({ terms, planes: counted, end }: Coverage, word: number, least: number): number {
+  if (word >= end || least > terms) return least <= 0 ? -1 : 0;
   let more = 0;
   let equal = -1;
   for (let at = counted.length - 1; at >= 0; at -= 1) {
@@ -95,8 +95,8 @@ export function hasAtLeast({ planes: counted, end }: Coverage, word: number, lea
 }
 
 /** Returns a bit for each of a word's 32 ids that has exactly `count` terms. */
-export function hasExactly({ planes: counted, end }: Coverage, word: number, count: number): number {
-  if (word >= end) return count === 0 ? -1 : 0;
+export function hasExactly({ terms, planes: counted, end }: Coverage, word: number, count: number): number {
+  if (word >= end || count > terms) return count === 0 ? -1 : 0;
   let equal = -1;
   for (let at = 0; at < counted.length; at += 1) {
     const bits = (counted[at] as Int32Array)[word] as number;
