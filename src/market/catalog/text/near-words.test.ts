@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { correctWord, nearestWord, spellingDistance } from './near-words.ts';
 import { createStemTable } from './stem-table.ts';
-import { nearWords, spellingDistance } from './suggest-query.ts';
+import { isStopWord } from './stop-words.ts';
+import type { TextState } from './text-state.ts';
 import { createCodeBuffer, writeCodes } from './tokenize.ts';
 import { countListing, createWordTable, internWord, type WordTable } from './word-table.ts';
 
@@ -13,6 +15,12 @@ function tableOf(words: Readonly<Record<string, number>>): WordTable {
     for (let count = 0; count < listings; count += 1) countListing(table, id);
   }
   return table;
+}
+
+/** Corrects a word in a market with these words. Only the words of an index are read. */
+function correct(words: Readonly<Record<string, number>>, word: string): string | null {
+  const state: Pick<TextState, 'words'> = { words: tableOf(words) };
+  return correctWord(state as TextState, word);
 }
 
 /** Computes the textbook distance with the whole table. */
@@ -35,10 +43,36 @@ function wholeDistance(from: string, to: string): number {
   return cell(from.length, to.length);
 }
 
-describe('nearWords', () => {
-  const letters = fc.string({ unit: fc.constantFrom('a', 'b', 'c'), minLength: 1, maxLength: 9 });
+type Words = readonly (readonly [word: string, listings: number])[];
 
-  test('the distance is right up to the bound, and beyond it says so', () => {
+function nearestNaively(words: Words, asked: string): string | null {
+  const most = asked.length < 8 ? 1 : 2;
+  const [best] = words
+    .map(([word, listings]) => ({ word, listings, distance: wholeDistance(asked, word) }))
+    .filter(({ word, distance }) => word !== asked && distance <= most)
+    .sort((a, b) => a.distance - b.distance || b.listings - a.listings || (a.word < b.word ? -1 : 1));
+  return best?.word ?? null;
+}
+
+function splitNaively(words: Words, asked: string): string | null {
+  const listings = new Map(words);
+  let best: [string | null, number] = [null, 0];
+  for (let at = 3; at <= asked.length - 3; at += 1) {
+    const parts = [asked.slice(0, at), asked.slice(at)];
+    const least = Math.min(...parts.map((part) => listings.get(part) ?? 0));
+    if (least > best[1] && !parts.some(isStopWord)) best = [parts.join(' '), least];
+  }
+  return best[0];
+}
+
+describe('the nearest word', () => {
+  const letters = fc.string({ unit: fc.constantFrom('a', 'b', 'c'), minLength: 1, maxLength: 10 });
+  const words = fc.uniqueArray(fc.tuple(letters, fc.integer({ min: 1, max: 3 })), {
+    maxLength: 40,
+    selector: ([word]) => word,
+  });
+
+  test('has a distance that is right up to the bound, and beyond it says so', () => {
     fc.assert(
       fc.property(letters, letters, fc.constantFrom(1, 2), (from, to, most) => {
         expect(spellingDistance(from, to, most)).toBe(Math.min(wholeDistance(from, to), most + 1));
@@ -47,21 +81,73 @@ describe('nearWords', () => {
     );
   });
 
-  test('no near word is sorted out', () => {
+  test('is the one that a search of all words finds', () => {
     fc.assert(
-      fc.property(fc.uniqueArray(letters, { maxLength: 30 }), letters, (words, asked) => {
-        const table = tableOf(Object.fromEntries(words.map((word) => [word, 1])));
-        const most = asked.length <= 4 ? 1 : 2;
-        const near = words.filter((word) => word !== asked && wholeDistance(asked, word) <= most);
-        expect(nearWords(table, asked, 100).sort()).toEqual(asked.length < 2 ? [] : near.sort());
+      fc.property(words, letters, (given, asked) => {
+        expect(nearestWord(tableOf(Object.fromEntries(given)), asked)).toBe(nearestNaively(given, asked));
       }),
-      { numRuns: 500 },
+      { numRuns: 2_000 },
+    );
+  });
+
+  test('or else two words that it joins', () => {
+    fc.assert(
+      fc.property(words, letters, (given, asked) => {
+        const expected = asked.length < 4 ? null : (nearestNaively(given, asked) ?? splitNaively(given, asked));
+        expect(correct(Object.fromEntries(given), asked)).toBe(expected);
+      }),
+      { numRuns: 1_000 },
     );
   });
 
   test('nearest first, then the most used, then by the alphabet', () => {
-    const table = tableOf({ design: 1, designs: 5, desing: 2, resign: 3, designer: 9, other: 50, desigm: 1 });
-    expect(nearWords(table, 'desigh', 10)).toEqual(['desigm', 'design', 'designs', 'resign', 'desing']);
-    expect(nearWords(table, 'desigh', 2)).toEqual(['desigm', 'design']);
+    const table = { design: 1, designs: 5, desing: 2, resign: 3, designer: 9, other: 50, desigm: 1 };
+    expect(correct(table, 'desigh')).toBe('desigm');
+    expect(correct({ ...table, desigx: 2 }, 'desigh')).toBe('desigx');
+    expect(correct({ lang: 1, land: 1 }, 'lanx')).toBe('land');
+  });
+
+  test.each([
+    [
+      'one letter more, less or other, or two swapped',
+      { explain: 1 },
+      ['explan', 'explainn', 'exqlain', 'epxlain'],
+      'explain',
+    ],
+    ['two edits from eight letters on', { documents: 1 }, ['docmuenst', 'dcuments', 'dokumentz'], 'documents'],
+    [
+      'the whole word, at both ends too',
+      { market: 1 },
+      ['arket', 'xmarket', 'marke', 'markets', 'amrket', 'markte'],
+      'market',
+    ],
+    ['letters of other scripts', { привет: 1 }, ['прывет', 'првиет'], 'привет'],
+    ['joined words', { image: 4, editor: 2 }, ['imageeditor'], 'image editor'],
+  ])('%s', (_, table, asked, expected) => {
+    for (const word of asked) expect(correct(table, word), word).toBe(expected);
+  });
+
+  test.each([
+    ['short words', { cat: 9, car: 9 }, ['cas', 'ct', 'x', '']],
+    ['words with digits', { gpt4: 9, x402: 9, python3: 9 }, ['gpt5', 'x403', 'python2']],
+    ['names with signs', { 'c++': 9, '.net': 9 }, ['c#', 'g++', '.nex']],
+    ['two edits in fewer than eight letters', { explain: 1 }, ['eplan', 'xepalin']],
+    ['three edits', { documents: 1 }, ['dcmntz', 'docu']],
+    [
+      'stop words and short parts',
+      { the: 9, market: 9, ab: 9, with: 9, front: 9 },
+      ['themarket', 'abfront', 'marketwith'],
+    ],
+    ['pairs of characters', { 人工: 9, 𠀋𠀌: 9 }, ['人才', '𠀋𠀍']],
+    ['an empty market', {}, ['market', 'documents']],
+  ])('%s are not corrected', (_, table, asked) => {
+    for (const word of asked) expect(correct(table, word), word).toBeNull();
+  });
+
+  test('words of the longest kind are compared', () => {
+    const long = 'ab'.repeat(32);
+    expect(correct({ [long]: 1 }, `${long.slice(1)}`)).toBe(long);
+    expect(correct({ [long.slice(0, 62)]: 1 }, long)).toBe(long.slice(0, 62));
+    expect(correct({ [long]: 1 }, 'ba'.repeat(32))).toBe(long);
   });
 });

@@ -1,6 +1,7 @@
 import { bitsOf } from '../sets/matches.ts';
 import { isStopWord } from './stop-words.ts';
 import type { TextState } from './text-state.ts';
+import { isPair } from './tokenize.ts';
 import { FIRST_WORD } from './tokens.ts';
 import { letterMask, type WordTable, wordId } from './word-table.ts';
 
@@ -15,7 +16,7 @@ const LETTERS_ONLY = /^[\p{L}\p{M}]+$/u;
  * between them. Null if there is neither, or the word has a digit, since one digit makes another version or year.
  */
 export function correctWord(state: TextState, word: string): string | null {
-  if (word.length < SHORTEST_CORRECTED || !LETTERS_ONLY.test(word)) return null;
+  if (word.length < SHORTEST_CORRECTED || isPair(word) || !LETTERS_ONLY.test(word)) return null;
   return nearestWord(state.words, word) ?? splitWord(state, word);
 }
 

@@ -1,0 +1,136 @@
+import type { Scored } from '../../src/market/catalog/sets/best-matches.ts';
+import { NAMES } from '../../src/market/catalog/text/abbreviations.ts';
+import type { QueryTerm } from '../../src/market/catalog/text/parse-query.ts';
+import type { Resolution } from '../../src/market/catalog/text/resolve-query.ts';
+import { stemOf } from '../../src/market/catalog/text/stem.ts';
+import { FIELD_WEIGHTS, LEVEL_GAINS, rarityWeight, termLevel } from '../../src/market/catalog/text/term-levels.ts';
+import type { ListingText } from '../../src/market/catalog/text/text-index.ts';
+import { readWords, tokenize } from '../../src/market/catalog/text/tokenize.ts';
+
+type Term = Pick<QueryTerm, 'kind' | 'words'>;
+
+/** One field, tag or keyword. */
+interface NaiveField {
+  readonly words: readonly string[];
+  readonly variants: readonly string[];
+}
+
+/** A listing as a reader without an index sees it. */
+export interface NaiveListing {
+  readonly fields: readonly NaiveField[];
+  readonly words: ReadonlySet<string>;
+  /** Level by stem. */
+  readonly levels: ReadonlyMap<string, number>;
+  readonly title: ReadonlySet<string>;
+}
+
+function isWithin(words: readonly string[], row: readonly string[]): boolean {
+  return ` ${words.join(' ')} `.includes(` ${row.join(' ')} `);
+}
+
+function readField(text: string): NaiveField {
+  const words = tokenize(text);
+  const variants: string[] = [];
+  readWords(
+    text,
+    () => {},
+    (word) => variants.push(word),
+  );
+  for (const [short, ...wholes] of NAMES) {
+    if (wholes.some((whole) => isWithin(words, whole.split(' ')))) variants.push(short);
+  }
+  return { words, variants: [...new Set(variants)] };
+}
+
+export function readNaively({ title, tags, keywords, merchant, description, preview }: ListingText): NaiveListing {
+  const weighted = [[title], tags, keywords, [merchant], [description], [preview]].map((texts) => texts.map(readField));
+  const counts = new Map<string, number>();
+  let length = 0;
+  for (const [at, fields] of weighted.entries()) {
+    for (const word of fields.flatMap(({ words, variants }) => [...words, ...variants])) {
+      length += 1;
+      counts.set(stemOf(word), (counts.get(stemOf(word)) ?? 0) + (FIELD_WEIGHTS[at] ?? 0));
+    }
+  }
+  const fields = weighted.flat();
+  return {
+    fields,
+    words: new Set(fields.flatMap(({ words, variants }) => [...words, ...variants])),
+    levels: new Map([...counts].map(([stem, count]) => [stem, termLevel(count, length)])),
+    title: new Set(tokenize(title)),
+  };
+}
+
+function levelIn({ fields, words, levels }: NaiveListing, { kind, words: row }: Term): number {
+  const [word = ''] = row;
+  if (kind === 'word') return levels.get(stemOf(word)) ?? 0;
+  if (kind === 'beginning') {
+    const stems = [...words].filter((one) => one.startsWith(word)).map(stemOf);
+    return Math.max(0, ...[stemOf(word), ...stems].map((stem) => levels.get(stem) ?? 0));
+  }
+  const isThere = fields.some(
+    (field) => isWithin(field.words, row) || (row.length === 1 && field.variants.includes(word)),
+  );
+  return isThere ? 1 : 0;
+}
+
+const FIGURES = 16;
+const TITLED = 2 ** 18;
+
+function nameOf({ kind, words }: Term): string {
+  if (kind === 'phrase') return `"${words.join(' ')}"`;
+  return kind === 'beginning' ? `${words[0]}*` : stemOf(words[0] ?? '');
+}
+
+const wordTerm = (word: string): Term => ({ kind: 'word', words: [word] });
+
+/** Returns the wanted terms, each with its other spellings. */
+function wantedTerms({ query, terms, match }: Resolution, isAnywhere: (term: Term) => boolean): Term[][] {
+  const wanted = new Map<string, Term[]>();
+  for (const term of terms) if (term.need === 'wanted') wanted.set(nameOf(term), [term]);
+  for (const { word, words } of match === 'all' ? [] : query.variants) {
+    const covered = terms.filter(({ typed, need }) => need === 'wanted' && words.includes(typed));
+    for (const term of covered) wanted.get(nameOf(term))?.push(wordTerm(word));
+    if (covered.length > 0 || wanted.has(stemOf(word)) || !isAnywhere(wordTerm(word))) continue;
+    wanted.set(stemOf(word), [wordTerm(word)]);
+  }
+  return [...wanted.values()];
+}
+
+/** Returns what adds to the score, each once. */
+function scoredTerms({ query, terms, match }: Resolution): Term[] {
+  const scored = terms.flatMap((term): Term[] => (term.kind === 'phrase' ? term.words.map(wordTerm) : [term]));
+  const variants = match === 'all' ? [] : query.variants.map(({ word }) => wordTerm(word));
+  return [...new Map([...scored, ...variants].map((term) => [nameOf(term), term])).values()];
+}
+
+function isTitle(title: ReadonlySet<string>, { query, terms }: Resolution): boolean {
+  const used = new Map(terms.map(({ typed, usedAs }) => [typed, usedAs]));
+  const words = new Set([...query.typed].flatMap((typed) => (used.get(typed) ?? typed).split(' ')));
+  return words.size > 0 && words.size === title.size && [...words].every((word) => title.has(word));
+}
+
+/** Returns all matches by rank, by reading every listing. */
+export function searchNaively(listings: ReadonlyMap<number, NaiveListing>, resolution: Resolution): Scored[] {
+  const { query, terms } = resolution;
+  const all = [...listings];
+  const isAnywhere = (term: Term): boolean => all.some(([, one]) => levelIn(one, term) > 0);
+  const excluded = query.terms.filter(({ need }) => need === 'excluded');
+  const required = terms.filter(({ need }) => need === 'required');
+  const wanted = wantedTerms(resolution, isAnywhere);
+  const onlyExcludes = excluded.length > 0 && excluded.length === query.terms.length;
+  const isMatch = (one: NaiveListing): boolean => {
+    if (excluded.some((term) => levelIn(one, term) > 0)) return false;
+    if (required.length > 0) return required.every((term) => levelIn(one, term) > 0);
+    return onlyExcludes || wanted.some((spellings) => spellings.some((term) => levelIn(one, term) > 0));
+  };
+  const weighted = scoredTerms(resolution).map((term) => {
+    return { term, weight: rarityWeight(all.length, all.filter(([, one]) => levelIn(one, term) > 0).length) };
+  });
+  const scoreOf = (one: NaiveListing): number =>
+    weighted.reduce((sum, { term, weight }) => sum + weight * (LEVEL_GAINS[levelIn(one, term)] ?? 0), 0);
+  return all
+    .filter(([, one]) => isMatch(one))
+    .map(([id, one]) => ({ id, key: (scoreOf(one) + (isTitle(one.title, resolution) ? TITLED : 0)) * FIGURES }))
+    .sort((a, b) => b.key - a.key || b.id - a.id);
+}
