@@ -297,7 +297,10 @@ export const searchReport = z
         z.object({
           word: z.string().describe('the word or phrase as typed, in plain letters'),
           listings: z.number().int().describe('live listings that have it; of two words in its place, the rarer one'),
-          used_as: z.string().optional().describe(`no listing has the word, so this was searched in its place; ${UNTRUSTED}`),
+          used_as: z
+            .string()
+            .optional()
+            .describe(`no listing has the word, so this was searched in its place; ${UNTRUSTED}`),
         }),
       )
       .describe('words that were searched'),

@@ -54,10 +54,10 @@ export function createCursors(keys: readonly [Uint8Array, ...Uint8Array[]], cloc
       const name = canonicalJson(query);
       // Round up to whole minutes: an unchanged page keeps its ETag for a minute, and no cursor expires early.
       const minute = Math.ceil(clock.now() / MINUTE_MS);
-      const text = Buffer.from(JSON.stringify(position));
-      const content = Buffer.allocUnsafe(TIME_BYTES + text.length);
+      const text = JSON.stringify(position);
+      const content = Buffer.allocUnsafe(TIME_BYTES + Buffer.byteLength(text));
       content.writeUInt32BE(minute);
-      content.set(text, TIME_BYTES);
+      content.write(text, TIME_BYTES);
       const cursor = Buffer.concat([macOf(newest, name, content), content]).toString('base64url');
       cache.add(cursor, { name, minute, position: [...position] });
       return cursor;

@@ -1,15 +1,18 @@
 import { type Coverage, hasExactly } from './coverage.ts';
 import { isMatch, type Matches, passesTests } from './matches.ts';
-import { atLeast, coversId, type Dense, denseLevel } from './posting-dense.ts';
-import { levelOf, type Posting } from './posting.ts';
-
-/** A set that adds `weight` times the gain of its level to the score of its members. The weight is an integer of at least 1. */
-export interface Weighted {
-  readonly posting: Posting;
-  readonly weight: number;
-  /** True if an id may gain by this set without having one wanted term more, as by another spelling of one. */
-  readonly isExtra: boolean;
-}
+import type { Posting } from './posting.ts';
+import {
+  type Bounds,
+  boundOf,
+  boundsOf,
+  narrowByParts,
+  type Part,
+  partsOf,
+  scoreById,
+  scoreOf,
+  setNeeds,
+  type Weighted,
+} from './score-parts.ts';
 
 /** How matches are ranked: by score, then by figure, then newest first. */
 export interface Ranking {
@@ -37,17 +40,6 @@ const ID_RANGE = 2 ** 29;
 /** Extra candidates to collect before they are sorted and cut. */
 const EXTRA_CANDIDATES = 64;
 
-interface Part extends Weighted {
-  readonly dense: Dense | null;
-  /** Gain by level, times the weight. */
-  readonly gains: readonly number[];
-  readonly most: number;
-  /** Lowest level with which a match of the current pass can still beat the worst result. */
-  low: number;
-  /** For a list: entries from this index on are newer than all remaining candidates. */
-  index: number;
-}
-
 /** The best ranks so far, and the worst of them once there are enough. */
 interface Best {
   readonly ranks: Float64Array;
@@ -63,7 +55,7 @@ interface Best {
  */
 export function bestMatches(matches: Matches, ranking: Ranking, after: Scored | null, limit: number): Scored[] {
   const best: Best = { ranks: new Float64Array(limit + EXTRA_CANDIDATES), limit, size: 0, worst: -1 };
-  const parts = ranking.scored.map((weighted) => partOf(weighted, ranking.gains));
+  const parts = partsOf(ranking.scored, ranking.gains);
   const behind = after === null ? Number.POSITIVE_INFINITY : after.key * ID_RANGE + after.id;
   const scan: Scan = { matches, ranking, parts, best, behind, bounds: boundsOf(parts) };
   for (const id of ranking.first) {
@@ -89,34 +81,6 @@ interface Scan {
   readonly bounds: Bounds;
 }
 
-/** Highest scores by number of terms. */
-interface Bounds {
-  /** `sums[n]` is the sum of the n highest gains of terms. */
-  readonly sums: readonly number[];
-  /** Places of the parts among the terms, by highest gain; -1 for an extra. */
-  readonly places: readonly number[];
-  /** Highest gain by all extras together. */
-  readonly extras: number;
-}
-
-function boundsOf(parts: readonly Part[]): Bounds {
-  const terms = parts.map((_, index) => index).filter((index) => parts[index]?.isExtra === false);
-  terms.sort((a, b) => (parts[b]?.most ?? 0) - (parts[a]?.most ?? 0));
-  const sums = [0];
-  const places: number[] = new Array(parts.length).fill(-1);
-  for (const [place, index] of terms.entries()) {
-    sums.push((sums[place] ?? 0) + (parts[index]?.most ?? 0));
-    places[index] = place;
-  }
-  const extras = parts.reduce((sum, { isExtra, most }) => sum + (isExtra ? most : 0), 0);
-  return { sums, places, extras };
-}
-
-/** Returns the highest score of an id that has `count` terms. */
-function boundOf({ sums, extras }: Bounds, count: number): number {
-  return (sums[Math.min(Math.max(0, count), sums.length - 1)] as number) + extras;
-}
-
 /** Ids with a figure go first, so that among all others those that tie are newest first, and the rest can be left out. */
 function scanBoth(scan: Scan, coverage: Coverage | null, count: number): void {
   const { withFigure } = scan.ranking;
@@ -131,36 +95,50 @@ interface Pass {
   readonly hasFigure: boolean;
 }
 
-/** Reads the matches of one pass, newest first. */
+/** Reads the matches of one pass, newest first, as long as one can beat the worst result. */
 function scanMatches(scan: Scan, pass: Pass): void {
-  const { matches, ranking, parts, best, behind, bounds } = scan;
-  const { words, bits, used, tests } = matches;
-  const { first, withFigure } = ranking;
+  const { matches, parts, best, bounds } = scan;
+  const { words, used } = matches;
   const bound = boundOf(bounds, pass.count) * FIGURES + (pass.hasFigure ? FIGURES - 1 : 0);
   for (const part of parts) part.index = part.dense === null ? part.posting.count : 0;
-  setLowest(scan, pass);
-  let worst = best.worst;
-  const members = createMembers(withFigure);
+  const members = createMembers(scan.ranking.withFigure);
+  let worst = Number.NaN;
   for (let at = used - 1; at >= 0; at -= 1) {
     const word = words[at] as number;
     if (bound * ID_RANGE + ((word << 5) | 31) <= best.worst) return;
-    let remaining = bits[at] as number;
-    if (pass.coverage !== null) remaining &= hasExactly(pass.coverage, word, pass.count);
-    if (remaining === 0) continue;
-    const figured = members(word);
-    remaining = narrowByLevels(parts, word, remaining & (pass.hasFigure ? figured : ~figured));
-    while (remaining !== 0) {
-      const bit = 31 - Math.clz32(remaining);
-      remaining ^= 1 << bit;
-      const id = (word << 5) | bit;
-      const rank = rankOf(ranking, scoreOf(parts, id), id);
-      if (rank <= best.worst || rank >= behind || first.has(id) || !passesTests(tests, id)) continue;
-      addRank(scan, rank);
+    if (best.worst !== worst) {
+      worst = best.worst;
+      setNeeds(parts, bounds, { count: pass.count, least: leastScore(best) });
     }
-    if (best.worst === worst) continue;
-    worst = best.worst;
-    setLowest(scan, pass);
+    const figured = pass.hasFigure ? members(word) : ~members(word);
+    const remaining = matchesOf(matches, pass, at) & figured;
+    if (remaining !== 0) rankWord(scan, word, narrowByParts(parts, word, remaining));
   }
+}
+
+/** Returns the matches of a pass among 32 ids. */
+function matchesOf({ words, bits }: Matches, { coverage, count }: Pass, at: number): number {
+  const marked = bits[at] as number;
+  return coverage === null ? marked : marked & hasExactly(coverage, words[at] as number, count);
+}
+
+/** Ranks the ids in `bits`, newest first. */
+function rankWord(scan: Scan, word: number, bits: number): void {
+  const { ranking, parts, best, behind, matches } = scan;
+  const least = leastScore(best);
+  for (let remaining = bits; remaining !== 0; ) {
+    const bit = 31 - Math.clz32(remaining);
+    remaining ^= 1 << bit;
+    const id = (word << 5) | bit;
+    const rank = rankOf(ranking, scoreOf(parts, id, least), id);
+    if (rank <= best.worst || rank >= behind || ranking.first.has(id) || !passesTests(matches.tests, id)) continue;
+    addRank(scan, rank);
+  }
+}
+
+/** Returns the score that an id needs to beat the worst result, or to be as good. */
+function leastScore({ worst }: Best): number {
+  return worst < 0 ? 0 : Math.floor(worst / ID_RANGE / FIGURES);
 }
 
 /** Returns a function that gives the members among a word's 32 ids. Call it with descending words. */
@@ -189,72 +167,4 @@ function addRank({ best, behind }: Scan, rank: number): void {
   ranks.sort().copyWithin(0, EXTRA_CANDIDATES);
   best.size = limit;
   best.worst = ranks[0] as number;
-}
-
-/** Sets the level that an id of this pass needs in each set to reach the score of the worst result. */
-function setLowest({ parts, best, bounds }: Scan, { count }: Pass): void {
-  const least = best.worst < 0 ? 0 : Math.floor(best.worst / ID_RANGE / FIGURES);
-  for (const [index, part] of parts.entries()) {
-    part.low = 0;
-    const [lacking, having] = boundsOfOthers(bounds, count, { place: bounds.places[index] as number, most: part.most });
-    if (lacking >= least) continue;
-    part.low = 1;
-    while (part.low < 8 && having + (part.gains[part.low] as number) < least) part.low += 1;
-  }
-}
-
-/** Returns the highest score by all other sets, of an id with `count` terms that lacks this set and of one that has it. */
-function boundsOfOthers(bounds: Bounds, count: number, { place, most }: { place: number; most: number }): [number, number] {
-  if (place < 0) return [boundOf(bounds, count) - most, boundOf(bounds, count) - most];
-  if (place < count) return [boundOf(bounds, count + 1) - most, boundOf(bounds, count) - most];
-  return [boundOf(bounds, count), boundOf(bounds, count - 1)];
-}
-
-function partOf(weighted: Weighted, gainsByLevel: readonly number[]): Part {
-  const { posting, weight } = weighted;
-  const { dense, planes, count } = posting;
-  const highest = Math.min(7, 1 + (dense?.own ?? planes));
-  const gains = gainsByLevel.map((gain) => gain * weight);
-  return {
-    ...weighted,
-    dense,
-    gains,
-    most: count === 0 ? 0 : (gains[highest] as number),
-    low: 0,
-    index: dense === null ? count : 0,
-  };
-}
-
-/** Of the 32 ids in `bits`, keeps those whose level in each dense set is high enough to reach the score. */
-function narrowByLevels(parts: readonly Part[], word: number, bits: number): number {
-  let remaining = bits;
-  for (let at = 0; remaining !== 0 && at < parts.length; at += 1) {
-    const { dense, low } = parts[at] as Part;
-    if (dense !== null && low > 0) remaining &= word < dense.member.length ? atLeast(dense, word, low) : 0;
-  }
-  return remaining;
-}
-
-/** Call it with descending ids. */
-function scoreOf(parts: readonly Part[], id: number): number {
-  let score = 0;
-  for (let at = 0; at < parts.length; at += 1) {
-    const part = parts[at] as Part;
-    const { dense, gains } = part;
-    if (dense === null) score += gains[nextLevel(part, id)] as number;
-    else if (coversId(dense, id)) score += gains[denseLevel(dense, id)] as number;
-  }
-  return score;
-}
-function nextLevel(part: Part, id: number): number {
-  const { entries } = part.posting;
-  let { index } = part;
-  while (index > 0 && (entries[index - 1] as number) >>> 3 > id) index -= 1;
-  part.index = index;
-  const entry = index === 0 ? 0 : (entries[index - 1] as number);
-  return entry >>> 3 === id ? entry & 7 : 0;
-}
-
-function scoreById(parts: readonly Part[], id: number): number {
-  return parts.reduce((score, { posting, gains }) => score + (gains[levelOf(posting, id)] as number), 0);
 }

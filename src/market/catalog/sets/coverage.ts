@@ -23,7 +23,8 @@ let union = new Int32Array(0);
 export function countTerms(terms: readonly TermSets[]): Coverage {
   const used = 32 - Math.clz32(terms.length);
   const end = Math.max(0, ...terms.flat().map(wordsOf));
-  if ((planes[used - 1]?.length ?? 0) < end) planes = Array.from({ length: 6 }, () => new Int32Array(end + (end >>> 2)));
+  if ((planes[used - 1]?.length ?? 0) < end)
+    planes = Array.from({ length: 6 }, () => new Int32Array(end + (end >>> 2)));
   else for (const plane of planes.slice(0, used)) plane.fill(0, 0, end);
   const counting = planes.slice(0, used);
   for (const sets of terms) {
@@ -68,7 +69,8 @@ function addUnion(counting: readonly Int32Array[], sets: TermSets, end: number):
   for (const { dense, entries, count } of sets) {
     if (dense !== null) {
       const { member } = dense;
-      for (let word = 0; word < member.length; word += 1) union[word] = (union[word] as number) | (member[word] as number);
+      for (let word = 0; word < member.length; word += 1)
+        union[word] = (union[word] as number) | (member[word] as number);
       continue;
     }
     for (let index = 0; index < count; index += 1) {
@@ -80,7 +82,7 @@ function addUnion(counting: readonly Int32Array[], sets: TermSets, end: number):
 }
 
 /** Returns a bit for each of a word's 32 ids that has at least `least` terms. */
-export function hasAtLeast({ terms, planes: counted, end }: Coverage, word: number, least: number): number {
+export function hasAtLeast({ planes: counted, end, terms }: Coverage, word: number, least: number): number {
   if (word >= end || least > terms) return least <= 0 ? -1 : 0;
   let more = 0;
   let equal = -1;
@@ -95,7 +97,7 @@ export function hasAtLeast({ terms, planes: counted, end }: Coverage, word: numb
 }
 
 /** Returns a bit for each of a word's 32 ids that has exactly `count` terms. */
-export function hasExactly({ terms, planes: counted, end }: Coverage, word: number, count: number): number {
+export function hasExactly({ planes: counted, end, terms }: Coverage, word: number, count: number): number {
   if (word >= end || count > terms) return count === 0 ? -1 : 0;
   let equal = -1;
   for (let at = 0; at < counted.length; at += 1) {

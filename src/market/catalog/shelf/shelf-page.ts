@@ -1,6 +1,6 @@
+import type { SearchReport } from '../../../contract/listings.ts';
 import { AISLES } from '../../../contract/vocabulary.ts';
 import type { Cursors } from '../../../platform/cursor.ts';
-import type { SearchReport } from '../../../contract/listings.ts';
 import type { PageParts } from '../fragments/page-bytes.ts';
 import type { Model } from '../model/model.ts';
 import { parseQuery } from '../text/parse-query.ts';
@@ -75,7 +75,11 @@ function didYouMean(model: Model, plan: ShelfPlan): string | null {
 /** Says how each word of the query was searched. */
 function reportSearch({ words, resolution }: Search, hasAll: boolean): SearchReport {
   return {
-    words: words.map(({ word, listings, usedAs }) => ({ word, listings, ...(usedAs === null ? {} : { used_as: usedAs }) })),
+    words: words.map(({ word, listings, usedAs }) => ({
+      word,
+      listings,
+      ...(usedAs === null ? {} : { used_as: usedAs }),
+    })),
     ignored: [...resolution.ignored],
     missing: [...resolution.missing],
     matched: hasAll ? 'all' : 'some',
@@ -94,9 +98,21 @@ export function toPosition(cursor: PageCursor): (number | string)[] {
 }
 
 export function toCursor([choices, ...numbers]: readonly (number | string)[]): PageCursor {
-  const [revision = 0, left = 0, newest = 0, isPinned = 0, key = 0, id = 0, progress = 0, least = 0] = numbers.map(Number);
+  const [revision = 0, left = 0, newest = 0, isPinned = 0, key = 0, id = 0, progress = 0, least = 0] =
+    numbers.map(Number);
   const weights = unpackWeights(numbers.slice(NUMBERS_BEFORE_WEIGHTS).map(Number));
-  return { choices: String(choices), revision, left, newest, isPinned: isPinned === 1, key, id, progress, least, weights };
+  return {
+    choices: String(choices),
+    revision,
+    left,
+    newest,
+    isPinned: isPinned === 1,
+    key,
+    id,
+    progress,
+    least,
+    weights,
+  };
 }
 
 function packWeights(weights: readonly number[]): number[] {

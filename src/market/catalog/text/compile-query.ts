@@ -1,6 +1,6 @@
-import type { Weighted } from '../sets/best-matches.ts';
 import type { TermSets } from '../sets/coverage.ts';
 import { createPosting, type Posting, setLevel } from '../sets/posting.ts';
+import type { Weighted } from '../sets/score-parts.ts';
 import { beginningKey, type DerivedSets, keepBeginning, keepPhrase, keptDerived, phraseKey } from './derived-sets.ts';
 import type { ParsedQuery, QueryTerm } from './parse-query.ts';
 import type { Resolution, ResolvedTerm } from './resolve-query.ts';
@@ -16,9 +16,8 @@ import {
   planBeginning,
   planPhrase,
 } from './term-sets.ts';
-import { listingTokens, type TextState, writeWaiting } from './text-state.ts';
-import { forEachTitled, titleWords, wordsHash } from './title-table.ts';
-import { wordId } from './word-table.ts';
+import { type TextState, writeWaiting } from './text-state.ts';
+import { titledListings } from './titled-listings.ts';
 
 /** The set does not exist yet and takes too long to build in this call. */
 const MISSING_SET = 'missing';
@@ -169,12 +168,17 @@ function createSearch(state: TextState, resolution: Resolution, { found, exclude
     must,
     mustNot: [...new Set(excluded.flatMap((term) => found.get(term) ?? []))],
     wanted: [...wanted.values()],
-    scored: scoring.scored,
-    titled: titledListings(state, resolution),
+    scored: sortedScores(scoring),
+    titled: titledListings(state, query.typed, correctionsOf(terms)),
     matchesNothing: isEmpty,
     resolution,
     words: searchedWords(terms, found),
   };
+}
+
+/** Returns what is searched in place of each corrected word. */
+function correctionsOf(terms: readonly ResolvedTerm[]): ReadonlyMap<string, string> {
+  return new Map(terms.flatMap(({ typed, usedAs }) => (usedAs === null ? [] : [[typed, usedAs] as const])));
 }
 
 function hasWords(query: ParsedQuery): boolean {
@@ -211,63 +215,54 @@ function findTerm(sets: DerivedSets, state: TextState, { kind, words }: Term): F
 
 interface Scoring {
   readonly state: TextState;
-  readonly scored: Weighted[];
-  readonly names: Set<string>;
+  /** Scored sets by name, because sets that several terms share vary by process. */
+  readonly scored: Map<string, Weighted>;
 }
 
 function createScoring(state: TextState): Scoring {
-  return { state, scored: [], names: new Set() };
+  return { state, scored: new Map() };
 }
 
-/** Names a set, because sets that several terms share vary by process. */
+/** Sorts by name, because a cursor stores the weights in this order and must fit the same words in any order. */
+function sortedScores({ scored }: Scoring): Weighted[] {
+  return [...scored].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, weighted]) => weighted);
+}
+
 function nameOf({ kind, words }: Term): string {
   if (kind === 'phrase') return JSON.stringify(words);
   return kind === 'beginning' ? `${words[0] ?? ''}*` : stemOf(words[0] ?? '');
 }
 
-/** Adds a set once. Sets without listings keep their place, because a cursor stores the weights in this order. */
-function addScored({ state, scored, names }: Scoring, name: string, { set, isExtra }: { set: Posting; isExtra: boolean }): void {
-  if (names.has(name)) return;
-  names.add(name);
-  scored.push({ posting: set, weight: rarityWeight(state.listings, set.count), isExtra });
+/** Adds a set once. Sets without listings keep their place in the order of weights. */
+function addScored(
+  { state, scored }: Scoring,
+  name: string,
+  { set, isExtra }: { set: Posting; isExtra: boolean },
+): void {
+  if (scored.has(name)) return;
+  scored.set(name, { posting: set, weight: rarityWeight(state.listings, set.count), isExtra });
 }
 
 /** Scores a phrase by its words, because all matches contain it. */
 function scoreTerm(scoring: Scoring, term: Term, { set, isExtra }: { set: Posting; isExtra: boolean }): void {
-  if (term.kind !== 'phrase') return addScored(scoring, nameOf(term), { set, isExtra });
-  for (const word of term.words) addScored(scoring, stemOf(word), { set: setOfWord(scoring.state, word), isExtra: true });
+  if (term.kind !== 'phrase') addScored(scoring, nameOf(term), { set, isExtra });
+  else
+    for (const word of term.words)
+      addScored(scoring, stemOf(word), { set: setOfWord(scoring.state, word), isExtra: true });
 }
 
 function setOfWord(state: TextState, word: string): Posting {
   return postingOfStem(state.stems, stemOf(word)) ?? NO_LISTINGS;
 }
 
-/** Adds other spellings: to the wanted terms that they stand for, or else as terms of their own. */
+/** Adds other spellings of wanted terms. */
 function addVariants(scoring: Scoring, { query, terms, match }: Resolution, wanted: Map<string, Posting[]>): void {
   if (match === 'all') return;
   for (const { word, words } of query.variants) {
     const set = setOfWord(scoring.state, word);
     const covered = terms.filter(({ typed, need }) => need === 'wanted' && words.includes(typed)).map(nameOf);
-    addScored(scoring, stemOf(word), { set, isExtra: covered.length > 0 });
-    if (set.count === 0) continue;
-    for (const name of covered) wanted.get(name)?.push(set);
-    if (covered.length === 0 && !wanted.has(stemOf(word))) wanted.set(stemOf(word), [set]);
+    if (covered.length === 0) continue;
+    addScored(scoring, stemOf(word), { set, isExtra: true });
+    if (set.count > 0) for (const name of covered) wanted.get(name)?.push(set);
   }
-}
-
-/** Returns the listings whose title has exactly the words of the query, as they are searched, in any order. */
-function titledListings(state: TextState, { query, terms }: Resolution): ReadonlySet<number> {
-  const titled = new Set<number>();
-  const corrected = new Map(terms.flatMap(({ typed, usedAs }) => (usedAs === null ? [] : [[typed, usedAs] as const])));
-  const words = new Set<number>();
-  for (const typed of query.typed) {
-    for (const word of (corrected.get(typed) ?? typed).split(' ')) words.add(wordId(state.words, word));
-  }
-  if (words.size === 0 || words.has(0)) return titled;
-  forEachTitled(state.titles, wordsHash(words), (id) => {
-    const { tokens, count } = listingTokens(state, id);
-    const title = titleWords(tokens, count);
-    if (title.size === words.size && [...title].every((word) => words.has(word))) titled.add(id);
-  });
-  return titled;
 }

@@ -1,7 +1,8 @@
-import { correctWord } from './near-words.ts';
-import type { ParsedQuery, QueryTerm } from './parse-query.ts';
-import { postingOfStem } from './stem-table.ts';
+import { chooseSpellings } from './choose-spelling.ts';
+import { correctWord, isTooShort } from './near-words.ts';
+import { MAX_WORDS, type ParsedQuery, type QueryTerm } from './parse-query.ts';
 import { stemOf } from './stem.ts';
+import { postingOfStem } from './stem-table.ts';
 import { isStopWord } from './stop-words.ts';
 import type { TextState } from './text-state.ts';
 import { isPair } from './tokenize.ts';
@@ -31,38 +32,56 @@ export interface Resolution {
   readonly choices: string;
 }
 
-/** More words than a need has. It bounds the work and the cursor. */
-export const MOST_WORDS = 32;
 /** Finding the nearest spelling reads all words of the market. */
-const MOST_CORRECTED = 4;
+const MAX_CORRECTED = 4;
 
 /** How one word is searched: as typed, as the beginning of others, not at all, or else as the words given here. */
 const [AS_TYPED, AS_BEGINNING, MISSING] = ['', '*', '-'];
 
 /** A word or quoted phrase of the query that may have to be resolved. */
-type Slot = Pick<ResolvedTerm, 'kind' | 'words' | 'need'>;
+interface Slot extends Pick<ResolvedTerm, 'kind' | 'words' | 'need' | 'typed'> {
+  /** True for a name of stop words, such as `todo` for `to do`, which is not missed if no listing has it. */
+  readonly isOptional: boolean;
+}
 
 /** Decides for each word of a need what is searched. `choices` come from the first page of a walk. */
 export function resolveQuery(state: TextState, query: ParsedQuery, choices: string | null): Resolution {
   const { slots, ignored } = contentSlots(query);
-  const given = choices === null || choices === '' ? null : choices.split(',');
-  let corrections = 0;
-  const chosen = slots.map((slot, index) => {
-    if (choices !== null) return given?.[index] ?? AS_TYPED;
-    const choice = chooseForm(state, slot);
-    if (choice !== MISSING || corrections === MOST_CORRECTED) return choice;
-    corrections += 1;
-    return correctWord(state, slot.words[0] ?? '') ?? MISSING;
-  });
-  const missing = slots.filter((_, index) => chosen[index] === MISSING).map(typedText);
+  // Choices are stored in an order that does not depend on the order of the words.
+  const sorted = slots.toSorted((a, b) => (slotName(a) < slotName(b) ? -1 : 1));
+  const chosen = choices === null ? chooseForms(state, sorted, query) : readChoices(sorted, choices);
+  const formOf = (slot: Slot): string => chosen[sorted.indexOf(slot)] ?? AS_TYPED;
+  const missing = slots.filter((slot) => formOf(slot) === MISSING && !slot.isOptional);
   return {
     query,
     match: 'any',
-    terms: slots.flatMap((slot, index) => termsOf(slot, chosen[index] as string)),
-    ignored: ignored.map(typedText),
-    missing,
+    terms: slots.flatMap((slot) => termsOf(slot, formOf(slot))),
+    ignored: [...new Set(ignored.map(({ typed }) => typed))],
+    missing: [...new Set(missing.map(({ typed }) => typed))],
     choices: chosen.every((choice) => choice === AS_TYPED) ? '' : chosen.join(','),
   };
+}
+
+function slotName({ kind, typed, need }: Slot): string {
+  return `${need} ${kind === 'phrase' ? `"${typed}"` : typed}`;
+}
+
+function readChoices(slots: readonly Slot[], choices: string): readonly string[] {
+  const given = choices.split(',');
+  return slots.map((_, index) => (choices === '' ? AS_TYPED : (given[index] ?? AS_TYPED)));
+}
+
+function chooseForms(state: TextState, slots: readonly Slot[], { typed }: ParsedQuery): readonly string[] {
+  const forms = slots.map((slot) => chooseForm(state, slot));
+  const misspelled = slots
+    .filter(({ isOptional }, index) => forms[index] === MISSING && !isOptional)
+    .slice(0, MAX_CORRECTED)
+    .map(({ typed: word }) => ({ typed: word, candidates: correctWord(state, word), isShort: isTooShort(word) }))
+    .filter(({ candidates }) => candidates.length > 0);
+  if (misspelled.length === 0) return forms;
+  const known = slots.filter((_, index) => forms[index] === AS_TYPED).flatMap(({ words }) => words);
+  const spellings = chooseSpellings(state, misspelled, { typed, known });
+  return forms.map((form, index) => (form === MISSING ? (spellings.get(slots[index]?.typed ?? '') ?? form) : form));
 }
 
 /** Resolves every term as it stands and requires all of them. */
@@ -73,23 +92,39 @@ export function requireAll(query: ParsedQuery): Resolution {
   return { query, match: 'all', terms, ignored: [], missing: [], choices: '' };
 }
 
-function typedText({ words }: Pick<Slot, 'words'>): string {
+function typedText({ words }: Pick<QueryTerm, 'words'>): string {
   return words.join(' ');
 }
 
 function contentSlots(query: ParsedQuery): { slots: readonly Slot[]; ignored: readonly Slot[] } {
-  const all = query.terms.flatMap(({ kind, words, need }): Slot[] => {
-    if (need === 'excluded') return [];
-    // A run of characters in a script without spaces: each pair is a word of its own.
-    if (kind === 'phrase' && need === 'wanted') return words.map((word) => ({ kind: 'word', words: [word], need }));
-    return [{ kind, words, need }];
-  });
-  const distinct = [...new Map(all.map((slot) => [JSON.stringify(slot), slot])).values()];
+  const all = distinctSlots(query.terms.flatMap(slotsOf));
   const isContent = ({ kind, words, need }: Slot): boolean =>
     need === 'required' || kind === 'phrase' || !isStopWord(words[0] ?? '');
-  const content = distinct.some(isContent) ? distinct.filter(isContent) : distinct;
-  const slots = content.slice(0, MOST_WORDS);
-  return { slots, ignored: distinct.filter((slot) => !slots.includes(slot)) };
+  const names = query.variants
+    .filter(({ words }) => words.every(isStopWord))
+    .map(({ word }): Slot => ({ kind: 'word', words: [word], need: 'wanted', typed: word, isOptional: true }));
+  const content = all.some(isContent) ? all.filter(isContent) : all;
+  const slots = distinctSlots([...content, ...names]).slice(0, MAX_WORDS);
+  return { slots, ignored: all.filter((slot) => !slots.includes(slot)) };
+}
+
+function slotsOf(term: QueryTerm): Slot[] {
+  const { kind, words, need } = term;
+  if (need === 'excluded') return [];
+  // A run of characters in a script without spaces: each pair is a word of its own.
+  if (kind === 'phrase' && need === 'wanted')
+    return words.map((word) => ({ kind: 'word', words: [word], need, typed: word, isOptional: false }));
+  return [{ kind, words, need, typed: typedText(term), isOptional: false }];
+}
+
+/** Keeps the first of equal slots. A word that also ends the query is one slot, which may be a beginning. */
+function distinctSlots(slots: readonly Slot[]): Slot[] {
+  const distinct = new Map<string, Slot>();
+  for (const slot of slots) {
+    const name = slotName(slot);
+    if (!distinct.has(name) || slot.kind === 'beginning') distinct.set(name, slot);
+  }
+  return [...distinct.values()];
 }
 
 function chooseForm(state: TextState, { kind, words }: Slot): string {
@@ -107,9 +142,11 @@ function hasBeginning({ words }: TextState, beginning: string): boolean {
 }
 
 function termsOf(slot: Slot, choice: string): ResolvedTerm[] {
-  const typed = typedText(slot);
-  if (choice === MISSING) return [];
-  if (choice === AS_BEGINNING) return [{ ...slot, kind: 'beginning', typed, usedAs: null }];
-  if (choice === AS_TYPED) return [{ ...slot, kind: slot.kind === 'phrase' ? 'phrase' : 'word', typed, usedAs: null }];
-  return choice.split(' ').map((word) => ({ kind: 'word', words: [word], need: slot.need, typed, usedAs: choice }));
+  const { words, need, typed } = slot;
+  // A required word keeps its place, so that nothing matches.
+  if (choice === MISSING && need === 'wanted') return [];
+  if (choice === AS_BEGINNING) return [{ kind: 'beginning', words, need, typed, usedAs: null }];
+  if (choice === AS_TYPED || choice === MISSING)
+    return [{ kind: slot.kind === 'phrase' ? 'phrase' : 'word', words, need, typed, usedAs: null }];
+  return choice.split(' ').map((word) => ({ kind: 'word', words: [word], need, typed, usedAs: choice }));
 }

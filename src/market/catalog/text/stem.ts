@@ -3,16 +3,21 @@ import { SAME_WORDS } from './abbreviations.ts';
 
 const ENGLISH = /^[a-z]{3,}$/;
 
-/** British endings and the American ones that stand for both. Words that this makes up, such as `enterprize`, stay apart from all others. */
+/** British endings and the American ones that stand for both. */
 const AMERICAN: readonly (readonly [british: RegExp, american: string])[] = [
+  [/^practis(e|ed|es|ing)$/, 'practic$1'],
   [/^(.{3,})is(e|ed|es|er|ers|ing|ation|ations|able)$/, '$1iz$2'],
   [/^(.{3,})ys(e|ed|es|er|ers|ing)$/, '$1yz$2'],
-  [/^(.{3,})our(|s|ed|ing|er|ers|al|ally|ful|less|able|ite|ites|ist)$/, '$1or$2'],
-  [/^(cent|theat|met|lit|fib|calib|meag|somb|spect)re(|s|d)$/, '$1er$2'],
-  [/^(.{3,})ogue(|s|d|r)$/, '$1og$2'],
+  [/^(.{3,}|od)our(|s|ed|ing|er|ers|al|ally|ful|less|able|ite|ites|ist)$/, '$1or$2'],
+  [/^(cent|theat|met|lit|fib|calib|meag|somb|spect)re(|s)$/, '$1er$2'],
+  [/^(cent)red$/, '$1ered'],
+  [/^(.{3,})ogue(|s)$/, '$1og$2'],
+  [/^(.{3,})ogu(ed|ing|er|ers)$/, '$1og$2'],
   [/^(licen|defen|offen|preten)ce(|s|d)$/, '$1se$2'],
-  [/^(prac)tis(e|ed|es|ing)$/, '$1tic$2'],
 ];
+/** Words that end in `-ise` on both sides of the ocean, without the ending. */
+const ISE_EVERYWHERE =
+  /^(adv|advert|appra|appr|bru|chast|compr|comprom|conc|cru|dem|desp|dev|disgu|enterpr|exc|exerc|expert|franch|improv|inc|likew|merchand|otherw|parad|pra|prec|prem|prom|repr|rev|superv|surpr|telev|treat)is/;
 
 const SPECIAL: Readonly<Record<string, string>> = {
   grey: 'gray',
@@ -38,6 +43,7 @@ export function stemOf(word: string): string {
 
 function toAmerican(word: string): string {
   if (word.length < 5) return SPECIAL[word] ?? word;
+  if (ISE_EVERYWHERE.test(word)) return word;
   for (const [british, american] of AMERICAN) {
     if (british.test(word)) return word.replace(british, american);
   }

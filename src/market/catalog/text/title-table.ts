@@ -27,7 +27,8 @@ export function createTitleTable(): TitleTable {
 /** Returns the distinct words of a listing's title: all tokens up to the first mark. */
 export function titleWords(tokens: Uint32Array, count: number): Set<number> {
   const words = new Set<number>();
-  for (let index = 0; index < count && (tokens[index] as number) >= FIRST_WORD; index += 1) words.add(tokens[index] as number);
+  for (let index = 0; index < count && (tokens[index] as number) >= FIRST_WORD; index += 1)
+    words.add(tokens[index] as number);
   return words;
 }
 

@@ -129,7 +129,8 @@ export function createTokenList(numberOf: WordNumbers): TokenList {
     sink: (codes, start, end) => {
       addToken(list, numberOf(codes, start, end));
       if (!mayBeNameWord(names, codes[start] as number, end - start)) return;
-      for (const { short } of readNameWord(names, String.fromCharCode(...codes.subarray(start, end)))) variants.push(short);
+      for (const { short } of readNameWord(names, String.fromCharCode(...codes.subarray(start, end))))
+        variants.push(short);
     },
     variantSink: (word) => variants.push(word),
   };
@@ -157,10 +158,12 @@ function addWords(list: TokenList, text: string, mark: number): void {
   addToken(list, mark);
 }
 
-/** Adds variants behind a mark, so that they are found in this field but change no phrase. */
+/** Adds variants, each behind a mark, so that they are found in this field but change no phrase. */
 function addVariants(list: TokenList): void {
-  addToken(list, BREAK);
-  for (const word of new Set(list.variants)) addToken(list, list.numberOf(writeCodes(variantCodes, word), 0, word.length));
+  for (const word of new Set(list.variants)) {
+    addToken(list, BREAK);
+    addToken(list, list.numberOf(writeCodes(variantCodes, word), 0, word.length));
+  }
   list.variants.length = 0;
 }
 
