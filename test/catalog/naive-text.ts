@@ -1,6 +1,6 @@
 import type { Scored } from '../../src/market/catalog/sets/best-matches.ts';
 import { NAMES } from '../../src/market/catalog/text/abbreviations.ts';
-import type { QueryTerm } from '../../src/market/catalog/text/parse-query.ts';
+import type { QueryTerm, QueryVariant } from '../../src/market/catalog/text/parse-query.ts';
 import type { Resolution } from '../../src/market/catalog/text/resolve-query.ts';
 import { stemOf } from '../../src/market/catalog/text/stem.ts';
 import { FIELD_WEIGHTS, LEVEL_GAINS, rarityWeight, termLevel } from '../../src/market/catalog/text/term-levels.ts';
@@ -84,24 +84,29 @@ function nameOf({ kind, words }: Term): string {
 
 const wordTerm = (word: string): Term => ({ kind: 'word', words: [word] });
 
+/** Returns the terms that another spelling stands for. */
+function coveredBy({ terms, match }: Resolution, { words }: QueryVariant): Term[] {
+  return match === 'all' ? [] : terms.filter(({ typed, need }) => need === 'wanted' && words.includes(typed));
+}
+
 /** Returns the wanted terms, each with its other spellings. */
-function wantedTerms({ query, terms, match }: Resolution, isAnywhere: (term: Term) => boolean): Term[][] {
+function wantedTerms(resolution: Resolution): Term[][] {
   const wanted = new Map<string, Term[]>();
-  for (const term of terms) if (term.need === 'wanted') wanted.set(nameOf(term), [term]);
-  for (const { word, words } of match === 'all' ? [] : query.variants) {
-    const covered = terms.filter(({ typed, need }) => need === 'wanted' && words.includes(typed));
-    for (const term of covered) wanted.get(nameOf(term))?.push(wordTerm(word));
-    if (covered.length > 0 || wanted.has(stemOf(word)) || !isAnywhere(wordTerm(word))) continue;
-    wanted.set(stemOf(word), [wordTerm(word)]);
+  for (const term of resolution.terms) if (term.need === 'wanted') wanted.set(nameOf(term), [term]);
+  for (const variant of resolution.query.variants) {
+    for (const term of coveredBy(resolution, variant)) wanted.get(nameOf(term))?.push(wordTerm(variant.word));
   }
   return [...wanted.values()];
 }
 
 /** Returns what adds to the score, each once. */
-function scoredTerms({ query, terms, match }: Resolution): Term[] {
-  const scored = terms.flatMap((term): Term[] => (term.kind === 'phrase' ? term.words.map(wordTerm) : [term]));
-  const variants = match === 'all' ? [] : query.variants.map(({ word }) => wordTerm(word));
-  return [...new Map([...scored, ...variants].map((term) => [nameOf(term), term])).values()];
+function scoredTerms(resolution: Resolution): Term[] {
+  const scored = resolution.terms.flatMap((term): Term[] => {
+    return term.kind === 'phrase' ? term.words.map(wordTerm) : [term];
+  });
+  const variants = resolution.query.variants.filter((variant) => coveredBy(resolution, variant).length > 0);
+  const all = [...scored, ...variants.map(({ word }) => wordTerm(word))];
+  return [...new Map(all.map((term) => [nameOf(term), term])).values()];
 }
 
 function isTitle(title: ReadonlySet<string>, { query, terms }: Resolution): boolean {
@@ -114,10 +119,9 @@ function isTitle(title: ReadonlySet<string>, { query, terms }: Resolution): bool
 export function searchNaively(listings: ReadonlyMap<number, NaiveListing>, resolution: Resolution): Scored[] {
   const { query, terms } = resolution;
   const all = [...listings];
-  const isAnywhere = (term: Term): boolean => all.some(([, one]) => levelIn(one, term) > 0);
   const excluded = query.terms.filter(({ need }) => need === 'excluded');
   const required = terms.filter(({ need }) => need === 'required');
-  const wanted = wantedTerms(resolution, isAnywhere);
+  const wanted = wantedTerms(resolution);
   const onlyExcludes = excluded.length > 0 && excluded.length === query.terms.length;
   const isMatch = (one: NaiveListing): boolean => {
     if (excluded.some((term) => levelIn(one, term) > 0)) return false;

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
-import type { Ranking, Weighted } from '../../src/market/catalog/sets/best-matches.ts';
+import type { Ranking } from '../../src/market/catalog/sets/best-matches.ts';
 import type { TermSets } from '../../src/market/catalog/sets/coverage.ts';
 import type { Selection } from '../../src/market/catalog/sets/matches.ts';
 import { createPosting, levelOf, type Posting, setLevel } from '../../src/market/catalog/sets/posting.ts';
+import type { Weighted } from '../../src/market/catalog/sets/score-parts.ts';
 import { createSortedIds, fillSorted, type SortedIds } from '../../src/market/catalog/sets/sorted-ids.ts';
 import { LEVEL_GAINS } from '../../src/market/catalog/text/term-levels.ts';
 

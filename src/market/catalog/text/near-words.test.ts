@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { correctWord, nearestWord, spellingDistance } from './near-words.ts';
+import { correctWord, isTooShort, nearestWords, spellingDistance } from './near-words.ts';
 import { createStemTable } from './stem-table.ts';
 import { isStopWord } from './stop-words.ts';
 import type { TextState } from './text-state.ts';
@@ -18,7 +18,7 @@ function tableOf(words: Readonly<Record<string, number>>): WordTable {
 }
 
 /** Corrects a word in a market with these words. Only the words of an index are read. */
-function correct(words: Readonly<Record<string, number>>, word: string): string | null {
+function correct(words: Readonly<Record<string, number>>, word: string): readonly string[] {
   const state: Pick<TextState, 'words'> = { words: tableOf(words) };
   return correctWord(state as TextState, word);
 }
@@ -45,16 +45,21 @@ function wholeDistance(from: string, to: string): number {
 
 type Words = readonly (readonly [word: string, listings: number])[];
 
-function nearestNaively(words: Words, asked: string): string | null {
-  const most = asked.length < 8 ? 1 : 2;
-  const [best] = words
+const MAX_CANDIDATES = 5;
+
+function nearestNaively(words: Words, asked: string): string[] {
+  const near = words
     .map(([word, listings]) => ({ word, listings, distance: wholeDistance(asked, word) }))
-    .filter(({ word, distance }) => word !== asked && distance <= most)
-    .sort((a, b) => a.distance - b.distance || b.listings - a.listings || (a.word < b.word ? -1 : 1));
-  return best?.word ?? null;
+    .filter(({ word, distance }) => word !== asked && distance <= (asked.length < 8 ? 1 : 2));
+  const least = Math.min(...near.map(({ distance }) => distance));
+  return near
+    .filter(({ distance }) => distance === least)
+    .sort((a, b) => b.listings - a.listings || (a.word < b.word ? -1 : 1))
+    .map(({ word }) => word)
+    .slice(0, MAX_CANDIDATES);
 }
 
-function splitNaively(words: Words, asked: string): string | null {
+function splitNaively(words: Words, asked: string): string[] {
   const listings = new Map(words);
   let best: [string | null, number] = [null, 0];
   for (let at = 3; at <= asked.length - 3; at += 1) {
@@ -62,17 +67,17 @@ function splitNaively(words: Words, asked: string): string | null {
     const least = Math.min(...parts.map((part) => listings.get(part) ?? 0));
     if (least > best[1] && !parts.some(isStopWord)) best = [parts.join(' '), least];
   }
-  return best[0];
+  return best[0] === null ? [] : [best[0]];
 }
 
-describe('the nearest word', () => {
+describe('the nearest words', () => {
   const letters = fc.string({ unit: fc.constantFrom('a', 'b', 'c'), minLength: 1, maxLength: 10 });
   const words = fc.uniqueArray(fc.tuple(letters, fc.integer({ min: 1, max: 3 })), {
     maxLength: 40,
     selector: ([word]) => word,
   });
 
-  test('has a distance that is right up to the bound, and beyond it says so', () => {
+  test('have a distance that is right up to the bound, and beyond it says so', () => {
     fc.assert(
       fc.property(letters, letters, fc.constantFrom(1, 2), (from, to, most) => {
         expect(spellingDistance(from, to, most)).toBe(Math.min(wholeDistance(from, to), most + 1));
@@ -81,10 +86,10 @@ describe('the nearest word', () => {
     );
   });
 
-  test('is the one that a search of all words finds', () => {
+  test('are those that a search of all words finds', () => {
     fc.assert(
       fc.property(words, letters, (given, asked) => {
-        expect(nearestWord(tableOf(Object.fromEntries(given)), asked)).toBe(nearestNaively(given, asked));
+        expect(nearestWords(tableOf(Object.fromEntries(given)), asked)).toEqual(nearestNaively(given, asked));
       }),
       { numRuns: 2_000 },
     );
@@ -93,18 +98,20 @@ describe('the nearest word', () => {
   test('or else two words that it joins', () => {
     fc.assert(
       fc.property(words, letters, (given, asked) => {
-        const expected = asked.length < 4 ? null : (nearestNaively(given, asked) ?? splitNaively(given, asked));
-        expect(correct(Object.fromEntries(given), asked)).toBe(expected);
+        const nearest = nearestNaively(given, asked);
+        const expected = asked.length < 3 ? [] : nearest.length > 0 ? nearest : splitNaively(given, asked);
+        expect(correct(Object.fromEntries(given), asked)).toEqual(expected);
       }),
       { numRuns: 1_000 },
     );
   });
 
-  test('nearest first, then the most used, then by the alphabet', () => {
+  test('the most used come first, then by the alphabet, and at most five', () => {
     const table = { design: 1, designs: 5, desing: 2, resign: 3, designer: 9, other: 50, desigm: 1 };
-    expect(correct(table, 'desigh')).toBe('desigm');
-    expect(correct({ ...table, desigx: 2 }, 'desigh')).toBe('desigx');
-    expect(correct({ lang: 1, land: 1 }, 'lanx')).toBe('land');
+    expect(correct(table, 'desigh')).toEqual(['desigm', 'design']);
+    expect(correct({ ...table, desigx: 2 }, 'desigh')).toEqual(['desigx', 'desigm', 'design']);
+    const many = { lang: 1, land: 1, lank: 9, lane: 2, lanb: 1, lana: 3, lanc: 1 };
+    expect(correct(many, 'lanx')).toEqual(['lank', 'lana', 'lane', 'lanb', 'lanc']);
   });
 
   test.each([
@@ -124,11 +131,11 @@ describe('the nearest word', () => {
     ['letters of other scripts', { привет: 1 }, ['прывет', 'првиет'], 'привет'],
     ['joined words', { image: 4, editor: 2 }, ['imageeditor'], 'image editor'],
   ])('%s', (_, table, asked, expected) => {
-    for (const word of asked) expect(correct(table, word), word).toBe(expected);
+    for (const word of asked) expect(correct(table, word), word).toEqual([expected]);
   });
 
   test.each([
-    ['short words', { cat: 9, car: 9 }, ['cas', 'ct', 'x', '']],
+    ['short words', { cat: 9, car: 9, at: 9 }, ['ca', 'ct', 'x', '']],
     ['words with digits', { gpt4: 9, x402: 9, python3: 9 }, ['gpt5', 'x403', 'python2']],
     ['names with signs', { 'c++': 9, '.net': 9 }, ['c#', 'g++', '.nex']],
     ['two edits in fewer than eight letters', { explain: 1 }, ['eplan', 'xepalin']],
@@ -141,13 +148,18 @@ describe('the nearest word', () => {
     ['pairs of characters', { 人工: 9, 𠀋𠀌: 9 }, ['人才', '𠀋𠀍']],
     ['an empty market', {}, ['market', 'documents']],
   ])('%s are not corrected', (_, table, asked) => {
-    for (const word of asked) expect(correct(table, word), word).toBeNull();
+    for (const word of asked) expect(correct(table, word), word).toEqual([]);
   });
 
   test('words of the longest kind are compared', () => {
     const long = 'ab'.repeat(32);
-    expect(correct({ [long]: 1 }, `${long.slice(1)}`)).toBe(long);
-    expect(correct({ [long.slice(0, 62)]: 1 }, long)).toBe(long.slice(0, 62));
-    expect(correct({ [long]: 1 }, 'ba'.repeat(32))).toBe(long);
+    expect(correct({ [long]: 1 }, `${long.slice(1)}`)).toEqual([long]);
+    expect(correct({ [long.slice(0, 62)]: 1 }, long)).toEqual([long.slice(0, 62)]);
+    expect(correct({ [long]: 1 }, 'ba'.repeat(32))).toEqual([long]);
+  });
+
+  test('three letters are corrected only where it makes a title', () => {
+    expect(['cas', 'cats'].map(isTooShort)).toEqual([true, false]);
+    expect(correct({ cat: 1, car: 2 }, 'cas')).toEqual(['car', 'cat']);
   });
 });

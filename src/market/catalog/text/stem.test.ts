@@ -40,7 +40,7 @@ describe('words that look alike stay apart', () => {
     ...['four for', 'hour hor', 'your yor', 'tour tor', 'pour por', 'flour floor', 'our or', 'sour sor'],
     ...['wise wize', 'rise rize', 'noise noize', 'raise raize', 'price prize', 'this thiz', 'basis bases'],
     ...['rogue rog', 'vogue vog', 'there ther', 'were wer', 'more mor', 'acre acer', 'ogre oger', 'lucre lucer'],
-    ...['fence fense', 'since sinse', 'prologue prolog', 'resource resorce', 'course corse', 'journey jorney'],
+    ...['fence fense', 'since sinse', 'resource resorce', 'course corse', 'journey jorney'],
     ...['authentication authorization', 'image picture', 'python pytorch'],
   ])('%s', (words) => {
     expect(stemsOf(words).size).toBe(words.split(' ').length);
