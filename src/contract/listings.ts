@@ -285,7 +285,7 @@ export const shelfQuery = z
     sort: z.enum(SORTS).optional().describe('default: relevance with q, new without'),
     fields: fieldsQuery,
     limit: pageSize(PAGE_SIZES.shelves),
-    cursor: z.string().min(1).max(1_024).optional(),
+    cursor: z.string().min(1).max(2_048).optional(),
   })
   .refine(({ sort, q }) => sort !== 'relevance' || q !== undefined, { path: ['sort'], message: 'relevance needs q' });
 export type ShelfQuery = z.output<typeof shelfQuery>;

@@ -1,5 +1,5 @@
-import { type Coverage, hasExactly } from './coverage.ts';
-import { isMatch, type Matches, passesTests } from './matches.ts';
+import { type Coverage, hasAtLeast } from './coverage.ts';
+import { bitsOf, isMatch, type Matches, passesTests } from './matches.ts';
 import type { Posting } from './posting.ts';
 import {
   type Bounds,
@@ -34,8 +34,8 @@ export interface Scored {
 }
 
 const FIGURES = 16;
-const FIRST_BONUS = 2 ** 18;
-/** A rank is key * ID_RANGE + id. It is exact, because keys stay below 2^23. */
+const FIRST_BONUS = 2 ** 19;
+/** A rank is key * ID_RANGE + id. It is exact, because keys stay below 2^24. */
 const ID_RANGE = 2 ** 29;
 /** Extra candidates to collect before they are sorted and cut. */
 const EXTRA_CANDIDATES = 64;
@@ -61,9 +61,7 @@ export function bestMatches(matches: Matches, ranking: Ranking, after: Scored | 
   for (const id of ranking.first) {
     if (isMatch(matches, id)) addRank(scan, rankOf(ranking, FIRST_BONUS + scoreById(parts, id), id));
   }
-  const { coverage } = matches;
-  if (coverage === null || coverage.terms === 0) scanBoth(scan, null, parts.length);
-  else for (let count = coverage.terms; count >= matches.least; count -= 1) scanBoth(scan, coverage, count);
+  for (const pass of passesOf(scan)) scanMatches(scan, pass);
   const { ranks, size } = best;
   return Array.from(ranks.subarray(0, size).sort().reverse().subarray(0, limit), (rank) => ({
     id: rank % ID_RANGE,
@@ -81,45 +79,83 @@ interface Scan {
   readonly bounds: Bounds;
 }
 
-/** Ids with a figure go first, so that among all others those that tie are newest first, and the rest can be left out. */
-function scanBoth(scan: Scan, coverage: Coverage | null, count: number): void {
-  const { withFigure } = scan.ranking;
-  if (withFigure.count > 0) scanMatches(scan, { coverage, count, hasFigure: true });
-  scanMatches(scan, { coverage, count, hasFigure: false });
+/** Part of the matches that is read at once. */
+interface Pass {
+  /** How many terms an id of this pass has. */
+  readonly least: number;
+  readonly most: number;
+  /** Whether its ids have a figure; null for both. */
+  readonly hasFigure: boolean | null;
 }
 
-interface Pass {
-  readonly coverage: Coverage | null;
-  /** Number of terms that an id of this pass has; without coverage, the most it can have. */
-  readonly count: number;
-  readonly hasFigure: boolean;
+/**
+ * With several terms, ids that have the most of them are read first. With one, those with a figure are, so that among all others those that
+ * tie are newest first and the rest can be left out.
+ */
+function passesOf({ matches, ranking, parts, best }: Scan): readonly Pass[] {
+  const { coverage, least } = matches;
+  if (coverage === null) {
+    const all = { least: 0, most: parts.length };
+    if (parts.length > 1 || ranking.withFigure.count === 0) return [{ ...all, hasFigure: null }];
+    return [true, false].map((hasFigure) => ({ ...all, hasFigure }));
+  }
+  const many = manyTerms(matches, coverage, best.limit * ENOUGH_CANDIDATES);
+  const first = { least: many, most: coverage.terms, hasFigure: null };
+  return many === least ? [first] : [first, { least, most: many - 1, hasFigure: null }];
+}
+
+/** Enough of the matches with many terms to make the worst result good. */
+const ENOUGH_CANDIDATES = 4;
+const SAMPLES = 256;
+
+/** Returns the highest number of terms that about `enough` matches have, judged by a sample. */
+function manyTerms({ words, bits, used, least }: Matches, coverage: Coverage, enough: number): number {
+  const step = Math.max(1, Math.floor(used / SAMPLES));
+  for (let count = coverage.terms; count > least; count -= 1) {
+    let sampled = 0;
+    for (let at = 0; at < used; at += step)
+      sampled += bitsOf((bits[at] as number) & hasAtLeast(coverage, words[at] as number, count));
+    if (sampled * step >= enough) return count;
+  }
+  return least;
 }
 
 /** Reads the matches of one pass, newest first, as long as one can beat the worst result. */
 function scanMatches(scan: Scan, pass: Pass): void {
   const { matches, parts, best, bounds } = scan;
   const { words, used } = matches;
-  const bound = boundOf(bounds, pass.count) * FIGURES + (pass.hasFigure ? FIGURES - 1 : 0);
+  const bound = boundOf(bounds, pass.most) * FIGURES + (pass.hasFigure === false ? 0 : FIGURES - 1);
   for (const part of parts) part.index = part.dense === null ? part.posting.count : 0;
   const members = createMembers(scan.ranking.withFigure);
   let worst = Number.NaN;
+  let needed = pass.least;
   for (let at = used - 1; at >= 0; at -= 1) {
     const word = words[at] as number;
     if (bound * ID_RANGE + ((word << 5) | 31) <= best.worst) return;
     if (best.worst !== worst) {
       worst = best.worst;
-      setNeeds(parts, bounds, { count: pass.count, least: leastScore(best) });
+      const least = leastScore(best);
+      setNeeds(parts, bounds, { count: pass.most, least });
+      while (needed < pass.most && boundOf(bounds, needed) < least) needed += 1;
     }
-    const figured = pass.hasFigure ? members(word) : ~members(word);
-    const remaining = matchesOf(matches, pass, at) & figured;
+    let remaining = matchesOf(matches, { least: needed, most: pass.most }, at);
+    if (pass.hasFigure !== null) remaining &= pass.hasFigure ? members(word) : ~members(word);
     if (remaining !== 0) rankWord(scan, word, narrowByParts(parts, word, remaining));
   }
 }
 
 /** Returns the matches of a pass among 32 ids. */
-function matchesOf({ words, bits }: Matches, { coverage, count }: Pass, at: number): number {
-  const marked = bits[at] as number;
-  return coverage === null ? marked : marked & hasExactly(coverage, words[at] as number, count);
+function matchesOf(
+  { words, bits, coverage, least: leastOfAll }: Matches,
+  { least, most }: Pick<Pass, 'least' | 'most'>,
+  at: number,
+): number {
+  let remaining = bits[at] as number;
+  if (coverage === null) return remaining;
+  const word = words[at] as number;
+  if (least > leastOfAll) remaining &= hasAtLeast(coverage, word, least);
+  if (most < coverage.terms) remaining &= ~hasAtLeast(coverage, word, most + 1);
+  return remaining;
 }
 
 /** Ranks the ids in `bits`, newest first. */

@@ -130,6 +130,8 @@ export interface SearchedWord {
 }
 
 const NO_LISTINGS = createPosting();
+/** The highest weight that fits into a cursor. */
+const MAX_WEIGHT = 511;
 
 /** Returns null if a set must be built first; then call `prepareQuery`. */
 export function compileQuery(sets: DerivedSets, state: TextState, resolution: Resolution): Search | null {
@@ -237,10 +239,11 @@ function nameOf({ kind, words }: Term): string {
 function addScored(
   { state, scored }: Scoring,
   name: string,
-  { set, isExtra }: { set: Posting; isExtra: boolean },
+  { set, isExtra, leastWeight = 0 }: { set: Posting; isExtra: boolean; leastWeight?: number },
 ): void {
   if (scored.has(name)) return;
-  scored.set(name, { posting: set, weight: rarityWeight(state.listings, set.count), isExtra });
+  const weight = Math.max(leastWeight, rarityWeight(state.listings, set.count));
+  scored.set(name, { posting: set, weight, isExtra });
 }
 
 /** Scores a phrase by its words, because all matches contain it. */
@@ -249,6 +252,14 @@ function scoreTerm(scoring: Scoring, term: Term, { set, isExtra }: { set: Postin
   else
     for (const word of term.words)
       addScored(scoring, stemOf(word), { set: setOfWord(scoring.state, word), isExtra: true });
+}
+
+/** Returns the weight of all these terms, because a name stands for all its words. */
+function weightOf({ scored }: Scoring, names: readonly string[]): number {
+  return Math.min(
+    MAX_WEIGHT,
+    names.reduce((sum, name) => sum + (scored.get(name)?.weight ?? 0), 0),
+  );
 }
 
 function setOfWord(state: TextState, word: string): Posting {
@@ -262,7 +273,7 @@ function addVariants(scoring: Scoring, { query, terms, match }: Resolution, want
     const set = setOfWord(scoring.state, word);
     const covered = terms.filter(({ typed, need }) => need === 'wanted' && words.includes(typed)).map(nameOf);
     if (covered.length === 0) continue;
-    addScored(scoring, stemOf(word), { set, isExtra: true });
+    addScored(scoring, stemOf(word), { set, isExtra: true, leastWeight: weightOf(scoring, covered) });
     if (set.count > 0) for (const name of covered) wanted.get(name)?.push(set);
   }
 }
