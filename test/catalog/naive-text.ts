@@ -75,7 +75,7 @@ function levelIn({ fields, words, levels }: NaiveListing, { kind, words: row }: 
 }
 
 const FIGURES = 16;
-const TITLED = 2 ** 18;
+const TITLED = 2 ** 19;
 
 function nameOf({ kind, words }: Term): string {
   if (kind === 'phrase') return `"${words.join(' ')}"`;
@@ -99,14 +99,23 @@ function wantedTerms(resolution: Resolution): Term[][] {
   return [...wanted.values()];
 }
 
-/** Returns what adds to the score, each once. */
-function scoredTerms(resolution: Resolution): Term[] {
-  const scored = resolution.terms.flatMap((term): Term[] => {
-    return term.kind === 'phrase' ? term.words.map(wordTerm) : [term];
-  });
-  const variants = resolution.query.variants.filter((variant) => coveredBy(resolution, variant).length > 0);
-  const all = [...scored, ...variants.map(({ word }) => wordTerm(word))];
-  return [...new Map(all.map((term) => [nameOf(term), term])).values()];
+const MAX_WEIGHT = 511;
+
+/** Returns what adds to the score, each once, with its weight. A name weighs like all words that it stands for. */
+function weighTerms(resolution: Resolution, rarity: (term: Term) => number): { term: Term; weight: number }[] {
+  const weighted = new Map<string, { term: Term; weight: number }>();
+  const add = (term: Term, least: number): void => {
+    if (!weighted.has(nameOf(term))) weighted.set(nameOf(term), { term, weight: Math.max(least, rarity(term)) });
+  };
+  for (const term of resolution.terms) {
+    for (const one of term.kind === 'phrase' ? term.words.map(wordTerm) : [term]) add(one, 0);
+  }
+  for (const variant of resolution.query.variants) {
+    const covered = coveredBy(resolution, variant).map((term) => weighted.get(nameOf(term))?.weight ?? 0);
+    const sum = covered.reduce((whole, weight) => whole + weight, 0);
+    if (covered.length > 0) add(wordTerm(variant.word), Math.min(MAX_WEIGHT, sum));
+  }
+  return [...weighted.values()];
 }
 
 function isTitle(title: ReadonlySet<string>, { query, terms }: Resolution): boolean {
@@ -128,9 +137,9 @@ export function searchNaively(listings: ReadonlyMap<number, NaiveListing>, resol
     if (required.length > 0) return required.every((term) => levelIn(one, term) > 0);
     return onlyExcludes || wanted.some((spellings) => spellings.some((term) => levelIn(one, term) > 0));
   };
-  const weighted = scoredTerms(resolution).map((term) => {
-    return { term, weight: rarityWeight(all.length, all.filter(([, one]) => levelIn(one, term) > 0).length) };
-  });
+  const rarity = (term: Term): number =>
+    rarityWeight(all.length, all.filter(([, one]) => levelIn(one, term) > 0).length);
+  const weighted = weighTerms(resolution, rarity);
   const scoreOf = (one: NaiveListing): number =>
     weighted.reduce((sum, { term, weight }) => sum + weight * (LEVEL_GAINS[levelIn(one, term)] ?? 0), 0);
   return all

@@ -7,7 +7,7 @@ import { createPosting, levelOf, type Posting, setLevel } from './posting.ts';
 
 const FIGURES = 16;
 /** More than any score, so that an exact title beats every other match. */
-const FIRST = 2 ** 18;
+const FIRST = 2 ** 19;
 
 function keyOf({ scored, gains, first, figureOf }: Ranking, id: number): number {
   const score = scored.reduce((sum, { posting, weight }) => sum + weight * (gains[levelOf(posting, id)] ?? 0), 0);

@@ -73,7 +73,8 @@ describe('what is found', () => {
     put(5, { tags: ['art-deco'] });
     put(6, { title: 'arts deco' });
     expect(find('"art deco"').sort()).toEqual([1, 5]);
-    expect(find('"Art, Deco" pack ')).toEqual([1]);
+    expect(findAll('"Art, Deco" pack ')).toEqual([1]);
+    expect(find('"Art, Deco" pack ')).toEqual([1, 5]);
     expect(find('"arts"')).toEqual([6]);
     expect(find('"deco art deco"')).toEqual([]);
   });
