@@ -8,7 +8,6 @@ import {
   narrowByParts,
   type Part,
   partsOf,
-  scoreById,
   scoreOf,
   setNeeds,
   type Weighted,
@@ -19,7 +18,7 @@ export interface Ranking {
   readonly scored: readonly Weighted[];
   /** Gains by level, from 0 to 7. They rise with the level, and level 0 has none. */
   readonly gains: readonly number[];
-  /** These come before all others. */
+  /** These come before all others, whatever their score. */
   readonly first: ReadonlySet<number>;
   /** A figure of a listing from 0 to 15. */
   figureOf(id: number): number;
@@ -34,7 +33,7 @@ export interface Scored {
 }
 
 const FIGURES = 16;
-const FIRST_BONUS = 2 ** 19;
+const FIRST_SCORE = 2 ** 19;
 /** A rank is key * ID_RANGE + id. It is exact, because keys stay below 2^24. */
 const ID_RANGE = 2 ** 29;
 /** Extra candidates to collect before they are sorted and cut. */
@@ -59,7 +58,7 @@ export function bestMatches(matches: Matches, ranking: Ranking, after: Scored | 
   const behind = after === null ? Number.POSITIVE_INFINITY : after.key * ID_RANGE + after.id;
   const scan: Scan = { matches, ranking, parts, best, behind, bounds: boundsOf(parts) };
   for (const id of ranking.first) {
-    if (isMatch(matches, id)) addRank(scan, rankOf(ranking, FIRST_BONUS + scoreById(parts, id), id));
+    if (isMatch(matches, id)) addRank(scan, rankOf(ranking, FIRST_SCORE, id));
   }
   for (const pass of passesOf(scan)) scanMatches(scan, pass);
   const { ranks, size } = best;

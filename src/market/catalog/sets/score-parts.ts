@@ -1,4 +1,4 @@
-import { levelOf, type Posting } from './posting.ts';
+import type { Posting } from './posting.ts';
 import { atLeast, coversId, type Dense, denseLevel } from './posting-dense.ts';
 
 /** A set that adds `weight` times the gain of its level to the score of its members. The weight is an integer of at least 1. */
@@ -162,8 +162,4 @@ function nextLevel(part: Part, id: number): number {
   part.index = index;
   const entry = index === 0 ? 0 : (entries[index - 1] as number);
   return entry >>> 3 === id ? entry & 7 : 0;
-}
-
-export function scoreById(parts: readonly Part[], id: number): number {
-  return parts.reduce((score, { posting, gains }) => score + (gains[levelOf(posting, id)] as number), 0);
 }

@@ -160,7 +160,11 @@ function createSearch(state: TextState, resolution: Resolution, { found, exclude
   const wanted = new Map<string, Posting[]>();
   for (const term of terms) {
     const set = found.get(term) ?? NO_LISTINGS;
-    scoreTerm(scoring, term, { set, isExtra: must.length > 0 && term.need === 'required' });
+    scoreTerm(scoring, term, {
+      set,
+      isExtra: must.length > 0 && term.need === 'required',
+      isSure: term.usedAs === null,
+    });
     if (term.need === 'wanted') wanted.set(nameOf(term), [set]);
   }
   addVariants(scoring, resolution, wanted);
@@ -235,23 +239,25 @@ function nameOf({ kind, words }: Term): string {
   return kind === 'beginning' ? `${words[0] ?? ''}*` : stemOf(words[0] ?? '');
 }
 
+interface ScoredSet {
+  readonly set: Posting;
+  readonly isExtra: boolean;
+  /** False for a word that is searched in place of the one typed. */
+  readonly isSure: boolean;
+}
+
 /** Adds a set once. Sets without listings keep their place in the order of weights. */
-function addScored(
-  { state, scored }: Scoring,
-  name: string,
-  { set, isExtra, leastWeight = 0 }: { set: Posting; isExtra: boolean; leastWeight?: number },
-): void {
-  if (scored.has(name)) return;
-  const weight = Math.max(leastWeight, rarityWeight(state.listings, set.count));
-  scored.set(name, { posting: set, weight, isExtra });
+function addScored({ state, scored }: Scoring, name: string, { set, isExtra, isSure }: ScoredSet): void {
+  const rarity = rarityWeight(state.listings, set.count);
+  if (!scored.has(name)) scored.set(name, { posting: set, weight: isSure ? rarity : Math.ceil(rarity / 2), isExtra });
 }
 
 /** Scores a phrase by its words, because all matches contain it. */
-function scoreTerm(scoring: Scoring, term: Term, { set, isExtra }: { set: Posting; isExtra: boolean }): void {
-  if (term.kind !== 'phrase') addScored(scoring, nameOf(term), { set, isExtra });
+function scoreTerm(scoring: Scoring, term: Term, scoredSet: ScoredSet): void {
+  if (term.kind !== 'phrase') addScored(scoring, nameOf(term), scoredSet);
   else
     for (const word of term.words)
-      addScored(scoring, stemOf(word), { set: setOfWord(scoring.state, word), isExtra: true });
+      addScored(scoring, stemOf(word), { set: setOfWord(scoring.state, word), isExtra: true, isSure: true });
 }
 
 /** Returns the weight of all these terms, because a name stands for all its words. */
@@ -269,11 +275,13 @@ function setOfWord(state: TextState, word: string): Posting {
 /** Adds other spellings of wanted terms. */
 function addVariants(scoring: Scoring, { query, terms, match }: Resolution, wanted: Map<string, Posting[]>): void {
   if (match === 'all') return;
+  const { state, scored } = scoring;
   for (const { word, words } of query.variants) {
-    const set = setOfWord(scoring.state, word);
+    const set = setOfWord(state, word);
     const covered = terms.filter(({ typed, need }) => need === 'wanted' && words.includes(typed)).map(nameOf);
     if (covered.length === 0) continue;
-    addScored(scoring, stemOf(word), { set, isExtra: true, leastWeight: weightOf(scoring, covered) });
+    const weight = Math.max(weightOf(scoring, covered), rarityWeight(state.listings, set.count));
+    if (!scored.has(stemOf(word))) scored.set(stemOf(word), { posting: set, weight, isExtra: true });
     if (set.count > 0) for (const name of covered) wanted.get(name)?.push(set);
   }
 }

@@ -67,9 +67,10 @@ export function parseQuery(q: string): ParsedQuery {
 /** Reads a phrase or the characters up to the next blank or quotation mark. Returns where it ends. */
 function readPart(parsing: Parsing, text: string, from: number): number {
   const sign = from === 0 || BLANK.test(text.charAt(from - 1)) ? text.charAt(from) : '';
-  const need = NEEDS[sign] ?? 'wanted';
-  let start = from;
-  if (need !== 'wanted') while (text.charAt(start) === sign) start += 1;
+  const isDoubled = text.charAt(from + 1) === sign;
+  // Two dashes begin an option of a command, not an exclusion.
+  const need = isDoubled ? 'wanted' : (NEEDS[sign] ?? 'wanted');
+  const start = need === 'wanted' ? from : from + 1;
   if (text.charAt(start) === '"') {
     const close = text.indexOf('"', start + 1);
     const end = close < 0 ? text.length : close;
