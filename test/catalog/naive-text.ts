@@ -47,9 +47,12 @@ export function readNaively({ title, tags, keywords, merchant, description, prev
   const counts = new Map<string, number>();
   let length = 0;
   for (const [at, fields] of weighted.entries()) {
-    for (const word of fields.flatMap(({ words, variants }) => [...words, ...variants])) {
-      length += 1;
-      counts.set(stemOf(word), (counts.get(stemOf(word)) ?? 0) + (FIELD_WEIGHTS[at] ?? 0));
+    const words = fields.flatMap(({ words: own, variants }) => [...own, ...variants]);
+    length += words.length;
+    const stems = words.map(stemOf);
+    // In tags and keywords a word counts once.
+    for (const stem of at === 1 || at === 2 ? new Set(stems) : stems) {
+      counts.set(stem, (counts.get(stem) ?? 0) + (FIELD_WEIGHTS[at] ?? 0));
     }
   }
   const fields = weighted.flat();
@@ -104,16 +107,20 @@ const MAX_WEIGHT = 511;
 /** Returns what adds to the score, each once, with its weight. A name weighs like all words that it stands for. */
 function weighTerms(resolution: Resolution, rarity: (term: Term) => number): { term: Term; weight: number }[] {
   const weighted = new Map<string, { term: Term; weight: number }>();
-  const add = (term: Term, least: number): void => {
-    if (!weighted.has(nameOf(term))) weighted.set(nameOf(term), { term, weight: Math.max(least, rarity(term)) });
+  const add = (term: Term, weight: number): void => {
+    if (!weighted.has(nameOf(term))) weighted.set(nameOf(term), { term, weight });
   };
   for (const term of resolution.terms) {
-    for (const one of term.kind === 'phrase' ? term.words.map(wordTerm) : [term]) add(one, 0);
+    // A corrected word is less sure than one that is there.
+    const share = term.usedAs === null ? 1 : 0.5;
+    for (const one of term.kind === 'phrase' ? term.words.map(wordTerm) : [term])
+      add(one, Math.ceil(rarity(one) * share));
   }
   for (const variant of resolution.query.variants) {
     const covered = coveredBy(resolution, variant).map((term) => weighted.get(nameOf(term))?.weight ?? 0);
     const sum = covered.reduce((whole, weight) => whole + weight, 0);
-    if (covered.length > 0) add(wordTerm(variant.word), Math.min(MAX_WEIGHT, sum));
+    const own = wordTerm(variant.word);
+    if (covered.length > 0) add(own, Math.max(rarity(own), Math.min(MAX_WEIGHT, sum)));
   }
   return [...weighted.values()];
 }
@@ -144,6 +151,6 @@ export function searchNaively(listings: ReadonlyMap<number, NaiveListing>, resol
     weighted.reduce((sum, { term, weight }) => sum + weight * (LEVEL_GAINS[levelIn(one, term)] ?? 0), 0);
   return all
     .filter(([, one]) => isMatch(one))
-    .map(([id, one]) => ({ id, key: (scoreOf(one) + (isTitle(one.title, resolution) ? TITLED : 0)) * FIGURES }))
+    .map(([id, one]) => ({ id, key: (isTitle(one.title, resolution) ? TITLED : scoreOf(one)) * FIGURES }))
     .sort((a, b) => b.key - a.key || b.id - a.id);
 }

@@ -11,7 +11,7 @@ const FIRST = 2 ** 19;
 
 function keyOf({ scored, gains, first, figureOf }: Ranking, id: number): number {
   const score = scored.reduce((sum, { posting, weight }) => sum + weight * (gains[levelOf(posting, id)] ?? 0), 0);
-  return (score + (first.has(id) ? FIRST : 0)) * FIGURES + figureOf(id);
+  return (first.has(id) ? FIRST : score) * FIGURES + figureOf(id);
 }
 
 function rankNaively({ matches, ranking }: Pick<Situation, 'matches' | 'ranking'>): Scored[] {
@@ -169,7 +169,7 @@ describe('matches by rank', () => {
     const key = 8 * 511 * 20 * FIGURES + 15;
     const selection = { ...nothingElse, must: sets.slice(0, 1), wanted: sets.map((one) => [one]), least: 8 };
     expect(bestMatches(markMatches(selection), ranking, null, 3)).toEqual([
-      { id: 1, key: key + FIRST * FIGURES },
+      { id: 1, key: FIRST * FIGURES + 15 },
       { id: newest, key },
       { id: newest - 1, key },
     ]);

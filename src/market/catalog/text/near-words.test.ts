@@ -47,14 +47,24 @@ type Words = readonly (readonly [word: string, listings: number])[];
 
 const MAX_CANDIDATES = 5;
 
+/** Counts the letters that only one of both words has. */
+function lettersApart(a: string, b: string): number {
+  return new Set([...a]).symmetricDifference(new Set([...b])).size;
+}
+
 function nearestNaively(words: Words, asked: string): string[] {
   const near = words
-    .map(([word, listings]) => ({ word, listings, distance: wholeDistance(asked, word) }))
+    .map(([word, listings]) => ({
+      word,
+      listings,
+      distance: wholeDistance(asked, word),
+      letters: lettersApart(asked, word),
+    }))
     .filter(({ word, distance }) => word !== asked && distance <= (asked.length < 8 ? 1 : 2));
   const least = Math.min(...near.map(({ distance }) => distance));
   return near
     .filter(({ distance }) => distance === least)
-    .sort((a, b) => b.listings - a.listings || (a.word < b.word ? -1 : 1))
+    .sort((a, b) => a.letters - b.letters || b.listings - a.listings || (a.word < b.word ? -1 : 1))
     .map(({ word }) => word)
     .slice(0, MAX_CANDIDATES);
 }
@@ -106,12 +116,22 @@ describe('the nearest words', () => {
     );
   });
 
-  test('the most used come first, then by the alphabet, and at most five', () => {
+  test('those with the same letters come first, then the most used, then by the alphabet, and at most five', () => {
     const table = { design: 1, designs: 5, desing: 2, resign: 3, designer: 9, other: 50, desigm: 1 };
     expect(correct(table, 'desigh')).toEqual(['desigm', 'design']);
     expect(correct({ ...table, desigx: 2 }, 'desigh')).toEqual(['desigx', 'desigm', 'design']);
+    expect(correct({ fantom: 9, fathom: 1 }, 'fahtom')).toEqual(['fathom', 'fantom']);
+    expect(correct({ abcd: 1, abxc: 9, abcc: 2 }, 'acbc')).toEqual(['abcc']);
     const many = { lang: 1, land: 1, lank: 9, lane: 2, lanb: 1, lana: 3, lanc: 1 };
-    expect(correct(many, 'lanx')).toEqual(['lank', 'lana', 'lane', 'lanb', 'lanc']);
+    expect(correct(many, 'lanx')).toEqual(['lana', 'lank', 'lane', 'lanb', 'lanc']);
+  });
+
+  test('a number after a word is split off, and never changed', () => {
+    expect(correct({ python: 5, '3': 1 }, 'python3')).toEqual(['python 3']);
+    expect(correct({ python: 5, '3': 1, python2: 9 }, 'python4')).toEqual(['python']);
+    expect(correct({ pythn: 5, '3': 1 }, 'python3')).toEqual([]);
+    expect(correct({ x: 5, '3': 1, a1b: 1 }, 'x3')).toEqual([]);
+    expect(correct({ a1b2: 5, a: 1 }, 'a1b3')).toEqual([]);
   });
 
   test.each([

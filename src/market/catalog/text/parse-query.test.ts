@@ -39,8 +39,9 @@ describe('parseQuery', () => {
 
   test('a sign counts only where a word begins', () => {
     expect(written('gpt-4 ')).toEqual(['gpt', '4']);
-    expect(written('--art ')).toEqual(['-art']);
-    expect(written('++art ')).toEqual(['+art']);
+    expect(written('--art -- ')).toEqual(['art']);
+    expect(written('++art ++ ')).toEqual(['art']);
+    expect(written('npm --save-dev -x ')).toEqual(['npm', 'save', 'dev', '-x']);
     expect(written('- art ')).toEqual(['art']);
     expect(written('+ art ')).toEqual(['art']);
     expect(written('art+deco ')).toEqual(['art', 'deco']);

@@ -79,7 +79,8 @@ describe('a word', () => {
     expect(resolve('国 ').missing).toEqual(['国']);
     expect(searched('한국')).toEqual(['한국']);
     expect(searched('人工知能')).toEqual(['人工']);
-    expect(resolve('人工知能').missing).toEqual(['工知', '知能']);
+    expect(resolve('人工知能').missing).toEqual([]);
+    expect(resolve('知能本').missing).toEqual(['知能本']);
   });
 
   test('is spelled as the nearest word, and the answer says so', () => {
@@ -90,6 +91,13 @@ describe('a word', () => {
       ...['imageeditor=image editor wanted', 'imageeditor=image editor wanted'],
     ]);
     expect(missing).toEqual(['zzzz']);
+  });
+
+  test('is joined with its neighbor if listings have both as one', () => {
+    put(1, { title: 'bedtime stories web3' });
+    expect(searched('bed time ')).toEqual(['bedtime', 'bedtime']);
+    expect(searched('web 3 ')).toEqual(['web3', 'web3']);
+    expect(searched('time bed ')).toEqual([]);
   });
 
   test('is missing if none is near, it is short, or it has a digit', () => {
