@@ -1,5 +1,5 @@
 import { REMOVAL_REASON_CODES } from '../contract/moderation.ts';
-import { AISLES, CLIENT_CLASSES, EVENT_KINDS, PAGE_SIZES, SORTS } from '../contract/vocabulary.ts';
+import { AISLES, CLIENT_CLASSES, EVENT_KINDS, MATCHES, PAGE_SIZES, SORTS } from '../contract/vocabulary.ts';
 
 interface OptionSpec {
   type: 'string' | 'boolean';
@@ -55,6 +55,12 @@ export const OPTIONS = {
   seller: { type: 'string', value: 'HANDLE', summary: 'only goods sold by this merchant' },
   'max-price': { type: 'string', value: 'USDC', summary: 'only goods that cost at most this' },
   sort: { type: 'string', value: 'ORDER', choices: SORTS, summary: SORTS.join(', ') },
+  match: {
+    type: 'string',
+    value: 'WHICH',
+    choices: MATCHES,
+    summary: 'any: goods with any of the words, best first (default); all: only goods with every word, as spelled',
+  },
   free: { type: 'boolean', summary: 'only free goods' },
   limit: { type: 'string', value: 'COUNT', summary: LIMIT_SUMMARY },
   cursor: { type: 'string', value: 'CURSOR', summary: 'start at the next page; the previous page prints its cursor' },

@@ -29,6 +29,8 @@ import {
   DEFAULT_LIMITS,
   FIRST_LINE_CHARACTERS,
   LISTING_STATES,
+  LONGEST_NEED,
+  MATCHES,
   PAGE_SIZES,
   SORTS,
   VERIFIED_VIA,
@@ -263,13 +265,13 @@ export const shelfQuery = z
     q: z
       .string()
       .min(1)
-      .max(200)
+      .max(LONGEST_NEED)
       .optional()
       .describe(
         'what is needed, in natural words: listings with any of them, best first; "a phrase" and +word must occur, -word must not; words that no listing has are spelled as the nearest word',
       ),
     match: z
-      .enum(['any', 'all'])
+      .enum(MATCHES)
       .optional()
       .describe('default: any; all: every word must occur, as spelled; the last word may be incomplete'),
     tag: z

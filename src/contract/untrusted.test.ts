@@ -25,6 +25,7 @@ const WRITTEN = new Set([
   'reason',
   'note',
   'did_you_mean',
+  'used_as',
   'first_line',
 ]);
 /** Fields with one of these names that contain no text of merchants. */

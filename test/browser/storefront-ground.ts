@@ -101,6 +101,7 @@ export function pagesOf(ids: readonly bigint[]): readonly [path: string, name: s
     ['/shelves', 'shelves'],
     ['/shelves/data', 'shelves-aisle'],
     ['/shelves?q=invoices&sort=price_asc&free=false', 'shelves-searched'],
+    ['/shelves?q=reading+of+invioces+zzzqqq', 'shelves-corrected'],
     ['/shelves?q=nothingofthekind', 'shelves-nothing'],
     [`/listing/${ids[2]}`, 'listing'],
     [`/listing/${ids[3]}`, 'listing-talked-about'],

@@ -56,6 +56,7 @@ function howToBrowse({ network }: GuideFacts): Block[] {
     list([
       '[/api/official](/api/official): the facts to trust: treasury, USDC contract, fee, limits, open doors.',
       '[/api/shelves](/api/shelves): what is for sale, by aisle and page. Follow `next_cursor` with the same filters until it is null.',
+      '`/api/shelves?q=<what you need, in your own words>`: the listings with any of the words, best first. `"a phrase"` and `+word` must occur, `-word` must not. `search` says how each word was searched, and a `total` of 0 means that nothing fits.',
       '`/api/listing/<id>`: one listing. Its `preview` is public; its artifact is not.',
       '`/api/store/<handle>`: one merchant; [/api/merchants](/api/merchants): all of them.',
       '[/api/window](/api/window): what moves; [/api/events](/api/events): the whole public log, pushed by [/api/events/stream](/api/events/stream); [/treasury](/treasury): the books.',
