@@ -35,6 +35,8 @@ interface Term {
   kind: 'word' | 'beginning' | 'phrase';
   words: readonly string[];
   need: Need;
+  /** The run in a script without spaces that this pair is from. */
+  run?: string;
 }
 
 interface SearchedTerm extends Term {
@@ -148,8 +150,15 @@ function chooseSpellings(
   words: readonly string[],
   { typed, known }: { typed: readonly string[]; known: readonly string[] },
 ): Map<string, string> {
+  const distinctTyped = [...new Set(typed)];
   const misspelled = [...new Set(words)]
-    .map((word) => ({ word, candidates: isPair(word) ? [] : correctNaively(texts, word) }))
+    .map((word) => {
+      const at = distinctTyped.indexOf(word);
+      const joined = [`${distinctTyped[at - 1] ?? ' '}${word}`, `${word}${distinctTyped[at + 1] ?? ' '}`];
+      const held = joined.filter((one) => texts.some((text) => hasStem(text, stemOf(one))));
+      if (held.length > 0) return { word, candidates: held, isShort: false };
+      return { word, candidates: isPair(word) ? [] : correctNaively(texts, word), isShort: word.length < 4 };
+    })
     .filter(({ candidates }) => candidates.length > 0);
   const combinations = misspelled.reduce<Map<string, string>[]>(
     (all, { word, candidates }) =>
@@ -162,7 +171,7 @@ function chooseSpellings(
     .map((word) => texts.filter((text) => hasStem(text, stemOf(word))))
     .filter((having) => having.length > 0)
     .sort((a, b) => a.length - b.length)[0];
-  const long = misspelled.filter(({ word }) => word.length > 3);
+  const long = misspelled.filter(({ isShort }) => !isShort);
   return new Map(
     long.map(({ word, candidates }) => {
       const beside = candidates.map((one) => neighbors?.filter((text) => hasStem(text, stemOf(one))).length ?? 0);
@@ -182,6 +191,10 @@ function formOf(texts: readonly NaiveWords[], { kind, words: [word = ''] }: Term
   return kind === 'beginning' && texts.some((text) => hasBeginning(text, word)) ? kind : null;
 }
 
+function runOf(pairs: readonly string[]): string {
+  return pairs.map((pair, at) => (at === 0 ? pair : [...pair].slice(1).join(''))).join('');
+}
+
 /** Splits runs in scripts without spaces into pairs, each a word of its own. */
 function contentOf(terms: readonly Term[]): { content: Term[]; ignored: Term[] } {
   const all = distinct(
@@ -189,7 +202,7 @@ function contentOf(terms: readonly Term[]): { content: Term[]; ignored: Term[] }
       .filter(({ need }) => need !== 'excluded')
       .flatMap((term): Term[] =>
         term.kind === 'phrase' && term.need === 'wanted'
-          ? term.words.map((word) => ({ kind: 'word', words: [word], need: 'wanted' }))
+          ? term.words.map((word) => ({ kind: 'word', words: [word], need: 'wanted', run: runOf(term.words) }))
           : [term],
       ),
   );
@@ -228,7 +241,7 @@ function searchAll(texts: readonly NaiveWords[], need: NaiveNeed, all: readonly 
     ignored: [],
     missing: [],
     isTitle: titleTest(need, terms),
-    score: scoreOf(texts, terms),
+    score: scoreOf(partsOf(texts, terms)),
   };
 }
 
@@ -237,14 +250,16 @@ function searchAny(texts: readonly NaiveWords[], need: NaiveNeed, all: readonly 
   const spellings = spellingsOf(need.parts);
   const resolved = resolveTerms(texts, need, { content, spellings });
   const terms = [...resolved.flatMap(({ searched }) => searched), ...namesOfStopWords(texts, content, spellings)];
-  const missing = resolved.filter(({ isMissing }) => isMissing).map(({ term }) => term);
+  const foundRuns = resolved.filter(({ isMissing }) => !isMissing).map(({ term }) => term.run);
+  const missing = resolved
+    .filter(({ isMissing, term: { run } }) => isMissing && (run === undefined || !foundRuns.includes(run)))
+    .map(({ term }) => term);
   const wanted = new Map(terms.filter((term) => term.need === 'wanted').map((term) => [nameOf(term), [testOf(term)]]));
-  const scored: Term[] = [...terms];
+  const scored = partsOf(texts, terms);
   for (const { word, words } of spellings) {
-    const spelled: Term = { kind: 'word', words: [word], need: 'wanted' };
     const covered = terms.filter((term) => term.need === 'wanted' && words.includes(term.typed)).map(nameOf);
-    for (const name of covered) wanted.get(name)?.push(testOf(spelled));
-    if (covered.length > 0) scored.push(spelled);
+    for (const name of covered) wanted.get(name)?.push(testOf({ kind: 'word', words: [word] }));
+    addSpelling(texts, scored, { word, covered });
   }
   const required = terms.filter((term) => term.need === 'required');
   const isEmpty = all.some((term) => term.need !== 'excluded') && required.length + wanted.size === 0;
@@ -255,9 +270,9 @@ function searchAny(texts: readonly NaiveWords[], need: NaiveNeed, all: readonly 
     matchesNothing: missing.some((term) => term.need === 'required') || all.length === 0 || isEmpty,
     terms,
     ignored: [...new Set(ignored.map(({ words }) => words.join(' ')))],
-    missing: [...new Set(missing.map(({ words }) => words.join(' ')))],
+    missing: [...new Set(missing.map(({ words, run }) => run ?? words.join(' ')))],
     isTitle: titleTest(need, terms),
-    score: scoreOf(texts, scored),
+    score: scoreOf(scored),
   };
 }
 
@@ -284,7 +299,7 @@ function typedWords(parts: readonly NaivePart[]): string[] {
 
 function isTitle({ title }: NaiveWords, typed: readonly string[], used: ReadonlyMap<string, string>): boolean {
   const words = new Set(typed.flatMap((word) => used.get(word)?.split(' ') ?? [word]));
-  return words.size > 0 && title.symmetricDifference(words).size === 0;
+  return words.size > 0 && title.size === words.size && [...title].every((word) => words.has(word));
 }
 
 function titleTest({ parts }: NaiveNeed, terms: readonly SearchedTerm[]): Test {
@@ -292,20 +307,50 @@ function titleTest({ parts }: NaiveNeed, terms: readonly SearchedTerm[]): Test {
   return (text) => isTitle(text, typedWords(parts), used);
 }
 
-/** Adds up the gains of the words, each once, with weights by how many of these listings have it. */
-function scoreOf(texts: readonly NaiveWords[], terms: readonly Term[]): (text: NaiveWords) => number {
-  const levels = new Map<string, (text: NaiveWords) => number>();
-  for (const { kind, words } of terms) {
+/** A part of a score: the level that a listing has in it, times its weight. */
+interface Part {
+  levelIn: (text: NaiveWords) => number;
+  weight: number;
+}
+
+const MOST_WEIGHT = 511;
+
+/** Weighs the terms by how many of these listings have them, corrected ones half. Of equal ones the higher weight counts. */
+function partsOf(texts: readonly NaiveWords[], terms: readonly SearchedTerm[]): Map<string, Part> {
+  const parts = new Map<string, Part>();
+  const add = (name: string, levelIn: Part['levelIn'], share: number): void => {
+    const weight = Math.ceil(weightOf(texts, levelIn) * share);
+    if ((parts.get(name)?.weight ?? 0) < weight) parts.set(name, { levelIn, weight });
+  };
+  for (const { kind, words, usedAs } of terms) {
     const [first = ''] = words;
-    if (kind === 'beginning') levels.set(`${first}*`, (text) => levelOfBeginning(text, first));
-    else for (const word of words) levels.set(stemOf(word), (text) => levelOfStem(text, stemOf(word)));
+    if (kind === 'beginning') add(`${first}*`, (text) => levelOfBeginning(text, first), 1);
+    else
+      for (const word of words) add(stemOf(word), (text) => levelOfStem(text, stemOf(word)), usedAs === null ? 1 : 0.5);
   }
-  const weighted = [...levels.values()].map((levelIn) => {
-    const having = texts.filter((text) => levelIn(text) > 0).length;
-    return { levelIn, weight: rarityWeight(texts.length, having) };
-  });
-  return (text: NaiveWords): number =>
-    weighted.reduce((score, { levelIn, weight }) => score + weight * (LEVEL_GAINS[levelIn(text)] ?? 0), 0);
+  return parts;
+}
+
+function weightOf(texts: readonly NaiveWords[], levelIn: Part['levelIn']): number {
+  return rarityWeight(texts.length, texts.filter((text) => levelIn(text) > 0).length);
+}
+
+/** Adds another spelling, which weighs as much as the words that it stands for, or more if it is rare. */
+function addSpelling(
+  texts: readonly NaiveWords[],
+  parts: Map<string, Part>,
+  spelled: { word: string; covered: readonly string[] },
+): void {
+  const stem = stemOf(spelled.word);
+  if (spelled.covered.length === 0 || parts.has(stem)) return;
+  const levelIn = (text: NaiveWords): number => levelOfStem(text, stem);
+  const sum = spelled.covered.reduce((all, name) => all + (parts.get(name)?.weight ?? 0), 0);
+  parts.set(stem, { levelIn, weight: Math.max(Math.min(MOST_WEIGHT, sum), weightOf(texts, levelIn)) });
+}
+
+function scoreOf(parts: ReadonlyMap<string, Part>): (text: NaiveWords) => number {
+  const all = [...parts.values()];
+  return (text) => all.reduce((score, { levelIn, weight }) => score + weight * (LEVEL_GAINS[levelIn(text)] ?? 0), 0);
 }
 
 /** Number of wanted words that a listing has. */

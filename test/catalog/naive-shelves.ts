@@ -105,7 +105,7 @@ export function matchesNaively(row: NaiveRow, { query, search, least }: NaiveShe
 export function hasAllWords(matching: readonly NaiveRow[], { query, search, least }: NaiveShelf): boolean {
   if (search === null || search.missing.length > 0) return false;
   const count = search.wanted.length;
-  if (query.sort !== 'relevance' && count > 0) return least === count;
+  if (query.sort !== 'relevance' && count > 0) return least === count && matching.length > 0;
   return matching.some(({ text }) => coverageOf(search, text) === count);
 }
 
@@ -118,7 +118,8 @@ function figureOf({ verifiedSales }: NaiveRow): number {
 export function keysOf(row: NaiveRow, { query, search }: NaiveShelf): number[] {
   const { sort } = query;
   if (sort === 'relevance' && search !== null) {
-    return [Number(search.isTitle(row.text)), search.score(row.text), figureOf(row)];
+    const isTitle = search.isTitle(row.text);
+    return [Number(isTitle), isTitle ? 0 : search.score(row.text), figureOf(row)];
   }
   if (sort === 'karma') return [row.votes];
   if (sort === 'sales') return [row.sales];

@@ -18,7 +18,7 @@ export interface NaiveText {
 export interface NaiveWords {
   /** Words of the title without other spellings. */
   title: ReadonlySet<string>;
-  runs: readonly { weight: number; words: readonly string[] }[];
+  runs: readonly { field: number; words: readonly string[] }[];
 }
 
 export function wordsOfText(text: NaiveText): NaiveWords {
@@ -26,10 +26,7 @@ export function wordsOfText(text: NaiveText): NaiveWords {
   const runs = fields.flatMap((parts, at) =>
     parts.flatMap((part) => {
       const spellings = [...new Set(otherSpellings(part).map(({ word }) => word))];
-      return [tokenize(part), ...spellings.map((word) => [word])].map((words) => ({
-        weight: FIELD_WEIGHTS[at] ?? 0,
-        words,
-      }));
+      return [tokenize(part), ...spellings.map((word) => [word])].map((words) => ({ field: at, words }));
     }),
   );
   return { title: new Set(tokenize(text.title)), runs };
@@ -76,14 +73,17 @@ export function hasPhrase({ runs }: NaiveWords, phrase: readonly string[]): bool
   return runs.some(({ words }) => words.some((_, at) => phrase.every((word, offset) => words[at + offset] === word)));
 }
 
-/** Scores a stem in a listing from the listing's text alone. */
+const TAGS_AND_KEYWORDS = [1, 2];
+
+/** Scores a stem in a listing from the listing's text alone. Repeating it in tags or keywords gains nothing. */
 export function levelOfStem({ runs }: NaiveWords, stem: string): number {
   let weighted = 0;
-  let length = 0;
-  for (const { weight, words } of runs) {
-    length += words.length;
-    weighted += weight * words.filter((word) => stemOf(word) === stem).length;
+  for (const [field, weight] of FIELD_WEIGHTS.entries()) {
+    const words = runs.filter((run) => run.field === field).flatMap((run) => run.words);
+    const count = words.filter((word) => stemOf(word) === stem).length;
+    weighted += weight * (TAGS_AND_KEYWORDS.includes(field) ? Math.min(1, count) : count);
   }
+  const length = runs.reduce((sum, { words }) => sum + words.length, 0);
   return weighted === 0 ? 0 : termLevel(weighted, length);
 }
 
@@ -95,15 +95,18 @@ export function levelOfBeginning(text: NaiveWords, beginning: string): number {
 
 /** Returns the five most used of the nearest spellings of a word that no listing has, or else two words that it joins. */
 export function correctNaively(texts: readonly NaiveWords[], word: string): string[] {
+  const [, letters = '', digits = ''] = /^(\p{L}{2,})(\d+)$/u.exec(word) ?? [];
+  const isHeld = (one: string): boolean => texts.some(({ runs }) => runs.some(({ words }) => words.includes(one)));
+  if (digits !== '') return isHeld(letters) ? [isHeld(digits) ? `${letters} ${digits}` : letters] : [];
   if (word.length < 3 || !/^[\p{L}\p{M}]+$/u.test(word)) return [];
   const listings = new Map<string, number>();
   for (const { runs } of texts) {
     for (const held of new Set(runs.flatMap(({ words }) => words))) listings.set(held, (listings.get(held) ?? 0) + 1);
   }
   const near = [...listings]
-    .map(([text, count]) => ({ text, count, edits: editsBetween(word, text) }))
+    .map(([text, count]) => ({ text, count, edits: editsBetween(word, text), others: otherLetters(word, text) }))
     .filter(({ edits }) => edits <= (word.length < 8 ? 1 : 2))
-    .sort((a, b) => a.edits - b.edits || b.count - a.count || (a.text < b.text ? -1 : 1));
+    .sort((a, b) => a.edits - b.edits || a.others - b.others || b.count - a.count || (a.text < b.text ? -1 : 1));
   const nearest = near.filter(({ edits }) => edits === near[0]?.edits);
   if (nearest.length > 0) return nearest.slice(0, 5).map(({ text }) => text);
   const splits: { text: string; count: number }[] = [];
@@ -116,6 +119,13 @@ export function correctNaively(texts: readonly NaiveWords[], word: string): stri
     .toSorted((a, b) => b.count - a.count)
     .slice(0, 1)
     .map(({ text }) => text);
+}
+
+/** Counts letters that only one of the words has. Letters count as the same that are the same in their last five bits. */
+function otherLetters(one: string, other: string): number {
+  const lettersOf = (word: string): Set<number> =>
+    new Set(Array.from({ length: word.length }, (_, at) => word.charCodeAt(at) & 31));
+  return lettersOf(one).symmetricDifference(lettersOf(other)).size;
 }
 
 /** Counts letters to insert, delete or replace, and swaps of neighbors. */
