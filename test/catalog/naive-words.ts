@@ -44,14 +44,10 @@ const TWO_LETTERS: Readonly<Record<string, string>> = { ä: 'ae', ö: 'oe', ü: 
 export function otherSpellings(text: string): NaiveSpelling[] {
   const words = tokenize(text);
   const names = NAMES.flatMap(([short, ...wholes]) =>
-    wholes.flatMap((whole) => {
-      const name = whole.split(' ');
-      return words
-        .keys()
-        .filter((at) => name.every((word, offset) => words[at + offset] === word))
-        .map(() => ({ word: short, words: name }))
-        .toArray();
-    }),
+    wholes
+      .map((whole) => whole.split(' '))
+      .filter((name) => words.some((_, at) => name.every((word, offset) => words[at + offset] === word)))
+      .map((name) => ({ word: short, words: name })),
   );
   const spelled = text
     .toLowerCase()
@@ -121,11 +117,12 @@ export function correctNaively(texts: readonly NaiveWords[], word: string): stri
     .map(({ text }) => text);
 }
 
-/** Counts letters that only one of the words has. Letters count as the same that are the same in their last five bits. */
+const BITS = Array.from({ length: 32 }, (_, bit) => bit);
+
+/** Counts letters that only one of the words has. Those whose last five bits are equal count as one letter. */
 function otherLetters(one: string, other: string): number {
-  const lettersOf = (word: string): Set<number> =>
-    new Set(Array.from({ length: word.length }, (_, at) => word.charCodeAt(at) & 31));
-  return lettersOf(one).symmetricDifference(lettersOf(other)).size;
+  const has = (word: string, bit: number): boolean => [...word].some((letter) => (letter.charCodeAt(0) & 31) === bit);
+  return BITS.filter((bit) => has(one, bit) !== has(other, bit)).length;
 }
 
 /** Counts letters to insert, delete or replace, and swaps of neighbors. */
