@@ -1,7 +1,8 @@
 import sql from 'sql-template-tag';
 import type { Aisle, Sort } from '../../src/contract/vocabulary.ts';
 import type { Queryable } from '../../src/platform/database/database.ts';
-import { coverageOf, meetsNaively, type NaiveNeed, type NaiveSearch, searchNaively } from './naive-search.ts';
+import type { NaiveNeed } from './naive-needs.ts';
+import { coverageOf, meetsNaively, type NaiveSearch, searchNaively } from './naive-search.ts';
 import { type NaiveText, type NaiveWords, wordsOfText } from './naive-words.ts';
 
 /** A second implementation of the shelves, as simple as possible, with rows from the tables and loops over them. */
