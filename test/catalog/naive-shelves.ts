@@ -1,7 +1,8 @@
 import sql from 'sql-template-tag';
 import type { Aisle, Sort } from '../../src/contract/vocabulary.ts';
 import type { Queryable } from '../../src/platform/database/database.ts';
-import { coverageOf, meetsNaively, type NaiveNeed, type NaiveSearch, searchNaively } from './naive-search.ts';
+import type { NaiveNeed } from './naive-needs.ts';
+import { coverageOf, meetsNaively, type NaiveSearch, searchNaively } from './naive-search.ts';
 import { type NaiveText, type NaiveWords, wordsOfText } from './naive-words.ts';
 
 /** A second implementation of the shelves, as simple as possible, with rows from the tables and loops over them. */
@@ -105,7 +106,7 @@ export function matchesNaively(row: NaiveRow, { query, search, least }: NaiveShe
 export function hasAllWords(matching: readonly NaiveRow[], { query, search, least }: NaiveShelf): boolean {
   if (search === null || search.missing.length > 0) return false;
   const count = search.wanted.length;
-  if (query.sort !== 'relevance' && count > 0) return least === count;
+  if (query.sort !== 'relevance' && count > 0) return least === count && matching.length > 0;
   return matching.some(({ text }) => coverageOf(search, text) === count);
 }
 
@@ -118,7 +119,8 @@ function figureOf({ verifiedSales }: NaiveRow): number {
 export function keysOf(row: NaiveRow, { query, search }: NaiveShelf): number[] {
   const { sort } = query;
   if (sort === 'relevance' && search !== null) {
-    return [Number(search.isTitle(row.text)), search.score(row.text), figureOf(row)];
+    const isTitle = search.isTitle(row.text);
+    return [Number(isTitle), isTitle ? 0 : search.score(row.text), figureOf(row)];
   }
   if (sort === 'karma') return [row.votes];
   if (sort === 'sales') return [row.sales];

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { NaiveNeed, NaivePart } from './naive-search.ts';
+import type { NaiveNeed, NaivePart } from './naive-needs.ts';
 
 /** Needs in words of `random-shelves.ts`: some as listings have them, some misspelled, joined, spelled in another way, or in none. */
 

@@ -246,10 +246,13 @@ interface ScoredSet {
   readonly isSure: boolean;
 }
 
-/** Adds a set once. Sets without listings keep their place in the order of weights. */
+/** Adds a set once, with the higher weight of two. Sets without listings keep their place in the order of weights. */
 function addScored({ state, scored }: Scoring, name: string, { set, isExtra, isSure }: ScoredSet): void {
   const rarity = rarityWeight(state.listings, set.count);
-  if (!scored.has(name)) scored.set(name, { posting: set, weight: isSure ? rarity : Math.ceil(rarity / 2), isExtra });
+  const weight = isSure ? rarity : Math.ceil(rarity / 2);
+  const existing = scored.get(name);
+  if (existing !== undefined && existing.weight >= weight) return;
+  scored.set(name, { posting: set, weight, isExtra: isExtra && existing?.isExtra !== false });
 }
 
 /** Scores a phrase by its words, because all matches contain it. */
