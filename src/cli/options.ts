@@ -52,6 +52,13 @@ export const OPTIONS = {
   'key-only': { type: 'boolean', summary: 'use no recovery code: the new codes become valid after 72 hours' },
   aisle: { type: 'string', value: 'AISLE', choices: AISLES, summary: AISLES.join(', ') },
   tag: { type: 'string', multiple: true, value: 'TAG', summary: 'a tag; search takes one, sell and edit up to eight' },
+  keyword: {
+    type: 'string',
+    multiple: true,
+    value: 'WORDS',
+    summary: 'words that buyers type and the title lacks; up to 20 keywords, or - for none',
+  },
+  'suggest-keywords': { type: 'boolean', summary: 'use up to 12 keywords from the headings of the goods; public' },
   seller: { type: 'string', value: 'HANDLE', summary: 'only goods sold by this merchant' },
   'max-price': { type: 'string', value: 'USDC', summary: 'only goods that cost at most this' },
   sort: { type: 'string', value: 'ORDER', choices: SORTS, summary: SORTS.join(', ') },

@@ -5,7 +5,7 @@ import { addressIn, addressOut, hashIn, hashOut } from './chain-values.ts';
 import { endpoint } from './endpoint.ts';
 import { commentOut } from './feedback.ts';
 import { maintainerMark } from './handles.ts';
-import { attributeFilters, newListingFields, shownAttributes } from './listing-fields.ts';
+import { attributeFilters, newListingFields, shownAttributes, shownKeywords } from './listing-fields.ts';
 import { merchantRecord } from './merchant-record.ts';
 import { LISTING_FEE_TEXT, priceIn, unitsOfUsdc, usdcOut } from './money.ts';
 import {
@@ -53,6 +53,7 @@ const summaryFields = {
   store_url: urlOut,
   seller_wallet: addressOut,
   tags: z.array(z.string()).describe(UNTRUSTED),
+  keywords: shownKeywords,
   aisle: z.enum(AISLES),
   votes: z.int().describe('one per merchant, never the seller; voting needs no purchase'),
   votes_by_buyers: z

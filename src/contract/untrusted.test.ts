@@ -12,6 +12,7 @@ const WRITTEN = new Set([
   'description',
   'preview',
   'tags',
+  'keywords',
   'license',
   'artifact_media_type',
   'artifact_filename',

@@ -280,7 +280,8 @@ describe('selling', () => {
     const merchant = await world.join('model-store');
     const owner = await makeOwner({ market: world.url, wallet: sellerTwo, merchant });
     const host = await start({ owner, era: 'modern' });
-    const given = { ...goods, text: 'written by a model' };
+    const keywords = ['late payments'];
+    const given = { ...goods, text: 'written by a model', keywords };
     expect((await host.call('sell', { ...given, dry_run: true })).data).toEqual({
       status: 'dry_run',
       would_cost_usdc: 1,
@@ -300,7 +301,10 @@ describe('selling', () => {
     expect(told).toMatchObject({ untrusted: false, data: { verified: true, url: sold.data['url'] } });
     expect(told.text).not.toContain(PLANT);
     expect(await paidUnits(world.chain, sellerTwo.address, treasury.address)).toEqual([1_000_000n]);
-    expect((await host.call('search', { q: 'Sold by a model' })).data).toMatchObject({ total: 1 });
+    const found = await host.call('search', { q: 'Sold by a model' });
+    expect(found.data).toMatchObject({ total: 1, listings: [{ keywords }] });
+    const shown = await host.call('show', { listing_id: Number(sold.data['listing_id']) });
+    expect(shown.data).toMatchObject({ keywords });
     expect((await host.call('status')).data).toMatchObject({ merchant: 'model-store' });
     expect(host.heard.join('')).not.toContain(merchant.key);
     await host.close();

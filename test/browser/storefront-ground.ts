@@ -185,7 +185,7 @@ async function seedGoods(database: Database): Promise<bigint[]> {
     for (const [at, [title, aisle, usdc, description]] of STOCK.entries()) {
       const goods = {
         title: round === 0 ? title : `${title}, part ${5 - round}`,
-        ...{ aisle, description, preview: PREVIEW, tags: ['checked', 'english'] },
+        ...{ aisle, description, preview: PREVIEW, tags: ['checked', 'english'], keywords: ['slow query', 'EXPLAIN'] },
       };
       const [id = 0n] = await seedStock(database, sellers[at % sellers.length] ?? 1n, [
         { ...goods, priceUnits: BigInt(Math.round(usdc * 1e6)) },

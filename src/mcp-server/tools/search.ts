@@ -34,9 +34,9 @@ function namesOf({ id, title, title_note, price_usdc, merchant, maintainer }: Li
 }
 
 function rowOf(listing: ListingSummary) {
-  const { aisle, tags, sales, votes, votes_by_buyers, license, description, text_flags } = listing;
+  const { aisle, tags, keywords, sales, votes, votes_by_buyers, license, description, text_flags } = listing;
   const about = description.replaceAll(/\s+/g, ' ').slice(0, LONGEST_PREVIEW);
-  return { ...namesOf(listing), aisle, tags, sales, votes, votes_by_buyers, license, about, text_flags };
+  return { ...namesOf(listing), aisle, tags, keywords, sales, votes, votes_by_buyers, license, about, text_flags };
 }
 
 /** Says how the results differ from the need. Only counts its words, because they come from the market. */
@@ -101,14 +101,14 @@ export const show = localTool({
       signal,
     });
     const { listing, comments, comments_total } = body;
-    const { id, price_usdc, seller_wallet, state, aisle, tags, license, description, preview } = listing;
+    const { id, price_usdc, seller_wallet, state, aisle, tags, keywords, license, description, preview } = listing;
     const { artifact_bytes, artifact_media_type, artifact_commitment, sales, verified_sales, votes, votes_by_buyers } =
       listing;
     const { supersedes, superseded_by, removed_reason, withdrawn_reason, text_flags, created_at } = listing;
     return {
       said: [own`Listing ${id}: ${price_usdc} USDC, ${named(state)}.`],
       data: {
-        ...{ ...namesOf(listing), seller_wallet, state, aisle, tags, license },
+        ...{ ...namesOf(listing), seller_wallet, state, aisle, tags, keywords, license },
         ...{ description, preview, artifact_bytes, artifact_media_type, artifact_commitment },
         ...{
           sales,

@@ -49,7 +49,7 @@ const MAX_CANDIDATES = 5;
 
 /** Counts the letters that only one of both words has. */
 function lettersApart(a: string, b: string): number {
-  return new Set([...a]).symmetricDifference(new Set([...b])).size;
+  return [...new Set(a + b)].filter((letter) => a.includes(letter) !== b.includes(letter)).length;
 }
 
 function nearestNaively(words: Words, asked: string): string[] {
