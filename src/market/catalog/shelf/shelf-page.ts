@@ -3,7 +3,7 @@ import { AISLES } from '../../../contract/vocabulary.ts';
 import type { Cursors } from '../../../platform/cursor.ts';
 import type { PageParts } from '../fragments/page-bytes.ts';
 import type { Model } from '../model/model.ts';
-import { parseQuery } from '../text/parse-query.ts';
+import { parseQuery, type QueryTerm } from '../text/parse-query.ts';
 import { requireAll } from '../text/resolve-query.ts';
 import type { Search } from '../text/text-index.ts';
 import { nextRows, type PageCursor, progressOf } from './next-rows.ts';
@@ -64,12 +64,16 @@ export function shelfParts(model: Model, cursors: Cursors, query: ShelfQuery): P
 /** Corrects the words that no listing has. Null if the corrected words match nothing under the same filters either. */
 function didYouMean(model: Model, plan: ShelfPlan): string | null {
   if (plan.words === null) return null;
-  const { terms, missing, choices } = model.text.resolve(plan.words, null);
+  const { query, terms, missing, choices } = model.text.resolve(plan.words, null);
   if (missing.length > 0 || choices === '') return null;
-  const texts = terms.map(({ kind, words }) => (kind === 'phrase' ? `"${words.join(' ')}"` : words.join(' ')));
-  const text = texts.join(' ');
+  const excluded = query.terms.filter(({ need }) => need === 'excluded');
+  const text = [...terms.map(termText), ...excluded.map((term) => `-${termText(term)}`)].join(' ');
   const search = model.text.compile(requireAll(parseQuery(`${text} `)));
   return search !== null && selectShelf(model, plan, search, null).hasAll ? text : null;
+}
+
+function termText({ kind, words }: Pick<QueryTerm, 'kind' | 'words'>): string {
+  return kind === 'phrase' ? `"${words.join(' ')}"` : words.join(' ');
 }
 
 /** Says how each word of the query was searched. */
