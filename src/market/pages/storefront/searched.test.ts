@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../../test/support/database.ts';
 import { marketContext } from '../../../../test/support/market-context.ts';
 import { readMarkup } from '../../../../test/support/read-markup.ts';
@@ -23,7 +23,7 @@ beforeAll(async () => {
   await seedStock(database, id, stock);
   running = createMarket({ ...marketContext({ database }), log: recordingLog().log });
   url = (await running.http.listen({ host: '127.0.0.1', port: 0 })).url;
-  await vi.waitUntil(async () => (await fetch(`${url}/api/shelves?q=goods`)).status === 200);
+  await running.eventsSettled();
 });
 afterAll(async () => {
   await running.http.close({ drainMs: 500 });
