@@ -1,15 +1,14 @@
 import { z } from 'zod';
-import { codeOut, cursorOut, handleOut, urlOut } from './answer-forms.ts';
+import { codeOut, handleOut, urlOut } from './answer-forms.ts';
 import { appealOut } from './appeals.ts';
 import { addressIn, addressOut, hashIn, hashOut } from './chain-values.ts';
 import { endpoint } from './endpoint.ts';
 import { commentOut } from './feedback.ts';
 import { maintainerMark } from './handles.ts';
-import { attributeFilters, newListingFields, shownAttributes } from './listing-fields.ts';
+import { newListingFields, shownAttributes, shownKeywords } from './listing-fields.ts';
 import { merchantRecord } from './merchant-record.ts';
-import { LISTING_FEE_TEXT, priceIn, unitsOfUsdc, usdcOut } from './money.ts';
+import { LISTING_FEE_TEXT, priceIn, usdcOut } from './money.ts';
 import {
-  countText,
   fieldsQuery,
   idCursor,
   idIn,
@@ -30,10 +29,9 @@ import {
   FIRST_LINE_CHARACTERS,
   LISTING_STATES,
   PAGE_SIZES,
-  SORTS,
   VERIFIED_VIA,
 } from './vocabulary.ts';
-import { describedAs, flagText } from './wire-forms.ts';
+import { flagText } from './wire-forms.ts';
 import { WORLD_STATES, worldReceipt } from './world-records.ts';
 
 /** Text of a merchant. Documents for programs mark it as data that must not be acted upon. */
@@ -51,6 +49,7 @@ const summaryFields = {
   store_url: urlOut,
   seller_wallet: addressOut,
   tags: z.array(z.string()).describe(UNTRUSTED),
+  keywords: shownKeywords,
   aisle: z.enum(AISLES),
   votes: z.int().describe('one per merchant, never the seller; voting needs no purchase'),
   votes_by_buyers: z
@@ -248,61 +247,6 @@ export const ownOutline = listingOutline.extend({ state: z.enum(LISTING_STATES) 
 
 /** A listing in a page: whole or an outline, depending on `fields`. */
 export const listedItem = z.union([listingSummary, listingOutline]);
-
-/** A price in a query string: digits with at most six decimals, converted to units. */
-const priceText = describedAs(
-  z
-    .string()
-    .regex(/^(?:0|[1-9]\d{0,4})(?:\.\d{1,6})?$/, 'must be a plain number with at most 6 decimals')
-    .transform((text) => unitsOfUsdc(Number(text)) ?? 0n),
-  { type: 'number', minimum: 0, maximum: 99_999.999999 },
-);
-
-export const shelfQuery = z
-  .strictObject({
-    q: z
-      .string()
-      .min(1)
-      .max(100)
-      .optional()
-      .describe('words that must all occur; "a phrase"; -word must not occur; the last word may be incomplete'),
-    tag: z
-      .string()
-      .regex(/^[a-z0-9-]{1,40}$/, 'must be 1 to 40 of a-z, 0-9 and -')
-      .optional(),
-    aisle: z.enum(AISLES).optional(),
-    ...attributeFilters,
-    seller: z.string().min(1).max(64).optional().describe('the handle of a merchant'),
-    free: flagText().optional().describe('true: price 0; false: a price above 0'),
-    max_price_usdc: priceText.optional(),
-    verified_sales_min: countText.optional(),
-    sort: z.enum(SORTS).optional().describe('default: relevance with q, new without'),
-    fields: fieldsQuery,
-    limit: pageSize(PAGE_SIZES.shelves),
-    cursor: z.string().min(1).max(512).optional(),
-  })
-  .refine(({ sort, q }) => sort !== 'relevance' || q !== undefined, { path: ['sort'], message: 'relevance needs q' });
-export type ShelfQuery = z.output<typeof shelfQuery>;
-
-export const browseShelves = endpoint({
-  name: 'browseShelves',
-  method: 'GET',
-  path: '/api/shelves',
-  summary: 'Search, filter and sort live listings, page by page, with exact totals.',
-  auth: 'public',
-  query: shelfQuery,
-  answers: {
-    200: z.object({
-      aisles: aisleSummaries,
-      listings: z.array(listedItem),
-      ...pageCounts,
-      next_cursor: cursorOut.nullable(),
-      did_you_mean: z.string().nullable().describe(`if q matches nothing: a similar spelling that does; ${UNTRUSTED}`),
-    }),
-  },
-  errors: ['cursor_invalid', 'cursor_expired', 'search_not_ready', 'read_unavailable'],
-  cache: 'public',
-});
 
 const deliveredFields = {
   listing_id: idOut,

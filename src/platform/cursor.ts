@@ -16,15 +16,15 @@ const CACHE_SIZE = 8_192;
  * key. `query` names the collection and its filters; it is authenticated but not part of the cursor.
  */
 export interface Cursors {
-  seal(query: unknown, position: readonly number[]): string;
+  seal(query: unknown, position: readonly (number | string)[]): string;
   /** Returns the position in the cursor. Rejects cursors of another query or older than 24 hours. */
-  open(query: unknown, cursor: string): number[];
+  open(query: unknown, cursor: string): (number | string)[];
 }
 
 interface Opened {
   name: string;
   minute: number;
-  position: readonly number[];
+  position: readonly (number | string)[];
 }
 
 /** Seals with the first key and opens with any of them, so that keys can be replaced while clients are paging. */
@@ -55,9 +55,9 @@ export function createCursors(keys: readonly [Uint8Array, ...Uint8Array[]], cloc
       // Round up to whole minutes: an unchanged page keeps its ETag for a minute, and no cursor expires early.
       const minute = Math.ceil(clock.now() / MINUTE_MS);
       const text = JSON.stringify(position);
-      const content = Buffer.allocUnsafe(TIME_BYTES + text.length);
+      const content = Buffer.allocUnsafe(TIME_BYTES + Buffer.byteLength(text));
       content.writeUInt32BE(minute);
-      content.write(text, TIME_BYTES, 'latin1');
+      content.write(text, TIME_BYTES);
       const cursor = Buffer.concat([macOf(newest, name, content), content]).toString('base64url');
       cache.add(cursor, { name, minute, position: [...position] });
       return cursor;

@@ -8,6 +8,7 @@ export type { Delivery, ListingDetail, ListingSummary } from '../contract/listin
 export type { MerchantRecord } from '../contract/merchant-record.ts';
 export { unitsOfUsdc, usdcOfUnits, usdcText } from '../contract/money.ts';
 export type { PaymentOut } from '../contract/payments.ts';
+export type { SearchReport } from '../contract/search-report.ts';
 export {
   AISLES,
   type Aisle,
@@ -16,6 +17,8 @@ export {
   EVENT_KINDS,
   type EventKind,
   LISTING_FEE_UNITS,
+  MATCHES,
+  type Match,
   NETWORKS,
   type Network,
   type NetworkName,
@@ -53,6 +56,7 @@ export {
   purchasePages,
   type SaleRecord,
   type ShelfFilters,
+  type ShelfPage,
   salePages,
   shelfPages,
   storePages,

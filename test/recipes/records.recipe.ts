@@ -18,7 +18,7 @@ const eventKind = recipe('An event kind', {
           "import type { MarketOperation } from '../context.ts';",
           "import type { MarketOperation } from '../context.ts';\nimport { recordEvent } from '../events/record-event.ts';",
         ],
-        [' Not logged, because a store line is not an act of trade.', ''],
+        [' Records no event, because a store line is not an act of trade.', ''],
         [
           'async ({ database }, call) => {\n  const { id } = call.caller;\n  await writeStoreLine(database, id, call.body.line);',
           `async (market, call) => {
@@ -89,8 +89,7 @@ create trigger attributes_are_fixed before update on listings for each row
     (copy) => copy.add('src/market/listings/spoken.test.ts', 'spoken.test.ts.txt'),
   ],
   forgotten: {
-    step: (copy) =>
-      copy.replace('deploy/app-role.sql', ['artifact_filename, license)', 'artifact_filename, license, spoken)']),
+    step: (copy) => copy.replace('deploy/app-role.sql', ['license, keywords)', 'license, keywords, spoken)']),
     by: 'test/world/app-role.test.ts',
     error: /spoken/,
   },

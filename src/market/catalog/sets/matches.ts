@@ -1,13 +1,17 @@
+import { type Coverage, countTerms, hasAtLeast, hasExactly, type TermSets } from './coverage.ts';
 import type { Posting } from './posting.ts';
 import { blockOf, indexIn, type Point, positionAfter, type SortedIds, sortByKey } from './sorted-ids.ts';
 
-/** Selects the ids that are in every set of `must`, in none of `mustNot`, and pass every test. */
+/** Selects the ids that are in every set of `must`, in none of `mustNot`, have enough of the wanted terms, and pass every test. */
 export interface Selection {
-  /** Must not be empty. */
+  /** May be empty only if `least` is at least 1. */
   readonly must: readonly Posting[];
   readonly mustNot: readonly Posting[];
   /** Run last, on ids that passed the sets. A test must not call `markMatches`, which reuses the same memory. */
   readonly tests: readonly ((id: number) => boolean)[];
+  /** Wanted terms, of which an id needs at least `least`. Empty if there are none. */
+  readonly wanted: readonly TermSets[];
+  readonly least: number;
 }
 
 /** A bit per id that passes the sets, 32 per word, without empty words. Shares memory: valid until a set changes or `markMatches` runs. */
@@ -19,6 +23,8 @@ export interface Matches extends Selection {
   readonly used: number;
   /** Number of bits set. */
   readonly marked: number;
+  /** How many of the wanted terms each id has. Null if there are none. */
+  readonly coverage: Coverage | null;
 }
 
 /** Rough costs in nanoseconds: sorting a match by its key, and stepping to the next id of an order. Only their ratio matters. */
@@ -32,22 +38,78 @@ let plane = new Int32Array(0);
 
 /** Takes about 50 microseconds per set if each set has many of a million listings. */
 export function markMatches(selection: Selection): Matches {
-  const { must, mustNot } = selection;
+  const { must, mustNot, wanted, least } = selection;
+  const coverage = wanted.length === 0 ? null : countTerms(wanted);
   const [smallest, ...others] = [...must].sort((a, b) => a.count - b.count);
-  if (smallest === undefined) throw new Error('A selection needs a set to choose from');
-  let used = markMembers(smallest);
-  for (const posting of others) used = keepBits(posting, -1, used);
+  let used = 0;
+  if (smallest !== undefined) {
+    used = markMembers(smallest);
+    for (const posting of others) used = keepBits(posting, -1, used);
+    if (coverage !== null && least > 0) used = keepCovered(coverage, least, used);
+  } else {
+    if (coverage === null || least < 1) throw new Error('A selection needs a set to choose from');
+    used = markCovered(coverage, least);
+  }
   for (const posting of mustNot) used = keepBits(posting, 0, used);
-  const isWhole = others.length + mustNot.length === 0;
-  return { ...selection, words, bits, used, marked: isWhole ? smallest.count : countBits(used) };
+  const isWhole = smallest !== undefined && others.length + mustNot.length === 0 && (coverage === null || least === 0);
+  return { ...selection, words, bits, used, marked: isWhole ? smallest.count : countBits(used), coverage };
+}
+
+/** Keeps only the matches that have the most wanted terms. Returns them and that number of terms, which is 0 if there are no matches. */
+export function keepBestCovered(matches: Matches): { matches: Matches; least: number } {
+  const { coverage } = matches;
+  if (coverage === null) return { matches, least: 0 };
+  for (let count = coverage.terms; count > 0; count -= 1) {
+    if (!hasMatchWith(matches, count)) continue;
+    const used = keepCovered(coverage, count, matches.used);
+    return { matches: { ...matches, least: count, used, marked: countBits(used) }, least: count };
+  }
+  return { matches, least: 0 };
+}
+
+/** Returns whether a match has exactly this number of wanted terms. */
+export function hasMatchWith({ words: numbers, bits: marks, used, tests, coverage }: Matches, count: number): boolean {
+  if (coverage === null) return false;
+  for (let at = 0; at < used; at += 1) {
+    const word = numbers[at] as number;
+    for (let left = (marks[at] as number) & hasExactly(coverage, word, count); left !== 0; left &= left - 1) {
+      if (passesTests(tests, (word << 5) | (31 - Math.clz32(left & -left)))) return true;
+    }
+  }
+  return false;
+}
+
+function makeRoom(room: number): void {
+  if (words.length >= room) return;
+  words = new Uint32Array(room * 2);
+  bits = new Int32Array(room * 2);
+}
+
+function markCovered(coverage: Coverage, least: number): number {
+  makeRoom(coverage.end);
+  let used = 0;
+  for (let word = 0; word < coverage.end; word += 1) {
+    words[used] = word;
+    bits[used] = hasAtLeast(coverage, word, least);
+    if (bits[used] !== 0) used += 1;
+  }
+  return used;
+}
+
+function keepCovered(coverage: Coverage, least: number, used: number): number {
+  let left = 0;
+  for (let at = 0; at < used; at += 1) {
+    const word = words[at] as number;
+    words[left] = word;
+    bits[left] = (bits[at] as number) & hasAtLeast(coverage, word, least);
+    if (bits[left] !== 0) left += 1;
+  }
+  return left;
 }
 
 function markMembers({ dense, entries, count }: Posting): number {
   const room = dense === null ? count : dense.member.length;
-  if (words.length < room) {
-    words = new Uint32Array(room * 2);
-    bits = new Int32Array(room * 2);
-  }
+  makeRoom(room);
   let used = 0;
   for (let word = 0; dense !== null && word < room; word += 1) {
     words[used] = word;

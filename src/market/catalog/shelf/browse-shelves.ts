@@ -1,12 +1,12 @@
 import type { Endpoints } from '../../../contract/index.ts';
-import { shelfQuery } from '../../../contract/listings.ts';
+import { shelfQuery } from '../../../contract/shelves.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { MarketRead } from '../../context.ts';
 import { type MemoryRead, readQueryAs } from '../answers.ts';
 import type { MarketCatalog } from '../market-catalog.ts';
 import type { Model } from '../model/model.ts';
 import type { Search } from '../text/text-index.ts';
-import { planShelf, type ShelfPlan } from './plan-shelf.ts';
+import { planShelf, resolveShelf, type ShelfPlan } from './plan-shelf.ts';
 import { isModelBehind, openCursor, shelfParts } from './shelf-page.ts';
 
 const SEARCH_RETRY_SECONDS = 5;
@@ -14,9 +14,9 @@ const SEARCH_RETRY_SECONDS = 5;
 const MOST_ATTEMPTS = 5;
 /** Limit of cached plans, about the number of filter combinations in use at a time. */
 const MOST_PLANS = 4_096;
-/** Fits a search of 100 escaped characters together with all filters. */
-const LONGEST_FILTERS = 2_048;
-const CURSOR = /^[A-Za-z0-9_-]{1,512}$/;
+/** Fits a search of 200 escaped characters together with all filters. */
+const LONGEST_FILTERS = 4_096;
+const CURSOR = /^[A-Za-z0-9_-]{1,2048}$/;
 
 /** Answers GET /api/shelves if its listings and words are in memory. */
 export function shelvesFromMemory({ answers, shelfCursors }: MarketCatalog): MemoryRead {
@@ -30,7 +30,8 @@ export function shelvesFromMemory({ answers, shelfCursors }: MarketCatalog): Mem
       if (isModelBehind(model, plan, cursor)) return null;
       if (plan.words === null) return shelfParts(model, shelfCursors, { plan, search: null, cursor });
       if (model.textUpTo !== Number.POSITIVE_INFINITY) return null;
-      const search = model.text.compile(plan.words);
+      const resolution = resolveShelf(model, plan, cursor?.choices ?? null);
+      const search = resolution && model.text.compile(resolution);
       return search && shelfParts(model, shelfCursors, { plan, search, cursor });
     };
     // Clients that page through the same shelves in the same minute get the same cursors, so later pages are worth caching too.
@@ -46,10 +47,11 @@ export function makeBrowseShelves(catalog: MarketCatalog): MarketRead<Endpoints[
     const cursor = openCursor(shelfCursors, plan, call.query.cursor);
     if (isModelBehind(model(), plan, cursor)) await fresh();
     for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
-      await prepareSearch(model(), plan);
-      if (searchOf(model(), plan) === 'unprepared') continue;
+      const choices = cursor?.choices ?? null;
+      await prepareSearch(model(), plan, choices);
+      if (searchOf(model(), plan, choices) === 'unprepared') continue;
       const prepared = await answers.full({ target: call.path, acceptsGzip: call.acceptsGzip }, (current) => {
-        const search = searchOf(current, plan);
+        const search = searchOf(current, plan, choices);
         if (search === 'unprepared') throw new Refusal('search_not_ready', { retryAfterSeconds: 1 });
         return shelfParts(current, shelfCursors, { plan, search, cursor });
       });
@@ -59,17 +61,19 @@ export function makeBrowseShelves(catalog: MarketCatalog): MarketRead<Endpoints[
   };
 }
 
-async function prepareSearch(model: Model, { words }: ShelfPlan): Promise<void> {
-  if (words === null) return;
+async function prepareSearch(model: Model, plan: ShelfPlan, choices: string | null): Promise<void> {
+  if (plan.words === null) return;
   checkReady(model);
-  await model.text.prepare(words);
+  const resolution = resolveShelf(model, plan, choices);
+  if (resolution !== null) await model.text.prepare(resolution);
 }
 
-function searchOf(model: Model, { words }: ShelfPlan): Search | null | 'unprepared' {
-  if (words === null) return null;
+function searchOf(model: Model, plan: ShelfPlan, choices: string | null): Search | null | 'unprepared' {
+  if (plan.words === null) return null;
   // A reload during preparation may have replaced the model by one whose text index is incomplete.
   checkReady(model);
-  return model.text.compile(words) ?? 'unprepared';
+  const resolution = resolveShelf(model, plan, choices);
+  return resolution && (model.text.compile(resolution) ?? 'unprepared');
 }
 
 function checkReady(model: Model): void {

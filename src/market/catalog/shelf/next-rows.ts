@@ -2,8 +2,10 @@ import type { Sort } from '../../../contract/vocabulary.ts';
 import type { Model } from '../model/model.ts';
 import { type Pinned, pinnedAsOf } from '../model/pins.ts';
 import { isKeySort, isRising, SORT_RULES, sumFrom } from '../model/sorts.ts';
-import { bestMatches, type Scored, type Weighted } from '../sets/best-matches.ts';
+import { bestMatches, type Ranking, type Scored } from '../sets/best-matches.ts';
 import { isMatch, type Matches, matchesInOrder, newestMatches } from '../sets/matches.ts';
+import { LEVEL_GAINS } from '../text/term-levels.ts';
+import type { Search } from '../text/text-index.ts';
 import type { ShelfPlan } from './plan-shelf.ts';
 
 /** The position between two pages, and what later pages keep from the first. */
@@ -25,6 +27,10 @@ export interface PageCursor {
   id: number;
   /** Least progress (`progressOf`) a copy needs to continue. A copy behind it would use outdated keys. */
   progress: number;
+  /** The number of wanted words that a listing needs, as on the first page; 0 if each counts with any number. */
+  least: number;
+  /** How the words were searched on the first page. */
+  choices: string;
   /** Word weights fixed when page 1 was built, because later edits change how rare a word is. */
   weights: readonly number[];
 }
@@ -45,7 +51,8 @@ interface RowsRequest {
   model: Model;
   plan: ShelfPlan;
   matches: Matches;
-  scored: readonly Weighted[];
+  least: number;
+  search: Search | null;
   total: number;
   cursor: PageCursor | null;
 }
@@ -77,10 +84,15 @@ function cursorAfter(
     isPinned,
     key,
     id,
-    // A copy that has applied this edit has the same rows, or knows which were edited since and skips them.
-    progress: plan.sort === 'relevance' ? revision : progressOf(model, plan.sort, key),
-    weights: plan.sort === 'relevance' ? (cursor?.weights ?? request.scored.map(({ weight }) => weight)) : [],
+    progress: progressOf(model, plan.sort, key),
+    least: request.least,
+    choices: request.search?.resolution.choices ?? '',
+    weights: plan.sort === 'relevance' ? (cursor?.weights ?? weightsOf(request)) : [],
   };
+}
+
+function weightsOf({ search }: RowsRequest): number[] {
+  return (search?.scored ?? []).map(({ weight }) => weight);
 }
 
 /** Returns the revision that a cursor keeps from its first page. */
@@ -147,23 +159,38 @@ function withTest(matches: Matches, test: (id: number) => boolean): Matches {
   return { ...matches, tests: [...matches.tests, test] };
 }
 
-function rowsByRelevance({ model, matches, scored, cursor }: RowsRequest, limit: number): Row[] {
-  const toRow = ({ id, score }: Scored): Row => ({ id, key: score, isPinned: false });
-  if (cursor === null) return bestMatches(matches, scored, null, limit).map(toRow);
+function rowsByRelevance({ model, matches, search, cursor }: RowsRequest, limit: number): Row[] {
+  const toRow = ({ id, key }: Scored): Row => ({ id, key, isPinned: false });
+  const ranking = rankingOf(model, search, cursor);
+  if (cursor === null) return bestMatches(matches, ranking, null, limit).map(toRow);
   const { editedRevision } = model.columns;
   const { revision } = cursor;
   const unedited = withTest(withoutNewer(matches, cursor), (id) => (editedRevision[id] ?? 0) <= revision);
-  const weighted = scored.map(({ posting, weight }, at) => ({ posting, weight: cursor.weights[at] ?? weight }));
-  return bestMatches(unedited, weighted, { score: cursor.key, id: cursor.id }, limit).map(toRow);
+  return bestMatches(unedited, ranking, cursor, limit).map(toRow);
+}
+
+const HIGHEST_FIGURE = 15;
+
+/** Ranks by words first. Of equals, those with many verified sales lead, in steps that double, and then the newest. */
+function rankingOf({ columns, verified }: Model, search: Search | null, cursor: PageCursor | null): Ranking {
+  const { verifiedSales } = columns;
+  const scored = search?.scored ?? [];
+  return {
+    scored: cursor === null ? scored : scored.map((one, at) => ({ ...one, weight: cursor.weights[at] ?? 0 })),
+    gains: LEVEL_GAINS,
+    first: search?.titled ?? new Set(),
+    figureOf: (id) => Math.min(HIGHEST_FIGURE, 32 - Math.clz32(verifiedSales[id] as number)),
+    withFigure: verified,
+  };
 }
 
 /**
  * Measures how many of the changes that move rows ahead of `key` this copy has applied: each one raises the number. By votes, it is the sum
  * of votes of all listings with at least `key` votes. All copies apply changes in the same order, so the copy with the lower number is
- * behind.
+ * behind. By relevance it is the number of all sales, of which the verified ones decide between equals.
  */
 export function progressOf(model: Model, sort: Sort, key: number): number {
-  if (sort === 'relevance') return model.editRevision;
+  if (sort === 'relevance') return sumFrom(model.sums.sales, 1);
   const revision = SORT_RULES[sort].pinnedFirst ? model.pinRevision : 0;
   return isRising(sort) ? revision + sumFrom(model.sums[sort], key) : revision;
 }

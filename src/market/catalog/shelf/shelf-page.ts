@@ -1,7 +1,10 @@
+import type { SearchReport } from '../../../contract/search-report.ts';
 import { AISLES } from '../../../contract/vocabulary.ts';
 import type { Cursors } from '../../../platform/cursor.ts';
 import type { PageParts } from '../fragments/page-bytes.ts';
 import type { Model } from '../model/model.ts';
+import { parseQuery, type QueryTerm } from '../text/parse-query.ts';
+import { requireAll } from '../text/resolve-query.ts';
 import type { Search } from '../text/text-index.ts';
 import { nextRows, type PageCursor, progressOf } from './next-rows.ts';
 import { countShelf, type ShelfPlan, selectShelf } from './plan-shelf.ts';
@@ -20,65 +23,100 @@ export function openCursor(cursors: Cursors, plan: ShelfPlan, sealed: string | u
 
 /** Returns whether the previous page came from a copy that is ahead of this one. Continuing here would repeat rows. */
 export function isModelBehind(model: Model, { sort }: ShelfPlan, cursor: PageCursor | null): boolean {
-  return cursor !== null && cursor.progress > progressOf(model, sort, cursor.key);
+  if (cursor === null) return false;
+  if (sort === 'relevance' && cursor.revision > model.editRevision) return true;
+  return cursor.progress > progressOf(model, sort, cursor.key);
 }
 
 export interface ShelfPage {
   ids: number[];
   total: number;
   nextCursor: string | null;
+  hasAll: boolean;
 }
 
 export function shelfPage(model: Model, cursors: Cursors, { plan, search, cursor }: ShelfQuery): ShelfPage {
-  const matches = selectShelf(model, plan, search);
-  const total = countShelf(model, plan, matches);
-  if (matches === null) return { ids: [], total, nextCursor: null };
-  const { ids, next } = nextRows({ model, plan, matches, scored: search?.scored ?? [], total, cursor });
-  return { ids, total, nextCursor: next && cursors.seal(plan.key, cursorNumbers(next)) };
+  const selected = selectShelf(model, plan, search, cursor?.least ?? null);
+  const { matches, least, hasAll } = selected;
+  const total = countShelf(model, plan, selected, search?.resolution.choices);
+  if (matches === null) return { ids: [], total, nextCursor: null, hasAll };
+  const { ids, next } = nextRows({ model, plan, matches, least, search, total, cursor });
+  return { ids, total, nextCursor: next && cursors.seal(plan.key, toPosition(next)), hasAll };
 }
 
 /** Builds one page of the shelves, with listing ids in place of their JSON. */
 export function shelfParts(model: Model, cursors: Cursors, query: ShelfQuery): PageParts {
-  const { plan, cursor } = query;
-  const { ids, total, nextCursor } = shelfPage(model, cursors, query);
+  const { plan, search, cursor } = query;
+  const { ids, total, nextCursor, hasAll } = shelfPage(model, cursors, query);
   const rest = {
     total,
     returned: ids.length,
     page_size: plan.limit,
     has_more: nextCursor !== null,
     next_cursor: nextCursor,
-    did_you_mean: total === 0 && cursor === null ? didYouMean(model, plan) : null,
+    did_you_mean: total === 0 && cursor === null && plan.match === 'all' ? didYouMean(model, plan) : null,
+    search: search && reportSearch(search, hasAll),
   };
   const suffix = Buffer.from(`],${JSON.stringify(rest).slice(1)}`);
   return { prefix: aislesOf(model).prefix, ids, suffix, outline: plan.outline };
 }
 
-/** Finds a similar spelling of the words that matches something under the same filters. */
+/** Corrects the words that no listing has. Null if the corrected words match nothing under the same filters either. */
 function didYouMean(model: Model, plan: ShelfPlan): string | null {
-  const { typed } = plan;
-  if (typed === null) return null;
-  const last = plan.suggested;
-  if (last !== null && last.model === model && last.version === model.version) return last.words;
-  const suggestion = model.text.suggest(typed, (near) => {
-    const search = model.text.compile(near);
-    if (search === null) return false;
-    return countShelf(model, { ...plan, counted: null }, selectShelf(model, plan, search)) > 0;
-  });
-  plan.suggested = { model, version: model.version, words: suggestion };
-  return suggestion;
+  if (plan.words === null) return null;
+  const { query, terms, missing, choices } = model.text.resolve(plan.words, null);
+  if (missing.length > 0 || choices === '') return null;
+  const excluded = query.terms.filter(({ need }) => need === 'excluded');
+  const text = [...terms.map(termText), ...excluded.map((term) => `-${termText(term)}`)].join(' ');
+  const search = model.text.compile(requireAll(parseQuery(`${text} `)));
+  return search !== null && selectShelf(model, plan, search, null).hasAll ? text : null;
 }
 
-/** Weights range from 1 to 511. Packing five into one number keeps the cursor of the longest query short enough. */
+function termText({ kind, words }: Pick<QueryTerm, 'kind' | 'words'>): string {
+  return kind === 'phrase' ? `"${words.join(' ')}"` : words.join(' ');
+}
+
+/** Says how each word of the query was searched. */
+function reportSearch({ words, resolution }: Search, hasAll: boolean): SearchReport {
+  return {
+    words: words.map(({ word, listings, usedAs }) => ({
+      word,
+      listings,
+      ...(usedAs === null ? {} : { used_as: usedAs }),
+    })),
+    ignored: [...resolution.ignored],
+    missing: [...resolution.missing],
+    matched: hasAll ? 'all' : 'some',
+  };
+}
+
+/** Weights range from 0 to 511. Packing five into one number keeps the cursor of the longest query short enough. */
 const WEIGHT_BASE = 512;
 const WEIGHTS_PER_NUMBER = 5;
+const NUMBERS_BEFORE_WEIGHTS = 8;
 
-export function cursorNumbers({ revision, left, newest, isPinned, key, id, progress, weights }: PageCursor): number[] {
-  return [revision, left, newest, isPinned ? 1 : 0, key, id, progress, ...packWeights(weights)];
+/** The forms of the words come first, because the number of weights varies. */
+export function toPosition(cursor: PageCursor): (number | string)[] {
+  const { revision, left, newest, isPinned, key, id, progress, least, choices, weights } = cursor;
+  return [choices, revision, left, newest, isPinned ? 1 : 0, key, id, progress, least, ...packWeights(weights)];
 }
 
-export function toCursor(position: readonly number[]): PageCursor {
-  const [revision = 0, left = 0, newest = 0, isPinned = 0, key = 0, id = 0, progress = 0, ...packed] = position;
-  return { revision, left, newest, isPinned: isPinned === 1, key, id, progress, weights: unpackWeights(packed) };
+export function toCursor([choices, ...numbers]: readonly (number | string)[]): PageCursor {
+  const [revision = 0, left = 0, newest = 0, isPinned = 0, key = 0, id = 0, progress = 0, least = 0] =
+    numbers.map(Number);
+  const weights = unpackWeights(numbers.slice(NUMBERS_BEFORE_WEIGHTS).map(Number));
+  return {
+    choices: String(choices),
+    revision,
+    left,
+    newest,
+    isPinned: isPinned === 1,
+    key,
+    id,
+    progress,
+    least,
+    weights,
+  };
 }
 
 function packWeights(weights: readonly number[]): number[] {
@@ -91,12 +129,11 @@ function packWeights(weights: readonly number[]): number[] {
   return packed;
 }
 
+/** Returns the weights, and up to four zeros behind them. */
 function unpackWeights(packed: readonly number[]): number[] {
-  const weights: number[] = [];
-  for (const some of packed) {
-    for (let rest = some; rest > 0; rest = Math.floor(rest / WEIGHT_BASE)) weights.push(rest % WEIGHT_BASE);
-  }
-  return weights;
+  return packed.flatMap((some) =>
+    Array.from({ length: WEIGHTS_PER_NUMBER }, (_, at) => Math.floor(some / WEIGHT_BASE ** at) % WEIGHT_BASE),
+  );
 }
 
 interface AisleCounts {

@@ -1,7 +1,11 @@
-import { type Posting, setLevel } from '../sets/posting.ts';
+import type { TermSets } from '../sets/coverage.ts';
+import { createPosting, type Posting, setLevel } from '../sets/posting.ts';
+import type { Weighted } from '../sets/score-parts.ts';
 import { beginningKey, type DerivedSets, keepBeginning, keepPhrase, keptDerived, phraseKey } from './derived-sets.ts';
 import type { ParsedQuery, QueryTerm } from './parse-query.ts';
-import { postingOfStem, stemOf } from './stem-table.ts';
+import type { Resolution, ResolvedTerm } from './resolve-query.ts';
+import { stemOf } from './stem.ts';
+import { postingOfStem } from './stem-table.ts';
 import { rarityWeight } from './term-levels.ts';
 import {
   beginningLevel,
@@ -13,10 +17,11 @@ import {
   planPhrase,
 } from './term-sets.ts';
 import { type TextState, writeWaiting } from './text-state.ts';
+import { titledListings } from './titled-listings.ts';
 
 /** The set does not exist yet and takes too long to build in this call. */
-const MISSING = 'missing';
-type FoundSet = Posting | null | typeof MISSING;
+const MISSING_SET = 'missing';
+type FoundSet = Posting | null | typeof MISSING_SET;
 
 /** Highest cost of a set that is built within the call: about a millisecond. */
 const MOST_INLINE_COST = 10_000;
@@ -25,14 +30,14 @@ function findBeginning(sets: DerivedSets, state: TextState, beginning: string): 
   const key = beginningKey(beginning);
   const existing = keptDerived(sets, key);
   if (existing !== null) return existing.posting ?? postingOfStem(state.stems, existing.stem);
-  if (sets.building.has(key)) return MISSING;
+  if (sets.building.has(key)) return MISSING_SET;
   const plan = planBeginning(state, beginning);
   if (plan.whole.length === 0 && plan.partial.length === 0) return null;
   if (plan.isTypedStem) {
     keepBeginning(sets, state, beginning, null);
     return postingOfStem(state.stems, stemOf(beginning));
   }
-  if (plan.cost > MOST_INLINE_COST) return MISSING;
+  if (plan.cost > MOST_INLINE_COST) return MISSING_SET;
   const posting = buildNow(buildBeginning(state, plan));
   keepBeginning(sets, state, beginning, posting);
   return posting;
@@ -44,9 +49,9 @@ function findPhrase(sets: DerivedSets, state: TextState, words: readonly string[
   const key = phraseKey(words);
   const existing = keptDerived(sets, key);
   if (existing !== null) return existing.posting;
-  if (sets.building.has(key)) return MISSING;
+  if (sets.building.has(key)) return MISSING_SET;
   const plan = planPhrase(state, ids);
-  if (plan.cost > MOST_INLINE_COST) return MISSING;
+  if (plan.cost > MOST_INLINE_COST) return MISSING_SET;
   const posting = buildNow(buildPhrase(state, plan));
   keepPhrase(sets, words, posting);
   return posting;
@@ -100,93 +105,186 @@ function buildNow(steps: Generator<void, Posting>): Posting {
   }
 }
 
-/** Valid until the index changes. An empty `must` means all live listings, unless `matchesNothing`. */
+/** Valid until the index changes. */
 export interface Search {
-  must: Posting[];
-  mustNot: Posting[];
-  scored: { posting: Posting; weight: number }[];
-  matchesNothing: boolean;
+  readonly must: readonly Posting[];
+  readonly mustNot: readonly Posting[];
+  /** Terms of which a listing needs one; if something must be there, none. */
+  readonly wanted: readonly TermSets[];
+  readonly scored: readonly Weighted[];
+  /** Listings whose title is exactly the words of the query. */
+  readonly titled: ReadonlySet<number>;
+  /** If false, everything in `must` and `mustNot` decides; an empty `must` means all live listings. */
+  readonly matchesNothing: boolean;
+  readonly resolution: Resolution;
+  /** The number of listings by word, in the order of the query. */
+  readonly words: readonly SearchedWord[];
 }
 
+/** A word as typed, and what was searched in its place. */
+export interface SearchedWord {
+  readonly word: string;
+  /** Listings that have it; of two words that stand in its place, the rarer one. */
+  readonly listings: number;
+  readonly usedAs: string | null;
+}
+
+const NO_LISTINGS = createPosting();
+/** The highest weight that fits into a cursor. */
+const MAX_WEIGHT = 511;
+
 /** Returns null if a set must be built first; then call `prepareQuery`. */
-export function compileQuery(sets: DerivedSets, state: TextState, query: ParsedQuery): Search | null {
-  const search: Search = { must: [], mustNot: [], scored: [], matchesNothing: query.terms.length === 0 };
-  const scoring = { state, scored: search.scored, names: new Set<string>() };
+export function compileQuery(sets: DerivedSets, state: TextState, resolution: Resolution): Search | null {
+  const { query, terms } = resolution;
+  const excluded = query.terms.filter(({ need }) => need === 'excluded');
+  const found = new Map<Term, Posting | null>();
   let isMissing = false;
-  // Check plain words first: if one of them is in no listing, no set needs to be built.
-  for (const term of wordsFirst(query)) {
-    const found = findTerm(sets, state, term);
-    if (found === MISSING) isMissing = true;
-    else if (term.excluded) {
-      if (found !== null) addOnce(search.mustNot, found);
-    } else if (found === null) return { must: [], mustNot: [], scored: [], matchesNothing: true };
-    else {
-      addOnce(search.must, found);
-      addScored(scoring, term, found);
-    }
+  for (const term of [...terms, ...excluded]) {
+    const set = findTerm(sets, state, term);
+    if (set === MISSING_SET) isMissing = true;
+    else found.set(term, set);
   }
-  return isMissing ? null : search;
+  return isMissing ? null : createSearch(state, resolution, { found, excluded });
+}
+
+interface FoundTerms {
+  readonly found: ReadonlyMap<Term, Posting | null>;
+  readonly excluded: readonly Term[];
+}
+
+function createSearch(state: TextState, resolution: Resolution, { found, excluded }: FoundTerms): Search {
+  const { query, terms } = resolution;
+  const required = terms.filter(({ need }) => need === 'required');
+  const must = [...new Set(required.map((term) => found.get(term) ?? NO_LISTINGS))];
+  const scoring = createScoring(state);
+  const wanted = new Map<string, Posting[]>();
+  for (const term of terms) {
+    const set = found.get(term) ?? NO_LISTINGS;
+    scoreTerm(scoring, term, {
+      set,
+      isExtra: must.length > 0 && term.need === 'required',
+      isSure: term.usedAs === null,
+    });
+    if (term.need === 'wanted') wanted.set(nameOf(term), [set]);
+  }
+  addVariants(scoring, resolution, wanted);
+  const onlyExcludes = excluded.length > 0 && !hasWords(query);
+  const isEmpty = must.some(({ count }) => count === 0) || (must.length + wanted.size === 0 && !onlyExcludes);
+  return {
+    must,
+    mustNot: [...new Set(excluded.flatMap((term) => found.get(term) ?? []))],
+    wanted: [...wanted.values()],
+    scored: sortedScores(scoring),
+    titled: titledListings(state, query.typed, correctionsOf(terms)),
+    matchesNothing: isEmpty,
+    resolution,
+    words: searchedWords(terms, found),
+  };
+}
+
+/** Returns what is searched in place of each corrected word. */
+function correctionsOf(terms: readonly ResolvedTerm[]): ReadonlyMap<string, string> {
+  return new Map(terms.flatMap(({ typed, usedAs }) => (usedAs === null ? [] : [[typed, usedAs] as const])));
+}
+
+function hasWords(query: ParsedQuery): boolean {
+  return query.terms.some(({ need }) => need !== 'excluded');
+}
+
+function searchedWords(terms: readonly ResolvedTerm[], found: FoundTerms['found']): SearchedWord[] {
+  const words = new Map<string, SearchedWord>();
+  for (const term of terms) {
+    const { typed, usedAs } = term;
+    const listings = Math.min(found.get(term)?.count ?? 0, words.get(typed)?.listings ?? Number.POSITIVE_INFINITY);
+    words.set(typed, { word: typed, listings, usedAs });
+  }
+  return [...words.values()];
 }
 
 /** Builds the sets that `compileQuery` missed, yielding to other work. */
-export async function prepareQuery(sets: DerivedSets, state: TextState, query: ParsedQuery): Promise<void> {
-  for (const term of wordsFirst(query)) {
-    const found = findTerm(sets, state, term);
-    if (found === null && !term.excluded) return;
-    if (found !== MISSING) continue;
+export async function prepareQuery(sets: DerivedSets, state: TextState, { query, terms }: Resolution): Promise<void> {
+  const excluded = query.terms.filter(({ need }) => need === 'excluded');
+  for (const term of [...terms, ...excluded]) {
+    if (findTerm(sets, state, term) !== MISSING_SET) continue;
     if (term.kind === 'beginning') await buildBeginningInSlices(sets, state, term.words[0] ?? '');
     else await buildPhraseInSlices(sets, state, term.words);
   }
 }
 
-function wordsFirst(query: ParsedQuery): readonly QueryTerm[] {
-  if (query.terms.length < 2) return query.terms;
-  const isPlain = (term: QueryTerm): boolean => term.kind === 'word';
-  return [...query.terms.filter(isPlain), ...query.terms.filter((term) => !isPlain(term))];
-}
+type Term = Pick<QueryTerm, 'kind' | 'words'>;
 
-function findTerm(sets: DerivedSets, state: TextState, term: QueryTerm): FoundSet {
-  const word = term.words[0] ?? '';
-  if (term.kind === 'word') {
-    const posting = postingOfStem(state.stems, stemsOfTerm(term)[0] ?? '');
-    return posting === null || posting.count === 0 ? null : posting;
-  }
-  return nonEmpty(term.kind === 'beginning' ? findBeginning(sets, state, word) : findPhrase(sets, state, term.words));
-}
-
-function nonEmpty(found: FoundSet): FoundSet {
-  return found !== null && found !== MISSING && found.count === 0 ? null : found;
+function findTerm(sets: DerivedSets, state: TextState, { kind, words }: Term): FoundSet {
+  const word = words[0] ?? '';
+  if (kind === 'word') return postingOfStem(state.stems, stemOf(word));
+  return kind === 'beginning' ? findBeginning(sets, state, word) : findPhrase(sets, state, words);
 }
 
 interface Scoring {
-  state: TextState;
-  scored: Search['scored'];
-  names: Set<string>;
+  readonly state: TextState;
+  /** Scored sets by name, because sets that several terms share vary by process. */
+  readonly scored: Map<string, Weighted>;
 }
 
-/** Scores a phrase by its words, because all matches contain it. Compares repeated terms by name, because shared sets vary by process. */
-function addScored({ state, scored, names }: Scoring, term: QueryTerm, set: Posting): void {
-  const add = (name: string, posting: Posting | null): void => {
-    if (posting === null || names.has(name)) return;
-    names.add(name);
-    scored.push({ posting, weight: rarityWeight(state.listings, posting.count) });
-  };
-  if (term.kind === 'beginning') add(`${term.words[0] ?? ''}*`, set);
-  else {
-    for (const stem of stemsOfTerm(term)) add(stem, postingOfStem(state.stems, stem));
+function createScoring(state: TextState): Scoring {
+  return { state, scored: new Map() };
+}
+
+/** Sorts by name, because a cursor stores the weights in this order and must fit the same words in any order. */
+function sortedScores({ scored }: Scoring): Weighted[] {
+  return [...scored].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, weighted]) => weighted);
+}
+
+function nameOf({ kind, words }: Term): string {
+  if (kind === 'phrase') return JSON.stringify(words);
+  return kind === 'beginning' ? `${words[0] ?? ''}*` : stemOf(words[0] ?? '');
+}
+
+interface ScoredSet {
+  readonly set: Posting;
+  readonly isExtra: boolean;
+  /** False for a word that is searched in place of the one typed. */
+  readonly isSure: boolean;
+}
+
+/** Adds a set once, with the higher weight of two. Sets without listings keep their place in the order of weights. */
+function addScored({ state, scored }: Scoring, name: string, { set, isExtra, isSure }: ScoredSet): void {
+  const rarity = rarityWeight(state.listings, set.count);
+  const weight = isSure ? rarity : Math.ceil(rarity / 2);
+  const existing = scored.get(name);
+  if (existing !== undefined && existing.weight >= weight) return;
+  scored.set(name, { posting: set, weight, isExtra: isExtra && existing?.isExtra !== false });
+}
+
+/** Scores a phrase by its words, because all matches contain it. */
+function scoreTerm(scoring: Scoring, term: Term, scoredSet: ScoredSet): void {
+  if (term.kind !== 'phrase') addScored(scoring, nameOf(term), scoredSet);
+  else
+    for (const word of term.words)
+      addScored(scoring, stemOf(word), { set: setOfWord(scoring.state, word), isExtra: true, isSure: true });
+}
+
+/** Returns the weight of all these terms, because a name stands for all its words. */
+function weightOf({ scored }: Scoring, names: readonly string[]): number {
+  return Math.min(
+    MAX_WEIGHT,
+    names.reduce((sum, name) => sum + (scored.get(name)?.weight ?? 0), 0),
+  );
+}
+
+function setOfWord(state: TextState, word: string): Posting {
+  return postingOfStem(state.stems, stemOf(word)) ?? NO_LISTINGS;
+}
+
+/** Adds other spellings of wanted terms. */
+function addVariants(scoring: Scoring, { query, terms, match }: Resolution, wanted: Map<string, Posting[]>): void {
+  if (match === 'all') return;
+  const { state, scored } = scoring;
+  for (const { word, words } of query.variants) {
+    const set = setOfWord(state, word);
+    const covered = terms.filter(({ typed, need }) => need === 'wanted' && words.includes(typed)).map(nameOf);
+    if (covered.length === 0) continue;
+    const weight = Math.max(weightOf(scoring, covered), rarityWeight(state.listings, set.count));
+    if (!scored.has(stemOf(word))) scored.set(stemOf(word), { posting: set, weight, isExtra: true });
+    if (set.count > 0) for (const name of covered) wanted.get(name)?.push(set);
   }
-}
-
-function addOnce(list: Posting[], posting: Posting): void {
-  if (!list.includes(posting)) list.push(posting);
-}
-
-const stemsOf = new WeakMap<QueryTerm, readonly string[]>();
-
-function stemsOfTerm(term: QueryTerm): readonly string[] {
-  const existing = stemsOf.get(term);
-  if (existing !== undefined) return existing;
-  const stems = term.words.map(stemOf);
-  stemsOf.set(term, stems);
-  return stems;
 }

@@ -1,5 +1,5 @@
 import { type Posting, postingBytes } from '../sets/posting.ts';
-import { stemOf } from './stem-table.ts';
+import { stemOf } from './stem.ts';
 import type { TextState } from './text-state.ts';
 import { groupOf } from './word-table.ts';
 

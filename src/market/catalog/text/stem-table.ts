@@ -1,4 +1,3 @@
-import { stemmer } from 'stemmer';
 import { createPosting, levelOf, type Posting, postingBytes, setLevel } from '../sets/posting.ts';
 
 /** The stems of all words in live listings, each with the set of listings that have it. */
@@ -73,11 +72,4 @@ export function addStemLevels(stems: StemTable, stem: number, entries: Uint32Arr
     setLevel(posting, entry >>> 3, entry & 7);
   }
   stems.bytes += postingBytes(posting) - before;
-}
-
-const ENGLISH = /^[a-z]{3,}$/;
-
-/** Returns the stem shared by the forms of an English word. Words with digits or other letters are their own stem. */
-export function stemOf(word: string): string {
-  return ENGLISH.test(word) ? stemmer(word) : word;
 }

@@ -1,17 +1,21 @@
 import { END_OF_FIELD, FIRST_WORD } from './tokens.ts';
 import type { WordTable } from './word-table.ts';
 
-/** Weights of a word by field: title, tags, seller, description, preview. */
-export const FIELD_WEIGHTS: readonly number[] = [4, 3, 2, 1, 1];
+/** Weights of a word by field: title, tags, keywords, seller, description, preview. Tuned with `npm run bench:search`. */
+export const FIELD_WEIGHTS: readonly number[] = [4, 3, 2, 1, 3, 1];
+const TAGS = 1;
+const KEYWORDS = 2;
 
 const SATURATION = 1.2;
-const LENGTH_SHARE = 0.5;
+const LENGTH_SHARE = 0.6;
 /** A constant in place of the true average, so that a word's level depends on its listing alone and a new index equals an updated one. */
-const USUAL_LENGTH = 150;
-/** Chosen so that one occurrence in the text, seller, tags or title of a usual listing gives different levels. */
-const CUTS: readonly number[] = [0.55, 0.85, 1.2, 1.48, 1.66, 1.77];
+const USUAL_LENGTH = 300;
+/** Parts of a score at which the next level begins. */
+const CUTS: readonly number[] = [0.75, 1, 1.3, 1.5, 1.7, 1.9];
+/** About ten times the mean part of a level, by level; level 0 is for listings without the word. */
+export const LEVEL_GAINS: readonly number[] = [0, 6, 9, 11, 14, 16, 18, 20];
 
-/** Returns one word's share in the rank of a listing, from 1 to 7: BM25F without the rarity of the word. */
+/** Returns one word's share in the rank of a listing as a level from 1 to 7: BM25F without the rarity of the word. */
 export function termLevel(weightedCount: number, length: number): number {
   const frequency = weightedCount / (1 - LENGTH_SHARE + (LENGTH_SHARE * length) / USUAL_LENGTH);
   const part = (frequency * (SATURATION + 1)) / (SATURATION + frequency);
@@ -22,9 +26,14 @@ export function termLevel(weightedCount: number, length: number): number {
   return level;
 }
 
+const WEIGHT_UNITS = 24;
+/** Below 1, it keeps one very rare word from outweighing several others. */
+const RARITY_POWER = 0.75;
+
 /** Returns the weight of a word, which is higher if fewer listings have it. It is an integer, so that sums are exact. */
 export function rarityWeight(listings: number, having: number): number {
-  return Math.max(1, Math.round(16 * Math.log(1 + (listings - having + 0.5) / (having + 0.5))));
+  const rarity = Math.log(1 + (listings - having + 0.5) / (having + 0.5));
+  return Math.max(1, Math.round(WEIGHT_UNITS * rarity ** RARITY_POWER));
 }
 
 /** Counts the distinct words and stems of one listing at a time. The stamp marks the current entries, so old ones need not be cleared. */
@@ -37,6 +46,8 @@ export interface TermCounter {
   wordStamps: Uint32Array;
   /** Two adjacent entries per stem number: the stamp, and the weighted count, which is finally replaced by the level. */
   byStem: Uint32Array;
+  /** The last field, by stem number, in which a stem was counted once. */
+  onceIn: Uint8Array;
 }
 
 export function createTermCounter(): TermCounter {
@@ -48,6 +59,7 @@ export function createTermCounter(): TermCounter {
     stems: new Uint32Array(0),
     wordStamps: new Uint32Array(0),
     byStem: new Uint32Array(0),
+    onceIn: new Uint8Array(0),
   };
 }
 
@@ -62,7 +74,7 @@ export function countedLevel(counter: TermCounter, stem: number): number {
 
 export function countTokens(counter: TermCounter, table: WordTable, tokens: Uint32Array, count: number): void {
   prepareCounter(counter, table, count);
-  const { stamp, wordStamps, byStem, words, stems } = counter;
+  const { stamp, wordStamps, byStem, onceIn, words, stems } = counter;
   const stemOf = table.stems;
   let wordCount = 0;
   let stemCount = 0;
@@ -90,7 +102,14 @@ export function countTokens(counter: TermCounter, table: WordTable, tokens: Uint
       byStem[slot + 1] = weight;
       stems[stemCount] = slot >>> 1;
       stemCount += 1;
-    } else byStem[slot + 1] = (byStem[slot + 1] as number) + weight;
+      onceIn[slot >>> 1] = field;
+      continue;
+    }
+    // In tags and keywords a word counts once, so that repeating it there gains nothing.
+    const isOnce = field === TAGS || field === KEYWORDS;
+    if (isOnce && onceIn[slot >>> 1] === field) continue;
+    if (isOnce) onceIn[slot >>> 1] = field;
+    byStem[slot + 1] = (byStem[slot + 1] as number) + weight;
   }
   counter.wordCount = wordCount;
   counter.stemCount = stemCount;
@@ -107,6 +126,7 @@ function prepareCounter(counter: TermCounter, table: WordTable, count: number): 
     counter.stamp = 0;
     counter.wordStamps = new Uint32Array(capacity);
     counter.byStem = new Uint32Array(capacity * 2);
+    counter.onceIn = new Uint8Array(capacity);
   }
   if (counter.words.length < count) {
     counter.words = new Uint32Array(count * 2);

@@ -1,6 +1,7 @@
 import { slabOf } from '../byte-runs.ts';
 import { createPosting, forEachMember, levelOf, type Posting, setLevel } from '../sets/posting.ts';
-import { stemLevel, stemOf } from './stem-table.ts';
+import { stemOf } from './stem.ts';
+import { stemLevel } from './stem-table.ts';
 import { listingTokens, type TextState } from './text-state.ts';
 import { encodeTokens, FIRST_WORD, hasSequence, MOST_BYTES } from './tokens.ts';
 import { wordId, wordsLike } from './word-table.ts';

@@ -9,8 +9,8 @@ import {
   dropDerived,
 } from './derived-sets.ts';
 import type { ParsedQuery } from './parse-query.ts';
+import { type Resolution, resolveQuery } from './resolve-query.ts';
 import { createStemTable, setStemLevel } from './stem-table.ts';
-import { suggestQuery } from './suggest-query.ts';
 import { countedLevel, countTokens, createTermCounter, hasWord, type TermCounter } from './term-levels.ts';
 import { encodePhrase } from './term-sets.ts';
 import { addTranslated, type ReaderWords } from './text-reader.ts';
@@ -22,6 +22,7 @@ import {
   waitingBytes,
   writeWaiting,
 } from './text-state.ts';
+import { addTitle, createTitleTable, dropTitle, titleBytes, titleWords, wordsHash } from './title-table.ts';
 import {
   addListingText,
   createTokenList,
@@ -39,11 +40,11 @@ export interface TextIndex {
   /** Like `put`, with tokens from a text reader, which has its own word numbers. */
   putRead(id: number, read: ReadTokens): void;
   remove(id: number): void;
+  /** Decides how each word of a need is searched. `choices` are those of the first page of a walk, null on a first page. */
+  resolve(query: ParsedQuery, choices: string | null): Resolution;
   /** Returns null if a set must be built first; then await `prepare` and retry. */
-  compile(query: ParsedQuery): Search | null;
-  prepare(query: ParsedQuery): Promise<void>;
-  /** Finds a similar spelling of the query for which `matches` is true, or null. */
-  suggest(query: ParsedQuery, matches: (query: ParsedQuery) => boolean): string | null;
+  compile(resolution: Resolution): Search | null;
+  prepare(resolution: Resolution): Promise<void>;
   bytes(): number;
   listings(): number;
   /** Counts distinct words, before stemming. */
@@ -80,6 +81,7 @@ export function createTextIndex(options: DerivedSetsOptions): TextIndex {
     stems,
     sequences: createByteRuns(SLAB_BYTES),
     waiting: createWaitingLevels(),
+    titles: createTitleTable(),
     listings: 0,
     highest: 0,
   };
@@ -101,14 +103,17 @@ export function createTextIndex(options: DerivedSetsOptions): TextIndex {
       putTokens(parts, id);
     },
     remove: (id) => removeText(parts, id),
-    compile: (query) => compileQuery(derived, currentState(), query),
-    prepare: (query) => prepareQuery(derived, currentState(), query),
-    suggest: (query, matches) => suggestQuery(currentState(), query, matches),
-    bytes: () =>
-      bytesOfRuns(state.sequences) + stems.bytes + wordBytes(state.words) + waitingBytes(state.waiting) + derived.bytes,
+    resolve: (query, choices) => resolveQuery(currentState(), query, choices),
+    compile: (resolution) => compileQuery(derived, currentState(), resolution),
+    prepare: (resolution) => prepareQuery(derived, currentState(), resolution),
+    bytes: () => indexBytes(state) + derived.bytes,
     listings: () => state.listings,
     terms: () => state.words.slots.count,
   };
+}
+
+function indexBytes({ sequences, stems, words, waiting, titles }: TextState): number {
+  return bytesOfRuns(sequences) + stems.bytes + wordBytes(words) + waitingBytes(waiting) + titleBytes(titles);
 }
 
 function createParts(state: TextState, derived: DerivedSets): IndexParts {
@@ -127,7 +132,11 @@ function putTokens(parts: IndexParts, id: number): void {
   if (isRun(state.sequences, id, encoded)) return;
   const isNew = slabOf(state.sequences, id) === null;
   if (isNew) state.listings += 1;
-  else countStored(parts, id);
+  else {
+    countStored(parts, id);
+    dropTitle(state.titles, id);
+  }
+  addTitle(state.titles, id, wordsHash(titleWords(tokens, count)));
   countTokens(current, state.words, tokens, count);
   // Count new words before discounting old ones, because a word in both must not leave the table in between.
   for (let index = 0; index < current.wordCount; index += 1) countListing(state.words, current.words[index] as number);
@@ -158,6 +167,7 @@ function removeText(parts: IndexParts, id: number): void {
   writeWaiting(state.waiting, state.stems);
   removeFromSets(state, previous, id, null);
   dropRun(state.sequences, id);
+  dropTitle(state.titles, id);
   state.listings -= 1;
   followRemoval(derived, id);
 }

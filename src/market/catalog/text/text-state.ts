@@ -1,5 +1,6 @@
 import { type ByteRuns, slabOf } from '../byte-runs.ts';
 import { addStemLevels, type StemTable, setStemLevel } from './stem-table.ts';
+import type { TitleTable } from './title-table.ts';
 import { decodeTokens } from './tokens.ts';
 import type { WordTable } from './word-table.ts';
 
@@ -86,6 +87,7 @@ export interface TextState {
   /** Encoded tokens by listing. */
   readonly sequences: ByteRuns;
   readonly waiting: WaitingLevels;
+  readonly titles: TitleTable;
   listings: number;
   /** Highest listing id ever put. */
   highest: number;

@@ -1,5 +1,6 @@
 import { withCapacity } from '../byte-runs.ts';
-import { readWords, type WordSink } from './tokenize.ts';
+import { createNameFinder, endNames, mayBeNameWord, type NameFinder, readNameWord } from './name-finder.ts';
+import { createCodeBuffer, readWords, type VariantSink, type WordSink, writeCodes } from './tokenize.ts';
 
 /** A listing's text is a sequence of word ids, with marks after fields and tags. Frequent words get small ids, which take fewer bytes. */
 export const END_OF_FIELD = 0;
@@ -97,38 +98,73 @@ function matchesAt(bytes: Uint8Array, at: number, needle: Uint8Array): boolean {
 export interface ListingText {
   title: string;
   tags: readonly string[];
+  keywords: readonly string[];
   merchant: string;
   description: string;
   preview: string;
 }
 
+type WordNumbers = (codes: Uint16Array, start: number, end: number) => number;
+
 export interface TokenList {
   tokens: Uint32Array;
   count: number;
+  readonly numberOf: WordNumbers;
   readonly sink: WordSink;
+  readonly variantSink: VariantSink;
+  readonly names: NameFinder;
+  /** Short forms of names and other spellings of words in the current text. */
+  readonly variants: string[];
 }
 
-export function createTokenList(numberOf: (codes: Uint16Array, start: number, end: number) => number): TokenList {
+export function createTokenList(numberOf: WordNumbers): TokenList {
+  const names = createNameFinder();
+  const variants: string[] = [];
   const list: TokenList = {
     tokens: new Uint32Array(4096),
     count: 0,
-    sink: (codes, start, end) => addToken(list, numberOf(codes, start, end)),
+    numberOf,
+    names,
+    variants,
+    sink: (codes, start, end) => {
+      addToken(list, numberOf(codes, start, end));
+      if (!mayBeNameWord(names, codes[start] as number, end - start)) return;
+      for (const { short } of readNameWord(names, String.fromCharCode(...codes.subarray(start, end))))
+        variants.push(short);
+    },
+    variantSink: (word) => variants.push(word),
   };
   return list;
 }
 
+/** The weights of a word by field stand in `FIELD_WEIGHTS`, in this order. */
 export function addListingText(list: TokenList, text: ListingText): void {
   addWords(list, text.title, END_OF_FIELD);
   for (const tag of text.tags) addWords(list, tag, BREAK);
-  addWords(list, '', END_OF_FIELD);
+  addToken(list, END_OF_FIELD);
+  for (const keyword of text.keywords) addWords(list, keyword, BREAK);
+  addToken(list, END_OF_FIELD);
   addWords(list, text.merchant, END_OF_FIELD);
   addWords(list, text.description, END_OF_FIELD);
   addWords(list, text.preview, END_OF_FIELD);
 }
 
+const variantCodes = createCodeBuffer();
+
 function addWords(list: TokenList, text: string, mark: number): void {
-  readWords(text, list.sink);
+  readWords(text, list.sink, list.variantSink);
+  endNames(list.names);
+  if (list.variants.length > 0) addVariants(list);
   addToken(list, mark);
+}
+
+/** Adds variants, each behind a mark, so that they are found in this field but change no phrase. */
+function addVariants(list: TokenList): void {
+  for (const word of new Set(list.variants)) {
+    addToken(list, BREAK);
+    addToken(list, list.numberOf(writeCodes(variantCodes, word), 0, word.length));
+  }
+  list.variants.length = 0;
 }
 
 export function addToken(list: TokenList, token: number): void {

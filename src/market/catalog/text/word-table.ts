@@ -1,6 +1,7 @@
 import { withCapacity } from '../byte-runs.ts';
-import { holdStem, releaseStem, type StemTable, stemOf } from './stem-table.ts';
-import { createCodeBuffer, writeCodes } from './tokenize.ts';
+import { stemOf } from './stem.ts';
+import { holdStem, releaseStem, type StemTable } from './stem-table.ts';
+import { createCodeBuffer, isPair, writeCodes } from './tokenize.ts';
 import { FIRST_WORD } from './tokens.ts';
 import {
   addChars,
@@ -29,7 +30,7 @@ export interface WordTable {
   stems: Uint32Array;
   /** One bit per letter of the word. Words with a similar spelling have similar masks. */
   masks: Uint32Array;
-  /** Groups words by their first three characters, to find beginnings. Group 0 is for shorter words and keeps no list. */
+  /** Groups words by their first three characters, and pairs by their first, to find beginnings. Shorter words are in no group (0). */
   groups: Uint32Array;
   groupIndexes: Uint32Array;
   readonly groupIds: Map<string, number>;
@@ -122,8 +123,8 @@ function removeWord(table: WordTable, id: number): void {
 
 /** Returns the group of words that begin like this one, or 0 if it is too short. */
 export function groupOf(table: WordTable, word: string): number {
-  if (word.length < SHORTEST_BEGINNING) return 0;
-  const start = word.slice(0, SHORTEST_BEGINNING);
+  const start = startOf(word);
+  if (start === null) return 0;
   const existing = table.groupIds.get(start);
   if (existing !== undefined) return existing;
   const group = table.groupWords.length;
@@ -132,9 +133,15 @@ export function groupOf(table: WordTable, word: string): number {
   return group;
 }
 
+/** Returns what all words of a group begin with, or null for a word without a group. */
+function startOf(word: string): string | null {
+  if (isPair(word)) return String.fromCodePoint(word.codePointAt(0) ?? 0);
+  return word.length < SHORTEST_BEGINNING ? null : word.slice(0, SHORTEST_BEGINNING);
+}
+
 /** Returns all words that have this beginning, and some others. */
 export function wordsLike(table: WordTable, beginning: string): readonly number[] {
-  const group = table.groupIds.get(beginning.slice(0, SHORTEST_BEGINNING));
+  const group = table.groupIds.get(startOf(beginning) ?? '');
   return group === undefined ? [] : (table.groupWords[group] ?? []);
 }
 

@@ -47,6 +47,7 @@ beforeAll(async () => {
       description: `What it is, said of ${at + 1}\nin two lines`,
       aisle: AISLES.filter((aisle) => aisle !== 'world')[at % 8] ?? 'other',
       tags: at === 0 ? ['first-of-all'] : [],
+      keywords: at === 0 ? ['csv', 'a need & more'] : [],
       license: at === 5 ? 'MIT OR ISC' : null,
       priceUnits: prices[at % prices.length] ?? 0n,
     })),
@@ -330,7 +331,7 @@ it('hostile texts stay texts in every field on every page', async () => {
   const { database } = test;
   const { id: seller } = await seedMerchant(database, { handle: 'rogue' });
   const stock = HOSTILE_TEXTS.map((text) => ({
-    ...{ title: text, preview: text, tags: [shortOf(text)], license: text },
+    ...{ title: text, preview: text, tags: [shortOf(text)], keywords: [shortOf(text)], license: text },
     description: `${text}\nand ${text}`,
   }));
   const made = await seedStock(database, seller, stock);
