@@ -7,7 +7,7 @@ import { takeLock } from '../locks/take-lock.ts';
 import { type AgentError, refusedFile } from './agent-error.ts';
 
 export interface LockOptions {
-  /** Waits for the lock until this signal aborts. If omitted, a file in use is refused at once. */
+  /** If the file is in use, waits for it until this signal is aborted. If omitted, throws `file_in_use`. */
   until?: AbortSignal;
   /** Whether to throw if the file can't be locked at all. If false, work continues without a lock. */
   needed?: boolean;

@@ -46,7 +46,7 @@ const connectErrors = {
   },
   proof_missing: {
     status: 409,
-    title: 'You have not proven yet which store is yours',
+    title: 'You have not yet proven which store is yours',
     retry: 'after_fix',
     next_step: 'Enter the merchant key or a pairing code on the page first.',
   },

@@ -82,7 +82,7 @@ export const reviewOut = z
     received_usdc: usdcOut,
     tx_hash: hashOut.nullable(),
     block_time: timeOut.nullable(),
-    decide_by: timeOut.describe('without a decision by then, it ends as declined'),
+    decide_by: timeOut.describe('without a decision by then, the payment counts as declined'),
     further_transfers: z
       .array(furtherTransferOut)
       .optional()

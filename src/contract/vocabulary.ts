@@ -186,7 +186,7 @@ export const STAGE_MINUTES = 15;
 export const INTENT_MINUTES = 10;
 /** How long an intent can still be claimed after its end. Unclaimed intents are then deleted. */
 export const INTENT_RETENTION_DAYS = 30;
-/** An undecided review ends as declined after this time. */
+/** After this time, an undecided payment counts as declined. */
 export const REVIEW_DAYS = 30;
 /** Minimum age of the transfer before an unsigned claim goes into review. */
 export const UNPROVEN_AFTER_HOURS = 24;

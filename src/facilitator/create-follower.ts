@@ -77,7 +77,7 @@ interface Pace {
 }
 
 const FIRST_PAUSE_MS = 10;
-/** First pause between polls for a block that is late. */
+/** Half of the first pause between polls for a block that is late. The pause doubles with each poll. */
 const LATE_PAUSE_MS = 20;
 /** After this many equal intervals, assume a fixed block time. */
 const EQUAL_SPACINGS = 3;

@@ -29,7 +29,10 @@ interface HeldLock {
 /** The folder may disappear this often in a row, because the previous holder deletes it. */
 const MAX_MISSES = 50;
 
-/** Waits for a held lock until `until` is aborted; without `until`, fails at once. Throws `LockFailure` and errors of the file system. */
+/**
+ * If the lock is held, waits for it until `until` is aborted; without `until`, throws at once. Throws `LockFailure` and errors of the file
+ * system.
+ */
 export async function takeFolderLock(folder: LockFolder, until?: AbortSignal): Promise<Lock> {
   for (let misses = 0; ; ) {
     try {

@@ -14,9 +14,10 @@ export interface LockPlace {
 }
 
 /**
- * Takes a lock that only one of the processes that see the folder can hold, until it is released or its process dies. The next holder
- * cleans up after a dead one. Waits until the signal is aborted; without a signal, a held lock is refused at once. Does not work across
- * machines. Throws `LockFailure`, or an error of the file system if the folder is missing.
+ * Takes a lock that only one process can hold at a time, until it is released or the process dies. The next holder cleans up after a dead
+ * one. If the lock is held, waits for it until the signal is aborted. Without a signal, throws at once, or after a short wait if a process
+ * of the previous version holds it. Does not work across machines. Throws `LockFailure`, or an error of the file system if the folder is
+ * missing.
  */
 export async function takeLock({ folder, name, earlier }: LockPlace, until?: AbortSignal): Promise<Lock> {
   const owners = new Set([(await stat(folder)).uid, process.getuid?.() ?? 0]);

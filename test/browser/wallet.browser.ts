@@ -4,7 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { overhear } from './overhear.ts';
 import { beyondRefusals, type Shopper, walletStage } from './wallet-stage.ts';
 
-// A person buys with a wallet in a real browser, with real chain, USDC and facilitator. There is one payment, whatever happens to the page.
+// Someone buys with a wallet in a real browser, against a real chain, token contract and facilitator. Whatever happens to the page, there is
+// exactly one payment.
 
 const { world, goods, shopper } = await walletStage();
 

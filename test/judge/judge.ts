@@ -163,14 +163,14 @@ export interface AttemptAnswers extends Answers {
 /** Judges an x402 attempt. The use of its authorization must move exactly `units`. */
 export function judgeAttempt(given: AttemptAnswers, rules: AttemptRules): Ruling {
   if (count(given.chainId) !== rules.chainId) return unclear;
-  if (given.use !== null) return objectToUse(given, given.use, rules);
+  if (given.use !== null) return judgeUse(given, given.use, rules);
   if (given.nonceUsed !== false) return unclear;
   const isOver = count(given.finalized?.['timestamp']) >= rules.validBefore;
   const isIdle = !rules.submitted && count(given.latest['timestamp']) > rules.validBefore;
   return isOver || isIdle ? refused('expired') : unclear;
 }
 
-function objectToUse(given: Answers, use: Json, rules: AttemptRules): Ruling {
+function judgeUse(given: Answers, use: Json, rules: AttemptRules): Ruling {
   const { token, payer, payee, units } = rules;
   const [named, receipt] = [readEntry(use, token), minedReceipt(given)];
   const isOfNonce = ['used', 'canceled'].includes(named.what) && named.from === payer && named.nonce === rules.nonce;

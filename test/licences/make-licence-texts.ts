@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { shinglesOf } from '../../src/market/listings/near/shingles.ts';
 
-/** SPDX names of the licences found at the top of, or in the same folder as, most open code and text. */
+/** SPDX identifiers of the licences most common in open code and text, whether in a file header or in a file of their own. */
 export const LICENCES = [
   ...[
     '0BSD',

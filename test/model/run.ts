@@ -51,7 +51,7 @@ export interface Step {
   asker?: { subject: string; who: string | null; payer: string | null } | undefined;
 }
 
-/** Holds two listings, two buyers, three wallets, and everything sent so far. */
+/** Holds two buyers, three wallets, the listings (two at first) and everything sent so far. */
 export class Run {
   readonly stage: Stage;
   readonly reference: Reference;

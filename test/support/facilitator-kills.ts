@@ -42,7 +42,7 @@ export interface KillRig {
    * that many payments.
    */
   holdBlocks(): Promise<(verified: number) => Promise<void>>;
-  /** Kills the process. With a point, the next process kills itself there and a normal one follows. */
+  /** Kills the process and starts another. If `point` is given, a process that kills itself at this crash point runs in between. */
   killAt(point: string | null, meanwhile?: () => Promise<void>): Promise<void>;
   readChain(fromBlock?: number): Promise<OnChain>;
   stop(): Promise<void>;

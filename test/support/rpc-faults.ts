@@ -126,7 +126,7 @@ export type RpcFault = Defect & {
   needsWitness?: true;
   /** True if the node names a wrong final block, which may halt payments until an operator has checked. */
   mayHalt?: true;
-  /** True if the truth can still be found. */
+  /** True if payments may still be decided while the fault is active. */
   passable?: true;
   /** True if only searches lie. Lookups by hash are honest, and a claim asks the second provider only for those. */
   searchesOnly?: true;

@@ -161,7 +161,7 @@ async function isPaid({ payer, payee }: Course): Promise<boolean> {
   return (await paidUnits(world.chain, payer.address, payee)).length > 0;
 }
 
-/** Sends the client's request and checks what must hold under any fault. Returns whether the payment is paid. */
+/** Sends the client's request and checks what must hold under any fault. Returns whether the answer delivers what was paid for. */
 async function ask(course: Course): Promise<boolean> {
   const wasPaid = await isPaid(course);
   const answer = await money.ask(course);
@@ -179,7 +179,7 @@ async function askAll(courses: readonly Course[]): Promise<boolean> {
   return (await Promise.all(courses.map(ask))).every(Boolean);
 }
 
-/** Asks for each payment until all are paid. Returns false if `seconds` blocks pass before. */
+/** Repeats the requests until all payments are mined. Returns false once `seconds` blocks have been mined. */
 async function askUntilPaid(courses: readonly Course[], seconds: number): Promise<boolean> {
   const until = (await heightOf('latest')) + BigInt(seconds);
   while ((await heightOf('latest')) < until) {

@@ -8,7 +8,7 @@ import {
 import type { Provider, ProviderHealth } from '../../platform/chain/providers.ts';
 import { type Block, type Log, readBlock, readLogs, readReceipt } from '../../platform/chain/reads.ts';
 import { RpcFailure } from '../../platform/chain/rpc.ts';
-import { findObjections, type Objection, objectToMined } from '../../platform/chain/second-provider.ts';
+import { findObjections, type Objection, objectionsToMined } from '../../platform/chain/second-provider.ts';
 import { type FinalizedHead, isStillFinal, type TransferEvidence } from '../../platform/chain/sighting.ts';
 import { addressTopic, TRANSFER_TOPIC } from '../../platform/chain/usdc.ts';
 import type { Hex } from '../../platform/hex.ts';
@@ -96,7 +96,7 @@ async function corroborateClaims(
   const request = {
     about: 'receipts' as const,
     keys: finals.map(([hash]) => hash),
-    askOne: (health: ProviderHealth) => objectToMined(health, head, terms.asset, finals),
+    askOne: (health: ProviderHealth) => objectionsToMined(health, head, terms.asset, finals),
   };
   await Promise.all(
     others.map(async (health) => {

@@ -9,9 +9,9 @@ import { CommandRefused } from '../../platform/run-command.ts';
 import * as store from './store.ts';
 import { ACT_KINDS, type Act, type Numbered } from './store.ts';
 
-/** Ids that may have been issued in the second before they were copied. */
+/** Gap left above the highest known event id, for ids that may have been issued in the second before they were copied. */
 const COPIED_MARGIN = 1_000n;
-/** Margin if there is no copy. */
+/** Gap if no copy of the log is left. */
 const UNKNOWN_MARGIN = 1_000_000n;
 
 export interface RecoverOptions {

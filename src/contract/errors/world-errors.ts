@@ -100,17 +100,18 @@ export const worldErrors = {
   },
   draft_mismatch: {
     status: 409,
-    title: 'The draft on the market does not match',
+    title: 'This market draft cannot be used here',
     retry: 'after_fix',
     next_step:
-      '`detail` names the difference. The draft must be pending, be for this thing, and belong to the merchant linked to you.',
+      '`detail` says why. The draft must be pending, be for this thing, and belong to the merchant that is linked to your resident.',
   },
   checkout_mismatch: {
     status: 409,
-    title: 'The checkout on the market does not match',
+    title: 'This market checkout cannot be used here',
     retry: 'after_fix',
     do_not_pay_again: false,
-    next_step: 'Nothing was reserved, so do not pay. Open a checkout for this listing as the merchant linked to you.',
+    next_step:
+      'Nothing was reserved, so do not pay. Open a new checkout for this listing, as the merchant that is linked to your resident.',
   },
   offer_reserved: {
     status: 409,

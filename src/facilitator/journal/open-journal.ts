@@ -6,9 +6,9 @@ import type { Hex } from '../../platform/hex.ts';
 import type { Log } from '../../platform/log.ts';
 import type { ReachCrashPoint } from '../crash-points.ts';
 import { type AppendFile, type Item, openAppendFile, readLines, readWhole } from './append-file.ts';
-import { addTransaction, applyLine, type Content, createContent, itemsOf } from './content.ts';
 import { type Cooldown, type Ending, type Entry, keyOf, type Loss, type SignedTransaction } from './entry.ts';
 import { readEarlierFolder } from './import-folder.ts';
+import { addTransaction, applyLine, createJournalState, itemsOf, type JournalState } from './journal-state.ts';
 import { printRecord } from './records.ts';
 
 type AuthorizationKey = Pick<Authorization, 'from' | 'nonce'>;
@@ -58,40 +58,40 @@ export async function openJournal(options: {
 }): Promise<Journal> {
   const { folder, clock, idleLines = OBSOLETE_LINES, crashPoint = () => {} } = options;
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const content = await loadContent(options);
+  const state = await loadJournalState(options);
   const earlier = await readEarlierFolder(join(folder, EARLIER_FOLDER), options.chainId, options.log);
-  for (const entry of earlier?.entries ?? []) if (!content.entries.has(keyOf(entry.authorization))) content.put(entry);
-  for (const key of earlier?.damagedKeys ?? []) content.blocked.add(key);
+  for (const entry of earlier?.entries ?? []) if (!state.entries.has(keyOf(entry.authorization))) state.put(entry);
+  for (const key of earlier?.damagedKeys ?? []) state.blocked.add(key);
   // Start with a fresh file, so that no incomplete line remains.
   const file = await openAppendFile({
     path: join(folder, FILE),
-    snapshot: () => itemsOf(content, clock.now()),
+    snapshot: () => itemsOf(state, clock.now()),
     crashPoint,
   });
   await earlier?.putAside();
   if (earlier !== null) options.log.info('journal_imported', { count: earlier.entries.length });
-  return createJournal(content, file, { idleLines, crashPoint });
+  return createJournal(state, file, { idleLines, crashPoint });
 }
 
 function createJournal(
-  content: Content,
+  state: JournalState,
   file: AppendFile,
   { idleLines, crashPoint }: { idleLines: number; crashPoint: ReachCrashPoint },
 ): Journal {
   const append = (items: readonly Item[], durable = false): Promise<void> => file.append(items, durable);
-  const entryOf = (entry: Readonly<Entry>): Entry | null => content.entries.get(keyOf(entry.authorization)) ?? null;
+  const entryOf = (entry: Readonly<Entry>): Entry | null => state.entries.get(keyOf(entry.authorization)) ?? null;
   return {
-    find: (authorization) => content.entries.get(keyOf(authorization)) ?? null,
-    isBlocked: (authorization) => content.blocked.has(keyOf(authorization)),
-    all: () => content.entries.values(),
-    openEntries: () => [...content.waiting].sort((a, b) => a.accountNonce - b.accountNonce),
-    inFlight: () => content.waiting,
-    openEntriesOf: (payer) => [...content.waiting].filter(({ authorization }) => authorization.from === payer),
+    find: (authorization) => state.entries.get(keyOf(authorization)) ?? null,
+    isBlocked: (authorization) => state.blocked.has(keyOf(authorization)),
+    all: () => state.entries.values(),
+    openEntries: () => [...state.waiting].sort((a, b) => a.accountNonce - b.accountNonce),
+    inFlight: () => state.waiting,
+    openEntriesOf: (payer) => [...state.waiting].filter(({ authorization }) => authorization.from === payer),
     add: async (entry) => {
       const key = keyOf(entry.authorization);
-      if (content.entries.has(key)) throw new Error('this authorization already has an entry');
+      if (state.entries.has(key)) throw new Error('this authorization already has an entry');
       await append([[key, printRecord({ type: 'entry', entry })]], true);
-      content.put(entry);
+      state.put(entry);
       return entry;
     },
     addTransaction: async (entry, transaction) => {
@@ -105,8 +105,8 @@ function createJournal(
       const kept = entryOf(entry);
       if (kept === null) return;
       kept.ending = ending;
-      content.waiting.delete(kept);
-      if (rest !== null) content.cooldowns.set(rest.payer, rest);
+      state.waiting.delete(kept);
+      if (rest !== null) state.cooldowns.set(rest.payer, rest);
       // Not durable, because the chain can show the ending again. So no caller has to wait for the disk.
       const items: Item[] = [[keyOf(entry.authorization), printRecord({ type: 'ended', ending })]];
       if (rest !== null) items.push(['rest', printRecord({ type: 'rest', rest })]);
@@ -117,40 +117,45 @@ function createJournal(
       if (kept === null || kept.ending === null) return;
       kept.ending = null;
       kept.isFinal = false;
-      content.waiting.add(kept);
+      state.waiting.add(kept);
       crashPoint('before_reopening_written');
       await append([[keyOf(entry.authorization), printRecord({ type: 'reopened' })]], true);
       crashPoint('after_reopening_written');
     },
-    cooldowns: () => content.cooldowns,
-    isKnown: (address) => content.known.has(address),
+    cooldowns: () => state.cooldowns,
+    isKnown: (address) => state.known.has(address),
     markFinal: async (entry, addresses) => {
       const kept = entryOf(entry);
       if (kept !== null) kept.isFinal = true;
-      const fresh = addresses.filter((address) => !content.known.has(address));
-      for (const address of fresh) content.addKnown(address);
+      const fresh = addresses.filter((address) => !state.known.has(address));
+      for (const address of fresh) state.addKnown(address);
       await append(fresh.map((address) => ['known', printRecord({ type: 'known', address })]));
     },
-    losses: () => content.losses,
+    losses: () => state.losses,
     prune: async (finalizedSeconds) => {
-      content.prune(finalizedSeconds);
-      if (file.stats().lines > content.entries.size + idleLines) await file.rewrite();
+      state.prune(finalizedSeconds);
+      if (file.stats().lines > state.entries.size + idleLines) await file.rewrite();
     },
     stats: () => {
       const { appends, syncs } = file.stats();
-      return { entries: content.entries.size, appends, syncs };
+      return { entries: state.entries.size, appends, syncs };
     },
     close: file.close,
   };
 }
 
-async function loadContent(options: { folder: string; chainId: bigint; clock: Clock; log: Log }): Promise<Content> {
+async function loadJournalState(options: {
+  folder: string;
+  chainId: bigint;
+  clock: Clock;
+  log: Log;
+}): Promise<JournalState> {
   const path = join(options.folder, FILE);
   const text = await readWhole(path);
   const read = readLines(text);
-  const content = createContent(options.chainId);
-  for (const line of read.lines) applyLine(content, line, options.chainId);
-  if (read.damaged === 0) return content;
+  const state = createJournalState(options.chainId);
+  for (const line of read.lines) applyLine(state, line, options.chainId);
+  if (read.damaged === 0) return state;
   // A fresh file may replace this one right away, so keep a copy for the operator to investigate.
   const kept = `${path}.damaged-${isoTime(options.clock.now()).replaceAll(/[:.]/g, '-')}`;
   await writeFile(kept, text, { mode: 0o600 });
@@ -160,6 +165,6 @@ async function loadContent(options: { folder: string; chainId: bigint; clock: Cl
       `FACILITATOR_DATA_DIR: the journal is damaged, so it is unknown which payments were signed (${read.damaged} lines, see ${kept}). Move ${path} away once the last of its authorizations has expired.`,
     );
   }
-  for (const key of read.damagedKeys) content.blocked.add(key);
-  return content;
+  for (const key of read.damagedKeys) state.blocked.add(key);
+  return state;
 }

@@ -22,7 +22,7 @@ export const listPricedStep: Step = {
       listing,
       signal: scene.signal,
     });
-    const requests = checkPaidInOrder(scene, exchanges, {
+    const requests = checkPaymentSteps(scene, exchanges, {
       path: '/api/listing',
       payee: treasury,
       payeeName: 'the treasury',
@@ -76,7 +76,7 @@ export const buyWithWalletStep: Step = {
     const wallet = buyerTwo.signer;
     const { id: listingId, priceUsdc: maxPriceUsdc } = goods;
     const delivery = await buy({ client, wallet, listingId, maxPriceUsdc, x402Version: 1, signal: scene.signal });
-    const requests = checkPaidInOrder(scene, exchanges, {
+    const requests = checkPaymentSteps(scene, exchanges, {
       path: `/api/buy/${listingId}`,
       payee: sellerOne,
       payeeName: `${SELLER}'s wallet`,
@@ -123,7 +123,7 @@ const LAST = {
 };
 
 /** Checks the steps of an x402 payment: the market asks for it (402), lets the client wait until it is final (202), and answers. */
-export function checkPaidInOrder(scene: Scene, exchanges: readonly Exchange[], paid: Paid): Exchange[] {
+export function checkPaymentSteps(scene: Scene, exchanges: readonly Exchange[], paid: Paid): Exchange[] {
   const sent = exchanges.filter((exchange) => exchange.method === 'POST' && exchange.path === paid.path);
   const looks = sent.filter(({ isCollecting }) => isCollecting);
   const requests = sent.filter(({ isCollecting }) => !isCollecting);

@@ -27,7 +27,7 @@ import {
   unitsOf,
   writeMemory,
 } from './scene.ts';
-import { buyWithWalletStep, checkPaidInOrder, listPricedStep, proofsIn } from './sell-priced.ts';
+import { buyWithWalletStep, checkPaymentSteps, listPricedStep, proofsIn } from './sell-priced.ts';
 import { sellThingStep } from './sell-thing.ts';
 
 const { buyerOne, sellerOne } = WORLD_ACCOUNTS;
@@ -42,7 +42,7 @@ const buyWithKeyStep: Step = {
     const wallet = buyerOne.signer;
     const { id: listingId, priceUsdc: maxPriceUsdc } = goods;
     const delivery = await buy({ client, wallet, listingId, maxPriceUsdc, x402Version: 2, signal: scene.signal });
-    const requests = checkPaidInOrder(scene, exchanges, {
+    const requests = checkPaymentSteps(scene, exchanges, {
       path: `/api/buy/${listingId}`,
       payee: sellerOne,
       payeeName: `${SELLER}'s wallet`,

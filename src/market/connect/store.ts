@@ -40,7 +40,7 @@ export async function findArtifact(
     where model = ${model} and id_hash = ${idHash} and (expires_at is null or expires_at > ${now})`);
 }
 
-/** Finds a grant that has not expired and was revoked neither by its merchant nor by a replacement of the merchant's key. */
+/** Finds a grant that has neither expired nor been revoked. */
 export async function findOpenGrant(
   database: Queryable,
   grant: { idHash: Buffer; grantId: string },

@@ -8,7 +8,10 @@ import { hasUnnumbered, numberBatch, oldestUnnumberedMs } from './store.ts';
 const BATCH = 500;
 /** Poll interval, for rows that other processes committed or a failed run left. */
 const POLL_MS = 100;
-/** A single commit is numbered at once. When commits are frequent, several of them share one run. */
+/**
+ * Minimum average interval between runs. A few runs may start at once, so a single event is numbered without delay. At higher rates, several
+ * commits share a run.
+ */
 const RUN_EVERY_MS = 20;
 const RUNS_AT_ONCE = 4;
 const ALARM_MS = 5_000;

@@ -77,7 +77,7 @@ export const getMe: MarketOperation<Endpoints['getMe']> = async (market, call) =
   };
 };
 
-/** Cuts every text to its first line. Ids, addresses and hashes are shorter than the limit. */
+/** Cuts every text to at most 120 characters of its first line. Ids, addresses and hashes are shorter and stay whole. */
 function shortenTexts<T>(value: T): T {
   if (typeof value === 'string') return firstLine(value) as T;
   if (Array.isArray(value)) return value.map(shortenTexts) as T;

@@ -13,7 +13,7 @@ export interface Budgets {
   /** Requests to chain providers per wallet, whichever client sends the wallet's signatures. */
   walletReads: Budget;
   readMs: Budget;
-  /** Megabytes sent as whole stores. */
+  /** Megabytes sent in answers that contain a whole store. */
   wholeStores: Budget;
 }
 

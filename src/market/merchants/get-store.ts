@@ -114,7 +114,7 @@ const HOW_TO_PAGE = {
   nextStep: 'Read the store in pages, which do not count here: ?limit=50, then before_id. Or wait for Retry-After.',
 };
 
-/** Charges a budget for whole stores, which may be large, before the first byte is sent. */
+/** Charges a budget for answers that contain a whole store, which may be large, before the first byte is sent. */
 export function limitWholeStores(
   { catalog, wholeStores }: { catalog: Pick<MarketCatalog, 'model'>; wholeStores: Budget },
   operation: MarketRead<Endpoints['getStore']>,

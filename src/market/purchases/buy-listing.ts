@@ -28,7 +28,7 @@ import {
 import { checkCollecting, collectorOf, isEntitled, isZeroValue, markSignatureUsed } from './collecting.ts';
 import { recordSale } from './complete-purchase.ts';
 import { type BuyAnswer, deliverGoods } from './deliver.ts';
-import { mustNotSendToken, refuseStrayToken } from './delivery-token.ts';
+import { refuseStrayToken, rejectTokenForFreeGoods } from './delivery-token.ts';
 import { reviewLost } from './review-lost.ts';
 import { type RequestFindings, startPurchase } from './start-purchase.ts';
 import { type Buyer, findPurchase, insertFreePurchase, lockHistoriesShared } from './store.ts';
@@ -149,7 +149,7 @@ async function answerFree(
   { check, signedBy }: RequestFindings,
 ): Promise<BuyAnswer> {
   const { merchant } = request;
-  mustNotSendToken(request.token);
+  rejectTokenForFreeGoods(request.token);
   if (check !== null && 'refusal' in check) throw check.refusal;
   const earlierPurchase = merchant && (await findPurchase(market.database, listing.id, { merchantId: merchant.id }));
   if (earlierPurchase) return await deliverGoods(market, listing.id, { purchase: earlierPurchase, collectedBy: 'key' });

@@ -57,7 +57,7 @@ export function refuseStrayToken({ token, merchant }: TokenRequest, isFree: bool
 }
 
 /** Rejects a token for free goods, because there is no payment that it could belong to. */
-export function mustNotSendToken(token: SentToken | null): void {
+export function rejectTokenForFreeGoods(token: SentToken | null): void {
   if (token?.form === 'own') throw refuseToken(NOT_FOR_FREE);
 }
 

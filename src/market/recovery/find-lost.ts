@@ -26,7 +26,7 @@ export interface LostSale {
   paidUsdc: number;
   /** How it was paid; may be `free`. */
   via: string;
-  /** 0x and hex digits. Null if the log names no transaction, as for free goods. */
+  /** 0x and hex digits. Null if the log contains no transaction, as for free goods. */
   txHash: string | null;
 }
 
@@ -59,7 +59,7 @@ export interface Lost {
   statementsRemoved: Map<bigint, string>;
   /** Payments that were refunded after a review. */
   refunded: Set<bigint>;
-  /** Number of lost recoveries. Each had also skipped a range of ids that the log does not name. */
+  /** Number of lost recoveries. Each had also skipped a range of ids that do not appear in the log. */
   recoveries: bigint;
 }
 

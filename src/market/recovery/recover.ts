@@ -16,9 +16,9 @@ import { findLost, LOGGED_IDS, type Lost } from './find-lost.ts';
 import { readLatestBlockNumber } from './read-chain.ts';
 import * as store from './store.ts';
 
-/** Margin for ids that may have been shown within the second before they could be copied. */
+/** Gap left above the highest known id, for ids that may have been shown in the second before they could be copied. */
 const LOGGED_MARGIN = 1_000n;
-/** Margin for ids that the log does not name, and for all ids if there is no copy. */
+/** Gap for ids that appear in the log late or never, and for all ids if no copy of the log is left. */
 const UNKNOWN_MARGIN = 1_000_000n;
 const AT_ONCE = 500;
 
@@ -48,7 +48,7 @@ interface LostSaleOut {
   listing_id: number;
   paid_usdc: number;
   verified_via: string;
-  /** Null if the log names no transaction, as for free goods. */
+  /** Null if the log contains no transaction, as for free goods. */
   tx_hash: string | null;
 }
 
@@ -160,7 +160,7 @@ async function raiseIds(
     const unknown = UNKNOWN_MARGIN * (1n + recoveries);
     if (isBlind || !(table in LOGGED_IDS)) return inDatabase + unknown;
     const logged = shown[table as keyof typeof LOGGED_IDS];
-    // A payment has its number long before the log names it.
+    // A payment gets its id long before the id appears in the log.
     const margin = table === 'payments' ? unknown : LOGGED_MARGIN;
     return (logged > inDatabase ? logged : inDatabase) + margin;
   };

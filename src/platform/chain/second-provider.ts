@@ -61,7 +61,7 @@ export async function readChainAndLatest(health: ProviderHealth): Promise<{ chai
 }
 
 /** Returns one provider's objections to the leading provider's view of some transactions. */
-export async function objectToMined(
+export async function objectionsToMined(
   health: ProviderHealth,
   head: LeadingHead,
   asset: Hex,

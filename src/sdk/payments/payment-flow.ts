@@ -8,9 +8,9 @@ import { readPaymentRequired } from './payment-required.ts';
 import {
   GATEWAY_TRIES,
   type PaymentFlow,
+  type PaymentRun,
   type Pending,
   pauseBeforeRetry,
-  type Run,
   readThroughGateway,
   reportProgress,
   secondsLeft,
@@ -27,7 +27,7 @@ type Outcome<Done> = { done: Done } | { pending: Pending } | { error: unknown };
  * Asks for terms, signs once, and sends the same proof until the goods arrive, a refusal is final, or the wait ends. The caller clears the
  * store after checking the result.
  */
-export async function runPaymentFlow<Done>(flow: PaymentFlow<Done>): Promise<{ done: Done; run: Run<Done> }> {
+export async function runPaymentFlow<Done>(flow: PaymentFlow<Done>): Promise<{ done: Done; run: PaymentRun<Done> }> {
   const run = await beginRun(flow);
   for (;;) {
     const outcome = await sendAttempt(run);
@@ -37,7 +37,7 @@ export async function runPaymentFlow<Done>(flow: PaymentFlow<Done>): Promise<{ d
   }
 }
 
-async function sendAttempt<Done>(run: Run<Done>): Promise<Outcome<Done>> {
+async function sendAttempt<Done>(run: PaymentRun<Done>): Promise<Outcome<Done>> {
   if (secondsLeft(run, run.collectProof) === 0) run.collectProof = null;
   const proof = run.collecting ? run.collectProof : run.saved?.proof;
   if (run.saved !== null && !run.submitted) {
@@ -69,7 +69,7 @@ async function sendAttempt<Done>(run: Run<Done>): Promise<Outcome<Done>> {
   }
 }
 
-async function answerRefusal(run: Run, error: unknown): Promise<void> {
+async function answerRefusal(run: PaymentRun, error: unknown): Promise<void> {
   switch (nextStep(error, flowStateOf(run))) {
     case 'wait':
       return pauseBeforeRetry(run, { error });
@@ -92,12 +92,12 @@ async function answerRefusal(run: Run, error: unknown): Promise<void> {
 }
 
 /** Continues as an ordinary purchase, because the wallet doesn't own the goods. */
-function stopCollecting(run: Run): void {
+function stopCollecting(run: PaymentRun): void {
   Object.assign(run, { collecting: false, collectingFirst: false, collectProof: null, failures: 0 });
 }
 
 // The expired proof stays in the store until another replaces it, so that a crash here doesn't lose it.
-async function forgetExpired(run: Run): Promise<void> {
+async function forgetExpired(run: PaymentRun): Promise<void> {
   const terms: Terms = await run.readTerms();
   const fresh = { saved: null, token: null, submitted: false, wasPending: false, knownToExist: false };
   Object.assign(run, { ...fresh, terms, askedAgain: true });
@@ -106,7 +106,7 @@ async function forgetExpired(run: Run): Promise<void> {
 /**
  * Adds the recovery slip to further requests, because the market may have lost the payment. False if there is none or it was added before.
  */
-function startShowingSlip(run: Run): boolean {
+function startShowingSlip(run: PaymentRun): boolean {
   if (run.slip === null || run.showsSlip) return false;
   run.showsSlip = true;
   return true;
@@ -115,7 +115,7 @@ function startShowingSlip(run: Run): boolean {
 /** Far longer than any token or slip that a market makes. Limits what a store must keep. */
 const LONGEST_KEPT = 16_384;
 
-async function saveTokenAndSlip(run: Run, newToken: string | null, newSlip: unknown): Promise<void> {
+async function saveTokenAndSlip(run: PaymentRun, newToken: string | null, newSlip: unknown): Promise<void> {
   const token = newToken === null || newToken.length > LONGEST_KEPT ? run.token : newToken;
   const slip = typeof newSlip === 'string' && newSlip.length <= LONGEST_KEPT ? newSlip : run.slip;
   if (token === run.token && slip === run.slip) return;
@@ -125,7 +125,7 @@ async function saveTokenAndSlip(run: Run, newToken: string | null, newSlip: unkn
   await run.store.save(run.storeKey, run.saved);
 }
 
-function flowStateOf(run: Run): FlowState {
+function flowStateOf(run: PaymentRun): FlowState {
   const proof = run.collecting ? run.collectProof : (run.saved?.proof ?? null);
   return {
     signed: run.saved !== null,
@@ -141,7 +141,7 @@ function flowStateOf(run: Run): FlowState {
   };
 }
 
-async function beginRun<Done>(flow: PaymentFlow<Done>): Promise<Run<Done>> {
+async function beginRun<Done>(flow: PaymentFlow<Done>): Promise<PaymentRun<Done>> {
   const { options, storeKey } = flow;
   const store = options.proofStore ?? memoryOf(options.client);
   const saved = await loadPayment(store, storeKey);
@@ -180,7 +180,7 @@ function termsOf(saved: SavedPayment): Terms {
 }
 
 /** Signs the payment that a 402 asks for, and saves it. */
-async function signPayment(run: Run, refusal: unknown): Promise<void> {
+async function signPayment(run: PaymentRun, refusal: unknown): Promise<void> {
   const { expected, artifactCommitment } = run.terms;
   run.saved = {
     version: 1,
@@ -201,7 +201,7 @@ async function signPayment(run: Run, refusal: unknown): Promise<void> {
 }
 
 /** Signs an authorization of value 0, which proves the wallet's identity. It is sent only with `collect` and never stored. */
-async function signToCollect(run: Run, refusal: unknown): Promise<void> {
+async function signToCollect(run: PaymentRun, refusal: unknown): Promise<void> {
   const { client, wallet, x402Version } = run.options;
   if (run.listingId === null) throw new TypeError('a fee has nothing to collect');
   const { expected } = run.terms;
@@ -224,7 +224,7 @@ async function signToCollect(run: Run, refusal: unknown): Promise<void> {
   if (!run.collectingFirst) reportProgress(run, 'collecting');
 }
 
-async function signRequiredPayment(run: Run, refusal: unknown): Promise<PaymentProof> {
+async function signRequiredPayment(run: PaymentRun, refusal: unknown): Promise<PaymentProof> {
   const { client, wallet, x402Version } = run.options;
   if (!(refusal instanceof MarketError)) throw refusal;
   if (run.terms.expected.amountUnits === 0n) {
@@ -316,8 +316,9 @@ function nextStep(error: unknown, state: FlowState): NextStep {
 }
 
 /**
- * Whether the refusal means that the wallet doesn't own the goods. A refusal of the value-0 signature doesn't prove that. After such a
- * refusal, only goods without an older version are bought, because a wallet can't own these without having paid.
+ * Whether to buy after this refusal, because the wallet doesn't own the goods. `nothing_to_collect` says so. A refused value-0 signature
+ * doesn't prove it, and leads to buying only if the signature hadn't almost expired, and if the goods replace no older version. Buyers of an
+ * older version may own these goods too; otherwise a wallet owns goods only if it has paid for them.
  */
 function isNotOurs({ reason }: MarketError, { signedToCollect, secondsLeft: left, mayBuyInstead }: FlowState): boolean {
   if (reason === 'nothing_to_collect') return true;

@@ -72,7 +72,7 @@ export interface PaymentFlow<Done> {
   send(ask: Ask): Promise<{ done: Done } | { pending: Pending }>;
 }
 
-export interface Run<Done = unknown> extends PaymentFlow<Done> {
+export interface PaymentRun<Done = unknown> extends PaymentFlow<Done> {
   store: ProofStore;
   saved: SavedPayment | null;
   terms: Terms;
@@ -97,7 +97,7 @@ export interface Run<Done = unknown> extends PaymentFlow<Done> {
  * Seconds for which the proof can still be used. A payment counts as expired once it has expired by both clocks, a value-0 proof once it
  * has expired by the market's clock.
  */
-export function secondsLeft({ options: { client } }: Run, proof: PaymentProof | CollectProof | null): number {
+export function secondsLeft({ options: { client } }: PaymentRun, proof: PaymentProof | CollectProof | null): number {
   if (proof === null) return 0;
   const nowMs = 'salt' in proof ? client.clock.now() : client.clock.earlier();
   return Math.max(0, proof.valid_before - Math.floor(nowMs / 1_000));
@@ -132,7 +132,10 @@ export function paymentIn(error: unknown): PaymentOut | undefined {
 export const DEFAULT_WAIT_SECONDS = 3_600;
 
 /** Reports progress, then pauses. Throws if the pause would exceed the wait, or if it is aborted. */
-export async function pauseBeforeRetry(run: Run, seen: { pending: Pending } | { error: unknown }): Promise<void> {
+export async function pauseBeforeRetry(
+  run: PaymentRun,
+  seen: { pending: Pending } | { error: unknown },
+): Promise<void> {
   const { environment } = run.options.client;
   const pending = 'pending' in seen ? seen.pending : null;
   const error = 'error' in seen ? seen.error : undefined;
@@ -147,7 +150,12 @@ export async function pauseBeforeRetry(run: Run, seen: { pending: Pending } | { 
   }
 }
 
-export function reportProgress(run: Run, phase: ProgressPhase, pending: Pending | null = null, error?: unknown): void {
+export function reportProgress(
+  run: PaymentRun,
+  phase: ProgressPhase,
+  pending: Pending | null = null,
+  error?: unknown,
+): void {
   if (phase === 'submitted' && run.saved === null) return;
   const payment = pending?.payment ?? paymentIn(error);
   const estimate = pending?.estimate_seconds ?? null;
@@ -162,7 +170,7 @@ export function reportProgress(run: Run, phase: ProgressPhase, pending: Pending 
 }
 
 /** Returns the error to throw when giving up: `PaymentUndecided` if a payment may exist, else the cause itself. */
-export function undecidedError(run: Run, detail: string, cause: unknown): unknown {
+export function undecidedError(run: PaymentRun, detail: string, cause: unknown): unknown {
   const nothingKnown = run.saved === null && !run.knownToExist;
   return nothingKnown && cause !== undefined ? cause : new PaymentUndecided(detail, run.saved, cause);
 }
@@ -206,7 +214,7 @@ function retryAfterOf(error: unknown): number | null {
 }
 
 /** Clears the saved proof and reports delivery. */
-export async function finishRun(run: Run): Promise<void> {
+export async function finishRun(run: PaymentRun): Promise<void> {
   await run.store.clear(run.storeKey);
   reportProgress(run, 'delivered');
 }

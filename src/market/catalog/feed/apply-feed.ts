@@ -58,7 +58,10 @@ export async function applyFeed(model: Model, since: Moment, source: Source): Pr
   return momentOf(changes);
 }
 
-/** Applies changes in portions and answers requests in between. All portions come from one snapshot, in the order of the edits. */
+/**
+ * Applies changes in portions, so that requests are answered in between. All portions come from one snapshot: merchants first, then changed
+ * listings in the order of their edits, then requested listings.
+ */
 async function applyFeedInPortions(model: Model, since: Moment, source: Source): Promise<Moment | null> {
   const { database, followers, requestedIds, stopped } = source;
   return database.transaction(

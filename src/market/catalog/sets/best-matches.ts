@@ -1,4 +1,4 @@
-import { type Coverage, hasAtLeast } from './coverage.ts';
+import { bitsWithAtLeast, type Coverage } from './coverage.ts';
 import { bitsOf, isMatch, type Matches, passesTests } from './matches.ts';
 import type { Posting } from './posting.ts';
 import {
@@ -113,7 +113,7 @@ function manyTerms({ words, bits, used, least }: Matches, coverage: Coverage, en
   for (let count = coverage.terms; count > least; count -= 1) {
     let sampled = 0;
     for (let at = 0; at < used; at += step)
-      sampled += bitsOf((bits[at] as number) & hasAtLeast(coverage, words[at] as number, count));
+      sampled += bitsOf((bits[at] as number) & bitsWithAtLeast(coverage, words[at] as number, count));
     if (sampled * step >= enough) return count;
   }
   return least;
@@ -152,8 +152,8 @@ function matchesOf(
   let remaining = bits[at] as number;
   if (coverage === null) return remaining;
   const word = words[at] as number;
-  if (least > leastOfAll) remaining &= hasAtLeast(coverage, word, least);
-  if (most < coverage.terms) remaining &= ~hasAtLeast(coverage, word, most + 1);
+  if (least > leastOfAll) remaining &= bitsWithAtLeast(coverage, word, least);
+  if (most < coverage.terms) remaining &= ~bitsWithAtLeast(coverage, word, most + 1);
   return remaining;
 }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createSet, termsOf } from '../../../../test/catalog/random-sets.ts';
-import { countTerms, hasAtLeast, hasExactly, MOST_TERMS, type TermSets } from './coverage.ts';
+import { bitsWithAtLeast, bitsWithExactly, countTerms, MOST_TERMS, type TermSets } from './coverage.ts';
 import type { Posting } from './posting.ts';
 
 const shape = fc.record({
@@ -31,8 +31,9 @@ function check(terms: readonly TermSets[], universe: number): void {
     const word = id >>> 5;
     for (const asked of [0, 1, count - 1, count, count + 1, terms.length]) {
       if (asked < 0) continue;
-      if (isSet(hasAtLeast(coverage, word, asked), id) !== count >= asked) expect.fail(`${id} has ${count}: ${asked}`);
-      if (isSet(hasExactly(coverage, word, asked), id) !== (count === asked)) expect.fail(`${id} is not ${asked}`);
+      if (isSet(bitsWithAtLeast(coverage, word, asked), id) !== count >= asked)
+        expect.fail(`${id} has ${count}: ${asked}`);
+      if (isSet(bitsWithExactly(coverage, word, asked), id) !== (count === asked)) expect.fail(`${id} is not ${asked}`);
     }
   }
 }

@@ -82,7 +82,7 @@ function addUnion(counting: readonly Int32Array[], sets: TermSets, end: number):
 }
 
 /** Returns a bit for each of a word's 32 ids that has at least `least` terms. */
-export function hasAtLeast({ planes: counted, end, terms }: Coverage, word: number, least: number): number {
+export function bitsWithAtLeast({ planes: counted, end, terms }: Coverage, word: number, least: number): number {
   if (word >= end || least > terms) return least <= 0 ? -1 : 0;
   let more = 0;
   let equal = -1;
@@ -97,7 +97,7 @@ export function hasAtLeast({ planes: counted, end, terms }: Coverage, word: numb
 }
 
 /** Returns a bit for each of a word's 32 ids that has exactly `count` terms. */
-export function hasExactly({ planes: counted, end, terms }: Coverage, word: number, count: number): number {
+export function bitsWithExactly({ planes: counted, end, terms }: Coverage, word: number, count: number): number {
   if (word >= end || count > terms) return count === 0 ? -1 : 0;
   let equal = -1;
   for (let at = 0; at < counted.length; at += 1) {

@@ -1,4 +1,4 @@
-import { type Coverage, countTerms, hasAtLeast, hasExactly, type TermSets } from './coverage.ts';
+import { bitsWithAtLeast, bitsWithExactly, type Coverage, countTerms, type TermSets } from './coverage.ts';
 import type { Posting } from './posting.ts';
 import { blockOf, indexIn, type Point, positionAfter, type SortedIds, sortByKey } from './sorted-ids.ts';
 
@@ -72,7 +72,7 @@ export function hasMatchWith({ words: numbers, bits: marks, used, tests, coverag
   if (coverage === null) return false;
   for (let at = 0; at < used; at += 1) {
     const word = numbers[at] as number;
-    for (let left = (marks[at] as number) & hasExactly(coverage, word, count); left !== 0; left &= left - 1) {
+    for (let left = (marks[at] as number) & bitsWithExactly(coverage, word, count); left !== 0; left &= left - 1) {
       if (passesTests(tests, (word << 5) | (31 - Math.clz32(left & -left)))) return true;
     }
   }
@@ -90,7 +90,7 @@ function markCovered(coverage: Coverage, least: number): number {
   let used = 0;
   for (let word = 0; word < coverage.end; word += 1) {
     words[used] = word;
-    bits[used] = hasAtLeast(coverage, word, least);
+    bits[used] = bitsWithAtLeast(coverage, word, least);
     if (bits[used] !== 0) used += 1;
   }
   return used;
@@ -101,7 +101,7 @@ function keepCovered(coverage: Coverage, least: number, used: number): number {
   for (let at = 0; at < used; at += 1) {
     const word = words[at] as number;
     words[left] = word;
-    bits[left] = (bits[at] as number) & hasAtLeast(coverage, word, least);
+    bits[left] = (bits[at] as number) & bitsWithAtLeast(coverage, word, least);
     if (bits[left] !== 0) left += 1;
   }
   return left;

@@ -89,7 +89,7 @@ export interface TextState {
   readonly waiting: WaitingLevels;
   readonly titles: TitleTable;
   listings: number;
-  /** Highest listing id ever put. */
+  /** Highest id of any listing ever indexed. */
   highest: number;
 }
 

@@ -8,7 +8,7 @@ import { drawMark } from '../pictures/draw-mark.ts';
 import { answerRefusal } from '../refusals.ts';
 import { SHELL } from '../shell/assets.ts';
 import { noncePolicy, renderShell } from '../shell/render-shell.ts';
-import { transferRequest, type WalletUse, walletUseOf } from './how-to-buy.ts';
+import { purchaseIntentCommand, type WalletUse, walletUseOf } from './how-to-buy.ts';
 import type { ListingAnswer } from './render-listing.ts';
 import { renderMark, storePath } from './render-rows.ts';
 import { cleanText, renderLine, renderNote, showPrice } from './render-text.ts';
@@ -83,7 +83,7 @@ function renderTooCheap(listing: ListingDetail, config: MarketConfig, leastPrice
   return html`<div class="notice warn">
 <h2>Too small for a signature just now</h2>
 <p>Payments by signature are taken from ${formatUsdc(leastPriceUnits)} on while gas costs what it does. Come back later, or pay by an ordinary transfer: the answer to this request says where to and which words to sign. What you have paid for already is collected below.</p>
-<code class="key">${transferRequest(listing.id, config)}</code>
+<code class="key">${purchaseIntentCommand(listing.id, config)}</code>
 </div>`;
 }
 

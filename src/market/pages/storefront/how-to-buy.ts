@@ -71,7 +71,7 @@ function waysToGoods(listing: ListingDetail, config: MarketConfig): Way[] {
     ];
   }
   if ((unitsOfUsdc(price) ?? 0n) < BigInt(limits.x402_floor_units)) {
-    const intent = transferRequest(id, config);
+    const intent = purchaseIntentCommand(id, config);
     const says = 'This price is too small for x402. The answer says where to send it and which words to sign.';
     return [
       { id: 'by-transfer', name: 'By a transfer', says, text: intent },
@@ -82,7 +82,7 @@ function waysToGoods(listing: ListingDetail, config: MarketConfig): Way[] {
 }
 
 /** Returns the shell command that starts a purchase by transfer. */
-export function transferRequest(id: number, { baseUrl }: Pick<MarketConfig, 'baseUrl'>): string {
+export function purchaseIntentCommand(id: number, { baseUrl }: Pick<MarketConfig, 'baseUrl'>): string {
   return curlPost(baseUrl, `/api/purchase-intent/${id}`, '-H "Authorization: Bearer $OPENAISLE_KEY"');
 }
 

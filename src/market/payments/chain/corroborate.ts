@@ -7,7 +7,7 @@ import {
   type LeaderView,
   type Objection,
   type Objections,
-  objectToMined,
+  objectionsToMined,
   readChainAndLatest,
   readSecondView,
   type SecondView,
@@ -67,7 +67,7 @@ export function createCorroboration(
       about: 'receipts',
       keys: finals.map(([hash]) => hash),
       paymentOf: () => id,
-      askOne: (health) => objectToMined(health, head, asset, finals),
+      askOne: (health) => objectionsToMined(health, head, asset, finals),
     });
 
   return {
@@ -80,7 +80,7 @@ export function createCorroboration(
         about: 'logs',
         keys: finals.map(({ payment }) => payment.id),
         paymentOf: (id) => id,
-        askOne: (health) => objectToUses(market, health, head, finals),
+        askOne: (health) => objectionsToUses(market, health, head, finals),
       });
       return withoutVerdicts(gathered, objected, (evidence) => ({ ...evidence, finalized: null, nonceUsed: null }));
     },
@@ -118,7 +118,7 @@ function withoutVerdicts<Key, E>(gathered: Map<Key, E>, objected: ReadonlySet<Ke
   return new Map([...gathered].map(([key, evidence]) => [key, objected.has(key) ? stripVerdict(evidence) : evidence]));
 }
 
-async function objectToUses(
+async function objectionsToUses(
   market: CorroborationMarket,
   health: ProviderHealth,
   head: ChainHead,
@@ -141,7 +141,7 @@ async function objectToUses(
   for (const { payment, evidence } of finals) {
     const finding = findings.get(payment.id);
     const missing = unfinished.has(payment.id) ? 'behind' : 'silent';
-    const why = finding === undefined ? missing : objectToUse(evidence, payment, said, finding);
+    const why = finding === undefined ? missing : objectionToUse(evidence, payment, said, finding);
     if (why !== null) objections.set(payment.id, why);
   }
   return objections;
@@ -156,7 +156,7 @@ function withLeaderBlock({ payment, evidence }: FinalUse): X402Payment {
 }
 
 /** Returns the other provider's objection. Null if both providers show the same use of the authorization, or both show none. Pure. */
-export function objectToUse(
+export function objectionToUse(
   evidence: Evidence,
   terms: { asset: Hex; validBefore: bigint },
   said: SecondView,

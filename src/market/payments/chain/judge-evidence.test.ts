@@ -6,7 +6,7 @@ import { AUTHORIZATION_USED_TOPIC, addressTopic, TRANSFER_TOPIC } from '../../..
 import type { Hex } from '../../../platform/hex.ts';
 import type { ClaimEvidence } from '../paths/direct/decide-claim.ts';
 import type { Evidence, Use } from '../paths/x402/decide.ts';
-import { objectToUse } from './corroborate.ts';
+import { objectionToUse } from './corroborate.ts';
 
 const hash = (digit: string): Hex => `0x${digit.repeat(64)}`;
 const USDC: Hex = `0x${'a'.repeat(40)}`;
@@ -98,15 +98,15 @@ const claim: ClaimEvidence = {
 
 it.each(mined)('of a transaction the other shows %s', (_, shown, expected) => {
   expect(judgeMined(claim, USDC, said, shown)).toBe(expected);
-  expect(objectToUse(evidence, terms, said, { nonceUsed: null, use: { ...use, ...shown } })).toBe(expected);
+  expect(objectionToUse(evidence, terms, said, { nonceUsed: null, use: { ...use, ...shown } })).toBe(expected);
 });
 
 it('one that has not reached the block has nothing to say, whatever it shows', () => {
   const behind = { ...said, latest: { number: 49n, timestamp: 899n } };
-  expect(objectToUse(evidence, terms, behind, { nonceUsed: null, use: null })).toBe('behind');
+  expect(objectionToUse(evidence, terms, behind, { nonceUsed: null, use: null })).toBe('behind');
   expect(judgeMined(claim, USDC, behind, { receipt: null, block: null })).toBe('behind');
   const there = { ...said, latest: { number: 50n, timestamp: 900n } };
-  expect(objectToUse(evidence, terms, there, { nonceUsed: null, use })).toBeNull();
+  expect(objectionToUse(evidence, terms, there, { nonceUsed: null, use })).toBeNull();
 });
 
 it('another use than the one that decides is none', () => {
@@ -114,7 +114,7 @@ it('another use than the one that decides is none', () => {
     { ...used, transactionHash: hash('2') },
     { ...used, logIndex: 4 },
   ]) {
-    expect(objectToUse(evidence, terms, said, { nonceUsed: null, use: { ...use, log } })).toBe('disagrees');
+    expect(objectionToUse(evidence, terms, said, { nonceUsed: null, use: { ...use, log } })).toBe('disagrees');
   }
 });
 
@@ -139,18 +139,18 @@ it.each<[string, Partial<SecondView>, { nonceUsed: boolean | null; use: Use | nu
   ['no such block', { atFinalized: null }, { nonceUsed: false, use: null }, 'disagrees'],
 ])('where the leader shows no use, the other shows %s', (_, change, finding, expected) => {
   const unused: Evidence = { ...evidence, nonceUsed: false, use: null };
-  expect(objectToUse(unused, terms, { ...said, ...change }, finding)).toBe(expected);
+  expect(objectionToUse(unused, terms, { ...said, ...change }, finding)).toBe(expected);
 });
 
 it('a use that the leader has yet to reach is no contradiction', () => {
   const unused: Evidence = { ...evidence, nonceUsed: false, use: null };
   const later: Use = { ...use, log: { ...used, blockNumber: 71n } };
-  expect(objectToUse(unused, terms, said, { nonceUsed: null, use: later })).toBe('behind');
+  expect(objectionToUse(unused, terms, said, { nonceUsed: null, use: later })).toBe('behind');
 });
 
 it('never submitted, it ends at the latest block, final or not', () => {
   const unused: Evidence = { ...evidence, nonceUsed: false, use: null, finalized: null };
-  expect(objectToUse(unused, terms, { ...said, atFinalized: null }, { nonceUsed: false, use: null })).toBeNull();
+  expect(objectionToUse(unused, terms, { ...said, atFinalized: null }, { nonceUsed: false, use: null })).toBeNull();
 });
 
 it.each<[string, Partial<SecondView>, Mined, Objection | null]>([

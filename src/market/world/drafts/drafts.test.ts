@@ -80,7 +80,7 @@ const rowOf = (id: number) =>
 const countOf = async (merchant = seller): Promise<number> =>
   (await db.database.rows(sql`select from world_drafts where merchant_id = ${merchant.id}`)).length;
 
-/** Puts the draft into the state in which a newly opened fee leaves it. */
+/** Puts the draft into the state that it has right after its fee payment is opened. */
 async function payFor(on: Queryable, id: number): Promise<void> {
   await on.run(sql`insert into wallet_uses (wallet, kind) values (${toBytes(wallet)}, 'world')`);
   await on.run(sql`

@@ -33,7 +33,8 @@ async function listen(changed: Partial<SampleOptions> = {}) {
   let aheadMs = 0;
   const clock = {
     now: () => systemClock.now() + aheadMs,
-    // Checks all sockets more often than in production, so that tests need not wait.
+    // Shortens the one-second sleep between checks of all sockets, so that tests need not wait. The two-second sleep, after which a network
+    // is read again, lasts until `readAgain`.
     sleep: (ms: number, signal?: AbortSignal) =>
       ms === 2_000 ? pause.promise : systemClock.sleep(ms === 1_000 ? 5 : ms, signal),
   };
