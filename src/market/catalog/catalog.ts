@@ -3,6 +3,7 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Follower } from './feed/apply-feed.ts';
+import { keepText, type TextFileOptions } from './feed/keep-text.ts';
 import { createFeed, refreshModel } from './feed/refresh-model.ts';
 import { columnBytes } from './model/columns.ts';
 import type { Model } from './model/model.ts';
@@ -14,6 +15,8 @@ const REFRESH_EVERY_MS = 20;
 const REFRESH_BURST = 4;
 /** Replaces REFRESH_EVERY_MS while reads are very frequent. */
 const CROWDED_REFRESH_EVERY_MS = 100;
+const SAVE_TEXT_EVERY_MS = 600_000;
+const STOP_WITHIN_MS = 5_000;
 
 export interface CatalogFacts {
   listings: number;
@@ -48,6 +51,8 @@ export interface CatalogOptions {
   memoryBytes: number;
   followers?: readonly Follower[];
   isCrowded?(): boolean;
+  /** Where the text index is saved. Omitted: nowhere. */
+  textFile?: TextFileOptions;
 }
 
 /** Creates an in-memory copy of the market's public data that follows the database. */
@@ -59,12 +64,15 @@ export function createCatalog(options: CatalogOptions): Catalog {
     await refreshes.fresh();
   };
   const { followers = [], isCrowded = () => false } = options;
-  const feed = createFeed({ ...options, followers, stopped: stopping.signal, loadListings });
+  const keptText = options.textFile === undefined ? null : keepText(options, options.textFile);
+  const feed = createFeed({ ...options, followers, stopped: stopping.signal, loadListings, keptText });
   // While a request waits for a listing's JSON, use the short pause.
   const atTimes = { everyMs: CROWDED_REFRESH_EVERY_MS, now: () => isCrowded() && feed.requestedIds.size === 0 };
   const pace = { clock, everyMs: REFRESH_EVERY_MS, atOnce: REFRESH_BURST, atTimes };
   const refreshes = createSingleFlight(() => refreshModel(feed), pace);
   let polling: Promise<void> | null = null;
+  const ending = new AbortController();
+  let saving: Promise<void> | null = null;
 
   async function poll(): Promise<void> {
     let failing = false;
@@ -82,17 +90,44 @@ export function createCatalog(options: CatalogOptions): Catalog {
     }
   }
 
+  async function saveText(): Promise<void> {
+    const { model, moment } = feed.state;
+    await keptText?.save({ model, moment, isReplaced: () => feed.state.model !== model }, ending.signal);
+  }
+
+  async function keepSaving(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await feed.state.searchable.catch(() => {});
+      await saveText();
+      await clock.sleep(SAVE_TEXT_EVERY_MS, stopping.signal);
+    }
+  }
+
+  async function saveAtLast(): Promise<void> {
+    const done = new AbortController();
+    const limit = clock.sleep(options.textFile?.stopWithinMs ?? STOP_WITHIN_MS, done.signal);
+    const work = async (): Promise<void> => {
+      await saving;
+      await saveText();
+    };
+    await Promise.race([work(), limit]);
+    done.abort();
+    ending.abort();
+  }
+
   return {
     model: () => feed.state.model,
     start: async () => {
       await refreshes.fresh();
       polling ??= poll();
+      if (keptText !== null) saving ??= keepSaving();
     },
     stop: async () => {
       stopping.abort();
       await polling;
       await refreshes.ended();
       await feed.state.completed;
+      if (saving !== null) await saveAtLast();
     },
     fresh: () => refreshes.fresh(),
     loadListings,

@@ -1,0 +1,189 @@
+import { type Clock, yieldToEventLoop } from '../../../platform/clock.ts';
+import type { Database } from '../../../platform/database/database.ts';
+import type { Log } from '../../../platform/log.ts';
+import { LIVE, type Model } from '../model/model.ts';
+import { BLOCK } from '../text/saved/blocks.ts';
+import { type Anchor, encodeFacts, FORMAT, type Identity } from '../text/saved/facts.ts';
+import type { ReadIndex } from '../text/saved/read-index.ts';
+import {
+  type FileVersion,
+  fileVersion,
+  readSavedFile,
+  removeUnfinished,
+  writeSavedFile,
+} from '../text/saved/saved-file.ts';
+import { hasAnchor, readAnchor, readQueueEnd, readSystem } from '../text/saved/store.ts';
+import { writeEnd, writeIndex } from '../text/saved/write-index.ts';
+import { createTextIndex, type TextIndex } from '../text/text-index.ts';
+import type { SavedTexts } from './index-text.ts';
+import type { Moment } from './store.ts';
+
+/** A smaller market indexes its texts in less than a second. */
+const LEAST_LISTINGS = 10_000;
+/** The index is saved again once so many listings changed, or this share of them. The next start reads these one by one. */
+const CHANGES_TO_SAVE = 1_000;
+const SHARE_TO_SAVE = 0.01;
+/** Above this share of missing listings, reading all texts in a row is faster than reading the missing ones one by one. */
+const MOST_MISSING_SHARE = 0.25;
+/** Events get their ids within a second or so. */
+const NUMBERING_POLL_MS = 100;
+const NUMBERED_WITHIN_MS = 10_000;
+
+export interface TextFileOptions {
+  folder: string;
+  leastListings?: number;
+  /** Longest time that a stop waits for the index to be saved. Then the file of an earlier time stays. */
+  stopWithinMs?: number;
+}
+
+export interface KeptText {
+  /** Starts to read the saved index. Resolves with null if there is none that can be used; never rejects. */
+  read(signal: AbortSignal): Promise<ReadIndex | null>;
+  /** Puts an index that was read into the model, unless the database does not continue what it shows. */
+  adopt(model: Model, read: ReadIndex, moment: Moment): Promise<SavedTexts | null>;
+  /** Saves the index if enough has changed. Never rejects; gives up when the signal is aborted. */
+  save(source: SaveSource, signal: AbortSignal): Promise<void>;
+}
+
+export interface SaveSource {
+  model: Model;
+  moment: Moment | null;
+  /** True if another model has replaced this one. */
+  isReplaced(): boolean;
+}
+
+class NotUsable extends Error {
+  override readonly name = 'NotUsable';
+}
+
+/** Keeps the text index of a process in a file, so that the next start need not take all texts apart. */
+export function keepText(
+  { database, clock, log }: { database: Database; clock: Clock; log: Log },
+  { folder, leastListings = LEAST_LISTINGS }: TextFileOptions,
+): KeptText {
+  let known: FileVersion = null;
+  /** The index whose state the file shows, and its count of changes then. */
+  let inFile: { index: TextIndex; changes: number } | null = null;
+  let isFailing = false;
+  let isUnknown = false;
+
+  const ignore = (error: unknown): null => {
+    const why = error instanceof Error ? error.message : String(error);
+    log.warn('search_index_ignored', { why, path: folder, ...(error instanceof NotUsable ? {} : { error }) });
+    return null;
+  };
+
+  async function readFile(signal: AbortSignal): Promise<ReadIndex | null> {
+    await removeUnfinished(folder).catch(() => {});
+    known = await fileVersion(folder);
+    if (known === null) return null;
+    const system = await readSystem(database);
+    const judge = (identity: Identity): void => {
+      if (identity.format !== FORMAT || identity.unicode !== unicodeVersion())
+        throw new NotUsable('another version of the market saved it');
+      if (identity.system !== system) throw new NotUsable('it is of another database server');
+    };
+    return await readSavedFile(folder, { judge, giveWay: yieldToEventLoop, signal });
+  }
+
+  async function refuseOther({ identity, lastRevision, anchor }: ReadIndex, moment: Moment): Promise<void> {
+    if (!moment.hasTimeline || identity.server !== moment.server)
+      throw new NotUsable('it is of another database, or of another timeline of this one');
+    if (lastRevision > Number(moment.lastRevision) || (anchor !== null && !(await hasAnchor(database, anchor))))
+      throw new NotUsable('the database does not continue what it shows');
+  }
+
+  async function saveIndex({ model, moment, isReplaced }: SaveSource, signal: AbortSignal): Promise<void> {
+    const system = await readSystem(database);
+    if (moment === null || !moment.hasTimeline || system === null) {
+      if (!isUnknown) log.info('search_index_not_kept', { why: 'the database server does not say which one it is' });
+      isUnknown = true;
+      return;
+    }
+    const startedAt = clock.now();
+    let changes = 0;
+    const momentNow = () => {
+      if (isReplaced() || model.torn) throw new DOMException('another copy has replaced this one', 'AbortError');
+      changes = model.text.changes();
+      const revisions = model.columns.editedRevision.slice(0, model.newestId + 1);
+      return { revisions, lastRevision: Math.max(model.revision, model.editRevision) };
+    };
+    let bytes = 0;
+    const written = await writeSavedFile(folder, { known, signal }, async (writer) => {
+      const identity = { format: FORMAT, unicode: unicodeVersion(), system, server: moment.server };
+      await writer.write(BLOCK.identity, encodeFacts(identity));
+      const facts = await writeIndex(model.text, writer, momentNow);
+      await writeEnd(writer, { ...facts, anchor: await waitForAnchor(database, clock, signal) });
+      bytes = writer.bytes();
+    });
+    known = await fileVersion(folder);
+    inFile = { index: model.text, changes: written ? changes : model.text.changes() };
+    if (written) log.info('search_index_saved', { count: model.text.listings(), bytes, ms: clock.now() - startedAt });
+  }
+
+  return {
+    read: (signal) => readFile(signal).catch((error) => (signal.aborted ? null : ignore(error))),
+    adopt: async (model, read, moment) => {
+      try {
+        await refuseOther(read, moment);
+      } catch (error) {
+        return ignore(error);
+      }
+      model.text = createTextIndex({ giveWay: yieldToEventLoop }, read.state);
+      inFile = { index: model.text, changes: model.text.changes() };
+      log.info('search_index_loaded', { count: model.text.listings() });
+      return savedTexts(model, read.revisions);
+    },
+    save: async (source, signal) => {
+      if (!isWorthSaving(source.model, leastListings, inFile)) return;
+      try {
+        await saveIndex(source, signal);
+        if (isFailing) log.info('search_index_saved_again');
+        isFailing = false;
+      } catch (error) {
+        if (signal.aborted || (error instanceof DOMException && error.name === 'AbortError')) {
+          log.info('search_index_save_given_up');
+          return;
+        }
+        // Log once per outage.
+        if (!isFailing) log.warn('search_index_not_saved', { path: folder, error });
+        isFailing = true;
+      }
+    },
+  };
+}
+
+function isWorthSaving(
+  { text, textUpTo, torn, live }: Model,
+  leastListings: number,
+  inFile: { index: TextIndex; changes: number } | null,
+): boolean {
+  if (textUpTo !== Number.POSITIVE_INFINITY || torn || live.count < leastListings) return false;
+  if (inFile?.index !== text) return true;
+  return text.changes() - inFile.changes >= Math.min(CHANGES_TO_SAVE, Math.ceil(live.count * SHARE_TO_SAVE));
+}
+
+function savedTexts(model: Model, revisions: Float64Array): SavedTexts {
+  const isCurrent = (id: number): boolean => model.columns.editedRevision[id] === revisions[id] && model.text.has(id);
+  let missing = 0;
+  for (let id = 1; id <= model.newestId; id += 1) {
+    if (model.columns.state[id] === LIVE && !isCurrent(id)) missing += 1;
+  }
+  return { isCurrent, isNearlyWhole: missing <= model.live.count * MOST_MISSING_SHARE };
+}
+
+function unicodeVersion(): string {
+  return process.versions['unicode'] ?? 'none';
+}
+
+/** Waits until the log tells apart a database with what the file shows from one without it. */
+async function waitForAnchor(database: Database, clock: Clock, signal: AbortSignal): Promise<Anchor | null> {
+  const queueEnd = await readQueueEnd(database);
+  for (let waited = 0; waited <= NUMBERED_WITHIN_MS; waited += NUMBERING_POLL_MS) {
+    signal.throwIfAborted();
+    const anchor = await readAnchor(database, queueEnd);
+    if (anchor !== 'later') return anchor;
+    await clock.sleep(NUMBERING_POLL_MS, signal);
+  }
+  throw new Error('events of the log have no numbers yet');
+}
