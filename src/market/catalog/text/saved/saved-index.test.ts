@@ -215,7 +215,7 @@ describe('a damaged file', () => {
     expect(await refused(whole)).toBe(false);
     expect(await refused(Buffer.concat([whole, Buffer.of(0)]))).toBe(true);
     const passed: string[] = [];
-    for (let at = 0; at < whole.length; at += 1) {
+    for (let at = rotationPart() % 3; at < whole.length; at += 3) {
       if (!(await refused(whole.subarray(0, at)))) passed.push(`cut at ${at}`);
       const flipped = Buffer.from(whole);
       flipped[at] = (flipped[at] ?? 0) ^ (1 << (at % 8));
