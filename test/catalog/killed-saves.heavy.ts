@@ -74,7 +74,8 @@ it('a market that is killed while it saves its text index searches rightly after
     await next.logged('market_listening');
     await expectRight(next, round);
     expect(next.lines('search_index_loaded')).toHaveLength(1);
-    await next.logged('search_index_saved');
+    // After a save that was not finished the changes are still to be saved.
+    if (kills.at(-1) === 'unfinished') await next.logged('search_index_saved');
     await end(next, round % 2 === 0 ? 'SIGTERM' : 'SIGKILL');
     expect(await readdir(join(folder(), 'search'))).not.toContain('index.new');
   }
