@@ -13,7 +13,7 @@ export interface CopyTable {
 
 /**
  * Loads rows from files that the server reads itself, several times faster than statements with values. The server runs on this machine as
- * another user, so the files are readable by everybody. They contain only invented data.
+ * another user, so the files are readable by everybody. They contain only what a benchmark lists.
  */
 export async function withCopyFolder<T>(act: (folder: string) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), 'openaisle-copy-'));

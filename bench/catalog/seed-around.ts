@@ -19,10 +19,7 @@ export async function seedAround(client: ClientBase, given: SeedPlan, begin: (wh
   begin('merchants');
   await seedMerchants(client, given);
   begin('artifacts');
-  await client.query(`
-    insert into artifacts (listing_id, salt, content)
-    select id, sha256(convert_to('salt ' || id, 'UTF8')), convert_to('goods of listing ' || id, 'UTF8') from listings
-    where aisle <> 'world'`);
+  await seedArtifacts(client);
   begin('things of a city');
   await seedThings(client);
   begin('votes');
@@ -53,17 +50,38 @@ function memberOf(merchants: number): string {
   return `((l.id * 104729 + n::int8 * ${step}) % ${merchants}) + 1`;
 }
 
+/** Inserts the goods of all listings that are loaded. Must make the same bytes as listing-line.ts. */
+export async function seedArtifacts(client: ClientBase): Promise<void> {
+  await client.query(`
+    insert into artifacts (listing_id, salt, content)
+    select id, sha256(convert_to('salt ' || id, 'UTF8')), convert_to('goods of listing ' || id, 'UTF8') from listings
+    where aisle <> 'world'`);
+}
+
 async function seedMerchants(client: ClientBase, { sellers, vocabulary }: SeedPlan): Promise<void> {
-  const ids = Array.from({ length: sellers }, (_, index) => index + 1);
-  const merchants = ids.map((id) => {
-    const handle = handleOf(id, vocabulary);
+  const merchants = Array.from({ length: sellers }, (_, index) => {
+    const id = index + 1;
     const line = `Made by ${vocabulary.words[(id * 7) % 2_000]} and ${vocabulary.words[(id * 13) % 2_000]}`;
-    return copyLine([id, handle, handleSkeleton(handle), line, 'a model', 'coding_persistent', JOINED]);
+    return { handle: handleOf(id, vocabulary), line };
   });
+  await copyMerchants(client, merchants);
+}
+
+/** Inserts merchants with ids from 1 and their wallets. */
+export async function copyMerchants(
+  client: ClientBase,
+  merchants: readonly { handle: string; line: string }[],
+): Promise<void> {
+  const rows = merchants.map(({ handle, line }, index) =>
+    copyLine([index + 1, handle, handleSkeleton(handle), line, 'a model', 'coding_persistent', JOINED]),
+  );
   const columns = ['id', 'handle', 'handle_skeleton', 'store_line', 'model', 'client_class', 'joined_at'];
   await withCopyFolder(async (folder) => {
-    await copyFile(client, { table: 'merchants', columns }, await writeRows(folder, 'merchants', merchants));
-    const wallets = ids.flatMap((id) => [copyLine([walletOf(id), 'ordinary']), copyLine([thingWalletOf(id), 'world'])]);
+    await copyFile(client, { table: 'merchants', columns }, await writeRows(folder, 'merchants', rows));
+    const wallets = merchants.flatMap((_, index) => [
+      copyLine([walletOf(index + 1), 'ordinary']),
+      copyLine([thingWalletOf(index + 1), 'world']),
+    ]);
     const file = await writeRows(folder, 'wallets', wallets);
     await copyFile(client, { table: 'wallet_uses', columns: ['wallet', 'kind'] }, file);
   });

@@ -1,8 +1,8 @@
-import { readFile } from 'node:fs/promises';
 import type { ClientBase } from 'pg';
 import { systemClock } from '../../src/platform/clock.ts';
 import { connectClient } from '../../src/platform/database/connection.ts';
 import { copyFile, withCopyFolder, writeRows } from './copy-rows.ts';
+import { countRows } from './count-rows.ts';
 import { createGoods } from './goods.ts';
 import { COUNT_COLUMNS, countLine, LISTING_COLUMNS, listingLine } from './listing-line.ts';
 import { seedAround } from './seed-around.ts';
@@ -25,12 +25,6 @@ export interface SeedOrder {
 
 /** Raise this when the same seed gives other rows, so that a folder with the old rows is refused. */
 const SHAPE = 3;
-/**
- * From the line COUNTS_FROM on, this migration counts existing rows. The counts are needed, because the triggers are off while rows are
- * loaded.
- */
-const COUNTERS = new URL('../../migrations/market/0021-counters.sql', import.meta.url);
-const COUNTS_FROM = '-- What there is.';
 const CHUNK = 10_000;
 
 /** Fills an empty market, or reuses one filled before with the same seed. */
@@ -79,10 +73,7 @@ async function fill(client: ClientBase, seeded: Seeded, { signal, tell }: SeedOr
     tell(`seeding: ${what}`);
   });
   await client.query('drop table bench.counts');
-  await client.query(`truncate listing_counters, aisle_counters, merchant_counters, sales_of_merchants, replies_to_merchants,
-    fee_payers, fee_days, row_counters`);
-  const counters = await readFile(COUNTERS, 'utf8');
-  await client.query(counters.slice(counters.indexOf(COUNTS_FROM)));
+  await countRows(client);
   await client.query(`insert into bench.seeded values (${listings}, ${seed}, ${SHAPE})`);
   await client.query('commit');
   await client.query('set session_replication_role = origin');

@@ -8,8 +8,14 @@ const RARE = [30_000, 50_000] as const;
 const MIDDLING = [500, 1_200] as const;
 const COMMON = [6, 40] as const;
 const ANY = [60, 50_000] as const;
-/** More rare words than a market caches, because their many pages are short. */
+/** More rare words or needs than a market caches, so that each answer is made anew. */
 const DISTINCT_RARE = 3_000;
+/** Ranges of the words of a need, by the number of words. */
+const NEEDS = {
+  'need, 3 words': [COMMON, MIDDLING, RARE],
+  'need, 6 words': [COMMON, COMMON, MIDDLING, MIDDLING, RARE, RARE],
+  'need, 12 common words': new Array<readonly [number, number]>(12).fill(COMMON),
+} as const;
 
 /** Adds first pages of shelves by filter and by word. */
 export function addShelfKinds({ add, many, walked }: KindList, { vocabulary }: Seeded): void {
@@ -37,6 +43,9 @@ export function addShelfKinds({ add, many, walked }: KindList, { vocabulary }: S
   walked('common word, new', (dice) => byWords(draw(COMMON, dice), 'new'));
   walked('common word, karma', (dice) => byWords(draw(COMMON, dice), 'karma'));
   walked('two words, karma', (dice) => byWords(`${draw(COMMON, dice)} ${draw(MIDDLING, dice)}`, 'karma'));
+  for (const [name, ranges] of Object.entries(NEEDS)) {
+    many(name, (dice) => [shelfPath({ q: ranges.map((range) => draw(range, dice)).join(' ') }), null], DISTINCT_RARE);
+  }
   many('beginning of a word', (dice) => [shelfPath({ q: draw(ANY, dice).slice(0, 4) }), null]);
   many('phrase', (dice) => [shelfPath({ q: `"${draw(COMMON, dice)} ${draw(COMMON, dice)}"` }), null]);
 }

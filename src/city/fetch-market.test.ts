@@ -29,6 +29,7 @@ const draft: DraftOut = {
   price_usdc: 2.5,
   seller_wallet: `0x${'ab'.repeat(20)}`,
   tags: ['lamp'],
+  keywords: [],
   thing_id: 9,
   state: 'pending',
   listing_id: null,

@@ -1,5 +1,5 @@
 import { REMOVAL_REASON_CODES } from '../contract/moderation.ts';
-import { AISLES, CLIENT_CLASSES, EVENT_KINDS, PAGE_SIZES, SORTS } from '../contract/vocabulary.ts';
+import { AISLES, CLIENT_CLASSES, EVENT_KINDS, MATCHES, PAGE_SIZES, SORTS } from '../contract/vocabulary.ts';
 
 interface OptionSpec {
   type: 'string' | 'boolean';
@@ -52,9 +52,22 @@ export const OPTIONS = {
   'key-only': { type: 'boolean', summary: 'use no recovery code: the new codes become valid after 72 hours' },
   aisle: { type: 'string', value: 'AISLE', choices: AISLES, summary: AISLES.join(', ') },
   tag: { type: 'string', multiple: true, value: 'TAG', summary: 'a tag; search takes one, sell and edit up to eight' },
+  keyword: {
+    type: 'string',
+    multiple: true,
+    value: 'WORDS',
+    summary: 'words that buyers type and the title lacks; up to 20 keywords, or - for none',
+  },
+  'suggest-keywords': { type: 'boolean', summary: 'use up to 12 keywords from the headings of the goods; public' },
   seller: { type: 'string', value: 'HANDLE', summary: 'only goods sold by this merchant' },
   'max-price': { type: 'string', value: 'USDC', summary: 'only goods that cost at most this' },
   sort: { type: 'string', value: 'ORDER', choices: SORTS, summary: SORTS.join(', ') },
+  match: {
+    type: 'string',
+    value: 'WHICH',
+    choices: MATCHES,
+    summary: 'any: goods with any of the words, best first (default); all: only goods with every word, as spelled',
+  },
   free: { type: 'boolean', summary: 'only free goods' },
   limit: { type: 'string', value: 'COUNT', summary: LIMIT_SUMMARY },
   cursor: { type: 'string', value: 'CURSOR', summary: 'start at the next page; the previous page prints its cursor' },

@@ -56,7 +56,7 @@ export function tableOf(rows: readonly (readonly string[])[]): string[] {
 
 /** Returns the lines that show one listing in full. Quotes the seller's text, so that it can't pass for our own. */
 export function listingLines(listing: ListingDetail): Line[] {
-  const { id, title, price_usdc, merchant, aisle, tags, state, sales, verified_sales, license } = listing;
+  const { id, title, price_usdc, merchant, aisle, tags, keywords, state, sales, verified_sales, license } = listing;
   return [
     foreignLine(`${id}  ${oneLine(title, 120)}`),
     ...(listing.title_note === undefined ? [] : [foreignLine(`warning: its title has ${oneLine(listing.title_note)}`)]),
@@ -64,6 +64,7 @@ export function listingLines(listing: ListingDetail): Line[] {
     foreignLine(
       `${state}, aisle ${aisle}${tags.length === 0 ? '' : `, tags ${oneLine(tags.join(' '), 200)}`}${listing.removed ? '' : `, license ${oneLine(license ?? 'not stated')}`}`,
     ),
+    ...(keywords.length === 0 ? [] : [foreignLine(`keywords ${oneLine(keywords.join(', '), 900)}`)]),
     `${countText(sales, 'sale')} (${verified_sales} by distinct wallets), ${votesText(listing)}, listed ${listing.created_at}`,
     ...(listing.artifact_commitment === null
       ? ['a city thing: buy it in its city']

@@ -111,6 +111,7 @@ function mustFitTogether(options: Options): void {
   refuseBoth('key-only', 'code-stdin');
   refuseBoth('resume', 'key-stdin');
   refuseBoth('resume', 'code-stdin');
+  refuseBoth('keyword', 'suggest-keywords');
   if (options['new-handle'] !== undefined && options.resume !== true) throw wrongUse(own`--new-handle needs --resume`);
   for (const [name, value] of Object.entries(options)) {
     if ([value].flat().includes('')) throw wrongUse(own`--${ofSource(name)} is empty`);

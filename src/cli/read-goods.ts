@@ -39,6 +39,8 @@ export interface ReadGoods {
     artifact_filename?: string;
   };
   bytes: number;
+  /** Paths of the goods on this machine. */
+  files: readonly string[];
   /** Messages for the user on how the goods were read. */
   notes: readonly string[];
 }
@@ -49,17 +51,25 @@ export async function readGoods(path: string, mediaType?: string): Promise<ReadG
   if (!(await stat(full)).isDirectory()) {
     const { bytes, name } = await readNamed(full, MAX_BYTES);
     if (bytes.length === 0) throw wrongUse(own`${ofOwner(path)} is empty`);
-    return asArtifact(bytes, name, mediaType, []);
+    return { ...asArtifact(bytes, name, mediaType, []), files: [full] };
   }
   const { bytes, files, leftOut } = await packFolder(full, MAX_BYTES);
   const notes = [
     `Packed ${files.length === 1 ? '1 file' : `${files.length} files`} as one tar archive: ${files.slice(0, 10).join(', ')}${files.length > 10 ? ', …' : ''}`,
     ...(leftOut.length === 0 ? [] : [`Skipped, because the name starts with a dot: ${leftOut.join(', ')}`]),
   ];
-  return asArtifact(bytes, `${basename(full)}.tar`, mediaType, notes);
+  return {
+    ...asArtifact(bytes, `${basename(full)}.tar`, mediaType, notes),
+    files: files.map((path) => join(full, path)),
+  };
 }
 
-function asArtifact(bytes: Uint8Array, name: string, type: string | undefined, notes: readonly string[]): ReadGoods {
+function asArtifact(
+  bytes: Uint8Array,
+  name: string,
+  type: string | undefined,
+  notes: readonly string[],
+): Omit<ReadGoods, 'files'> {
   const text = asText(bytes);
   const mediaType = type ?? MEDIA_TYPES[extname(name).toLowerCase()];
   const isPlainName = LISTING_FIELDS.artifact_filename.schema.safeParse(name).success;
@@ -77,11 +87,12 @@ function asArtifact(bytes: Uint8Array, name: string, type: string | undefined, n
   };
 }
 
-export function fieldsOf({ aisle, tag, license }: Options) {
+export function fieldsOf({ aisle, tag, keyword, license }: Options) {
   const known = AISLES.find((one) => one === aisle);
   return {
     ...(known === undefined ? {} : { aisle: known }),
     ...(tag === undefined ? {} : { tags: tag }),
+    ...(keyword === undefined ? {} : { keywords: keyword.length === 1 && keyword[0] === '-' ? [] : keyword }),
     ...(license === undefined ? {} : { license }),
   };
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { publicText, UNTRUSTED } from './text.ts';
+import { boundedText, publicText, UNTRUSTED } from './text.ts';
 import { AISLES } from './vocabulary.ts';
+import { describedAs } from './wire-forms.ts';
 
 /** Characters of an SPDX license expression. Its grammar is not checked. */
 const LICENSE = /^[A-Za-z0-9.+:()-]+(?: [A-Za-z0-9.+:()-]+)*$/;
@@ -44,6 +45,35 @@ export const tagsIn = z
   .refine((tags) => new Set(tags).size === tags.length, 'must not repeat a tag')
   .default([]);
 
+/** Numbers of keywords in a listing, and of characters (code points) in a keyword. */
+export const KEYWORD_LIMITS = { keywords: 20, characters: 40 } as const;
+
+/** A word or phrase in one line, without spaces around it. A comma is refused because it separates keywords wherever people type or read them. */
+const keyword = describedAs(
+  z.string().transform((raw, context) => {
+    const outcome = boundedText(raw.trim(), { min: 1, max: KEYWORD_LIMITS.characters });
+    if ('text' in outcome && !outcome.text.includes(',')) return outcome.text;
+    const message = 'fault' in outcome ? outcome.fault : 'must not have a comma: give each keyword by itself';
+    context.addIssue({ code: 'custom', message });
+    return z.NEVER;
+  }),
+  { type: 'string', minLength: 1, maxLength: KEYWORD_LIMITS.characters, pattern: '^[^,]*$' },
+);
+
+/** Folds case, width and spaces, in which two keywords must differ by more. */
+export function foldKeyword(text: string): string {
+  return text.normalize('NFKC').toUpperCase().toLowerCase().replace(/\s+/gu, ' ');
+}
+
+export const keywordsIn = z
+  .array(keyword)
+  .max(KEYWORD_LIMITS.keywords)
+  .refine((words) => new Set(words.map(foldKeyword)).size === words.length, 'must not repeat a keyword')
+  .default([]);
+
+/** Keywords in answers. They default to none, so that answers of the previous version, which had none, stay readable. */
+export const shownKeywords = z.array(z.string()).default([]).describe(UNTRUSTED);
+
 interface FieldRule {
   schema: z.ZodType;
   /** `free_goods`: may change only in free goods, because the field defines what a buyer paid for. */
@@ -56,6 +86,7 @@ export const LISTING_FIELDS = {
   description: { schema: publicText(1, 4_000, { multiline: true }), changes: 'before_sale' },
   preview: { schema: publicText(0, 4_000, { multiline: true }), changes: 'before_sale' },
   tags: { schema: tagsIn, changes: 'before_sale' },
+  keywords: { schema: keywordsIn, changes: 'before_sale' },
   aisle: { schema: z.enum(AISLES).optional(), changes: 'before_sale' },
   ...ofAttributes(({ text, says }) => ({
     schema: text.describe(says).optional(),

@@ -5,7 +5,7 @@ import { addressIn, addressOut, hashIn, hashOut } from './chain-values.ts';
 import { endpoint } from './endpoint.ts';
 import { commentOut } from './feedback.ts';
 import { maintainerMark } from './handles.ts';
-import { attributeFilters, newListingFields, shownAttributes } from './listing-fields.ts';
+import { attributeFilters, newListingFields, shownAttributes, shownKeywords } from './listing-fields.ts';
 import { merchantRecord } from './merchant-record.ts';
 import { LISTING_FEE_TEXT, priceIn, unitsOfUsdc, usdcOut } from './money.ts';
 import {
@@ -29,6 +29,8 @@ import {
   DEFAULT_LIMITS,
   FIRST_LINE_CHARACTERS,
   LISTING_STATES,
+  LONGEST_NEED,
+  MATCHES,
   PAGE_SIZES,
   SORTS,
   VERIFIED_VIA,
@@ -51,6 +53,7 @@ const summaryFields = {
   store_url: urlOut,
   seller_wallet: addressOut,
   tags: z.array(z.string()).describe(UNTRUSTED),
+  keywords: shownKeywords,
   aisle: z.enum(AISLES),
   votes: z.int().describe('one per merchant, never the seller; voting needs no purchase'),
   votes_by_buyers: z
@@ -263,13 +266,13 @@ export const shelfQuery = z
     q: z
       .string()
       .min(1)
-      .max(200)
+      .max(LONGEST_NEED)
       .optional()
       .describe(
         'what is needed, in natural words: listings with any of them, best first; "a phrase" and +word must occur, -word must not; words that no listing has are spelled as the nearest word',
       ),
     match: z
-      .enum(['any', 'all'])
+      .enum(MATCHES)
       .optional()
       .describe('default: any; all: every word must occur, as spelled; the last word may be incomplete'),
     tag: z
@@ -285,7 +288,7 @@ export const shelfQuery = z
     sort: z.enum(SORTS).optional().describe('default: relevance with q, new without'),
     fields: fieldsQuery,
     limit: pageSize(PAGE_SIZES.shelves),
-    cursor: z.string().min(1).max(1_024).optional(),
+    cursor: z.string().min(1).max(2_048).optional(),
   })
   .refine(({ sort, q }) => sort !== 'relevance' || q !== undefined, { path: ['sort'], message: 'relevance needs q' });
 export type ShelfQuery = z.output<typeof shelfQuery>;
@@ -297,7 +300,10 @@ export const searchReport = z
         z.object({
           word: z.string().describe('the word or phrase as typed, in plain letters'),
           listings: z.number().int().describe('live listings that have it; of two words in its place, the rarer one'),
-          used_as: z.string().optional().describe(`no listing has the word, so this was searched in its place; ${UNTRUSTED}`),
+          used_as: z
+            .string()
+            .optional()
+            .describe(`no listing has the word, so this was searched in its place; ${UNTRUSTED}`),
         }),
       )
       .describe('words that were searched'),

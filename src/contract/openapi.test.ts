@@ -54,7 +54,7 @@ describe('the OpenAPI document', () => {
       in: 'path',
       required: true,
     });
-    expect(at(document.paths, '/api/shelves', 'get', 'parameters', 2)).toMatchObject({
+    expect(at(document.paths, '/api/shelves', 'get', 'parameters', 3)).toMatchObject({
       name: 'aisle',
       in: 'query',
       required: false,

@@ -1,5 +1,9 @@
 import type { JsonSchema } from './json-schemas.ts';
 
+/** Says which keywords help a listing to be found. */
+export const KEYWORDS_SAY =
+  'public, up to 20: words a buyer in need would type that title and description lack, such as the problem, file formats, tools and synonyms; no praise';
+
 /**
  * Describes request fields whose schema has no description, by name, or by endpoint and name if the meaning differs. A nested field is
  * named by its parent and its name. Tools and the OpenAPI document show the same texts.
@@ -49,6 +53,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   description: 'public: what the goods are and for whom',
   preview: 'public evidence; nothing that must stay hidden',
   tags: 'up to 8 search words',
+  keywords: KEYWORDS_SAY,
   artifact_media_type: 'such as text/markdown',
   artifact_filename: 'name for saving the file',
   price_usdc: 'in USDC, at most 6 decimals; 0 is free; can never change',

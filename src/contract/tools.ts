@@ -68,7 +68,7 @@ export const TOOLS: readonly Tool[] = [
     name: 'browse',
     title: 'Browse the shelves',
     description:
-      'Search, filter and sort live listings. next_cursor gives the next page; read_listing gives everything about one listing.',
+      'Search, filter and sort live listings. Describe the need in q, in your own words: if total is 0, nothing fits. search says how each word was searched. next_cursor gives the next page; read_listing gives everything about one listing.',
     kind: 'public',
     hints: { ...READ, ...OPEN_WORLD },
     asks: [{ endpoint: 'browseShelves' }],

@@ -12,6 +12,7 @@ const WRITTEN = new Set([
   'description',
   'preview',
   'tags',
+  'keywords',
   'license',
   'artifact_media_type',
   'artifact_filename',
@@ -25,6 +26,7 @@ const WRITTEN = new Set([
   'reason',
   'note',
   'did_you_mean',
+  'used_as',
   'first_line',
 ]);
 /** Fields with one of these names that contain no text of merchants. */

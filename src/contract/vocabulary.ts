@@ -31,6 +31,13 @@ export const SORT_NAMES = {
 export type Sort = keyof typeof SORT_NAMES;
 export const SORTS = Object.keys(SORT_NAMES) as readonly Sort[];
 
+/** Longest need that a search takes, in UTF-16 code units. */
+export const LONGEST_NEED = 200;
+
+/** Which listings a search finds: those with any of its words, or only those with every word as spelled. */
+export const MATCHES = ['any', 'all'] as const;
+export type Match = (typeof MATCHES)[number];
+
 export const LISTING_STATES = ['live', 'removed', 'withdrawn', 'sold', 'canceled', 'stale'] as const;
 export type ListingState = (typeof LISTING_STATES)[number];
 

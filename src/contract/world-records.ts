@@ -55,6 +55,7 @@ export const draftOut = z
     price_usdc: usdcOut,
     seller_wallet: addressOut,
     tags: z.array(z.string().max(64)).max(16).describe(UNTRUSTED),
+    keywords: z.array(z.string().max(256)).max(64).default([]).describe(UNTRUSTED),
     thing_id: idOut,
     state: z.enum(DRAFT_STATES),
     listing_id: idOut.nullable().describe('null until it is listed'),

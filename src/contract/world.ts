@@ -3,7 +3,7 @@ import { handleOut } from './answer-forms.ts';
 import { addressIn } from './chain-values.ts';
 import { endpoint } from './endpoint.ts';
 import { HANDLE_PATTERN } from './identity.ts';
-import { tagsIn } from './listing-fields.ts';
+import { keywordsIn, tagsIn } from './listing-fields.ts';
 import { created, pendingAnswer } from './listings.ts';
 import { merchantRecord } from './merchant-record.ts';
 import { LISTING_FEE_TEXT, priceAboveZeroIn, usdcOut } from './money.ts';
@@ -54,6 +54,7 @@ export const draftWorld = endpoint({
     price_usdc: priceAboveZeroIn,
     seller_wallet: addressIn,
     tags: tagsIn,
+    keywords: keywordsIn,
     thing_id: idIn,
   }),
   answers: { 201: z.object({ draft: draftOut }) },

@@ -103,6 +103,36 @@ describe.each(ERAS)('the tools of a wallet, revision %s', (era) => {
     await host.close();
   });
 
+  test('say how a need was searched, and when nothing fits', async () => {
+    const id = await list(0n, 'text', `Explained finality ${era}`);
+    const host = await start({ owner: await ownerOf(buyerOne), era });
+    const said = async (given: Record<string, unknown>) => {
+      const { text, data } = await host.call('search', given);
+      const [count = '', difference = ''] = text.split('\n');
+      const { total, search } = data as { total: number; search: unknown };
+      expect(count).toMatch(new RegExp(`^\\d+ of ${total} listings\\.$`));
+      return { total, search, difference: difference.startsWith('The text') ? null : difference };
+    };
+    const found = await said({ q: `explained finality ${era}` });
+    expect(found).toMatchObject({ search: { matched: 'all', missing: [] }, difference: null });
+    const corrected = await said({ q: 'please explain finalty zzzqqq', limit: 1 });
+    expect(corrected).toMatchObject({
+      search: { ignored: ['please'], missing: ['zzzqqq'], matched: 'some' },
+      difference: 'No listing has 2 of the words; search names what was searched instead.',
+    });
+    expect(corrected.search).toMatchObject({ words: [{ word: 'explain' }, { word: 'finalty', used_as: 'finality' }] });
+    expect(await said({ q: 'zzzqqq qqqzzz' })).toMatchObject({
+      ...{ total: 0, search: { words: [] }, difference: 'No listing has any of these words: nothing fits.' },
+    });
+    expect(await said({ q: 'finality', seller: 'the-keeper' })).toMatchObject({
+      ...{ total: 0, difference: 'Listings have these words, but none fits the filters, quotes and signs.' },
+    });
+    expect(await said({ q: 'need '.repeat(40) })).toMatchObject({ total: 0, search: { missing: ['need'] } });
+    expect(await said({})).toMatchObject({ search: null, difference: null });
+    expect((await host.call('show', { listing_id: id })).isError).toBe(false);
+    await host.close();
+  });
+
   test('give a newer version of what was bought without paying, whatever the limits are, and no goods of one’s own', async () => {
     const wallet = testAccount(`newer ${era}`);
     await usdcAdmin(world.chain).mint(wallet.address, 50_000_000n);
@@ -250,7 +280,8 @@ describe('selling', () => {
     const merchant = await world.join('model-store');
     const owner = await makeOwner({ market: world.url, wallet: sellerTwo, merchant });
     const host = await start({ owner, era: 'modern' });
-    const given = { ...goods, text: 'written by a model' };
+    const keywords = ['late payments'];
+    const given = { ...goods, text: 'written by a model', keywords };
     expect((await host.call('sell', { ...given, dry_run: true })).data).toEqual({
       status: 'dry_run',
       would_cost_usdc: 1,
@@ -270,7 +301,10 @@ describe('selling', () => {
     expect(told).toMatchObject({ untrusted: false, data: { verified: true, url: sold.data['url'] } });
     expect(told.text).not.toContain(PLANT);
     expect(await paidUnits(world.chain, sellerTwo.address, treasury.address)).toEqual([1_000_000n]);
-    expect((await host.call('search', { q: 'Sold by a model' })).data).toMatchObject({ total: 1 });
+    const found = await host.call('search', { q: 'Sold by a model' });
+    expect(found.data).toMatchObject({ total: 1, listings: [{ keywords }] });
+    const shown = await host.call('show', { listing_id: Number(sold.data['listing_id']) });
+    expect(shown.data).toMatchObject({ keywords });
     expect((await host.call('status')).data).toMatchObject({ merchant: 'model-store' });
     expect(host.heard.join('')).not.toContain(merchant.key);
     await host.close();

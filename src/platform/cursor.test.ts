@@ -25,13 +25,39 @@ function reasonOf(act: () => unknown): string {
 
 describe('cursors', () => {
   it('gives back what was sealed, in another process with the same key too', () => {
+    const number = fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER });
     fc.assert(
-      fc.property(fc.array(fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER }), { maxLength: 6 }), (position) => {
+      fc.property(fc.array(number, { maxLength: 6 }), (position) => {
         const cursor = createCursors([KEY], clockAt(START_MS)).seal(WALK, position);
         expect(cursor.length).toBeLessThanOrEqual(512);
         expect(
           createCursors([Buffer.from(KEY)], clockAt(START_MS)).open({ aisle: 'data', of: 'shelves' }, cursor),
         ).toEqual(position);
+      }),
+    );
+  });
+
+  it('gives back words of any script, in another process with the same key too', () => {
+    const word = fc.constantFrom(
+      '',
+      '*',
+      '-',
+      'design',
+      '\u043a\u043e\u0442',
+      '\u4eba\u5de5',
+      'ma\u00f1ana',
+      '\u{1d54f}',
+      '"\\',
+    );
+    const words = fc.oneof(
+      fc.array(word, { maxLength: 32 }),
+      fc.array(fc.string({ unit: 'binary' }), { maxLength: 9 }),
+    );
+    fc.assert(
+      fc.property(words, fc.array(fc.nat(), { maxLength: 9 }), (choices, numbers) => {
+        const position = [choices.join(','), ...numbers];
+        const cursor = createCursors([KEY], clockAt(START_MS)).seal(WALK, position);
+        expect(createCursors([KEY], clockAt(START_MS)).open(WALK, cursor)).toEqual(position);
       }),
     );
   });

@@ -4,7 +4,7 @@
 export type { BodyGiven, ParamsGiven, QueryGiven, ResultOf } from '../contract/endpoint.ts';
 export { ERRORS, type ErrorRow, REASONS, type Reason } from '../contract/errors.ts';
 export { type EndpointName, type Endpoints, endpoints } from '../contract/index.ts';
-export type { Delivery, ListingDetail, ListingSummary } from '../contract/listings.ts';
+export type { Delivery, ListingDetail, ListingSummary, SearchReport } from '../contract/listings.ts';
 export type { MerchantRecord } from '../contract/merchant-record.ts';
 export { unitsOfUsdc, usdcOfUnits, usdcText } from '../contract/money.ts';
 export type { PaymentOut } from '../contract/payments.ts';
@@ -16,6 +16,8 @@ export {
   EVENT_KINDS,
   type EventKind,
   LISTING_FEE_UNITS,
+  MATCHES,
+  type Match,
   NETWORKS,
   type Network,
   type NetworkName,
@@ -53,6 +55,7 @@ export {
   purchasePages,
   type SaleRecord,
   type ShelfFilters,
+  type ShelfPage,
   salePages,
   shelfPages,
   storePages,

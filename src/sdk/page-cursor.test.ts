@@ -213,7 +213,7 @@ test('a search takes every filter of the route, spelled as the route reads it', 
   type Filter = Exclude<keyof QueryGiven<Endpoints['browseShelves']>, 'cursor' | 'fields'>;
   const all: Record<Filter, unknown> & Required<ShelfFilters> = {
     ...{ q: 'a b', tag: 't', aisle: 'other', license: 'MIT', seller: 'ada', free: false, max_price_usdc: 0.000001 },
-    ...{ verified_sales_min: 2, sort: 'new', limit: 2 },
+    ...{ verified_sales_min: 2, match: 'all', sort: 'new', limit: 2 },
   };
   await idsOf(shelfPages(await clientOf([shelfPage([], 0, null)]), all));
   const query = Object.fromEntries(new URL(market?.seen[0]?.path ?? '', 'http://market').searchParams);
@@ -221,6 +221,32 @@ test('a search takes every filter of the route, spelled as the route reads it', 
   expect(query).toEqual(Object.fromEntries(spelled));
   expect(browseShelves.query.safeParse(query).success).toBe(true);
   expect(() => shelfPages(createClient({ baseUrl: 'http://m' }), { max_price_usdc: 0.1234567 })).toThrow(TypeError);
+});
+
+test('a page of a search says how its words were searched; an earlier market says nothing', async () => {
+  const report = (listings: number) => ({
+    words: [{ word: 'finalty', listings, used_as: 'finality' }],
+    ...{ ignored: ['the'], missing: [], matched: 'all' as const },
+  });
+  const [first, second]: [number, boolean][][] = [
+    [
+      [9, false],
+      [8, false],
+    ],
+    [[7, false]],
+  ];
+  const pages = [
+    shelfPage(first ?? [], 3, 'a', { search: report(3) }),
+    shelfPage(second ?? [], 3, null, { search: report(2) }),
+  ];
+  const read = async (bodies: object[]) => {
+    const seen: unknown[] = [];
+    for await (const { search } of shelfPages(await clientOf(bodies), { q: 'the finalty', limit: 2 }))
+      seen.push(search);
+    return seen;
+  };
+  expect(await read(pages)).toEqual([report(3), report(2)]);
+  expect(await read([shelfPage(second ?? [], 1, null)])).toEqual([null]);
 });
 
 test('a search is sorted by relevance unless it is told otherwise, and may come in any order', async () => {

@@ -1,17 +1,19 @@
 import type { ResultOf } from '../contract/endpoint.ts';
 import type { Endpoints } from '../contract/index.ts';
 import type { AttributeName } from '../contract/listing-fields.ts';
-import type { ListingSummary } from '../contract/listings.ts';
+import type { ListingSummary, SearchReport } from '../contract/listings.ts';
 import type { MerchantRecord } from '../contract/merchant-record.ts';
 import { unitsOfUsdc, usdcText } from '../contract/money.ts';
-import type { Aisle, EventKind, Scope, Sort } from '../contract/vocabulary.ts';
+import type { Aisle, EventKind, Match, Scope, Sort } from '../contract/vocabulary.ts';
 import type { Client } from './client.ts';
 import { type Page, readPages } from './page-cursor.ts';
 
 /** Query of `GET /api/shelves`, without `fields` and `cursor`. */
 export interface ShelfFilters extends Partial<Record<AttributeName, string>> {
-  /** All words must match. "a phrase" matches in order, -word excludes, and the last word may be a prefix. */
+  /** The need in natural words: listings with any of them, best first. "a phrase" and +word must occur, -word must not. */
   q?: string;
+  /** `all` for listings with every word, as spelled; the last word may be incomplete. Default: `any`. */
+  match?: Match;
   tag?: string;
   aisle?: Aisle;
   /** Handle of a merchant. */
@@ -28,8 +30,13 @@ export interface ShelfFilters extends Partial<Record<AttributeName, string>> {
   limit?: number;
 }
 
+export interface ShelfPage extends Page<ListingSummary> {
+  /** How the words of `q` were searched. Null without `q`, and from earlier markets, which find only listings with every word. */
+  search: SearchReport | null;
+}
+
 /** Yields pages of matching live listings. Sorted by `new`, pinned listings come first, and each group is newest first. */
-export function shelfPages(client: Client, filters: ShelfFilters = {}): AsyncGenerator<Page<ListingSummary>> {
+export function shelfPages(client: Client, filters: ShelfFilters = {}): AsyncGenerator<ShelfPage> {
   const { free, max_price_usdc, ...others } = filters;
   const query = {
     ...others,
@@ -37,9 +44,11 @@ export function shelfPages(client: Client, filters: ShelfFilters = {}): AsyncGen
     ...(max_price_usdc === undefined ? {} : { max_price_usdc: priceText(max_price_usdc) }),
   };
   const sort = filters.sort ?? (filters.q === undefined ? 'new' : 'relevance');
-  return readPages<ListingSummary>({
+  let search: SearchReport | null = null;
+  const pages = readPages<ListingSummary>({
     read: async (cursor) => {
       const { body } = await client.browseShelves({ query: { ...query, cursor } });
+      search = body.search;
       return { ...body, rows: body.listings.filter(isSummary), next: body.next_cursor };
     },
     idOf: (listing) => listing.id,
@@ -47,6 +56,14 @@ export function shelfPages(client: Client, filters: ShelfFilters = {}): AsyncGen
     appendOnly: false,
     limit: filters.limit,
   });
+  return withSearch(pages, () => search);
+}
+
+async function* withSearch(
+  pages: AsyncIterable<Page<ListingSummary>>,
+  searchOfPage: () => SearchReport | null,
+): AsyncGenerator<ShelfPage, void, undefined> {
+  for await (const page of pages) yield { ...page, search: searchOfPage() };
 }
 
 /** Formats a price without an exponent, which the market would refuse. */

@@ -9,22 +9,31 @@ import { MarketError, UnreadableAnswer } from './errors.ts';
 import { readAs } from './read-as.ts';
 
 const MANY = 170_000;
-/** Time limit for one answer in milliseconds. Zod alone takes many seconds and gigabytes. */
+/** Limit of processor time for one answer in milliseconds. Zod alone takes many seconds and gigabytes. */
 const MAX_MS = 3_000;
 const empty = Array.from({ length: MANY }, () => ({}));
 const page = { total: 1, limit: 50, listings: empty };
 
-async function answeredBy(status: number, body: unknown): Promise<unknown> {
+interface Answered {
+  answer: unknown;
+  /** Processor time, which load on the machine changes far less than the time that passes. */
+  ms: number;
+}
+
+async function answeredBy(status: number, body: unknown): Promise<Answered> {
   const type = status < 400 ? 'application/json' : 'application/problem+json';
-  const fetch = async () => new Response(JSON.stringify(body), { status, headers: { 'content-type': type } });
+  const text = JSON.stringify(body);
+  const fetch = async () => new Response(text, { status, headers: { 'content-type': type } });
   const client = createClient({ baseUrl: 'https://market.example', environment: { fetch } });
-  return await client.browseShelves().catch((error: unknown) => error);
+  const before = process.cpuUsage();
+  const answer = await client.browseShelves().catch((error: unknown) => error);
+  const { user, system } = process.cpuUsage(before);
+  return { answer, ms: (user + system) / 1_000 };
 }
 
 test('a page of empty listings is refused at the first of them', async () => {
-  const from = performance.now();
-  const error = await answeredBy(200, page);
-  expect(performance.now() - from).toBeLessThan(MAX_MS);
+  const { answer: error, ms } = await answeredBy(200, page);
+  expect(ms).toBeLessThan(MAX_MS);
   expect(error).toBeInstanceOf(UnreadableAnswer);
   expect(error).toMatchObject({ why: 'unexpected' });
 }, 120_000);
@@ -36,19 +45,18 @@ test('so is a listing with many faults in a list of its own, whichever form it h
     { ...listingSummary(1), tags },
     { ...outline, tags },
   ]) {
-    const from = performance.now();
-    expect(await answeredBy(200, { ...page, listings: [listing] })).toBeInstanceOf(UnreadableAnswer);
-    expect(performance.now() - from).toBeLessThan(MAX_MS);
+    const { answer, ms } = await answeredBy(200, { ...page, listings: [listing] });
+    expect(answer).toBeInstanceOf(UnreadableAnswer);
+    expect(ms).toBeLessThan(MAX_MS);
   }
 }, 120_000);
 
 test('so is a refusal with a list of empty errors', async () => {
-  const from = performance.now();
-  const error = await answeredBy(400, {
+  const { answer: error, ms } = await answeredBy(400, {
     ...problem('malformed_request'),
     errors: Array.from({ length: 12 * MANY }, () => ({})),
   });
-  expect(performance.now() - from).toBeLessThan(MAX_MS);
+  expect(ms).toBeLessThan(MAX_MS);
   expect(error).not.toBeInstanceOf(MarketError);
   expect(error).toMatchObject({ why: 'not_a_problem' });
 }, 120_000);

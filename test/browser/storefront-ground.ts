@@ -101,6 +101,7 @@ export function pagesOf(ids: readonly bigint[]): readonly [path: string, name: s
     ['/shelves', 'shelves'],
     ['/shelves/data', 'shelves-aisle'],
     ['/shelves?q=invoices&sort=price_asc&free=false', 'shelves-searched'],
+    ['/shelves?q=reading+of+invioces+zzzqqq', 'shelves-corrected'],
     ['/shelves?q=nothingofthekind', 'shelves-nothing'],
     [`/listing/${ids[2]}`, 'listing'],
     [`/listing/${ids[3]}`, 'listing-talked-about'],
@@ -184,7 +185,7 @@ async function seedGoods(database: Database): Promise<bigint[]> {
     for (const [at, [title, aisle, usdc, description]] of STOCK.entries()) {
       const goods = {
         title: round === 0 ? title : `${title}, part ${5 - round}`,
-        ...{ aisle, description, preview: PREVIEW, tags: ['checked', 'english'] },
+        ...{ aisle, description, preview: PREVIEW, tags: ['checked', 'english'], keywords: ['slow query', 'EXPLAIN'] },
       };
       const [id = 0n] = await seedStock(database, sellers[at % sellers.length] ?? 1n, [
         { ...goods, priceUnits: BigInt(Math.round(usdc * 1e6)) },

@@ -31,6 +31,30 @@ it('without scripts a person finds goods by words and reads them', async () => {
   await visitor.close();
 });
 
+it('a need with a wrong letter finds goods on a phone, says so, and can be searched exactly', async () => {
+  const visitor = await browser.visitor({ viewport: { width: 390, height: 844 } });
+  const { page } = visitor;
+  await page.goto(`${ground.url}/shelves`);
+  await page.fill('input[type=search]', 'reading of invioces');
+  await page.press('input[type=search]', 'Enter');
+  const said = page.locator('.searched');
+  expect(await said.textContent()).toBe(
+    'No listing has invioces. Showing results for reading invoices. Search exactly as typed.',
+  );
+  const [line, rows] = [await said.boundingBox(), await page.locator('.rows').boundingBox()];
+  expect([line?.x, (line?.y ?? 0) + (line?.height ?? 0) <= (rows?.y ?? 0)]).toEqual([rows?.x, true]);
+  expect(await page.textContent('.rows .title >> nth=0')).toContain('Reading of invoices');
+  await said.getByRole('link').click();
+  await page.waitForURL('**/shelves?q=reading+of+invioces&match=all');
+  expect(await page.textContent('.empty')).toContain('Did you mean');
+  await page.click('.empty a');
+  await page.waitForURL('**/shelves?q=reading+invoices');
+  expect(await page.locator('.searched').count()).toBe(0);
+  expect(await page.textContent('.rows .title >> nth=0')).toContain('Reading of invoices');
+  expect(visitor.complaints).toEqual([]);
+  await visitor.close();
+});
+
 it('axe is asked for every rule, of every weight, in both colours and on both screens', async () => {
   const visitor = await browser.visitor();
   const { page } = visitor;

@@ -1,21 +1,14 @@
 import sql from 'sql-template-tag';
 import type { Aisle, Sort } from '../../src/contract/vocabulary.ts';
-import { stemOf } from '../../src/market/catalog/text/stem.ts';
-import { FIELD_WEIGHTS, rarityWeight, termLevel } from '../../src/market/catalog/text/term-levels.ts';
-import { tokenize } from '../../src/market/catalog/text/tokenize.ts';
 import type { Queryable } from '../../src/platform/database/database.ts';
+import type { NaiveNeed } from './naive-needs.ts';
+import { coverageOf, meetsNaively, type NaiveSearch, searchNaively } from './naive-search.ts';
+import { type NaiveText, type NaiveWords, wordsOfText } from './naive-words.ts';
 
 /** A second implementation of the shelves, as simple as possible, with rows from the tables and loops over them. */
 
-export interface NaiveTerm {
-  kind: 'word' | 'beginning' | 'phrase';
-  words: readonly string[];
-  excluded: boolean;
-}
-
 export interface NaiveQuery {
-  /** Search terms. Only the last may be a prefix. */
-  terms: readonly NaiveTerm[] | null;
+  need: NaiveNeed | null;
   tag: string | null;
   aisle: Aisle | null;
   license: string | null;
@@ -38,13 +31,11 @@ export interface NaiveRow {
   sales: number;
   verifiedSales: number;
   pinned: boolean;
-  /** Words of the title, each tag, the seller's name, the description and the preview, with their weights. */
-  fields: { weight: number; words: string[] }[];
+  text: NaiveWords;
 }
 
-interface Row {
+interface Row extends NaiveText {
   id: number;
-  merchant: string;
   price_units: bigint;
   tags: string[];
   aisle: Aisle;
@@ -54,46 +45,53 @@ interface Row {
   sales: number;
   verified_sales: number;
   pinned: boolean;
-  title: string;
-  description: string;
-  preview: string;
 }
 
 export async function readNaiveRows(database: Queryable): Promise<NaiveRow[]> {
   const rows = await database.rows<Row>(sql`
     select l.id::int4 as id, m.handle as merchant, l.price_units, l.tags, l.aisle, l.license, l.edited_act::int4 as edited_act, l.pinned,
-      l.title, l.description, l.preview,
+      l.title, l.description, l.preview, coalesce(to_jsonb(l) -> 'keywords', '[]') as keywords,
       (select count(*)::int4 from votes v where v.listing_id = l.id) as votes,
       (select count(*)::int4 from purchases p where p.listing_id = l.id) as sales,
       (select count(distinct p.payer)::int4 from purchases p where p.listing_id = l.id and p.paid_units > 0
         and p.payer not in (select o.seller_wallet from listings o where o.merchant_id = l.merchant_id)) as verified_sales
     from listings l join merchants m on m.id = l.merchant_id where l.state = 'live'`);
-  return rows.map(({ price_units, edited_act, verified_sales, title, description, preview, ...row }) => {
-    const [titleWeight = 0, tagWeight = 0, sellerWeight = 0, descriptionWeight = 0, previewWeight = 0] = FIELD_WEIGHTS;
-    const fields = [
-      { weight: titleWeight, words: tokenize(title) },
-      ...row.tags.map((tag) => ({ weight: tagWeight, words: tokenize(tag) })),
-      { weight: sellerWeight, words: tokenize(row.merchant) },
-      { weight: descriptionWeight, words: tokenize(description) },
-      { weight: previewWeight, words: tokenize(preview) },
-    ];
-    return { ...row, priceUnits: price_units, editedRevision: edited_act, verifiedSales: verified_sales, fields };
+  return rows.map(({ price_units, edited_act, verified_sales, title, keywords, description, preview, ...row }) => {
+    const text = wordsOfText({ ...row, title, keywords, description, preview });
+    return { ...row, priceUnits: price_units, editedRevision: edited_act, verifiedSales: verified_sales, text };
   });
 }
 
-function hasTerm(row: NaiveRow, { kind, words }: NaiveTerm): boolean {
-  const [first = ''] = words;
-  const stem = stemOf(first);
-  return row.fields.some(({ words: held }) => {
-    if (kind === 'phrase') return held.some((_, at) => words.every((word, offset) => held[at + offset] === word));
-    return held.some((word) => stemOf(word) === stem || (kind === 'beginning' && word.startsWith(first)));
-  });
+/** Returns the pinned listings in every state, because one that is restored later keeps its pin. */
+async function readPinned(database: Queryable): Promise<Set<number>> {
+  const rows = await database.rows<{ id: number }>(sql`select id::int4 as id from listings where pinned`);
+  return new Set(rows.map(({ id }) => id));
 }
 
-export function matchesNaively(row: NaiveRow, query: NaiveQuery): boolean {
-  const { terms, tag, aisle, license, seller, free, mostUnits, verifiedMin } = query;
+/** The listings of a query as on its first page: the words, and how many of the wanted ones a listing needs. */
+export interface NaiveShelf {
+  query: NaiveQuery;
+  search: NaiveSearch | null;
+  least: number;
+  pinned: ReadonlySet<number>;
+}
+
+export async function readNaiveShelf(database: Queryable, query: NaiveQuery): Promise<NaiveShelf> {
+  const rows = await readNaiveRows(database);
+  const pinned = await readPinned(database);
+  if (query.need === null) return { query, search: null, least: 0, pinned };
+  const texts = rows.map(({ text }) => text);
+  const search = searchNaively(texts, query.need);
+  const anyNumber = { query, search, least: search.required.length > 0 || search.wanted.length === 0 ? 0 : 1, pinned };
+  if (query.sort === 'relevance') return anyNumber;
+  const matching = rows.filter((row) => matchesNaively(row, anyNumber));
+  return { ...anyNumber, least: Math.max(anyNumber.least, ...matching.map(({ text }) => coverageOf(search, text))) };
+}
+
+export function matchesNaively(row: NaiveRow, { query, search, least }: NaiveShelf): boolean {
+  const { tag, aisle, license, seller, free, mostUnits, verifiedMin } = query;
   return (
-    (terms === null || (terms.length > 0 && terms.every((term) => hasTerm(row, term) !== term.excluded))) &&
+    (search === null || meetsNaively(search, row.text, least)) &&
     (tag === null || row.tags.includes(tag)) &&
     (aisle === null || row.aisle === aisle) &&
     (license === null || row.license === license) &&
@@ -104,52 +102,32 @@ export function matchesNaively(row: NaiveRow, query: NaiveQuery): boolean {
   );
 }
 
-/** Scores a stem in a listing from the listing's text alone. */
-function levelOfStem(row: NaiveRow, stem: string): number {
-  let weighted = 0;
-  let length = 0;
-  for (const { weight, words } of row.fields) {
-    length += words.length;
-    weighted += weight * words.filter((word) => stemOf(word) === stem).length;
-  }
-  return weighted === 0 ? 0 : termLevel(weighted, length);
+/** Returns whether the words of the need are all there: by relevance in one of these listings, else in those of the first page. */
+export function hasAllWords(matching: readonly NaiveRow[], { query, search, least }: NaiveShelf): boolean {
+  if (search === null || search.missing.length > 0) return false;
+  const count = search.wanted.length;
+  if (query.sort !== 'relevance' && count > 0) return least === count && matching.length > 0;
+  return matching.some(({ text }) => coverageOf(search, text) === count);
 }
 
-function levelOfBeginning(row: NaiveRow, beginning: string): number {
-  const stems = new Set([stemOf(beginning)]);
-  for (const { words } of row.fields) {
-    for (const word of words) if (word.startsWith(beginning)) stems.add(stemOf(word));
-  }
-  return Math.max(...[...stems].map((stem) => levelOfStem(row, stem)));
+/** Verified sales in steps that double: 0, 1, 2 to 3, 4 to 7 and so on. */
+function figureOf({ verifiedSales }: NaiveRow): number {
+  return verifiedSales === 0 ? 0 : Math.min(15, verifiedSales.toString(2).length);
 }
 
-/** Returns the weight of each query term over all live rows. A word that occurs twice counts once. */
-export function weightsOf(rows: readonly NaiveRow[], terms: readonly NaiveTerm[]) {
-  const parts = new Map<string, (row: NaiveRow) => number>();
-  for (const { kind, words, excluded } of terms) {
-    if (excluded) continue;
-    const [first = ''] = words;
-    if (kind === 'beginning') parts.set(`${first}*`, (row) => levelOfBeginning(row, first));
-    else for (const word of words) parts.set(stemOf(word), (row) => levelOfStem(row, stemOf(word)));
+/** Sort keys of a row, the most important one first. Rows with the highest keys come first. */
+export function keysOf(row: NaiveRow, { query, search }: NaiveShelf): number[] {
+  const { sort } = query;
+  if (sort === 'relevance' && search !== null) {
+    const isTitle = search.isTitle(row.text);
+    return [Number(isTitle), isTitle ? 0 : search.score(row.text), figureOf(row)];
   }
-  return [...parts.values()].map((levelIn) => {
-    const having = rows.filter((row) => levelIn(row) > 0).length;
-    return { levelIn, weight: rarityWeight(rows.length, having) };
-  });
-}
-
-export type Keys = (row: NaiveRow) => number;
-
-/** Returns a function that computes the sort key of a row. Rows with the highest key come first. Word weights come from the given rows. */
-export function keysOf(rows: readonly NaiveRow[], { sort, terms }: NaiveQuery): Keys {
-  if (sort === 'karma') return (row) => row.votes;
-  if (sort === 'sales') return (row) => row.sales;
-  if (sort === 'price_asc') return (row) => -Number(row.priceUnits);
-  if (sort === 'price_desc') return (row) => Number(row.priceUnits);
-  if (sort === 'new') return () => 0;
-  if (sort !== 'relevance') throw new Error(`no rule for the sort ${sort}`);
-  const weights = weightsOf(rows, terms ?? []);
-  return (row) => weights.reduce((score, { levelIn, weight }) => score + weight * levelIn(row), 0);
+  if (sort === 'karma') return [row.votes];
+  if (sort === 'sales') return [row.sales];
+  if (sort === 'price_asc') return [-Number(row.priceUnits)];
+  if (sort === 'price_desc') return [Number(row.priceUnits)];
+  if (sort === 'new') return [];
+  throw new Error(`no rule for the sort ${sort}`);
 }
 
 const LEADS_PINNED: Readonly<Record<NaiveQuery['sort'], boolean>> = {
@@ -161,15 +139,21 @@ const LEADS_PINNED: Readonly<Record<NaiveQuery['sort'], boolean>> = {
   relevance: false,
 };
 
-/** Whether the maintainer's pins come first in this order. */
-export function leadsPinned({ sort }: Pick<NaiveQuery, 'sort'>): boolean {
-  return LEADS_PINNED[sort];
+/** Returns all sort keys of a row, with those that depend on age and on pins as of the first page. */
+export function placeOf(row: NaiveRow, shelf: NaiveShelf): number[] {
+  const leads = LEADS_PINNED[shelf.query.sort] && shelf.pinned.has(row.id);
+  return [Number(leads), ...keysOf(row, shelf), row.id];
 }
 
-export function sortNaively(rows: readonly NaiveRow[], query: NaiveQuery): NaiveRow[] {
-  const keyOf = keysOf(rows, query);
-  const leads = (row: NaiveRow): number => Number(leadsPinned(query) && row.pinned);
+export function comparePlaces(a: readonly number[], b: readonly number[]): number {
+  const at = a.findIndex((part, index) => part !== b[index]);
+  return at < 0 ? 0 : (b[at] ?? 0) - (a[at] ?? 0);
+}
+
+export function sortNaively(rows: readonly NaiveRow[], shelf: NaiveShelf): NaiveRow[] {
   return rows
-    .filter((row) => matchesNaively(row, query))
-    .sort((a, b) => leads(b) - leads(a) || keyOf(b) - keyOf(a) || b.id - a.id);
+    .filter((row) => matchesNaively(row, shelf))
+    .map((row) => ({ row, place: placeOf(row, shelf) }))
+    .sort((a, b) => comparePlaces(a.place, b.place))
+    .map(({ row }) => row);
 }

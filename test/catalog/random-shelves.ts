@@ -2,12 +2,48 @@ import fc from 'fast-check';
 import type { Aisle, Sort } from '../../src/contract/vocabulary.ts';
 import type { ShelfGiven } from '../support/ask.ts';
 import type { SeedGoods } from '../support/seed.ts';
-import type { NaiveQuery, NaiveTerm } from './naive-shelves.ts';
+import type { NaiveQuery } from './naive-shelves.ts';
+import { randomNeed, textOfNeed } from './random-needs.ts';
 
-/** Few words, some of them frequent, so that queries match. Some are prefixes of others, and some share a stem. */
-const OFTEN = ['lamp', 'lamp', 'lamp', 'lamp', 'map', 'map', 'map', 'brass', 'brass'];
-const SELDOM = ['lamps', 'lamplight', 'mapper', 'atlas', 'brassy', 'seven7', 'caf\u00e9', '\u5730', '\u56f3'];
-const WORDS = [...OFTEN, ...SELDOM];
+/** Few words, some of them frequent, so that queries match. Some are prefixes of others, some share a stem or are spelled alike. */
+const OFTEN = ['lamp', 'lamp', 'lamp', 'lamp', 'map', 'map', 'map', 'brass', 'brass', 'for the'];
+const SELDOM = [
+  'lamps',
+  'lamplight',
+  'mapper',
+  'atlas',
+  'brassy',
+  'seven7',
+  'caf\u00e9',
+  '\u5730',
+  '\u56f3',
+  '\u5730\u56f3',
+];
+const SPELLINGS = [
+  'front end',
+  'frontend',
+  'back-end',
+  'k8s',
+  'kubernetes',
+  'M\u00fcll',
+  'muell',
+  'colour',
+  'color',
+  'c++',
+];
+const RARE = [
+  'lampp',
+  'nowhere',
+  'end',
+  'front',
+  'node.js',
+  'nodejs',
+  'todo',
+  'to do',
+  '\u56f3\u9928',
+  '\u043a\u0430\u0440\u0442\u0430',
+];
+const WORDS = [...OFTEN, ...OFTEN, ...OFTEN, ...SELDOM, ...SELDOM, ...SPELLINGS, ...RARE];
 const TAGS = ['lamp', 'sea-map', 'red', 'brass-lamp'];
 const AISLES_USED: readonly Aisle[] = ['data', 'tools', 'other'];
 const LICENSES = ['MIT', 'MIT OR Apache-2.0', 'other'];
@@ -74,41 +110,8 @@ export const change: fc.Arbitrary<Change> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('merchant' as const) }) },
 );
 
-const word = fc.constantFrom(...OFTEN, ...OFTEN, 'lamps', 'mapper', 'brassy', 'seven7', 'cafe', 'house', 'nowhere');
-const term: fc.Arbitrary<NaiveTerm> = fc.oneof(
-  {
-    weight: 4,
-    arbitrary: fc.record({
-      kind: fc.constant('word' as const),
-      words: fc.tuple(word),
-      excluded: fc.integer({ min: 0, max: 3 }).map((die) => die === 0),
-    }),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      kind: fc.constant('phrase' as const),
-      words: fc.tuple(word, word),
-      excluded: fc.integer({ min: 0, max: 2 }).map((die) => die === 0),
-    }),
-  },
-);
-const beginning: fc.Arbitrary<NaiveTerm> = fc.constantFrom('lam', 'lamp', 'map', 'bras', 'caf', 'atl').map((start) => ({
-  kind: 'beginning',
-  words: [start],
-  excluded: false,
-}));
-
-const terms = fc
-  .tuple(
-    fc.oneof(fc.tuple(term), fc.tuple(term), fc.array(term, { maxLength: 2, size: 'max' })),
-    fc.option(beginning, { nil: null, freq: 1 }),
-  )
-  .map(([first, last]) => (last === null ? first : [...first, last]))
-  .filter((all) => all.length > 0);
-
-const withQ: fc.Arbitrary<Pick<NaiveQuery, 'terms' | 'sort'>> = fc.record({
-  terms,
+const withQ: fc.Arbitrary<Pick<NaiveQuery, 'need' | 'sort'>> = fc.record({
+  need: randomNeed,
   sort: fc.constantFrom<Sort>(
     'relevance',
     'relevance',
@@ -120,8 +123,8 @@ const withQ: fc.Arbitrary<Pick<NaiveQuery, 'terms' | 'sort'>> = fc.record({
     'price_desc',
   ),
 });
-const withoutQ: fc.Arbitrary<Pick<NaiveQuery, 'terms' | 'sort'>> = fc.record({
-  terms: fc.constant(null),
+const withoutQ: fc.Arbitrary<Pick<NaiveQuery, 'need' | 'sort'>> = fc.record({
+  need: fc.constant(null),
   sort: fc.constantFrom<Sort>('new', 'karma', 'sales', 'price_asc', 'price_desc'),
 });
 
@@ -146,10 +149,11 @@ export const query: fc.Arbitrary<NaiveQuery> = fc
 
 /** Formats a query as a client sends it. */
 export function asSent(given: NaiveQuery): ShelfGiven {
-  const { terms: all, tag, aisle: inAisle, license: under, seller, free, mostUnits, verifiedMin, sort } = given;
+  const { need, tag, aisle: inAisle, license: under, seller, free, mostUnits, verifiedMin, sort } = given;
   return {
     sort,
-    ...(all === null ? {} : { q: writeTerms(all) }),
+    ...(need === null ? {} : { q: textOfNeed(need) }),
+    ...(need?.match === 'all' ? { match: 'all' } : {}),
     ...(tag === null ? {} : { tag }),
     ...(inAisle === null ? {} : { aisle: inAisle }),
     ...(under === null ? {} : { license: under }),
@@ -162,15 +166,6 @@ export function asSent(given: NaiveQuery): ShelfGiven {
 
 function usdcText(units: bigint): string {
   return units < 1_000_000n ? (units === 0n ? '0' : `0.${String(units).padStart(6, '0')}`) : String(units / 1_000_000n);
-}
-
-function writeTerms(all: readonly NaiveTerm[]): string {
-  const texts = all.map(({ kind, words, excluded }) => {
-    const bare = kind === 'phrase' ? `"${words.join(' ')}"` : words.join(' ');
-    return excluded ? `-${bare}` : bare;
-  });
-  // A space after the last word marks it as complete.
-  return `${texts.join(' ')}${all.at(-1)?.kind === 'beginning' ? '' : ' '}`;
 }
 
 export function addressOf(given: ShelfGiven): string {

@@ -5,13 +5,16 @@ import { idsOf, type ShelfPage, walkShelves } from '../support/ask.ts';
 import { testDatabase } from '../support/database.ts';
 import { marketContext, settableClock } from '../support/market-context.ts';
 import { hideAllListings, seedStock } from '../support/seed.ts';
+import { reportWords } from './naive-search.ts';
 import {
-  keysOf,
-  leadsPinned,
+  comparePlaces,
+  hasAllWords,
   matchesNaively,
-  type NaiveQuery,
   type NaiveRow,
+  type NaiveShelf,
+  placeOf,
   readNaiveRows,
+  readNaiveShelf,
   sortNaively,
 } from './naive-shelves.ts';
 import { asSent, change, goods, query } from './random-shelves.ts';
@@ -35,13 +38,13 @@ interface Seen {
 }
 
 /** Checks that no row comes twice or beyond the total, that all totals are right, and that the first page matches the naive sort. */
-function checkCounts(seen: readonly Seen[], given: NaiveQuery, limit: number): void {
+function checkCounts(seen: readonly Seen[], shelf: NaiveShelf, limit: number): void {
   const [first] = seen;
   if (first === undefined) throw new Error('a walk has a page');
   const ids = seen.flatMap(({ page }) => idsOf(page));
   expect(new Set(ids).size).toBe(ids.length);
   expect(ids.length).toBeLessThanOrEqual(first.page.total);
-  const sorted = sortNaively([...first.rows.values()], given).map(({ id }) => id);
+  const sorted = sortNaively([...first.rows.values()], shelf).map(({ id }) => id);
   expect(idsOf(first.page)).toEqual(sorted.slice(0, limit));
   expect(first.page.has_more).toBe(sorted.length > limit);
   for (const { page, matching } of seen) {
@@ -53,46 +56,58 @@ function checkCounts(seen: readonly Seen[], given: NaiveQuery, limit: number): v
   }
 }
 
+/** Checks that every page says how the words of the first page are searched, with their numbers of listings now. */
+function checkReports(seen: readonly Seen[], shelf: NaiveShelf): void {
+  const { search } = shelf;
+  for (const { page, rows, matching } of seen) {
+    if (search === null || page.search === null) {
+      expect(page.search).toBe(search);
+      continue;
+    }
+    const { matched, ...said } = page.search;
+    const texts = [...rows.values()].map(({ text }) => text);
+    const { ignored, missing } = search;
+    if (shelf.query.need?.match === 'any')
+      expect(said).toEqual({ words: reportWords(search, texts), ignored, missing });
+    if (matching.length > 0 || page === seen[0]?.page)
+      expect(matched).toBe(hasAllWords(matching, shelf) ? 'all' : 'some');
+  }
+}
+
 /**
  * Checks that each row sorts after the previous one, by the values that both had when they were shown. Pins and word weights are those at
  * the start.
  */
-function checkOrder(seen: readonly Seen[], given: NaiveQuery): void {
-  const begun = seen[0]?.rows ?? new Map<number, NaiveRow>();
-  const keyOf = keysOf([...begun.values()], given);
+function checkOrder(seen: readonly Seen[], shelf: NaiveShelf): void {
   const places = seen.flatMap(({ page, rows }) =>
     idsOf(page).map((id) => {
       const row = rows.get(id);
       if (row === undefined) throw new Error(`${id} is not live`);
-      const leads = leadsPinned(given) && begun.get(id)?.pinned === true;
-      return [Number(leads), keyOf(row), id];
+      return placeOf(row, shelf);
     }),
   );
-  const sorted = places.toSorted((a, b) => {
-    const at = a.findIndex((part, index) => part !== b[index]);
-    return at < 0 ? 0 : (b[at] ?? 0) - (a[at] ?? 0);
-  });
-  expect(places).toEqual(sorted);
+  expect(places).toEqual(places.toSorted(comparePlaces));
 }
 
 /**
  * Checks that every listing was shown that stayed on the shelf and did not move while the pages were read. Checks nothing if an older
  * listing came onto the shelf meanwhile.
  */
-function checkComplete(seen: readonly Seen[], given: NaiveQuery): void {
+function checkComplete(seen: readonly Seen[], { query: { sort } }: NaiveShelf): void {
   const [first] = seen;
   if (first === undefined) return;
   const newest = Math.max(0, ...first.rows.keys());
   const atFirst = new Set(first.matching.map(({ id }) => id));
   const entered = seen.some(({ matching }) => matching.some(({ id }) => !atFirst.has(id) && id <= newest));
   if (entered) return;
-  const still = first.matching.filter(({ id, votes, sales, editedRevision }) =>
+  const still = first.matching.filter(({ id, votes, sales, verifiedSales, editedRevision }) =>
     seen.every(({ matching }) => {
       const now = matching.find((row) => row.id === id);
       if (now === undefined) return false;
-      if (given.sort === 'karma') return now.votes === votes;
-      if (given.sort === 'sales') return now.sales === sales;
-      return given.sort !== 'relevance' || now.editedRevision === editedRevision;
+      if (sort === 'karma') return now.votes === votes;
+      if (sort === 'sales') return now.sales === sales;
+      const isSame = now.editedRevision === editedRevision && now.verifiedSales === verifiedSales;
+      return sort !== 'relevance' || isSame;
     }),
   );
   const shown = seen.flatMap(({ page }) => idsOf(page));
@@ -113,6 +128,7 @@ it('walks with any filters and sort agree with a plain evaluation of the tables,
       }
       for (const one of before) await perform(stage, ids, one);
       const seen: Seen[] = [];
+      const shelf = await readNaiveShelf(database, given);
       const rest = [...changes];
       await walkShelves(
         market,
@@ -123,14 +139,15 @@ it('walks with any filters and sort agree with a plain evaluation of the tables,
         {
           seen: async (page) => {
             const rows = await readNaiveRows(database);
-            const matching = rows.filter((row) => matchesNaively(row, given));
+            const matching = rows.filter((row) => matchesNaively(row, shelf));
             seen.push({ page, rows: new Map(rows.map((row) => [row.id, row])), matching });
           },
         },
       );
-      checkCounts(seen, given, limit);
-      checkOrder(seen, given);
-      checkComplete(seen, given);
+      checkCounts(seen, shelf, limit);
+      checkReports(seen, shelf);
+      checkOrder(seen, shelf);
+      checkComplete(seen, shelf);
     }),
     {
       numRuns: rotatedRounds(import.meta.filename, 200),

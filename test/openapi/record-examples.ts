@@ -128,7 +128,13 @@ async function listForFee(scene: Scene): Promise<bigint> {
   const goods = {
     ...{ title: 'Invoice parser', description: 'Reads invoices and answers JSON.', preview: 'Tested on 200 invoices.' },
     ...{ artifact: 'export const parse = (text) => text;', price_usdc: 2.5, seller_wallet: sellerOne.address },
-    ...{ tags: ['invoices'], aisle: 'tools', license: 'MIT', artifact_filename: 'parser.js' },
+    ...{
+      tags: ['invoices'],
+      keywords: ['receipts', 'accounts payable'],
+      aisle: 'tools',
+      license: 'MIT',
+      artifact_filename: 'parser.js',
+    },
   };
   const made = await payFor(scene, '/api/listing', { key: scene.seller.key, body: goods });
   await scene.world.running.eventsSettled();

@@ -89,8 +89,7 @@ create trigger attributes_are_fixed before update on listings for each row
     (copy) => copy.add('src/market/listings/spoken.test.ts', 'spoken.test.ts.txt'),
   ],
   forgotten: {
-    step: (copy) =>
-      copy.replace('deploy/app-role.sql', ['artifact_filename, license)', 'artifact_filename, license, spoken)']),
+    step: (copy) => copy.replace('deploy/app-role.sql', ['license, keywords)', 'license, keywords, spoken)']),
     by: 'test/world/app-role.test.ts',
     error: /spoken/,
   },

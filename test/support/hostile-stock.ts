@@ -31,7 +31,8 @@ export async function seedHostileStock(
   const sellers = await seedSellers(database, texts, { name, after: Number(maintainer.id) });
   const [live, ended]: [number[], number[]] = [[], []];
   for (const [at, text] of texts.entries()) {
-    const goods = { title: text, preview: text, description: `${text}\nand ${text}`, tags: [shortOf(text)] };
+    const words = { tags: [shortOf(text)], keywords: [shortOf(text)] };
+    const goods = { title: text, preview: text, description: `${text}\nand ${text}`, ...words };
     const [sold, gone] = await seedStock(database, BigInt(sellers[at] ?? 0), [goods, goods]);
     live.push(Number(sold));
     ended.push(Number(gone));

@@ -31,6 +31,7 @@ export function listingSummary(id: number, fields: Partial<ListingSummary> = {})
     price_usdc: 2.5,
     seller_wallet: SELLER,
     tags: [],
+    keywords: [],
     aisle: 'other',
     votes: 0,
     sales: 0,

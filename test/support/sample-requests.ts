@@ -45,7 +45,7 @@ export function sampleRequests(at: { listingId: bigint; handle: string; endedId?
     artifact_encoding: 'utf-8',
     artifact_media_type: 'text/plain',
     artifact_filename: 'goods.txt',
-    tags: ['one'],
+    ...{ tags: ['one'], keywords: ['a need', 'csv'] },
     aisle: 'tools',
     license: 'MIT',
   });
@@ -209,6 +209,7 @@ function worldRequests(listingId: bigint) {
     price_usdc: 4,
     seller_wallet: WALLET,
     tags: ['one'],
+    keywords: ['a need'],
     thing_id: 7,
   };
   return {

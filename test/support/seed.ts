@@ -36,6 +36,7 @@ export interface SeedListing {
   wallet?: Hex;
   aisle?: Aisle;
   tags?: string[];
+  keywords?: readonly string[];
   license?: string;
   pinned?: boolean;
   feeId?: bigint;
@@ -70,19 +71,21 @@ export async function seedListing(
         ${encoding}, 'text/plain; charset=utf-8', ${bytes('body', 32)}, ${given.feeId ?? null})
       returning id`);
     await tx.run(sql`insert into artifacts (listing_id, salt, content) values (${id}, ${salt}, ${content})`);
-    await putLicenses(tx, [id], [given]);
+    await putNewerFields(tx, [id], [given]);
     return { id, wallet: toHex(wallet) };
   });
 }
 
-/** A separate statement, because older versions of the table lack this column. */
-async function putLicenses(
+/** Separate statements, because older versions of the table lack these columns. */
+async function putNewerFields(
   tx: Queryable,
   ids: readonly bigint[],
-  goods: readonly { license?: string | null }[],
+  goods: readonly { license?: string | null; keywords?: readonly string[] }[],
 ): Promise<void> {
-  for (const [at, { license }] of goods.entries())
+  for (const [at, { license, keywords = [] }] of goods.entries()) {
     if (license) await tx.run(sql`update listings set license = ${license} where id = ${ids[at]}`);
+    if (keywords.length > 0) await tx.run(sql`update listings set keywords = ${keywords} where id = ${ids[at]}`);
+  }
 }
 
 /** Withdraws live listings only, as the market does. */
@@ -251,6 +254,7 @@ export interface SeedGoods {
   description?: string;
   preview?: string;
   tags?: readonly string[];
+  keywords?: readonly string[];
   aisle?: Aisle;
   license?: string | null;
   priceUnits?: bigint;
@@ -294,7 +298,7 @@ export async function seedStock(
       order by r.place
       returning id`);
     const ids = made.map(({ id }) => id);
-    await putLicenses(tx, ids, stock);
+    await putNewerFields(tx, ids, stock);
     return ids;
   });
 }
@@ -310,6 +314,8 @@ export async function editListing(
       description = coalesce(${given.description ?? null}, description), preview = coalesce(${given.preview ?? null}, preview),
       tags = coalesce(${given.tags ?? null}::text[], tags), aisle = coalesce(${given.aisle ?? null}, aisle)
     where id = ${id}`);
+  if (given.keywords !== undefined)
+    await database.run(sql`update listings set keywords = ${given.keywords} where id = ${id}`);
   if (given.license === undefined) return;
   await database.run(sql`
     update listings set license = ${given.license}

@@ -175,6 +175,7 @@ function marketRecords({ clock, show }: Pick<Parts, 'clock' | 'show'>) {
       price_usdc: usdcOfUnits(PRICE),
       seller_wallet: checksummed(seller.wallet.address),
       tags: [],
+      keywords: [],
       thing_id: Number(thingId),
       state: 'pending',
       listing_id: null,

@@ -30,7 +30,13 @@ describe('a store is exported', () => {
   });
 
   test('export writes all states, goods, salts and sales, for its owner alone, and no key; a second run reads what is new', async () => {
-    const live = await seed({ title: 'Maps', artifact: 'goods of maps', license: 'MIT', tags: ['a', 'b'] });
+    const live = await seed({
+      title: 'Maps',
+      artifact: 'goods of maps',
+      license: 'MIT',
+      tags: ['a', 'b'],
+      keywords: ['csv'],
+    });
     const bytes = await seed({ title: 'Bytes', artifact: Buffer.from([0, 255, 200]) });
     const gone = await seed({ title: 'Old', artifact: 'withdrawn goods' });
     const off = await seed({ title: 'Off', artifact: 'removed goods' });
@@ -53,6 +59,7 @@ describe('a store is exported', () => {
     ] as const)
       expect(await readFile(join(dir, (await fileOf(id)).goods.file), 'utf8')).toBe(goods);
     expect(await readFile(join(dir, (await fileOf(bytes)).goods.file))).toEqual(Buffer.from([0, 255, 200]));
+    expect((await fileOf(live)).listing).toMatchObject({ tags: ['a', 'b'], keywords: ['csv'] });
     expect((await fileOf(gone)).listing.state).toBe('withdrawn');
     for (const name of ['.', 'listings', 'goods']) expect((await stat(join(dir, name))).mode & 0o777).toBe(0o700);
     for (const name of await readdir(dir, { recursive: true })) {

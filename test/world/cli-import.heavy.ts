@@ -53,7 +53,8 @@ describe('an export is imported', () => {
     const rows = done.json()['listings'] as { title: string; outcome: string; listing_id?: number }[];
     const [first, second] = ['Line, first', 'Line, second'].map((title) => rows.find((row) => row.title === title));
     const shown = (await cli.run(['show', String(second?.listing_id), '--json'], { market: fresh.url })).json();
-    expect(shown['listing']).toMatchObject({ supersedes: first?.listing_id, merchant: 'ink', state: 'live' });
+    const keywords = ['late payments', 'csv'];
+    expect(shown['listing']).toMatchObject({ supersedes: first?.listing_id, merchant: 'ink', state: 'live', keywords });
     const bytes = rows.find((row) => row.title === 'Picture');
     const back = await fresh.ask('GET', `/api/me/listing/${bytes?.listing_id}`, { key: await keyOf(fresh, 'ink') });
     expect(back.body).toMatchObject({ artifact: Buffer.from([0, 255, 201]).toString('base64') });
@@ -90,8 +91,7 @@ describe('an export is imported', () => {
       '0.5',
       '--description',
       'Newer.',
-      '--supersedes',
-      String(first),
+      ...['--supersedes', String(first), '--keyword', 'late payments', '--keyword', 'csv'],
     ];
     const sold = await at(old, ['sell', file, ...words, '--json'], { env });
     expect([sold.code, sold.stderr]).toEqual([0, '']);

@@ -82,6 +82,34 @@ describe('the command line on a market', () => {
     expect((await reading(['search', '--free', '--max-price', 'much'])).code).toBe(2);
   });
 
+  test('search says how the need was searched, on the terminal and as JSON', async () => {
+    await seed('Lighthouse almanac');
+    await seed('Lighthouse keeper');
+    const corrected = await runBothWays((more) => reading(['search', 'a', 'lighthouse', 'almnac', ...more]));
+    expect(corrected.text).toMatch(/^No listing has “almnac”\. Showing results for “lighthouse almanac”\.\nID /);
+    expect(corrected.json).toMatchObject({
+      total: 2,
+      did_you_mean: null,
+      search: {
+        words: [{ word: 'lighthouse' }, { word: 'almnac', used_as: 'almanac' }],
+        ...{ ignored: ['a'], missing: [], matched: 'all' },
+      },
+    });
+    const partial = await reading(['search', 'almanac', 'keeper']);
+    expect(partial.stdout).toMatch(/^No listing has all of these words\. These come closest\.\nID /);
+    expect((await reading(['search', 'lighthouse'])).stdout).toMatch(/^ID /);
+    const none = await runBothWays((more) => reading(['search', 'zzzqqq', 'qqqzzz', ...more]));
+    expect(none.text).toBe('No listing has “zzzqqq” or “qqqzzz”.\n0 of 0\n');
+    expect(none.json).toMatchObject({ total: 0, search: { words: [], missing: ['zzzqqq', 'qqqzzz'] } });
+    const all = await reading(['search', 'almanac', 'keeper', '--match', 'all', '--json']);
+    expect(all.json()).toMatchObject({ total: 0, search: { matched: 'some' } });
+    const near = await runBothWays((more) => reading(['search', 'almnac', '--match', 'all', ...more]));
+    expect(near.text).toBe('No listing has “almnac”.\n0 of 0\nDid you mean “almanac”?\n');
+    expect((await reading(['search', 'almanac', '--match', 'most'])).code).toBe(2);
+    const browsed = await reading(['search', '--limit', '1', '--json']);
+    expect(browsed.json()).toMatchObject({ search: null });
+  });
+
   test('show prints one listing and its comments, and what sellers wrote steers no terminal', async () => {
     const id = await seed(`Red ${ESCAPE}[31mtitle`);
     await runAs('ink', ['comment', id, 'First line\nnext: pay me']);

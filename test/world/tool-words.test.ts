@@ -153,7 +153,7 @@ describe('the list', () => {
   it('names what an answer is looked at for', () => {
     const answers = new Map(all.map(({ name, outputSchema }) => [name, outputSchema as JsonSchema]));
     const told = (tool: string) => JSON.stringify(answers.get(tool));
-    for (const name of ['next_cursor', 'did_you_mean']) expect(told('browse')).toContain(name);
+    for (const name of ['next_cursor', 'did_you_mean', 'search']) expect(told('browse')).toContain(name);
     for (const name of ['challenge', 'minimum_amount_units', 'seller_wallet', 'expires_at']) {
       expect(told('purchase_intent')).toContain(name);
       expect(told('fee_intent')).toContain(name);

@@ -62,6 +62,7 @@ export const listingFile = z.object({
     description: z.string(),
     preview: z.string(),
     tags: z.array(z.string()),
+    keywords: z.array(z.string()).default([]),
     aisle: z.enum(AISLES),
     price_usdc: z.number(),
     seller_wallet: z.string().regex(/^0x[0-9a-fA-F]{40}$/),

@@ -14,6 +14,7 @@ import { createTestTime, createTestWallet, startScriptedMarket } from '../../../
 import { createClient } from '../../sdk/client.ts';
 import { readPolicy } from '../policy.ts';
 import { openSpendBook } from '../spend-book.ts';
+import { listingFile } from './export-format.ts';
 import { importStore } from './import-store.ts';
 import type { Planned } from './plan-import.ts';
 
@@ -51,4 +52,11 @@ test('a market that asks for more fees than were agreed to is paid what was agre
   } finally {
     await rm(home, { recursive: true, force: true });
   }
+});
+
+test('a file of an earlier version, which has neither license nor keywords, is read as one that says none', () => {
+  const { license: _, keywords: __, ...listing } = listingSummary(7);
+  const fee = { amount_usdc: 1, tx_hash: null, verified_via: 'x402' };
+  const read = listingFile.parse({ version: 1, listing, goods: null, fee, recovery_slip: null });
+  expect(read.listing).toMatchObject({ id: 7, license: null, keywords: [] });
 });

@@ -61,12 +61,14 @@ function mustBePromised({ goods, listing }: ListingFile, bytes: Uint8Array | nul
 
 function bodyOf({ listing, goods }: ListingFile, bytes: Uint8Array | null): Body | null {
   if (goods === null || bytes === null) return null;
-  const { title, description, preview, tags, aisle, price_usdc } = listing;
+  const { title, description, preview, tags, keywords, aisle, price_usdc } = listing;
   const attributes = ATTRIBUTE_NAMES.flatMap((name) => (listing[name] === null ? [] : [[name, listing[name]]]));
   const text = Buffer.from(bytes).toString('utf8');
   const isText = goods.encoding === 'utf-8' && Buffer.from(text).equals(bytes);
   return {
     ...{ title, description, preview, tags, aisle, price_usdc },
+    // Left out if empty, so that the body stays the one that an earlier version sent, and a market without keywords takes it.
+    ...(keywords.length === 0 ? {} : { keywords }),
     ...Object.fromEntries(attributes),
     seller_wallet: listing.seller_wallet,
     artifact: isText ? text : Buffer.from(bytes).toString('base64'),

@@ -67,8 +67,14 @@ export const edit: Command = {
   name: 'edit',
   summary: 'edits your listing before its first sale; price and wallet never change, goods only if they are free',
   positionals: [{ name: 'ID', required: true }],
-  options: ['title', 'description', 'preview', 'aisle', 'tag', 'license', 'goods', 'media-type', ...MERCHANT_OPTIONS],
-  examples: ['openaisle edit 7 --description "With an index."', 'openaisle edit 7 --tag git --tag ci --license MIT'],
+  options: [
+    ...(['title', 'description', 'preview', 'aisle', 'tag', 'keyword', 'license', 'goods', 'media-type'] as const),
+    ...MERCHANT_OPTIONS,
+  ],
+  examples: [
+    'openaisle edit 7 --description "With an index."',
+    'openaisle edit 7 --tag git --tag ci --keyword changelog --license MIT',
+  ],
   run: editListing,
 };
 

@@ -1,6 +1,7 @@
+import { describeSearch } from '../../contract/describe-search.ts';
 import { inQuotes } from '../../contract/foreign-words.ts';
 import { own } from '../../contract/own-words.ts';
-import { AISLES, SORTS } from '../../contract/vocabulary.ts';
+import { AISLES, LONGEST_NEED, MATCHES, SORTS } from '../../contract/vocabulary.ts';
 import { isSummary } from '../../sdk/pages.ts';
 import { type Cli, type Command, type CommandOutput, connectTo } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
@@ -9,6 +10,8 @@ import { foreignLine, listingLines, listingRows, nameOf, quoteLines } from '../p
 import { readCount, readId, readUsdc } from '../read-values.ts';
 
 const USUAL_ROWS = 20;
+/** For a market that says nothing about a search. */
+const EVERY_WORD = 'This market finds only listings with every word. Search for fewer words.';
 
 async function searchGoods(cli: Cli): Promise<CommandOutput> {
   const { options, positionals } = cli;
@@ -18,6 +21,7 @@ async function searchGoods(cli: Cli): Promise<CommandOutput> {
   const query = {
     limit: readCount(options.limit, 'limit') ?? USUAL_ROWS,
     ...(q === '' ? {} : { q }),
+    ...(options.match === undefined ? {} : { match: MATCHES.find((one) => one === options.match) }),
     ...(options.tag?.[0] === undefined ? {} : { tag: options.tag[0] }),
     ...(options.aisle === undefined ? {} : { aisle: AISLES.find((one) => one === options.aisle) }),
     ...(options.sort === undefined ? {} : { sort: SORTS.find((one) => one === options.sort) }),
@@ -29,25 +33,28 @@ async function searchGoods(cli: Cli): Promise<CommandOutput> {
   };
   const { body } = await connectTo(cli, market)().browseShelves({ query });
   const listings = body.listings.filter(isSummary);
-  const { total, returned, has_more, next_cursor, did_you_mean } = body;
+  const { total, returned, has_more, next_cursor, did_you_mean, search: report } = body;
+  const said = describeSearch(body, (text) => inQuotes(text, LONGEST_NEED));
   return {
     lines: [
+      ...(said === null ? [] : [foreignLine(said)]),
       ...listingRows(listings),
       `${returned} of ${total}`,
+      ...(q !== '' && total === 0 && report === null ? [EVERY_WORD] : []),
       ...(did_you_mean === null ? [] : [foreignLine(`Did you mean ${inQuotes(did_you_mean)}?`)]),
       ...(next_cursor === null ? [] : [`next: add --cursor ${next_cursor}`]),
     ],
-    json: { market, listings, total, returned, has_more, next_cursor, did_you_mean },
+    json: { market, listings, total, returned, has_more, next_cursor, did_you_mean, search: report },
   };
 }
 
 export const search: Command = {
   name: 'search',
-  summary: 'finds listings that match all words; takes "a phrase", and after -- also -word to exclude it',
+  summary: 'finds what you describe in your own words; takes "a phrase", +word and, after --, -word to exclude it',
   positionals: [{ name: 'WORDS', required: false, variadic: true }],
-  options: ['aisle', 'tag', 'seller', 'license', 'max-price', 'free', 'sort', 'limit', 'cursor'],
+  options: ['aisle', 'tag', 'seller', 'license', 'max-price', 'free', 'match', 'sort', 'limit', 'cursor'],
   examples: [
-    'openaisle search release notes --max-price 2',
+    'openaisle search write release notes from commits --max-price 2',
     'openaisle search --aisle skills --sort sales --json',
     'openaisle search -- prompts -images',
   ],

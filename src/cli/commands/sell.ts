@@ -2,6 +2,7 @@ import { type SellGoodsOptions, sellGoods } from '../../agent/sell-goods.ts';
 import { formatUsdc } from '../../contract/money.ts';
 import { ofSource, own } from '../../contract/own-words.ts';
 import type { Client } from '../../sdk/client.ts';
+import { chooseKeywords } from '../choose-keywords.ts';
 import type { Cli, Command, CommandOutput } from '../cli.ts';
 import { wrongUse } from '../cli-error.ts';
 import { callAsMerchant } from '../open-account.ts';
@@ -16,7 +17,8 @@ type Body = SellGoodsOptions['listing'];
 async function sellPath(cli: Cli): Promise<CommandOutput> {
   const { options, positionals } = cli;
   const goods = await readGoods(positionals[0] ?? '', options['media-type']);
-  const body = await bodyOf(cli, goods);
+  const about = await bodyOf(cli, goods);
+  const body = { ...about, ...(await chooseKeywords(cli, goods.files, about)) };
   for (const note of goods.notes) cli.note(note);
   return callAsMerchant(cli, (client, { market }) =>
     options['dry-run'] === true ? dryRun(client, market, body, goods) : payAndList(cli, client, market, body),
@@ -53,7 +55,14 @@ async function dryRun(client: Client, market: string, body: Body, { bytes }: Rea
       `The market would accept it (${countText(bytes, 'byte')}). Nothing was paid or listed.`,
       fee === 0 ? 'No fee would be due.' : `The fee would be ${fee} USDC.`,
     ],
-    json: { market, dry_run: true, would_cost_usdc: fee, bytes, artifact_encoding: body.artifact_encoding },
+    json: {
+      market,
+      dry_run: true,
+      would_cost_usdc: fee,
+      bytes,
+      artifact_encoding: body.artifact_encoding,
+      keywords: body.keywords ?? [],
+    },
   };
 }
 
@@ -86,6 +95,7 @@ async function payAndList(cli: Cli, client: Client, market: string, body: Body):
       fee: { paid_units: paidUnits.toString(), tx_hash },
       already_listed: alreadyListed,
       verified,
+      keywords: body.keywords ?? [],
     },
   };
 }
@@ -101,6 +111,8 @@ export const sell: Command = {
     'preview',
     'aisle',
     'tag',
+    'keyword',
+    'suggest-keywords',
     'license',
     'media-type',
     'seller-wallet',

@@ -76,7 +76,7 @@ export const paymentErrors = {
     retry: 'never',
     do_not_pay_again: true,
     next_step:
-      'If you paid for it, the payee has the money, so do not pay again. Ask the seller for the id of the new listing, and send {"collect": true, "collect_salt", "tx_hash"} to that listing with a collecting signature and your key. The payee then decides whether to deliver.',
+      'If you paid for it, the payee has the money, so do not pay again. Ask the seller for the id of the new listing, and send that listing {"collect": true, "collect_salt", "tx_hash"} with a collecting signature and your key. The payee then decides whether to deliver.',
   },
   payment_bound_elsewhere: {
     status: 409,

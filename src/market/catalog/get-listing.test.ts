@@ -32,6 +32,7 @@ it('shows every public field of a live listing, and where to buy instead of the 
     title: 'Ten prompts',
     priceUnits: 1_230_001n,
     tags: ['a', 'b'],
+    keywords: ['csv', 'a need'],
     aisle: 'prompts',
     artifact: 'the hidden goods',
   });
@@ -52,6 +53,7 @@ it('shows every public field of a live listing, and where to buy instead of the 
       price_usdc: 1.230001,
       seller_wallet: checksummed(wallet),
       tags: ['a', 'b'],
+      keywords: ['csv', 'a need'],
       aisle: 'prompts',
       votes: 0,
       sales: 0,
@@ -73,7 +75,7 @@ it('shows every public field of a live listing, and where to buy instead of the 
 
 it('shows a removed listing with a notice for a title, no text of its merchant and no way to buy', async () => {
   const merchant = await seedMerchant(db.database);
-  const { id } = await seedListing(db.database, merchant.id, { tags: ['hidden-too'] });
+  const { id } = await seedListing(db.database, merchant.id, { tags: ['hidden-too'], keywords: ['rude-words'] });
   await db.database.run(sql`
     update listings set license = 'LicenseRef-rude-words', artifact_media_type = 'text/rude-words' where id = ${id}`);
   await withdrawListing(db.database, id);
@@ -84,6 +86,7 @@ it('shows a removed listing with a notice for a title, no text of its merchant a
     description: '',
     preview: '',
     tags: [],
+    keywords: [],
     license: null,
     artifact_media_type: null,
     withdrawn: true,

@@ -33,7 +33,7 @@ it('words take their room from finished answers', () => {
   const text = createTextIndex({ giveWay: async () => {} });
   const put = (id: number): void => {
     const words = Array.from({ length: 40 }, (_, at) => `word${id}x${at}`).join(' ');
-    text.put(id, { title: words, tags: [], merchant: 'm', description: '', preview: '' });
+    text.put(id, { title: words, tags: [], keywords: [], merchant: 'm', description: '', preview: '' });
   };
   for (let id = 1; text.bytes() < MIB; id += 1) put(id);
   const left = memoryBytes * (1 - 0.04 - 1 / 64) - text.bytes();

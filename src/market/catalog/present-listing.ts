@@ -66,6 +66,7 @@ export function presentSummary(row: ListingRow): ListingSummary {
     store_url: `/api/store/${row.merchant}`,
     seller_wallet: checksummed(toHex(row.seller_wallet)),
     tags: isRemoved ? [] : row.tags,
+    keywords: isRemoved ? [] : row.keywords,
     votes: Number(row.votes),
     votes_by_buyers: Number(row.buyer_votes),
     sales: Number(row.sales),

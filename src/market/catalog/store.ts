@@ -139,6 +139,7 @@ export interface ListingRow extends Attributes {
   price_units: bigint;
   seller_wallet: Buffer;
   tags: string[];
+  keywords: string[];
   aisle: Aisle;
   state: ListingState;
   pinned: boolean;
@@ -171,7 +172,7 @@ export interface ListingRow extends Attributes {
 /** Row of a bulk read. Short values share one text, because the driver is slow per value. Missing values are empty or 0 in it. */
 export interface PackedRow
   extends Attributes,
-    Pick<ListingRow, 'title' | 'description' | 'preview' | 'tags' | 'artifact_media_type'>,
+    Pick<ListingRow, 'title' | 'description' | 'preview' | 'tags' | 'keywords' | 'artifact_media_type'>,
     Pick<
       ListingRow,
       'appeal' | 'world' | 'removed_at' | 'removed_reason' | 'removed_reason_code' | 'withdrawn_at' | 'withdrawn_reason'
@@ -186,7 +187,7 @@ export interface PackedFigures extends Attributes {
 }
 
 const columns = sql`l.id, l.merchant_id, m.handle as merchant, l.title, l.description, l.preview, l.price_units, l.seller_wallet, l.tags,
-    l.aisle, l.state, l.pinned, l.created_at, l.removed_at, l.removed_reason, l.removed_reason_code, l.withdrawn_at,
+    l.keywords, l.aisle, l.state, l.pinned, l.created_at, l.removed_at, l.removed_reason, l.removed_reason_code, l.withdrawn_at,
     l.withdrawn_reason, l.artifact_commitment, l.artifact_bytes, l.artifact_media_type, l.edited_act,
     l.supersedes, l.text_flags, ${attributeColumns}`;
 
@@ -274,7 +275,7 @@ export async function readListingsBetween(database: Queryable, above: bigint, up
         coalesce(l.artifact_bytes, 0), l.edited_act, coalesce(figures.sales, 0), coalesce(figures.verified_sales, 0),
         coalesce(figures.votes, 0), coalesce(figures.comments, 0), coalesce(l.supersedes, 0), coalesce(newer.id, 0), array_to_string(l.text_flags, ','),
         coalesce(figures.buyer_votes, 0)) as facts,
-      l.title, l.description, l.preview, to_json(l.tags) as tags, l.artifact_media_type, ${attributeColumns},
+      l.title, l.description, l.preview, to_json(l.tags) as tags, to_json(l.keywords) as keywords, l.artifact_media_type, ${attributeColumns},
       l.removed_at, l.removed_reason, l.removed_reason_code, l.withdrawn_at, l.withdrawn_reason, appealed.appeal,
       things.world
     from listings l join merchants m on m.id = l.merchant_id

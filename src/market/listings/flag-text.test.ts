@@ -260,23 +260,21 @@ const ADVERSARIAL: string[] = [
 ];
 
 it('takes time in proportion to the length, whatever the text is', () => {
-  const measure = (unit: string, length: number): number => {
+  const measure = (unit: string, { length, times }: { length: number; times: number }): number => {
     // Ends with a letter, so that a pattern that consumes a whole run fails there.
     const text = `${unit.repeat(Math.ceil(length / unit.length)).slice(0, length)}x`;
     // Measures only this thread, so that other work on the machine does not count.
-    const times = Array.from({ length: 5 }, () => {
-      const began = process.threadCpuUsage();
-      flagText([text]);
-      // Only the sum is exact, because user and system time are split in ticks of ten milliseconds.
-      const { user, system } = process.threadCpuUsage(began);
-      return (user + system) / 1_000;
-    });
-    return Math.min(...times);
+    const began = process.threadCpuUsage();
+    for (let count = 0; count < times; count += 1) flagText([text]);
+    const { user, system } = process.threadCpuUsage(began);
+    return (user + system) / 1_000;
   };
   flagText(steering.map(({ text }) => text));
   for (const unit of ADVERSARIAL) {
-    // Eight times the length takes eight times as long; quadratic work would take 64 times. Times below a millisecond cannot be measured.
-    const [short, long] = [measure(unit, 4_000), measure(unit, 32_000)];
-    expect(long, `${unit}: ${short.toFixed(2)} ms, then ${long.toFixed(2)} ms`).toBeLessThan(32 * Math.max(short, 0.3));
+    // Both read the same number of characters, so they take equally long; quadratic work would take eight times as long. The system counts
+    // in ticks of several milliseconds, so shorter times cannot be told apart.
+    const short = measure(unit, { length: 4_000, times: 40 });
+    const long = measure(unit, { length: 32_000, times: 5 });
+    expect(long, `${unit}: ${short.toFixed(2)} ms, then ${long.toFixed(2)} ms`).toBeLessThan(4 * Math.max(short, 20));
   }
 });

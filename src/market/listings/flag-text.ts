@@ -63,6 +63,16 @@ export function flagText(texts: readonly string[]): TextFlag[] {
   return TEXT_FLAGS.filter((flag) => flags[flag]);
 }
 
+/** Returns the flags of a listing's texts. Keywords are read as one list, as a model reads them. */
+export function flagListing(listing: {
+  title: string;
+  description: string;
+  preview: string;
+  keywords: readonly string[];
+}): TextFlag[] {
+  return flagText([listing.title, listing.description, listing.preview, listing.keywords.join(', ')]);
+}
+
 /** Longer than a hash, and long enough to carry a message. */
 const HEX = /[0-9a-f]{65,}/i;
 const BASE64 = /[A-Za-z0-9+/_-]{120,}/g;

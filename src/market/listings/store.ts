@@ -3,7 +3,7 @@ import type { ListingState, PaymentWay } from '../../contract/vocabulary.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../platform/hex.ts';
 import { fieldColumns, fieldValues } from '../catalog/store.ts';
-import { flagText } from './flag-text.ts';
+import { flagListing } from './flag-text.ts';
 import type { Goods, Version } from './read-goods.ts';
 
 export interface ListingTerms {
@@ -135,7 +135,7 @@ export interface NewListingRow {
 /** Call under the lock `listings`, so that ids follow commit order. */
 export async function insertListing(tx: Tx, row: NewListingRow): Promise<bigint> {
   const { goods, version } = row;
-  const flags = flagText([goods.title, goods.description, goods.preview]);
+  const flags = flagListing(goods);
   const wallet = toBytes(goods.sellerWallet);
   await tx.run(sql`insert into wallet_uses (wallet, kind) values (${wallet}, 'ordinary') on conflict do nothing`);
   const { id } = await tx.one<{ id: bigint }>(

@@ -49,7 +49,7 @@ export const TOPICS: readonly Topic[] = [
     title: 'Look around',
     steps: [
       'official_facts: the facts to trust: treasury, USDC contract, fee, limits, and what is open.',
-      'browse: what is for sale, by words (q), aisle, tag, price or seller; cursor gives the next page. visit_store: one merchant. merchants: all of them. read_listing: everything about one listing.',
+      'browse: what is for sale, by aisle, tag, price or seller; cursor gives the next page. q takes a need in your own words; search says how each word was searched, and a total of 0 means that nothing fits. visit_store: one merchant. merchants: all of them. read_listing: everything about one listing.',
       'window: recent activity. read_events: the whole public log. treasury: the listing fees. payment_status: the state of a payment.',
     ],
   },

@@ -293,7 +293,7 @@ describe('health', () => {
       return { status, body: JSON.parse(text) };
     };
     const severable = await severableDatabase(db.url);
-    const on = marketContext({ database: severable.database });
+    const on = marketContext({ database: severable.database, clock: settableClock(Date.UTC(2026, 0, 6)) });
     expect(await readsReady(on)).toEqual({ status: 503, body: { status: 'not_ready', reads: 'preparing' } });
     await on.catalog.fresh();
     await severable.sever();

@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import { type SearchAnswer, searchedNeed } from '../../contract/describe-search.ts';
 import type { ListingSummary } from '../../contract/listings.ts';
-import { named, own } from '../../contract/own-words.ts';
-import { AISLES, SORTS } from '../../contract/vocabulary.ts';
+import { named, type OwnWords, own } from '../../contract/own-words.ts';
+import { AISLES, LONGEST_NEED, SORTS } from '../../contract/vocabulary.ts';
 import { isSummary } from '../../sdk/pages.ts';
 import { localTool, READS } from '../local-tool.ts';
 
@@ -9,7 +10,12 @@ const USUAL_ROWS = 10;
 const LONGEST_PREVIEW = 160;
 
 const input = z.strictObject({
-  q: z.string().min(1).max(100).optional().describe('all words must match; "a phrase"; -word excludes'),
+  q: z
+    .string()
+    .min(1)
+    .max(LONGEST_NEED)
+    .optional()
+    .describe('what you need, in your own words; "a phrase" and +word must occur, -word must not'),
   aisle: z.enum(AISLES).optional().describe('only goods of this kind'),
   tag: z.string().max(40).optional().describe('only goods with this tag'),
   seller: z.string().max(64).optional().describe('only goods of the merchant with this handle'),
@@ -17,7 +23,7 @@ const input = z.strictObject({
   free: z.boolean().optional().describe('true: only free goods; false: only goods with a price'),
   sort: z.enum(SORTS).optional().describe('sort order; relevance needs q'),
   limit: z.int().min(1).max(50).default(USUAL_ROWS).describe('most rows to return'),
-  cursor: z.string().max(512).optional().describe('next_cursor of the previous answer, with the same filters'),
+  cursor: z.string().max(2_048).optional().describe('next_cursor of the previous answer, with the same filters'),
 });
 
 function namesOf({ id, title, title_note, price_usdc, merchant, maintainer }: ListingSummary) {
@@ -28,15 +34,32 @@ function namesOf({ id, title, title_note, price_usdc, merchant, maintainer }: Li
 }
 
 function rowOf(listing: ListingSummary) {
-  const { aisle, tags, sales, votes, votes_by_buyers, license, description, text_flags } = listing;
+  const { aisle, tags, keywords, sales, votes, votes_by_buyers, license, description, text_flags } = listing;
   const about = description.replaceAll(/\s+/g, ' ').slice(0, LONGEST_PREVIEW);
-  return { ...namesOf(listing), aisle, tags, sales, votes, votes_by_buyers, license, about, text_flags };
+  return { ...namesOf(listing), aisle, tags, keywords, sales, votes, votes_by_buyers, license, about, text_flags };
+}
+
+/** Says how the results differ from the need. Only counts its words, because they come from the market. */
+function describeDifference({ search: report, total }: SearchAnswer): OwnWords | null {
+  if (report === null) {
+    return total === 0 ? own`This market finds only listings with every word. Search for fewer words.` : null;
+  }
+  const { absent, searched } = searchedNeed(report);
+  if (total === 0) {
+    return searched.length === 0
+      ? own`No listing has any of these words: nothing fits.`
+      : own`Listings have these words, but none fits the filters, quotes and signs.`;
+  }
+  if (absent.length > 0)
+    return own`No listing has ${absent.length} of the words; search names what was searched instead.`;
+  return report.matched === 'some' ? own`No listing has all of these words. These come closest.` : null;
 }
 
 export const search = localTool({
   name: 'search',
   title: 'Search goods',
-  description: 'Searches goods for sale, one page at a time. text_flags marks text that seems meant to steer a model.',
+  description:
+    'Searches goods for sale, best first, one page at a time. Describe the need in your own words, once: if total is 0, nothing fits. search says how each word was searched. text_flags marks text that seems meant to steer a model.',
   input,
   hints: READS,
   run: async ({ client }, { max_price_usdc, free, ...filters }, { signal }) => {
@@ -48,10 +71,11 @@ export const search = localTool({
     };
     const { body } = await client.browseShelves({ query, signal });
     const listings = body.listings.filter(isSummary).map(rowOf);
-    const { total, has_more, next_cursor, did_you_mean } = body;
+    const { total, has_more, next_cursor, did_you_mean, search: report } = body;
+    const difference = query.q === undefined ? null : describeDifference(body);
     return {
-      said: [own`${listings.length} of ${total} listings.`],
-      data: { listings, total, has_more, next_cursor, did_you_mean },
+      said: [own`${listings.length} of ${total} listings.`, ...(difference === null ? [] : [difference])],
+      data: { listings, total, has_more, next_cursor, did_you_mean, search: report },
       untrusted: true,
     };
   },
@@ -77,14 +101,14 @@ export const show = localTool({
       signal,
     });
     const { listing, comments, comments_total } = body;
-    const { id, price_usdc, seller_wallet, state, aisle, tags, license, description, preview } = listing;
+    const { id, price_usdc, seller_wallet, state, aisle, tags, keywords, license, description, preview } = listing;
     const { artifact_bytes, artifact_media_type, artifact_commitment, sales, verified_sales, votes, votes_by_buyers } =
       listing;
     const { supersedes, superseded_by, removed_reason, withdrawn_reason, text_flags, created_at } = listing;
     return {
       said: [own`Listing ${id}: ${price_usdc} USDC, ${named(state)}.`],
       data: {
-        ...{ ...namesOf(listing), seller_wallet, state, aisle, tags, license },
+        ...{ ...namesOf(listing), seller_wallet, state, aisle, tags, keywords, license },
         ...{ description, preview, artifact_bytes, artifact_media_type, artifact_commitment },
         ...{
           sales,

@@ -5,6 +5,7 @@ import { refusedFile } from '../../agent/agent-error.ts';
 import { type SellGoodsOptions, sellGoods } from '../../agent/sell-goods.ts';
 import { formatUsdc, usdcOfUnits } from '../../contract/money.ts';
 import { ofOwner, own } from '../../contract/own-words.ts';
+import { KEYWORDS_SAY } from '../../contract/tool-arguments.ts';
 import { AISLES } from '../../contract/vocabulary.ts';
 import { localTool, PAYS } from '../local-tool.ts';
 import type { ToolAnswer, ToolContext } from '../tool-context.ts';
@@ -23,6 +24,7 @@ const input = z.strictObject({
   preview: z.string().max(4_000).optional().describe('what anyone may read before buying'),
   aisle: z.enum(AISLES).optional().describe('the kind of goods'),
   tags: z.array(z.string().max(40)).max(8).optional().describe('up to 8 tags of a-z, 0-9 and -'),
+  keywords: z.array(z.string().max(40)).max(20).optional().describe(KEYWORDS_SAY),
   license: z.string().max(100).optional().describe('an SPDX license expression, or other'),
   media_type: z.string().max(200).optional().describe('media type of the goods, such as text/markdown'),
   max_fee_usdc: z.number().min(0).max(100).default(1).describe('highest listing fee to pay'),
@@ -59,12 +61,13 @@ async function resolveInside({ sellFrom }: Pick<ToolContext, 'sellFrom'>, path: 
 }
 
 async function bodyOf(context: ToolContext, args: Args): Promise<{ body: Body; notes: readonly string[] }> {
-  const { title, description, price_usdc, preview = '', aisle, tags, license } = args;
+  const { title, description, price_usdc, preview = '', aisle, tags, keywords, license } = args;
   const { fields, notes } = await goodsOf(context, args);
   const body = {
     ...{ title, description, preview, price_usdc },
     ...(aisle === undefined ? {} : { aisle }),
     ...(tags === undefined ? {} : { tags }),
+    ...(keywords === undefined ? {} : { keywords }),
     ...(license === undefined ? {} : { license }),
     seller_wallet: await context.walletAddress(),
     ...fields,

@@ -107,6 +107,7 @@ export function unpackListing(row: PackedRow): ListingRow {
     price_units: BigInt(facts[3]),
     seller_wallet: Buffer.from(facts[4], 'hex'),
     tags: row.tags,
+    keywords: row.keywords,
     aisle: facts[5],
     state: facts[6],
     pinned: facts[7] === 't',

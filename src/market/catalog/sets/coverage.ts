@@ -23,7 +23,8 @@ let union = new Int32Array(0);
 export function countTerms(terms: readonly TermSets[]): Coverage {
   const used = 32 - Math.clz32(terms.length);
   const end = Math.max(0, ...terms.flat().map(wordsOf));
-  if ((planes[used - 1]?.length ?? 0) < end) planes = Array.from({ length: 6 }, () => new Int32Array(end + (end >>> 2)));
+  if ((planes[used - 1]?.length ?? 0) < end)
+    planes = Array.from({ length: 6 }, () => new Int32Array(end + (end >>> 2)));
   else for (const plane of planes.slice(0, used)) plane.fill(0, 0, end);
   const counting = planes.slice(0, used);
   for (const sets of terms) {
@@ -68,7 +69,8 @@ function addUnion(counting: readonly Int32Array[], sets: TermSets, end: number):
   for (const { dense, entries, count } of sets) {
     if (dense !== null) {
       const { member } = dense;
-      for (let word = 0; word < member.length; word += 1) union[word] = (union[word] as number) | (member[word] as number);
+      for (let word = 0; word < member.length; word += 1)
+        union[word] = (union[word] as number) | (member[word] as number);
       continue;
     }
     for (let index = 0; index < count; index += 1) {

@@ -1,90 +1,25 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { bestMatches, type Weighted } from './best-matches.ts';
-import { countMatches, isMatch, markMatches, matchesInOrder, newestMatches, type Selection } from './matches.ts';
-import { createPosting, levelOf, type Posting, setLevel } from './posting.ts';
-import { createSortedIds, fillSorted, type SortedIds } from './sorted-ids.ts';
+import {
+  checkPoints,
+  createOrder,
+  createSet,
+  naiveMatches,
+  situation,
+  termsOf,
+} from '../../../../test/catalog/random-sets.ts';
+import {
+  countMatches,
+  hasMatchWith,
+  isMatch,
+  keepBestCovered,
+  markMatches,
+  matchesInOrder,
+  newestMatches,
+} from './matches.ts';
+import { createPosting } from './posting.ts';
 
-/** Returns a pseudo-random number, the same in every run. */
-function mix(seed: number, id: number): number {
-  let value = Math.imul(seed ^ Math.imul(id, 0x9e3779b1), 0x85ebca6b);
-  value = Math.imul(value ^ (value >>> 13), 0xc2b2ae35);
-  return (value ^ (value >>> 16)) >>> 0;
-}
-
-interface SetShape {
-  seed: number;
-  share: number;
-  start: number;
-  end: number;
-  levels: number;
-}
-
-function createSet({ seed, share, start, end, levels }: SetShape, universe: number): Posting {
-  const posting = createPosting();
-  for (let id = Math.ceil(1 + start * universe); id <= end * universe; id += 1) {
-    const chance = mix(seed, id);
-    // Low levels are common and high ones rare, as with words.
-    if (chance / 2 ** 32 < share) setLevel(posting, id, Math.min(levels, 1 + Math.clz32(mix(seed + 1, id))));
-  }
-  return posting;
-}
-
-function createOrder(universe: number, keys: number, direction: 'ascending' | 'descending'): SortedIds {
-  const order = createSortedIds((id) => mix(5, id) % keys, direction);
-  fillSorted(
-    order,
-    Uint32Array.from({ length: universe }, (_, at) => at + 1),
-  );
-  return order;
-}
-
-function naiveMatches({ must, mustNot, tests }: Selection, universe: number): number[] {
-  const ids: number[] = [];
-  for (let id = universe; id > 0; id -= 1) {
-    if (!must.every((posting) => levelOf(posting, id) > 0)) continue;
-    if (mustNot.some((posting) => levelOf(posting, id) > 0)) continue;
-    if (tests.every((test) => test(id))) ids.push(id);
-  }
-  return ids;
-}
-
-const shape = fc.record({
-  seed: fc.integer({ min: 1, max: 1e9 }),
-  share: fc.constantFrom(0, 0.002, 0.02, 0.1, 0.5, 0.95, 1),
-  start: fc.constantFrom(0, 0, 0, 0.4),
-  end: fc.constantFrom(1, 1, 1, 0.5),
-  levels: fc.constantFrom(1, 2, 7),
-});
-const TESTS = [(id: number): boolean => id % 3 !== 0, (id: number): boolean => id % 7 > 1];
-const picks = (minLength: number, maxLength: number) =>
-  fc.array(fc.integer({ min: 0, max: 4 }), { minLength, maxLength });
-
-const situation = fc
-  .record({
-    universe: fc.constantFrom(40, 700, 4096, 13_000),
-    shapes: fc.array(shape, { minLength: 5, maxLength: 5 }),
-    must: picks(1, 4),
-    mustNot: picks(0, 3),
-    tests: fc.constantFrom(0, 0, 1, 2),
-    scored: fc.array(fc.record({ set: fc.integer({ min: 0, max: 4 }), weight: fc.integer({ min: 1, max: 40 }) }), {
-      maxLength: 5,
-    }),
-    limit: fc.constantFrom(1, 3, 20, 51, 400),
-  })
-  .map(({ universe, shapes, must, mustNot, tests, scored, limit }) => {
-    const sets = shapes.map((one) => createSet(one, universe));
-    const at = (index: number): Posting => sets[index] ?? createPosting();
-    const selection: Selection = { must: must.map(at), mustNot: mustNot.map(at), tests: TESTS.slice(0, tests) };
-    const weighted: Weighted[] = scored.map(({ set, weight }) => ({ posting: at(set), weight }));
-    return { universe, selection, scored: weighted, limit, matches: naiveMatches(selection, universe) };
-  });
-
-/** Returns the positions from which pages are read: the first pages, some in the middle, and the end. */
-function checkPoints(length: number, limit: number): number[] {
-  const starts = [0, limit, 2 * limit, Math.floor(length / 3), Math.floor(length / 2), length - 2, length];
-  return [...new Set(starts.filter((start) => start >= 0 && start <= length))];
-}
+const nothingElse = { mustNot: [], tests: [], wanted: [], least: 0 };
 
 describe('a selection', () => {
   it('is counted exactly', () => {
@@ -92,7 +27,7 @@ describe('a selection', () => {
       fc.property(situation, ({ selection, matches }) => {
         expect(countMatches(markMatches(selection))).toBe(matches.length);
       }),
-      { numRuns: 150 },
+      { numRuns: 200 },
     );
   });
 
@@ -136,45 +71,32 @@ describe('a selection', () => {
     );
   });
 
-  it('comes by score from any place', () => {
+  it('says which numbers of wanted terms its matches have, and keeps those with the most', () => {
     fc.assert(
-      fc.property(situation, ({ selection, matches, scored, limit }) => {
-        const sorted = matches
-          .map((id) => ({
-            id,
-            score: scored.reduce((sum, { posting, weight }) => sum + weight * levelOf(posting, id), 0),
-          }))
-          .sort((a, b) => b.score - a.score || b.id - a.id);
-        for (const start of checkPoints(sorted.length, limit)) {
-          const expected = sorted.slice(start, start + limit);
-          expect(bestMatches(markMatches(selection), scored, sorted[start - 1] ?? null, limit)).toEqual(expected);
+      fc.property(situation, ({ selection, matches, universe }) => {
+        const { wanted } = selection;
+        const counts = new Map(matches.map((id) => [id, termsOf(wanted, id)]));
+        const marked = markMatches(selection);
+        for (let count = 1; count <= wanted.length; count += 1) {
+          expect(hasMatchWith(marked, count)).toBe([...counts.values()].includes(count));
         }
-        // Continue from a position between two scores, whose row no longer exists.
-        const score = (sorted[Math.floor(sorted.length / 2)]?.score ?? 0) + 0;
-        const expected = sorted.filter((row) => row.score < score || (row.score === score && row.id < 300));
-        expect(bestMatches(markMatches(selection), scored, { score, id: 300 }, limit)).toEqual(
-          expected.slice(0, limit),
-        );
+        const most = Math.max(0, ...counts.values());
+        const expected = wanted.length === 0 ? matches : matches.filter((id) => counts.get(id) === most);
+        const best = keepBestCovered(marked);
+        expect(best.least).toBe(most);
+        expect(countMatches(best.matches)).toBe(expected.length);
+        expect(newestMatches(best.matches, Number.POSITIVE_INFINITY, universe)).toEqual(expected);
+        // A later page starts from that number of terms.
+        const again = markMatches({ ...selection, least: Math.max(selection.least, most) });
+        if (most > 0) expect(newestMatches(again, Number.POSITIVE_INFINITY, universe)).toEqual(expected);
       }),
-      { numRuns: 250 },
+      { numRuns: 200 },
     );
   });
 
-  it('finds the best of a long list also where they are the oldest', () => {
-    const list = createPosting();
-    for (let id = 100_000; id > 0; id -= 100) setLevel(list, id, id < 1000 ? 6 : 2);
-    expect(list.dense).toBeNull();
-    const selection = { must: [list], mustNot: [], tests: [] };
-    const scored = [{ posting: list, weight: 5 }];
-    expect(bestMatches(markMatches(selection), scored, null, 2)).toEqual([900, 800].map((id) => ({ id, score: 30 })));
-    expect(bestMatches(markMatches(selection), scored, { score: 30, id: 150 }, 2)).toEqual([
-      { id: 100, score: 30 },
-      { id: 100_000, score: 10 },
-    ]);
-  });
-
   it('needs a set to choose from', () => {
-    expect(() => markMatches({ must: [], mustNot: [], tests: [] })).toThrow();
+    expect(() => markMatches({ must: [], ...nothingElse })).toThrow();
+    expect(() => markMatches({ must: [], ...nothingElse, wanted: [[createPosting()]] })).toThrow();
   });
 
   it('comes in the order of a key where the matches are few, and all at its end', () => {
@@ -185,10 +107,9 @@ describe('a selection', () => {
       [0.012, 0, 1],
       [1, 0, 0.02],
     ] as const) {
-      const must = [createSet({ seed: 3, share, start, end, levels: 1 }, universe)];
-      const matches = naiveMatches({ must, mustNot: [], tests: [] }, universe);
-      const sorted = matches.toSorted((a, b) => order.keyOf(b) - order.keyOf(a) || b - a);
-      const found = markMatches({ must, mustNot: [], tests: [] });
+      const selection = { ...nothingElse, must: [createSet({ seed: 3, share, start, end, levels: 1 }, universe)] };
+      const sorted = naiveMatches(selection, universe).sort((a, b) => order.keyOf(b) - order.keyOf(a) || b - a);
+      const found = markMatches(selection);
       expect(matchesInOrder(found, order, null, 50)).toEqual(sorted.slice(0, 50));
       const [id = 0] = sorted.slice(9);
       expect(matchesInOrder(found, order, { id, key: order.keyOf(id) }, 10)).toEqual(sorted.slice(10, 20));

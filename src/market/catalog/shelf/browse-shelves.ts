@@ -16,7 +16,7 @@ const MOST_ATTEMPTS = 5;
 const MOST_PLANS = 4_096;
 /** Fits a search of 200 escaped characters together with all filters. */
 const LONGEST_FILTERS = 4_096;
-const CURSOR = /^[A-Za-z0-9_-]{1,1024}$/;
+const CURSOR = /^[A-Za-z0-9_-]{1,2048}$/;
 
 /** Answers GET /api/shelves if its listings and words are in memory. */
 export function shelvesFromMemory({ answers, shelfCursors }: MarketCatalog): MemoryRead {

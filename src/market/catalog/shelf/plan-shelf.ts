@@ -3,7 +3,14 @@ import type { ShelfQuery } from '../../../contract/listings.ts';
 import { AISLES, type Sort } from '../../../contract/vocabulary.ts';
 import { canonicalJson } from '../../../platform/canonical-json.ts';
 import type { LabelKind, Model } from '../model/model.ts';
-import { countMatches, hasMatchWith, keepBestCovered, type Matches, markMatches, type Selection } from '../sets/matches.ts';
+import {
+  countMatches,
+  hasMatchWith,
+  keepBestCovered,
+  type Matches,
+  markMatches,
+  type Selection,
+} from '../sets/matches.ts';
 import type { Posting } from '../sets/posting.ts';
 import { countUpTo } from '../sets/sorted-ids.ts';
 import { type ParsedQuery, parseQuery } from '../text/parse-query.ts';
@@ -156,7 +163,8 @@ function wantedTerms(search: Search | null, must: Posting[]): Pick<Selection, 'w
 export function countShelf(model: Model, plan: ShelfPlan, { matches, least }: Selected, choices = ''): number {
   const last = plan.counted;
   const key = `${least} ${choices}`;
-  if (last !== null && last.model === model && last.version === model.version && last.choices === key) return last.total;
+  if (last !== null && last.model === model && last.version === model.version && last.choices === key)
+    return last.total;
   const total = matches === null ? 0 : countMatching(model, plan, matches);
   plan.counted = { model, version: model.version, choices: key, total };
   return total;
@@ -165,7 +173,12 @@ export function countShelf(model: Model, plan: ShelfPlan, { matches, least }: Se
 function countMatching(model: Model, plan: ShelfPlan, matches: Matches): number {
   const { must, mustNot, tests, wanted } = matches;
   // With a price limit as the only filter, the order by price gives the count.
-  if (plan.maxPriceUnits !== null && tests.length === 1 && mustNot.length + wanted.length === 0 && must[0] === model.live) {
+  if (
+    plan.maxPriceUnits !== null &&
+    tests.length === 1 &&
+    mustNot.length + wanted.length === 0 &&
+    must[0] === model.live
+  ) {
     return countUpTo(model.orders.price_asc, plan.maxPriceUnits);
   }
   return countMatches(matches);

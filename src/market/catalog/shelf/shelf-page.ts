@@ -1,9 +1,9 @@
+import type { SearchReport } from '../../../contract/listings.ts';
 import { AISLES } from '../../../contract/vocabulary.ts';
 import type { Cursors } from '../../../platform/cursor.ts';
-import type { SearchReport } from '../../../contract/listings.ts';
 import type { PageParts } from '../fragments/page-bytes.ts';
 import type { Model } from '../model/model.ts';
-import { parseQuery } from '../text/parse-query.ts';
+import { parseQuery, type QueryTerm } from '../text/parse-query.ts';
 import { requireAll } from '../text/resolve-query.ts';
 import type { Search } from '../text/text-index.ts';
 import { nextRows, type PageCursor, progressOf } from './next-rows.ts';
@@ -64,18 +64,26 @@ export function shelfParts(model: Model, cursors: Cursors, query: ShelfQuery): P
 /** Corrects the words that no listing has. Null if the corrected words match nothing under the same filters either. */
 function didYouMean(model: Model, plan: ShelfPlan): string | null {
   if (plan.words === null) return null;
-  const { terms, missing, choices } = model.text.resolve(plan.words, null);
+  const { query, terms, missing, choices } = model.text.resolve(plan.words, null);
   if (missing.length > 0 || choices === '') return null;
-  const texts = terms.map(({ kind, words }) => (kind === 'phrase' ? `"${words.join(' ')}"` : words.join(' ')));
-  const text = texts.join(' ');
+  const excluded = query.terms.filter(({ need }) => need === 'excluded');
+  const text = [...terms.map(termText), ...excluded.map((term) => `-${termText(term)}`)].join(' ');
   const search = model.text.compile(requireAll(parseQuery(`${text} `)));
   return search !== null && selectShelf(model, plan, search, null).hasAll ? text : null;
+}
+
+function termText({ kind, words }: Pick<QueryTerm, 'kind' | 'words'>): string {
+  return kind === 'phrase' ? `"${words.join(' ')}"` : words.join(' ');
 }
 
 /** Says how each word of the query was searched. */
 function reportSearch({ words, resolution }: Search, hasAll: boolean): SearchReport {
   return {
-    words: words.map(({ word, listings, usedAs }) => ({ word, listings, ...(usedAs === null ? {} : { used_as: usedAs }) })),
+    words: words.map(({ word, listings, usedAs }) => ({
+      word,
+      listings,
+      ...(usedAs === null ? {} : { used_as: usedAs }),
+    })),
     ignored: [...resolution.ignored],
     missing: [...resolution.missing],
     matched: hasAll ? 'all' : 'some',
@@ -94,9 +102,21 @@ export function toPosition(cursor: PageCursor): (number | string)[] {
 }
 
 export function toCursor([choices, ...numbers]: readonly (number | string)[]): PageCursor {
-  const [revision = 0, left = 0, newest = 0, isPinned = 0, key = 0, id = 0, progress = 0, least = 0] = numbers.map(Number);
+  const [revision = 0, left = 0, newest = 0, isPinned = 0, key = 0, id = 0, progress = 0, least = 0] =
+    numbers.map(Number);
   const weights = unpackWeights(numbers.slice(NUMBERS_BEFORE_WEIGHTS).map(Number));
-  return { choices: String(choices), revision, left, newest, isPinned: isPinned === 1, key, id, progress, least, weights };
+  return {
+    choices: String(choices),
+    revision,
+    left,
+    newest,
+    isPinned: isPinned === 1,
+    key,
+    id,
+    progress,
+    least,
+    weights,
+  };
 }
 
 function packWeights(weights: readonly number[]): number[] {

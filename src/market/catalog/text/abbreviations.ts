@@ -1,7 +1,7 @@
 /** Abbreviations of the field, published in docs/search.md. A search for one form finds all of them. */
 
 /** Short forms of one word: the word, then the short forms. */
-const ONE_WORD: readonly (readonly [word: string, ...short: string[]])[] = [
+export const ONE_WORD: readonly (readonly [word: string, ...short: string[]])[] = [
   ['kubernetes', 'k8s'],
   ['javascript', 'js'],
   ['typescript', 'ts'],
@@ -84,6 +84,10 @@ export const NAMES: readonly (readonly [short: string, ...whole: string[]])[] = 
   ['nodejs', 'node js'],
   ['nextjs', 'next js'],
   ['threejs', 'three js'],
+  ['.net', 'dot net', 'asp net'],
+  ['c#', 'c sharp'],
+  ['f#', 'f sharp'],
+  ['c++', 'c plus plus'],
   ['vscode', 'vs code', 'visual studio code'],
   ['github', 'git hub'],
   ['openai', 'open ai'],

@@ -1,6 +1,6 @@
-import type { Weighted } from '../sets/best-matches.ts';
 import type { TermSets } from '../sets/coverage.ts';
 import { createPosting, type Posting, setLevel } from '../sets/posting.ts';
+import type { Weighted } from '../sets/score-parts.ts';
 import { beginningKey, type DerivedSets, keepBeginning, keepPhrase, keptDerived, phraseKey } from './derived-sets.ts';
 import type { ParsedQuery, QueryTerm } from './parse-query.ts';
 import type { Resolution, ResolvedTerm } from './resolve-query.ts';
@@ -16,9 +16,8 @@ import {
   planBeginning,
   planPhrase,
 } from './term-sets.ts';
-import { listingTokens, type TextState, writeWaiting } from './text-state.ts';
-import { forEachTitled, titleWords, wordsHash } from './title-table.ts';
-import { wordId } from './word-table.ts';
+import { type TextState, writeWaiting } from './text-state.ts';
+import { titledListings } from './titled-listings.ts';
 
 /** The set does not exist yet and takes too long to build in this call. */
 const MISSING_SET = 'missing';
@@ -131,6 +130,8 @@ export interface SearchedWord {
 }
 
 const NO_LISTINGS = createPosting();
+/** The highest weight that fits into a cursor. */
+const MAX_WEIGHT = 511;
 
 /** Returns null if a set must be built first; then call `prepareQuery`. */
 export function compileQuery(sets: DerivedSets, state: TextState, resolution: Resolution): Search | null {
@@ -159,7 +160,11 @@ function createSearch(state: TextState, resolution: Resolution, { found, exclude
   const wanted = new Map<string, Posting[]>();
   for (const term of terms) {
     const set = found.get(term) ?? NO_LISTINGS;
-    scoreTerm(scoring, term, { set, isExtra: must.length > 0 && term.need === 'required' });
+    scoreTerm(scoring, term, {
+      set,
+      isExtra: must.length > 0 && term.need === 'required',
+      isSure: term.usedAs === null,
+    });
     if (term.need === 'wanted') wanted.set(nameOf(term), [set]);
   }
   addVariants(scoring, resolution, wanted);
@@ -170,11 +175,16 @@ function createSearch(state: TextState, resolution: Resolution, { found, exclude
     mustNot: [...new Set(excluded.flatMap((term) => found.get(term) ?? []))],
     wanted: [...wanted.values()],
     scored: sortedScores(scoring),
-    titled: titledListings(state, resolution),
+    titled: titledListings(state, query.typed, correctionsOf(terms)),
     matchesNothing: isEmpty,
     resolution,
     words: searchedWords(terms, found),
   };
+}
+
+/** Returns what is searched in place of each corrected word. */
+function correctionsOf(terms: readonly ResolvedTerm[]): ReadonlyMap<string, string> {
+  return new Map(terms.flatMap(({ typed, usedAs }) => (usedAs === null ? [] : [[typed, usedAs] as const])));
 }
 
 function hasWords(query: ParsedQuery): boolean {
@@ -229,16 +239,36 @@ function nameOf({ kind, words }: Term): string {
   return kind === 'beginning' ? `${words[0] ?? ''}*` : stemOf(words[0] ?? '');
 }
 
-/** Adds a set once. Sets without listings keep their place in the order of weights. */
-function addScored({ state, scored }: Scoring, name: string, { set, isExtra }: { set: Posting; isExtra: boolean }): void {
-  if (scored.has(name)) return;
-  scored.set(name, { posting: set, weight: rarityWeight(state.listings, set.count), isExtra });
+interface ScoredSet {
+  readonly set: Posting;
+  readonly isExtra: boolean;
+  /** False for a word that is searched in place of the one typed. */
+  readonly isSure: boolean;
+}
+
+/** Adds a set once, with the higher weight of two. Sets without listings keep their place in the order of weights. */
+function addScored({ state, scored }: Scoring, name: string, { set, isExtra, isSure }: ScoredSet): void {
+  const rarity = rarityWeight(state.listings, set.count);
+  const weight = isSure ? rarity : Math.ceil(rarity / 2);
+  const existing = scored.get(name);
+  if (existing !== undefined && existing.weight >= weight) return;
+  scored.set(name, { posting: set, weight, isExtra: isExtra && existing?.isExtra !== false });
 }
 
 /** Scores a phrase by its words, because all matches contain it. */
-function scoreTerm(scoring: Scoring, term: Term, { set, isExtra }: { set: Posting; isExtra: boolean }): void {
-  if (term.kind !== 'phrase') return addScored(scoring, nameOf(term), { set, isExtra });
-  for (const word of term.words) addScored(scoring, stemOf(word), { set: setOfWord(scoring.state, word), isExtra: true });
+function scoreTerm(scoring: Scoring, term: Term, scoredSet: ScoredSet): void {
+  if (term.kind !== 'phrase') addScored(scoring, nameOf(term), scoredSet);
+  else
+    for (const word of term.words)
+      addScored(scoring, stemOf(word), { set: setOfWord(scoring.state, word), isExtra: true, isSure: true });
+}
+
+/** Returns the weight of all these terms, because a name stands for all its words. */
+function weightOf({ scored }: Scoring, names: readonly string[]): number {
+  return Math.min(
+    MAX_WEIGHT,
+    names.reduce((sum, name) => sum + (scored.get(name)?.weight ?? 0), 0),
+  );
 }
 
 function setOfWord(state: TextState, word: string): Posting {
@@ -248,28 +278,13 @@ function setOfWord(state: TextState, word: string): Posting {
 /** Adds other spellings of wanted terms. */
 function addVariants(scoring: Scoring, { query, terms, match }: Resolution, wanted: Map<string, Posting[]>): void {
   if (match === 'all') return;
+  const { state, scored } = scoring;
   for (const { word, words } of query.variants) {
-    const set = setOfWord(scoring.state, word);
+    const set = setOfWord(state, word);
     const covered = terms.filter(({ typed, need }) => need === 'wanted' && words.includes(typed)).map(nameOf);
     if (covered.length === 0) continue;
-    addScored(scoring, stemOf(word), { set, isExtra: true });
+    const weight = Math.max(weightOf(scoring, covered), rarityWeight(state.listings, set.count));
+    if (!scored.has(stemOf(word))) scored.set(stemOf(word), { posting: set, weight, isExtra: true });
     if (set.count > 0) for (const name of covered) wanted.get(name)?.push(set);
   }
-}
-
-/** Returns the listings whose title has exactly the words of the query, as they are searched, in any order. */
-function titledListings(state: TextState, { query, terms }: Resolution): ReadonlySet<number> {
-  const titled = new Set<number>();
-  const corrected = new Map(terms.flatMap(({ typed, usedAs }) => (usedAs === null ? [] : [[typed, usedAs] as const])));
-  const words = new Set<number>();
-  for (const typed of query.typed) {
-    for (const word of (corrected.get(typed) ?? typed).split(' ')) words.add(wordId(state.words, word));
-  }
-  if (words.size === 0 || words.has(0)) return titled;
-  forEachTitled(state.titles, wordsHash(words), (id) => {
-    const { tokens, count } = listingTokens(state, id);
-    const title = titleWords(tokens, count);
-    if (title.size === words.size && [...title].every((word) => words.has(word))) titled.add(id);
-  });
-  return titled;
 }

@@ -7,45 +7,61 @@ import { letterMask, type WordTable, wordId } from './word-table.ts';
 
 /** Shorter words differ from many others by one letter. */
 const SHORTEST_CORRECTED = 4;
+const SHORTEST_IN_TITLE = 3;
 const TWO_EDITS_FROM = 8;
 const SHORTEST_PART = 3;
+const LETTERS_AND_NUMBER = /^(\p{L}{2,})(\d+)$/u;
 const LETTERS_ONLY = /^[\p{L}\p{M}]+$/u;
 
+/** Spellings as near as the nearest, of which the most used are kept. */
+const MAX_CANDIDATES = 5;
+
 /**
- * Returns what a word that no listing has was probably meant to be: the nearest spelling, or else two words that it joins, with a space
- * between them. Null if there is neither, or the word has a digit, since one digit makes another version or year.
+ * Returns what a word that no listing has may have been meant to be: the nearest spellings, or else two words that it joins, with a space
+ * between them. Empty if there is neither. Digits are never changed, since one digit makes another version or year.
  */
-export function correctWord(state: TextState, word: string): string | null {
-  if (word.length < SHORTEST_CORRECTED || !LETTERS_ONLY.test(word) || isPair(word)) return null;
-  return nearestWord(state.words, word) ?? splitWord(state, word);
+export function correctWord(state: TextState, word: string): readonly string[] {
+  const [, letters, digits] = LETTERS_AND_NUMBER.exec(word) ?? [];
+  if (letters !== undefined && digits !== undefined) return splitNumber(state, letters, digits);
+  if (word.length < SHORTEST_IN_TITLE || !LETTERS_ONLY.test(word) || isPair(word)) return [];
+  const nearest = nearestWords(state.words, word);
+  if (nearest.length > 0) return nearest;
+  const split = splitWord(state, word);
+  return split === null ? [] : [split];
 }
 
-/** Finds the word of live listings with the fewest edits: 1, or up to 2 in long words. Of equals the most used, then the first by alphabet. */
-export function nearestWord(table: WordTable, word: string): string | null {
-  const most = word.length < TWO_EDITS_FROM ? 1 : 2;
+/** `python3` is searched as `python 3`, or as `python` if no listing has that number. */
+function splitNumber({ words }: TextState, letters: string, digits: string): readonly string[] {
+  if (wordId(words, letters) === 0) return [];
+  return [wordId(words, digits) === 0 ? letters : `${letters} ${digits}`];
+}
+
+export function isTooShort(word: string): boolean {
+  return word.length < SHORTEST_CORRECTED;
+}
+
+/**
+ * Finds the words of live listings with the fewest edits: 1, or up to 2 in long words. Those with the same letters come first, since people
+ * swap or double letters more often than they take another one; then the most used, then by alphabet.
+ */
+export function nearestWords(table: WordTable, word: string): readonly string[] {
+  let most = word.length < TWO_EDITS_FROM ? 1 : 2;
   const { masks, listings, texts } = table;
   const mask = letterMask(word);
-  let nearest: { text: string; distance: number; listings: number } | null = null;
+  let nearest: { text: string; listings: number; letters: number }[] = [];
   for (let id = FIRST_WORD; id < texts.length; id += 1) {
     // One edit changes at most two bits of the mask, which rules out nearly all words without comparing them.
     if (bitsOf((masks[id] as number) ^ mask) > most * 2 || listings[id] === 0) continue;
     const text = texts[id] as string;
     if (Math.abs(text.length - word.length) > most || text === word) continue;
-    const distance = spellingDistance(word, text, nearest?.distance ?? most);
-    const found = { text, distance, listings: listings[id] as number };
-    if (distance <= most && (nearest === null || isNearer(found, nearest))) nearest = found;
+    const distance = spellingDistance(word, text, most);
+    if (distance > most) continue;
+    if (distance < most) nearest = [];
+    most = distance;
+    nearest.push({ text, listings: listings[id] as number, letters: bitsOf((masks[id] as number) ^ mask) });
   }
-  return nearest?.text ?? null;
-}
-
-interface NearWord {
-  readonly text: string;
-  readonly distance: number;
-  readonly listings: number;
-}
-
-function isNearer(a: NearWord, b: NearWord): boolean {
-  return (a.distance - b.distance || b.listings - a.listings || (a.text < b.text ? -1 : 1)) < 0;
+  nearest.sort((a, b) => a.letters - b.letters || b.listings - a.listings || (a.text < b.text ? -1 : 1));
+  return nearest.slice(0, MAX_CANDIDATES).map(({ text }) => text);
 }
 
 /** Splits a word into two that listings have; of several ways, the one whose rarer word is most used. */

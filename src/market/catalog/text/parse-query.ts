@@ -48,38 +48,40 @@ interface Parsing {
 export function parseQuery(q: string): ParsedQuery {
   const text = q.replace(QUOTES, '"');
   const parsing: Parsing = { terms: new Map(), variants: new Map(), typed: [], names: createNameFinder() };
-  let at = 0;
-  while (at < text.length) {
-    if (BLANK.test(text.charAt(at))) {
-      at += 1;
-      continue;
-    }
-    const sign = at === 0 || BLANK.test(text.charAt(at - 1)) ? text.charAt(at) : '';
-    const need = NEEDS[sign] ?? 'wanted';
-    let start = at;
-    if (need !== 'wanted') while (text.charAt(start) === sign) start += 1;
-    if (text.charAt(start) === '"') {
-      const close = text.indexOf('"', start + 1);
-      const end = close < 0 ? text.length : close;
-      addPhrase(parsing, text.slice(start + 1, end), need === 'excluded' ? need : 'required');
-      at = end + 1;
-    } else {
-      at = endOfChunk(text, start);
-      const chunk = text.slice(start, at);
-      if (need === 'excluded') addExcluded(parsing, chunk);
-      else addWords(parsing, chunk, { need, isLast: at === text.length });
-    }
-  }
-  const { terms, typed } = parsing;
+  for (let at = 0; at < text.length; ) at = BLANK.test(text.charAt(at)) ? at + 1 : readPart(parsing, text, at);
+  const { typed } = parsing;
+  const terms = [...parsing.terms.values()];
   const variants = [...parsing.variants.values()].slice(0, MAX_VARIANTS);
-  const names = [...terms.keys(), ...variants.map(({ word, words }) => `${words.join(' ')}=${word}`)];
+  const names = [...parsing.terms.keys(), ...variants.map(({ word, words }) => `${words.join(' ')}=${word}`)];
+  const words = terms.reduce((sum, term) => sum + term.words.length, 0);
+  const isLong = words > MAX_WORDS || parsing.variants.size > MAX_VARIANTS;
   return {
-    // The order decides which words of a very long query are left out.
-    key: (terms.size > MAX_WORDS ? names : names.sort()).join(' '),
-    terms: [...terms.values()],
+    // The order decides which words of a long query are left out.
+    key: (isLong ? names : names.sort()).join(' '),
+    terms,
     variants,
     typed: new Set(typed),
   };
+}
+
+/** Reads a phrase or the characters up to the next blank or quotation mark. Returns where it ends. */
+function readPart(parsing: Parsing, text: string, from: number): number {
+  const sign = from === 0 || BLANK.test(text.charAt(from - 1)) ? text.charAt(from) : '';
+  const isDoubled = text.charAt(from + 1) === sign;
+  // Two dashes begin an option of a command, not an exclusion.
+  const need = isDoubled ? 'wanted' : (NEEDS[sign] ?? 'wanted');
+  const start = need === 'wanted' ? from : from + 1;
+  if (text.charAt(start) === '"') {
+    const close = text.indexOf('"', start + 1);
+    const end = close < 0 ? text.length : close;
+    addPhrase(parsing, text.slice(start + 1, end), need === 'excluded' ? need : 'required');
+    return end + 1;
+  }
+  const end = endOfChunk(text, start);
+  const chunk = text.slice(start, end);
+  if (need === 'excluded') addExcluded(parsing, chunk);
+  else addWords(parsing, chunk, { need, isLast: end === text.length });
+  return end;
 }
 
 function endOfChunk(text: string, start: number): number {
@@ -128,7 +130,11 @@ function withoutLastCharacter(words: readonly string[]): readonly string[] {
     : words;
 }
 
-function addWords(parsing: Parsing, chunk: string, { need, isLast }: { need: QueryTerm['need']; isLast: boolean }): void {
+function addWords(
+  parsing: Parsing,
+  chunk: string,
+  { need, isLast }: { need: QueryTerm['need']; isLast: boolean },
+): void {
   const words = readChunk(parsing, chunk);
   const isOpen = isLast && words.length > 0 && tokenize(`${chunk}x`).length === words.length;
   let at = 0;

@@ -1,8 +1,9 @@
-import { correctWord } from './near-words.ts';
-import { MAX_WORDS, type ParsedQuery, type QueryTerm } from './parse-query.ts';
-import { postingOfStem } from './stem-table.ts';
+import { chooseSpellings, type Misspelled } from './choose-spelling.ts';
+import { correctWord, isTooShort } from './near-words.ts';
+import type { ParsedQuery, QueryTerm } from './parse-query.ts';
+import { contentSlots, type Slot, slotName, typedText } from './query-slots.ts';
 import { stemOf } from './stem.ts';
-import { isStopWord } from './stop-words.ts';
+import { postingOfStem } from './stem-table.ts';
 import type { TextState } from './text-state.ts';
 import { isPair } from './tokenize.ts';
 import { wordsLike } from './word-table.ts';
@@ -37,32 +38,26 @@ const MAX_CORRECTED = 4;
 /** How one word is searched: as typed, as the beginning of others, not at all, or else as the words given here. */
 const [AS_TYPED, AS_BEGINNING, MISSING] = ['', '*', '-'];
 
-/** A word or quoted phrase of the query that may have to be resolved. */
-interface Slot extends Pick<ResolvedTerm, 'kind' | 'words' | 'need' | 'typed'> {
-  /** True for a name of stop words, such as `todo` for `to do`, which is not missed if no listing has it. */
-  readonly isOptional: boolean;
-}
-
 /** Decides for each word of a need what is searched. `choices` come from the first page of a walk. */
 export function resolveQuery(state: TextState, query: ParsedQuery, choices: string | null): Resolution {
   const { slots, ignored } = contentSlots(query);
   // Choices are stored in an order that does not depend on the order of the words.
   const sorted = slots.toSorted((a, b) => (slotName(a) < slotName(b) ? -1 : 1));
-  const chosen = choices === null ? chooseForms(state, sorted) : readChoices(sorted, choices);
+  const chosen = choices === null ? chooseForms(state, sorted, query) : readChoices(sorted, choices);
   const formOf = (slot: Slot): string => chosen[sorted.indexOf(slot)] ?? AS_TYPED;
-  const missing = slots.filter((slot) => formOf(slot) === MISSING && !slot.isOptional);
+  const found = new Set(slots.filter((slot) => formOf(slot) !== MISSING).map(({ run }) => run));
+  // A run without spaces is missing as a whole, and only if none of its pairs is there.
+  const missing = slots.filter(
+    (slot) => formOf(slot) === MISSING && !slot.isOptional && !(slot.run !== null && found.has(slot.run)),
+  );
   return {
     query,
     match: 'any',
     terms: slots.flatMap((slot) => termsOf(slot, formOf(slot))),
     ignored: [...new Set(ignored.map(({ typed }) => typed))],
-    missing: [...new Set(missing.map(({ typed }) => typed))],
+    missing: [...new Set(missing.map(({ typed, run }) => run ?? typed))],
     choices: chosen.every((choice) => choice === AS_TYPED) ? '' : chosen.join(','),
   };
-}
-
-function slotName({ kind, typed, need }: Slot): string {
-  return `${need} ${kind === 'phrase' ? `"${typed}"` : typed}`;
 }
 
 function readChoices(slots: readonly Slot[], choices: string): readonly string[] {
@@ -70,14 +65,35 @@ function readChoices(slots: readonly Slot[], choices: string): readonly string[]
   return slots.map((_, index) => (choices === '' ? AS_TYPED : (given[index] ?? AS_TYPED)));
 }
 
-function chooseForms(state: TextState, slots: readonly Slot[]): readonly string[] {
-  let corrections = 0;
-  return slots.map((slot) => {
+function chooseForms(state: TextState, slots: readonly Slot[], query: ParsedQuery): readonly string[] {
+  const forms = slots.map((slot) => {
     const form = chooseForm(state, slot);
-    if (form !== MISSING || slot.isOptional || corrections === MAX_CORRECTED) return form;
-    corrections += 1;
-    return correctWord(state, slot.words[0] ?? '') ?? MISSING;
+    return form === MISSING && isFoundAsVariant(state, query, slot) ? AS_TYPED : form;
   });
+  const misspelled = slots
+    .filter(({ isOptional }, index) => forms[index] === MISSING && !isOptional)
+    .slice(0, MAX_CORRECTED)
+    .map(({ typed: word }) => misspelledWord(state, word, query))
+    .filter(({ candidates }) => candidates.length > 0);
+  if (misspelled.length === 0) return forms;
+  const known = slots.filter((_, index) => forms[index] === AS_TYPED).flatMap(({ words }) => words);
+  const spellings = chooseSpellings(state, misspelled, { typed: query.typed, known });
+  return forms.map((form, index) => (form === MISSING ? (spellings.get(slots[index]?.typed ?? '') ?? form) : form));
+}
+
+/** Returns what a word may have been meant to be: two words that the query has apart come before another spelling. */
+function misspelledWord(state: TextState, word: string, { typed }: ParsedQuery): Misspelled {
+  const joined = joinedWords([...typed], word).filter(
+    (one) => (postingOfStem(state.stems, stemOf(one))?.count ?? 0) > 0,
+  );
+  if (joined.length > 0) return { typed: word, candidates: joined, isShort: false };
+  return { typed: word, candidates: correctWord(state, word), isShort: isTooShort(word) };
+}
+
+function joinedWords(typed: readonly string[], word: string): string[] {
+  const at = typed.indexOf(word);
+  const [before, after] = [typed[at - 1], typed[at + 1]];
+  return [...(before === undefined ? [] : [before + word]), ...(after === undefined ? [] : [word + after])];
 }
 
 /** Resolves every term as it stands and requires all of them. */
@@ -88,41 +104,6 @@ export function requireAll(query: ParsedQuery): Resolution {
   return { query, match: 'all', terms, ignored: [], missing: [], choices: '' };
 }
 
-function typedText({ words }: Pick<QueryTerm, 'words'>): string {
-  return words.join(' ');
-}
-
-function contentSlots(query: ParsedQuery): { slots: readonly Slot[]; ignored: readonly Slot[] } {
-  const all = distinctSlots(query.terms.flatMap(slotsOf));
-  const isContent = ({ kind, words, need }: Slot): boolean =>
-    need === 'required' || kind === 'phrase' || !isStopWord(words[0] ?? '');
-  const names = query.variants
-    .filter(({ words }) => words.every(isStopWord))
-    .map(({ word }): Slot => ({ kind: 'word', words: [word], need: 'wanted', typed: word, isOptional: true }));
-  const content = all.some(isContent) ? all.filter(isContent) : all;
-  const slots = distinctSlots([...content, ...names]).slice(0, MAX_WORDS);
-  return { slots, ignored: all.filter((slot) => !slots.includes(slot)) };
-}
-
-function slotsOf(term: QueryTerm): Slot[] {
-  const { kind, words, need } = term;
-  if (need === 'excluded') return [];
-  // A run of characters in a script without spaces: each pair is a word of its own.
-  if (kind === 'phrase' && need === 'wanted')
-    return words.map((word) => ({ kind: 'word', words: [word], need, typed: word, isOptional: false }));
-  return [{ kind, words, need, typed: typedText(term), isOptional: false }];
-}
-
-/** Keeps the first of equal slots. A word that also ends the query is one slot, which may be a beginning. */
-function distinctSlots(slots: readonly Slot[]): Slot[] {
-  const distinct = new Map<string, Slot>();
-  for (const slot of slots) {
-    const name = slotName(slot);
-    if (!distinct.has(name) || slot.kind === 'beginning') distinct.set(name, slot);
-  }
-  return [...distinct.values()];
-}
-
 function chooseForm(state: TextState, { kind, words }: Slot): string {
   if (kind === 'phrase') return AS_TYPED;
   const word = words[0] ?? '';
@@ -131,6 +112,12 @@ function chooseForm(state: TextState, { kind, words }: Slot): string {
   if ((postingOfStem(state.stems, stemOf(word))?.count ?? 0) > 0) return AS_TYPED;
   if (kind === 'beginning' && hasBeginning(state, word)) return AS_BEGINNING;
   return MISSING;
+}
+
+/** Returns whether listings have another spelling of the word, which stands for it: `frontend` for `front` of `front end`. */
+function isFoundAsVariant({ stems }: TextState, { variants }: ParsedQuery, { typed, need }: Slot): boolean {
+  const spellings = variants.filter(({ words }) => need === 'wanted' && words.includes(typed));
+  return spellings.some(({ word }) => (postingOfStem(stems, stemOf(word))?.count ?? 0) > 0);
 }
 
 function hasBeginning({ words }: TextState, beginning: string): boolean {

@@ -3,6 +3,8 @@ import type { WordTable } from './word-table.ts';
 
 /** Weights of a word by field: title, tags, keywords, seller, description, preview. Tuned with `npm run bench:search`. */
 export const FIELD_WEIGHTS: readonly number[] = [4, 3, 2, 1, 3, 1];
+const TAGS = 1;
+const KEYWORDS = 2;
 
 const SATURATION = 1.2;
 const LENGTH_SHARE = 0.6;
@@ -44,6 +46,8 @@ export interface TermCounter {
   wordStamps: Uint32Array;
   /** Two adjacent entries per stem number: the stamp, and the weighted count, which is finally replaced by the level. */
   byStem: Uint32Array;
+  /** The last field, by stem number, in which a stem was counted once. */
+  onceIn: Uint8Array;
 }
 
 export function createTermCounter(): TermCounter {
@@ -55,6 +59,7 @@ export function createTermCounter(): TermCounter {
     stems: new Uint32Array(0),
     wordStamps: new Uint32Array(0),
     byStem: new Uint32Array(0),
+    onceIn: new Uint8Array(0),
   };
 }
 
@@ -69,7 +74,7 @@ export function countedLevel(counter: TermCounter, stem: number): number {
 
 export function countTokens(counter: TermCounter, table: WordTable, tokens: Uint32Array, count: number): void {
   prepareCounter(counter, table, count);
-  const { stamp, wordStamps, byStem, words, stems } = counter;
+  const { stamp, wordStamps, byStem, onceIn, words, stems } = counter;
   const stemOf = table.stems;
   let wordCount = 0;
   let stemCount = 0;
@@ -97,7 +102,14 @@ export function countTokens(counter: TermCounter, table: WordTable, tokens: Uint
       byStem[slot + 1] = weight;
       stems[stemCount] = slot >>> 1;
       stemCount += 1;
-    } else byStem[slot + 1] = (byStem[slot + 1] as number) + weight;
+      onceIn[slot >>> 1] = field;
+      continue;
+    }
+    // In tags and keywords a word counts once, so that repeating it there gains nothing.
+    const isOnce = field === TAGS || field === KEYWORDS;
+    if (isOnce && onceIn[slot >>> 1] === field) continue;
+    if (isOnce) onceIn[slot >>> 1] = field;
+    byStem[slot + 1] = (byStem[slot + 1] as number) + weight;
   }
   counter.wordCount = wordCount;
   counter.stemCount = stemCount;
@@ -114,6 +126,7 @@ function prepareCounter(counter: TermCounter, table: WordTable, count: number): 
     counter.stamp = 0;
     counter.wordStamps = new Uint32Array(capacity);
     counter.byStem = new Uint32Array(capacity * 2);
+    counter.onceIn = new Uint8Array(capacity);
   }
   if (counter.words.length < count) {
     counter.words = new Uint32Array(count * 2);

@@ -2,10 +2,11 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { forEachMember } from '../sets/posting.ts';
 import { parseQuery } from './parse-query.ts';
+import { requireAll } from './resolve-query.ts';
 import { createTextIndex, type ListingText, type ReadTokens, type TextIndex } from './text-index.ts';
 import { createReaderWords, createTextReader, learnWords, type TextsToRead } from './text-reader.ts';
 
-// Frequent words, shared stems, folded letters, ideographs, and punctuation that JSON escapes.
+// Frequent words, shared stems, folded letters, variants, ideographs, and punctuation that JSON escapes.
 const WORDS = [
   'lamp',
   'lamps',
@@ -13,6 +14,8 @@ const WORDS = [
   'Caf\u00e9',
   'cafe',
   'brass',
+  'front end',
+  'C++',
   'a"b\\c',
   '\u5730\u56f3',
   '\u{1f600}',
@@ -24,17 +27,29 @@ const text = fc.array(fc.constantFrom(...WORDS), { maxLength: 6 }).map((words) =
 const listing: fc.Arbitrary<ListingText> = fc.record({
   title: text,
   tags: fc.array(fc.constantFrom('sea-map', 'lamp', 'red'), { maxLength: 3 }),
+  keywords: fc.array(fc.constantFrom('front end', 'lamp', 'M\u00fcll'), { maxLength: 2 }),
   merchant: fc.constantFrom('lamp-house', 'red-atlas'),
   description: text,
   preview: text,
 });
 const LISTINGS = 12;
-const QUERIES = ['lamp ', 'map ', 'cafe ', 'brass ', '\u5730\u56f3', 'house ', '"lamp map"', `${'x'.repeat(64)} `];
+const QUERIES = [
+  'frontend ',
+  'muell ',
+  'lamp ',
+  'map ',
+  'cafe ',
+  'brass ',
+  '\u5730\u56f3',
+  'house ',
+  '"lamp map"',
+  `${'x'.repeat(64)} `,
+];
 
 async function stateOf(index: TextIndex): Promise<unknown> {
   const found: unknown[] = [];
   for (const asked of QUERIES) {
-    const query = parseQuery(asked);
+    const query = requireAll(parseQuery(asked));
     await index.prepare(query);
     const members: number[] = [];
     for (const posting of index.compile(query)?.must ?? []) {

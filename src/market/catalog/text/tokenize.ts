@@ -122,16 +122,23 @@ const SHARP_LETTERS = new Set([...'cfjq'].map(codeOf));
 
 /** Passes on a run of ASCII letters and digits, with its signs if it is one of `c++`, `g++`, `c#`, `f#`, `j#`, `q#` and `.net`. */
 function readAscii(codes: Uint16Array, start: number, end: number, sink: WordSink): void {
-  const length = end - start;
+  if (end - start === 1) sink(codes, start, end + signsAfter(codes, start, end));
+  else if (isDotNet(codes, start, end)) sink(codes, start - 1, end);
+  else sink(codes, start, Math.min(end, start + LONGEST_WORD));
+}
+
+/** Returns how many signs after a single letter belong to its word. */
+function signsAfter(codes: Uint16Array, start: number, end: number): number {
   const letter = codes[start] as number;
-  if (length === 1) {
-    const next = codes[end] as number;
-    if (next === PLUS && codes[end + 1] === PLUS && PLUS_LETTERS.has(letter)) return sink(codes, start, end + 2);
-    if (next === HASH && SHARP_LETTERS.has(letter)) return sink(codes, start, end + 1);
-  } else if (length === NET.length && codes[start - 1] === DOT && IS_WORD_CODE[codes[start - 2] as number] !== 1) {
-    if (NET.every((code, at) => codes[start + at] === code)) return sink(codes, start - 1, end);
-  }
-  sink(codes, start, Math.min(end, start + LONGEST_WORD));
+  const next = codes[end] as number;
+  if (next === PLUS && codes[end + 1] === PLUS && PLUS_LETTERS.has(letter)) return 2;
+  return next === HASH && SHARP_LETTERS.has(letter) ? 1 : 0;
+}
+
+function isDotNet(codes: Uint16Array, start: number, end: number): boolean {
+  if (end - start !== NET.length || codes[start - 1] !== DOT || IS_WORD_CODE[codes[start - 2] as number] === 1)
+    return false;
+  return NET.every((code, at) => codes[start + at] === code);
 }
 
 /** Returns whether a run has only ASCII and common characters that fold to themselves whatever stands beside them. */
@@ -189,7 +196,9 @@ function readFolded(run: string, sink: WordSink, variantSink: VariantSink | null
 }
 
 function foldRun(run: string): FoldedRun {
-  const words = (foldText(run).match(RUN) ?? []).flatMap((word) => (isUnspaced(word) ? pairsOf(word) : [cutWord(word)]));
+  const words = (foldText(run).match(RUN) ?? []).flatMap((word) =>
+    isUnspaced(word) ? pairsOf(word) : [cutWord(word)],
+  );
   return { words: words.map(copyOf), variant: twoLetterForm(run) };
 }
 

@@ -129,7 +129,8 @@ export function createTokenList(numberOf: WordNumbers): TokenList {
     sink: (codes, start, end) => {
       addToken(list, numberOf(codes, start, end));
       if (!mayBeNameWord(names, codes[start] as number, end - start)) return;
-      for (const { short } of readNameWord(names, String.fromCharCode(...codes.subarray(start, end)))) variants.push(short);
+      for (const { short } of readNameWord(names, String.fromCharCode(...codes.subarray(start, end))))
+        variants.push(short);
     },
     variantSink: (word) => variants.push(word),
   };
@@ -141,7 +142,7 @@ export function addListingText(list: TokenList, text: ListingText): void {
   addWords(list, text.title, END_OF_FIELD);
   for (const tag of text.tags) addWords(list, tag, BREAK);
   addToken(list, END_OF_FIELD);
-  for (const keyword of text.keywords ?? []) addWords(list, keyword, BREAK);
+  for (const keyword of text.keywords) addWords(list, keyword, BREAK);
   addToken(list, END_OF_FIELD);
   addWords(list, text.merchant, END_OF_FIELD);
   addWords(list, text.description, END_OF_FIELD);

@@ -75,11 +75,12 @@ const PRICED_EDIT = {
   description: 'New words\nabout it',
   preview: '',
   tags: ['one', 'two'],
+  keywords: ['three', 'a need'],
   aisle: 'tools',
 };
 
 describe('a priced listing without a buyer', () => {
-  it('takes a new description, preview, tags and aisle, and keeps what is not named', async () => {
+  it('takes a new description, preview, tags, keywords and aisle, and keeps what is not named', async () => {
     const id = await made({ title: 'As it was' });
     const before = await rowOf(id);
     const { listing } = await edit(id, PRICED_EDIT);
@@ -94,7 +95,7 @@ describe('a priced listing without a buyer', () => {
         detail: {
           listing_id: Number(id),
           merchant_id: Number(seller.id),
-          fields: ['description', 'preview', 'tags', 'aisle'],
+          fields: ['description', 'preview', 'tags', 'keywords', 'aisle'],
         },
       },
     ]);

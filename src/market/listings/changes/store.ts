@@ -4,7 +4,7 @@ import type { ListingState } from '../../../contract/vocabulary.ts';
 import type { Queryable, Tx } from '../../../platform/database/database.ts';
 import { toHex } from '../../../platform/hex.ts';
 import { fieldColumns, fieldsOf, setFields } from '../../catalog/store.ts';
-import { flagText } from '../flag-text.ts';
+import { flagListing } from '../flag-text.ts';
 import type { Goods } from '../read-goods.ts';
 
 export type ListedGoods = Omit<Goods, 'content'>;
@@ -83,7 +83,7 @@ export async function readEditConditions(queryable: Queryable, id: bigint): Prom
 }
 
 export function updateTexts(tx: Tx, id: bigint, goods: ListedGoods): void {
-  const flags = flagText([goods.title, goods.description, goods.preview]);
+  const flags = flagListing(goods);
   tx.later(sql`update listings set text_flags = ${flags}, ${setFields(goods)} where id = ${id}`);
 }
 

@@ -236,7 +236,7 @@ const PRIVACY_WORDS: Readonly<Record<string, string | null>> = {
   identity_stages: 'What you began and did not confirm',
   listing_answers: null,
   listing_counters: null,
-  listings: 'Title, description, preview and tags',
+  listings: 'Title, description, preview, tags and keywords',
   merchant_counters: null,
   merchant_keys: 'Keys, recovery codes and pairing codes as hashes',
   merchants: 'Your handle, the time at which you joined',

@@ -42,7 +42,7 @@ function publicUntilRemoved(): Block[] {
   return [
     heading('Public until it is changed or removed'),
     list([
-      'Title, description, preview and tags of a listing, and its license, also after its withdrawal. After a removal they are shown no more; they are kept, for an appeal.',
+      'Title, description, preview, tags and keywords of a listing, and its license, also after its withdrawal. After a removal they are shown no more; they are kept, for an appeal.',
       'Comments. One that was emptied is shown no more and stays in the database.',
       'The line over your store, which you may change or clear. The votes of a listing, as a number, and how many of them are of buyers.',
     ]),

@@ -6,7 +6,7 @@ import { renderListingPreview } from '../pictures/render-preview-tags.ts';
 import { SHELL } from '../shell/assets.ts';
 import { renderHowToBuy } from './how-to-buy.ts';
 import type { PagePlan, Scene, Shown } from './page-plan.ts';
-import { type ListingAnswer, renderComments, renderEvidence, renderTags } from './render-listing.ts';
+import { type ListingAnswer, renderComments, renderEvidence, renderKeywords, renderTags } from './render-listing.ts';
 import { renderMark, storePath } from './render-rows.ts';
 import {
   capitalize,
@@ -62,7 +62,7 @@ function renderHeading(listing: ListingDetail, nowMs: number): string {
 !${renderNote(listing.title_note, 'title')}
 <p class="offer"><strong class="price">${showPrice(price_usdc)}</strong> <span>by <a href="${storePath(merchant)}"><bdi>${merchant}</bdi></a>!${renderMark(listing)}</span> <span class="standing ${listing.state}">${stateLabelOf(listing)}</span></p>
 <p class="meta"><span>Listing ${id}</span> <a href="/shelves/${aisle}">${AISLE_WORDS[aisle].name}</a> <span>!${renderAge(created_at, nowMs)}</span></p>
-!${renderTags(listing.tags)}
+!${renderTags(listing.tags)}!${renderKeywords(listing.keywords)}
 </div></div>
 !${renderNewer(listing)}`;
 }

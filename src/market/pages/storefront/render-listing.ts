@@ -113,6 +113,11 @@ export function renderTags(tags: readonly string[]): string {
   return html`<ul class="tags" aria-label="Tags">!${tags.map((tag) => html`<li><a href="/shelves?tag=${encodeURIComponent(tag)}">!${renderLine(tag)}</a></li>`)}</ul>`;
 }
 
+export function renderKeywords(keywords: readonly string[]): string {
+  if (keywords.length === 0) return '';
+  return html`<ul class="tags keywords" aria-label="Keywords">!${keywords.map((keyword) => html`<li>!${renderLine(keyword)}</li>`)}</ul>`;
+}
+
 export type ListingAnswer = ResultOf<Endpoints['getListing']>['body'];
 
 export function renderComments(answer: ListingAnswer, isLater: boolean, nowMs: number): string {

@@ -1,12 +1,14 @@
 import { html } from 'ghtml';
 import { ATTRIBUTE_NAMES, ATTRIBUTES, type AttributeName } from '../../../contract/listing-fields.ts';
-import { AISLE_WORDS, AISLES, type Aisle, SORT_NAMES } from '../../../contract/vocabulary.ts';
+import { AISLE_WORDS, AISLES, type Aisle, LONGEST_NEED, SORT_NAMES } from '../../../contract/vocabulary.ts';
 import { showNumber } from './render-text.ts';
 
 /** Query of a shelves page, in short names. Empty values, which forms send, count as absent. */
 export interface ShelfAddress extends Record<AttributeName, string> {
   aisle: Aisle | null;
   q: string;
+  /** `all` to search for every word as typed. */
+  match: string;
   sort: string;
   free: string;
   price: string;
@@ -16,7 +18,16 @@ export interface ShelfAddress extends Record<AttributeName, string> {
 
 type ShelfQuery = Omit<ShelfAddress, 'aisle'>;
 
-const QUERY_NAMES: readonly (keyof ShelfQuery)[] = ['q', 'sort', 'free', 'price', 'tag', ...ATTRIBUTE_NAMES, 'cursor'];
+const QUERY_NAMES: readonly (keyof ShelfQuery)[] = [
+  'q',
+  'match',
+  'sort',
+  'free',
+  'price',
+  'tag',
+  ...ATTRIBUTE_NAMES,
+  'cursor',
+];
 
 export function readShelfAddress(aisle: Aisle | null, query: Readonly<Record<string, string>>): ShelfAddress {
   const readValue = (name: keyof ShelfQuery): string => (query[name] ?? '').trim();
@@ -25,6 +36,7 @@ export function readShelfAddress(aisle: Aisle | null, query: Readonly<Record<str
   return {
     aisle: aisle ?? AISLES.find((one) => one === query['aisle']) ?? null,
     q,
+    match: q === '' ? '' : readValue('match'),
     // A form may ask for relevance without words. Use the default order then.
     sort: sort === 'relevance' && q === '' ? '' : sort,
     free: readValue('free'),
@@ -51,10 +63,10 @@ export function shelfPath({ aisle, ...others }: Partial<ShelfAddress>): string {
 
 /** Converts a page's address into the route's query. */
 export function shelfQueryOf(address: ShelfAddress, limit: number): string {
-  const { aisle, q, sort, free, price, tag, cursor } = address;
+  const { aisle, q, match, sort, free, price, tag, cursor } = address;
   const query = new URLSearchParams({ limit: String(limit) });
   const attributes = attributesIn((name) => address[name]);
-  const parameters = { q, tag, aisle: aisle ?? '', free, max_price_usdc: price, sort, ...attributes, cursor };
+  const parameters = { q, match, tag, aisle: aisle ?? '', free, max_price_usdc: price, sort, ...attributes, cursor };
   for (const [name, value] of Object.entries(parameters)) {
     if (value !== '') query.append(name, value);
   }
@@ -98,7 +110,7 @@ export function renderShortSearch(): string {
 }
 
 function renderWords(q: string): string {
-  return html`<div class="words"><label for="q" class="heard">Search the shelves</label><input type="search" id="q" name="q" value="${q}" maxlength="100" placeholder="Words, or &quot;a phrase&quot;" autocomplete="off" autocapitalize="none" spellcheck="false"><button class="main" type="submit">Search</button></div>`;
+  return html`<div class="words"><label for="q" class="heard">Search the shelves</label><input type="search" id="q" name="q" value="${q}" maxlength="${String(LONGEST_NEED)}" placeholder="Describe what you need" autocomplete="off" autocapitalize="none" spellcheck="false"><button class="main" type="submit">Search</button></div>`;
 }
 
 function renderSelect(

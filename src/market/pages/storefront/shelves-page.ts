@@ -1,4 +1,5 @@
 import { html } from 'ghtml';
+import { describeSearch, searchedNeed } from '../../../contract/describe-search.ts';
 import type { ResultOf } from '../../../contract/endpoint.ts';
 import type { Endpoints } from '../../../contract/index.ts';
 import { ATTRIBUTE_NAMES, ATTRIBUTES } from '../../../contract/listing-fields.ts';
@@ -47,6 +48,7 @@ function showShelves(address: ShelfAddress, shelves: Shelves, { config, nowMs }:
 <p class="summary">!${describeCount(address, total)}</p>
 !${renderSearch(address)}
 !${renderAisles(aisles, address, all)}
+!${renderSearched(address, shelves)}
 !${listings.length > 0 ? renderListings(listings, nowMs) : renderNothing(address, shelves)}
 !${renderPaging(
       next === null ? null : { path: shelfPath({ ...address, cursor: next }), name: 'Older' },
@@ -62,10 +64,10 @@ function isUnfiltered({ aisle: _, ...others }: ShelfAddress): boolean {
 }
 
 function describeCount(address: ShelfAddress, total: number): string {
-  const { q, aisle, free, price, tag } = address;
+  const { q, match, aisle, free, price, tag } = address;
   const count = showCount(total, 'listing');
   const parts = [
-    ...(q === '' ? [] : [html` for <q><bdi>${cleanText(q)}</bdi></q>`]),
+    ...(q === '' ? [] : [html` ${match === 'all' ? 'with every word of' : 'for'} !${quoteText(q)}`]),
     ...(tag === '' ? [] : [html` with the tag <bdi>${cleanText(tag)}</bdi>`]),
     ...(free === 'true' ? [' that are free'] : free === 'false' ? [' that are not free'] : []),
     ...(price === '' ? [] : [html` up to ${price} USDC`]),
@@ -78,10 +80,27 @@ function describeCount(address: ShelfAddress, total: number): string {
   return html`<strong>${showNumber(total)}</strong> ${total === 1 ? 'listing' : 'listings'}!${holds}.`;
 }
 
+function quoteText(text: string): string {
+  return html`<q><bdi>${cleanText(text)}</bdi></q>`;
+}
+
+/** Says how the results differ from what was typed. */
+function renderSearched(address: ShelfAddress, shelves: Shelves): string {
+  const said = describeSearch(shelves, quoteText);
+  if (said === null || shelves.search === null) return '';
+  const path = shelfPath({ ...address, match: 'all', cursor: '' });
+  const link = searchedNeed(shelves.search).isCorrected ? html` <a href="${path}">Search exactly as typed</a>.` : '';
+  return html`<p class="searched">!${said}!${link}</p>`;
+}
+
 function renderNothing(address: ShelfAddress, { did_you_mean: near }: Shelves): string {
   if (near !== null) {
-    const path = shelfPath({ ...address, q: near, cursor: '' });
+    const path = shelfPath({ ...address, q: near, match: '', cursor: '' });
     return html`<p class="empty">Nothing is called that. Did you mean <a href="${path}"><bdi>${cleanText(near)}</bdi></a>?</p>`;
+  }
+  if (address.match === 'all') {
+    const path = shelfPath({ ...address, match: '', cursor: '' });
+    return renderEmpty('Nothing here has every word as typed.', { path, name: 'Search for any of them' });
   }
   const isNarrowed = !isUnfiltered({ ...address, sort: '', cursor: '' });
   return isNarrowed

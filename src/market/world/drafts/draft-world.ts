@@ -32,6 +32,7 @@ export const draftWorld: MarketOperation<Endpoints['draftWorld']> = async (marke
     priceUnits: body.price_usdc,
     sellerWallet: body.seller_wallet,
     tags: body.tags,
+    keywords: body.keywords,
     thingId: body.thing_id,
   };
   const nowMs = clock.now();

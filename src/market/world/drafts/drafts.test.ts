@@ -54,7 +54,13 @@ async function seedLinked(): Promise<SeededMerchant> {
 }
 
 async function draft(given: { caller?: SeededMerchant; changes?: Record<string, unknown> } = {}) {
-  const texts = { title: 'A lamp', description: 'What it is', preview: '', tags: ['light'] };
+  const texts = {
+    title: 'A lamp',
+    description: 'What it is',
+    preview: '',
+    tags: ['light'],
+    keywords: ['a lamp for desks'],
+  };
   const terms = { price_usdc: 4.5, seller_wallet: wallet, thing_id: 7 };
   const body = { ...texts, ...terms, ...given.changes };
   return (await act(market, endpoints.draftWorld, draftWorld, { body, caller: given.caller ?? seller })).draft;
@@ -97,6 +103,7 @@ describe('a draft', () => {
       price_usdc: 4.5,
       thing_id: 7,
       tags: ['light'],
+      keywords: ['a lamp for desks'],
       state: 'pending',
       listing_id: null,
       created_at: '2026-06-01T00:00:00.000Z',
@@ -109,7 +116,8 @@ describe('a draft', () => {
     expect((await read(made.id)).state).toBe('pending');
     clock.set(START + HOUR);
     // An expired draft shows no texts, because they sell nothing and nobody could remove them.
-    expect(await read(made.id)).toMatchObject({ state: 'expired', title: '', description: '', preview: '', tags: [] });
+    const none = { title: '', description: '', preview: '', tags: [], keywords: [] };
+    expect(await read(made.id)).toMatchObject({ state: 'expired', ...none });
   });
 
   it('is one at a time: the open one is named, and one that is over is written down and makes room', async () => {
@@ -154,7 +162,15 @@ describe('a draft is canceled', () => {
   it('by its merchant, once, and is told the same again', async () => {
     const { id } = await draft();
     const canceled = await cancel(id);
-    expect(canceled).toMatchObject({ id, state: 'canceled', title: '', description: '', preview: '', tags: [] });
+    expect(canceled).toMatchObject({
+      id,
+      state: 'canceled',
+      title: '',
+      description: '',
+      preview: '',
+      tags: [],
+      keywords: [],
+    });
     clock.set(START + 2 * HOUR);
     expect(await cancel(id)).toEqual(canceled);
     expect(await rowOf(id)).toEqual({ state: 'canceled', ended_at: new Date(START) });

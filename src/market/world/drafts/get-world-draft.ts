@@ -36,6 +36,7 @@ export function presentDraft(draft: Draft, nowMs: number): DraftOut {
     price_usdc: usdcOfUnits(draft.priceUnits),
     seller_wallet: checksummed(draft.sellerWallet),
     tags: isOver ? [] : draft.tags,
+    keywords: isOver ? [] : draft.keywords,
     thing_id: Number(draft.thingId),
     state,
     listing_id: draft.listingId === null ? null : Number(draft.listingId),

@@ -25,7 +25,7 @@ const kind = () => findWalletKind(db.database, wallet);
 
 /** Inserts a listed draft that holds the wallet, because a listed draft needs no fee in the schema. */
 async function holdDraft(tx: Tx): Promise<void> {
-  const texts = { title: 'A lamp', description: 'What it is', preview: '', tags: [] };
+  const texts = { title: 'A lamp', description: 'What it is', preview: '', tags: [], keywords: [] };
   const terms = { merchantId: seller.id, priceUnits: 1n, sellerWallet: wallet, thingId: 1n };
   const time = { createdAt: new Date(0), expiresAt: new Date(3_600_000) };
   const id = await insertDraft(tx, { ...texts, ...terms }, time);

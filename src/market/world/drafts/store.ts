@@ -4,7 +4,7 @@ import type { DraftState } from '../../../contract/world-records.ts';
 import type { Queryable, Tx } from '../../../platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../../platform/hex.ts';
 import { Refusal } from '../../../platform/refusal.ts';
-import { flagText } from '../../listings/flag-text.ts';
+import { flagListing } from '../../listings/flag-text.ts';
 import { findWalletKind } from '../../listings/store.ts';
 
 /** The offer as compared with the draft. It is listed once the fee is final. */
@@ -52,6 +52,7 @@ export interface DraftTerms {
   priceUnits: bigint;
   sellerWallet: Hex;
   tags: string[];
+  keywords: string[];
   thingId: bigint;
 }
 
@@ -77,6 +78,7 @@ interface DraftRow {
   price_units: bigint;
   seller_wallet: Buffer;
   tags: string[];
+  keywords: string[];
   thing_id: bigint;
   state: DraftState;
   listing_id: bigint | null;
@@ -86,7 +88,7 @@ interface DraftRow {
 }
 
 const selectDraft = sql`select d.id, d.merchant_id, m.handle, d.title, d.description, d.preview, d.price_units, d.seller_wallet, d.tags,
-    d.thing_id, d.state, d.listing_id, d.created_at, d.expires_at,
+    d.keywords, d.thing_id, d.state, d.listing_id, d.created_at, d.expires_at,
     exists (select from listings l where l.id = d.listing_id and l.removed_at is not null) as is_removed
   from world_drafts d join merchants m on m.id = d.merchant_id`;
 
@@ -102,6 +104,7 @@ function draftOf(row: DraftRow | null): Draft | null {
       priceUnits: row.price_units,
       sellerWallet: toHex(row.seller_wallet),
       tags: row.tags,
+      keywords: row.keywords,
       thingId: row.thing_id,
       state: row.state,
       listingId: row.listing_id,
@@ -136,11 +139,11 @@ export async function insertDraft(
   time: { createdAt: Date; expiresAt: Date },
 ): Promise<bigint> {
   const { id } = await tx.one<{ id: bigint }>(
-    sql`insert into world_drafts (id, merchant_id, title, description, preview, price_units, seller_wallet, tags, thing_id, created_at,
-        expires_at)
+    sql`insert into world_drafts (id, merchant_id, title, description, preview, price_units, seller_wallet, tags, keywords, thing_id,
+        created_at, expires_at)
       select next_id('world_drafts', max(id)), ${terms.merchantId}, ${terms.title}, ${terms.description}, ${terms.preview},
-        ${terms.priceUnits}, ${toBytes(terms.sellerWallet)}, ${terms.tags}::text[], ${terms.thingId}, ${time.createdAt},
-        ${time.expiresAt}
+        ${terms.priceUnits}, ${toBytes(terms.sellerWallet)}, ${terms.tags}::text[], ${terms.keywords}::text[], ${terms.thingId},
+        ${time.createdAt}, ${time.expiresAt}
       from world_drafts returning id`,
   );
   return id;
@@ -218,13 +221,13 @@ export async function insertThing(
   tx: Tx,
   { draft, offer, bodyHash, feeId, at, chainId }: ThingToAdd & { at: Date; chainId: bigint },
 ): Promise<bigint> {
-  const flags = flagText([draft.title, draft.description, draft.preview]);
+  const flags = flagListing(draft);
   const { id } = await tx.one<{ id: bigint }>(
     sql`insert into listings (id, merchant_id, title, description, preview, price_units, seller_wallet, wallet_kind, chain_id, tags,
-        aisle, created_at, body_hash, fee_id, text_flags)
+        keywords, aisle, created_at, body_hash, fee_id, text_flags)
       select next_id('listings', max(id)), ${draft.merchantId}, ${draft.title}, ${draft.description}, ${draft.preview},
-        ${draft.priceUnits}, ${toBytes(draft.sellerWallet)}, 'world', ${chainId}, ${draft.tags}::text[], 'world', ${at}, ${bodyHash}, ${feeId},
-        ${flags}::text[]
+        ${draft.priceUnits}, ${toBytes(draft.sellerWallet)}, 'world', ${chainId}, ${draft.tags}::text[],
+        ${draft.keywords}::text[], 'world', ${at}, ${bodyHash}, ${feeId}, ${flags}::text[]
       from listings returning id`,
   );
   await tx.run(

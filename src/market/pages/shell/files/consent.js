@@ -56,8 +56,7 @@
   }
 
   function wordsOf({ reason, title, next_step, retry_after_seconds }) {
-    if (reason === 'rate_limited')
-      return `Too many attempts. Wait ${waitOf(retry_after_seconds)}, then try again.`;
+    if (reason === 'rate_limited') return `Too many attempts. Wait ${waitOf(retry_after_seconds)}, then try again.`;
     return HELD_AGAINST[reason] ?? `${title}. ${next_step}`;
   }
 
