@@ -3,8 +3,8 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Follower } from './feed/apply-feed.ts';
-import { keepText, type TextFileOptions } from './feed/keep-text.ts';
-import { createFeed, refreshModel } from './feed/refresh-model.ts';
+import { type KeptText, keepText, type TextFileOptions } from './feed/keep-text.ts';
+import { createFeed, type Feed, refreshModel } from './feed/refresh-model.ts';
 import { columnBytes } from './model/columns.ts';
 import type { Model } from './model/model.ts';
 
@@ -70,9 +70,9 @@ export function createCatalog(options: CatalogOptions): Catalog {
   const atTimes = { everyMs: CROWDED_REFRESH_EVERY_MS, now: () => isCrowded() && feed.requestedIds.size === 0 };
   const pace = { clock, everyMs: REFRESH_EVERY_MS, atOnce: REFRESH_BURST, atTimes };
   const refreshes = createSingleFlight(() => refreshModel(feed), pace);
+  const saving =
+    keptText && createSaving({ feed, keptText, stopWithinMs: options.textFile?.stopWithinMs ?? STOP_WITHIN_MS });
   let polling: Promise<void> | null = null;
-  const ending = new AbortController();
-  let saving: Promise<void> | null = null;
 
   async function poll(): Promise<void> {
     let failing = false;
@@ -90,44 +90,19 @@ export function createCatalog(options: CatalogOptions): Catalog {
     }
   }
 
-  async function saveText(): Promise<void> {
-    const { model, moment } = feed.state;
-    await keptText?.save({ model, moment, isReplaced: () => feed.state.model !== model }, ending.signal);
-  }
-
-  async function keepSaving(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      await feed.state.searchable.catch(() => {});
-      await saveText();
-      await clock.sleep(SAVE_TEXT_EVERY_MS, stopping.signal);
-    }
-  }
-
-  async function saveAtLast(): Promise<void> {
-    const done = new AbortController();
-    const limit = clock.sleep(options.textFile?.stopWithinMs ?? STOP_WITHIN_MS, done.signal);
-    const work = async (): Promise<void> => {
-      await saving;
-      await saveText();
-    };
-    await Promise.race([work(), limit]);
-    done.abort();
-    ending.abort();
-  }
-
   return {
     model: () => feed.state.model,
     start: async () => {
       await refreshes.fresh();
       polling ??= poll();
-      if (keptText !== null) saving ??= keepSaving();
+      saving?.start();
     },
     stop: async () => {
       stopping.abort();
       await polling;
       await refreshes.ended();
       await feed.state.completed;
-      if (saving !== null) await saveAtLast();
+      await saving?.end();
     },
     fresh: () => refreshes.fresh(),
     loadListings,
@@ -146,6 +121,50 @@ export function createCatalog(options: CatalogOptions): Catalog {
         feedLagSeconds: (clock.now() - freshAt) / 1_000,
         loadSeconds: { shelves: shelvesSeconds, text: textSeconds },
       };
+    },
+  };
+}
+
+interface SavingOptions {
+  feed: Feed;
+  keptText: KeptText;
+  stopWithinMs: number;
+}
+
+/** Saves the text index once it is complete, at times, and at the end. */
+function createSaving({ feed, keptText, stopWithinMs }: SavingOptions): { start(): void; end(): Promise<void> } {
+  const { clock, stopped } = feed;
+  const ending = new AbortController();
+  let saving: Promise<void> | null = null;
+
+  async function save(): Promise<void> {
+    const { model, moment } = feed.state;
+    await keptText.save({ model, moment, isReplaced: () => feed.state.model !== model }, ending.signal);
+  }
+
+  async function keepSaving(): Promise<void> {
+    while (!stopped.aborted) {
+      await feed.state.searchable.catch(() => {});
+      await save();
+      await clock.sleep(SAVE_TEXT_EVERY_MS, stopped);
+    }
+  }
+
+  async function finish(): Promise<void> {
+    await saving;
+    await save();
+  }
+
+  return {
+    start: () => {
+      saving ??= keepSaving();
+    },
+    end: async () => {
+      if (saving === null) return;
+      const done = new AbortController();
+      await Promise.race([finish(), clock.sleep(stopWithinMs, done.signal)]);
+      done.abort();
+      ending.abort();
     },
   };
 }

@@ -56,107 +56,136 @@ class NotUsable extends Error {
   override readonly name = 'NotUsable';
 }
 
+/** Thrown while the index is saved, if the model was replaced or may be inconsistent. */
+class Replaced extends Error {
+  override readonly name = 'Replaced';
+}
+
+interface Keeping {
+  database: Database;
+  clock: Clock;
+  log: Log;
+  folder: string;
+  leastListings: number;
+  /** The file that this process has seen last. */
+  known: FileVersion;
+  /** The index whose state the file shows, and its count of changes then. */
+  inFile: IndexInFile | null;
+  isFailing: boolean;
+  isUnknown: boolean;
+}
+
+interface IndexInFile {
+  index: TextIndex;
+  changes: number;
+}
+
 /** Keeps the text index of a process in a file, so that the next start need not take all texts apart. */
 export function keepText(
-  { database, clock, log }: { database: Database; clock: Clock; log: Log },
+  parts: { database: Database; clock: Clock; log: Log },
   { folder, leastListings = LEAST_LISTINGS }: TextFileOptions,
 ): KeptText {
-  let known: FileVersion = null;
-  /** The index whose state the file shows, and its count of changes then. */
-  let inFile: { index: TextIndex; changes: number } | null = null;
-  let isFailing = false;
-  let isUnknown = false;
-
-  const ignore = (error: unknown): null => {
-    const why = error instanceof Error ? error.message : String(error);
-    log.warn('search_index_ignored', { why, path: folder, ...(error instanceof NotUsable ? {} : { error }) });
-    return null;
+  const { database, clock, log } = parts;
+  const state = { known: null, inFile: null, isFailing: false, isUnknown: false };
+  const keeping: Keeping = { database, clock, log, folder, leastListings, ...state };
+  return {
+    read: (signal) => readFile(keeping, signal).catch((error) => (signal.aborted ? null : ignoreFile(keeping, error))),
+    adopt: (model, read, moment) => adoptIndex(keeping, model, read, moment),
+    save: (source, signal) => saveIfWorth(keeping, source, signal),
   };
+}
 
-  async function readFile(signal: AbortSignal): Promise<ReadIndex | null> {
-    await removeUnfinished(folder).catch(() => {});
-    known = await fileVersion(folder);
-    if (known === null) return null;
-    const system = await readSystem(database);
-    const judge = (identity: Identity): void => {
-      if (identity.format !== FORMAT || identity.unicode !== unicodeVersion())
-        throw new NotUsable('another version of the market saved it');
-      if (identity.system !== system) throw new NotUsable('it is of another database server');
-    };
-    return await readSavedFile(folder, { judge, giveWay: yieldToEventLoop, signal });
+function ignoreFile({ log, folder }: Keeping, error: unknown): null {
+  const why = error instanceof Error ? error.message : String(error);
+  log.warn('search_index_ignored', { why, path: folder, ...(error instanceof NotUsable ? {} : { error }) });
+  return null;
+}
+
+async function readFile(keeping: Keeping, signal: AbortSignal): Promise<ReadIndex | null> {
+  const { folder } = keeping;
+  await removeUnfinished(folder).catch(() => {});
+  keeping.known = await fileVersion(folder);
+  if (keeping.known === null) return null;
+  const system = await readSystem(keeping.database);
+  const judge = (identity: Identity): void => {
+    if (identity.format !== FORMAT || identity.unicode !== unicodeVersion())
+      throw new NotUsable('another version of the market saved it');
+    if (identity.system !== system) throw new NotUsable('it is of another database server');
+  };
+  return await readSavedFile(folder, { judge, giveWay: yieldToEventLoop, signal });
+}
+
+async function adoptIndex(keeping: Keeping, model: Model, read: ReadIndex, moment: Moment): Promise<SavedTexts | null> {
+  try {
+    await refuseOther(keeping.database, read, moment);
+  } catch (error) {
+    return ignoreFile(keeping, error);
   }
+  model.text = createTextIndex({ giveWay: yieldToEventLoop }, read.state);
+  keeping.inFile = { index: model.text, changes: model.text.changes() };
+  keeping.log.info('search_index_loaded', { count: model.text.listings() });
+  return savedTexts(model, read.revisions);
+}
 
-  async function refuseOther({ identity, lastRevision, anchor }: ReadIndex, moment: Moment): Promise<void> {
-    if (!moment.hasTimeline || identity.server !== moment.server)
-      throw new NotUsable('it is of another database, or of another timeline of this one');
-    if (lastRevision > Number(moment.lastRevision) || (anchor !== null && !(await hasAnchor(database, anchor))))
-      throw new NotUsable('the database does not continue what it shows');
-  }
+async function refuseOther(database: Database, read: ReadIndex, moment: Moment): Promise<void> {
+  const { identity, lastRevision, anchor } = read;
+  if (!moment.hasTimeline || identity.server !== moment.server)
+    throw new NotUsable('it is of another database, or of another timeline of this one');
+  if (lastRevision > Number(moment.lastRevision) || (anchor !== null && !(await hasAnchor(database, anchor))))
+    throw new NotUsable('the database does not continue what it shows');
+}
 
-  async function saveIndex({ model, moment, isReplaced }: SaveSource, signal: AbortSignal): Promise<void> {
-    const system = await readSystem(database);
-    if (moment === null || !moment.hasTimeline || system === null) {
-      if (!isUnknown) log.info('search_index_not_kept', { why: 'the database server does not say which one it is' });
-      isUnknown = true;
+async function saveIfWorth(keeping: Keeping, source: SaveSource, signal: AbortSignal): Promise<void> {
+  const { log, folder } = keeping;
+  if (!isWorthSaving(source.model, keeping)) return;
+  try {
+    await saveIndex(keeping, source, signal);
+    if (keeping.isFailing) log.info('search_index_saved_again');
+    keeping.isFailing = false;
+  } catch (error) {
+    if (signal.aborted || error instanceof Replaced) {
+      log.info('search_index_save_given_up');
       return;
     }
-    const startedAt = clock.now();
-    let changes = 0;
-    const momentNow = () => {
-      if (isReplaced() || model.torn) throw new DOMException('another copy has replaced this one', 'AbortError');
-      changes = model.text.changes();
-      const revisions = model.columns.editedRevision.slice(0, model.newestId + 1);
-      return { revisions, lastRevision: Math.max(model.revision, model.editRevision) };
-    };
-    let bytes = 0;
-    const written = await writeSavedFile(folder, { known, signal }, async (writer) => {
-      const identity = { format: FORMAT, unicode: unicodeVersion(), system, server: moment.server };
-      await writer.write(BLOCK.identity, encodeFacts(identity));
-      const facts = await writeIndex(model.text, writer, momentNow);
-      await writeEnd(writer, { ...facts, anchor: await waitForAnchor(database, clock, signal) });
-      bytes = writer.bytes();
-    });
-    known = await fileVersion(folder);
-    inFile = { index: model.text, changes: written ? changes : model.text.changes() };
-    if (written) log.info('search_index_saved', { count: model.text.listings(), bytes, ms: clock.now() - startedAt });
+    // Log once per outage.
+    if (!keeping.isFailing) log.warn('search_index_not_saved', { path: folder, error });
+    keeping.isFailing = true;
   }
+}
 
-  return {
-    read: (signal) => readFile(signal).catch((error) => (signal.aborted ? null : ignore(error))),
-    adopt: async (model, read, moment) => {
-      try {
-        await refuseOther(read, moment);
-      } catch (error) {
-        return ignore(error);
-      }
-      model.text = createTextIndex({ giveWay: yieldToEventLoop }, read.state);
-      inFile = { index: model.text, changes: model.text.changes() };
-      log.info('search_index_loaded', { count: model.text.listings() });
-      return savedTexts(model, read.revisions);
-    },
-    save: async (source, signal) => {
-      if (!isWorthSaving(source.model, leastListings, inFile)) return;
-      try {
-        await saveIndex(source, signal);
-        if (isFailing) log.info('search_index_saved_again');
-        isFailing = false;
-      } catch (error) {
-        if (signal.aborted || (error instanceof DOMException && error.name === 'AbortError')) {
-          log.info('search_index_save_given_up');
-          return;
-        }
-        // Log once per outage.
-        if (!isFailing) log.warn('search_index_not_saved', { path: folder, error });
-        isFailing = true;
-      }
-    },
+async function saveIndex(keeping: Keeping, source: SaveSource, signal: AbortSignal): Promise<void> {
+  const { database, clock, log, folder, known } = keeping;
+  const { model, moment, isReplaced } = source;
+  const system = await readSystem(database);
+  if (moment === null || !moment.hasTimeline || system === null) {
+    if (!keeping.isUnknown)
+      log.info('search_index_not_kept', { why: 'the database server does not say which one it is' });
+    keeping.isUnknown = true;
+    return;
+  }
+  const startedAt = clock.now();
+  let changes = 0;
+  const momentNow = () => {
+    if (isReplaced() || model.torn) throw new Replaced();
+    changes = model.text.changes();
+    const revisions = model.columns.editedRevision.slice(0, model.newestId + 1);
+    return { revisions, lastRevision: Math.max(model.revision, model.editRevision) };
   };
+  const isWritten = await writeSavedFile(folder, { known, signal }, async (writer) => {
+    const identity = { format: FORMAT, unicode: unicodeVersion(), system, server: moment.server };
+    await writer.write(BLOCK.identity, encodeFacts(identity));
+    const facts = await writeIndex(model.text, writer, momentNow);
+    await writeEnd(writer, { ...facts, anchor: await waitForAnchor(database, clock, signal) });
+  });
+  keeping.known = await fileVersion(folder);
+  // If another process has saved meanwhile, its file is as new as this one would be.
+  keeping.inFile = { index: model.text, changes: isWritten ? changes : model.text.changes() };
+  if (isWritten) log.info('search_index_saved', { count: model.text.listings(), ms: clock.now() - startedAt });
 }
 
 function isWorthSaving(
   { text, textUpTo, torn, live }: Model,
-  leastListings: number,
-  inFile: { index: TextIndex; changes: number } | null,
+  { leastListings, inFile }: Pick<Keeping, 'leastListings' | 'inFile'>,
 ): boolean {
   if (textUpTo !== Number.POSITIVE_INFINITY || torn || live.count < leastListings) return false;
   if (inFile?.index !== text) return true;
