@@ -71,7 +71,13 @@ export function createCatalog(options: CatalogOptions): Catalog {
   const pace = { clock, everyMs: REFRESH_EVERY_MS, atOnce: REFRESH_BURST, atTimes };
   const refreshes = createSingleFlight(() => refreshModel(feed), pace);
   const saving =
-    keptText && createSaving({ feed, keptText, stopWithinMs: options.textFile?.stopWithinMs ?? STOP_WITHIN_MS });
+    keptText &&
+    createSaving({
+      feed,
+      keptText,
+      refresh: () => refreshes.fresh(),
+      stopWithinMs: options.textFile?.stopWithinMs ?? STOP_WITHIN_MS,
+    });
   let polling: Promise<void> | null = null;
 
   async function poll(): Promise<void> {
@@ -128,18 +134,22 @@ export function createCatalog(options: CatalogOptions): Catalog {
 interface SavingOptions {
   feed: Feed;
   keptText: KeptText;
+  refresh(): Promise<void>;
   stopWithinMs: number;
 }
 
 /** Saves the text index once it is complete, at times, and at the end. */
-function createSaving({ feed, keptText, stopWithinMs }: SavingOptions): { start(): void; end(): Promise<void> } {
+function createSaving({ feed, keptText, refresh, stopWithinMs }: SavingOptions): {
+  start(): void;
+  end(): Promise<void>;
+} {
   const { clock, stopped } = feed;
   const ending = new AbortController();
   let saving: Promise<void> | null = null;
 
   async function save(): Promise<void> {
     const { model, moment } = feed.state;
-    await keptText.save({ model, moment, isReplaced: () => feed.state.model !== model }, ending.signal);
+    await keptText.save({ model, moment, isReplaced: () => feed.state.model !== model, refresh }, ending.signal);
   }
 
   async function keepSaving(): Promise<void> {

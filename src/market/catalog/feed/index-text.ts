@@ -89,7 +89,7 @@ function indexSlice(
   for (let changed = 0; upTo < last && changed < SLICE; ) {
     upTo += 1;
     const isLive = model.columns.state[upTo] === LIVE;
-    if (isLive && saved?.isCurrent(upTo)) continue;
+    if (isLive ? saved?.isCurrent(upTo) : !model.text.has(upTo)) continue;
     changed += 1;
     if (!isLive) model.text.remove(upTo);
     else if (!putListing(model, upTo, read)) absent.push(BigInt(upTo));

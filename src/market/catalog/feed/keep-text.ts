@@ -50,6 +50,8 @@ export interface SaveSource {
   moment: Moment | null;
   /** True if another model has replaced this one. */
   isReplaced(): boolean;
+  /** Takes in all changes, or replaces the model if the database does not continue it. */
+  refresh(): Promise<void>;
 }
 
 class NotUsable extends Error {
@@ -171,16 +173,23 @@ async function saveIndex(keeping: Keeping, source: SaveSource, signal: AbortSign
     const revisions = model.columns.editedRevision.slice(0, model.newestId + 1);
     return { revisions, lastRevision: Math.max(model.revision, model.editRevision) };
   };
-  const isWritten = await writeSavedFile(folder, { known, signal }, async (writer) => {
+  const file = { known, bytes: model.text.bytes(), signal };
+  const outcome = await writeSavedFile(folder, file, async (writer) => {
     const identity = { format: FORMAT, unicode: unicodeVersion(), system, server: moment.server };
     await writer.write(BLOCK.identity, encodeFacts(identity));
     const facts = await writeIndex(model.text, writer, momentNow);
-    await writeEnd(writer, { ...facts, anchor: await waitForAnchor(database, clock, signal) });
+    const anchor = await waitForAnchor(database, clock, signal);
+    // If the database was set back before it named the event, the copy is replaced now.
+    await source.refresh();
+    if (isReplaced()) throw new Replaced();
+    await writeEnd(writer, { ...facts, anchor });
   });
+  if (outcome === 'busy') return;
   keeping.known = await fileVersion(folder);
-  // If another process has saved meanwhile, its file is as new as this one would be.
-  keeping.inFile = { index: model.text, changes: isWritten ? changes : model.text.changes() };
-  if (isWritten) log.info('search_index_saved', { count: model.text.listings(), ms: clock.now() - startedAt });
+  // The file of another process is about as new as this one would be.
+  keeping.inFile = { index: model.text, changes: outcome === 'written' ? changes : model.text.changes() };
+  if (outcome === 'written')
+    log.info('search_index_saved', { count: model.text.listings(), ms: clock.now() - startedAt });
 }
 
 function isWorthSaving(

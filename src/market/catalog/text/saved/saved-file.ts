@@ -1,4 +1,4 @@
-import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, open, rename, rm, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FolderInUse, lockDataFolder, nullIfMissing } from '../../../../platform/data-folder.ts';
 import { syncFolder } from '../../../../platform/pepper.ts';
@@ -35,22 +35,38 @@ export async function removeUnfinished(folder: string): Promise<void> {
   await withLock(folder, () => rm(path, { force: true }));
 }
 
+export interface FileToWrite {
+  /** The version that the caller has seen last. */
+  known: FileVersion;
+  /** About the size of the new file. */
+  bytes: number;
+  signal: AbortSignal;
+}
+
 /**
- * Replaces the file, which only one process does at a time. Returns false if another process does, or has since the version that the caller
- * knows. If it throws, or the process is killed, the earlier file stays.
+ * Replaces the file, which only one process does at a time. Returns `busy` if another process does, and `newer` if another one has done it
+ * since the known version. If it throws, or the process is killed, the earlier file stays.
  */
 export async function writeSavedFile(
   folder: string,
-  { known, signal }: { known: FileVersion; signal: AbortSignal },
+  { known, bytes, signal }: FileToWrite,
   fill: (writer: BlockWriter) => Promise<void>,
-): Promise<boolean> {
+): Promise<'written' | 'busy' | 'newer'> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const written = await withLock(folder, async () => {
-    if ((await fileVersion(folder)) !== known) return false;
+  const outcome = await withLock(folder, async () => {
+    if ((await fileVersion(folder)) !== known) return 'newer';
+    await refuseFullDisk(folder, bytes);
     await replaceFile(folder, signal, fill);
-    return true;
+    return 'written';
   });
-  return written ?? false;
+  return outcome ?? 'busy';
+}
+
+/** Leaves as much room as the file takes, because the database may be on the same disk and stops when it is full. */
+async function refuseFullDisk(folder: string, bytes: number): Promise<void> {
+  const { bavail, bsize } = await statfs(folder);
+  const needed = bytes * 2;
+  if (bavail * bsize < needed) throw new Error(`the disk has less than ${Math.ceil(needed / 1e6)} MB free`);
 }
 
 /** Returns null if another process holds the lock. */
