@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
-import { expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { yieldToEventLoop } from '../../src/platform/clock.ts';
 import { testDatabase } from '../support/database.ts';
 import { type MainProcess, mainProcesses } from '../support/main-process.ts';
@@ -15,6 +15,16 @@ const LISTINGS = 12_000;
 /** More than the share of listings after which the index is saved again. */
 const CHANGED = 240;
 const ROUNDS = 10;
+
+let ids: bigint[];
+beforeAll(async () => {
+  const seller = (await seedMerchant(db.database)).id;
+  const stock = Array.from({ length: LISTINGS }, (_, at) => ({
+    title: `Goods ${at} round0word`,
+    tags: [`tag-${at % 90}`],
+  }));
+  ids = await seedStock(db.database, seller, stock);
+});
 
 const sizeOf = (name: string): Promise<number> =>
   stat(join(folder(), 'search', name)).then(
@@ -50,12 +60,6 @@ async function expectRight(market: MainProcess, round: number): Promise<void> {
 }
 
 it('a market that is killed while it saves its text index searches rightly after the next start', async () => {
-  const seller = (await seedMerchant(db.database)).id;
-  const stock = Array.from({ length: LISTINGS }, (_, at) => ({
-    title: `Goods ${at} round0word`,
-    tags: [`tag-${at % 90}`],
-  }));
-  const ids = await seedStock(db.database, seller, stock);
   const env = await onGivenDatabase();
   const first = start(env);
   await first.logged('market_listening');
@@ -81,3 +85,19 @@ it('a market that is killed while it saves its text index searches rightly after
   }
   expect(kills).toContain('unfinished');
 }, 240_000);
+
+it('of two workers one saves, and both start with what it saved', async () => {
+  const env = await onGivenDatabase({ OPENAISLE_WORKERS: '2' });
+  const first = start(env);
+  await expect.poll(() => first.lines('catalog_searchable').length, { timeout: 40_000 }).toBe(2);
+  await first.logged('search_index_saved');
+  await end(first, 'SIGTERM');
+  expect(first.lines('search_index_saved')).toHaveLength(1);
+  const second = start(env);
+  await expect.poll(() => second.lines('catalog_searchable').length, { timeout: 40_000 }).toBe(2);
+  expect(second.lines('search_index_loaded')).toHaveLength(2);
+  await expectRight(second, 0);
+  await end(second, 'SIGTERM');
+  expect(second.lines('search_index_saved')).toEqual([]);
+  expect(second.said.filter((line) => line.includes('search_index_ignored'))).toEqual([]);
+}, 120_000);

@@ -61,6 +61,7 @@ const SEARCHES = [
   'brass',
   'goods 7',
   'zinc',
+  'tin',
   'lammp ',
   '"of the cafe"',
   'goods -lamp&sort=new',
