@@ -182,7 +182,7 @@ describe('an index of many listings', () => {
     await save(index, path, () => {
       if (index.state().stems.journal === null) return;
       // So many new listings at once are written set by set. Half of the sets are in the file by then.
-      for (let id = 5_001; next === 14_000 && id <= 5_800; id += 1) {
+      for (let id = 5_001; next === 11_000 && id <= 5_800; id += 1) {
         apply(live, { id, text: texts[id - 1] ?? null }, index);
       }
       for (let count = 0; count < 20; count += 1, next += 1) {
@@ -191,7 +191,7 @@ describe('an index of many listings', () => {
       }
       inFile = new Map(live);
     });
-    expect(next).toBeGreaterThan(16_000);
+    expect(next).toBeGreaterThan(12_000);
     const read = createTextIndex({ giveWay }, (await load(path)).state);
     expect(differences(read, inFile, describeIndex(freshOf(inFile), inFile))).toEqual([]);
   });
