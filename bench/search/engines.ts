@@ -1,6 +1,6 @@
 import { Agent } from 'node:http';
 import type { ClientBase } from 'pg';
-import { shelfQuery } from '../../src/contract/listings.ts';
+import { shelfQuery } from '../../src/contract/shelves.ts';
 import { readPage } from '../catalog/check-page.ts';
 import { createBm25 } from './bm25.ts';
 import { makeDocuments, searchDocuments } from './full-text.ts';

@@ -11,7 +11,7 @@ export const handleOut = z.string().regex(new RegExp(HANDLE_PATTERN));
 /** A code like `needs_review`. Not an enum, because newer versions may add codes. */
 export const codeOut = z.string().regex(/^[a-z][a-z0-9_]{0,63}$/);
 export const networkOut = z.string().regex(/^[a-z][a-z0-9-]{0,40}$/);
-export const cursorOut = z.string().regex(/^[A-Za-z0-9_-]{1,512}$/);
+export const cursorOut = z.string().regex(/^[A-Za-z0-9_-]{1,2048}$/);
 /** A URL, or a path on the same site. */
 export const urlOut = z.string().regex(/^(?:https?:\/\/|\/)[!-~]{0,2000}$/);
 /** Amount in token units, as decimal digits. */

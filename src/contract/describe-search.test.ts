@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { describeSearch } from './describe-search.ts';
-import type { SearchReport } from './listings.ts';
+import type { SearchReport } from './search-report.ts';
 
 type Words = SearchReport['words'];
 

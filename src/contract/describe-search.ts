@@ -1,4 +1,4 @@
-import type { SearchReport } from './listings.ts';
+import type { SearchReport } from './search-report.ts';
 
 /** Words of a need that no listing has, and what was searched in spite of them. */
 export interface SearchedNeed {

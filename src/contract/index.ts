@@ -5,13 +5,14 @@ import { claimPurchase, openFeeIntent, openPurchaseIntent, reviewPayment } from 
 import { postComment, raiseFlag, voteListing } from './feedback.ts';
 import { pair, recovery, register, rotate } from './identity.ts';
 import { editListing, withdrawListing, withdrawWithReason } from './listing-changes.ts';
-import { browseShelves, buyListing, createListing, getListing, getStore } from './listings.ts';
+import { buyListing, createListing, getListing, getStore } from './listings.ts';
 import { getMe, getWindow, listEvents, listMerchants, setStoreLine } from './merchants.ts';
 import { decideAppeal, pinListing, removeComment, removeListing, removeText } from './moderation.ts';
 import { getHelp, getOfficialFacts } from './official.ts';
 import { getOwnListing } from './own-listing.ts';
 import { getPayment, getTreasury } from './payments.ts';
 import { listPurchases } from './purchases.ts';
+import { browseShelves } from './shelves.ts';
 import {
   cancelWorldDraft,
   checkoutWorld,

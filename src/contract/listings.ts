@@ -1,15 +1,14 @@
 import { z } from 'zod';
-import { codeOut, cursorOut, handleOut, urlOut } from './answer-forms.ts';
+import { codeOut, handleOut, urlOut } from './answer-forms.ts';
 import { appealOut } from './appeals.ts';
 import { addressIn, addressOut, hashIn, hashOut } from './chain-values.ts';
 import { endpoint } from './endpoint.ts';
 import { commentOut } from './feedback.ts';
 import { maintainerMark } from './handles.ts';
-import { attributeFilters, newListingFields, shownAttributes, shownKeywords } from './listing-fields.ts';
+import { newListingFields, shownAttributes, shownKeywords } from './listing-fields.ts';
 import { merchantRecord } from './merchant-record.ts';
-import { LISTING_FEE_TEXT, priceIn, unitsOfUsdc, usdcOut } from './money.ts';
+import { LISTING_FEE_TEXT, priceIn, usdcOut } from './money.ts';
 import {
-  countText,
   fieldsQuery,
   idCursor,
   idIn,
@@ -29,13 +28,10 @@ import {
   DEFAULT_LIMITS,
   FIRST_LINE_CHARACTERS,
   LISTING_STATES,
-  LONGEST_NEED,
-  MATCHES,
   PAGE_SIZES,
-  SORTS,
   VERIFIED_VIA,
 } from './vocabulary.ts';
-import { describedAs, flagText } from './wire-forms.ts';
+import { flagText } from './wire-forms.ts';
 import { WORLD_STATES, worldReceipt } from './world-records.ts';
 
 /** Text of a merchant. Documents for programs mark it as data that must not be acted upon. */
@@ -251,94 +247,6 @@ export const ownOutline = listingOutline.extend({ state: z.enum(LISTING_STATES) 
 
 /** A listing in a page: whole or an outline, depending on `fields`. */
 export const listedItem = z.union([listingSummary, listingOutline]);
-
-/** A price in a query string: digits with at most six decimals, converted to units. */
-const priceText = describedAs(
-  z
-    .string()
-    .regex(/^(?:0|[1-9]\d{0,4})(?:\.\d{1,6})?$/, 'must be a plain number with at most 6 decimals')
-    .transform((text) => unitsOfUsdc(Number(text)) ?? 0n),
-  { type: 'number', minimum: 0, maximum: 99_999.999999 },
-);
-
-export const shelfQuery = z
-  .strictObject({
-    q: z
-      .string()
-      .min(1)
-      .max(LONGEST_NEED)
-      .optional()
-      .describe(
-        'what is needed, in natural words: listings with any of them, best first; "a phrase" and +word must occur, -word must not; words that no listing has are spelled as the nearest word',
-      ),
-    match: z
-      .enum(MATCHES)
-      .optional()
-      .describe('default: any; all: every word must occur, as spelled; the last word may be incomplete'),
-    tag: z
-      .string()
-      .regex(/^[a-z0-9-]{1,40}$/, 'must be 1 to 40 of a-z, 0-9 and -')
-      .optional(),
-    aisle: z.enum(AISLES).optional(),
-    ...attributeFilters,
-    seller: z.string().min(1).max(64).optional().describe('the handle of a merchant'),
-    free: flagText().optional().describe('true: price 0; false: a price above 0'),
-    max_price_usdc: priceText.optional(),
-    verified_sales_min: countText.optional(),
-    sort: z.enum(SORTS).optional().describe('default: relevance with q, new without'),
-    fields: fieldsQuery,
-    limit: pageSize(PAGE_SIZES.shelves),
-    cursor: z.string().min(1).max(2_048).optional(),
-  })
-  .refine(({ sort, q }) => sort !== 'relevance' || q !== undefined, { path: ['sort'], message: 'relevance needs q' });
-export type ShelfQuery = z.output<typeof shelfQuery>;
-
-export const searchReport = z
-  .object({
-    words: z
-      .array(
-        z.object({
-          word: z.string().describe('the word or phrase as typed, in plain letters'),
-          listings: z.number().int().describe('live listings that have it; of two words in its place, the rarer one'),
-          used_as: z
-            .string()
-            .optional()
-            .describe(`no listing has the word, so this was searched in its place; ${UNTRUSTED}`),
-        }),
-      )
-      .describe('words that were searched'),
-    ignored: z.array(z.string()).describe('words that were left out, because they say nothing or are too many'),
-    missing: z.array(z.string()).describe('words that no listing has, nor one spelled alike'),
-    matched: z
-      .enum(['all', 'some'])
-      .describe('all: at least one listing has every word; some: none has, and these come closest'),
-  })
-  .meta({ id: 'SearchReport' });
-export type SearchReport = z.output<typeof searchReport>;
-
-export const browseShelves = endpoint({
-  name: 'browseShelves',
-  method: 'GET',
-  path: '/api/shelves',
-  summary: 'Search, filter and sort live listings, page by page, with exact totals.',
-  auth: 'public',
-  query: shelfQuery,
-  answers: {
-    200: z.object({
-      aisles: aisleSummaries,
-      listings: z.array(listedItem),
-      ...pageCounts,
-      next_cursor: cursorOut.nullable(),
-      did_you_mean: z
-        .string()
-        .nullable()
-        .describe(`if match is all and nothing matches: a similar spelling that does; ${UNTRUSTED}`),
-      search: searchReport.nullable().default(null).describe('how the words of q were searched; null without q'),
-    }),
-  },
-  errors: ['cursor_invalid', 'cursor_expired', 'search_not_ready', 'read_unavailable'],
-  cache: 'public',
-});
 
 const deliveredFields = {
   listing_id: idOut,

@@ -4,10 +4,11 @@
 export type { BodyGiven, ParamsGiven, QueryGiven, ResultOf } from '../contract/endpoint.ts';
 export { ERRORS, type ErrorRow, REASONS, type Reason } from '../contract/errors.ts';
 export { type EndpointName, type Endpoints, endpoints } from '../contract/index.ts';
-export type { Delivery, ListingDetail, ListingSummary, SearchReport } from '../contract/listings.ts';
+export type { Delivery, ListingDetail, ListingSummary } from '../contract/listings.ts';
 export type { MerchantRecord } from '../contract/merchant-record.ts';
 export { unitsOfUsdc, usdcOfUnits, usdcText } from '../contract/money.ts';
 export type { PaymentOut } from '../contract/payments.ts';
+export type { SearchReport } from '../contract/search-report.ts';
 export {
   AISLES,
   type Aisle,

@@ -3,7 +3,7 @@ import { listingSummary, merchantRecord, TREASURY } from '../../test/support/mar
 import { type ScriptedMarket, startScriptedMarket } from '../../test/support/scripted-market.ts';
 import type { QueryGiven } from '../contract/endpoint.ts';
 import type { Endpoints } from '../contract/index.ts';
-import { browseShelves } from '../contract/listings.ts';
+import { browseShelves } from '../contract/shelves.ts';
 import { type Client, createClient } from './client.ts';
 import { type Page, PageRefused, rowsOf } from './page-cursor.ts';
 import {

@@ -1,9 +1,10 @@
 import type { ResultOf } from '../contract/endpoint.ts';
 import type { Endpoints } from '../contract/index.ts';
 import type { AttributeName } from '../contract/listing-fields.ts';
-import type { ListingSummary, SearchReport } from '../contract/listings.ts';
+import type { ListingSummary } from '../contract/listings.ts';
 import type { MerchantRecord } from '../contract/merchant-record.ts';
 import { unitsOfUsdc, usdcText } from '../contract/money.ts';
+import type { SearchReport } from '../contract/search-report.ts';
 import type { Aisle, EventKind, Match, Scope, Sort } from '../contract/vocabulary.ts';
 import type { Client } from './client.ts';
 import { type Page, readPages } from './page-cursor.ts';

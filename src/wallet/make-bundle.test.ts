@@ -17,5 +17,5 @@ it('the script that is served is made of these very sources, and its licences to
 it('it makes no code at run time, names no other host to ask, and stays small', () => {
   expect(kept).not.toMatch(/\beval\(|document\.write|\.innerHTML|insertAdjacentHTML/);
   expect(kept).toContain('jitless');
-  expect(gzipSync(kept, { level: 9 }).length).toBeLessThan(97_000);
+  expect(gzipSync(kept, { level: 9 }).length).toBeLessThan(98_000);
 });

@@ -216,7 +216,7 @@ it('the cursor of the longest query that fits is one that may be sent', () => {
     { ...cursor, choices: ','.repeat(31) },
   ]) {
     const sealed = cursors.seal('walk', toPosition(given));
-    expect(sealed.length).toBeLessThanOrEqual(1_024);
+    expect(sealed.length).toBeLessThanOrEqual(2_048);
     const elsewhere = createCursors([Buffer.alloc(32, 7)], settableClock(START));
     const opened = toCursor(elsewhere.open('walk', sealed));
     // Weights are packed in groups, so zeros may follow.

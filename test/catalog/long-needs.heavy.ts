@@ -1,8 +1,9 @@
 import fc from 'fast-check';
-import { expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { rotatedRounds, rotationPart } from '../suite/rotation.ts';
+import type { ShelfGiven } from '../support/ask.ts';
 import { testDatabase } from '../support/database.ts';
-import { settableClock } from '../support/market-context.ts';
+import { settableClock, type TestMarket } from '../support/market-context.ts';
 import { hideAllListings, seedStock } from '../support/seed.ts';
 import { askOperation } from './ask.ts';
 import { addressOf } from './random-shelves.ts';
@@ -13,7 +14,7 @@ import { openStage, processOn } from './stage.ts';
 const db = testDatabase();
 const clock = settableClock(Date.UTC(2026, 0, 6));
 const LONGEST = 200;
-const LONGEST_CURSOR = 1_024;
+const LONGEST_CURSOR = 2_048;
 
 const CHARACTERS: Readonly<Record<string, readonly string[]>> = {
   letters: [...'abcdefgh', ' ', ' '],
@@ -56,46 +57,106 @@ const plan = fc.record({
   limit: fc.integer({ min: 1, max: 3 }),
 });
 
+interface Given {
+  q: string;
+  match: string;
+  sort: string;
+  limit: string;
+}
+
+/** Reads all pages of a walk, each in another process than the one before. Returns the longest cursor's length. */
+async function walkInTurn(processes: readonly [TestMarket, TestMarket], given: Given): Promise<number> {
+  for (const { catalog } of processes) {
+    await catalog.fresh();
+    await catalog.searchable();
+  }
+  const seen: number[] = [];
+  const cursors: string[] = [];
+  let total: number | null = null;
+  for (let page = 0; page === 0 || cursors.length === page; page += 1) {
+    const cursor = page === 0 ? {} : { cursor: cursors[page - 1] ?? '' };
+    const address = addressOf({ ...given, ...cursor } as ShelfGiven);
+    const body = JSON.parse((await askOperation(processes[page % 2 === 0 ? 0 : 1], address)).text);
+    total ??= body.total;
+    expect(body.total).toBe(total);
+    seen.push(...body.listings.map(({ id }: { id: number }) => id));
+    if (body.next_cursor !== null) cursors.push(body.next_cursor);
+  }
+  expect(seen).toHaveLength(total ?? 0);
+  expect(new Set(seen).size).toBe(total);
+  const longest = Math.max(0, ...cursors.map(({ length }) => length));
+  expect(longest).toBeLessThanOrEqual(LONGEST_CURSOR);
+  return longest;
+}
+
+let processes: [TestMarket, TestMarket];
+let seller: bigint;
+beforeAll(async () => {
+  seller = (await openStage(db.database)).sellers[0] ?? 0n;
+  processes = [processOn(db.database, { clock }), processOn(db.database, { clock })];
+});
+
 it('a need of any 200 characters is answered, its cursors may be sent, and its walk ends', async () => {
-  const { database } = db;
-  const stage = await openStage(database);
-  const [one, other] = [processOn(database, { clock }), processOn(database, { clock })];
-  let longest = 0;
   await fc.assert(
     fc.asyncProperty(plan, async ({ q, isTitle, match, sort, limit }) => {
       fc.pre(q !== '');
-      await hideAllListings(database);
+      await hideAllListings(db.database);
       const stock = Array.from({ length: 7 }, (_, at) => ({
         title: at === 0 && isTitle ? q : `Goods ${at}`,
         description: `${listedWords(q, at)} .`,
       }));
-      await seedStock(database, stage.sellers[0] ?? 0n, stock);
-      for (const { catalog } of [one, other]) {
-        await catalog.fresh();
-        await catalog.searchable();
-      }
-      const given = { q, match, sort, limit: String(limit) };
-      const seen: number[] = [];
-      let total = 0;
-      let cursor: string | null = null;
-      for (let page = 0; page === 0 || cursor !== null; page += 1) {
-        const address: string = addressOf({ ...given, ...(cursor === null ? {} : { cursor }) } as never);
-        const said = await askOperation(page % 2 === 0 ? one : other, address);
-        const body = JSON.parse(said.text);
-        if (page === 0) total = body.total;
-        expect(body.total).toBe(total);
-        seen.push(...body.listings.map(({ id }: { id: number }) => id));
-        cursor = body.next_cursor;
-        longest = Math.max(longest, cursor?.length ?? 0);
-        expect(cursor?.length ?? 0).toBeLessThanOrEqual(LONGEST_CURSOR);
-      }
-      expect(seen).toHaveLength(total);
-      expect(new Set(seen).size).toBe(total);
+      await seedStock(db.database, seller, stock);
+      await walkInTurn(processes, { q, match, sort, limit: String(limit) });
     }),
     {
       numRuns: rotatedRounds(import.meta.filename, 150),
       seed: Number(process.env['WALK_SEED'] ?? 20_260_110 + rotationPart()),
     },
   );
-  expect(longest).toBeGreaterThan(250);
 }, 120_000);
+
+const letters = (first: number, count: number): string[] =>
+  Array.from({ length: count }, (_, at) => String.fromCodePoint(first + at));
+const GEORGIAN = letters(0x10d0, 33).join('');
+
+/** Needs with the most words, weights and corrections, and the words that listings have. */
+const LONG: Readonly<Record<string, { q: string; listed: string; least?: number }>> = {
+  'four misspelled words of three bytes a letter': {
+    q: [0, 1, 2, 3].map((at) => `${letters(0x10d0 + at, 1)[0]}${GEORGIAN}`.padEnd(49, 'a')).join(' '),
+    listed: [0, 1, 2, 3].map((at) => `${letters(0x10d0 + at, 1)[0]}${GEORGIAN}`.padEnd(48, 'a').concat('zz')).join(' '),
+    least: 600,
+  },
+  'a hundred words of one letter': {
+    q: [...letters(0x61, 26), ...letters(0x3b1, 24), ...letters(0x430, 32), ...letters(0x5d0, 18)].join(' '),
+    listed: [...letters(0x61, 26), ...letters(0x430, 32)].join(' '),
+  },
+  'a phrase of a hundred words': {
+    q: `"${`${letters(0x61, 26).join(' ')} `.repeat(4)}`,
+    listed: `${letters(0x61, 26).join(' ')} `.repeat(4),
+  },
+  'words with two spellings each': {
+    q: letters(0x61, 26)
+      .flatMap((letter) => [`\u00e4${letter}`, `\u00f6${letter}`])
+      .join(' '),
+    listed: letters(0x61, 26)
+      .flatMap((letter) => [`ae${letter}`, `oe${letter}`])
+      .join(' '),
+  },
+  'a run of two hundred characters without spaces': {
+    q: letters(0x5730, 200).join(''),
+    listed: letters(0x5730, 200).join(''),
+  },
+};
+
+for (const [name, { q, listed, least = 60 }] of Object.entries(LONG)) {
+  it(`${name} fit a cursor, in every sort`, async () => {
+    const whole = q.slice(0, LONGEST);
+    for (const sort of ['relevance', 'new', 'price_asc']) {
+      await hideAllListings(db.database);
+      const stock = Array.from({ length: 5 }, (_, at) => ({ title: `Goods ${at}`, description: `${listed} .` }));
+      await seedStock(db.database, seller, stock);
+      const longest = await walkInTurn(processes, { q: whole, match: 'any', sort, limit: '2' });
+      expect(longest).toBeGreaterThan(least);
+    }
+  });
+}

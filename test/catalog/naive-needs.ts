@@ -47,7 +47,8 @@ export const isSingle = (word: string): boolean => isPair(word) && [...word].len
 /** In a script without spaces, the last character of a run says nothing beyond the pair before it. */
 function wordsOfRun(text: string): string[] {
   const words = tokenize(text);
-  return words.length > 1 && isSingle(words.at(-1) ?? '') ? words.slice(0, -1) : words;
+  const [before = '', last = ''] = words.slice(-2);
+  return isSingle(last) && isPair(before) && !isSingle(before) ? words.slice(0, -1) : words;
 }
 
 export function termsOfPart({ need, isQuoted, isOpen, text }: NaivePart): Term[] {

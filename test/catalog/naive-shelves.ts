@@ -50,7 +50,7 @@ interface Row extends NaiveText {
 export async function readNaiveRows(database: Queryable): Promise<NaiveRow[]> {
   const rows = await database.rows<Row>(sql`
     select l.id::int4 as id, m.handle as merchant, l.price_units, l.tags, l.aisle, l.license, l.edited_act::int4 as edited_act, l.pinned,
-      l.title, l.description, l.preview, coalesce(to_jsonb(l) -> 'keywords', '[]') as keywords,
+      l.title, l.keywords, l.description, l.preview,
       (select count(*)::int4 from votes v where v.listing_id = l.id) as votes,
       (select count(*)::int4 from purchases p where p.listing_id = l.id) as sales,
       (select count(distinct p.payer)::int4 from purchases p where p.listing_id = l.id and p.paid_units > 0

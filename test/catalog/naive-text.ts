@@ -104,11 +104,11 @@ function wantedTerms(resolution: Resolution): Term[][] {
 
 const MAX_WEIGHT = 511;
 
-/** Returns what adds to the score, each once, with its weight. A name weighs like all words that it stands for. */
+/** Returns what adds to the score, each once, with the higher of its weights. A name weighs like all words that it stands for. */
 function weighTerms(resolution: Resolution, rarity: (term: Term) => number): { term: Term; weight: number }[] {
   const weighted = new Map<string, { term: Term; weight: number }>();
   const add = (term: Term, weight: number): void => {
-    if (!weighted.has(nameOf(term))) weighted.set(nameOf(term), { term, weight });
+    if ((weighted.get(nameOf(term))?.weight ?? 0) < weight) weighted.set(nameOf(term), { term, weight });
   };
   for (const term of resolution.terms) {
     // A corrected word is less sure than one that is there.
@@ -120,7 +120,7 @@ function weighTerms(resolution: Resolution, rarity: (term: Term) => number): { t
     const covered = coveredBy(resolution, variant).map((term) => weighted.get(nameOf(term))?.weight ?? 0);
     const sum = covered.reduce((whole, weight) => whole + weight, 0);
     const own = wordTerm(variant.word);
-    if (covered.length > 0) add(own, Math.max(rarity(own), Math.min(MAX_WEIGHT, sum)));
+    if (covered.length > 0 && !weighted.has(nameOf(own))) add(own, Math.max(rarity(own), Math.min(MAX_WEIGHT, sum)));
   }
   return [...weighted.values()];
 }

@@ -54,6 +54,7 @@ const text = (min: number, max: number) =>
   fc.array(fc.constantFrom(...WORDS), { minLength: min, maxLength: max }).map((words) => words.join(' '));
 const aisle = fc.constantFrom(...AISLES_USED);
 const tags = fc.uniqueArray(fc.constantFrom(...TAGS), { maxLength: 3 });
+const keywords = fc.array(text(1, 2), { maxLength: 2 });
 const license = fc.constantFrom(null, ...LICENSES);
 
 export const goods: fc.Arbitrary<SeedGoods> = fc.record({
@@ -61,6 +62,7 @@ export const goods: fc.Arbitrary<SeedGoods> = fc.record({
   description: text(1, 6),
   preview: text(0, 3),
   tags,
+  keywords,
   aisle,
   license,
   priceUnits: fc.constantFrom(...PRICES),
@@ -72,7 +74,7 @@ export type Change =
   | {
       kind: 'edit';
       which: number;
-      part: Partial<Pick<SeedGoods, 'title' | 'description' | 'tags' | 'aisle' | 'license'>>;
+      part: Partial<Pick<SeedGoods, 'title' | 'description' | 'tags' | 'keywords' | 'aisle' | 'license'>>;
     }
   | { kind: 'withdraw' | 'remove' | 'restore' | 'pin' | 'unpin' | 'free sale' | 'paid sale'; which: number }
   | { kind: 'vote'; which: number; voter: number }
@@ -83,6 +85,7 @@ const part = fc.oneof(
   fc.record({ title: text(1, 3) }),
   fc.record({ description: text(1, 6) }),
   fc.record({ tags }),
+  fc.record({ keywords }),
   fc.record({ aisle }),
   fc.record({ license }),
 );

@@ -18,7 +18,7 @@ const eventKind = recipe('An event kind', {
           "import type { MarketOperation } from '../context.ts';",
           "import type { MarketOperation } from '../context.ts';\nimport { recordEvent } from '../events/record-event.ts';",
         ],
-        [' Not logged, because a store line is not an act of trade.', ''],
+        [' Records no event, because a store line is not an act of trade.', ''],
         [
           'async ({ database }, call) => {\n  const { id } = call.caller;\n  await writeStoreLine(database, id, call.body.line);',
           `async (market, call) => {

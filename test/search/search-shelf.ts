@@ -1,4 +1,5 @@
-import { type SearchReport, shelfQuery } from '../../src/contract/listings.ts';
+import type { SearchReport } from '../../src/contract/search-report.ts';
+import { shelfQuery } from '../../src/contract/shelves.ts';
 import { reachId } from '../../src/market/catalog/model/columns.ts';
 import { createModel, type Model } from '../../src/market/catalog/model/model.ts';
 import { setLevel } from '../../src/market/catalog/sets/posting.ts';

@@ -91,7 +91,7 @@ async function expectGuarded(method: string, { path, sending }: Place, secret: s
   const said = answer.text + JSON.stringify([...answer.headers]);
   expect(said).not.toContain(secret);
   expect(said.toLowerCase()).not.toContain(secret.slice('aisle_sk_'.length).toLowerCase());
-  expect(problem['next_step']).toMatch(/Replace a key at \/api\/rotate, or recovery codes at \/api\/recovery/);
+  expect(problem['next_step']).toMatch(/replace a key at \/api\/rotate, or recovery codes at \/api\/recovery/);
 }
 
 interface Attempt {

@@ -97,6 +97,22 @@ it('a decision for the rival and the signature of the wallet that come at once: 
   }
 });
 
+it('a decision for the rival after the wallet has signed is told that it comes too late', async () => {
+  for (const subject of [await stage.goods(), await stage.fee()]) {
+    const safe = await createSafe(world.chain, { owners: 1, threshold: 1, usdcUnits: 20_000_000n });
+    await safe.deploy();
+    const { owner, intent, foreign, txHash, steal } = await contest(subject, safe, false);
+    const { payment } = (await steal()).body as { payment: { id: number } };
+    const signature = await safe.sign(hashMessage(intent.challenge));
+    expect(subject.isTaken(await subject.claim(owner, { intent, txHash, signature }))).toBe(true);
+    expect(await stage.review(subject.decider, payment.id, { outcome: 'deliver' })).toMatchObject({
+      status: 409,
+      body: { reason: 'already_decided' },
+    });
+    expect((await statusOf(foreign))['payment_status']).toBe('rejected');
+  }
+});
+
 describe('of a wallet that can sign nothing', () => {
   it.each(attempts)(
     'the payee decides, $kind, the rival $when, exact amount: $exact',

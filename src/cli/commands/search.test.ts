@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { listingSummary } from '../../../test/support/market-answers.ts';
 import { startScriptedMarket } from '../../../test/support/scripted-market.ts';
 import { cliRuns } from '../../../test/world/run-cli.ts';
-import type { SearchReport } from '../../contract/listings.ts';
+import type { SearchReport } from '../../contract/search-report.ts';
 
 const cli = cliRuns();
 

@@ -57,11 +57,16 @@ async function findReviewed(queryable: Queryable, id: bigint): Promise<Payment |
 /** Throws payment_not_found also if another merchant decides on the payment. */
 async function findReviewable(market: Market, completions: Completions, call: ReviewCall): Promise<Payment> {
   const payment = await findReviewed(market.database, call.params.payment_id);
-  const wasReviewed = payment?.status === 'needs_review' || payment?.reviewOutcome !== null;
-  if (payment === null || !wasReviewed) throw new Refusal('payment_not_found');
+  if (payment === null || !wasInReview(payment)) throw new Refusal('payment_not_found');
   const decider = await completions[payment.purpose].deciderOf(market.database, payment);
   if (decider !== call.caller.id) throw new Refusal('payment_not_found');
   return payment;
+}
+
+/** A review also ends when the wallet signs, for this claim or for another one of the same transfer. */
+function wasInReview({ status, reviewOutcome, endReason }: Payment): boolean {
+  if (status === 'needs_review' || reviewOutcome !== null) return true;
+  return endReason === 'proven' || endReason === 'superseded';
 }
 
 /** Returns the refund's transfer if it is valid and final; throws otherwise. */

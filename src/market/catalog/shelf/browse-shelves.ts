@@ -1,5 +1,5 @@
 import type { Endpoints } from '../../../contract/index.ts';
-import { shelfQuery } from '../../../contract/listings.ts';
+import { shelfQuery } from '../../../contract/shelves.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { MarketRead } from '../../context.ts';
 import { type MemoryRead, readQueryAs } from '../answers.ts';

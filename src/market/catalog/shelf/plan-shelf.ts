@@ -1,5 +1,5 @@
 import { ATTRIBUTE_NAMES } from '../../../contract/listing-fields.ts';
-import type { ShelfQuery } from '../../../contract/listings.ts';
+import type { ShelfQuery } from '../../../contract/shelves.ts';
 import { AISLES, type Sort } from '../../../contract/vocabulary.ts';
 import { canonicalJson } from '../../../platform/canonical-json.ts';
 import type { LabelKind, Model } from '../model/model.ts';

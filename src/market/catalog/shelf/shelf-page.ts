@@ -1,4 +1,4 @@
-import type { SearchReport } from '../../../contract/listings.ts';
+import type { SearchReport } from '../../../contract/search-report.ts';
 import { AISLES } from '../../../contract/vocabulary.ts';
 import type { Cursors } from '../../../platform/cursor.ts';
 import type { PageParts } from '../fragments/page-bytes.ts';
