@@ -116,18 +116,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
       feed.outdated = true;
     },
     searchable: () => feed.state.searchable,
-    facts: () => {
-      const { model, freshAt, shelvesSeconds, textSeconds } = feed.state;
-      const { live, garbage } = model.fragments.bytes();
-      return {
-        listings: model.newestId,
-        live: model.live.count,
-        fragmentBytes: live + garbage + columnBytes(model.columns),
-        textBytes: model.text.bytes(),
-        feedLagSeconds: (clock.now() - freshAt) / 1_000,
-        loadSeconds: { shelves: shelvesSeconds, text: textSeconds },
-      };
-    },
+    facts: () => factsOf(feed),
   };
 }
 
@@ -136,6 +125,19 @@ interface SavingOptions {
   keptText: KeptText;
   refresh(): Promise<void>;
   stopWithinMs: number;
+}
+
+function factsOf({ state, clock }: Feed): CatalogFacts {
+  const { model, freshAt, shelvesSeconds, textSeconds } = state;
+  const { live, garbage } = model.fragments.bytes();
+  return {
+    listings: model.newestId,
+    live: model.live.count,
+    fragmentBytes: live + garbage + columnBytes(model.columns),
+    textBytes: model.text.bytes(),
+    feedLagSeconds: (clock.now() - freshAt) / 1_000,
+    loadSeconds: { shelves: shelvesSeconds, text: textSeconds },
+  };
 }
 
 /** Saves the text index once it is complete, at times, and at the end. */

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { rotatedRounds, rotationPart } from '../../../../../test/suite/rotation.ts';
 import { describeIndex, randomText, seededTexts } from '../../../../../test/support/text-index.ts';
 import { createTextIndex, type ListingText, type TextIndex } from '../text-index.ts';
-import { BLOCK, createBlockWriter, DamagedFile } from './blocks.ts';
+import { BLOCK, createBlockReader, createBlockWriter, DamagedFile } from './blocks.ts';
 import { encodeFacts, FORMAT } from './facts.ts';
 import { type ReadIndex, readIndex } from './read-index.ts';
 import { writeEnd, writeIndex } from './write-index.ts';
@@ -64,6 +64,15 @@ async function load(path: string): Promise<ReadIndex> {
   }
 }
 
+async function kindsIn(path: string): Promise<Set<number>> {
+  const handle = await open(path, 'r');
+  const reader = await createBlockReader(handle);
+  const kinds = new Set<number>();
+  while (!reader.isAtEnd()) kinds.add((await reader.next()).kind);
+  await handle.close();
+  return kinds;
+}
+
 async function saveAndLoad(index: TextIndex, between?: () => void): Promise<TextIndex> {
   const path = join(folder, 'index');
   await save(index, path, between);
@@ -102,7 +111,7 @@ const change: fc.Arbitrary<Change> = fc.record({
   text: fc.option(randomText, { freq: 3 }),
 });
 const changes = fc.array(change, { maxLength: 40, size: 'max' });
-const rounds = { numRuns: rotatedRounds(import.meta.filename, 100), seed: 20_261_128 + rotationPart() };
+const rounds = { numRuns: rotatedRounds(import.meta.filename, 60), seed: 20_261_128 + rotationPart() };
 
 describe('an index that was saved', () => {
   test('is the same once it is read, and goes on changing like the one it was', async () => {
@@ -200,9 +209,15 @@ describe('an index of many listings', () => {
 describe('a damaged file', () => {
   test('is refused, wherever it is cut off and whichever byte is another', async () => {
     const index = create();
-    for (const [at, text] of seededTexts(3, 2).entries()) index.put(at + 1, text);
+    const text = { title: 'Run', tags: ['art'], keywords: [], merchant: 'x', description: 'k8s', preview: '' };
+    for (const id of [1, 2]) index.put(id, { ...text, title: `Run ${id}` });
     const path = join(folder, 'whole');
-    await save(index, path, () => {});
+    await save(index, path, () => {
+      if (index.state().stems.journal === null) return;
+      index.remove(1);
+      index.put(3, { ...text, title: 'Later' });
+    });
+    expect(await kindsIn(path)).toEqual(new Set(Object.values(BLOCK)));
     const handle = await open(path, 'r');
     const whole = await handle.readFile();
     await handle.close();
@@ -219,7 +234,7 @@ describe('a damaged file', () => {
     expect(await refused(whole)).toBe(false);
     expect(await refused(Buffer.concat([whole, Buffer.of(0)]))).toBe(true);
     const passed: string[] = [];
-    for (let at = rotationPart() % 3; at < whole.length; at += 3) {
+    for (let at = 0; at < whole.length; at += 1) {
       if (!(await refused(whole.subarray(0, at)))) passed.push(`cut at ${at}`);
       const flipped = Buffer.from(whole);
       flipped[at] = (flipped[at] ?? 0) ^ (1 << (at % 8));
