@@ -1,4 +1,4 @@
-import { mkdtemp, open, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, open, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
@@ -256,6 +256,32 @@ describe('a save', () => {
     const next = await openMarket();
     expect(events(next)).toEqual(['search_index_loaded']);
     await expectRight(next);
+  });
+
+  it('while listings change says of each what it was made of', async () => {
+    const words = ['zinc', 'atlas', 'tin', 'brass'];
+    for (let round = 0; round < 6; round += 1) {
+      // So many have changed that the index is saved again.
+      await db.database.run(sql`
+        update listings set title = ${`Round ${round}`} where id >= ${idAt(300)} and id < ${idAt(320)}`);
+      const market = processOn(db.database, { textFile: { folder, leastListings: 1 } });
+      started.push(market);
+      await market.catalog.start();
+      for (let change = 0; change < 8; change += 1) {
+        const at = 100 + ((round * 37 + change * 11) % 200);
+        await editListing(db.database, idAt(at), { title: `Edited ${words[(round + change) % words.length]}` });
+        await market.catalog.fresh();
+      }
+      await market.logged('search_index_saved');
+      const copy = await mkdtemp(join(tmpdir(), 'openaisle-copy-'));
+      await copyFile(file(), join(copy, 'index'));
+      const next = await openMarket({ folder: copy });
+      expect(events(next)[0]).toBe('search_index_loaded');
+      await expectRight(next);
+      await stop(next);
+      await stop(market);
+      await rm(copy, { recursive: true });
+    }
   });
 
   it('that the disk refuses is one warning, and the market goes on', async () => {
