@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { cpus, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { systemClock } from '../../src/platform/clock.ts';
 import { startEmbeddedPostgres } from '../../src/platform/database/embedded.ts';
 import { migrate } from '../../src/platform/database/migrate.ts';
 import { startChild } from '../child.ts';
@@ -15,7 +16,7 @@ import type { Options } from './options.ts';
 import { pageKinds } from './page-kinds.ts';
 import type { PageRequest } from './page-request.ts';
 import { startQuietChain } from './quiet-chain.ts';
-import { machineFacts, type Outcome } from './report.ts';
+import { machineFacts, type Outcome, type Start } from './report.ts';
 import { type Seeded, seedCatalog } from './seed.ts';
 import { CLIENT_CORE, SERVER_CORE } from './settings.ts';
 import type { SqlAnswer, SqlOrder } from './sql-client.ts';
@@ -65,7 +66,9 @@ const OF_EACH = 40;
 export async function measureCatalog(options: Options, around: Surroundings): Promise<Outcome> {
   const begin = performance.now();
   const stage = await prepare(options, around);
+  const unsavedStart = options.restart ? await startUnsaved(stage) : null;
   const market = await launch(stage, 1);
+  const savedStart = options.restart ? await startOf(stage, market, 'search_index_loaded') : null;
   if (stage.pinned && !(await pin(await market.family(), SERVER_CORE)))
     throw new Error('the market cannot be bound to a core');
   const measured = await measure(stage, market);
@@ -77,6 +80,8 @@ export async function measureCatalog(options: Options, around: Surroundings): Pr
     pinned: stage.pinned,
     seconds_per_kind: options.seconds,
     load: { shelves_s: market.load.shelvesSeconds, text_s: market.load.textSeconds },
+    unsaved_start: unsavedStart,
+    saved_start: savedStart,
     rss_mb: memory?.rssMb ?? null,
     peak_rss_mb: memory?.peakMb ?? null,
     ...measured,
@@ -136,6 +141,40 @@ async function launch(stage: Stage, workers: number): Promise<MarketServer> {
   const { shelvesSeconds, textSeconds } = market.load;
   tell(`shelves after ${shelvesSeconds.toFixed(1)} s, words after ${textSeconds.toFixed(1)} s`);
   return market;
+}
+
+/** Starts a market without a saved text index, waits until it has saved one, and stops it. */
+async function startUnsaved(stage: Stage): Promise<Start> {
+  await rm(join(stage.folder, 'search'), { recursive: true, force: true });
+  const market = await launch(stage, 1);
+  const start = await startOf(stage, market, 'search_index_saved');
+  await market.stop();
+  await rm(market.logFile);
+  return start;
+}
+
+const LOG_POLL_MS = 200;
+const LOGGED_WITHIN_MS = 300_000;
+
+/** Waits until a start is over, which is when all JSON is read and a line about the saved index is in the log. */
+async function startOf({ signal, tell }: Stage, market: MarketServer, event: string): Promise<Start> {
+  const begin = performance.now();
+  for (let left = ['catalog_filled', event]; left.length > 0; ) {
+    if (performance.now() - begin > LOGGED_WITHIN_MS)
+      throw new Error(`the market's log has no line ${left.join(', ')}`);
+    await systemClock.sleep(LOG_POLL_MS, signal);
+    signal.throwIfAborted();
+    const lines = await readFile(market.logFile, 'utf8');
+    left = left.filter((one) => !lines.includes(`"event":"${one}"`));
+  }
+  const memory = await memoryOf(await market.family());
+  tell(`memory ${memory?.rssMb.toFixed(0)} MB, at most ${memory?.peakMb.toFixed(0)} MB`);
+  return {
+    shelves_s: market.load.shelvesSeconds,
+    text_s: market.load.textSeconds,
+    rss_mb: memory?.rssMb ?? null,
+    peak_rss_mb: memory?.peakMb ?? null,
+  };
 }
 
 async function quietChain({ begun }: Stage): Promise<string> {

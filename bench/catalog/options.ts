@@ -20,6 +20,8 @@ export interface Options {
   elsewhere: boolean;
   dataDir: string | null;
   keep: boolean;
+  /** Measures the start without and with a saved text index, and only then the rest. */
+  restart: boolean;
   profile: string | null;
 }
 
@@ -39,6 +41,7 @@ export const HELP = `Measures the catalog of a market against a server that only
   --json FILE      the outcome as JSON; - is standard output
   --seed N         of the made-up goods (1)
   --data-dir DIR   the folder for the database; filled once, used again later
+  --restart        first a start without a saved text index, then one with it
   --keep           leave the temporary folder of the database and say where it is
   --profile DIR    a CPU profile of the market
   --help           this text
@@ -59,6 +62,7 @@ export function readOptions(args: readonly string[]): Options | null {
       seed: text('1'),
       'no-sql': { type: 'boolean', default: false },
       keep: { type: 'boolean', default: false },
+      restart: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
       writes: { type: 'string' },
       reads: { type: 'string' },
@@ -90,6 +94,7 @@ export function readOptions(args: readonly string[]): Options | null {
     elsewhere: values.elsewhere,
     dataDir: values['data-dir'] ?? null,
     keep: values.keep,
+    restart: values.restart,
     profile: values.profile ?? null,
   };
 }

@@ -5,6 +5,13 @@ import type { WritesOutcome } from './measure-writes.ts';
 import { CONNECTIONS, SLICE_SECONDS } from './settings.ts';
 import type { KindOfWrite } from './write-alone.ts';
 
+export interface Start {
+  shelves_s: number;
+  text_s: number;
+  rss_mb: number | null;
+  peak_rss_mb: number | null;
+}
+
 export interface Outcome {
   listings: number;
   seed: number;
@@ -13,6 +20,10 @@ export interface Outcome {
   pinned: boolean;
   seconds_per_kind: number;
   load: { shelves_s: number; text_s: number };
+  /** With --restart: the start before `load`, which had no saved text index. */
+  unsaved_start: Start | null;
+  /** With --restart: the start of `load`, once all JSON was read. */
+  saved_start: Start | null;
   rss_mb: number | null;
   peak_rss_mb: number | null;
   rows: readonly Row[];
@@ -43,6 +54,8 @@ export function reportText(outcome: Outcome): string {
       outcome.pinned ? 'server and client on a core each' : 'no process is bound to a core'
     }`,
     `shelves after ${load.shelves_s.toFixed(1)} s, words after ${load.text_s.toFixed(1)} s; memory ${formatWhole(outcome.rss_mb)} MB, at most ${formatWhole(outcome.peak_rss_mb)} MB`,
+    ...startLine('without', outcome.unsaved_start),
+    ...startLine('with', outcome.saved_start),
     '',
     ...(rows.length === 0 ? [] : [...table(rows), '']),
     ...(outcome.writes === null ? [] : [...writesLines(outcome.writes), '']),
@@ -52,6 +65,14 @@ export function reportText(outcome: Outcome): string {
     `${outcome.seconds.toFixed(0)} s in all. Compare ratios, not absolute numbers: bench/catalog/README.md`,
   ];
   return `${lines.join('\n')}\n`;
+}
+
+function startLine(how: string, start: Start | null): string[] {
+  if (start === null) return [];
+  const { shelves_s, text_s, rss_mb, peak_rss_mb } = start;
+  return [
+    `a start ${how} a saved text index: shelves after ${shelves_s.toFixed(1)} s, words after ${text_s.toFixed(1)} s; memory ${formatWhole(rss_mb)} MB, at most ${formatWhole(peak_rss_mb)} MB`,
+  ];
 }
 
 type Cell = (row: Row) => string;

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { endpoints } from '../contract/index.ts';
 import { checkNetworks, createProviders } from '../platform/chain/providers.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -106,6 +107,7 @@ export function createMarket(options: MarketOptions): RunningMarket {
     log,
     pepper,
     memoryBytes: config.catalogMemoryBytes,
+    textFile: { folder: join(config.dataDir, 'search') },
     followers: [stream.follower],
   });
   const history = createMarketHistory({ database, clock, log, place: options.logCopy ?? null, events, catalog });

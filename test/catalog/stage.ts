@@ -1,4 +1,5 @@
 import { createAnswers } from '../../src/market/catalog/answers.ts';
+import type { TextFileOptions } from '../../src/market/catalog/feed/keep-text.ts';
 import { createMarketCatalog, type MarketCatalog } from '../../src/market/catalog/market-catalog.ts';
 import type { Model } from '../../src/market/catalog/model/model.ts';
 import { createEventTail } from '../../src/market/events/read-events.ts';
@@ -26,7 +27,7 @@ export const ROOMY_BYTES = 64 * 1_048_576;
 /** Creates the catalog of another process: its own copy with the same secrets. It looks for changes only on request. */
 export function processOn(
   database: Database,
-  options: { memoryBytes?: number; clock?: Clock } = {},
+  options: { memoryBytes?: number; clock?: Clock; textFile?: TextFileOptions } = {},
 ): TestMarket & ReturnType<typeof recordingLog> {
   const logged = recordingLog();
   const { log } = logged;
@@ -39,6 +40,7 @@ export function processOn(
     pepper: createPepperFrom(new Map([[1, Buffer.alloc(32, 7)]])),
     memoryBytes: options.memoryBytes ?? ROOMY_BYTES,
     followers: [events],
+    ...(options.textFile === undefined ? {} : { textFile: options.textFile }),
   });
   return { ...marketContext({ database, clock }), ...logged, catalog, events };
 }

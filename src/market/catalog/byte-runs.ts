@@ -40,14 +40,30 @@ export function slabOf(runs: ByteRuns, id: number): Slab | null {
 }
 
 export function putRun(runs: ByteRuns, id: number, parts: readonly Uint8Array[]): void {
-  if (id >= runs.slab.length) {
-    runs.slab = withCapacity(runs.slab, id);
-    runs.at = withCapacity(runs.at, id);
-    runs.length = withCapacity(runs.length, id);
-  }
+  reachRun(runs, id);
   discardRun(runs, id);
   writeRun(runs, id, parts);
   compactRuns(runs);
+}
+
+/** Adds a full slab. `runs` holds id, offset and length of each of its runs; the ids must have none yet. */
+export function adoptSlab(byteRuns: ByteRuns, bytes: Buffer, runs: Uint32Array): void {
+  const number = byteRuns.freeNumbers.pop() ?? byteRuns.table.length;
+  let live = 0;
+  for (let index = 0; index < runs.length; index += 3) {
+    const id = runs[index] as number;
+    const at = runs[index + 1] as number;
+    const length = runs[index + 2] as number;
+    if (at + length > bytes.length) throw new RangeError(`run ${id} is outside of its slab`);
+    reachRun(byteRuns, id);
+    byteRuns.slab[id] = number;
+    byteRuns.at[id] = at;
+    byteRuns.length[id] = length;
+    live += length;
+  }
+  byteRuns.table[number] = { number, bytes, from: 0, live };
+  byteRuns.live += live;
+  byteRuns.garbage += bytes.length - live;
 }
 
 export function dropRun(runs: ByteRuns, id: number): void {
@@ -68,6 +84,13 @@ export function isRun(runs: ByteRuns, id: number, parts: readonly Uint8Array[]):
 
 export function bytesOfRuns({ live, garbage, open, slab }: ByteRuns): number {
   return live + garbage + (open?.from ?? 0) + slab.byteLength * 3;
+}
+
+function reachRun(runs: ByteRuns, id: number): void {
+  if (id < runs.slab.length) return;
+  runs.slab = withCapacity(runs.slab, id);
+  runs.at = withCapacity(runs.at, id);
+  runs.length = withCapacity(runs.length, id);
 }
 
 function lengthOf(parts: readonly Uint8Array[]): number {

@@ -3,7 +3,8 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Follower } from './feed/apply-feed.ts';
-import { createFeed, refreshModel } from './feed/refresh-model.ts';
+import { type KeptText, keepText, type TextFileOptions } from './feed/keep-text.ts';
+import { createFeed, type Feed, refreshModel } from './feed/refresh-model.ts';
 import { columnBytes } from './model/columns.ts';
 import type { Model } from './model/model.ts';
 
@@ -14,6 +15,8 @@ const REFRESH_EVERY_MS = 20;
 const REFRESH_BURST = 4;
 /** Replaces REFRESH_EVERY_MS while reads are very frequent. */
 const CROWDED_REFRESH_EVERY_MS = 100;
+const SAVE_TEXT_EVERY_MS = 600_000;
+const STOP_WITHIN_MS = 5_000;
 
 export interface CatalogFacts {
   listings: number;
@@ -48,6 +51,8 @@ export interface CatalogOptions {
   memoryBytes: number;
   followers?: readonly Follower[];
   isCrowded?(): boolean;
+  /** Where the text index is saved. Omitted: nowhere. */
+  textFile?: TextFileOptions;
 }
 
 /** Creates an in-memory copy of the market's public data that follows the database. */
@@ -59,11 +64,20 @@ export function createCatalog(options: CatalogOptions): Catalog {
     await refreshes.fresh();
   };
   const { followers = [], isCrowded = () => false } = options;
-  const feed = createFeed({ ...options, followers, stopped: stopping.signal, loadListings });
+  const keptText = options.textFile === undefined ? null : keepText(options, options.textFile);
+  const feed = createFeed({ ...options, followers, stopped: stopping.signal, loadListings, keptText });
   // While a request waits for a listing's JSON, use the short pause.
   const atTimes = { everyMs: CROWDED_REFRESH_EVERY_MS, now: () => isCrowded() && feed.requestedIds.size === 0 };
   const pace = { clock, everyMs: REFRESH_EVERY_MS, atOnce: REFRESH_BURST, atTimes };
   const refreshes = createSingleFlight(() => refreshModel(feed), pace);
+  const saving =
+    keptText &&
+    createSaving({
+      feed,
+      keptText,
+      refresh: () => refreshes.fresh(),
+      stopWithinMs: options.textFile?.stopWithinMs ?? STOP_WITHIN_MS,
+    });
   let polling: Promise<void> | null = null;
 
   async function poll(): Promise<void> {
@@ -87,12 +101,14 @@ export function createCatalog(options: CatalogOptions): Catalog {
     start: async () => {
       await refreshes.fresh();
       polling ??= poll();
+      saving?.start();
     },
     stop: async () => {
       stopping.abort();
       await polling;
       await refreshes.ended();
       await feed.state.completed;
+      await saving?.end();
     },
     fresh: () => refreshes.fresh(),
     loadListings,
@@ -100,17 +116,67 @@ export function createCatalog(options: CatalogOptions): Catalog {
       feed.outdated = true;
     },
     searchable: () => feed.state.searchable,
-    facts: () => {
-      const { model, freshAt, shelvesSeconds, textSeconds } = feed.state;
-      const { live, garbage } = model.fragments.bytes();
-      return {
-        listings: model.newestId,
-        live: model.live.count,
-        fragmentBytes: live + garbage + columnBytes(model.columns),
-        textBytes: model.text.bytes(),
-        feedLagSeconds: (clock.now() - freshAt) / 1_000,
-        loadSeconds: { shelves: shelvesSeconds, text: textSeconds },
-      };
+    facts: () => factsOf(feed),
+  };
+}
+
+interface SavingOptions {
+  feed: Feed;
+  keptText: KeptText;
+  refresh(): Promise<void>;
+  stopWithinMs: number;
+}
+
+function factsOf({ state, clock }: Feed): CatalogFacts {
+  const { model, freshAt, shelvesSeconds, textSeconds } = state;
+  const { live, garbage } = model.fragments.bytes();
+  return {
+    listings: model.newestId,
+    live: model.live.count,
+    fragmentBytes: live + garbage + columnBytes(model.columns),
+    textBytes: model.text.bytes(),
+    feedLagSeconds: (clock.now() - freshAt) / 1_000,
+    loadSeconds: { shelves: shelvesSeconds, text: textSeconds },
+  };
+}
+
+/** Saves the text index once it is complete, at times, and at the end. */
+function createSaving({ feed, keptText, refresh, stopWithinMs }: SavingOptions): {
+  start(): void;
+  end(): Promise<void>;
+} {
+  const { clock, stopped } = feed;
+  const ending = new AbortController();
+  let saving: Promise<void> | null = null;
+
+  async function save(): Promise<void> {
+    const { model, moment } = feed.state;
+    await keptText.save({ model, moment, isReplaced: () => feed.state.model !== model, refresh }, ending.signal);
+  }
+
+  async function keepSaving(): Promise<void> {
+    while (!stopped.aborted) {
+      await feed.state.searchable.catch(() => {});
+      await save();
+      await clock.sleep(SAVE_TEXT_EVERY_MS, stopped);
+    }
+  }
+
+  async function finish(): Promise<void> {
+    await saving;
+    await save();
+  }
+
+  return {
+    start: () => {
+      saving ??= keepSaving();
+    },
+    end: async () => {
+      if (saving === null) return;
+      const done = new AbortController();
+      await Promise.race([finish(), clock.sleep(stopWithinMs, done.signal)]);
+      done.abort();
+      ending.abort();
     },
   };
 }

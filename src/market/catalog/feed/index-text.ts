@@ -13,6 +13,9 @@ import {
 /** Listings per slice: a few milliseconds of work. */
 const SLICE = 50;
 
+/** Listings per slice that are compared with a saved index. */
+const SCANNED = 50_000;
+
 /** For fewer listings, starting a thread takes longer than reading them. */
 const THREAD_FROM = 20_000;
 
@@ -23,11 +26,21 @@ export interface Indexing {
   /** Called when a query failed; resolves when it is time to retry. */
   failed(error: unknown): Promise<void>;
   threadFrom?: number;
+  saved?: SavedTexts | null;
+}
+
+/** Texts that a saved index brought into the model's index. */
+export interface SavedTexts {
+  /** Returns whether the index has the text that the listing has now. Ask before changes of the listing go to the index. */
+  isCurrent(id: number): boolean;
+  /** True if so few listings are missing that they are read one by one, without waiting for all JSON. */
+  isNearlyWhole: boolean;
 }
 
 /** Adds every live listing to the text index, in slices between which requests are answered. Later changes update the index themselves. */
 export async function indexText(model: Model, options: Indexing): Promise<void> {
-  if (model.newestId - model.textUpTo >= (options.threadFrom ?? THREAD_FROM)) await indexWithThread(model, options);
+  const isLong = model.newestId - model.textUpTo >= (options.threadFrom ?? THREAD_FROM);
+  if (isLong && !options.saved?.isNearlyWhole) await indexWithThread(model, options);
   await indexUpTo(model, options, null);
   if (options.stopped()) return;
   model.textUpTo = Number.POSITIVE_INFINITY;
@@ -36,7 +49,7 @@ export async function indexText(model: Model, options: Indexing): Promise<void> 
 
 /** Indexes with the help of a thread. If the thread fails, the caller indexes the rest without it. */
 async function indexWithThread(model: Model, options: Indexing): Promise<void> {
-  const ahead = readAhead(model);
+  const ahead = readAhead(model, options.saved ?? null);
   try {
     for (let read = await ahead.next(); read !== null; read = await ahead.next()) {
       await indexUpTo(model, options, read);
@@ -51,19 +64,37 @@ async function indexWithThread(model: Model, options: Indexing): Promise<void> {
 
 /** Indexes up to the last listing the thread has read, or without a thread up to the newest. */
 async function indexUpTo(model: Model, options: Indexing, read: ReadTexts | null): Promise<void> {
+  const { saved = null } = options;
   while (model.textUpTo < (read?.upTo ?? model.newestId)) {
-    const filled = await model.filling.waitBeyond(model.textUpTo);
+    const filled = saved?.isNearlyWhole ? model.newestId : await model.filling.waitBeyond(model.textUpTo);
     if (options.stopped()) return;
-    const upTo = Math.min(model.textUpTo + SLICE, filled, read?.upTo ?? model.newestId);
-    const absent: bigint[] = [];
-    for (let id = model.textUpTo + 1; id <= upTo; id += 1) {
-      if (model.columns.state[id] === LIVE && !putListing(model, id, read)) absent.push(BigInt(id));
-    }
+    const last = Math.min(model.textUpTo + SCANNED, filled, read?.upTo ?? model.newestId);
+    const { upTo, absent } = indexSlice(model, saved, last, read);
     // From now on, changes of these listings update the index directly; rows read below may be older.
     model.textUpTo = upTo;
     if (absent.length > 0) await indexUntilRead(model, options, absent);
     await options.giveWay();
   }
+}
+
+/** Indexes the next listings, up to `last` at most. Returns those whose text is not in memory. */
+function indexSlice(
+  model: Model,
+  saved: SavedTexts | null,
+  last: number,
+  read: ReadTexts | null,
+): { upTo: number; absent: bigint[] } {
+  const absent: bigint[] = [];
+  let upTo = model.textUpTo;
+  for (let changed = 0; upTo < last && changed < SLICE; ) {
+    upTo += 1;
+    const isLive = model.columns.state[upTo] === LIVE;
+    if (isLive ? saved?.isCurrent(upTo) : !model.text.has(upTo)) continue;
+    changed += 1;
+    if (!isLive) model.text.remove(upTo);
+    else if (!putListing(model, upTo, read)) absent.push(BigInt(upTo));
+  }
+  return { upTo, absent };
 }
 
 /** Returns false when the listing's text is not in memory. */
@@ -126,14 +157,14 @@ interface ReadAhead {
 }
 
 /** Starts a thread that tokenizes all live listings not indexed yet, a few batches ahead of the index. */
-function readAhead(model: Model): ReadAhead {
+function readAhead(model: Model, saved: SavedTexts | null): ReadAhead {
   const thread = startThread<TextsToRead, TextsRead>(new URL('../text/reader-thread.ts', import.meta.url));
   const words = createReaderWords();
   const pending: Promise<ReadTexts>[] = [];
   let above = model.textUpTo;
 
   async function requestBatch(): Promise<ReadTexts> {
-    const batch = textsAbove(model, above);
+    const batch = textsAbove(model, above, saved);
     above = batch.upTo;
     const { bytes, ends } = batch;
     const read = await thread.ask({ bytes, ends }, [bytes.buffer, ends.buffer]);
@@ -156,7 +187,7 @@ function readAhead(model: Model): ReadAhead {
   };
 }
 
-function textsAbove(model: Model, above: number) {
+function textsAbove(model: Model, above: number, saved: SavedTexts | null) {
   const { columns, fragments } = model;
   const upTo = Math.min(above + TEXTS_PER_BATCH, model.newestId, model.filling.upTo());
   const ends = new Uint32Array(upTo - above);
@@ -164,7 +195,7 @@ function textsAbove(model: Model, above: number) {
   let end = 0;
   for (let at = 0; at < ends.length; at += 1) {
     const id = above + 1 + at;
-    if (columns.state[id] === LIVE && fragments.has(id)) {
+    if (columns.state[id] === LIVE && fragments.has(id) && !saved?.isCurrent(id)) {
       end += fragments.size(id);
       versions[at] = fragments.version(id);
     }

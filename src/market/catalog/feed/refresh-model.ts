@@ -3,8 +3,10 @@ import type { Database } from '../../../platform/database/database.ts';
 import { isTimelineRefused } from '../../../platform/database/timeline.ts';
 import type { Log } from '../../../platform/log.ts';
 import { createModel, type Model, nextUnfilled } from '../model/model.ts';
+import type { ReadIndex } from '../text/saved/read-index.ts';
 import { applyFeed, type Follower } from './apply-feed.ts';
 import { indexText } from './index-text.ts';
+import type { KeptText } from './keep-text.ts';
 import { loadModel } from './load-model.ts';
 import { type Moment, momentOf } from './store.ts';
 
@@ -16,6 +18,8 @@ export interface FeedOptions {
   followers: readonly Follower[];
   stopped: AbortSignal;
   loadListings(ids: readonly number[]): Promise<void>;
+  /** Null: the text index is not saved. */
+  keptText: KeptText | null;
 }
 
 export interface FeedState {
@@ -105,6 +109,7 @@ async function loadAll(feed: Feed): Promise<void> {
   const reportProgress = (upTo: number): void => {
     if (upTo % LOG_EVERY_LISTINGS === 0) log.info('catalog_loading', { count: upTo });
   };
+  const saved = feed.keptText?.read(feed.stopped) ?? Promise.resolve(null);
   const opened = await loadModel(model, { ...feed, reportProgress, stopped: isAbandoned });
   const loadedAt = clock.now();
   // Cached answers are matched by version, so a new model needs a version of its own.
@@ -112,7 +117,7 @@ async function loadAll(feed: Feed): Promise<void> {
   // Set the model before filling and indexing start, because both stop for a model that is not current.
   state.model = model;
   const rest = { ...feed, model, startedAt, isAbandoned };
-  const searchable = indexModel(rest);
+  const searchable = indexModel(rest, saved, momentOf(opened));
   const done = Promise.all([fillModel(rest, opened.filled), searchable]);
   Object.assign(state, {
     model,
@@ -164,13 +169,16 @@ async function fillMissing({ model, isAbandoned, loadListings, clock, log, stopp
   }
 }
 
-async function indexModel(fill: BackgroundFill): Promise<void> {
-  const { state, model, startedAt, isAbandoned, database, clock, log, stopped } = fill;
+async function indexModel(fill: BackgroundFill, reading: Promise<ReadIndex | null>, moment: Moment): Promise<void> {
+  const { state, model, startedAt, isAbandoned, database, clock, log, stopped, keptText } = fill;
   const failed = async (error: unknown): Promise<void> => {
     log.warn('catalog_not_searchable_yet', { error });
     await clock.sleep(RETRY_MS, stopped);
   };
-  await indexText(model, { database, giveWay: yieldToEventLoop, stopped: isAbandoned, failed });
+  const read = await reading;
+  const saved = read && keptText && (await keptText.adopt(model, read, moment));
+  const indexing = { database, giveWay: yieldToEventLoop, stopped: isAbandoned, failed };
+  await indexText(model, { ...indexing, saved });
   if (isAbandoned()) return;
   state.textSeconds = (clock.now() - startedAt) / 1_000;
   log.info('catalog_searchable', { count: model.text.listings(), ms: clock.now() - startedAt });

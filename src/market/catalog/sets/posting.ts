@@ -29,6 +29,15 @@ export function createPosting(): Posting {
   return { count: 0, entries: NO_ENTRIES, dense: null, planes: 0 };
 }
 
+/** Makes a set from a sorted list of entries, which it keeps. */
+export function postingOfEntries(entries: Uint32Array, planes: number): Posting {
+  return { count: entries.length, entries, dense: null, planes };
+}
+
+export function postingOfPlanes(dense: Dense, count: number): Posting {
+  return { count, entries: NO_ENTRIES, dense, planes: dense.own };
+}
+
 export function levelOf(posting: Posting, id: number): number {
   const { dense } = posting;
   if (dense !== null) return coversId(dense, id) ? denseLevel(dense, id) : 0;

@@ -1,4 +1,5 @@
 import { createPosting, levelOf, type Posting, postingBytes, setLevel } from '../sets/posting.ts';
+import { type ChangeJournal, noteLevel } from './change-journal.ts';
 
 /** The stems of all words in live listings, each with the set of listings that have it. */
 export interface StemTable {
@@ -9,10 +10,12 @@ export interface StemTable {
   readonly words: number[];
   readonly free: number[];
   bytes: number;
+  /** Set while the index is being saved. */
+  journal: ChangeJournal | null;
 }
 
 export function createStemTable(): StemTable {
-  return { ids: new Map(), texts: [], postings: [], words: [], free: [], bytes: 0 };
+  return { ids: new Map(), texts: [], postings: [], words: [], free: [], bytes: 0, journal: null };
 }
 
 export function postingOfStem(stems: StemTable, stem: string): Posting | null {
@@ -55,6 +58,7 @@ export function setStemLevel(stems: StemTable, stem: number, id: number, level: 
   const before = postingBytes(posting);
   setLevel(posting, id, level);
   stems.bytes += postingBytes(posting) - before;
+  if (stems.journal !== null) noteLevel(stems.journal, stem, ((id << 3) | level) >>> 0);
 }
 
 export function stemLevel(stems: StemTable, stem: number, id: number): number {
@@ -70,6 +74,17 @@ export function addStemLevels(stems: StemTable, stem: number, entries: Uint32Arr
   for (let index = from; index < to; index += 1) {
     const entry = entries[index] as number;
     setLevel(posting, entry >>> 3, entry & 7);
+    if (stems.journal !== null) noteLevel(stems.journal, stem, entry);
   }
   stems.bytes += postingBytes(posting) - before;
+}
+
+/** Adds the next stem of a saved index, with the postings set before. An empty text is a free number. Words are counted later. */
+export function restoreStem(stems: StemTable, stem: string): void {
+  const id = stems.texts.length;
+  stems.texts.push(stem);
+  stems.words.push(0);
+  stems.postings[id] ??= createPosting();
+  if (stem === '') stems.free.push(id);
+  else stems.ids.set(stem, id);
 }

@@ -1,4 +1,4 @@
-import { bytesOfRuns, createByteRuns, dropRun, isRun, putRun, slabOf } from '../byte-runs.ts';
+import { bytesOfRuns, dropRun, isRun, putRun, slabOf } from '../byte-runs.ts';
 import { levelOf, setLevel } from '../sets/posting.ts';
 import { compileQuery, prepareQuery, type Search } from './compile-query.ts';
 import {
@@ -10,19 +10,20 @@ import {
 } from './derived-sets.ts';
 import type { ParsedQuery } from './parse-query.ts';
 import { type Resolution, resolveQuery } from './resolve-query.ts';
-import { createStemTable, setStemLevel } from './stem-table.ts';
+import { setStemLevel } from './stem-table.ts';
 import { countedLevel, countTokens, createTermCounter, hasWord, type TermCounter } from './term-levels.ts';
 import { encodePhrase } from './term-sets.ts';
 import { addTranslated, type ReaderWords } from './text-reader.ts';
 import {
   addWaiting,
-  createWaitingLevels,
+  createTextState,
   listingTokens,
+  noteChange,
   type TextState,
   waitingBytes,
   writeWaiting,
 } from './text-state.ts';
-import { addTitle, createTitleTable, dropTitle, titleBytes, titleWords, wordsHash } from './title-table.ts';
+import { addTitle, dropTitle, titleBytes, titleWords, wordsHash } from './title-table.ts';
 import {
   addListingText,
   createTokenList,
@@ -32,7 +33,7 @@ import {
   MOST_BYTES,
   type TokenList,
 } from './tokens.ts';
-import { countListing, createWordTable, discountListing, internWord, wordBytes, wordId } from './word-table.ts';
+import { countListing, discountListing, internWord, wordBytes, wordId } from './word-table.ts';
 
 export interface TextIndex {
   /** Adds or replaces a listing's text. Putting the same text again is cheap and changes nothing. */
@@ -40,6 +41,7 @@ export interface TextIndex {
   /** Like `put`, with tokens from a text reader, which has its own word numbers. */
   putRead(id: number, read: ReadTokens): void;
   remove(id: number): void;
+  has(id: number): boolean;
   /** Decides how each word of a need is searched. `choices` are those of the first page of a walk, null on a first page. */
   resolve(query: ParsedQuery, choices: string | null): Resolution;
   /** Returns null if a set must be built first; then await `prepare` and retry. */
@@ -49,6 +51,10 @@ export interface TextIndex {
   listings(): number;
   /** Counts distinct words, before stemming. */
   terms(): number;
+  /** Counts listings put and removed, except those that were there already. */
+  changes(): number;
+  /** Returns the tables behind the index, complete, to save them. */
+  state(): TextState;
 }
 
 /** One listing's tokens, from `from` to `to` in an array shared by many. */
@@ -62,8 +68,6 @@ export interface ReadTokens {
 export type { Search } from './compile-query.ts';
 export type { ListingText } from './tokens.ts';
 
-const SLAB_BYTES = 1 << 20;
-
 interface IndexParts {
   readonly state: TextState;
   readonly derived: DerivedSets;
@@ -74,21 +78,11 @@ interface IndexParts {
   encoded: Uint8Array;
 }
 
-export function createTextIndex(options: DerivedSetsOptions): TextIndex {
-  const stems = createStemTable();
-  const state: TextState = {
-    words: createWordTable(stems),
-    stems,
-    sequences: createByteRuns(SLAB_BYTES),
-    waiting: createWaitingLevels(),
-    titles: createTitleTable(),
-    listings: 0,
-    highest: 0,
-  };
+export function createTextIndex(options: DerivedSetsOptions, state: TextState = createTextState()): TextIndex {
   const derived = createDerivedSets(options);
   const parts = createParts(state, derived);
   const currentState = (): TextState => {
-    writeWaiting(state.waiting, stems);
+    writeWaiting(state.waiting, state.stems);
     return state;
   };
   return {
@@ -103,12 +97,15 @@ export function createTextIndex(options: DerivedSetsOptions): TextIndex {
       putTokens(parts, id);
     },
     remove: (id) => removeText(parts, id),
+    has: (id) => slabOf(state.sequences, id) !== null,
     resolve: (query, choices) => resolveQuery(currentState(), query, choices),
     compile: (resolution) => compileQuery(derived, currentState(), resolution),
     prepare: (resolution) => prepareQuery(derived, currentState(), resolution),
     bytes: () => indexBytes(state) + derived.bytes,
     listings: () => state.listings,
     terms: () => state.words.slots.count,
+    changes: () => state.changes,
+    state: currentState,
   };
 }
 
@@ -130,6 +127,7 @@ function putTokens(parts: IndexParts, id: number): void {
   // A listing's entries depend on its text alone, so an equal text changes nothing.
   const encoded = [parts.encoded.subarray(0, length)];
   if (isRun(state.sequences, id, encoded)) return;
+  noteChange(state, id);
   const isNew = slabOf(state.sequences, id) === null;
   if (isNew) state.listings += 1;
   else {
@@ -163,6 +161,7 @@ function replaceLevels(state: TextState, id: number, current: TermCounter, previ
 function removeText(parts: IndexParts, id: number): void {
   const { state, derived, previous } = parts;
   if (slabOf(state.sequences, id) === null) return;
+  noteChange(state, id);
   countStored(parts, id);
   writeWaiting(state.waiting, state.stems);
   removeFromSets(state, previous, id, null);

@@ -1,8 +1,8 @@
-import { type ByteRuns, slabOf } from '../byte-runs.ts';
-import { addStemLevels, type StemTable, setStemLevel } from './stem-table.ts';
-import type { TitleTable } from './title-table.ts';
+import { type ByteRuns, createByteRuns, slabOf } from '../byte-runs.ts';
+import { addStemLevels, createStemTable, type StemTable, setStemLevel } from './stem-table.ts';
+import { createTitleTable, type TitleTable } from './title-table.ts';
 import { decodeTokens } from './tokens.ts';
-import type { WordTable } from './word-table.ts';
+import { createWordTable, type WordTable } from './word-table.ts';
 
 /** Levels not yet written to their sets. Writing many listings set by set fetches each set once, which halves the time of indexing. */
 interface WaitingLevels {
@@ -91,6 +91,29 @@ export interface TextState {
   listings: number;
   /** Highest id of any listing ever indexed. */
   highest: number;
+  /** Number of listings put and removed so far. */
+  changes: number;
+}
+
+const SLAB_BYTES = 1 << 20;
+
+export function createTextState(): TextState {
+  const stems = createStemTable();
+  return {
+    words: createWordTable(stems),
+    stems,
+    sequences: createByteRuns(SLAB_BYTES),
+    waiting: createWaitingLevels(),
+    titles: createTitleTable(),
+    listings: 0,
+    highest: 0,
+    changes: 0,
+  };
+}
+
+export function noteChange(state: TextState, id: number): void {
+  state.changes += 1;
+  state.stems.journal?.listings.add(id);
 }
 
 let tokens = new Uint32Array(1024);

@@ -76,6 +76,18 @@ export function titleBytes({ heads, next, previous, hashes }: TitleTable): numbe
   return heads.byteLength + next.byteLength + previous.byteLength + hashes.byteLength;
 }
 
+/** Fills an empty table with the hashes of saved titles. Then call `linkTitles` for all listings. */
+export function restoreTitles(table: TitleTable, hashes: Uint32Array): void {
+  growListings(table, Math.max(0, hashes.length - 1));
+  table.hashes.set(hashes);
+  for (const hash of hashes) if (hash !== 0) table.count += 1;
+  table.heads = withCapacity(table.heads, table.count);
+}
+
+export function linkTitles(table: TitleTable, from: number, to: number): void {
+  for (let id = from; id < to; id += 1) if (table.hashes[id] !== 0) link(table, id);
+}
+
 const slotOf = ({ heads }: TitleTable, hash: number): number => hash & (heads.length - 1);
 
 function link(table: TitleTable, id: number): void {
@@ -95,5 +107,5 @@ function growListings(table: TitleTable, id: number): void {
 
 function growHeads(table: TitleTable): void {
   table.heads = new Uint32Array(table.heads.length * 2);
-  for (let id = 1; id < table.hashes.length; id += 1) if (table.hashes[id] !== 0) link(table, id);
+  linkTitles(table, 1, table.hashes.length);
 }

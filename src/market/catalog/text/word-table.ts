@@ -76,12 +76,17 @@ export function internWord(table: WordTable, codes: Uint16Array, start: number, 
 function addWord(table: WordTable, codes: Uint16Array, start: number, end: number, hash: number): number {
   const word = String.fromCharCode(...codes.subarray(start, end));
   const id = table.free.pop() ?? table.texts.length;
-  if (id >= table.listings.length) growColumns(table, id);
   addSlot(table.slots, id, hash);
   addChars(table.chars, id, codes, start, end);
+  placeWord(table, id, word, holdStem(table.stemTable, stemOf(word)));
+  return id;
+}
+
+function placeWord(table: WordTable, id: number, word: string, stem: number): void {
+  if (id >= table.listings.length) growColumns(table, id);
   table.texts[id] = word;
   table.listings[id] = 0;
-  table.stems[id] = holdStem(table.stemTable, stemOf(word));
+  table.stems[id] = stem;
   table.masks[id] = letterMask(word);
   const group = groupOf(table, word);
   table.groups[id] = group;
@@ -90,7 +95,24 @@ function addWord(table: WordTable, codes: Uint16Array, start: number, end: numbe
     table.groupIndexes[id] = members.length;
     members.push(id);
   }
-  return id;
+}
+
+/** Adds the next word of a saved index, or a free number if the text is empty. */
+export function restoreWord(table: WordTable, word: string, stem: number, listings: number): void {
+  const id = table.texts.length;
+  if (word === '') {
+    table.texts.push('');
+    table.free.push(id);
+    return;
+  }
+  const codes = writeCodes(lookupBuffer, word);
+  addSlot(table.slots, id, hashOf(codes, 0, word.length));
+  addChars(table.chars, id, codes, 0, word.length);
+  const stemText = table.stemTable.texts[stem];
+  // Most words are their own stem: keep their text once.
+  placeWord(table, id, stemText === word ? stemText : word, stem);
+  table.listings[id] = listings;
+  table.stemTable.words[stem] = (table.stemTable.words[stem] ?? 0) + 1;
 }
 
 export function countListing(table: WordTable, id: number): void {
