@@ -53,7 +53,7 @@ it('wrong tries are told at their field, five end the attempt, and cancel tells 
   const heard = overhear(visitor);
   await page.fill('#pairing-code', store.key);
   await page.click('#by-code button');
-  expect(await fault('pairing-code').innerText()).toContain('A key goes into the field of the key');
+  expect(await fault('pairing-code').innerText()).toContain('Enter the key and the pairing code in their own fields');
   expect(heard.readAllSent()).toBe('');
   for (let tries = 0; tries < 5; tries += 1) {
     await page.fill('#merchant-key', `wrong-${tries}`);
