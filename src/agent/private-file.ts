@@ -1,4 +1,4 @@
-import { link, mkdir, open, rename, rm, rmdir } from 'node:fs/promises';
+import { link, lstat, mkdir, open, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { formed, ofOwner, own } from '../contract/own-words.ts';
 import { type AgentError, refusedFile } from './agent-error.ts';
@@ -59,8 +59,8 @@ function unwritableFolder(folder: string, error: unknown): AgentError {
 }
 
 /**
- * Writes a file atomically and durably, mode 0600: a crash leaves the old file or the new one. `new` refuses to overwrite a file, except on
- * file systems without hard links. The caller holds the file's lock.
+ * Writes a file atomically and durably, mode 0600: a crash leaves the old file or the new one. `new` refuses to overwrite a file; on
+ * file systems without hard links it looks for one first. The caller holds the file's lock.
  */
 export async function writePrivate(path: string, text: string | Uint8Array, how: 'new' | 'replace'): Promise<void> {
   const temporary = `${path}.tmp`;
@@ -89,7 +89,9 @@ async function placeNew(from: string, path: string): Promise<void> {
     await link(from, path);
   } catch (error) {
     const code = codeOf(error) ?? '';
-    if (code === 'EEXIST') {
+    // Without hard links, a rename would replace an existing file. The lock keeps other processes of ours from making one meanwhile.
+    const isTaken = code === 'EEXIST' || (NO_LINKS.has(code) && (await lstat(path).catch(() => null)) !== null);
+    if (isTaken) {
       await rm(from);
       throw refusedFile(own`${ofOwner(path)} already exists`, own`Name another file.`, 'file_exists');
     }
