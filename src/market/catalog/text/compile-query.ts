@@ -142,7 +142,8 @@ export function compileQuery(sets: DerivedSets, state: TextState, resolution: Re
   for (const term of [...terms, ...excluded]) {
     const set = findTerm(sets, state, term);
     if (set === MISSING_SET) isMissing = true;
-    else found.set(term, set);
+    // A set that was built and emptied since is as good as none.
+    else found.set(term, set !== null && set.count > 0 ? set : null);
   }
   return isMissing ? null : createSearch(state, resolution, { found, excluded });
 }

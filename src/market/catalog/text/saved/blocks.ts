@@ -126,7 +126,7 @@ export async function createBlockReader(handle: FileHandle): Promise<BlockReader
       const [mark, kind = 0, number, firstBytes = 0, secondBytes = 0, checksum, ofHeader] = header;
       const isWhole =
         mark === MARK && number === count && crc32(headerBytes.subarray(0, HEADER_BYTES - 4)) === ofHeader;
-      if (!isWhole || firstBytes + secondBytes > MOST_BYTES) throw new DamagedFile(`block ${count} has a wrong header`);
+      if (!isWhole || firstBytes + secondBytes > MOST_BYTES) throw new DamagedFile(`block ${count} begins wrongly`);
       if (scratch.byteLength < firstBytes) scratch = new Uint8Array(firstBytes * 2);
       const first = scratch.subarray(0, firstBytes);
       const second = Buffer.allocUnsafeSlow(secondBytes);
