@@ -32,7 +32,8 @@ begin
 end $$;
 
 -- Verified sales decide between equals by relevance. Where they fall, because the seller lists goods with a wallet that bought some, the
--- listing counts as edited, so that a walk does not show it again. Its row is locked before the act, as an edit locks them.
+-- listing counts as edited, so that a walk does not show it again. A listing that is being sold is left out: its sale waits for the lock
+-- of this wallet, so waiting for the sale would be a deadlock.
 create or replace function count_listings() returns trigger language plpgsql security definer set search_path from current as $$
 declare
   bought bigint[];
@@ -51,8 +52,8 @@ begin
     select id, counter_slot(), -count(*) from unnest(bought) id group by id order by id
     on conflict (listing_id, slot) do update set verified_sales = kept.verified_sales + excluded.verified_sales;
     insert into catalog_changes (listing_id) select distinct id from unnest(bought) id;
-    perform from listings where id = any (bought) order by id for update;
-    update listings set edited_act = next_catalog_act() where id = any (bought);
+    update listings set edited_act = next_catalog_act()
+    where id = any (array(select id from listings where id = any (bought) order by id for no key update skip locked));
   end if;
   insert into merchant_counters as kept (merchant_id, slot, listings, live_listings)
   select merchant_id, counter_slot(), count(*), count(*) filter (where state = 'live') from made group by merchant_id order by merchant_id

@@ -34,7 +34,7 @@ export const SORTS = Object.keys(SORT_NAMES) as readonly Sort[];
 /** Longest need that a search takes, in UTF-16 code units. */
 export const LONGEST_NEED = 200;
 
-/** Which listings a search finds: those with any of its words, or only those with every word as spelled. */
+/** Matching rules of a search: `any` finds listings with any of its words, `all` only those with every word as spelled. */
 export const MATCHES = ['any', 'all'] as const;
 export type Match = (typeof MATCHES)[number];
 

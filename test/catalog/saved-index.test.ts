@@ -132,7 +132,7 @@ describe('a start with a saved index', () => {
     expect(warnings(market)).toEqual([]);
     await expectRight(market);
     await stop(market);
-    // Nothing changed, so nothing is saved.
+    // The index is not saved again, because no listing changed.
     expect(events(market)).toEqual(['search_index_loaded']);
   });
 
@@ -261,7 +261,7 @@ describe('a save', () => {
   it('while listings change says of each what it was made of', async () => {
     const words = ['zinc', 'atlas', 'tin', 'brass'];
     for (let round = 0; round < 6; round += 1) {
-      // So many have changed that the index is saved again.
+      // Enough listings have changed for the index to be saved again.
       await db.database.run(sql`
         update listings set title = ${`Round ${round}`} where id >= ${idAt(300)} and id < ${idAt(320)}`);
       const market = processOn(db.database, { textFile: { folder, leastListings: 1 } });

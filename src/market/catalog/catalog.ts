@@ -51,7 +51,7 @@ export interface CatalogOptions {
   memoryBytes: number;
   followers?: readonly Follower[];
   isCrowded?(): boolean;
-  /** Where the text index is saved. Omitted: nowhere. */
+  /** Folder and limits of the saved text index. If omitted, the index is not saved. */
   textFile?: TextFileOptions;
 }
 

@@ -7,6 +7,7 @@ import sql, { raw } from 'sql-template-tag';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { COUNTER_RULES, VOTE_RULES } from '../../../test/audit/rules-of-books.ts';
 import { createTestDatabase, testDatabase } from '../../../test/support/database.ts';
+import { holdTransactionOpen } from '../../../test/support/listing-life.ts';
 import { recordingLog } from '../../../test/support/recording-log.ts';
 import { onServer } from '../../../test/support/run-postgres.ts';
 import {
@@ -240,4 +241,21 @@ test('a new listing reads few others, however many there are, also of the same w
       select seq_tup_read + idx_tup_fetch as rows from pg_stat_xact_user_tables where relname = 'listings'`);
   });
   expect(Number(read.rows)).toBeLessThan(50);
+});
+
+test('a listing of a wallet that bought waits for no sale of what it bought, since that sale may wait for it', async () => {
+  const seller = await seedMerchant(db.database);
+  const wallet = toHex(systemRandom.bytes(20));
+  const { id } = await seedListing(db.database, seller.id, {});
+  await seedPaidPurchase(db.database, id, { payer: wallet });
+  const actOf = () => db.database.one(sql`select edited_act from listings where id = ${id}`);
+  const before = await actOf();
+  const sale = await holdTransactionOpen(db.database, (tx) =>
+    tx.one(sql`select id from listings where id = ${id} for share`),
+  );
+  await seedListing(db.database, seller.id, { wallet });
+  expect(await actOf()).toEqual(before);
+  await sale.commit();
+  expect((await readListing(db.database, id))?.verified_sales).toBe(0n);
+  expect(await findFaults(db.database)).toEqual([]);
 });

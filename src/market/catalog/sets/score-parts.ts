@@ -112,7 +112,7 @@ export function partsOf(scored: readonly Weighted[], gainsByLevel: readonly numb
   return parts;
 }
 
-/** Of the 32 ids in `bits`, keeps those that can reach the score. Call it with descending words. */
+/** Keeps those of the 32 ids in `bits` that can reach the score. Call it with descending words. */
 export function narrowByParts(parts: readonly Part[], word: number, bits: number): number {
   let remaining = bits;
   let essential = 0;

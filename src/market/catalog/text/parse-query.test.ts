@@ -92,7 +92,7 @@ describe('parseQuery', () => {
       ...['art +logo', '人工', '人 工', '"人工"', '人工知', '"人工 知"', 'c++ ', 'c ', '+c ', '-c '],
     ];
     expect(new Set(different.map((q) => parseQuery(q).key)).size).toBe(different.length);
-    // Of a long question only the first words are searched, so their order matters.
+    // Only the first words of a long query are searched, so their order matters.
     const long = Array.from({ length: 33 }, (_, at) => `w${at}`);
     expect(parseQuery(long.join(' ')).key).not.toBe(parseQuery(long.toReversed().join(' ')).key);
     const run = '人工知能は世界を変える技術であり今後も発展していくだろうと思われるので学ぶべきだ';

@@ -190,7 +190,7 @@ describe('an index of many listings', () => {
     const path = join(folder, 'hundreds');
     await save(index, path, () => {
       if (index.state().stems.journal === null) return;
-      // So many new listings at once are written set by set. Half of the sets are in the file by then.
+      // The index writes this many new listings set by set. Half of the sets are in the file by then.
       for (let id = 5_001; next === 11_000 && id <= 5_800; id += 1) {
         apply(live, { id, text: texts[id - 1] ?? null }, index);
       }

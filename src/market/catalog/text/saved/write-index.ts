@@ -7,7 +7,7 @@ import type { TextState } from '../text-state.ts';
 import { BLOCK, type BlockWriter } from './blocks.ts';
 import { type EndFacts, encodeFacts, encodeTexts } from './facts.ts';
 
-/** What the index does not know itself, read at the moment that the file shows. */
+/** Facts of the model that the file also holds, read at the moment that the file shows. */
 export interface SavedMoment {
   /** By listing: the act that last edited it. */
   revisions: Float64Array;
