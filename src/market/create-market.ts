@@ -79,7 +79,7 @@ export interface RunningMarket {
   start(): Promise<{ url: string; port: number }>;
   /** Stops accepting, finishes requests within `drainMs`, then ends background work. The database stays open. */
   stop(options: { drainMs: number }): Promise<void>;
-  /** Resolves once every event committed so far is numbered and visible. */
+  /** Resolves once every event committed so far is numbered and visible, also to searches. */
   eventsSettled(): Promise<void>;
 }
 
@@ -159,10 +159,7 @@ export function createMarket(options: MarketOptions): RunningMarket {
       await history.stop();
       await catalog.stop();
     },
-    eventsSettled: async () => {
-      await sequencer.whenNumbered();
-      await catalog.fresh();
-    },
+    eventsSettled: () => sequencer.whenNumbered().then(catalog.fresh).then(catalog.searchable),
   };
 }
 

@@ -46,6 +46,7 @@ beforeAll(async () => {
     reconcileEveryMs: 60_000,
   });
   ({ port } = await running.start());
+  await running.eventsSettled();
 });
 afterAll(() => running?.stop({ drainMs: 1_000 }));
 
