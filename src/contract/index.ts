@@ -13,6 +13,7 @@ import { getOwnListing } from './own-listing.ts';
 import { getPayment, getTreasury } from './payments.ts';
 import { listPurchases } from './purchases.ts';
 import { browseShelves } from './shelves.ts';
+import { listUploads } from './uploads.ts';
 import {
   cancelWorldDraft,
   checkoutWorld,
@@ -39,6 +40,7 @@ export const endpoints = {
   openFeeIntent,
   reviewPayment,
   listPurchases,
+  listUploads,
   getOwnListing,
   getStore,
   listMerchants,

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { addressIn } from './chain-values.ts';
 import { endpoint } from './endpoint.ts';
 import { editedFields } from './listing-fields.ts';
-import { ARTIFACT_BODY_LIMIT_BYTES, listingDetail, newListing } from './listings.ts';
+import { ARTIFACT_BODY_LIMIT_BYTES, artifactIn, artifactUploadIn, listingDetail } from './listings.ts';
 import { priceIn } from './money.ts';
 import { idParam } from './paging.ts';
 import { publicText } from './text.ts';
@@ -11,7 +11,8 @@ import { publicText } from './text.ts';
 export const listingEdit = z
   .strictObject({
     ...editedFields,
-    artifact: newListing.shape.artifact.optional().describe('free goods only: new goods, with a new commitment'),
+    artifact: artifactIn.optional().describe('free goods only: new goods, with a new commitment'),
+    artifact_upload: artifactUploadIn.optional().describe('free goods only: new goods from an upload of yours'),
     price_usdc: priceIn.optional().describe('never changes: naming it is refused'),
     seller_wallet: addressIn.optional().describe('never changes: naming it is refused'),
   })
@@ -37,6 +38,10 @@ export const editListing = endpoint({
     'purchase_pending',
     'world_needs_draft',
     'duplicate_listing',
+    'upload_not_found',
+    'upload_unfinished',
+    'upload_in_use',
+    'upload_ended',
     'rate_limited',
   ],
   cache: 'private',

@@ -23,10 +23,11 @@ import { CLAIM_ERRORS, claimBody, payAnewIn, paymentOut, receiptOut, recoverySli
 import { purchaseOut } from './purchases.ts';
 import { lookAlikeNote } from './seen-text.ts';
 import { textFlags, UNTRUSTED } from './text.ts';
+import { downloadOut, uploadIdIn } from './uploads.ts';
 import {
   AISLES,
-  DEFAULT_LIMITS,
   FIRST_LINE_CHARACTERS,
+  INLINE_ARTIFACT_BYTES,
   LISTING_STATES,
   PAGE_SIZES,
   VERIFIED_VIA,
@@ -105,14 +106,20 @@ export type ListingDetail = z.output<typeof listingDetail>;
 const aisleSummary = z.object({ name: z.enum(AISLES), count: z.int(), url: urlOut });
 export const aisleSummaries = z.array(aisleSummary);
 
+export const artifactIn = z
+  .string()
+  .min(1)
+  .describe(
+    `the hidden goods: UTF-8 text, or base64 as artifact_encoding says; at most ${INLINE_ARTIFACT_BYTES} bytes; larger goods are uploaded`,
+  );
+export const artifactUploadIn = uploadIdIn.describe(
+  'in place of artifact: the id of an upload of yours that is complete; artifact_encoding is left out',
+);
+
 export const newListing = z.strictObject({
   ...newListingFields,
-  artifact: z
-    .string()
-    .min(1)
-    .describe(
-      'the hidden goods: UTF-8 text, or base64 as artifact_encoding says; at most limits.artifact_bytes of official facts',
-    ),
+  artifact: artifactIn.optional(),
+  artifact_upload: artifactUploadIn.optional(),
   price_usdc: priceIn,
   seller_wallet: addressIn,
   supersedes: idIn.optional().describe('your older listing that this one replaces; each can be replaced once'),
@@ -163,7 +170,7 @@ export const pendingAnswer = z
   .meta({ id: 'PaymentPending' });
 
 /** Large enough for the other fields and the largest artifact, even if all its non-ASCII characters are escaped in JSON. */
-export const ARTIFACT_BODY_LIMIT_BYTES = 2 * DEFAULT_LIMITS.artifact_bytes + 65_536 * 8;
+export const ARTIFACT_BODY_LIMIT_BYTES = 2 * INLINE_ARTIFACT_BYTES + 65_536 * 8;
 
 export const createListing = endpoint({
   name: 'createListing',
@@ -187,6 +194,10 @@ export const createListing = endpoint({
     'seller_wallet_refused',
     'wallet_in_use',
     'duplicate_listing',
+    'upload_not_found',
+    'upload_unfinished',
+    'upload_in_use',
+    'upload_ended',
     'not_owner',
     'not_found',
     'already_superseded',
@@ -251,7 +262,11 @@ export const listedItem = z.union([listingSummary, listingOutline]);
 const deliveredFields = {
   listing_id: idOut,
   title: merchantText,
-  artifact: z.string().describe(`the goods, byte for byte; ${UNTRUSTED}`),
+  artifact: z
+    .string()
+    .nullable()
+    .describe(`the goods, byte for byte; null for goods that are a file: see download; ${UNTRUSTED}`),
+  download: downloadOut.nullable().default(null).describe('goods that were uploaded; null for goods in artifact'),
   artifact_encoding: z.enum(['utf-8', 'base64']),
   artifact_media_type: merchantText,
   artifact_filename: merchantText.nullable(),
@@ -270,6 +285,7 @@ export const delivery = z
     collected_by: collectedBy.optional(),
     recovery_slip: recoverySlip.optional(),
     delivery_token: z.string().optional(),
+    next_step: z.string().optional().describe('how to get goods that are a file'),
   })
   .meta({ id: 'Delivery' });
 export type Delivery = z.output<typeof delivery>;

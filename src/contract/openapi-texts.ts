@@ -54,6 +54,10 @@ function readTexts() {
       tag: 'Market',
       says: 'Every listing fee with its transaction, the total, and the balance on the chain.',
     },
+    listUploads: {
+      tag: 'Shelves',
+      says: 'Goods of over 256 KiB are uploaded by tus 1.0.0 at the same address, then listed by their id. docs/uploads.md has examples.',
+    },
     browseShelves: {
       tag: 'Shelves',
       says: 'Filters are combined, and all rows of a page are of the same moment. next_cursor gives the next page and lasts 24 hours.',

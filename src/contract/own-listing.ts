@@ -4,6 +4,7 @@ import { endpoint } from './endpoint.ts';
 import { created, listingDetail, merchantText } from './listings.ts';
 import { idParam } from './paging.ts';
 import { UNTRUSTED } from './text.ts';
+import { downloadOut } from './uploads.ts';
 
 const OF_A_THING = 'null for a thing of the city';
 
@@ -18,6 +19,7 @@ export const getOwnListing = endpoint({
     200: z.object({
       listing: listingDetail,
       artifact: z.string().nullable().describe(`the goods, byte for byte; ${OF_A_THING}; ${UNTRUSTED}`),
+      download: downloadOut.nullable().default(null).describe('goods that were uploaded'),
       artifact_encoding: z.enum(['utf-8', 'base64']).nullable(),
       artifact_media_type: merchantText.nullable(),
       artifact_filename: merchantText.nullable(),

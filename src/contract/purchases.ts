@@ -6,6 +6,7 @@ import { COMPARED_FIELDS, shownAttributes } from './listing-fields.ts';
 import { usdcOut } from './money.ts';
 import { idCursor, idOut, pageCounts, pageSize, timeOut } from './paging.ts';
 import { UNTRUSTED } from './text.ts';
+import { downloadOut } from './uploads.ts';
 import { PAGE_SIZES, VERIFIED_VIA } from './vocabulary.ts';
 import { worldReceipt } from './world-records.ts';
 
@@ -55,7 +56,10 @@ export const listPurchases = endpoint({
           artifact: z
             .string()
             .nullable()
-            .describe(`null if the payer has to sign to collect it, and for a thing of the city; ${UNTRUSTED}`),
+            .describe(
+              `null if the payer has to sign to collect it, for goods that are a file, and for a thing of the city; ${UNTRUSTED}`,
+            ),
+          download: downloadOut.nullable().default(null).describe('goods that were uploaded'),
           artifact_encoding: z.enum(['utf-8', 'base64']).nullable(),
           artifact_media_type: z.string().describe(UNTRUSTED).nullable(),
           artifact_filename: z.string().describe(UNTRUSTED).nullable(),

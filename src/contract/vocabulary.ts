@@ -131,18 +131,30 @@ export const DEFAULT_LIMITS = {
   // Whole stores requested without `limit`.
   store_megabytes_per_ip_hour: 200,
   store_megabytes_per_hour: 5_000,
+  // Megabytes that arrive as uploads. Merchants with a final fee have a limit of their own, so that others cannot use up their share.
+  upload_megabytes_per_ip_hour: 500,
+  upload_megabytes_per_merchant_hour: 2_000,
+  upload_megabytes_per_hour: 20_000,
+  // Megabytes of free goods that a network downloads of one listing without a key.
+  free_download_megabytes_per_ip_day: 200,
+  // Megabytes of uploaded goods that the market keeps in all, and that must stay free on its disk. Beyond, uploads are refused.
+  goods_megabytes_total: 100_000,
+  storage_reserve_megabytes: 2_000,
   event_streams_per_ip: 100,
   event_streams: 4_000,
   voices_per_merchant_day: 20,
   votes_per_merchant_day: 50,
   guard_runs_per_merchant_day: 30,
   open_fee_attempts_per_merchant: 5,
-  artifact_bytes: 262_144,
+  artifact_bytes: 67_108_864,
   x402_floor_units: 1_000,
   requests_in_flight: 2_000,
   open_sockets: 8_000,
 } as const;
 export type Limits = { readonly [K in keyof typeof DEFAULT_LIMITS]: number };
+
+/** Most bytes of goods that come as a string in the listing's JSON. Larger goods are uploaded. */
+export const INLINE_ARTIFACT_BYTES = 262_144;
 
 /** Maximum and default page sizes. Clients rely on them, so they are not configurable. */
 export const PAGE_SIZES = {

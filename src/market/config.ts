@@ -36,8 +36,7 @@ import {
 import type { MarketConfig, NetworkRule } from './context.ts';
 import { NETWORK_LIMITS, readNetwork } from './limits/network-limits.ts';
 
-// The body of a listing has a fixed limit, so a larger artifact could never arrive.
-const HIGHEST_LIMITS = new Map([['artifact_bytes', 2 * DEFAULT_LIMITS.artifact_bytes]]);
+const HIGHEST_LIMITS = new Map([['artifact_bytes', 2_147_483_648]]);
 const NETWORKS = 'networks';
 
 interface ConfiguredLimits {

@@ -10,6 +10,7 @@ import type { Call, Operation, ReadOperation } from '../platform/http/operation.
 import type { Log } from '../platform/log.ts';
 import type { Pepper } from '../platform/pepper.ts';
 import type { Random } from '../platform/random.ts';
+import type { ObjectStore } from './goods/chunks.ts';
 
 export interface NetworkRule {
   /** At most 64 bits of an IPv6 address, because a client controls the rest. */
@@ -83,6 +84,8 @@ export interface Market {
   /** All providers in configured order. The first one that can be trusted now leads a decision (docs/decisions/0021). */
   providers: readonly Provider[];
   pepper: Pepper;
+  /** Where the bytes of new uploads go. Null: into the database. */
+  objectStore: ObjectStore | null;
   /** Call it after a commit that queued events, so that they are numbered at once. */
   wakeEvents(): void;
   /** Whether lost history was recovered in the last 30 days, so that unrecorded payments may be on the chain. Needs no query. */

@@ -18,6 +18,7 @@ import { createSequencer, type Sequencer } from './events/sequencer.ts';
 import { createEventStream, type EventStream } from './events/stream/event-stream.ts';
 import { mountEventStream } from './events/stream/mount-event-stream.ts';
 import { slotOptions } from './events/stream/slots.ts';
+import type { ObjectStore } from './goods/chunks.ts';
 import { authenticate } from './identity/authenticate.ts';
 import { retiredFlow } from './identity/register.ts';
 import { createBudgets } from './limits/budgets.ts';
@@ -55,6 +56,8 @@ export interface MarketOptions {
   random: Random;
   log: Log;
   pepper: Pepper;
+  /** Keeps the bytes of uploaded goods. Omitted: the database does. */
+  objectStore?: ObjectStore | null;
   /** Interval of the job that checks undecided payments. */
   reconcileEveryMs?: number;
   /** Interval at which all providers are compared. */
@@ -119,6 +122,7 @@ export function createMarket(options: MarketOptions): RunningMarket {
     random,
     log,
     pepper,
+    objectStore: options.objectStore ?? null,
     rpc: providers[0],
     providers,
     wakeEvents: () => sequencer.wake(),

@@ -9,6 +9,7 @@ import { listGrants, revokeGrant } from './connect/grants.ts';
 import type { Market, Merchant } from './context.ts';
 import { type EventTail, listEvents } from './events/read-events.ts';
 import { makeGetWindow, windowFromMemory } from './get-window.ts';
+import { listUploads } from './goods/uploads/list-uploads.ts';
 import { getHelp } from './guide/get-help.ts';
 import { getOfficialFacts } from './guide/get-official-facts.ts';
 import { getMe } from './history/get-me.ts';
@@ -78,6 +79,7 @@ export function marketOperations({
     openFeeIntent: makeOpenFeeIntent(payments),
     reviewPayment: makeReviewPayment(payments),
     listPurchases,
+    listUploads,
     getOwnListing,
     getStore: limitWholeStores({ catalog, wholeStores: budgets.wholeStores }, makeGetStore(catalog)),
     listMerchants: makeListMerchants(catalog),

@@ -110,6 +110,7 @@ export function deliveryAnswer(listingId: number, fields: Partial<Delivery> = {}
     listing_id: listingId,
     title: 'Goods',
     artifact: ARTIFACT,
+    download: null,
     artifact_encoding: 'utf-8',
     artifact_media_type: 'text/plain; charset=utf-8',
     artifact_filename: null,

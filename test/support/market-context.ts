@@ -113,6 +113,7 @@ export function marketContext(options: {
     rpc: createRpc({ url: 'http://127.0.0.1:1' }),
     providers: createProviders(['http://127.0.0.1:1'], clock),
     pepper,
+    objectStore: null,
     catalog,
     events,
     wakeEvents: () => {},

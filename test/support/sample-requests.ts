@@ -86,6 +86,7 @@ export function sampleRequests(at: { listingId: bigint; handle: string; endedId?
     },
     ...directRequests(at.listingId),
     listPurchases: {},
+    listUploads: {},
     getOwnListing: { params: { id: String(at.listingId) }, by: 'owner' },
     getStore: { params: { handle: at.handle } },
     listMerchants: {},

@@ -202,7 +202,7 @@ describe.each(REVISIONS)('two agents that speak %s', (revision) => {
     await using two = await agentOf({ ...agent, onProgress: price.onProgress });
     const order = { words: `talking ${name}`, maxPriceUsdc: PRICE_USDC };
     const delivery = await buyByTools({ ...two, ...order });
-    expect(Buffer.from(delivery.artifact)).toEqual(Buffer.from(artifact));
+    expect(Buffer.from(delivery.artifact ?? '')).toEqual(Buffer.from(artifact));
     expect([delivery.listing_id, delivery.purchase?.verified_via]).toEqual([listed.listing_id, 'x402']);
     expect(await paidUnits(world.chain, buyer.address, seller.address)).toEqual([PRICE_UNITS]);
     expect(await balanceOf(seller)).toBe(atFirst - LISTING_FEE_UNITS + PRICE_UNITS);

@@ -1,7 +1,27 @@
 export type Retry = 'same_request' | 'same_proof' | 'after_fix' | 'never';
 
 export interface ErrorRow {
-  status: 400 | 401 | 402 | 403 | 404 | 405 | 408 | 409 | 410 | 413 | 415 | 422 | 429 | 431 | 500 | 502 | 503;
+  status:
+    | 400
+    | 401
+    | 402
+    | 403
+    | 404
+    | 405
+    | 408
+    | 409
+    | 410
+    | 412
+    | 413
+    | 415
+    | 416
+    | 422
+    | 429
+    | 431
+    | 460
+    | 500
+    | 502
+    | 503;
   title: string;
   retry: Retry;
   /**

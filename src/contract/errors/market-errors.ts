@@ -46,6 +46,82 @@ export const marketErrors = {
     retry: 'same_request',
     next_step: 'Wait for the time in Retry-After, then send the same request.',
   },
+  // Uploads
+  upload_not_found: {
+    status: 404,
+    title: 'You have no upload with that id',
+    retry: 'after_fix',
+    do_not_pay_again: false,
+    next_step: 'GET /api/upload lists your uploads. Upload the goods again if it is not among them.',
+  },
+  upload_unfinished: {
+    status: 409,
+    title: 'Bytes of that upload are missing',
+    retry: 'after_fix',
+    do_not_pay_again: false,
+    next_step: 'Send the rest from Upload-Offset, which HEAD on the upload says. Then send the same request.',
+  },
+  upload_in_use: {
+    status: 409,
+    title: 'That upload is held for a listing fee that is under way',
+    retry: 'never',
+    next_step: 'Wait until that fee is decided, or upload the goods again for another listing.',
+  },
+  upload_ended: {
+    status: 410,
+    title: 'The bytes of that upload are not here any more',
+    retry: 'after_fix',
+    next_step: 'Upload the goods again, then send the request with the new id. A fee that you paid is not due again.',
+  },
+  upload_offset: {
+    status: 409,
+    title: 'Upload-Offset is not where the upload stands',
+    retry: 'after_fix',
+    next_step: 'Ask with HEAD for Upload-Offset and continue there. Bytes before it are stored.',
+  },
+  upload_refused: {
+    status: 400,
+    title: 'The upload request is malformed',
+    retry: 'after_fix',
+    next_step: 'Send what tus 1.0.0 asks for, as detail says. docs/uploads.md has examples.',
+  },
+  tus_version: {
+    status: 412,
+    title: 'The upload protocol is tus 1.0.0',
+    retry: 'after_fix',
+    next_step: 'Send Tus-Resumable: 1.0.0.',
+  },
+  upload_too_large: {
+    status: 413,
+    title: 'The goods are larger than this market takes',
+    retry: 'after_fix',
+    next_step: 'Make them smaller, or split them. Tus-Max-Size, which OPTIONS /api/upload says, is the limit in bytes.',
+  },
+  too_many_uploads: {
+    status: 409,
+    title: 'You have as many unlisted uploads as a merchant may have',
+    retry: 'after_fix',
+    next_step: 'Finish, list or delete one: GET /api/upload lists them, DELETE /api/upload/:id deletes one.',
+  },
+  checksum_mismatch: {
+    status: 460,
+    title: 'The bytes do not have the checksum that was sent with them',
+    retry: 'same_request',
+    next_step: 'Send the same bytes again. None of this request was stored.',
+  },
+  storage_full: {
+    status: 503,
+    title: 'The market has no room for more uploads',
+    retry: 'same_request',
+    do_not_pay_again: false,
+    next_step: 'Try again later, or list smaller goods as a string. Nothing was charged.',
+  },
+  range_not_satisfiable: {
+    status: 416,
+    title: 'The goods end before that range',
+    retry: 'after_fix',
+    next_step: 'Ask for a range within the size that Content-Range says.',
+  },
   // Listings
   world_needs_draft: {
     status: 422,

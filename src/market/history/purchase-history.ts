@@ -136,6 +136,7 @@ function presentBought(row: BoughtRow): BoughtOut {
   return {
     ...presentPurchase(row),
     artifact: content?.toString(row.artifact_encoding === 'base64' ? 'base64' : 'utf8') ?? null,
+    download: null,
     artifact_encoding: row.artifact_encoding,
     artifact_media_type: row.artifact_media_type,
     artifact_filename: row.artifact_filename,

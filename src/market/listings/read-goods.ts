@@ -44,6 +44,7 @@ function invalidField(path: string, message: string): Refusal {
 
 /** Goods are stored byte for byte, so their encoding must be unambiguous. */
 function contentOf(body: NewListing): Buffer {
+  if (body.artifact === undefined) throw invalidField('artifact', 'or artifact_upload must be given');
   if (body.artifact_encoding === 'base64') {
     const bytes = Buffer.from(body.artifact, 'base64');
     if (bytes.toString('base64') !== body.artifact)

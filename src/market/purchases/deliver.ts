@@ -34,6 +34,7 @@ export async function deliverGoods(
     listing_id: Number(listingId),
     title: artifact.title,
     artifact: artifact.content.toString(artifact.encoding === 'base64' ? 'base64' : 'utf8'),
+    download: null,
     artifact_encoding: artifact.encoding,
     artifact_media_type: artifact.mediaType,
     artifact_filename: artifact.filename,

@@ -5,6 +5,7 @@ import { fromBase64 } from '../base64.ts';
 type Goods = Pick<Delivery, 'artifact' | 'artifact_encoding' | 'artifact_salt'>;
 
 export function artifactBytes(goods: Pick<Goods, 'artifact' | 'artifact_encoding'>): Uint8Array {
+  if (goods.artifact === null) throw new TypeError('these goods are a file: use download()');
   return goods.artifact_encoding === 'base64' ? fromBase64(goods.artifact) : stringToBytes(goods.artifact);
 }
 
