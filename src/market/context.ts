@@ -8,9 +8,9 @@ import type { Hex } from '../platform/hex.ts';
 import type { Subnet } from '../platform/http/client-network.ts';
 import type { Call, Operation, ReadOperation } from '../platform/http/operation.ts';
 import type { Log } from '../platform/log.ts';
+import type { ObjectStore } from '../platform/object-store.ts';
 import type { Pepper } from '../platform/pepper.ts';
 import type { Random } from '../platform/random.ts';
-import type { ObjectStore } from './goods/chunks.ts';
 
 export interface NetworkRule {
   /** At most 64 bits of an IPv6 address, because a client controls the rest. */
