@@ -183,6 +183,32 @@ export async function holdUpload(tx: Tx, id: string, paymentId: bigint, now: Dat
   return rowCount === 1;
 }
 
+/** Locks the upload whose bytes a fee holds until the transaction ends. */
+export async function lockUploadOfPayment(tx: Tx, paymentId: bigint): Promise<Upload | null> {
+  const row = await tx.maybe<Row>(
+    sql`select ${columns} from ${joined} where u.payment_id = ${paymentId} for update of u`,
+  );
+  return row && uploadOf(row);
+}
+
+/** Locks an upload until the transaction ends. Returns false if its bytes are not complete, or anything else has them. */
+export async function lockListable(tx: Tx, id: string, now: Date): Promise<boolean> {
+  const row = await tx.maybe(
+    sql`select from uploads
+      where id = ${id} and sha256 is not null and payment_id is null and ended_at is null and expires_at > ${now} for update`,
+  );
+  return row !== null;
+}
+
+/** Gives the bytes back to an upload whose fee has ended under an older version, which does not know of uploads. */
+export async function releaseDecided(queryable: Queryable, id: string, expiresAt: Date): Promise<boolean> {
+  const rowCount = await queryable.run(
+    sql`update uploads u set payment_id = null, expires_at = greatest(u.expires_at, ${expiresAt}::timestamptz) from payments p
+      where u.id = ${id} and p.id = u.payment_id and p.status not in ('verifying', 'settling')`,
+  );
+  return rowCount === 1;
+}
+
 /** Gives the bytes of a fee that made no listing back to the upload. */
 export async function releaseUpload(tx: Tx, paymentId: bigint, expiresAt: Date): Promise<void> {
   await tx.run(
