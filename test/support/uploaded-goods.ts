@@ -2,12 +2,14 @@ import sql from 'sql-template-tag';
 import type { Market } from '../../src/market/context.ts';
 import { readObject } from '../../src/market/goods/chunks.ts';
 import type { Database } from '../../src/platform/database/database.ts';
-import { type GoodsBody, newGoods } from './trade.ts';
+import { newGoods } from './trade.ts';
+
+export type UploadedBody = Record<string, unknown> & { title: string; artifact_upload: string };
 
 /** Returns a body that names an upload in place of a string. */
-export function uploadedBody(id: string, changes: Record<string, unknown> = {}): Omit<GoodsBody, 'artifact'> {
-  const { artifact: _, ...body } = newGoods(changes);
-  return { ...body, artifact_upload: id };
+export function uploadedBody(id: string, changes: Record<string, unknown> = {}): UploadedBody {
+  const { artifact: _, title, ...body } = newGoods(changes);
+  return { ...body, title, artifact_upload: id };
 }
 
 export interface ListedArtifact {

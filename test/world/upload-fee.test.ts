@@ -99,7 +99,7 @@ describe('a fee for an upload by transfer', () => {
     const body = uploadedBody((await upload(member)).id);
     const paid = await payFee(member);
     expect((await list(member, body, paid)).status).toBe(202);
-    expect(await row(body['artifact_upload'] as string)).toMatchObject({ payment_id: expect.any(BigInt) });
+    expect(await row(body.artifact_upload)).toMatchObject({ payment_id: expect.any(BigInt) });
     await finalize();
     expect(await list(member, body, paid)).toMatchObject({ status: 201, body: { fee: { tx_hash: paid.txHash } } });
     expect((await list(member, body, paid)).status).toBe(200);
@@ -111,7 +111,7 @@ describe('a fee for an upload by transfer', () => {
     const content = bytes();
     const body = uploadedBody((await upload(member, content)).id);
     const paid = await payFee(member);
-    await expire(body['artifact_upload'] as string);
+    await expire(body.artifact_upload);
     const late = await list(member, body, paid);
     expect(statusAndReason(late)).toEqual([410, 'upload_ended']);
     expect(late.body).toMatchObject({

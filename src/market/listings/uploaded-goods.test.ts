@@ -6,7 +6,7 @@ import { listingDesk, nearText, ownText } from '../../../test/support/listing-de
 import { holdTransactionOpen, untilWaiting } from '../../../test/support/listing-life.ts';
 import { type SeededMerchant, seedFee, seedMerchant } from '../../../test/support/seed.ts';
 import { type SeededUpload, seedUpload, type UploadToSeed } from '../../../test/support/seed-upload.ts';
-import { type GoodsBody, newGoods } from '../../../test/support/trade.ts';
+import { newGoods } from '../../../test/support/trade.ts';
 import { artifactOf, bytesOf, uploadedBody, uploadRow } from '../../../test/support/uploaded-goods.ts';
 import { INLINE_ARTIFACT_BYTES } from '../../contract/vocabulary.ts';
 import { sha256 } from '../../platform/canonical-json.ts';
@@ -32,8 +32,8 @@ beforeAll(async () => {
 const large = (bytes = 2 * CHUNK_BYTES + 7) => desk.market.random.bytes(bytes);
 const upload = (given: UploadToSeed, merchant = keeper): Promise<SeededUpload> =>
   seedUpload(desk.market, merchant.id, given);
-const ask = (body: object, merchant = keeper) => desk.ask(merchant, body as GoodsBody);
-const listed = async (body: object, merchant = keeper) => {
+const ask = (body: Record<string, unknown>, merchant = keeper) => desk.ask(merchant, body);
+const listed = async (body: Record<string, unknown>, merchant = keeper) => {
   const { body: made } = await ask(body, merchant);
   if (!('listing' in made)) throw new Error('no listing was made');
   return made.listing;
@@ -99,7 +99,7 @@ describe('a listing of an upload', () => {
   it('is checked by a dry run, which leaves the upload as it is', async () => {
     const { id } = await upload({ bytes: large() }, seller);
     const before = await uploadRow(db.database, id);
-    const { body } = await desk.ask(seller, uploadedBody(id) as GoodsBody, 'true');
+    const { body } = await desk.ask(seller, uploadedBody(id), 'true');
     expect(body).toEqual({ dry_run: true, would_cost_usdc: 1 });
     expect(await uploadRow(db.database, id)).toEqual(before);
     expect(await reasonOf(ask(uploadedBody(id), seller))).toBe('payment_required');
@@ -176,7 +176,8 @@ describe('refused is an upload', () => {
 
   it('that is named along with a string or its encoding; goods without either are refused too', async () => {
     const { id } = await upload({ bytes: large(300_000) });
-    const paths = async (body: object) => (await refusalOf(ask(body))).options.errors?.map(({ path }) => path);
+    const paths = async (body: Record<string, unknown>) =>
+      (await refusalOf(ask(body))).options.errors?.map(({ path }) => path);
     expect(await paths({ ...newGoods(), artifact_upload: id })).toEqual(['artifact_upload']);
     expect(await paths(uploadedBody(id, { artifact_encoding: 'base64' }))).toEqual(['artifact_encoding']);
     const { artifact: _, ...neither } = newGoods();
