@@ -40,7 +40,7 @@ grant update (state, pinned, removed_at, removed_reason, removed_reason_code, wi
 -- What an edit changes before the first purchase. The trigger gives the number of the edit, so the role need not.
 grant update (title, description, preview, tags, aisle, text_flags, artifact_commitment, artifact_bytes, artifact_encoding, artifact_media_type,
   artifact_filename, license, keywords) on listings to openaisle_app;
-grant update (salt, content) on artifacts to openaisle_app;
+grant update (salt, content, object_id) on artifacts to openaisle_app;
 grant update (bands, signature), delete on artifact_shapes to openaisle_app;
 grant insert, update on pin_periods to openaisle_app;
 

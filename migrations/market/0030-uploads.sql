@@ -38,6 +38,12 @@ alter table artifacts alter column content drop not null;
 alter table artifacts add column object_id bigint unique references goods_objects;
 alter table artifacts add constraint artifacts_one_place check (num_nonnulls(content, object_id) = 1) not valid;
 
+-- Fingerprint of uploaded goods whose fee is under way. Goods in `body` need none, because their bytes are there.
+alter table pending_listings
+  add column bands int4[],
+  add column signature bit(512),
+  add constraint pending_listings_one_shape check (num_nonnulls(bands, signature) in (0, 2));
+
 create table uploads (
   id text primary key check (length(id) = 22),
   merchant_id bigint not null references merchants,
@@ -52,8 +58,8 @@ create table uploads (
   media_type text,
   created_at timestamptz not null,
   expires_at timestamptz not null,
-  -- The fee that holds the bytes. They do not expire meanwhile.
-  payment_id bigint references payments,
+  -- The fee that holds the bytes. They do not expire meanwhile. Older code may end a fee without giving them back, and then prune it.
+  payment_id bigint references payments on delete set null,
   -- The listing that got the bytes.
   listing_id bigint references listings,
   -- When the bytes were listed, deleted or expired.

@@ -1,8 +1,9 @@
-import { createHash } from 'node:crypto';
 import pg from 'pg';
 import { createFaults } from './bounds.ts';
 import { type Baseline, createLogJudge, type LogFound, type LogRow } from './judge-log.ts';
 import { faultsOfPromise, type Goods } from './promises.ts';
+import { type ArtifactsFound, readArtifacts } from './read-artifacts.ts';
+import { batchesOf, hasTable } from './read-batches.ts';
 import { COUNTER_RULES, RULES, VOTE_RULES } from './rules-of-books.ts';
 import { factOf } from './told.ts';
 
@@ -263,65 +264,4 @@ async function faultsOfTold(client: pg.Client, query: string, { told, promises }
   }
   faults.add(told.left());
   return faults.list();
-}
-
-/** Whether the schema has this table, which older ones may lack. */
-async function hasTable(client: pg.Client, name: string): Promise<boolean> {
-  const { rows } = await client.query<{ has: boolean }>('select to_regclass($1) is not null as has', [name]);
-  return rows[0]?.has === true;
-}
-
-/** Yields the rows of a query in batches, within the open transaction. Only one reader may run at a time. */
-async function* batchesOf<Row extends pg.QueryResultRow>(
-  client: pg.Client,
-  query: string,
-  rows: number,
-): AsyncGenerator<Row[], void, undefined> {
-  await client.query(`declare looked_through no scroll cursor for ${query}`);
-  for (;;) {
-    const found = await client.query<Row>(`fetch ${rows} from looked_through`);
-    if (found.rows.length > 0) yield found.rows;
-    if (found.rows.length < rows) break;
-  }
-  await client.query('close looked_through');
-}
-
-interface ArtifactsFound {
-  count: number;
-  bytes: number;
-  faults: string[];
-}
-
-interface ArtifactLine {
-  listing_id: string;
-  salt: Buffer;
-  content: Buffer;
-  artifact_commitment: Buffer | null;
-  artifact_bytes: number | null;
-}
-
-/** Small, because this many artifacts are in memory at once, and one may have 256 KiB by default. */
-const AT_ONCE = 16;
-
-const ARTIFACTS = `
-  select a.listing_id, a.salt, a.content, l.artifact_commitment, l.artifact_bytes
-  from artifacts a left join listings l on l.id = a.listing_id order by a.listing_id`;
-
-/** Checks every artifact against the commitment of its listing. Hashes salt and artifact here, not in the database. */
-async function readArtifacts(client: pg.Client, say: (progress: string) => void): Promise<ArtifactsFound> {
-  const faults = createFaults();
-  const found: ArtifactsFound = { count: 0, bytes: 0, faults: [] };
-  for await (const lines of batchesOf<ArtifactLine>(client, ARTIFACTS, AT_ONCE)) {
-    for (const line of lines) {
-      found.count += 1;
-      found.bytes += line.content.length;
-      const hash = createHash('sha256').update(line.salt).update(line.content).digest();
-      const name = `the artifact of listing ${line.listing_id}`;
-      if (line.artifact_commitment === null || !hash.equals(line.artifact_commitment))
-        faults.add([`${name} is not what its commitment says`]);
-      else if (line.artifact_bytes !== line.content.length) faults.add([`${name} is of another size than it says`]);
-    }
-    say(`${found.count} artifacts, ${found.bytes} bytes`);
-  }
-  return { ...found, faults: faults.list() };
 }

@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { type Claiming, feePayment, type ShownIntent, signChallenge, transfer } from './direct.ts';
 import { checkSale, eventsAbout, type Flow, retryUntilDone } from './kill-flows.ts';
-import { countFeesAndListings } from './kill-flows-x402.ts';
+import { checkAlso, countFeesAndListings, uploadForKill } from './kill-flows-x402.ts';
 import { type KillGoods, type KillWorld, SELLER } from './kill-world.ts';
 import { type Answer, type Member, paidUnits } from './market-world.ts';
 import { FEE_TERMS, newGoods, PRICE } from './trade.ts';
@@ -94,9 +94,22 @@ export const claimDirectly: Flow = async (scene, run) => {
   };
 };
 
-export const listByTransfer: Flow = async (scene, run) => {
-  const [member, payer] = [await scene.member(), await scene.wallet()];
-  const body = newGoods();
+export const listByTransfer: Flow = async (scene, run) => payByTransfer(scene, run, await scene.member(), newGoods());
+
+/** Lists goods that were uploaded before. */
+export const listUploadByTransfer: Flow = async (scene, run) => {
+  const member = await scene.member();
+  const goods = await uploadForKill(scene, member);
+  return checkAlso(await payByTransfer(scene, run, member, goods.body), goods.check);
+};
+
+async function payByTransfer(
+  scene: KillWorld,
+  run: number,
+  member: Member,
+  body: object & { title: string },
+): ReturnType<Flow> {
+  const payer = await scene.wallet();
   const named = run % 2 === 0 ? {} : { payer_wallet: payer.address };
   return {
     act: async () => {
@@ -113,7 +126,7 @@ export const listByTransfer: Flow = async (scene, run) => {
       expect(counts).toEqual({ fees: 1n, listings: 1n, events: 1n });
     },
   };
-};
+}
 
 const TOO_LITTLE = PRICE - 1n;
 

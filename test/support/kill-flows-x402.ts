@@ -1,6 +1,8 @@
 import sql from 'sql-template-tag';
 import { expect } from 'vitest';
 import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { systemClock } from '../../src/platform/clock.ts';
+import { systemRandom } from '../../src/platform/random.ts';
 import { checkSale, type Flow, type KillFlow, retryUntilDone } from './kill-flows.ts';
 import type { KillGoods, KillWorld } from './kill-world.ts';
 import {
@@ -12,7 +14,9 @@ import {
   type SignedProof,
   signProof,
 } from './market-world.ts';
+import { seedUpload } from './seed-upload.ts';
 import { FEE_TERMS, newGoods } from './trade.ts';
+import { bytesOf, uploadedBody, uploadRow } from './uploaded-goods.ts';
 
 const { treasury } = WORLD_ACCOUNTS;
 const inVersion = (proof: SignedProof, run: number) => (run % 2 === 0 ? proof.v2 : proof.v1);
@@ -137,7 +141,7 @@ async function awaitCompleted(scene: KillWorld, { authorization: { from, nonce }
 
 interface Stall {
   member: Member;
-  body: ReturnType<typeof newGoods>;
+  body: object & { title: string };
   proof: SignedProof;
 }
 
@@ -146,8 +150,43 @@ async function openStall(scene: KillWorld): Promise<Stall> {
   return { member, body: newGoods(), proof: await sign(scene, payer, FEE_TERMS) };
 }
 
-export const listByX402: Flow = async (scene, run) => {
+export const listByX402: Flow = async (scene, run) => listStall(scene, run, await openStall(scene));
+
+/** Lists goods that were uploaded before. */
+export const listUploadByX402: Flow = async (scene, run) => {
   const stall = await openStall(scene);
+  const goods = await uploadForKill(scene, stall.member);
+  return checkAlso(listStall(scene, run, { ...stall, body: goods.body }), goods.check);
+};
+
+/** Adds a check to those of a flow. */
+export function checkAlso({ act, check }: KillFlow, alsoCheck: () => Promise<void>): KillFlow {
+  return {
+    act,
+    check: async () => {
+      await check();
+      await alsoCheck();
+    },
+  };
+}
+
+/** Uploads goods, and returns the body that lists them. `check` compares what was listed. */
+export async function uploadForKill({ world: { db } }: KillWorld, member: Member) {
+  const { database } = db;
+  const bytes = systemRandom.bytes(700_000);
+  const storing = { database, objectStore: null, clock: systemClock, random: systemRandom };
+  const { id } = await seedUpload(storing, member.id, { bytes });
+  return {
+    body: uploadedBody(id),
+    check: async () => {
+      const { listing_id: listingId, payment_id: paymentId } = await uploadRow(database, id);
+      expect(paymentId).toBeNull();
+      expect((await bytesOf(storing, listingId ?? 0n)).equals(bytes)).toBe(true);
+    },
+  };
+}
+
+function listStall(scene: KillWorld, run: number, stall: Stall): KillFlow {
   const { member, body } = stall;
   const proof = inVersion(stall.proof, run);
   return {
@@ -160,7 +199,7 @@ export const listByX402: Flow = async (scene, run) => {
     },
     check: () => checkFee(scene, stall),
   };
-};
+}
 
 const checkFee = async ({ world }: KillWorld, { member, body, proof }: Stall): Promise<void> => {
   expect(await paidUnits(world.chain, payerOf(proof), treasury.address)).toEqual([FEE_TERMS.units]);

@@ -14,7 +14,7 @@ import type { TestDatabase } from './database.ts';
 import { marketContext, type SettableClock, settableClock, type TestMarket } from './market-context.ts';
 import { resultIs, startRpcServer } from './rpc-server.ts';
 import type { SeededMerchant } from './seed.ts';
-import { type GoodsBody, newGoods } from './trade.ts';
+import { newGoods } from './trade.ts';
 
 let made = 0;
 
@@ -37,7 +37,11 @@ interface ListingDesk {
   market: TestMarket;
   clock: SettableClock;
   /** Returns the answer, whatever its status. */
-  ask(caller: SeededMerchant, body: GoodsBody, dryRun?: 'true'): Promise<ResultOf<typeof endpoints.createListing>>;
+  ask(
+    caller: SeededMerchant,
+    body: Record<string, unknown>,
+    dryRun?: 'true',
+  ): Promise<ResultOf<typeof endpoints.createListing>>;
   list(caller: SeededMerchant, changes?: Record<string, unknown>): Promise<Made['listing']>;
 }
 

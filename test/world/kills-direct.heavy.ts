@@ -5,6 +5,7 @@ import {
   decideReview,
   deliverClaimUnasked,
   listByTransfer,
+  listUploadByTransfer,
 } from '../support/kill-flows-direct.ts';
 import { at, testKillPoints } from '../support/kill-runs.ts';
 
@@ -33,6 +34,11 @@ const FEE = [
   { name: 'after the fee was booked', at: at('database', 'after', 'insert into fees') },
 ] as const;
 
+const UPLOAD = [
+  { name: 'after an upload was held for a transfer', at: at('database', 'after', 'update uploads set payment_id') },
+  { name: 'before an upload is listed by a transfer', at: at('database', 'before', 'update uploads set listing_id') },
+] as const;
+
 testKillPoints(import.meta.filename, 'kill -9 under direct payment', [
   ...INTENT.map((point) => ({ ...point, flow: buyDirectly })),
   ...CLAIM.map((point) => ({ ...point, flow: claimDirectly })),
@@ -52,6 +58,7 @@ testKillPoints(import.meta.filename, 'kill -9 under direct payment', [
     at: 'after_final_before_delivery',
   },
   ...FEE.map((point) => ({ ...point, flow: listByTransfer })),
+  ...UPLOAD.map((point) => ({ ...point, flow: listUploadByTransfer })),
   { name: 'before a review is decided', flow: decideReview, at: at('database', 'before', 'review_outcome = $') },
   { name: 'after a review was decided', flow: decideReview, at: at('database', 'after', 'review_outcome = $') },
 ]);

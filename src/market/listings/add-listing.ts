@@ -1,7 +1,6 @@
 import { checksummed } from '../../contract/chain-values.ts';
 import { usdcOfUnits } from '../../contract/money.ts';
 import type { Aisle } from '../../contract/vocabulary.ts';
-import { sha256 } from '../../platform/canonical-json.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import { isForeignKeyViolation } from '../../platform/database/database-error.ts';
 import { type Hex, toHex } from '../../platform/hex.ts';
@@ -9,6 +8,8 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';
 import { checkVersion } from './check-goods.ts';
+import { sealContent } from './goods-content.ts';
+import { passUpload } from './named-upload.ts';
 import type { Fingerprint } from './near/fingerprint.ts';
 import { checkNear } from './near/near-guard.ts';
 import { insertFingerprint } from './near/store.ts';
@@ -18,8 +19,8 @@ import { findHandle, insertListing } from './store.ts';
 /**
  * Under this lock listings and fees get their ids, and a transaction that lists goods checks that no other listing has nearly the same
  * goods. A transaction that takes several locks to create a listing, or to end its fee, takes them in this order, which prevents deadlocks:
- * `fees:` or `credits:` of the merchant, or `world_drafts`; the payment's row; the draft's row; this lock; `world_wallet:` and then the
- * wallet's row; rows of older versions; rows of the exact guard. MONEY.md lists the order for all transactions.
+ * `fees:` or `credits:` of the merchant, or `world_drafts`; the payment's row; the upload's row, or the draft's row; this lock;
+ * `world_wallet:` and then the wallet's row; rows of older versions; rows of the exact guard. MONEY.md lists the order for all transactions.
  */
 export const LISTINGS_LOCK = 'listings';
 
@@ -32,6 +33,8 @@ export interface ListingToAdd {
   bodyHash: Buffer;
   /** Null only for the maintainer, whose free listings are logged as such. */
   feeId: bigint | null;
+  /** The fee that holds the bytes of uploaded goods. Null if the upload still has them. */
+  heldBy: bigint | null;
 }
 
 export interface AddedListing {
@@ -42,12 +45,13 @@ export interface AddedListing {
 
 /**
  * Lists goods and records the event. Repeats the checks made before the fee was requested, because other transactions may have committed
- * since. The salt keeps anyone from guessing the goods by their commitment before the sale.
+ * since. The salt keeps anyone from guessing the goods by their commitment before the sale. Call it with the upload's row locked.
  */
 export async function addListing(tx: Tx, market: Market, listing: ListingToAdd): Promise<AddedListing> {
-  const { fingerprint, version } = listing;
-  const salt = market.random.bytes(32);
-  const commitment = sha256(salt, listing.goods.content);
+  const { fingerprint, version, heldBy } = listing;
+  const { content } = listing.goods;
+  const { salt, commitment } = sealContent(market, content);
+  const now = new Date(market.clock.now());
   await tx.lock(LISTINGS_LOCK);
   const versionChain = await checkVersion(tx, listing.merchantId, version);
   await checkNear(tx, market, fingerprint, versionChain);
@@ -56,8 +60,11 @@ export async function addListing(tx: Tx, market: Market, listing: ListingToAdd):
     chainId: market.config.network.chainId,
     salt,
     commitment,
-    now: new Date(market.clock.now()),
+    now,
   });
+  if (!Buffer.isBuffer(content)) {
+    await passUpload(tx, { objectId: content.objectId, paymentId: heldBy, listingId: id, now });
+  }
   if (fingerprint !== null) insertFingerprint(tx, id, fingerprint);
   await recordListing(tx, market, {
     id,

@@ -24,13 +24,15 @@ import { type CheckedGoods, feeTerms, type ListRequest } from './list-request.ts
 
 /**
  * Refusals that a request may get because a concurrent copy of it succeeded. That copy may have taken the guard entry or the draft,
- * superseded the old listing, listed the offer so that a buyer reserved it, used the authorization and its money, spent the credit (so that
- * another fee is requested), or reached the limit on guard runs or on open fees. `city_unavailable` is included because an unreachable city
+ * superseded the old listing, taken the upload, listed the offer so that a buyer reserved it, used the authorization and its money, spent the
+ * credit (so that another fee is requested), or reached the limit on guard runs or on open fees. `city_unavailable` is included because an unreachable city
  * may hide any of these.
  */
 const MAY_BE_SELF_CAUSED: ReadonlySet<Reason> = new Set<Reason>([
   'duplicate_listing',
   'already_superseded',
+  'upload_in_use',
+  'upload_ended',
   'draft_closed',
   'draft_fee_pending',
   'offer_mismatch',
@@ -88,10 +90,14 @@ async function warnOfUnspentFee(market: Market, request: ListRequest, refusal: R
 
 function nextStepUnspent({ subject }: ListRequest, reason: Reason, hasCredit: boolean): string {
   if (reason === 'city_unavailable') return 'Send the same request again, with the same payment. Do not pay again.';
+  if (reason === 'upload_ended') return UPLOAD_AGAIN;
   return hasCredit
     ? 'A fee that was paid is unspent and pays for the next listing. Mend what detail names. Do not pay again.'
     : `The transfer was not taken up: send the same fee_payment with ${subject.noun} that can be listed. Do not pay again.`;
 }
+
+const UPLOAD_AGAIN =
+  'Upload the goods again, then send the same request with the new id. The fee is not due again: do not pay again.';
 
 async function listAnew(market: Market, payments: Payments, request: ListRequest): Promise<ListAnswer> {
   const checked = await request.subject.check();

@@ -7,7 +7,8 @@ import { ZERO_ADDRESS } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, Merchant } from '../context.ts';
 import type { ChangingListing } from './changes/store.ts';
-import { type Fingerprint, fingerprintOf } from './near/fingerprint.ts';
+import { shapeOf } from './goods-content.ts';
+import type { Fingerprint } from './near/fingerprint.ts';
 import { checkNear, duplicateOf } from './near/near-guard.ts';
 import type { Goods, Version } from './read-goods.ts';
 import {
@@ -44,7 +45,7 @@ export async function checkGoods(market: Market, request: GoodsRequest): Promise
   await checkWallet(market, goods.sellerWallet, 'ordinary');
   const owner = await findGuard(database, guardKey, new Date(market.clock.now()));
   if (owner !== null && !isHeldByVersion(owner, versionChain)) throw duplicateRefusal(merchant.id, owner);
-  const fingerprint = fingerprintOf(goods.content);
+  const fingerprint = shapeOf(goods.content);
   await checkNear(database, market, fingerprint, versionChain);
   return fingerprint;
 }

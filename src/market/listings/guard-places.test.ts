@@ -50,7 +50,7 @@ async function openFee(tx: Tx, request: GoodsRequest): Promise<bigint> {
     ...{ openedBlock: 1n, deliveryTokenHash: null },
   });
   if (payment === null) throw new Error('no payment was opened');
-  await reserveGoods(tx, desk.market, request, payment);
+  await reserveGoods(tx, desk.market, request, { payment, fingerprint: null });
   return payment.id;
 }
 

@@ -63,9 +63,13 @@ interface FeeCall {
   rawBody: unknown;
 }
 
-/** Reads what identifies a request to list, and how it pays. The same body with another payment is the same request. */
+/**
+ * Reads what identifies a request to list, and how it pays. The same body with another payment is the same request. `uploadHash` is the hash
+ * of the upload that the body names.
+ */
 export function readFeePayment(
   call: FeeCall,
+  uploadHash: Buffer | null = null,
 ): Pick<ListRequest, 'bodyHash' | 'proof' | 'claim' | 'payAnew'> & { rawBody: unknown } {
   const { fee_payment: claim, pay_anew: payAnew = false } = call.body;
   const rawBody = withoutPayment(call.rawBody);
@@ -73,7 +77,7 @@ export function readFeePayment(
   if (proof !== null && claim !== undefined) {
     throw new Refusal('two_proofs', { detail: 'A fee is paid by x402 or by fee_payment, never by both.' });
   }
-  return { rawBody, bodyHash: bodyHashOf(rawBody), proof, claim: claim ?? null, payAnew };
+  return { rawBody, bodyHash: bodyHashOf(rawBody, uploadHash), proof, claim: claim ?? null, payAnew };
 }
 
 function withoutPayment(rawBody: unknown): unknown {

@@ -4,6 +4,8 @@ import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../platform/hex.ts';
 import { fieldColumns, fieldValues } from '../catalog/store.ts';
 import { flagListing } from './flag-text.ts';
+import { type GoodsContent, sizeOf } from './goods-content.ts';
+import type { Fingerprint } from './near/fingerprint.ts';
 import type { Goods, Version } from './read-goods.ts';
 
 export interface ListingTerms {
@@ -142,12 +144,20 @@ export async function insertListing(tx: Tx, row: NewListingRow): Promise<bigint>
     sql`insert into listings (id, merchant_id, price_units, seller_wallet, chain_id, created_at, artifact_commitment, artifact_bytes,
         body_hash, fee_id, supersedes, entitles_previous_buyers, text_flags, ${fieldColumns})
       values ((select next_id('listings', max(id)) from listings), ${row.merchantId}, ${goods.priceUnits}, ${wallet}, ${row.chainId},
-        ${row.now}, ${row.commitment}, ${goods.content.length}, ${row.bodyHash}, ${row.feeId}, ${version?.supersedes ?? null},
+        ${row.now}, ${row.commitment}, ${sizeOf(goods.content)}, ${row.bodyHash}, ${row.feeId}, ${version?.supersedes ?? null},
         ${version?.entitles ?? false}, ${flags}, ${fieldValues(goods)})
       returning id`,
   );
-  await tx.run(sql`insert into artifacts (listing_id, salt, content) values (${id}, ${row.salt}, ${goods.content})`);
+  const { content, objectId } = placeOf(goods.content);
+  await tx.run(
+    sql`insert into artifacts (listing_id, salt, content, object_id) values (${id}, ${row.salt}, ${content}, ${objectId})`,
+  );
   return id;
+}
+
+/** Returns the columns that hold the goods, of which one is null. */
+export function placeOf(content: GoodsContent): { content: Buffer | null; objectId: bigint | null } {
+  return Buffer.isBuffer(content) ? { content, objectId: null } : { content: null, objectId: content.objectId };
 }
 
 export interface GuardOwner {
@@ -273,26 +283,30 @@ export interface PendingListing {
   body: Buffer;
   /** The draft of a thing of a city. Null for goods. */
   draftId: bigint | null;
+  /** Fingerprint of uploaded goods, because the body does not have their bytes. */
+  shape?: Fingerprint | null;
 }
 
 export async function insertPending(
   tx: Tx,
   paymentId: bigint,
   merchantId: bigint,
-  { body, draftId }: PendingListing,
+  { body, draftId, shape = null }: PendingListing,
 ): Promise<void> {
   await tx.run(
-    sql`insert into pending_listings (payment_id, merchant_id, body, draft_id)
-      values (${paymentId}, ${merchantId}, ${body}, ${draftId})`,
+    sql`insert into pending_listings (payment_id, merchant_id, body, draft_id, bands, signature)
+      values (${paymentId}, ${merchantId}, ${body}, ${draftId}, ${shape?.bands ?? null}::int4[], ${shape?.signature ?? null}::bit(512))`,
   );
 }
 
 /** Returns the pending listing and deletes it. */
 export async function takePending(tx: Tx, paymentId: bigint): Promise<PendingListing | null> {
-  const row = await tx.maybe<{ body: Buffer; draft_id: bigint | null }>(
-    sql`delete from pending_listings where payment_id = ${paymentId} returning body, draft_id`,
+  const row = await tx.maybe<{ body: Buffer; draft_id: bigint | null } & (Fingerprint | { bands: null })>(
+    sql`delete from pending_listings where payment_id = ${paymentId} returning body, draft_id, bands, signature`,
   );
-  return row && { body: row.body, draftId: row.draft_id };
+  if (row === null) return null;
+  const shape = row.bands === null ? null : { bands: row.bands, signature: row.signature };
+  return { body: row.body, draftId: row.draft_id, shape };
 }
 
 export async function findHandle(queryable: Queryable, merchantId: bigint): Promise<string> {

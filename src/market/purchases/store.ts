@@ -261,8 +261,9 @@ const DIFFERENCES: readonly (readonly [name: NewerVersion['changed'][number], di
   ['seller_wallet', 'new.seller_wallet <> old.seller_wallet'],
   [
     'artifact',
-    `(new_goods.content, new.artifact_encoding, new.artifact_media_type, new.artifact_filename) is distinct from
-      (old_goods.content, old.artifact_encoding, old.artifact_media_type, old.artifact_filename)`,
+    `(coalesce(new_object.sha256, sha256(new_goods.content)), new.artifact_encoding, new.artifact_media_type, new.artifact_filename)
+      is distinct from
+      (coalesce(old_object.sha256, sha256(old_goods.content)), old.artifact_encoding, old.artifact_media_type, old.artifact_filename)`,
   ],
 ];
 const cases = DIFFERENCES.map(([name, differ]) => `case when ${differ} then '${name}' end`).join(', ');
@@ -290,5 +291,7 @@ export async function readNewerVersions(
       join listings new on new.id = newest.id
       join artifacts old_goods on old_goods.listing_id = old.id
       join artifacts new_goods on new_goods.listing_id = new.id
+      left join goods_objects old_object on old_object.id = old_goods.object_id
+      left join goods_objects new_object on new_object.id = new_goods.object_id
     where old.id = any(${boughtIds}::bigint[])`);
 }

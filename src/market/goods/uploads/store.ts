@@ -170,8 +170,12 @@ export async function raiseReceived(tx: Tx, id: string, writer: Buffer, received
   return rowCount === 1;
 }
 
-export async function setHash(tx: Tx, id: string, sha256: Buffer): Promise<void> {
-  await tx.run(sql`update uploads set sha256 = ${sha256} where id = ${id} and received = bytes`);
+/** Returns false if the bytes are not all acknowledged, or not here any more. */
+export async function setHash(tx: Tx, id: string, sha256: Buffer): Promise<boolean> {
+  const rowCount = await tx.run(
+    sql`update uploads set sha256 = ${sha256} where id = ${id} and received = bytes and object_id is not null`,
+  );
+  return rowCount === 1;
 }
 
 /** Hands the bytes to a fee. Returns false if they are not complete, or anything else has them. */
@@ -179,6 +183,32 @@ export async function holdUpload(tx: Tx, id: string, paymentId: bigint, now: Dat
   const rowCount = await tx.run(
     sql`update uploads set payment_id = ${paymentId}
       where id = ${id} and sha256 is not null and payment_id is null and ended_at is null and expires_at > ${now}`,
+  );
+  return rowCount === 1;
+}
+
+/** Locks the upload whose bytes a fee holds until the transaction ends. */
+export async function lockUploadOfPayment(tx: Tx, paymentId: bigint): Promise<Upload | null> {
+  const row = await tx.maybe<Row>(
+    sql`select ${columns} from ${joined} where u.payment_id = ${paymentId} for update of u`,
+  );
+  return row && uploadOf(row);
+}
+
+/** Locks an upload until the transaction ends. Returns false if its bytes are not complete, or anything else has them. */
+export async function lockListable(tx: Tx, id: string, now: Date): Promise<boolean> {
+  const row = await tx.maybe(
+    sql`select from uploads
+      where id = ${id} and sha256 is not null and payment_id is null and ended_at is null and expires_at > ${now} for update`,
+  );
+  return row !== null;
+}
+
+/** Gives the bytes back to an upload whose fee has ended under an older version, which does not know of uploads. */
+export async function releaseDecided(queryable: Queryable, id: string, expiresAt: Date): Promise<boolean> {
+  const rowCount = await queryable.run(
+    sql`update uploads u set payment_id = null, expires_at = greatest(u.expires_at, ${expiresAt}::timestamptz) from payments p
+      where u.id = ${id} and p.id = u.payment_id and p.status not in ('verifying', 'settling')`,
   );
   return rowCount === 1;
 }

@@ -1,33 +1,43 @@
 import type { Endpoints } from '../../../contract/index.ts';
-import type { ListingEdit } from '../../../contract/listing-changes.ts';
-import {
-  COMPARED_FIELDS,
-  FIELD_NAMES,
-  type FieldName,
-  type FieldValues,
-  LISTING_FIELDS,
-} from '../../../contract/listing-fields.ts';
-import type { NewListing } from '../../../contract/listings.ts';
 import { canonicalJson, sha256 } from '../../../platform/canonical-json.ts';
 import type { Queryable, Tx } from '../../../platform/database/database.ts';
 import { toHex } from '../../../platform/hex.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Market, MarketCall, MarketOperation } from '../../context.ts';
 import { recordEvent } from '../../events/record-event.ts';
+import { deleteObject } from '../../goods/objects.ts';
 import { stopAttempts } from '../../payments/store.ts';
 import { LISTINGS_LOCK } from '../add-listing.ts';
 import { answerListing } from '../answer-listing.ts';
 import { duplicateRefusal, type GoodsRequest, mustOwn, takeGuardRun } from '../check-goods.ts';
+import {
+  type GoodsContent,
+  isInlineSize,
+  isSameContent,
+  readInline,
+  sealContent,
+  shapeOf,
+  type UploadedGoods,
+} from '../goods-content.ts';
 import { isRefused, judgeStep } from '../listing-steps.ts';
-import { type Fingerprint, fingerprintOf } from '../near/fingerprint.ts';
+import { lockUploaded, type NamedUpload, passUpload, readNamedUpload } from '../named-upload.ts';
+import type { Fingerprint } from '../near/fingerprint.ts';
 import { checkNear } from '../near/near-guard.ts';
 import { replaceFingerprint } from '../near/store.ts';
-import { type Goods, guardKeyOf, REPEAT_WINDOW_MS, readGoods } from '../read-goods.ts';
+import { type Goods, guardKeyOf, REPEAT_WINDOW_MS } from '../read-goods.ts';
 import { findGuard, findVersionChain, takeGuardEntry } from '../store.ts';
 import {
+  changedFields,
+  editedGoods,
+  fixedFields,
+  mustHaveUpload,
+  namesArtifact,
+  touchesGuard,
+} from './edited-goods.ts';
+import {
   type ChangingListing,
+  type EditConditions,
   findChanging,
-  type ListedGoods,
   lockListing,
   readEditConditions,
   replaceArtifact,
@@ -39,18 +49,58 @@ type EditCall = MarketCall<Endpoints['editListing']>;
 /** PATCH /api/listing/:id. Applies the whole edit or nothing. An edit that changes nothing records no event and gets the same answer. */
 export const editListing: MarketOperation<Endpoints['editListing']> = async (market, call) => {
   const { id } = call.params;
+  const edit = await readEdit(market, call);
   let fingerprint: Fingerprint | null = null;
   if (touchesGuard(call.body)) {
     // An edit queries the duplicate guard as a new listing does, so it counts as a guard run, but only if the edit is otherwise allowed.
     const listing = await findChanging(market.database, id);
-    const { request } = await planEdit(market.database, market, call, listing);
+    const { request } = await planEdit(market.database, market, edit, listing);
     await takeGuardRun(market, request);
     // Compute the fingerprint before any lock, because a big artifact takes time. It depends only on the request.
-    if (namesArtifact(call.body)) fingerprint = fingerprintOf(request.goods.content);
+    if (namesArtifact(call.body)) fingerprint = shapeOf(request.goods.content);
   }
-  await market.database.transaction((tx) => applyEdit(tx, market, call, fingerprint));
+  await market.database.transaction((tx) => applyEdit(tx, market, edit, fingerprint));
   return await answerListing(market, id);
 };
+
+/** An edit, with the uploaded bytes that it needs. They are read before the transaction, because they may be in another store. */
+interface Edit {
+  call: EditCall;
+  /** The upload that the edit names. */
+  named: NamedUpload | null;
+  /** The listed goods, if they were uploaded and are small enough to be compared. */
+  known: UploadedGoods | null;
+}
+
+async function readEdit(market: Market, call: EditCall): Promise<Edit> {
+  const { body, caller, params } = call;
+  const named =
+    body.artifact_upload === undefined ? null : await readNamedUpload(market, caller.id, body.artifact_upload);
+  const listing = await findChanging(market.database, params.id);
+  const isOwn = listing?.merchantId === caller.id && listing.goods !== null;
+  return { call, named, known: isOwn ? await readKnown(market, params.id) : null };
+}
+
+async function readKnown(market: Market, id: bigint): Promise<UploadedGoods | null> {
+  const { content } = await readEditConditions(market.database, id);
+  if (Buffer.isBuffer(content) || !isInlineSize(content.bytes)) return null;
+  try {
+    return { ...content, uploadId: null, inline: await readInline(market, content) };
+  } catch (error) {
+    // Another edit deletes the bytes that it replaces.
+    const { content: current } = await readEditConditions(market.database, id);
+    if (!Buffer.isBuffer(current) && current.objectId === content.objectId) throw error;
+    return null;
+  }
+}
+
+/** Adds the bytes that were read before to goods that are compared by them. */
+function contentOf(content: EditConditions['content'], known: UploadedGoods | null): GoodsContent {
+  if (Buffer.isBuffer(content)) return content;
+  if (!isInlineSize(content.bytes)) return { ...content, uploadId: null, inline: null };
+  if (known?.objectId === content.objectId) return known;
+  throw new Refusal('unavailable', { detail: 'Another edit has just replaced the goods.', retryAfterSeconds: 1 });
+}
 
 interface Plan {
   listing: ChangingListing;
@@ -65,7 +115,7 @@ interface Plan {
 async function planEdit(
   queryable: Queryable,
   market: Market,
-  call: EditCall,
+  { call, named, known }: Edit,
   current: ChangingListing | null,
 ): Promise<Plan> {
   const { caller, body } = call;
@@ -75,8 +125,8 @@ async function planEdit(
   if (listing.goods === null)
     throw refuseFields('listing_closed', fields, 'a thing of the city stays as it was listed');
   const { content, purchased, pending } = await readEditConditions(queryable, listing.id);
-  const before = { ...listing.goods, content };
-  const goods = editedGoods(before, body, market.config.limits);
+  const before = { ...listing.goods, content: contentOf(content, known) };
+  const goods = editedGoods(before, body, { limits: market.config.limits, named });
   if (isRefused(judgeStep(listing, 'edit')))
     throw refuseFields('listing_closed', fields, `the listing is ${listing.state}`);
   if (purchased) {
@@ -84,6 +134,7 @@ async function planEdit(
   }
   const fixed = fixedFields(body, before);
   if (fixed.length > 0) throw refuseFields('field_fixed', fixed, 'cannot be changed in this listing');
+  mustHaveUpload(before, named);
   if (pending) throw new Refusal('purchase_pending', { retryAfterSeconds: 30 });
   const request = {
     merchant: caller,
@@ -104,20 +155,26 @@ function refuseFields(reason: 'listing_closed' | 'field_fixed', fields: string[]
   });
 }
 
-/** Plans again, because the listing may have changed. New goods need the lock `listings`, taken before the row (see LISTINGS_LOCK). */
-async function applyEdit(tx: Tx, market: Market, call: EditCall, fingerprint: Fingerprint | null): Promise<void> {
+/**
+ * Plans again, because listing and upload may have changed. New goods need the upload's row and then the lock `listings`, before the
+ * listing's row (see LISTINGS_LOCK).
+ */
+async function applyEdit(tx: Tx, market: Market, edit: Edit, fingerprint: Fingerprint | null): Promise<void> {
+  const { call } = edit;
+  const named = await lockNamed(tx, market, edit);
   if (namesArtifact(call.body)) await tx.lock(LISTINGS_LOCK);
-  const { listing, before, request } = await planEdit(tx, market, call, await lockListing(tx, call.params.id));
+  const current = await lockListing(tx, call.params.id);
+  const { listing, before, request } = await planEdit(tx, market, { ...edit, named }, current);
   const { goods } = request;
   const fields = changedFields(before, goods);
   if (fields.length === 0) return;
-  const isReplaced = !goods.content.equals(before.content);
+  const isReplaced = !isSameContent(goods.content, before.content);
   if (!request.guardKey.equals(guardKeyOf(before, listing.merchantId))) {
     await takeGuard(tx, market, listing.id, request);
   }
   if (isReplaced) await changeFingerprint(tx, market, listing.id, fingerprint);
   await stopAttempts(tx, listing.id, new Date(market.clock.now()));
-  const commitment = isReplaced ? saveArtifact(tx, market, listing.id, goods) : null;
+  const commitment = isReplaced ? await saveArtifact(tx, market, listing.id, { before, goods }) : null;
   updateTexts(tx, listing.id, goods);
   await recordEvent(tx, market, {
     kind: 'listing_edit',
@@ -151,69 +208,30 @@ async function changeFingerprint(tx: Tx, market: Market, id: bigint, fingerprint
   replaceFingerprint(tx, id, fingerprint);
 }
 
-/** Stores new goods with a new salt, so that the old commitment says nothing about them. */
-function saveArtifact(tx: Tx, market: Market, id: bigint, { content }: Goods): string {
-  const salt = market.random.bytes(32);
-  const commitment = sha256(salt, content);
-  replaceArtifact(tx, id, { salt, content, commitment });
-  return toHex(commitment);
-}
-
-const NEVER_EDITABLE = ['price_usdc', 'seller_wallet'] as const;
-/** Field names in the order of refusals and events. The goods come before their encoding, type and file name. */
-const FIELDS = [...COMPARED_FIELDS, 'artifact', ...FIELD_NAMES.filter((name) => name.startsWith('artifact_'))] as const;
-const FREE_EDITABLE = FIELDS.filter((name) => name === 'artifact' || LISTING_FIELDS[name].changes === 'free_goods');
-
-/** Returns the edit's fields that can never change in a listing of these goods. */
-function fixedFields(edit: ListingEdit, goods: ListedGoods): string[] {
-  const fixed = goods.priceUnits === 0n ? NEVER_EDITABLE : [...NEVER_EDITABLE, ...FREE_EDITABLE];
-  return fixed.filter((field) => edit[field] !== undefined);
-}
-
-function touchesGuard(edit: ListingEdit): boolean {
-  return edit.title !== undefined || namesArtifact(edit);
-}
-
-function namesArtifact(edit: ListingEdit): boolean {
-  return edit.artifact !== undefined;
-}
-
-/**
- * Builds the edited goods, which must obey every rule for new ones. Fields that the edit does not name stay, except that new goods without
- * an encoding are UTF-8 and a new encoding drops the media type.
- */
-function editedGoods(before: Goods, edit: ListingEdit, limits: { artifact_bytes: number }): Goods {
-  if (edit.artifact === undefined && edit.artifact_encoding !== undefined) {
-    // Without an artifact, a new encoding would change the bytes of the stored goods.
-    const message = 'goes with an artifact only';
-    throw new Refusal('invalid_fields', { errors: [{ path: 'artifact_encoding', message }] });
+/** Locks the named upload. If a copy of this edit has listed it meanwhile, the plan finds that nothing is left to change. */
+async function lockNamed(tx: Tx, market: Market, { call, named }: Edit): Promise<NamedUpload | null> {
+  if (named === null || named.found instanceof Refusal) return named;
+  try {
+    await lockUploaded(tx, market, call.caller.id, named.found.goods);
+    return named;
+  } catch (error) {
+    if (error instanceof Refusal) return { ...named, found: error };
+    throw error;
   }
-  const isKept = edit.artifact === undefined;
-  const encoding = isKept ? before.artifact_encoding : (edit.artifact_encoding ?? 'utf-8');
-  const mediaType = encoding === before.artifact_encoding ? before.artifact_media_type : undefined;
-  const fields = Object.fromEntries(
-    FIELD_NAMES.map((name) => [name, (edit[name] === undefined ? before[name] : edit[name]) ?? undefined]),
-  );
-  return readGoods(
-    {
-      ...(fields as Omit<NewListing, 'artifact' | 'price_usdc' | 'seller_wallet'>),
-      artifact: edit.artifact ?? before.content.toString(encoding === 'base64' ? 'base64' : 'utf8'),
-      artifact_encoding: encoding,
-      artifact_media_type: edit.artifact_media_type ?? mediaType,
-      price_usdc: before.priceUnits,
-      seller_wallet: before.sellerWallet,
-    },
-    // Goods that stay are exempt from a size limit that was lowered since.
-    isKept ? { artifact_bytes: Number.MAX_SAFE_INTEGER } : limits,
-  );
 }
 
-function changedFields(before: Goods, after: Goods): string[] {
-  return FIELDS.filter((name) =>
-    name === 'artifact' ? !before.content.equals(after.content) : differs(before[name], after[name]),
-  );
-}
-
-function differs(one: FieldValues[FieldName], other: FieldValues[FieldName]): boolean {
-  return JSON.stringify(one) !== JSON.stringify(other);
+/** Stores new goods with a new salt, so that the old commitment says nothing about them. Nothing refers to replaced uploads any more. */
+async function saveArtifact(
+  tx: Tx,
+  market: Market,
+  id: bigint,
+  { before, goods: { content } }: { before: Goods; goods: Goods },
+): Promise<string> {
+  const now = new Date(market.clock.now());
+  const { salt, commitment } = sealContent(market, content);
+  replaceArtifact(tx, id, { salt, content, commitment });
+  if (!Buffer.isBuffer(content))
+    await passUpload(tx, { objectId: content.objectId, paymentId: null, listingId: id, now });
+  if (!Buffer.isBuffer(before.content)) await deleteObject(tx, before.content.objectId, now);
+  return toHex(commitment);
 }

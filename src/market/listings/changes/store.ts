@@ -4,8 +4,11 @@ import type { ListingState } from '../../../contract/vocabulary.ts';
 import type { Queryable, Tx } from '../../../platform/database/database.ts';
 import { toHex } from '../../../platform/hex.ts';
 import { fieldColumns, fieldsOf, setFields } from '../../catalog/store.ts';
+import type { StoredGoods } from '../../goods/objects.ts';
 import { flagListing } from '../flag-text.ts';
+import { type GoodsContent, sizeOf } from '../goods-content.ts';
 import type { Goods } from '../read-goods.ts';
+import { placeOf } from '../store.ts';
 
 export type ListedGoods = Omit<Goods, 'content'>;
 
@@ -65,7 +68,7 @@ export async function lockListing(tx: Tx, id: bigint): Promise<ChangingListing |
 
 export interface EditConditions {
   /** The hidden goods, to compare the edit with. They leave the market only through deliver.ts and the merchant's own history. */
-  content: Buffer;
+  content: Buffer | StoredGoods;
   purchased: boolean;
   /** Whether money may be on its way. Attempts not submitted yet do not count, because the edit stops them; nor do payments in review. */
   pending: boolean;
@@ -73,13 +76,21 @@ export interface EditConditions {
 
 export async function readEditConditions(queryable: Queryable, id: bigint): Promise<EditConditions> {
   // The second condition on the status follows from the first, but the index needs it.
-  return await queryable.one<EditConditions>(
-    sql`select content, exists (select from purchases where listing_id = ${id}) as purchased, exists (
+  const { content, purchased, pending, ...object } = await queryable.one<ConditionsRow>(
+    sql`select a.content, o.id as object_id, o.bytes, o.sha256, o.salt, o.commitment, exists (select from purchases where listing_id = ${id}) as purchased, exists (
         select from payments where purpose = 'purchase' and listing_id = ${id} and status = 'settling'
           and status not in ('unpaid', 'rejected')
       ) as pending
-      from artifacts where listing_id = ${id}`,
+      from artifacts a left join goods_objects o on o.id = a.object_id where a.listing_id = ${id}`,
   );
+  return { content: content ?? storedOf(object), purchased, pending };
+}
+
+type ObjectRow = Omit<StoredGoods, 'objectId' | 'bytes'> & { object_id: bigint; bytes: bigint };
+type ConditionsRow = Omit<EditConditions, 'content'> & { content: Buffer | null } & ObjectRow;
+
+function storedOf({ object_id, bytes, sha256, salt, commitment }: ObjectRow): StoredGoods {
+  return { objectId: object_id, bytes: Number(bytes), sha256, salt, commitment };
 }
 
 export function updateTexts(tx: Tx, id: bigint, goods: ListedGoods): void {
@@ -90,12 +101,15 @@ export function updateTexts(tx: Tx, id: bigint, goods: ListedGoods): void {
 export function replaceArtifact(
   tx: Tx,
   id: bigint,
-  artifact: { salt: Buffer; content: Buffer; commitment: Buffer },
+  artifact: { salt: Buffer; content: GoodsContent; commitment: Buffer },
 ): void {
-  const { salt, content, commitment } = artifact;
-  tx.later(sql`update artifacts set salt = ${salt}, content = ${content} where listing_id = ${id}`);
+  const { salt, commitment } = artifact;
+  const { content, objectId } = placeOf(artifact.content);
   tx.later(
-    sql`update listings set artifact_commitment = ${commitment}, artifact_bytes = ${content.length} where id = ${id}`,
+    sql`update artifacts set salt = ${salt}, content = ${content}, object_id = ${objectId} where listing_id = ${id}`,
+  );
+  tx.later(
+    sql`update listings set artifact_commitment = ${commitment}, artifact_bytes = ${sizeOf(artifact.content)} where id = ${id}`,
   );
 }
 

@@ -38,12 +38,12 @@ export function insertFingerprint(tx: Tx, listingId: bigint, { bands, signature 
 
 /**
  * Returns outdated fingerprints with their goods, locked until the transaction ends. Skips rows that an edit has locked, because the edit
- * makes a new fingerprint itself.
+ * makes a new fingerprint itself, and uploaded goods, which older versions did not list.
  */
 export async function takeOldFingerprints(tx: Tx, most: number): Promise<{ listingId: bigint; content: Buffer }[]> {
   return tx.rows(
     sql`select s.listing_id as "listingId", a.content from artifact_shapes s join artifacts a using (listing_id)
-      where s.rule = 1 order by s.listing_id limit ${most} for update of s skip locked`,
+      where s.rule = 1 and a.content is not null order by s.listing_id limit ${most} for update of s skip locked`,
   );
 }
 
