@@ -170,8 +170,12 @@ export async function raiseReceived(tx: Tx, id: string, writer: Buffer, received
   return rowCount === 1;
 }
 
-export async function setHash(tx: Tx, id: string, sha256: Buffer): Promise<void> {
-  await tx.run(sql`update uploads set sha256 = ${sha256} where id = ${id} and received = bytes`);
+/** Returns false if the bytes are not all acknowledged, or not here any more. */
+export async function setHash(tx: Tx, id: string, sha256: Buffer): Promise<boolean> {
+  const rowCount = await tx.run(
+    sql`update uploads set sha256 = ${sha256} where id = ${id} and received = bytes and object_id is not null`,
+  );
+  return rowCount === 1;
 }
 
 /** Hands the bytes to a fee. Returns false if they are not complete, or anything else has them. */
