@@ -8,7 +8,9 @@ import { createLog } from '../../platform/log.ts';
 import { systemRandom } from '../../platform/random.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { S3Bucket } from '../../platform/s3-client.ts';
-import { checkObjectStore } from '../start.ts';
+import { readMarketConfig } from '../config.ts';
+import { checkObjectStore, runMarket } from '../start.ts';
+import { runSupervisor } from '../supervisor.ts';
 import { openObjectStore } from './s3-store.ts';
 
 const BYTES = systemRandom.bytes(5_000);
@@ -264,6 +266,20 @@ describe('at the start', () => {
     const fault = await faultWith(changed);
     expect(fault).toMatch(expected);
     expect(fault).not.toContain(changed.secret ?? S3_TEST_SECRET);
+  });
+
+  test('with one process or several, nothing else is started before', async () => {
+    const { endpoint, bucket, keyId, secretFile } = opened.settings;
+    const config = readMarketConfig({
+      ...{ OPENAISLE_RPC_URLS: 'http://127.0.0.1:1', OPENAISLE_FACILITATOR_URL: 'http://127.0.0.1:1' },
+      ...{ OPENAISLE_TREASURY: `0x${'12'.repeat(20)}`, OPENAISLE_S3_ENDPOINT: endpoint, OPENAISLE_S3_BUCKET: bucket },
+      ...{ OPENAISLE_S3_KEY_ID: `${keyId}X`, OPENAISLE_S3_SECRET_FILE: secretFile },
+      ...{ DATABASE_URL: 'postgresql://127.0.0.1:1/nobody', OPENAISLE_PEPPER_FILE: secretFile },
+    });
+    const { log, lines } = opened.logged;
+    for (const starting of [runMarket({ config, log }), runSupervisor({ config, log })])
+      await expect(starting).rejects.toThrow(/Set OPENAISLE_S3_KEY_ID to a key of this store/);
+    expect(lines).toEqual([]);
   });
 
   test('a store that loses what it took, or changes it, stops the market', async () => {
