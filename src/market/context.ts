@@ -18,6 +18,16 @@ export interface NetworkRule {
   limits: Partial<Limits>;
 }
 
+/** An S3 bucket that keeps the bytes of uploaded goods. */
+export interface S3Settings {
+  /** Origin. https, or http on a loopback address. */
+  endpoint: string;
+  bucket: string;
+  region: string;
+  keyId: string;
+  secretFile: string;
+}
+
 /** The market's environment, checked at start (docs/operate.md). */
 export interface MarketConfig {
   host: string;
@@ -46,6 +56,8 @@ export interface MarketConfig {
   /** Origin of the linked city. Null if no things are sold. */
   cityUrl: string | null;
   pepperFile: string | null;
+  /** Where the bytes of new uploads go. Null: into the database. */
+  s3: S3Settings | null;
   keyPrefix: string;
   deploymentCommit: string | null;
   sourceUrl: string | null;

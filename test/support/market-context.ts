@@ -96,6 +96,7 @@ export function marketContext(options: {
       facilitatorAuth: null,
       cityUrl: null,
       pepperFile: null,
+      s3: null,
       keyPrefix: 'aisle',
       deploymentCommit: null,
       sourceUrl: null,
