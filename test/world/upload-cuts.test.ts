@@ -22,7 +22,7 @@ import {
 } from '../support/upload-stage.ts';
 
 const seed = Number(process.env['OPENAISLE_SEED'] ?? systemRandom.int(1_000_000_000));
-console.log(`upload cuts: OPENAISLE_SEED=${seed}`);
+process.stdout.write(`upload cuts: OPENAISLE_SEED=${seed}\n`);
 
 let stage: UploadStage;
 let owner: Member;
